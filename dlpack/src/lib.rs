@@ -1,0 +1,45 @@
+//! The DLPack protocol, C half: its structs, and owners for what crosses.
+//!
+//! DLPack hands a tensor from one library to another as a C struct with a deleter. This crate
+//! makes the two rules of that hand-over hold by construction:
+//!
+//! * **whoever owns the struct calls its deleter, exactly once** ([`Managed`]);
+//! * **what is exported lives until its deleter is called, in one allocation** ([`export`]).
+//!
+//! Both ABIs, the versioned one and the legacy one, go through the same code: everything is
+//! generic over the sealed trait [`Abi`].
+//!
+//! The crate knows nothing of tensors, element types or frameworks: whether a descriptor makes
+//! sense is for its user to judge. `dlbridge` does that, and is what most programs want.
+//!
+//! ```
+//! use dlbridge_dlpack::{DLDataType, DLDevice, Description, Flags, Versioned, export};
+//!
+//! let numbers = vec![1.0_f32, 2.0, 3.0];
+//! let description = Description {
+//!     data: numbers.as_ptr().cast_mut().cast(),
+//!     device: DLDevice::CPU,
+//!     dtype: DLDataType::F32,
+//!     shape: &[3],
+//!     strides: &[1],
+//!     byte_offset: 0,
+//!     flags: Flags::READ_ONLY,
+//! };
+//! // SAFETY: the vector is moved into the export, its elements stay where they are, and the
+//! // description speaks the truth about them.
+//! let managed = unsafe { export::<Versioned, _>(&description, numbers) };
+//! assert_eq!(managed.descriptor().ndim, 1);
+//! drop(managed); // calls the deleter, which drops the vector
+//! ```
+
+mod abi;
+mod export;
+mod managed;
+
+pub use abi::{
+    Abi, DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor,
+    DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLPackVersion, DLTensor,
+    Deleter, Flags, Legacy, VERSION, Versioned,
+};
+pub use export::{Description, export};
+pub use managed::{FromRawError, Managed};
