@@ -1,0 +1,282 @@
+//! Devices: every kind that DLPack 1.3 knows, by name and by number, and what they can do.
+//!
+//! ```
+//! use dlbridge::{Device, DeviceKind};
+//!
+//! let device: Device = "cuda:1".parse()?;
+//! assert_eq!(device, Device::new(DeviceKind::Cuda, 1));
+//! assert!(device.has_addresses() && !device.is_host_accessible());
+//! assert_eq!(Device::CPU.to_string(), "cpu");
+//! # Ok::<(), dlbridge::Error>(())
+//! ```
+
+use crate::error::DeviceError;
+use dlbridge_dlpack::{DLDevice, DLDeviceType};
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! device_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $value:literal, $name:literal;)*) => {
+        /// A kind of device. The values are DLPack's.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(i32)]
+        #[non_exhaustive]
+        pub enum DeviceKind {
+            $($(#[$doc])* $kind = $value,)*
+        }
+
+        impl DeviceKind {
+            /// All kinds, in the order of their values.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The name, as in `"cuda_host"`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+
+            const fn from_value(value: u32) -> Option<Self> {
+                match value {
+                    $($value => Some(Self::$kind),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+device_kinds! {
+    /// The processor's own memory.
+    Cpu = 1, "cpu";
+    /// Memory of an NVIDIA GPU.
+    Cuda = 2, "cuda";
+    /// Host memory that is pinned for CUDA.
+    CudaHost = 3, "cuda_host";
+    /// OpenCL: memory objects, not addresses.
+    OpenCl = 4, "opencl";
+    /// Vulkan: buffers, not addresses.
+    Vulkan = 7, "vulkan";
+    /// Metal: buffers, not addresses.
+    Metal = 8, "metal";
+    /// A Verilog simulator.
+    Vpi = 9, "vpi";
+    /// Memory of an AMD GPU.
+    Rocm = 10, "rocm";
+    /// Host memory that is pinned for ROCm.
+    RocmHost = 11, "rocm_host";
+    /// For experiments.
+    ExtDev = 12, "ext_dev";
+    /// CUDA's unified memory.
+    CudaManaged = 13, "cuda_managed";
+    /// Unified shared memory of a oneAPI device.
+    OneApi = 14, "oneapi";
+    /// WebGPU: buffers, not addresses.
+    WebGpu = 15, "webgpu";
+    /// Qualcomm's Hexagon.
+    Hexagon = 16, "hexagon";
+    /// Microsoft's MAIA.
+    Maia = 17, "maia";
+    /// AWS Trainium.
+    Trainium = 18, "trn";
+}
+
+impl DeviceKind {
+    /// Whether a tensor's data pointer is an address there that can be calculated with.
+    ///
+    /// Where this is false, or unknown, the pointer is a handle: it is passed on as it came, and
+    /// so is the byte offset beside it.
+    pub const fn has_addresses(self) -> bool {
+        matches!(
+            self,
+            Self::Cpu
+                | Self::Cuda
+                | Self::CudaHost
+                | Self::Rocm
+                | Self::RocmHost
+                | Self::CudaManaged
+                | Self::OneApi
+        )
+    }
+
+    /// Whether the processor can follow the addresses, as this program runs.
+    ///
+    /// oneAPI has memory of which that is true and memory of which it isn't, and DLPack doesn't
+    /// say which is meant: the answer is no.
+    pub const fn is_host_accessible(self) -> bool {
+        matches!(
+            self,
+            Self::Cpu | Self::CudaHost | Self::RocmHost | Self::CudaManaged
+        )
+    }
+}
+
+/// A device: its kind, and which one of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Device {
+    kind: DeviceKind,
+    id: i32,
+}
+
+impl Device {
+    /// The processor.
+    pub const CPU: Self = Self::new(DeviceKind::Cpu, 0);
+
+    /// The device of that kind and number.
+    pub const fn new(kind: DeviceKind, id: i32) -> Self {
+        Self { kind, id }
+    }
+
+    /// The NVIDIA GPU of that number.
+    pub const fn cuda(id: i32) -> Self {
+        Self::new(DeviceKind::Cuda, id)
+    }
+
+    /// The kind.
+    pub const fn kind(self) -> DeviceKind {
+        self.kind
+    }
+
+    /// Which one of its kind; 0 for host memory.
+    pub const fn id(self) -> i32 {
+        self.id
+    }
+
+    /// See [`DeviceKind::has_addresses`].
+    pub const fn has_addresses(self) -> bool {
+        self.kind.has_addresses()
+    }
+
+    /// See [`DeviceKind::is_host_accessible`].
+    pub const fn is_host_accessible(self) -> bool {
+        self.kind.is_host_accessible()
+    }
+}
+
+impl TryFrom<DLDevice> for Device {
+    type Error = DeviceError;
+
+    fn try_from(raw: DLDevice) -> Result<Self, DeviceError> {
+        let value = raw.device_type.0;
+        let kind = DeviceKind::from_value(value).ok_or(DeviceError::Kind { value })?;
+        if raw.device_id < 0 {
+            return Err(DeviceError::NegativeId {
+                kind,
+                id: raw.device_id,
+            });
+        }
+        Ok(Self::new(kind, raw.device_id))
+    }
+}
+
+impl From<Device> for DLDevice {
+    fn from(device: Device) -> Self {
+        Self {
+            device_type: DLDeviceType(device.kind as _),
+            device_id: device.id,
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::CPU {
+            f.pad(self.kind.name())
+        } else {
+            f.pad(&format!("{}:{}", self.kind.name(), self.id))
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Reads `"cuda:1"`; without a number it is number 0.
+impl FromStr for Device {
+    type Err = DeviceError;
+
+    fn from_str(name: &str) -> Result<Self, DeviceError> {
+        let unknown = || DeviceError::Name {
+            name: name.to_owned(),
+        };
+        let (kind, id) = match name.split_once(':') {
+            // A sign is no digit, though a number's parser takes it.
+            Some((kind, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (kind, id.parse().map_err(|_| unknown())?)
+            }
+            Some(_) => return Err(unknown()),
+            None => (name, 0),
+        };
+        let kind = DeviceKind::ALL.iter().find(|known| known.name() == kind);
+        Ok(Self::new(*kind.ok_or_else(unknown)?, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_goes_to_c_and_back_and_to_its_name_and_back() {
+        for kind in DeviceKind::ALL {
+            for id in [0, 1, i32::MAX] {
+                let device = Device::new(*kind, id);
+                assert_eq!(Device::try_from(DLDevice::from(device)), Ok(device));
+                assert_eq!(device.to_string().parse(), Ok(device));
+            }
+        }
+        let taken = (0..1000)
+            .filter(|value| DeviceKind::from_value(*value).is_some())
+            .count();
+        assert_eq!(taken, DeviceKind::ALL.len());
+    }
+
+    #[test]
+    fn what_is_no_device_is_refused() {
+        let raw = |value, device_id| DLDevice {
+            device_type: DLDeviceType(value),
+            device_id,
+        };
+        for value in [0, 5, 6, 19, u32::MAX] {
+            assert_eq!(
+                Device::try_from(raw(value, 0)),
+                Err(DeviceError::Kind { value })
+            );
+        }
+        assert_eq!(
+            Device::try_from(raw(2, -1)),
+            Err(DeviceError::NegativeId {
+                kind: DeviceKind::Cuda,
+                id: -1
+            })
+        );
+        for name in [
+            "",
+            "cud",
+            "cuda:",
+            "cuda:-1",
+            "cuda:+1",
+            "cuda:9999999999",
+            "cuda:1:2",
+            "CPU",
+        ] {
+            let error = name.parse::<Device>().unwrap_err();
+            assert_eq!(
+                error,
+                DeviceError::Name {
+                    name: name.to_owned()
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_host_reaches_has_addresses() {
+        for kind in DeviceKind::ALL {
+            assert!(kind.has_addresses() || !kind.is_host_accessible());
+        }
+    }
+}

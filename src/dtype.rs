@@ -1,0 +1,361 @@
+//! Element types: every one that DLPack 1.3 knows, by name, by code, and as Rust types.
+//!
+//! ```
+//! use dlbridge::DType;
+//!
+//! let dtype: DType = "bfloat16".parse()?;
+//! assert_eq!(dtype, DType::BF16);
+//! assert_eq!(dtype.item_bits(), 16);
+//! assert_eq!(DType::F4_E2M1FN.packed_bytes(3), Some(2)); // 12 bits
+//! assert_eq!(DType::F32.with_lanes(4)?.to_string(), "float32x4");
+//! # Ok::<(), dlbridge::Error>(())
+//! ```
+
+mod element;
+mod minifloat;
+mod name;
+mod scalar;
+
+pub use element::Element;
+pub use minifloat::{
+    F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0Fnu,
+};
+pub use scalar::Scalar;
+
+use crate::error::DTypeError;
+use dlbridge_dlpack::{DLDataType, DLDataTypeCode};
+
+/// What kind of number the elements are. The values are DLPack's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum TypeCode {
+    /// Signed integer, two's complement.
+    Int = 0,
+    /// Unsigned integer.
+    UInt = 1,
+    /// IEEE 754 binary floating point.
+    Float = 2,
+    /// A handle whose meaning producer and consumer agree on.
+    Handle = 3,
+    /// The upper half of an IEEE 754 single.
+    BFloat = 4,
+    /// Two floating-point numbers: real and imaginary part.
+    Complex = 5,
+    /// A byte that is 0 or 1.
+    Bool = 6,
+    /// 8 bits: 3 of exponent, 4 of mantissa, with infinities.
+    Float8E3M4 = 7,
+    /// 8 bits: 4 of exponent, 3 of mantissa, with infinities.
+    Float8E4M3 = 8,
+    /// 8 bits: 4 of exponent, biased by 11, 3 of mantissa; no infinities, no negative zero.
+    Float8E4M3B11Fnuz = 9,
+    /// 8 bits: 4 of exponent, 3 of mantissa; no infinities.
+    Float8E4M3Fn = 10,
+    /// 8 bits: 4 of exponent, 3 of mantissa; no infinities, no negative zero.
+    Float8E4M3Fnuz = 11,
+    /// 8 bits: 5 of exponent, 2 of mantissa, with infinities.
+    Float8E5M2 = 12,
+    /// 8 bits: 5 of exponent, 2 of mantissa; no infinities, no negative zero.
+    Float8E5M2Fnuz = 13,
+    /// 8 bits of exponent: powers of two, for scales.
+    Float8E8M0Fnu = 14,
+    /// 6 bits: 2 of exponent, 3 of mantissa; finite only.
+    Float6E2M3Fn = 15,
+    /// 6 bits: 3 of exponent, 2 of mantissa; finite only.
+    Float6E3M2Fn = 16,
+    /// 4 bits: 2 of exponent, 1 of mantissa; finite only.
+    Float4E2M1Fn = 17,
+}
+
+impl TypeCode {
+    /// All codes, in the order of their values.
+    pub const ALL: [Self; 18] = [
+        Self::Int,
+        Self::UInt,
+        Self::Float,
+        Self::Handle,
+        Self::BFloat,
+        Self::Complex,
+        Self::Bool,
+        Self::Float8E3M4,
+        Self::Float8E4M3,
+        Self::Float8E4M3B11Fnuz,
+        Self::Float8E4M3Fn,
+        Self::Float8E4M3Fnuz,
+        Self::Float8E5M2,
+        Self::Float8E5M2Fnuz,
+        Self::Float8E8M0Fnu,
+        Self::Float6E2M3Fn,
+        Self::Float6E3M2Fn,
+        Self::Float4E2M1Fn,
+    ];
+
+    /// The widths that mean something for this code, in bits.
+    pub const fn widths(self) -> &'static [u8] {
+        match self {
+            Self::Int | Self::UInt => &[1, 2, 4, 8, 16, 32, 64],
+            Self::Float => &[16, 32, 64],
+            Self::Handle => &[8, 16, 32, 64],
+            Self::BFloat => &[16],
+            Self::Complex => &[32, 64, 128],
+            Self::Bool
+            | Self::Float8E3M4
+            | Self::Float8E4M3
+            | Self::Float8E4M3B11Fnuz
+            | Self::Float8E4M3Fn
+            | Self::Float8E4M3Fnuz
+            | Self::Float8E5M2
+            | Self::Float8E5M2Fnuz
+            | Self::Float8E8M0Fnu => &[8],
+            Self::Float6E2M3Fn | Self::Float6E3M2Fn => &[6],
+            Self::Float4E2M1Fn => &[4],
+        }
+    }
+
+    const fn allows(self, bits: u8) -> bool {
+        let widths = self.widths();
+        let mut i = 0;
+        while i < widths.len() {
+            if widths[i] == bits {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+}
+
+/// The type of an element: a kind of number, its width in bits, and how many make one element.
+///
+/// Every value of this type is one that DLPack 1.3 gives a meaning to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DType {
+    code: TypeCode,
+    bits: u8,
+    lanes: u16,
+}
+
+macro_rules! dtypes {
+    ($($name:ident = $code:ident, $bits:literal;)*) => {
+        impl DType {
+            $(
+                #[doc = concat!("`TypeCode::", stringify!($code), "`, ", stringify!($bits), " bits wide.")]
+                pub const $name: Self = Self { code: TypeCode::$code, bits: $bits, lanes: 1 };
+            )*
+
+            /// Every element type of one lane, in the order of codes and widths.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+dtypes! {
+    I1 = Int, 1;
+    I2 = Int, 2;
+    I4 = Int, 4;
+    I8 = Int, 8;
+    I16 = Int, 16;
+    I32 = Int, 32;
+    I64 = Int, 64;
+    U1 = UInt, 1;
+    U2 = UInt, 2;
+    U4 = UInt, 4;
+    U8 = UInt, 8;
+    U16 = UInt, 16;
+    U32 = UInt, 32;
+    U64 = UInt, 64;
+    F16 = Float, 16;
+    F32 = Float, 32;
+    F64 = Float, 64;
+    HANDLE8 = Handle, 8;
+    HANDLE16 = Handle, 16;
+    HANDLE32 = Handle, 32;
+    HANDLE64 = Handle, 64;
+    BF16 = BFloat, 16;
+    C32 = Complex, 32;
+    C64 = Complex, 64;
+    C128 = Complex, 128;
+    BOOL = Bool, 8;
+    F8_E3M4 = Float8E3M4, 8;
+    F8_E4M3 = Float8E4M3, 8;
+    F8_E4M3B11FNUZ = Float8E4M3B11Fnuz, 8;
+    F8_E4M3FN = Float8E4M3Fn, 8;
+    F8_E4M3FNUZ = Float8E4M3Fnuz, 8;
+    F8_E5M2 = Float8E5M2, 8;
+    F8_E5M2FNUZ = Float8E5M2Fnuz, 8;
+    F8_E8M0FNU = Float8E8M0Fnu, 8;
+    F6_E2M3FN = Float6E2M3Fn, 6;
+    F6_E3M2FN = Float6E3M2Fn, 6;
+    F4_E2M1FN = Float4E2M1Fn, 4;
+}
+
+impl DType {
+    /// An element type from its parts.
+    ///
+    /// # Errors
+    ///
+    /// When no number of that kind is that wide, or there are no lanes.
+    pub const fn new(code: TypeCode, bits: u8, lanes: u16) -> Result<Self, DTypeError> {
+        if !code.allows(bits) {
+            return Err(DTypeError::Width { code, bits });
+        }
+        if lanes == 0 {
+            return Err(DTypeError::NoLanes);
+        }
+        Ok(Self { code, bits, lanes })
+    }
+
+    /// The element type of a Rust type.
+    pub const fn of<T: Element>() -> Self {
+        T::DTYPE
+    }
+
+    /// What kind of number it is.
+    pub const fn code(self) -> TypeCode {
+        self.code
+    }
+
+    /// The width of one lane, in bits.
+    pub const fn bits(self) -> u8 {
+        self.bits
+    }
+
+    /// How many numbers make one element; 1 but for vector types.
+    pub const fn lanes(self) -> u16 {
+        self.lanes
+    }
+
+    /// The same number, `lanes` of them an element.
+    ///
+    /// # Errors
+    ///
+    /// When `lanes` is 0.
+    pub const fn with_lanes(self, lanes: u16) -> Result<Self, DTypeError> {
+        Self::new(self.code, self.bits, lanes)
+    }
+
+    /// The width of one element, all lanes together, in bits.
+    pub const fn item_bits(self) -> usize {
+        self.bits as usize * self.lanes as usize
+    }
+
+    /// The size of one element in bytes; `None` where it is not a whole number of them.
+    pub const fn item_bytes(self) -> Option<usize> {
+        if self.is_sub_byte() {
+            None
+        } else {
+            Some(self.item_bits() / 8)
+        }
+    }
+
+    /// Whether elements share bytes when they are packed.
+    pub const fn is_sub_byte(self) -> bool {
+        self.item_bits() % 8 != 0
+    }
+
+    /// How many bytes `count` elements fill one after another; `None` where that overflows.
+    pub const fn packed_bytes(self, count: usize) -> Option<usize> {
+        match count.checked_mul(self.item_bits()) {
+            Some(bits) => Some(bits.div_ceil(8)),
+            None => None,
+        }
+    }
+
+    /// How far apart elements are in memory, in bits, packed or each padded to whole bytes.
+    pub(crate) const fn step_bits(self, padded: bool) -> usize {
+        if padded {
+            self.item_bits().next_multiple_of(8)
+        } else {
+            self.item_bits()
+        }
+    }
+}
+
+impl TryFrom<DLDataType> for DType {
+    type Error = DTypeError;
+
+    fn try_from(raw: DLDataType) -> Result<Self, DTypeError> {
+        let code = *TypeCode::ALL
+            .get(usize::from(raw.code.0))
+            .ok_or(DTypeError::Code { code: raw.code.0 })?;
+        Self::new(code, raw.bits, raw.lanes)
+    }
+}
+
+impl From<DType> for DLDataType {
+    fn from(dtype: DType) -> Self {
+        Self {
+            code: DLDataTypeCode(dtype.code as u8),
+            bits: dtype.bits,
+            lanes: dtype.lanes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_value_and_its_constants() {
+        for (value, code) in TypeCode::ALL.into_iter().enumerate() {
+            assert_eq!(code as usize, value);
+            let widths: Vec<u8> = DType::ALL
+                .iter()
+                .filter(|dtype| dtype.code() == code)
+                .map(|dtype| dtype.bits())
+                .collect();
+            assert_eq!(widths, code.widths(), "{code:?}");
+        }
+    }
+
+    #[test]
+    fn the_c_struct_goes_both_ways_or_is_refused() {
+        let mut taken = 0;
+        for code in 0..=255 {
+            for bits in 0..=255 {
+                let code = DLDataTypeCode(code);
+                for lanes in [0, 1, 2, 65535] {
+                    let raw = DLDataType { code, bits, lanes };
+                    if let Ok(dtype) = DType::try_from(raw) {
+                        assert_eq!(DLDataType::from(dtype), raw);
+                        taken += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(taken, 3 * DType::ALL.len());
+        let raw = |code, bits, lanes| DLDataType {
+            code: DLDataTypeCode(code),
+            bits,
+            lanes,
+        };
+        assert_eq!(
+            DType::try_from(raw(18, 8, 1)),
+            Err(DTypeError::Code { code: 18 })
+        );
+        assert_eq!(
+            DType::try_from(raw(2, 80, 1)),
+            Err(DTypeError::Width {
+                code: TypeCode::Float,
+                bits: 80
+            })
+        );
+        assert_eq!(DType::try_from(raw(2, 32, 0)), Err(DTypeError::NoLanes));
+    }
+
+    #[test]
+    fn sub_byte_sizes_are_exact() {
+        assert_eq!(DType::U1.packed_bytes(9), Some(2));
+        assert_eq!(DType::F6_E3M2FN.packed_bytes(4), Some(3));
+        assert_eq!(DType::F6_E3M2FN.packed_bytes(5), Some(4));
+        assert_eq!(DType::I4.packed_bytes(0), Some(0));
+        assert_eq!(DType::F64.packed_bytes(usize::MAX), None);
+        assert_eq!(DType::I4.item_bytes(), None);
+        assert_eq!(DType::I4.with_lanes(2).unwrap().item_bytes(), Some(1));
+        assert_eq!(DType::C128.item_bytes(), Some(16));
+        assert_eq!(DType::F6_E3M2FN.step_bits(true), 8);
+        assert_eq!(DType::F6_E3M2FN.step_bits(false), 6);
+    }
+}

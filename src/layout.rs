@@ -1,0 +1,194 @@
+//! Shape and strides: the one validator, and the one place that answers questions about them.
+//!
+//! # What every layout satisfies
+//!
+//! 1. The rank is 0 to [`MAX_RANK`].
+//! 2. Where there are dimensions, there are sizes: a NULL shape is refused.
+//! 3. No size is negative.
+//! 4. There are as many strides as sizes. In C, NULL strides stand for row-major ones.
+//! 5. The sizes, those that are 0 left out, multiply to at most `isize::MAX`.
+//! 6. The first and the last element in memory are at most `isize::MAX` elements away.
+//!
+//! With an element type and an address, [`LayoutRef::check_memory`] adds
+//!
+//! 7. the same in bits, so that no byte is further than an eighth of the address space;
+//! 8. a tensor with elements has memory: NULL data is refused;
+//! 9. data pointer, byte offset and every element lie in the address space.
+//!
+//! Strides of dimensions smaller than 2 say nothing, and all strides of an empty tensor: any
+//! value is kept and none is looked at. Strides may be negative, or 0 (broadcasting). An address
+//! may be of any alignment: only typed views ask for one.
+//!
+//! # Size
+//!
+//! Up to [`INLINE_RANK`] dimensions are kept inline, so that no tensor of a usual rank needs an
+//! allocation for them: 8 sizes and 8 strides of 8 bytes, with a length and a tag, are 144 bytes.
+//! Narrower numbers would save most of that; they would also cost a conversion at every hand-over,
+//! whose format has 64 bits.
+
+mod answers;
+mod overlap;
+mod validate;
+mod views;
+
+pub use overlap::{Overlap, Region};
+
+use std::fmt;
+
+/// The most dimensions that a layout can have.
+pub const MAX_RANK: usize = 255;
+
+/// The most dimensions that are kept without an allocation.
+pub const INLINE_RANK: usize = 8;
+
+/// The shape and the strides of a tensor, owned. Strides count elements.
+///
+/// ```
+/// use dlbridge::layout::Layout;
+///
+/// let layout = Layout::contiguous(&[2, 3])?;
+/// assert_eq!(layout.strides(), [3, 1]);
+/// let transposed = layout.permute(&[1, 0])?;
+/// assert!(!transposed.as_ref().is_contiguous() && transposed.as_ref().is_dense());
+/// # Ok::<(), dlbridge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Layout {
+    len: usize,
+    dims: Dims,
+}
+
+#[derive(Clone)]
+enum Dims {
+    Inline {
+        rank: u8,
+        shape: [usize; INLINE_RANK],
+        strides: [isize; INLINE_RANK],
+    },
+    Heap {
+        shape: Box<[usize]>,
+        strides: Box<[isize]>,
+    },
+}
+
+/// The shape and the strides of a tensor, borrowed: what all questions are asked of.
+///
+/// Only layouts and views make one, so it satisfies the invariants of this module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct LayoutRef<'a> {
+    shape: &'a [usize],
+    strides: &'a [isize],
+    len: usize,
+}
+
+impl Layout {
+    /// The sizes.
+    pub fn shape(&self) -> &[usize] {
+        match &self.dims {
+            Dims::Inline { rank, shape, .. } => &shape[..usize::from(*rank)],
+            Dims::Heap { shape, .. } => shape,
+        }
+    }
+
+    /// The steps between elements along each dimension, counted in elements.
+    pub fn strides(&self) -> &[isize] {
+        match &self.dims {
+            Dims::Inline { rank, strides, .. } => &strides[..usize::from(*rank)],
+            Dims::Heap { strides, .. } => strides,
+        }
+    }
+
+    /// How many dimensions there are.
+    pub fn rank(&self) -> usize {
+        self.shape().len()
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Borrows the layout, to ask it things.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "there is no `LayoutRef` to point to"
+    )]
+    pub fn as_ref(&self) -> LayoutRef<'_> {
+        LayoutRef {
+            shape: self.shape(),
+            strides: self.strides(),
+            len: self.len,
+        }
+    }
+
+    fn dims_mut(&mut self) -> (&mut [usize], &mut [isize]) {
+        match &mut self.dims {
+            Dims::Inline {
+                rank,
+                shape,
+                strides,
+            } => {
+                let rank = usize::from(*rank);
+                (&mut shape[..rank], &mut strides[..rank])
+            }
+            Dims::Heap { shape, strides } => (shape, strides),
+        }
+    }
+}
+
+impl<'a> LayoutRef<'a> {
+    /// The sizes.
+    pub const fn shape(self) -> &'a [usize] {
+        self.shape
+    }
+
+    /// The steps between elements along each dimension, counted in elements.
+    pub const fn strides(self) -> &'a [isize] {
+        self.strides
+    }
+
+    /// How many dimensions there are.
+    pub const fn rank(self) -> usize {
+        self.shape.len()
+    }
+
+    /// How many elements there are.
+    pub const fn len(self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no elements.
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_ref() == other.as_ref()
+    }
+}
+
+impl Eq for Layout {}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.as_ref(), f)
+    }
+}
+
+impl fmt::Debug for LayoutRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layout")
+            .field("shape", &self.shape)
+            .field("strides", &self.strides)
+            .finish()
+    }
+}
+
+const _: () = assert!(size_of::<Layout>() == 144 || size_of::<usize>() != 8);
