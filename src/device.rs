@@ -36,6 +36,7 @@ macro_rules! device_kinds {
                 }
             }
 
+            #[inline]
             const fn from_value(value: u32) -> Option<Self> {
                 match value {
                     $($value => Some(Self::$kind),)*
@@ -86,6 +87,7 @@ impl DeviceKind {
     ///
     /// Where this is false, or unknown, the pointer is a handle: it is passed on as it came, and
     /// so is the byte offset beside it.
+    #[inline]
     pub const fn has_addresses(self) -> bool {
         matches!(
             self,
@@ -103,6 +105,7 @@ impl DeviceKind {
     ///
     /// oneAPI has memory of which that is true and memory of which it isn't, and DLPack doesn't
     /// say which is meant: the answer is no.
+    #[inline]
     pub const fn is_host_accessible(self) -> bool {
         matches!(
             self,
@@ -143,11 +146,13 @@ impl Device {
     }
 
     /// See [`DeviceKind::has_addresses`].
+    #[inline]
     pub const fn has_addresses(self) -> bool {
         self.kind.has_addresses()
     }
 
     /// See [`DeviceKind::is_host_accessible`].
+    #[inline]
     pub const fn is_host_accessible(self) -> bool {
         self.kind.is_host_accessible()
     }
@@ -156,9 +161,12 @@ impl Device {
 impl TryFrom<DLDevice> for Device {
     type Error = DeviceError;
 
+    #[inline]
     fn try_from(raw: DLDevice) -> Result<Self, DeviceError> {
         let value = raw.device_type.0;
-        let kind = DeviceKind::from_value(value).ok_or(DeviceError::Kind { value })?;
+        let Some(kind) = DeviceKind::from_value(value) else {
+            return Err(DeviceError::Kind { value });
+        };
         if raw.device_id < 0 {
             return Err(DeviceError::NegativeId {
                 kind,

@@ -11,120 +11,22 @@
 //! # Ok::<(), dlbridge::Error>(())
 //! ```
 
+mod code;
 mod element;
 mod minifloat;
 mod name;
 mod scalar;
 
+pub use code::TypeCode;
 pub use element::Element;
 pub use minifloat::{
     F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0Fnu,
 };
 pub use scalar::Scalar;
+pub(crate) use scalar::{read_small_bits, write_small_bits};
 
 use crate::error::DTypeError;
 use dlbridge_dlpack::{DLDataType, DLDataTypeCode};
-
-/// What kind of number the elements are. The values are DLPack's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum TypeCode {
-    /// Signed integer, two's complement.
-    Int = 0,
-    /// Unsigned integer.
-    UInt = 1,
-    /// IEEE 754 binary floating point.
-    Float = 2,
-    /// A handle whose meaning producer and consumer agree on.
-    Handle = 3,
-    /// The upper half of an IEEE 754 single.
-    BFloat = 4,
-    /// Two floating-point numbers: real and imaginary part.
-    Complex = 5,
-    /// A byte that is 0 or 1.
-    Bool = 6,
-    /// 8 bits: 3 of exponent, 4 of mantissa, with infinities.
-    Float8E3M4 = 7,
-    /// 8 bits: 4 of exponent, 3 of mantissa, with infinities.
-    Float8E4M3 = 8,
-    /// 8 bits: 4 of exponent, biased by 11, 3 of mantissa; no infinities, no negative zero.
-    Float8E4M3B11Fnuz = 9,
-    /// 8 bits: 4 of exponent, 3 of mantissa; no infinities.
-    Float8E4M3Fn = 10,
-    /// 8 bits: 4 of exponent, 3 of mantissa; no infinities, no negative zero.
-    Float8E4M3Fnuz = 11,
-    /// 8 bits: 5 of exponent, 2 of mantissa, with infinities.
-    Float8E5M2 = 12,
-    /// 8 bits: 5 of exponent, 2 of mantissa; no infinities, no negative zero.
-    Float8E5M2Fnuz = 13,
-    /// 8 bits of exponent: powers of two, for scales.
-    Float8E8M0Fnu = 14,
-    /// 6 bits: 2 of exponent, 3 of mantissa; finite only.
-    Float6E2M3Fn = 15,
-    /// 6 bits: 3 of exponent, 2 of mantissa; finite only.
-    Float6E3M2Fn = 16,
-    /// 4 bits: 2 of exponent, 1 of mantissa; finite only.
-    Float4E2M1Fn = 17,
-}
-
-impl TypeCode {
-    /// All codes, in the order of their values.
-    pub const ALL: [Self; 18] = [
-        Self::Int,
-        Self::UInt,
-        Self::Float,
-        Self::Handle,
-        Self::BFloat,
-        Self::Complex,
-        Self::Bool,
-        Self::Float8E3M4,
-        Self::Float8E4M3,
-        Self::Float8E4M3B11Fnuz,
-        Self::Float8E4M3Fn,
-        Self::Float8E4M3Fnuz,
-        Self::Float8E5M2,
-        Self::Float8E5M2Fnuz,
-        Self::Float8E8M0Fnu,
-        Self::Float6E2M3Fn,
-        Self::Float6E3M2Fn,
-        Self::Float4E2M1Fn,
-    ];
-
-    /// The widths that mean something for this code, in bits.
-    pub const fn widths(self) -> &'static [u8] {
-        match self {
-            Self::Int | Self::UInt => &[1, 2, 4, 8, 16, 32, 64],
-            Self::Float => &[16, 32, 64],
-            Self::Handle => &[8, 16, 32, 64],
-            Self::BFloat => &[16],
-            Self::Complex => &[32, 64, 128],
-            Self::Bool
-            | Self::Float8E3M4
-            | Self::Float8E4M3
-            | Self::Float8E4M3B11Fnuz
-            | Self::Float8E4M3Fn
-            | Self::Float8E4M3Fnuz
-            | Self::Float8E5M2
-            | Self::Float8E5M2Fnuz
-            | Self::Float8E8M0Fnu => &[8],
-            Self::Float6E2M3Fn | Self::Float6E3M2Fn => &[6],
-            Self::Float4E2M1Fn => &[4],
-        }
-    }
-
-    const fn allows(self, bits: u8) -> bool {
-        let widths = self.widths();
-        let mut i = 0;
-        while i < widths.len() {
-            if widths[i] == bits {
-                return true;
-            }
-            i += 1;
-        }
-        false
-    }
-}
 
 /// The type of an element: a kind of number, its width in bits, and how many make one element.
 ///
@@ -196,6 +98,7 @@ impl DType {
     /// # Errors
     ///
     /// When no number of that kind is that wide, or there are no lanes.
+    #[inline]
     pub const fn new(code: TypeCode, bits: u8, lanes: u16) -> Result<Self, DTypeError> {
         if !code.allows(bits) {
             return Err(DTypeError::Width { code, bits });
@@ -251,7 +154,7 @@ impl DType {
 
     /// Whether elements share bytes when they are packed.
     pub const fn is_sub_byte(self) -> bool {
-        self.item_bits() % 8 != 0
+        !self.item_bits().is_multiple_of(8)
     }
 
     /// How many bytes `count` elements fill one after another; `None` where that overflows.
@@ -263,6 +166,7 @@ impl DType {
     }
 
     /// How far apart elements are in memory, in bits, packed or each padded to whole bytes.
+    #[inline]
     pub(crate) const fn step_bits(self, padded: bool) -> usize {
         if padded {
             self.item_bits().next_multiple_of(8)
@@ -275,10 +179,11 @@ impl DType {
 impl TryFrom<DLDataType> for DType {
     type Error = DTypeError;
 
+    #[inline]
     fn try_from(raw: DLDataType) -> Result<Self, DTypeError> {
-        let code = *TypeCode::ALL
-            .get(usize::from(raw.code.0))
-            .ok_or(DTypeError::Code { code: raw.code.0 })?;
+        let Some(&code) = TypeCode::ALL.get(usize::from(raw.code.0)) else {
+            return Err(DTypeError::Code { code: raw.code.0 });
+        };
         Self::new(code, raw.bits, raw.lanes)
     }
 }
@@ -313,8 +218,10 @@ mod tests {
     #[test]
     fn the_c_struct_goes_both_ways_or_is_refused() {
         let mut taken = 0;
-        for code in 0..=255 {
-            for bits in 0..=255 {
+        // All that could be taken, and under an interpreter few others.
+        let largest = if cfg!(miri) { 20 } else { 255 };
+        for code in 0..=largest {
+            for bits in (0..=255).filter(|bits| *bits <= largest || bits % 32 == 0) {
                 let code = DLDataTypeCode(code);
                 for lanes in [0, 1, 2, 65535] {
                     let raw = DLDataType { code, bits, lanes };

@@ -28,12 +28,16 @@
 
 mod answers;
 mod overlap;
+mod runs;
 mod validate;
 mod views;
 
 pub use overlap::{Overlap, Region};
+pub(crate) use runs::{Run, Runs};
 
 use std::fmt;
+use std::mem::MaybeUninit;
+use std::slice;
 
 /// The most dimensions that a layout can have.
 pub const MAX_RANK: usize = 255;
@@ -62,10 +66,14 @@ pub struct Layout {
 enum Dims {
     Inline {
         rank: u8,
-        shape: [usize; INLINE_RANK],
-        strides: [isize; INLINE_RANK],
+        contiguous: bool,
+        /// Written up to the rank.
+        shape: [MaybeUninit<usize>; INLINE_RANK],
+        /// Written up to the rank.
+        strides: [MaybeUninit<isize>; INLINE_RANK],
     },
     Heap {
+        contiguous: bool,
         shape: Box<[usize]>,
         strides: Box<[isize]>,
     },
@@ -79,36 +87,47 @@ pub struct LayoutRef<'a> {
     shape: &'a [usize],
     strides: &'a [isize],
     len: usize,
+    contiguous: bool,
 }
 
 impl Layout {
+    /// The layout of rank 0.
+    pub(crate) const SCALAR: Self = Self {
+        len: 1,
+        dims: Dims::Inline {
+            rank: 0,
+            contiguous: true,
+            shape: [MaybeUninit::uninit(); INLINE_RANK],
+            strides: [MaybeUninit::uninit(); INLINE_RANK],
+        },
+    };
+
     /// The sizes.
+    #[inline]
     pub fn shape(&self) -> &[usize] {
-        match &self.dims {
-            Dims::Inline { rank, shape, .. } => &shape[..usize::from(*rank)],
-            Dims::Heap { shape, .. } => shape,
-        }
+        self.as_ref().shape
     }
 
     /// The steps between elements along each dimension, counted in elements.
+    #[inline]
     pub fn strides(&self) -> &[isize] {
-        match &self.dims {
-            Dims::Inline { rank, strides, .. } => &strides[..usize::from(*rank)],
-            Dims::Heap { strides, .. } => strides,
-        }
+        self.as_ref().strides
     }
 
     /// How many dimensions there are.
+    #[inline]
     pub fn rank(&self) -> usize {
         self.shape().len()
     }
 
     /// How many elements there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no elements.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -118,25 +137,36 @@ impl Layout {
         clippy::should_implement_trait,
         reason = "there is no `LayoutRef` to point to"
     )]
+    #[inline]
     pub fn as_ref(&self) -> LayoutRef<'_> {
-        LayoutRef {
-            shape: self.shape(),
-            strides: self.strides(),
-            len: self.len,
-        }
-    }
-
-    fn dims_mut(&mut self) -> (&mut [usize], &mut [isize]) {
-        match &mut self.dims {
+        let (shape, strides, contiguous) = match &self.dims {
             Dims::Inline {
                 rank,
+                contiguous,
                 shape,
                 strides,
             } => {
                 let rank = usize::from(*rank);
-                (&mut shape[..rank], &mut strides[..rank])
+                // SAFETY: the rank is at most INLINE_RANK, and both are written up to it.
+                let (shape, strides) = unsafe {
+                    (
+                        slice::from_raw_parts(shape.as_ptr().cast::<usize>(), rank),
+                        slice::from_raw_parts(strides.as_ptr().cast::<isize>(), rank),
+                    )
+                };
+                (shape, strides, *contiguous)
             }
-            Dims::Heap { shape, strides } => (shape, strides),
+            Dims::Heap {
+                contiguous,
+                shape,
+                strides,
+            } => (&**shape, &**strides, *contiguous),
+        };
+        LayoutRef {
+            shape,
+            strides,
+            len: self.len,
+            contiguous,
         }
     }
 }

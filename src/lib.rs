@@ -1,8 +1,67 @@
-//! dlbridge
+//! dlbridge moves tensors between libraries, languages and devices through
+//! [DLPack](https://dmlc.github.io/dlpack/latest/), without copies.
+//!
+//! A [`Tensor`] is memory with an owner, a layout and an element type. What comes from another
+//! library keeps that library's buffer, and gives it back when the last handle is gone; what goes
+//! out keeps ours.
+//!
+//! ```
+//! use dlbridge::{DType, Tensor};
+//!
+//! // Make one of a Vec, without copying it, and look at it.
+//! let tensor = Tensor::from_vec((0..6).map(|i| i as f32).collect(), &[2, 3])?;
+//! assert_eq!(tensor.dtype(), DType::F32);
+//! assert_eq!(tensor.to_string(), "[[0. 1. 2.]\n [3. 4. 5.]]");
+//!
+//! // Another view of the same memory.
+//! let transposed = tensor.transpose();
+//! assert_eq!(transposed.view::<f32>()?[[2, 1]], 5.0);
+//!
+//! // Hand it to another library: `managed.into_raw()` is what its C side takes.
+//! let managed = transposed.to_dlpack();
+//! // ... and take over what another library handed out.
+//! let back = Tensor::from_dlpack(managed)?;
+//! assert_eq!(back.data_ptr(), tensor.data_ptr());
+//! # Ok::<(), dlbridge::Error>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! * [`Tensor`]: making, viewing, exporting, importing.
+//! * [`View`], [`ViewMut`]: its elements, typed and borrowed.
+//! * [`DType`], [`Device`], [`layout`]: what there is, and which numbers make sense.
+//! * [`Storage`]: memory of any kind and its owner.
+//! * [`dlpack`]: the protocol itself, for those who speak it.
+//!
+//! # What is promised
+//!
+//! Memory is released exactly once, by whoever made it, after its last user is gone. Nothing is
+//! copied unless it is asked for. Read-only stays read-only. Safe code can't alias, overrun, or
+//! write what isn't its own: what Rust can't check is behind `unsafe`, and written down in
+//! `docs/soundness.md`.
+//!
+//! # Features
+//!
+//! * `ndarray`: typed views as views of the `ndarray` crate, and back.
+
 pub mod device;
 pub mod dtype;
 pub mod error;
+mod interchange;
 pub mod layout;
+pub mod storage;
+pub mod tensor;
+pub mod view;
+
 pub use device::{Device, DeviceKind};
+pub use dlbridge_dlpack as dlpack;
 pub use dtype::{DType, Element};
 pub use error::Error;
+pub use storage::{Storage, WeakStorage};
+pub use tensor::Tensor;
+pub use view::{View, ViewMut};
+
+/// The README's code runs too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -9,7 +9,9 @@ use std::ffi::c_void;
 pub use dlpark::DlpackFlags as Flags;
 pub use dlpark::ffi::{
     DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned,
-    DLPackExchangeAPI, DLPackExchangeAPIHeader, DLPackVersion, DLTensor,
+    DLPackCurrentWorkStream, DLPackDLTensorFromPyObjectNoSync, DLPackExchangeAPI,
+    DLPackExchangeAPIHeader, DLPackManagedTensorAllocator, DLPackManagedTensorFromPyObjectNoSync,
+    DLPackManagedTensorToPyObjectNoSync, DLPackVersion, DLTensor,
 };
 
 /// The DLPack version that this crate speaks, and stamps on what it exports.

@@ -4,6 +4,7 @@ use crate::abi::{Abi, DLDataType, DLDevice, DLTensor, Flags};
 use crate::managed::Managed;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ffi::c_void;
+use std::iter::zip;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -73,6 +74,7 @@ impl<A, O> Block<A, O> {
 /// While `owner` lives, wherever it is moved to, `description` is true: its data pointer leads to
 /// all the memory that it describes; and the rest of the promise holds that
 /// [`Managed::from_raw`] asks for.
+#[inline]
 pub unsafe fn export<A: Abi, O: Send + 'static>(
     description: &Description<'_>,
     owner: O,
@@ -90,12 +92,12 @@ pub unsafe fn export<A: Abi, O: Send + 'static>(
     let shape = unsafe { block.as_ptr().byte_add(numbers).cast::<i64>() };
     // SAFETY: the allocation holds 2 * rank numbers from `shape` on.
     let strides = unsafe { shape.add(rank) };
-    for axis in 0..rank {
+    for (axis, (&size, &stride)) in zip(description.shape, description.strides).enumerate() {
         // A size or stride of a layout in memory fits an i64 on every machine Rust runs on.
         // SAFETY: as above.
         unsafe {
-            shape.add(axis).write(description.shape[axis] as i64);
-            strides.add(axis).write(description.strides[axis] as i64);
+            shape.add(axis).write(size as i64);
+            strides.add(axis).write(stride as i64);
         }
     }
     let descriptor = DLTensor {

@@ -38,8 +38,10 @@ mod managed;
 
 pub use abi::{
     Abi, DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor,
-    DLManagedTensorVersioned, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLPackVersion, DLTensor,
-    Deleter, Flags, Legacy, VERSION, Versioned,
+    DLManagedTensorVersioned, DLPackCurrentWorkStream, DLPackDLTensorFromPyObjectNoSync,
+    DLPackExchangeAPI, DLPackExchangeAPIHeader, DLPackManagedTensorAllocator,
+    DLPackManagedTensorFromPyObjectNoSync, DLPackManagedTensorToPyObjectNoSync, DLPackVersion,
+    DLTensor, Deleter, Flags, Legacy, VERSION, Versioned,
 };
 pub use export::{Description, export};
 pub use managed::{FromRawError, Managed};

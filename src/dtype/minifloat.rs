@@ -73,7 +73,7 @@ impl Format {
             // Without its leading one, a number of exponent 0 counts as one of exponent 1.
             let leading = u32::from(exponent != 0) << self.mantissa_bits;
             let scale = exponent.max(1) as i32 - self.bias - self.mantissa_bits as i32;
-            (leading | mantissa) as f32 * (scale as f32).exp2()
+            (leading | mantissa) as f32 * power_of_two(scale)
         };
         if negative { -value } else { value }
     }
@@ -83,8 +83,16 @@ impl Format {
 pub(super) fn decode_e8m0(bits: u8) -> f32 {
     match bits {
         255 => f32::NAN,
-        exponent => (f32::from(exponent) - 127.0).exp2(),
+        exponent => power_of_two(i32::from(exponent) - 127),
     }
+}
+
+/// 2 to a power that an `f32` has, exactly: `exp2` needn't be exact.
+fn power_of_two(exponent: i32) -> f32 {
+    f32::from_bits(match exponent {
+        -126.. => ((exponent + 127) as u32) << 23,
+        _ => 1 << (exponent + 149),
+    })
 }
 
 macro_rules! float8 {
@@ -185,7 +193,7 @@ mod tests {
         assert!(F8E4M3Fnuz::from_bits(0x80).to_f32().is_nan());
         assert!(F8E5M2::from_bits(0x7d).to_f32().is_nan());
         assert_eq!(F8E8M0Fnu::from_bits(127).to_f32(), 1.0);
-        assert_eq!(F8E8M0Fnu::from_bits(0).to_f32(), 2.0_f32.powi(-127));
+        assert_eq!(F8E8M0Fnu::from_bits(0).to_f32(), f32::MIN_POSITIVE / 2.0);
         assert!(F8E8M0Fnu::from_bits(255).to_f32().is_nan());
     }
 

@@ -4,12 +4,17 @@
 //! in bounded integers has a solution. Most layouts are decided by comparing ranges, or by strides
 //! that are each longer than all shorter ones together. The rest is searched: exactly, and up to a
 //! limit, past which the answer is [`Overlap::Unknown`], to be treated as a yes.
+//!
+//! The limit is out of reach for a layout of up to 256 elements, and for two regions whose numbers
+//! of elements multiply to up to 4096. Views of one tensor, such as its even and its odd columns,
+//! mostly have strides in common, and then few steps decide at any size.
+
+mod search;
 
 use super::LayoutRef;
 use crate::dtype::DType;
-
-/// How many steps the search may take.
-const SEARCH_LIMIT: u32 = 10_000;
+use search::{Choice, Term, Terms};
+use std::cmp::Reverse;
 
 /// Whether elements share memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,37 +49,44 @@ pub struct Region<'a> {
 
 impl LayoutRef<'_> {
     /// Whether two of the layout's own elements are at one place.
+    ///
+    /// Packed elements that have a byte, but no bit of it, in common are not: they are told apart
+    /// by whoever writes them.
     pub fn overlaps_itself(self) -> Overlap {
-        if self.len() <= 1 {
+        if self.len() <= 1 || self.is_dense() {
             return Overlap::No;
         }
-        let mut terms = Terms::default();
+        let mut terms = Vec::with_capacity(self.rank());
         for (size, stride) in self.dims() {
             match (size, stride) {
                 (0 | 1, _) => {}
                 (_, 0) => return Overlap::Yes,
-                _ => terms.push(stride.unsigned_abs() as i128, size - 1),
+                _ => terms.push(Term::new(stride, 1, size)),
             }
         }
-        terms.sort();
+        let mut terms = Terms::sorted(terms);
         if terms.are_nested() {
             return Overlap::No;
         }
         // Two indices i and j meet where the sum of (i - j) * stride is 0. The differences run
         // from -n to n; counted from 0 to 2n they must reach half of the largest sum, other than
         // by n each, which is i = j.
-        let middle = terms.largest_sum();
-        let mut doubled = terms;
-        for term in &mut doubled.0 {
-            term.1 *= 2;
-        }
-        let trivial: Vec<i128> = doubled.0.iter().map(|(_, most)| most / 2).collect();
-        doubled.search(middle, Some(&trivial))
+        let target = terms.largest_sum();
+        terms.double();
+        let start = Choice {
+            rest: target,
+            phase: 0,
+            is_middle: true,
+        };
+        terms.search(start, 0, |end| !end.is_middle)
     }
 }
 
 impl Region<'_> {
     /// Whether an element of the one shares memory with an element of the other.
+    ///
+    /// Memory is bytes: neighbours in one byte share it, as neither can be written without the
+    /// other.
     ///
     /// # Panics
     ///
@@ -83,28 +95,48 @@ impl Region<'_> {
         let (Some(ours), Some(theirs)) = (self.bits(), other.bits()) else {
             return Overlap::No;
         };
-        if ours.1 <= theirs.0 || theirs.1 <= ours.0 {
+        // The ranges in bytes.
+        let is_behind = |a: (i128, i128), b: (i128, i128)| (a.1 - 1) >> 3 < b.0 >> 3;
+        if is_behind(ours, theirs) || is_behind(theirs, ours) {
             return Overlap::No;
         }
-        if self.is_solid() && other.is_solid() {
+        if self.layout.is_dense() && other.layout.is_dense() {
             return Overlap::Yes;
         }
-        // A bit of ours is at `lowest + sum(i * stride) + u`, one of theirs, counted from the other
-        // end, at `highest - sum(j * stride) - v`. They are one where both sums and u + v add up
-        // to the distance.
-        let mut terms = Terms::default();
-        for region in [self, other] {
-            let step = region.dtype.step_bits(region.padded);
-            for (size, stride) in region.layout.dims() {
-                if size > 1 && stride != 0 {
-                    terms.push(stride.unsigned_abs() as i128 * step as i128, size - 1);
-                }
+        let (mut terms, our_width) = self.runs();
+        let (their_terms, their_width) = other.runs();
+        // Only where a run begins inside a byte does it matter by how many bits.
+        terms
+            .iter_mut()
+            .for_each(|term| term.phase = term.factor % 8);
+        terms.extend(their_terms);
+        let terms = Terms::sorted(terms);
+        // A run of ours begins at `lowest + sum(i * stride)`; one of theirs, counted from the
+        // other end, at `highest - sum(j * stride)`. What both sums leave of the distance is by
+        // how much theirs is behind ours: they meet where that is less than one of the widths.
+        // Runs that begin inside a byte also meet from up to 7 bits further away.
+        let (lowest, highest) = (ours.0, theirs.1 - their_width);
+        let begin_bytes = terms.are_whole_bytes() && (lowest | highest) & 7 == 0;
+        let furthest = |width: i128| {
+            if begin_bytes {
+                (width - 1) & !7
+            } else {
+                width + 6
             }
-            // Padding belongs to no value, but it is written along with one.
-            terms.push(1, step - 1);
-        }
-        terms.sort();
-        terms.search(theirs.1 - 1 - ours.0, None)
+        };
+        let (most_behind, most_before) = (furthest(our_width), furthest(their_width));
+        let start = Choice {
+            rest: highest - lowest + most_before,
+            phase: lowest & 7,
+            is_middle: false,
+        };
+        terms.search(start, most_behind + most_before, |end| {
+            let their_begin = end.phase + end.rest - most_before;
+            let their_last = their_begin + their_width - 1;
+            let our_last = end.phase + our_width - 1;
+            // The byte in which ours begins is number 0.
+            their_begin >> 3 <= our_last >> 3 && their_last >> 3 >= 0
+        })
     }
 
     /// The bits from the lowest to behind the highest one, absolute.
@@ -120,132 +152,22 @@ impl Region<'_> {
         Some((address + begin as i128, address + end as i128))
     }
 
-    /// Whether every bit between the lowest and the highest one belongs to an element.
-    fn is_solid(&self) -> bool {
-        self.layout.is_dense()
-    }
-}
-
-/// The terms of a sum: factors, all positive, and how often each may be taken at most.
-#[derive(Default)]
-struct Terms(Vec<(i128, i128)>);
-
-impl Terms {
-    fn push(&mut self, factor: i128, most: usize) {
-        if most > 0 {
-            self.0.push((factor, most as i128));
+    /// The region as runs of bits without gaps: the terms that lead from one to the other, and how
+    /// wide each is.
+    fn runs(&self) -> (Vec<Term>, i128) {
+        // Padding belongs to no value, but it is written along with one.
+        let step = self.dtype.step_bits(self.padded);
+        let steps = |(_, stride): &(usize, isize)| *stride != 0;
+        let dims = self.layout.dims().filter(|(size, _)| *size > 1);
+        let mut terms: Vec<Term> = dims
+            .filter(steps)
+            .map(|(size, stride)| Term::new(stride, step, size))
+            .collect();
+        terms.sort_unstable_by_key(|term| Reverse(term.factor));
+        let mut width = step as i128;
+        while let Some(shortest) = terms.pop_if(|term| term.factor <= width) {
+            width += shortest.factor * shortest.most;
         }
+        (terms, width)
     }
-
-    /// Largest factors first.
-    fn sort(&mut self) {
-        self.0.sort_unstable_by(|a, b| b.cmp(a));
-    }
-
-    fn largest_sum(&self) -> i128 {
-        self.0.iter().map(|(factor, most)| factor * most).sum()
-    }
-
-    /// Whether each factor is larger than all the smaller ones' terms together: then no two
-    /// choices have the same sum. Needs sorting first.
-    fn are_nested(&self) -> bool {
-        let mut below = 0;
-        self.0.iter().rev().all(|(factor, most)| {
-            let nested = *factor > below;
-            below += factor * most;
-            nested
-        })
-    }
-
-    /// Whether a choice, other than the one `except`, has the sum `target`. Needs sorting first.
-    fn search(&self, target: i128, except: Option<&[i128]>) -> Overlap {
-        // What the terms from each one on can reach, and what divides all their sums.
-        let mut tails = vec![(0, 0); self.0.len() + 1];
-        for (i, (factor, most)) in self.0.iter().enumerate().rev() {
-            let (sum, divisor) = tails[i + 1];
-            tails[i] = (sum + factor * most, gcd(divisor, *factor));
-        }
-        let mut search = Search {
-            terms: &self.0,
-            tails: &tails,
-            steps: 0,
-        };
-        search.from(0, target, except)
-    }
-}
-
-struct Search<'a> {
-    terms: &'a [(i128, i128)],
-    tails: &'a [(i128, i128)],
-    steps: u32,
-}
-
-impl Search<'_> {
-    /// Whether the terms from `i` on can make up `target`. `except` is what must not be chosen for
-    /// them, while everything chosen before is what must not be.
-    fn from(&mut self, i: usize, target: i128, except: Option<&[i128]>) -> Overlap {
-        self.steps += 1;
-        if self.steps > SEARCH_LIMIT {
-            return Overlap::Unknown;
-        }
-        let Some(&(factor, most)) = self.terms.get(i) else {
-            // Nothing is left to choose; what was chosen must not be all that is excepted.
-            return if target == 0 && except.is_none() {
-                Overlap::Yes
-            } else {
-                Overlap::No
-            };
-        };
-        let (rest, divisor) = self.tails[i + 1];
-        // So often that the others can make up for the rest, and not more than all.
-        let least = (target - rest + factor - 1).div_euclid(factor).max(0);
-        let greatest = target.div_euclid(factor).min(most);
-        // Of these, only some leave a rest that the others' common divisor divides.
-        let Some((residue, period)) = solve_congruence(factor, target, divisor) else {
-            return Overlap::No;
-        };
-        let mut n = least + (residue - least).rem_euclid(period);
-        while n <= greatest {
-            let except = except
-                .and_then(|chosen| chosen.split_first())
-                .filter(|(excepted, _)| **excepted == n)
-                .map(|(_, others)| others);
-            match self.from(i + 1, target - factor * n, except) {
-                Overlap::No => {}
-                found => return found,
-            }
-            n += period;
-        }
-        Overlap::No
-    }
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    extended_gcd(a, b).0
-}
-
-/// The greatest common divisor of `a` and `b`, and an `x` for which it is `a * x` plus a multiple
-/// of `b`.
-fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
-    let (mut old, mut new) = ((a, 1), (b, 0));
-    while new.0 != 0 {
-        let quotient = old.0 / new.0;
-        (old, new) = (new, (old.0 - quotient * new.0, old.1 - quotient * new.1));
-    }
-    old
-}
-
-/// The `n` for which `divisor` divides `target - factor * n`: those of a residue, with a period.
-/// A divisor of 0 stands for no terms, which have to make up for nothing.
-fn solve_congruence(factor: i128, target: i128, divisor: i128) -> Option<(i128, i128)> {
-    if divisor == 0 {
-        return (target % factor == 0).then(|| (target / factor, 1));
-    }
-    let (common, inverse) = extended_gcd(factor, divisor);
-    let period = divisor / common;
-    (target % common == 0).then(|| {
-        // Both factors are below the period, which is a stride in bits: no overflow.
-        let residue = (target / common).rem_euclid(period) * inverse.rem_euclid(period);
-        (residue.rem_euclid(period), period)
-    })
 }

@@ -3,6 +3,9 @@
 use super::{Dims, INLINE_RANK, Layout, LayoutRef, MAX_RANK};
 use crate::dtype::DType;
 use crate::error::LayoutError;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::slice;
 
 impl Layout {
     /// A row-major layout, its elements one after another.
@@ -10,11 +13,17 @@ impl Layout {
     /// # Errors
     ///
     /// When an invariant of [this module](super) doesn't hold.
+    #[inline]
     pub fn contiguous(shape: &[usize]) -> Result<Self, LayoutError> {
-        Self::build(shape.len(), |sizes, _| {
-            sizes.copy_from_slice(shape);
-            Ok(Strides::RowMajor)
-        })
+        let mut layout = Self::SCALAR;
+        layout.become_contiguous(shape)?;
+        Ok(layout)
+    }
+
+    /// [`contiguous`](Self::contiguous), in place.
+    #[inline]
+    pub(crate) fn become_contiguous(&mut self, shape: &[usize]) -> Result<(), LayoutError> {
+        self.rebuild(shape.len(), |axis| Ok((shape[axis], None)))
     }
 
     /// A layout with the strides given, counted in elements.
@@ -29,11 +38,7 @@ impl Layout {
                 strides: strides.len(),
             });
         }
-        Self::build(shape.len(), |sizes, steps| {
-            sizes.copy_from_slice(shape);
-            steps.copy_from_slice(strides);
-            Ok(Strides::Given)
-        })
+        Self::build(shape.len(), |axis| Ok((shape[axis], Some(strides[axis]))))
     }
 
     /// A layout from the fields of a C descriptor.
@@ -52,158 +57,224 @@ impl Layout {
         shape: *const i64,
         strides: *const i64,
     ) -> Result<Self, LayoutError> {
+        let mut layout = Self::SCALAR;
+        // SAFETY: the caller's promise.
+        unsafe { layout.become_c(ndim, shape, strides) }?;
+        Ok(layout)
+    }
+
+    /// [`from_c`](Self::from_c), in place.
+    ///
+    /// # Safety
+    ///
+    /// As of [`from_c`](Self::from_c).
+    #[inline]
+    pub(crate) unsafe fn become_c(
+        &mut self,
+        ndim: i32,
+        shape: *const i64,
+        strides: *const i64,
+    ) -> Result<(), LayoutError> {
         let rank = usize::try_from(ndim).map_err(|_| LayoutError::NegativeRank { rank: ndim })?;
         if rank > 0 && shape.is_null() {
             return Err(LayoutError::NullShape { rank });
         }
-        Self::build(rank, |sizes, steps| {
-            for (axis, to) in sizes.iter_mut().enumerate() {
-                // SAFETY: the shape isn't NULL where there is an axis, and as long as the rank.
-                let size = unsafe { shape.add(axis).read() };
-                *to = match usize::try_from(size) {
-                    Ok(size) => size,
-                    Err(_) if size < 0 => return Err(LayoutError::NegativeSize { axis, size }),
-                    Err(_) => return Err(LayoutError::TooManyElements),
-                };
-            }
+        self.rebuild(rank, |axis| {
+            // SAFETY: the shape isn't NULL where there is an axis, and as long as the rank.
+            let size = unsafe { shape.add(axis).read() };
+            let size = usize::try_from(size).map_err(|_| no_size(axis, size))?;
             if strides.is_null() {
-                return Ok(Strides::RowMajor);
+                return Ok((size, None));
             }
-            for (axis, to) in steps.iter_mut().enumerate() {
-                // SAFETY: the strides aren't NULL, and as long as the rank.
-                let stride = unsafe { strides.add(axis).read() };
-                // On a 32-bit machine a stride that isn't looked at may still not fit.
-                *to = isize::try_from(stride).unwrap_or(if stride < 0 {
-                    isize::MIN
-                } else {
-                    isize::MAX
-                });
-            }
-            Ok(Strides::Given)
+            // SAFETY: the strides aren't NULL, and as long as the rank.
+            let stride = unsafe { strides.add(axis).read() };
+            // What doesn't fit on a 32-bit machine may be a stride that isn't looked at. Where one
+            // is, this value is refused.
+            Ok((size, Some(isize::try_from(stride).unwrap_or(isize::MIN))))
         })
     }
 
-    /// Makes room for `rank` dimensions, has them written, and checks what was written.
+    /// A layout of `rank` dimensions, of which `dim` tells the size and the stride; without a
+    /// stride, it is the row-major one. What `dim` tells is checked.
+    #[inline]
     pub(super) fn build(
         rank: usize,
-        write: impl FnOnce(&mut [usize], &mut [isize]) -> Result<Strides, LayoutError>,
+        dim: impl FnMut(usize) -> Result<Dim, LayoutError>,
     ) -> Result<Self, LayoutError> {
+        let mut layout = Self::SCALAR;
+        layout.rebuild(rank, dim)?;
+        Ok(layout)
+    }
+
+    /// [`build`](Self::build), in place, as moving what was just written costs more than writing
+    /// it. What was there before must be a scalar; it still is where this fails.
+    #[inline]
+    fn rebuild(
+        &mut self,
+        rank: usize,
+        dim: impl FnMut(usize) -> Result<Dim, LayoutError>,
+    ) -> Result<(), LayoutError> {
+        if rank > INLINE_RANK {
+            return self.rebuild_on_heap(rank, dim);
+        }
+        let Dims::Inline {
+            rank: old_rank,
+            contiguous,
+            shape,
+            strides,
+        } = &mut self.dims
+        else {
+            unreachable!("a scalar's dimensions are inline")
+        };
+        let facts = check(&mut shape[..rank], &mut strides[..rank], dim)?;
+        *old_rank = rank as u8;
+        *contiguous = facts.contiguous;
+        self.len = facts.len;
+        Ok(())
+    }
+
+    #[cold]
+    fn rebuild_on_heap(
+        &mut self,
+        rank: usize,
+        dim: impl FnMut(usize) -> Result<Dim, LayoutError>,
+    ) -> Result<(), LayoutError> {
         if rank > MAX_RANK {
             return Err(LayoutError::RankTooLarge { rank });
         }
-        let dims = if rank <= INLINE_RANK {
-            Dims::Inline {
-                rank: rank as u8,
-                shape: [0; INLINE_RANK],
-                strides: [0; INLINE_RANK],
-            }
-        } else {
-            Dims::Heap {
-                shape: vec![0; rank].into_boxed_slice(),
-                strides: vec![0; rank].into_boxed_slice(),
-            }
+        let mut shape = Box::new_uninit_slice(rank);
+        let mut strides = Box::new_uninit_slice(rank);
+        let facts = check(&mut shape, &mut strides, dim)?;
+        // SAFETY: checking writes both.
+        let (shape, strides) = unsafe { (shape.assume_init(), strides.assume_init()) };
+        *self = Self {
+            len: facts.len,
+            dims: Dims::Heap {
+                contiguous: facts.contiguous,
+                shape,
+                strides,
+            },
         };
-        let mut layout = Self { len: 0, dims };
-        let (shape, strides) = layout.dims_mut();
-        let given = write(shape, strides)?;
-        layout.len = match given {
-            Strides::RowMajor => write_row_major(shape, strides)?,
-            Strides::Given => {
-                let len = count(shape)?;
-                extent(shape, strides, len)?;
-                len
-            }
-        };
-        Ok(layout)
+        Ok(())
     }
 }
 
-/// Where the strides of a layout come from.
-pub(super) enum Strides {
-    /// They were written.
-    Given,
-    /// They follow from the sizes.
-    RowMajor,
+/// A size, and a stride unless it is the row-major one.
+pub(super) type Dim = (usize, Option<isize>);
+
+/// What checking finds out.
+struct Facts {
+    len: usize,
+    contiguous: bool,
 }
 
-/// Invariant 5, and the number of elements.
-fn count(shape: &[usize]) -> Result<usize, LayoutError> {
+/// Writes all sizes and strides, and checks invariants 5 and 6.
+#[inline]
+fn check(
+    shape: &mut [MaybeUninit<usize>],
+    strides: &mut [MaybeUninit<isize>],
+    mut dim: impl FnMut(usize) -> Result<Dim, LayoutError>,
+) -> Result<Facts, LayoutError> {
     let mut product = 1_usize;
-    let mut empty = false;
-    for &size in shape {
+    let (mut empty, mut contiguous) = (false, true);
+    for (axis, to) in shape.iter_mut().zip(&mut *strides).enumerate().rev() {
+        let (size, stride) = dim(axis)?;
+        let row_major = product as isize;
+        let stride = stride.unwrap_or(row_major);
+        to.0.write(size);
+        to.1.write(stride);
+        contiguous &= size == 1 || stride == row_major;
         empty |= size == 0;
-        product = product
-            .checked_mul(size.max(1))
-            .filter(|product| *product <= isize::MAX as usize)
-            .ok_or(LayoutError::TooManyElements)?;
+        match product.checked_mul(size.max(1)) {
+            Some(larger) if larger <= isize::MAX as usize => product = larger,
+            _ => return Err(too_many_elements()),
+        }
     }
-    Ok(if empty { 0 } else { product })
+    if empty {
+        return Ok(Facts {
+            len: 0,
+            contiguous: true,
+        });
+    }
+    if !contiguous {
+        // SAFETY: both were written above, as long as they are.
+        let (shape, strides) = unsafe {
+            (
+                slice::from_raw_parts(shape.as_ptr().cast::<usize>(), shape.len()),
+                slice::from_raw_parts(strides.as_ptr().cast::<isize>(), strides.len()),
+            )
+        };
+        // Of elements one after another, invariant 6 follows from invariant 5.
+        if extent(shape, strides).is_none() {
+            return Err(too_many_elements());
+        }
+    }
+    Ok(Facts {
+        len: product,
+        contiguous,
+    })
 }
 
-/// Writes row-major strides; with them, invariant 6 follows from invariant 5.
-fn write_row_major(shape: &[usize], strides: &mut [isize]) -> Result<usize, LayoutError> {
-    let len = count(shape)?;
-    let mut step = 1;
-    for (size, stride) in shape.iter().zip(strides).rev() {
-        *stride = step;
-        // No overflow: these products are part of the one that `count` checked.
-        step *= (*size).max(1) as isize;
+#[cold]
+fn no_size(axis: usize, size: i64) -> LayoutError {
+    if size < 0 {
+        LayoutError::NegativeSize { axis, size }
+    } else {
+        LayoutError::TooManyElements
     }
-    Ok(len)
 }
 
-/// Invariant 6: the offsets of the first and the last element in memory, counted in elements from
-/// the element of index 0. Of an empty tensor, both are 0.
-fn extent(shape: &[usize], strides: &[isize], len: usize) -> Result<(isize, isize), LayoutError> {
+#[cold]
+fn too_many_elements() -> LayoutError {
+    LayoutError::TooManyElements
+}
+
+/// The offsets of the first and the last element in memory, counted in elements from the element
+/// of index 0. No size is 0, and invariant 5 holds; `None` where invariant 6 doesn't.
+fn extent(shape: &[usize], strides: &[isize]) -> Option<(isize, isize)> {
     let (mut first, mut last) = (0_isize, 0_isize);
-    if len == 0 {
-        return Ok((0, 0));
-    }
     for (&size, &stride) in shape.iter().zip(strides) {
-        // A size is at most isize::MAX, as the product of all of them is.
-        let reach = (size as isize - 1)
-            .checked_mul(if size > 1 { stride } else { 0 })
-            .ok_or(LayoutError::TooManyElements)?;
-        let end = if reach < 0 { &mut first } else { &mut last };
-        *end = end.checked_add(reach).ok_or(LayoutError::TooManyElements)?;
+        if size > 1 {
+            let reach = stride.checked_mul(size as isize - 1)?;
+            if reach < 0 {
+                first = first.checked_add(reach)?;
+            } else {
+                last = last.checked_add(reach)?;
+            }
+        }
     }
-    match last.checked_sub(first) {
-        Some(_) => Ok((first, last)),
-        None => Err(LayoutError::TooManyElements),
-    }
+    last.checked_sub(first)?;
+    Some((first, last))
 }
 
 impl LayoutRef<'_> {
     /// The offsets of the first and the last element in memory, counted in elements from the
     /// element of index 0; `None` where there are no elements.
+    #[inline]
     pub fn extent(self) -> Option<(isize, isize)> {
         if self.is_empty() {
             return None;
         }
-        let checked = extent(self.shape(), self.strides(), self.len());
-        Some(checked.expect("invariant 6 holds for every layout"))
+        if self.is_contiguous() {
+            return Some((0, self.len() as isize - 1));
+        }
+        let extent = extent(self.shape(), self.strides());
+        Some(extent.expect("invariant 6 holds for every layout"))
     }
 
     /// The offset in bits at which the first element in memory begins and the last one ends, from
-    /// the element of index 0: invariant 7.
-    pub(super) fn bit_extent(
-        self,
-        dtype: DType,
-        padded: bool,
-    ) -> Result<(isize, isize), LayoutError> {
-        let too_large = || LayoutError::ExtentTooLarge { dtype };
+    /// the element of index 0: invariant 7. `None` where that doesn't hold.
+    #[inline]
+    pub(super) fn bit_extent(self, dtype: DType, padded: bool) -> Option<(isize, isize)> {
         let Some((first, last)) = self.extent() else {
-            return Ok((0, 0));
+            return Some((0, 0));
         };
         let step = dtype.step_bits(padded) as isize;
-        let begin = first.checked_mul(step).ok_or_else(too_large)?;
-        let end = last
-            .checked_add(1)
-            .and_then(|end| end.checked_mul(step))
-            .ok_or_else(too_large)?;
+        let begin = first.checked_mul(step)?;
+        let end = last.checked_add(1)?.checked_mul(step)?;
         // The distance between both ends must be a number too.
-        end.checked_sub(begin).ok_or_else(too_large)?;
-        Ok((begin, end))
+        end.checked_sub(begin)?;
+        Some((begin, end))
     }
 
     /// Checks that elements of this type lie in the address space: invariants 7 to 9.
@@ -212,9 +283,13 @@ impl LayoutRef<'_> {
     /// whether it is an address that can be calculated with (see
     /// [`Device::has_addresses`](crate::Device::has_addresses)).
     ///
+    /// Returns the bytes that the elements touch, relative to the element of index 0; none where
+    /// there are no elements.
+    ///
     /// # Errors
     ///
     /// When one of the invariants doesn't hold.
+    #[inline]
     pub fn check_memory(
         self,
         dtype: DType,
@@ -222,35 +297,54 @@ impl LayoutRef<'_> {
         data: usize,
         byte_offset: u64,
         has_addresses: bool,
-    ) -> Result<(), LayoutError> {
+    ) -> Result<Range<isize>, LayoutError> {
         if padded && (!dtype.is_sub_byte() || dtype.lanes() != 1) {
             return Err(LayoutError::CannotPad { dtype });
         }
-        let (begin, end) = self.bit_extent(dtype, padded)?;
+        let Some((begin, end)) = self.bit_extent(dtype, padded) else {
+            return Err(LayoutError::ExtentTooLarge { dtype });
+        };
+        let span = whole_bytes(begin, end);
         if self.is_empty() {
-            return Ok(());
+            return Ok(span);
         }
         if data == 0 {
             return Err(LayoutError::NullData {
                 elements: self.len(),
             });
         }
-        if !has_addresses {
-            return Ok(());
+        if has_addresses && !is_in_address_space(data, byte_offset, &span) {
+            return Err(LayoutError::AddressOverflow { data, byte_offset });
         }
-        let inside = usize::try_from(byte_offset)
-            .ok()
-            .and_then(|offset| data.checked_add(offset))
-            .and_then(|first| {
-                let lowest = first.checked_add_signed(begin.div_euclid(8))?;
-                let highest = first
-                    .checked_add_signed(end.div_euclid(8))?
-                    .checked_add(1)?;
-                Some((lowest, highest))
-            });
-        match inside {
-            Some(_) => Ok(()),
-            None => Err(LayoutError::AddressOverflow { data, byte_offset }),
-        }
+        Ok(span)
     }
+
+    /// The bytes that the elements touch, relative to the element of index 0; none where there are
+    /// no elements.
+    ///
+    /// # Panics
+    ///
+    /// When [`check_memory`](Self::check_memory) refuses the element type.
+    pub fn byte_span(self, dtype: DType, padded: bool) -> Range<isize> {
+        let (begin, end) = self
+            .bit_extent(dtype, padded)
+            .expect("an element type for which the layout was checked");
+        whole_bytes(begin, end)
+    }
+}
+
+/// The bytes that hold the bits.
+fn whole_bytes(begin: isize, end: isize) -> Range<isize> {
+    begin >> 3..(end >> 3) + isize::from(end & 7 != 0)
+}
+
+/// Invariant 9, for bytes relative to the data pointer with its offset.
+fn is_in_address_space(data: usize, byte_offset: u64, span: &Range<isize>) -> bool {
+    let first = usize::try_from(byte_offset)
+        .ok()
+        .and_then(|offset| data.checked_add(offset));
+    first.is_some_and(|first| {
+        first.checked_add_signed(span.start).is_some()
+            && first.checked_add_signed(span.end).is_some()
+    })
 }

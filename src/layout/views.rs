@@ -2,7 +2,6 @@
 //!
 //! None of these copies. Those that move the first element return by how much, in elements.
 
-use super::validate::Strides;
 use super::{Layout, LayoutRef};
 use crate::dtype::DType;
 use crate::error::LayoutError;
@@ -12,13 +11,11 @@ impl Layout {
     /// A layout of these sizes and strides.
     fn collect(
         rank: usize,
-        dims: impl Iterator<Item = (usize, isize)>,
+        mut dims: impl DoubleEndedIterator<Item = (usize, isize)>,
     ) -> Result<Self, LayoutError> {
-        Self::build(rank, |shape, strides| {
-            for ((size, stride), dim) in shape.iter_mut().zip(strides).zip(dims) {
-                (*size, *stride) = dim;
-            }
-            Ok(Strides::Given)
+        Self::build(rank, |_| {
+            let (size, stride) = dims.next_back().expect("as many dimensions as the rank");
+            Ok((size, Some(stride)))
         })
     }
 
@@ -223,18 +220,19 @@ impl Layout {
             to: shape.to_vec(),
         };
         let new = shape.len().checked_sub(self.rank()).ok_or_else(mismatch)?;
-        Self::build(shape.len(), |sizes, strides| {
-            sizes.copy_from_slice(shape);
-            for (axis, (size, stride)) in self.as_ref().dims().enumerate() {
-                let to = shape[new + axis];
-                strides[new + axis] = match (size, to) {
-                    (1, 1) => stride,
+        let dims = self.as_ref();
+        Self::build(shape.len(), |axis| {
+            let to = shape[axis];
+            let stride = match axis.checked_sub(new) {
+                None => 0,
+                Some(axis) => match (dims.shape()[axis], dims.strides()[axis]) {
+                    (1, stride) if to == 1 => stride,
                     (1, _) => 0,
-                    _ if size == to => stride,
+                    (size, stride) if size == to => stride,
                     _ => return Err(mismatch()),
-                };
-            }
-            Ok(Strides::Given)
+                },
+            };
+            Ok((to, Some(stride)))
         })
     }
 
@@ -255,9 +253,8 @@ impl Layout {
         if self.is_empty() || self.as_ref().is_contiguous() {
             return Ok(target);
         }
-        let runs = self.as_ref().merged();
-        let mut runs = runs.iter().rev();
-        let mut run = runs.next().copied();
+        let mut runs = self.as_ref().merged();
+        let mut run = runs.pop();
         // From the innermost dimension outwards, each new one takes its part of a run of elements
         // that are equally far apart; none may need parts of two.
         let mut dims = vec![(1, 1); shape.len()];
@@ -270,7 +267,7 @@ impl Layout {
                     // A stride that overflows is behind the last element: never used.
                     *stride = stride.saturating_mul(size as isize);
                     if *left == 1 {
-                        run = runs.next().copied();
+                        run = runs.pop();
                     }
                     dim
                 }
@@ -310,35 +307,29 @@ impl Layout {
         let Some((size, stride)) = self.as_ref().dims().next_back() else {
             return Err(refuse("a single element keeps its width"));
         };
-        if size > 1 && stride != 1 {
+        if size > 1 && stride != 1 && !self.is_empty() {
             return Err(refuse("the last dimension's elements are apart"));
         }
         let convert = |count: usize| {
-            let bits = count.checked_mul(old)?;
-            (bits % new == 0).then(|| bits / new)
+            let bits = count as u128 * old as u128;
+            let is_whole = bits.is_multiple_of(new as u128);
+            // What fits no more becomes what `build` refuses.
+            is_whole.then(|| usize::try_from(bits / new as u128).unwrap_or(usize::MAX))
         };
         let last = convert(size)
             .ok_or_else(|| refuse("the last dimension is no whole number of the new elements"))?;
-        let rank = self.rank();
-        Self::build(rank, |sizes, strides| {
-            for (axis, (size, stride)) in self.as_ref().dims().enumerate() {
-                let matters = size > 1 && !self.is_empty();
-                (sizes[axis], strides[axis]) = if axis + 1 == rank {
-                    (last, 1)
-                } else {
-                    let step = convert(stride.unsigned_abs())
-                        .and_then(|step| isize::try_from(step).ok())
-                        .map(|step| step * stride.signum());
-                    match step {
-                        Some(step) => (size, step),
-                        None if !matters => (size, 0),
-                        None => {
-                            return Err(refuse("a stride is no whole number of the new elements"));
-                        }
-                    }
-                };
+        let dims = self.as_ref();
+        Self::build(self.rank(), |axis| {
+            if axis + 1 == dims.rank() {
+                return Ok((last, Some(1)));
             }
-            Ok(Strides::Given)
+            let (size, stride) = (dims.shape()[axis], dims.strides()[axis]);
+            match convert(stride.unsigned_abs()).map(isize::try_from) {
+                Some(Ok(step)) => Ok((size, Some(step * stride.signum()))),
+                Some(Err(_)) => Ok((size, Some(isize::MIN))),
+                None if size <= 1 || self.is_empty() => Ok((size, Some(0))),
+                None => Err(refuse("a stride is no whole number of the new elements")),
+            }
         })
     }
 }

@@ -1,0 +1,193 @@
+//! [`LayoutError`].
+
+use crate::dtype::DType;
+
+/// Why sizes and strides are refused. The numbers are those of the invariants in
+/// [`layout`](crate::layout).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// (1) The rank is below 0.
+    #[error("a tensor can't have {rank} dimensions")]
+    NegativeRank {
+        /// The rank.
+        rank: i32,
+    },
+    /// (1) The rank is larger than any framework's.
+    #[error(
+        "{rank} dimensions are more than the {} that are supported",
+        crate::layout::MAX_RANK
+    )]
+    RankTooLarge {
+        /// The rank.
+        rank: usize,
+    },
+    /// (2) Dimensions, and no sizes for them.
+    #[error("the shape is NULL, though there are {rank} dimensions")]
+    NullShape {
+        /// The rank.
+        rank: usize,
+    },
+    /// (3) A size is below 0.
+    #[error("dimension {axis} has the negative size {size}")]
+    NegativeSize {
+        /// Which dimension.
+        axis: usize,
+        /// Its size.
+        size: i64,
+    },
+    /// (4) Not one stride for each size.
+    #[error("{strides} strides for {sizes} dimensions")]
+    StrideCount {
+        /// How many sizes.
+        sizes: usize,
+        /// How many strides.
+        strides: usize,
+    },
+    /// (5) The product of the sizes that are not 0 is too large.
+    #[error("the sizes multiply to more elements than memory has addresses")]
+    TooManyElements,
+    /// (6, 7) The strides lead further than an address can.
+    #[error("sizes and strides of {dtype} elements reach further than memory has addresses")]
+    ExtentTooLarge {
+        /// The element type.
+        dtype: DType,
+    },
+    /// (8) Elements, and no memory for them.
+    #[error("the data pointer is NULL, though there are {elements} elements")]
+    NullData {
+        /// How many elements.
+        elements: usize,
+    },
+    /// (9) Data pointer, offset and strides lead out of the address space.
+    #[error("data pointer {data:#x} with byte offset {byte_offset} leads out of the address space")]
+    AddressOverflow {
+        /// The data pointer.
+        data: usize,
+        /// The byte offset.
+        byte_offset: u64,
+    },
+    /// Memory that is too small for the layout.
+    #[error("{dtype} elements of shape {shape:?} need {needed} bytes, and there are {available}")]
+    TooSmall {
+        /// The element type.
+        dtype: DType,
+        /// The sizes.
+        shape: Vec<usize>,
+        /// How many bytes the layout touches.
+        needed: usize,
+        /// How many bytes there are.
+        available: usize,
+    },
+    /// The number of elements is not what the shape says.
+    #[error("shape {shape:?} has {expected} elements, and there are {found}")]
+    ElementCount {
+        /// The sizes.
+        shape: Vec<usize>,
+        /// Their product.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// Padded storage is for elements of one number that is no whole byte wide.
+    #[error("{dtype} can't be padded: only sub-byte types of one lane can")]
+    CannotPad {
+        /// The element type.
+        dtype: DType,
+    },
+    /// A dimension that isn't there.
+    #[error("there is no dimension {axis} among {rank}")]
+    NoSuchAxis {
+        /// Which dimension was named.
+        axis: usize,
+        /// The rank.
+        rank: usize,
+    },
+    /// An order of dimensions that leaves one out, or names it twice.
+    #[error("{axes:?} is not an order of {rank} dimensions")]
+    NotAPermutation {
+        /// The dimensions as they were named.
+        axes: Vec<usize>,
+        /// The rank.
+        rank: usize,
+    },
+    /// A range that leaves its dimension.
+    #[error("{start}..{stop} is no range of dimension {axis}, whose size is {size}")]
+    OutOfRange {
+        /// Which dimension.
+        axis: usize,
+        /// Where the range begins.
+        start: usize,
+        /// Where the range ends.
+        stop: usize,
+        /// The dimension's size.
+        size: usize,
+    },
+    /// A step of 0.
+    #[error("a slice can't have step 0")]
+    ZeroStep,
+    /// A split into parts that don't add up.
+    #[error("parts of {parts:?} don't make up dimension {axis} of size {size}")]
+    UnevenSplit {
+        /// Which dimension.
+        axis: usize,
+        /// The parts' sizes.
+        parts: Vec<usize>,
+        /// The dimension's size.
+        size: usize,
+    },
+    /// Only dimensions of size 1 can be squeezed.
+    #[error("dimension {axis} has size {size} and can't be squeezed: only size 1 can")]
+    NotSqueezable {
+        /// Which dimension.
+        axis: usize,
+        /// Its size.
+        size: usize,
+    },
+    /// Shapes that broadcasting doesn't unite.
+    #[error("shape {from:?} can't be broadcast to {to:?}")]
+    NotBroadcastable {
+        /// The sizes.
+        from: Vec<usize>,
+        /// What they should become.
+        to: Vec<usize>,
+    },
+    /// Strides that no view of the new shape has.
+    #[error(
+        "shape {from:?} with strides {strides:?} can't become {to:?} without a copy; copy it first"
+    )]
+    ReshapeNeedsCopy {
+        /// The sizes.
+        from: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+        /// What the sizes should become.
+        to: Vec<usize>,
+    },
+    /// Elements that can't be read as others where they lie.
+    #[error(
+        "{from} elements of shape {shape:?}, strides {strides:?} can't be viewed as {to}: {reason}"
+    )]
+    NotCastable {
+        /// The element type.
+        from: DType,
+        /// What it should become.
+        to: DType,
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+        /// What is in the way.
+        reason: &'static str,
+    },
+    /// A view of packed elements that would begin inside a byte.
+    #[error(
+        "the view would begin inside a byte, {bits} bits into it, as {dtype} elements are packed"
+    )]
+    InsideByte {
+        /// The element type.
+        dtype: DType,
+        /// How many bits into the byte.
+        bits: usize,
+    },
+}

@@ -1,0 +1,141 @@
+//! A [`Tensor`] becomes a managed tensor.
+
+use crate::dlpack::{Abi, DLTensor, Description, Flags, Managed, Versioned, export};
+use crate::error::ExportError;
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// Exports another handle to the tensor's memory, without copying.
+    ///
+    /// The first export that is out at a time lies inside the tensor; others take one allocation.
+    /// It says whether the memory is read-only. It doesn't say that the memory was copied: what is
+    /// shared belongs to no consumer alone.
+    #[inline]
+    pub fn to_dlpack(&self) -> Managed<Versioned> {
+        self.clone().export_handle(Flags::empty())
+    }
+
+    /// Exports the tensor, without copying.
+    ///
+    /// Where it is the only handle to memory that was [copied](Self::copy) for it, the export says
+    /// so: the memory then belongs to the consumer alone.
+    #[inline]
+    pub fn into_dlpack(mut self) -> Managed<Versioned> {
+        let flags = self.ownership_flags();
+        self.export_handle(flags)
+    }
+
+    /// [`to_dlpack`](Self::to_dlpack), through either ABI.
+    ///
+    /// # Errors
+    ///
+    /// When the ABI is the legacy one, and the tensor is read-only or its elements are padded,
+    /// which that can't say.
+    pub fn export_to<A: Abi>(&self) -> Result<Managed<A>, ExportError> {
+        self.check_abi::<A>()?;
+        Ok(self.clone().export_handle(Flags::empty()))
+    }
+
+    /// [`into_dlpack`](Self::into_dlpack), through either ABI.
+    ///
+    /// # Errors
+    ///
+    /// As of [`export_to`](Self::export_to).
+    pub fn export_into<A: Abi>(mut self) -> Result<Managed<A>, ExportError> {
+        self.check_abi::<A>()?;
+        let flags = self.ownership_flags();
+        Ok(self.export_handle(flags))
+    }
+
+    fn check_abi<A: Abi>(&self) -> Result<(), ExportError> {
+        if A::HAS_FLAGS {
+            return Ok(());
+        }
+        if self.is_read_only() {
+            return Err(ExportError::LegacyReadOnly);
+        }
+        if self.is_padded() {
+            let dtype = self.dtype();
+            return Err(ExportError::LegacyPadded { dtype });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn ownership_flags(&mut self) -> Flags {
+        if self.is_copied() && self.is_exclusive() {
+            Flags::IS_COPIED
+        } else {
+            Flags::empty()
+        }
+    }
+
+    /// Exports this handle: inside the tensor, where there is room, or in one allocation.
+    #[inline]
+    fn export_handle<A: Abi>(self, mut flags: Flags) -> Managed<A> {
+        flags.set(Flags::READ_ONLY, self.is_read_only());
+        flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, self.is_padded());
+        // What C sees as sizes and strides can be our own, where the numbers look the same.
+        if size_of::<usize>() == size_of::<i64>() {
+            let descriptor = self.describe();
+            // SAFETY: the descriptor is that of this tensor.
+            match unsafe { self.export_inside(descriptor, flags) } {
+                Ok(managed) => managed,
+                Err(tensor) => tensor.export_outside(flags),
+            }
+        } else {
+            self.export_outside(flags)
+        }
+    }
+
+    /// Exports this handle in an allocation of its own.
+    fn export_outside<A: Abi>(self, flags: Flags) -> Managed<A> {
+        let descriptor = self.describe();
+        let facts = self.clone();
+        let description = Description {
+            data: descriptor.data,
+            device: descriptor.device,
+            dtype: descriptor.dtype,
+            shape: facts.shape(),
+            strides: facts.strides(),
+            byte_offset: descriptor.byte_offset,
+            flags,
+        };
+        // SAFETY: the handle keeps the memory that the tensor's elements are in.
+        unsafe { export(&description, self) }
+    }
+
+    /// Whether this is how C sees the tensor.
+    #[inline]
+    pub(super) fn is_described_by(&self, descriptor: &DLTensor, flags: Flags) -> bool {
+        let ours = self.describe();
+        ours.data == descriptor.data
+            && ours.device == descriptor.device
+            && ours.ndim == descriptor.ndim
+            && ours.dtype == descriptor.dtype
+            && ours.shape == descriptor.shape
+            && ours.strides == descriptor.strides
+            && ours.byte_offset == descriptor.byte_offset
+            && flags.contains(Flags::READ_ONLY) == self.is_read_only()
+            && flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) == self.is_padded()
+    }
+
+    /// The tensor as C sees it.
+    #[inline]
+    fn describe(&self) -> DLTensor {
+        let layout = self.layout();
+        DLTensor {
+            data: self.data_ptr().cast_mut().cast(),
+            device: self.device().into(),
+            ndim: layout.rank() as i32,
+            dtype: self.dtype().into(),
+            shape: layout.shape().as_ptr().cast_mut().cast(),
+            strides: layout.strides().as_ptr().cast_mut().cast(),
+            byte_offset: if self.device().has_addresses() {
+                0 // It is in the address.
+            } else {
+                self.byte_offset() as u64
+            },
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A managed tensor becomes a [`Tensor`].
+
+use crate::device::Device;
+use crate::dlpack::{Abi, Flags, Managed};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::storage::{Access, Owner, SmallOwner, Storage};
+use crate::tensor::{Blank, Parts, Tensor};
+use std::ptr::{self, NonNull};
+
+// SAFETY: the pointer is to a struct of pointers, aligned to 2 bytes at least.
+unsafe impl<A: Abi> SmallOwner for Managed<A> {
+    #[inline]
+    fn into_words(self) -> [*mut (); 2] {
+        [self.into_raw().as_ptr().cast(), ptr::null_mut()]
+    }
+
+    unsafe fn from_words([pointer, _]: [*mut (); 2]) -> Self {
+        let pointer = NonNull::new(pointer.cast()).expect("it was not NULL");
+        // SAFETY: the pointer came from `into_raw`.
+        unsafe { Self::from_raw_unchecked(pointer) }
+    }
+}
+
+impl Tensor {
+    /// Takes over a managed tensor, without copying.
+    ///
+    /// Its deleter is called when the last handle to its memory is gone; at once, when it is
+    /// refused. The memory may be read, and not be written from safe code, as its producer could be
+    /// using it too: unless the flags say that it is a copy, which belongs to its consumer alone.
+    ///
+    /// What was exported here and comes back unchanged is the tensor that it was, with all that was
+    /// known of it.
+    ///
+    /// # Errors
+    ///
+    /// When the descriptor makes no sense: see the invariants in [`layout`](crate::layout); or when
+    /// its element type or device is none that DLPack 1.3 defines.
+    #[inline]
+    pub fn from_dlpack<A: Abi>(managed: Managed<A>) -> Result<Self, Error> {
+        match Self::returning(managed) {
+            Ok(tensor) => Ok(tensor),
+            Err(managed) => Self::foreign(managed),
+        }
+    }
+
+    /// The tensor that was exported here, and says the same as when it went out.
+    #[inline]
+    fn returning<A: Abi>(managed: Managed<A>) -> Result<Self, Managed<A>> {
+        match Self::behind(&managed) {
+            Some(tensor) if tensor.is_described_by(managed.descriptor(), managed.flags()) => {
+                managed.into_raw();
+                // SAFETY: the export was given up in the line above.
+                Ok(unsafe { Self::reclaim(tensor) })
+            }
+            _ => Err(managed),
+        }
+    }
+
+    /// A tensor that keeps the managed tensor as the owner of its memory.
+    fn foreign<A: Abi>(managed: Managed<A>) -> Result<Self, Error> {
+        let descriptor = *managed.descriptor();
+        let flags = managed.flags();
+        // From here on it is released whatever happens.
+        let owner = Owner::small(managed);
+
+        let device = Device::try_from(descriptor.device)?;
+        let dtype = DType::try_from(descriptor.dtype)?;
+        let padded = flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) && dtype.is_sub_byte();
+        let copied = flags.contains(Flags::IS_COPIED);
+        let access = if flags.contains(Flags::READ_ONLY) {
+            Access::ReadOnly
+        } else if copied {
+            Access::Exclusive
+        } else {
+            Access::Shared
+        };
+        let data = descriptor.data.cast::<u8>();
+        let byte_offset = descriptor.byte_offset;
+        let addresses = device.has_addresses();
+        let mut blank = Blank::new();
+        let layout = blank.layout();
+        // SAFETY: the managed tensor promises numbers for its rank, where they aren't NULL.
+        unsafe { layout.become_c(descriptor.ndim, descriptor.shape, descriptor.strides) }?;
+        let span =
+            layout
+                .as_ref()
+                .check_memory(dtype, padded, data.addr(), byte_offset, addresses)?;
+
+        let first = data.wrapping_add(byte_offset as usize);
+        let (data, bytes, offset) = if layout.is_empty() {
+            (first, 0, 0)
+        } else if addresses {
+            // The storage is what the elements touch, from the lowest on.
+            let lowest = first.wrapping_offset(span.start);
+            (lowest, span.len(), span.start.unsigned_abs())
+        } else {
+            // A handle stays as it is, and so does the offset beside it.
+            let offset = byte_offset as usize;
+            (data, offset.saturating_add_signed(span.end), offset)
+        };
+        // SAFETY: the managed tensor promises that its descriptor is true of the memory, and
+        // honest flags, until its deleter is called, which dropping the owner does.
+        let storage = unsafe { Storage::from_parts(data, bytes, device, access, owner) };
+        let parts = Parts {
+            storage,
+            offset,
+            dtype,
+            padded,
+            copied,
+        };
+        // SAFETY: the storage begins at the lowest element, and the layout was checked.
+        Ok(unsafe { blank.finish(parts) })
+    }
+}
+
+impl<A: Abi> TryFrom<Managed<A>> for Tensor {
+    type Error = Error;
+
+    fn try_from(managed: Managed<A>) -> Result<Self, Error> {
+        Self::from_dlpack(managed)
+    }
+}

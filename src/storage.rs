@@ -1,0 +1,369 @@
+//! Memory and whoever keeps it alive.
+//!
+//! A [`Storage`] is a range of memory on some device, with an owner that it knows nothing about:
+//! a `Vec`, a file mapped into memory, a buffer of another library with its deleter. Handles are
+//! cheap to clone and keep the whole memory alive, also those to a part of it.
+//!
+//! ```
+//! use dlbridge::Storage;
+//!
+//! let storage = Storage::from_vec(vec![1_u32, 2, 3]);
+//! let part = storage.slice(4..12);
+//! drop(storage);
+//! assert_eq!(part.bytes(), 8); // and the vector is still there
+//! ```
+
+mod counted;
+mod host;
+mod owner;
+mod vec;
+
+pub(crate) use counted::{Counted, Room};
+pub(crate) use owner::{Owner, SmallOwner};
+
+use crate::device::Device;
+use crate::dtype::Element;
+use crate::error::{AccessError, Error, SharedWith};
+use host::HostBuffer;
+use owner::WeakOwner;
+use std::fmt;
+use std::ops::Range;
+use std::ptr;
+
+/// What may be done with memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Nobody but the handles to it uses the memory: the only handle may write.
+    Exclusive,
+    /// A library that it came from uses the memory too.
+    Shared,
+    /// Nobody writes it.
+    ReadOnly,
+}
+
+/// A range of memory, kept alive. See [this module](self).
+#[derive(Clone)]
+pub struct Storage {
+    data: *mut u8,
+    bytes: usize,
+    device: Device,
+    access: Access,
+    owner: Owner,
+}
+
+// SAFETY: a storage gives no access to its memory by itself; those that do (views) hand out plain
+// numbers, and check that nobody writes while somebody else reads. The owner is `Send` and only
+// dropped.
+unsafe impl Send for Storage {}
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
+
+impl Storage {
+    /// Takes over a `Vec`, without copying.
+    #[inline]
+    pub fn from_vec<T: Element>(mut vec: Vec<T>) -> Self {
+        Self {
+            data: vec.as_mut_ptr().cast(),
+            bytes: size_of_val(vec.as_slice()),
+            device: Device::CPU,
+            access: Access::Exclusive,
+            owner: Owner::small(vec),
+        }
+    }
+
+    /// Takes over anything that holds elements, to be read: `Arc<[T]>`, `Box<[T]>`, `&'static [T]`,
+    /// the `bytes` crate's `Bytes`, a file mapped into memory.
+    ///
+    /// ```
+    /// use dlbridge::Storage;
+    /// use std::sync::Arc;
+    ///
+    /// let shared: Arc<[f32]> = Arc::from([1.0, 2.0]);
+    /// let storage = Storage::from_owner(Arc::clone(&shared));
+    /// assert_eq!(storage.data_ptr().cast(), shared.as_ptr());
+    /// assert!(storage.is_read_only());
+    /// ```
+    pub fn from_owner<T: Element>(owner: impl AsRef<[T]> + Send + 'static) -> Self {
+        // The slice is borrowed from an owner that stays where it is and isn't touched until it
+        // is dropped, which is what the borrow would have demanded.
+        let (owner, (data, bytes)) = Owner::lend(owner, |owner| {
+            let slice: &[T] = (*owner).as_ref();
+            (slice.as_ptr(), size_of_val(slice))
+        });
+        Self {
+            data: data.cast_mut().cast(),
+            bytes,
+            device: Device::CPU,
+            access: Access::ReadOnly,
+            owner,
+        }
+    }
+
+    /// Like [`from_owner`](Self::from_owner), to be read and written.
+    pub fn from_owner_mut<T: Element>(owner: impl AsMut<[T]> + Send + 'static) -> Self {
+        let (owner, (data, bytes)) = Owner::lend(owner, |owner| {
+            let slice: &mut [T] = owner.as_mut();
+            (slice.as_mut_ptr(), size_of_val(slice))
+        });
+        Self {
+            data: data.cast(),
+            bytes,
+            device: Device::CPU,
+            access: Access::Exclusive,
+            owner,
+        }
+    }
+
+    /// Takes over memory on any device; `release` is called once, when the last handle is gone.
+    ///
+    /// The memory counts as shared with others; so writing it from Rust needs an unsafe promise.
+    ///
+    /// # Safety
+    ///
+    /// Until `release` is called, `data` leads to `bytes` bytes on `device` (or is a handle to
+    /// them), initialised where Rust code may read them, and the rest of what
+    /// [`Managed::from_raw`](crate::dlpack::Managed::from_raw) asks of memory holds.
+    pub unsafe fn from_raw(
+        data: *mut u8,
+        bytes: usize,
+        device: Device,
+        release: impl FnOnce() + Send + 'static,
+    ) -> Self {
+        struct Release<F: FnOnce()>(Option<F>);
+        impl<F: FnOnce()> Drop for Release<F> {
+            fn drop(&mut self) {
+                self.0.take().into_iter().for_each(|release| release());
+            }
+        }
+        Self {
+            data,
+            bytes,
+            device,
+            access: Access::Shared,
+            owner: Owner::lend(Release(Some(release)), |_| ()).0,
+        }
+    }
+
+    /// Memory on the host, all zero, aligned to 64 bytes and from a page up to 256.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory.
+    pub fn zeroed(bytes: usize) -> Result<Self, Error> {
+        Self::host(bytes, true)
+    }
+
+    /// Memory on the host like [`zeroed`](Self::zeroed), but not written yet.
+    ///
+    /// # Safety
+    ///
+    /// Nobody reads a byte before it is written.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory.
+    pub unsafe fn uninit(bytes: usize) -> Result<Self, Error> {
+        Self::host(bytes, false)
+    }
+
+    fn host(bytes: usize, zeroed: bool) -> Result<Self, Error> {
+        if bytes == 0 {
+            return Ok(Self::nothing());
+        }
+        let (buffer, data) = HostBuffer::allocate(bytes, zeroed)?;
+        Ok(Self {
+            data: data.as_ptr(),
+            bytes,
+            device: Device::CPU,
+            access: Access::Exclusive,
+            owner: Owner::small(buffer),
+        })
+    }
+
+    /// No memory, at an address that every consumer finds aligned.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            data: ptr::without_provenance_mut(256),
+            bytes: 0,
+            device: Device::CPU,
+            access: Access::Exclusive,
+            owner: Owner::none(),
+        }
+    }
+
+    /// Memory with all that is known about it.
+    ///
+    /// # Safety
+    ///
+    /// As of [`from_raw`](Self::from_raw), until `owner` is dropped; and nobody else uses memory
+    /// whose access is exclusive.
+    #[inline]
+    pub(crate) unsafe fn from_parts(
+        data: *mut u8,
+        bytes: usize,
+        device: Device,
+        access: Access,
+        owner: Owner,
+    ) -> Self {
+        Self {
+            data,
+            bytes,
+            device,
+            access,
+            owner,
+        }
+    }
+
+    /// Where the memory begins: an address on [`device`](Self::device), or a handle.
+    #[inline]
+    pub fn data_ptr(&self) -> *const u8 {
+        self.data
+    }
+
+    #[inline]
+    pub(crate) fn data_mut(&self) -> *mut u8 {
+        self.data
+    }
+
+    /// How many bytes there are.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The largest power of two that the address is a multiple of.
+    pub fn alignment(&self) -> usize {
+        1 << self.data.addr().trailing_zeros().min(usize::BITS - 1)
+    }
+
+    /// Where the memory is.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Whether the memory must not be written.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.access == Access::ReadOnly
+    }
+
+    /// The name of the owner's Rust type, to show to people.
+    pub fn owner_name(&self) -> &'static str {
+        self.owner.name()
+    }
+
+    /// How many handles there are to the memory.
+    pub fn handles(&self) -> usize {
+        self.owner.handles()
+    }
+
+    /// A part of the memory, which keeps all of it alive.
+    ///
+    /// # Panics
+    ///
+    /// When the range leaves the memory, or the device has no addresses to calculate with.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        assert!(
+            range.start <= range.end && range.end <= self.bytes,
+            "{range:?} is no range of {} bytes",
+            self.bytes
+        );
+        assert!(
+            self.device.has_addresses(),
+            "{} has no addresses to calculate with",
+            self.device
+        );
+        Self {
+            data: self.data.wrapping_add(range.start),
+            bytes: range.len(),
+            ..self.clone()
+        }
+    }
+
+    /// The same memory, not to be written through this handle or those made from it.
+    pub fn into_read_only(mut self) -> Self {
+        self.forbid_writing();
+        self
+    }
+
+    pub(crate) fn forbid_writing(&mut self) {
+        self.access = Access::ReadOnly;
+    }
+
+    /// A handle that doesn't keep the memory alive.
+    pub fn downgrade(&self) -> WeakStorage {
+        WeakStorage {
+            data: self.data,
+            bytes: self.bytes,
+            device: self.device,
+            access: self.access,
+            owner: self.owner.downgrade(),
+        }
+    }
+
+    /// Why nobody may write the memory, however few handles there are.
+    #[inline]
+    pub(crate) fn never_exclusive(&self) -> Option<AccessError> {
+        match self.access {
+            Access::ReadOnly => Some(AccessError::ReadOnly),
+            Access::Shared => Some(AccessError::Shared {
+                with: SharedWith::Producer,
+            }),
+            Access::Exclusive => None,
+        }
+    }
+
+    /// Whether this is the only handle to memory that nobody else uses.
+    #[inline]
+    pub(crate) fn is_exclusive(&mut self) -> bool {
+        self.access == Access::Exclusive && self.owner.is_unique()
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Storage")
+            .field("data", &self.data)
+            .field("bytes", &self.bytes)
+            .field("device", &self.device)
+            .field("access", &self.access)
+            .field("owner", &self.owner_name())
+            .field("handles", &self.handles())
+            .finish()
+    }
+}
+
+/// A handle to memory that doesn't keep it alive.
+#[derive(Clone)]
+pub struct WeakStorage {
+    data: *mut u8,
+    bytes: usize,
+    device: Device,
+    access: Access,
+    owner: WeakOwner,
+}
+
+// SAFETY: as for `Storage`; this does even less.
+unsafe impl Send for WeakStorage {}
+// SAFETY: as above.
+unsafe impl Sync for WeakStorage {}
+
+impl WeakStorage {
+    /// A handle that keeps the memory alive, if it still is.
+    pub fn upgrade(&self) -> Option<Storage> {
+        Some(Storage {
+            data: self.data,
+            bytes: self.bytes,
+            device: self.device,
+            access: self.access,
+            owner: self.owner.upgrade()?,
+        })
+    }
+}
+
+impl fmt::Debug for WeakStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakStorage")
+    }
+}

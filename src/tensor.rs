@@ -1,0 +1,166 @@
+//! [`Tensor`]: memory, how it is laid out, and what its elements are.
+
+mod access;
+mod arange;
+mod compare;
+mod copy;
+mod create;
+mod display;
+mod facts;
+mod from;
+mod scalars;
+mod slot;
+mod views;
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::layout::{LayoutRef, Overlap, Region};
+use crate::storage::{Counted, Storage};
+use facts::Facts;
+
+pub use crate::layout::Layout;
+pub use arange::Countable;
+pub(crate) use facts::{Blank, Parts};
+
+/// A tensor: storage, layout and element type.
+///
+/// It may be on any device and belong to anyone; cloning it is cheap and gives another handle to
+/// the same memory. Operations that change the layout alone (slices, transposes, broadcasting)
+/// give such handles too.
+///
+/// Elements are read through a [`View`](crate::View), typed and borrowed. They are written through a
+/// [`ViewMut`](crate::ViewMut), which exists only while no other handle to the memory does: a tensor that is
+/// shared, read-only or foreign is copied first.
+///
+/// ```
+/// use dlbridge::Tensor;
+///
+/// let tensor = Tensor::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+/// let column = tensor.select(1, 0)?;
+/// assert_eq!(column.to_vec::<f32>()?, [1.0, 4.0]);
+/// assert_eq!(column.data_ptr(), tensor.data_ptr()); // the same memory
+/// # Ok::<(), dlbridge::Error>(())
+/// ```
+///
+/// # Size
+///
+/// A handle is a pointer. What it points to is 216 bytes of facts (56 of them say where the
+/// memory is and who owns it, 144 are the [`Layout`]) and room for one export at a time, so that
+/// making one allocates nothing: 320 bytes in one allocation, up to rank 8.
+#[derive(Clone)]
+pub struct Tensor(Counted<Facts>);
+
+impl Tensor {
+    /// The sizes.
+    #[inline]
+    pub fn shape(&self) -> &[usize] {
+        self.0.layout.shape()
+    }
+
+    /// The steps between elements along each dimension, counted in elements.
+    #[inline]
+    pub fn strides(&self) -> &[isize] {
+        self.0.layout.strides()
+    }
+
+    /// Sizes and strides, to ask about them.
+    #[inline]
+    pub fn layout(&self) -> LayoutRef<'_> {
+        self.0.layout.as_ref()
+    }
+
+    /// How many dimensions there are.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        self.0.layout.rank()
+    }
+
+    /// How many elements there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.layout.len()
+    }
+
+    /// Whether there are no elements.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.layout.is_empty()
+    }
+
+    /// The element type.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.0.parts.dtype
+    }
+
+    /// Where the memory is.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.0.parts.storage.device()
+    }
+
+    /// The memory, which may be larger than what the elements touch.
+    #[inline]
+    pub fn storage(&self) -> &Storage {
+        &self.0.parts.storage
+    }
+
+    /// How many bytes the elements would take one after another.
+    pub fn bytes(&self) -> usize {
+        (self.len() * self.0.parts.dtype.step_bits(self.0.parts.padded)).div_ceil(8)
+    }
+
+    /// The address of the element of index 0; on devices without addresses, the handle.
+    #[inline]
+    pub fn data_ptr(&self) -> *const u8 {
+        if self.device().has_addresses() {
+            self.0
+                .parts
+                .storage
+                .data_ptr()
+                .wrapping_add(self.0.parts.offset)
+        } else {
+            self.0.parts.storage.data_ptr()
+        }
+    }
+
+    /// Where the element of index 0 is, in bytes from the storage's beginning.
+    #[inline]
+    pub fn byte_offset(&self) -> usize {
+        self.0.parts.offset
+    }
+
+    /// Whether the elements must not be written.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.0.parts.storage.is_read_only()
+    }
+
+    /// Whether the memory was copied for this tensor, rather than shared with where its elements
+    /// came from.
+    #[inline]
+    pub fn is_copied(&self) -> bool {
+        self.0.parts.copied
+    }
+
+    /// Whether sub-byte elements are each padded to whole bytes, rather than packed.
+    #[inline]
+    pub fn is_padded(&self) -> bool {
+        self.0.parts.padded
+    }
+
+    /// Whether an element of this tensor shares memory with one of `other`, as far as that can be
+    /// found out: see [`Overlap`](crate::layout::Overlap).
+    pub fn overlaps(&self, other: &Self) -> Overlap {
+        self.region().overlaps(&other.region())
+    }
+
+    fn region(&self) -> Region<'_> {
+        Region {
+            address: self.data_ptr().addr(),
+            layout: self.layout(),
+            dtype: self.0.parts.dtype,
+            padded: self.0.parts.padded,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Reading and writing a tensor's elements, typed.
+
+use super::Tensor;
+use crate::dtype::Element;
+use crate::error::{AccessError, Error, SharedWith};
+use crate::view::{View, ViewMut};
+use std::ptr::NonNull;
+
+impl Tensor {
+    /// The elements, to be read as `T`s.
+    ///
+    /// Of `bool` elements each byte is looked at, since one that is neither 0 nor 1 is no `bool`
+    /// in Rust; to save that, [cast](Self::bit_cast) them to `u8`.
+    ///
+    /// # Errors
+    ///
+    /// When the elements aren't `T`s, can't be reached from the host, or aren't aligned.
+    pub fn view<T: Element>(&self) -> Result<View<'_, T>, Error> {
+        let first = self.first::<T>()?;
+        // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that
+        // is borrowed. Nobody writes them: a view to write through needs the only handle, and
+        // foreign writers are excluded by the promise that the memory came with.
+        Ok(unsafe { View::from_raw(first, self.layout()) })
+    }
+
+    /// The elements, to be read and written as `T`s.
+    ///
+    /// # Errors
+    ///
+    /// As [`view`](Self::view); and when the memory is read-only, or somebody else may be using it
+    /// (another handle, the library that it came from), or elements overlap each other.
+    pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T>, Error> {
+        self.check_exclusive()?;
+        // SAFETY: this is the only handle, it is borrowed, and nobody else uses the memory.
+        unsafe { self.view_mut_unchecked() }
+    }
+
+    /// The elements, to be read and written as `T`s, also where others could use them.
+    ///
+    /// # Safety
+    ///
+    /// While the view lasts, nobody else reads or writes its elements.
+    ///
+    /// # Errors
+    ///
+    /// As [`view`](Self::view); and when the memory is read-only, or elements overlap each other.
+    pub unsafe fn view_mut_unchecked<T: Element>(&self) -> Result<ViewMut<'_, T>, Error> {
+        if self.is_read_only() {
+            return Err(AccessError::ReadOnly.into());
+        }
+        if !self.layout().overlaps_itself().is_excluded() {
+            return Err(AccessError::SelfOverlap {
+                shape: self.shape().to_vec(),
+                strides: self.strides().to_vec(),
+            }
+            .into());
+        }
+        let first = self.first::<T>()?;
+        // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that
+        // is borrowed; no two are at one place; the caller vouches for everybody else.
+        Ok(unsafe { ViewMut::from_raw(first, self.layout()) })
+    }
+
+    /// The address of the element of index 0, if all elements can be used as `T`s.
+    fn first<T: Element>(&self) -> Result<NonNull<T>, AccessError> {
+        if self.0.parts.dtype != T::DTYPE {
+            return Err(AccessError::DType {
+                found: self.0.parts.dtype,
+                wanted: T::DTYPE,
+            });
+        }
+        if !self.device().is_host_accessible() {
+            return Err(AccessError::NotOnHost {
+                device: self.device(),
+            });
+        }
+        if self.is_empty() {
+            return Ok(NonNull::dangling());
+        }
+        let data = self.data_mut();
+        if !data.addr().is_multiple_of(align_of::<T>()) {
+            return Err(AccessError::Misaligned {
+                address: data.addr(),
+                alignment: align_of::<T>(),
+            });
+        }
+        let first = NonNull::new(data.cast::<T>()).expect("invariant 8: elements have memory");
+        if !T::ANY_BITS {
+            // SAFETY: one byte an element, on the host, of which every pattern is a `u8`.
+            let bytes = unsafe { View::from_raw(first.cast::<u8>(), self.layout()) };
+            if let Some(&value) = bytes.iter().find(|byte| !T::is_valid(**byte)) {
+                return Err(AccessError::InvalidValue {
+                    value,
+                    dtype: self.0.parts.dtype,
+                });
+            }
+        }
+        Ok(first)
+    }
+
+    /// The address of the element of index 0, to be written.
+    pub(super) fn data_mut(&self) -> *mut u8 {
+        self.0
+            .parts
+            .storage
+            .data_mut()
+            .wrapping_add(self.0.parts.offset)
+    }
+
+    /// The elements, copied, the last index changing fastest.
+    ///
+    /// # Errors
+    ///
+    /// As [`view`](Self::view).
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
+        Ok(self.view::<T>()?.to_vec())
+    }
+
+    /// The only element.
+    ///
+    /// # Errors
+    ///
+    /// As [`view`](Self::view); and when there are more elements, or none.
+    pub fn item<T: Element>(&self) -> Result<T, Error> {
+        if self.len() != 1 {
+            let elements = self.len();
+            return Err(AccessError::NotScalar { elements }.into());
+        }
+        let view = self.view::<T>()?;
+        Ok(*view.iter().next().expect("there is one element"))
+    }
+
+    /// The same tensor, not to be written through this handle or those made from it.
+    pub fn into_read_only(mut self) -> Self {
+        if let Some(facts) = self.0.get_mut() {
+            facts.parts.storage.forbid_writing();
+            return self;
+        }
+        // SAFETY: the elements are where they were.
+        unsafe {
+            self.with_layout(self.0.layout.clone(), |parts| {
+                parts.storage.forbid_writing();
+            })
+        }
+    }
+
+    /// Whether this is the only handle to memory that nobody else uses.
+    #[inline]
+    pub(crate) fn is_exclusive(&mut self) -> bool {
+        self.0
+            .get_mut()
+            .is_some_and(|facts| facts.parts.storage.is_exclusive())
+    }
+
+    /// Checks that nobody else uses the memory, and the owner lets it be written.
+    fn check_exclusive(&mut self) -> Result<(), AccessError> {
+        if self.is_exclusive() {
+            return Ok(());
+        }
+        // What the storage says of itself comes first: dropping handles doesn't mend it.
+        Err(self
+            .0
+            .parts
+            .storage
+            .never_exclusive()
+            .unwrap_or(AccessError::Shared {
+                with: SharedWith::Handles,
+            }))
+    }
+}

@@ -1,0 +1,59 @@
+//! Are two tensors equal, or nearly?
+
+use super::Tensor;
+use crate::error::{AccessError, Error};
+
+impl Tensor {
+    /// Whether both have the same shape and element type, and each two elements are equal. As in
+    /// calculations, no NaN is equal to anything.
+    ///
+    /// # Errors
+    ///
+    /// When elements can't be reached from the host.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let matrix = Tensor::from([[1, 2], [3, 4]]);
+    /// assert!(matrix.equals(&matrix.copy()?)?);
+    /// assert!(!matrix.equals(&matrix.transpose())?);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn equals(&self, other: &Self) -> Result<bool, Error> {
+        let (ours, theirs) = (self.scalars()?, other.scalars()?);
+        Ok(self.shape() == other.shape() && self.dtype() == other.dtype() && ours.eq(theirs))
+    }
+
+    /// Whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the element
+    /// types. Infinities are close to themselves, NaNs to nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the shapes or the number of lanes differ, or elements can't be reached from the host.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let (a, b) = (Tensor::from([1.0_f32, 2.0]), Tensor::from([1.0_f64, 2.001]));
+    /// assert!(a.all_close(&b, 1e-2, 0.0)? && !a.all_close(&b, 1e-4, 0.0)?);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn all_close(&self, other: &Self, rtol: f64, atol: f64) -> Result<bool, Error> {
+        if self.shape() != other.shape() || self.dtype().lanes() != other.dtype().lanes() {
+            return Err(AccessError::ShapeMismatch {
+                left: self.shape().to_vec(),
+                right: other.shape().to_vec(),
+            }
+            .into());
+        }
+        let close = |((re, im), (other_re, other_im)): ((f64, f64), (f64, f64))| {
+            // Infinities have no distance.
+            (re == other_re && im == other_im)
+                || f64::hypot(re - other_re, im - other_im)
+                    <= atol + rtol * f64::hypot(other_re, other_im)
+        };
+        let ours = self.scalars()?.map(|scalar| scalar.to_complex());
+        let theirs = other.scalars()?.map(|scalar| scalar.to_complex());
+        Ok(ours.zip(theirs).all(close))
+    }
+}

@@ -1,0 +1,162 @@
+//! Copying a tensor into memory of its own.
+
+use super::{Parts, Tensor};
+use crate::dtype::{DType, read_small_bits, write_small_bits};
+use crate::error::{AccessError, Error};
+use crate::layout::{Layout, LayoutRef};
+use crate::storage::Storage;
+use std::{ptr, slice};
+
+impl Tensor {
+    /// The same elements in new memory on the host, one after another in row-major order.
+    ///
+    /// The copy says so ([`is_copied`](Self::is_copied)), belongs to the caller alone and can be
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// When the elements can't be reached from the host, or there is not enough memory.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let shared = Tensor::from([1, 2, 3]);
+    /// let other = shared.clone();
+    /// let mut mine = shared.copy()?;
+    /// mine.view_mut::<i32>()?.fill(0);
+    /// assert_eq!(other.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn copy(&self) -> Result<Self, Error> {
+        let device = self.device();
+        if !device.is_host_accessible() {
+            return Err(AccessError::NotOnHost { device }.into());
+        }
+        // SAFETY: every byte is written below: whole elements by their runs, and of packed ones
+        // also the bits that follow the last.
+        let storage = unsafe { Storage::uninit(self.bytes()) }?;
+        if !self.is_empty() {
+            // SAFETY: the elements are on the host and kept alive by `self`; the new memory has
+            // room for all of them, and nobody else has it.
+            unsafe { self.copy_elements(storage.data_mut()) }
+        }
+        let parts = Parts {
+            storage,
+            offset: 0,
+            dtype: self.dtype(),
+            padded: self.is_padded(),
+            copied: true,
+        };
+        // SAFETY: all elements were written.
+        Ok(unsafe { Self::from_parts(parts, Layout::contiguous(self.shape())?) })
+    }
+
+    /// The tensor itself where its elements lie one after another in row-major order, else a copy
+    /// of which that is true.
+    ///
+    /// # Errors
+    ///
+    /// As of [`copy`](Self::copy).
+    pub fn contiguous(&self) -> Result<Self, Error> {
+        if self.layout().is_contiguous() {
+            Ok(self.clone())
+        } else {
+            self.copy()
+        }
+    }
+
+    /// Writes the elements one after another.
+    ///
+    /// # Safety
+    ///
+    /// The elements can be read from the host, and `to` is memory for [`bytes`](Self::bytes) bytes
+    /// that nobody else has.
+    unsafe fn copy_elements(&self, to: *mut u8) {
+        let from = self.data_mut();
+        if self.layout().is_contiguous() {
+            // SAFETY: the caller's promise, for bytes without gaps.
+            return unsafe { ptr::copy_nonoverlapping(from, to, self.bytes()) };
+        }
+        let step_bits = self.dtype().step_bits(self.is_padded());
+        // SAFETY: the caller's promise.
+        unsafe {
+            match step_bits {
+                8 => copy_items::<1>(from, to, self.layout()),
+                16 => copy_items::<2>(from, to, self.layout()),
+                32 => copy_items::<4>(from, to, self.layout()),
+                64 => copy_items::<8>(from, to, self.layout()),
+                128 => copy_items::<16>(from, to, self.layout()),
+                bits if bits % 8 != 0 => self.copy_bits(from, to, bits),
+                _ => {
+                    // Elements of many lanes: their bytes become a dimension of their own.
+                    let layout = self
+                        .0
+                        .layout
+                        .unsqueeze(self.rank())
+                        .and_then(|layout| {
+                            layout.bit_cast(self.dtype(), self.is_padded(), DType::U8)
+                        })
+                        .expect("a rank below the limit, and elements of whole bytes");
+                    copy_items::<1>(from, to, layout.as_ref());
+                }
+            }
+        }
+    }
+
+    /// Writes packed elements one after another.
+    ///
+    /// # Safety
+    ///
+    /// As of [`copy_elements`](Self::copy_elements).
+    unsafe fn copy_bits(&self, from: *const u8, to: *mut u8, bits: usize) {
+        // SAFETY: the caller's promise; nothing may be read before it is written.
+        let to = unsafe {
+            ptr::write_bytes(to, 0, self.bytes());
+            slice::from_raw_parts_mut(to, self.bytes())
+        };
+        let mut position = 0;
+        for run in self.layout().runs() {
+            for i in 0..run.len as isize {
+                let start = (run.offset + i * run.step) * bits as isize;
+                // A vector type may be wider than a byte, and still share one.
+                for at in (0..bits).step_by(8) {
+                    let (source, count) = (start + at as isize, (bits - at).min(8));
+                    let shift = source.rem_euclid(8) as usize;
+                    let touched = (shift + count).div_ceil(8);
+                    // SAFETY: the bytes that the element touches.
+                    let bytes = unsafe {
+                        slice::from_raw_parts(from.offset(source.div_euclid(8)), touched)
+                    };
+                    let value = read_small_bits(bytes, shift, count);
+                    write_small_bits(to, position, count, value);
+                    position += count;
+                }
+            }
+        }
+    }
+}
+
+/// Writes items of `N` bytes one after another, whatever their alignment.
+///
+/// # Safety
+///
+/// The layout, counted in items from `from` on, leads to memory that can be read, and `to` is
+/// memory for all items that nobody else has.
+unsafe fn copy_items<const N: usize>(from: *const u8, to: *mut u8, layout: LayoutRef<'_>) {
+    let from = from.cast::<[u8; N]>();
+    let mut to = to.cast::<[u8; N]>();
+    for run in layout.runs() {
+        // SAFETY: the caller's promise. An array of bytes has no alignment to keep.
+        unsafe {
+            let from = from.offset(run.offset);
+            if run.step == 1 {
+                ptr::copy_nonoverlapping(from, to, run.len);
+            } else {
+                for i in 0..run.len {
+                    *to.add(i) = *from.offset(i as isize * run.step);
+                }
+            }
+            to = to.add(run.len);
+        }
+    }
+}

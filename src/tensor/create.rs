@@ -1,0 +1,263 @@
+//! Making tensors: of what Rust programs have, and of nothing.
+
+use super::{Blank, Parts, Tensor};
+use crate::dtype::{DType, Element, write_small_bits};
+use crate::error::{DTypeError, Error, LayoutError};
+use crate::layout::Layout;
+use crate::storage::Storage;
+
+impl Tensor {
+    /// Takes over a `Vec`, without copying: row-major, of the shape given.
+    ///
+    /// # Errors
+    ///
+    /// When the shape has another number of elements.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let numbers = vec![1_i64, 2, 3, 4];
+    /// let address = numbers.as_ptr();
+    /// let tensor = Tensor::from_vec(numbers, &[2, 2])?;
+    /// assert_eq!(tensor.data_ptr().cast(), address);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self, Error> {
+        let mut blank = Blank::new();
+        blank.layout().become_contiguous(shape)?;
+        check_count(blank.layout(), vec.len())?;
+        let parts = whole(Storage::from_vec(vec), T::DTYPE);
+        // SAFETY: the vector holds as many elements as the layout, one after another.
+        Ok(unsafe { blank.finish(parts) })
+    }
+
+    /// Takes over anything that holds elements, without copying, to be read: `Arc<[T]>`,
+    /// `&'static [T]`, a file mapped into memory (see [`Storage::from_owner`]).
+    ///
+    /// # Errors
+    ///
+    /// When the shape has another number of elements.
+    pub fn from_owner<T: Element>(
+        owner: impl AsRef<[T]> + Send + 'static,
+        shape: &[usize],
+    ) -> Result<Self, Error> {
+        let storage = Storage::from_owner(owner);
+        Self::from_storage(storage, shape, T::DTYPE)
+    }
+
+    /// The elements that a storage holds: row-major, from its beginning on. Where there are more
+    /// bytes than elements, the rest is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// When there are too few bytes for the shape, or it can't be a tensor's.
+    ///
+    /// ```
+    /// use dlbridge::{DType, Storage, Tensor};
+    ///
+    /// let packed = Storage::from_vec(vec![0x21_u8, 0x43]);
+    /// let tensor = Tensor::from_storage(packed, &[4], DType::I4)?;
+    /// assert_eq!(tensor.to_string(), "[1 2 3 4]");
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn from_storage(storage: Storage, shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        let layout = Layout::contiguous(shape)?;
+        let address = storage.data_ptr().addr();
+        let addresses = storage.device().has_addresses();
+        layout
+            .as_ref()
+            .check_memory(dtype, false, address, 0, addresses)?;
+        let needed = dtype.packed_bytes(layout.len());
+        let needed = needed.ok_or(LayoutError::ExtentTooLarge { dtype })?;
+        if needed > storage.bytes() {
+            return Err(LayoutError::TooSmall {
+                dtype,
+                shape: shape.to_vec(),
+                needed,
+                available: storage.bytes(),
+            }
+            .into());
+        }
+        // SAFETY: there are enough bytes, and a storage's are initialised.
+        Ok(unsafe { Self::from_parts(whole(storage, dtype), layout) })
+    }
+
+    /// Copies a slice: row-major, of the shape given, in memory that every framework finds
+    /// aligned.
+    ///
+    /// # Errors
+    ///
+    /// When the shape has another number of elements, or there is not enough memory.
+    pub fn from_slice<T: Element>(slice: &[T], shape: &[usize]) -> Result<Self, Error> {
+        let layout = Layout::contiguous(shape)?;
+        check_count(&layout, slice.len())?;
+        // SAFETY: every byte is written in the next statement.
+        let storage = unsafe { Storage::uninit(size_of_val(slice)) }?;
+        // SAFETY: new memory of the slice's size, which nobody else has; it is aligned to 64.
+        unsafe {
+            std::ptr::copy_nonoverlapping(slice.as_ptr(), storage.data_mut().cast(), slice.len());
+        }
+        // SAFETY: it holds as many elements as the layout.
+        Ok(unsafe { Self::from_parts(whole(storage, T::DTYPE), layout) })
+    }
+
+    /// A tensor of rank 0.
+    pub fn scalar<T: Element>(value: T) -> Self {
+        Self::from_slice(&[value], &[]).expect("memory for one element")
+    }
+
+    /// Zeros, of any element type.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory, or the shape can't be a tensor's.
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        Self::allocate(shape, dtype, Storage::zeroed)
+    }
+
+    /// Memory that was not written yet.
+    ///
+    /// # Safety
+    ///
+    /// Nobody reads an element before it is written.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory, or the shape can't be a tensor's.
+    pub unsafe fn uninit(shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        // SAFETY: the caller's promise.
+        Self::allocate(shape, dtype, |bytes| unsafe { Storage::uninit(bytes) })
+    }
+
+    fn allocate(
+        shape: &[usize],
+        dtype: DType,
+        allocate: impl FnOnce(usize) -> Result<Storage, Error>,
+    ) -> Result<Self, Error> {
+        let layout = Layout::contiguous(shape)?;
+        let bytes = dtype
+            .packed_bytes(layout.len())
+            .filter(|bytes| *bytes <= isize::MAX as usize)
+            .ok_or(LayoutError::ExtentTooLarge { dtype })?;
+        // SAFETY: there are as many bytes as the layout needs; zeros are values of every type, and
+        // the caller of `uninit` vouches for what isn't written.
+        Ok(unsafe { Self::from_parts(whole(allocate(bytes)?, dtype), layout) })
+    }
+
+    /// `value` everywhere.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory, or the shape can't be a tensor's.
+    pub fn full<T: Element>(shape: &[usize], value: T) -> Result<Self, Error> {
+        // SAFETY: every element is written in the next statement.
+        let tensor = unsafe { Self::uninit(shape, T::DTYPE) }?;
+        // SAFETY: new memory, aligned to 64, for as many elements as the layout has. It is written
+        // as raw memory, as no reference to an unwritten element may exist.
+        unsafe {
+            let first = tensor.data_mut().cast::<T>();
+            (0..tensor.len()).for_each(|i| first.add(i).write(value));
+        }
+        Ok(tensor)
+    }
+
+    /// Ones, of any element type that has a one.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory, the shape can't be a tensor's, or the element type has no
+    /// one: a handle, or a signed number of a single bit.
+    pub fn ones(shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        let one = one_bits(dtype).ok_or(DTypeError::NotRepresentable { value: "1", dtype })?;
+        let tensor = Self::zeros(shape, dtype)?;
+        let diagonal = 0..tensor.len() * usize::from(dtype.lanes());
+        tensor.write_lanes(diagonal, one);
+        Ok(tensor)
+    }
+
+    /// A square matrix with ones on its diagonal.
+    ///
+    /// # Errors
+    ///
+    /// As of [`ones`](Self::ones).
+    pub fn eye(size: usize, dtype: DType) -> Result<Self, Error> {
+        let one = one_bits(dtype).ok_or(DTypeError::NotRepresentable { value: "1", dtype })?;
+        let tensor = Self::zeros(&[size, size], dtype)?;
+        let lanes = usize::from(dtype.lanes());
+        let elements = (0..size).map(|i| i * (size + 1));
+        tensor.write_lanes(elements.flat_map(|i| i * lanes..(i + 1) * lanes), one);
+        Ok(tensor)
+    }
+
+    /// Writes a pattern of bits to lanes of a new tensor that nobody has seen.
+    fn write_lanes(&self, lanes: impl Iterator<Item = usize>, pattern: u64) {
+        let bits = usize::from(self.dtype().bits());
+        // SAFETY: new memory, zeroed, which nobody else has.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.data_mut(), self.bytes()) };
+        for lane in lanes {
+            if bits < 8 {
+                write_small_bits(bytes, lane * bits, bits, pattern as u8);
+            } else {
+                // Of a complex number it is the real part alone, which comes first.
+                let size = (bits / 8).min(8);
+                let pattern = pattern.to_le_bytes();
+                let at = lane * bits / 8;
+                bytes[at..at + size].copy_from_slice(&pattern[..size]);
+                if cfg!(target_endian = "big") {
+                    bytes[at..at + size].reverse();
+                }
+            }
+        }
+    }
+}
+
+/// A whole storage, from its beginning on.
+#[inline]
+fn whole(storage: Storage, dtype: DType) -> Parts {
+    Parts {
+        storage,
+        offset: 0,
+        dtype,
+        padded: false,
+        copied: false,
+    }
+}
+
+#[inline]
+fn check_count(layout: &Layout, found: usize) -> Result<(), LayoutError> {
+    if layout.len() == found {
+        return Ok(());
+    }
+    Err(LayoutError::ElementCount {
+        shape: layout.shape().to_vec(),
+        expected: layout.len(),
+        found,
+    })
+}
+
+/// The pattern of the number 1 in one lane; of a complex number, that of its real part.
+fn one_bits(dtype: DType) -> Option<u64> {
+    use crate::dtype::TypeCode::*;
+    let bits = dtype.bits();
+    Some(match dtype.code() {
+        Int if bits == 1 => return None,
+        Handle => return None,
+        Int | UInt | Bool => 1,
+        Float | Complex => match (dtype.code(), bits) {
+            (Float, 16) | (Complex, 32) => 0x3c00,
+            (Float, 32) | (Complex, 64) => 1.0_f32.to_bits().into(),
+            _ => 1.0_f64.to_bits(),
+        },
+        BFloat => 0x3f80,
+        Float8E3M4 => 0x30,
+        Float8E4M3 | Float8E4M3Fn => 0x38,
+        Float8E4M3B11Fnuz => 0x58,
+        Float8E4M3Fnuz => 0x40,
+        Float8E5M2 => 0x3c,
+        Float8E5M2Fnuz => 0x40,
+        Float8E8M0Fnu => 127,
+        Float6E2M3Fn => 0x08,
+        Float6E3M2Fn => 0x0c,
+        Float4E2M1Fn => 0x2,
+    })
+}

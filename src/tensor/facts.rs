@@ -1,0 +1,111 @@
+//! [`Facts`]: what a tensor's handles point to.
+
+use super::slot::Slot;
+use super::{Layout, Tensor};
+use crate::dtype::DType;
+use crate::storage::{Counted, Room, Storage};
+use std::mem::ManuallyDrop;
+use std::ptr;
+
+/// All that is known of a tensor.
+pub(super) struct Facts {
+    pub(super) parts: Parts,
+    pub(super) layout: Layout,
+    /// Room for an export.
+    pub(super) slot: Slot,
+}
+
+/// What is known of a tensor beside its layout.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) storage: Storage,
+    /// Where the element of index 0 is, in bytes from the storage's beginning.
+    pub(crate) offset: usize,
+    pub(crate) dtype: DType,
+    /// Whether sub-byte elements are each padded to whole bytes.
+    pub(crate) padded: bool,
+    /// Whether the memory was copied for whoever gets this tensor.
+    pub(crate) copied: bool,
+}
+
+/// A tensor whose layout is made where it stays: moving one that was just written costs more than
+/// writing it.
+pub(crate) struct Blank(Room<Facts>);
+
+impl Blank {
+    /// A tensor with the layout of a scalar, and nothing else yet.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        let mut room = Room::<Facts>::new();
+        // SAFETY: the place is for facts, of which the layout is written.
+        unsafe { (&raw mut (*room.place()).layout).write(Layout::SCALAR) };
+        Self(room)
+    }
+
+    /// The layout, to be changed.
+    #[inline]
+    pub(crate) fn layout(&mut self) -> &mut Layout {
+        // SAFETY: it was written in `new`.
+        unsafe { &mut (*self.0.place()).layout }
+    }
+
+    /// The tensor.
+    ///
+    /// # Safety
+    ///
+    /// Every element that the layout leads to, from the offset on, is in the storage (or, on a
+    /// device without addresses, in what its handle stands for), and initialised.
+    #[inline]
+    pub(crate) unsafe fn finish(self, parts: Parts) -> Tensor {
+        let mut this = ManuallyDrop::new(self);
+        let place = this.0.place();
+        // SAFETY: the layout was written in `new`, everything else is here, and the room is moved
+        // out of what isn't dropped.
+        unsafe {
+            (&raw mut (*place).parts).write(parts);
+            (&raw mut (*place).slot).write(Slot::new());
+            Tensor(ptr::read(&this.0).written())
+        }
+    }
+}
+
+impl Drop for Blank {
+    fn drop(&mut self) {
+        // SAFETY: it was written in `new`, and nothing else was.
+        unsafe { (&raw mut (*self.0.place()).layout).drop_in_place() }
+    }
+}
+
+impl Tensor {
+    /// A tensor of all the parts.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Blank::finish`].
+    pub(crate) unsafe fn from_parts(parts: Parts, layout: Layout) -> Self {
+        Self(Counted::new(Facts {
+            parts,
+            layout,
+            slot: Slot::new(),
+        }))
+    }
+
+    /// Another view of the same memory, with some parts changed.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Blank::finish`].
+    pub(super) unsafe fn with_layout(
+        &self,
+        layout: Layout,
+        change: impl FnOnce(&mut Parts),
+    ) -> Self {
+        let mut parts = self.0.parts.clone();
+        change(&mut parts);
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_parts(parts, layout) }
+    }
+}
+
+const _: () = assert!(size_of::<Option<Tensor>>() == size_of::<usize>());
+const _: () = assert!(size_of::<Facts>() == 304 || size_of::<usize>() != 8);

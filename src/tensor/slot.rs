@@ -1,0 +1,123 @@
+//! [`Slot`]: room inside a tensor for one export at a time.
+
+use super::Tensor;
+use super::facts::Facts;
+use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Managed, Versioned};
+use crate::storage::Counted;
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A managed tensor of either ABI, while it is out.
+pub(super) struct Slot {
+    taken: AtomicBool,
+    /// The versioned struct is the larger one, and both are made of words.
+    place: UnsafeCell<MaybeUninit<Versioned>>,
+}
+
+// SAFETY: the place is used by whoever took it alone.
+unsafe impl Sync for Slot {}
+// SAFETY: what is in it may be used by any thread.
+unsafe impl Send for Slot {}
+
+impl Slot {
+    #[inline]
+    pub(super) fn new() -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            place: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+}
+
+impl Tensor {
+    /// Exports this handle from inside the tensor, or gives it back where another such export is
+    /// out.
+    ///
+    /// # Safety
+    ///
+    /// The descriptor is true of the tensor, and flags are honest.
+    #[inline]
+    pub(crate) unsafe fn export_inside<A: Abi>(
+        self,
+        descriptor: DLTensor,
+        flags: Flags,
+    ) -> Result<Managed<A>, Self> {
+        const { assert!(size_of::<A>() <= size_of::<Versioned>()) };
+        const { assert!(align_of::<A>() <= align_of::<Versioned>()) };
+        if self.0.is_unique() {
+            // An export that is out would have a handle too.
+            self.0.slot.taken.store(true, Ordering::Relaxed);
+        } else if self.0.slot.taken.swap(true, Ordering::Acquire) {
+            return Err(self);
+        }
+        let facts = self.0.into_raw().as_ptr();
+        // SAFETY: the place lies inside the facts, which this handle keeps until the deleter gives
+        // it up, and nobody else uses it, as it was just taken.
+        unsafe {
+            let place = UnsafeCell::raw_get(&raw const (*facts).slot.place).cast::<A>();
+            place.write(A::assemble(descriptor, flags, place.cast(), release::<A>));
+            Ok(Managed::from_raw_unchecked(NonNull::new_unchecked(place)))
+        }
+    }
+}
+
+impl Tensor {
+    /// The tensor that this is an export from inside of, if it is one. The handle still belongs to
+    /// the export.
+    #[inline]
+    pub(crate) fn behind<A: Abi>(managed: &Managed<A>) -> Option<ManuallyDrop<Self>> {
+        // SAFETY: a managed tensor owns its struct.
+        let deleter = unsafe { A::deleter(managed.as_ptr()) }?;
+        if !ptr::fn_addr_eq(deleter, release::<A> as Deleter<A>) {
+            return None;
+        }
+        let managed = NonNull::new(managed.as_ptr())?;
+        // SAFETY: only exports from inside have this deleter.
+        Some(ManuallyDrop::new(Self(unsafe { facts(managed) })))
+    }
+
+    /// Takes the handle back that an export from inside had.
+    ///
+    /// # Safety
+    ///
+    /// It is the one that [`behind`](Self::behind) found, and nobody owns the export any more.
+    #[inline]
+    pub(crate) unsafe fn reclaim(tensor: ManuallyDrop<Self>) -> Self {
+        tensor.0.slot.taken.store(false, Ordering::Release);
+        ManuallyDrop::into_inner(tensor)
+    }
+}
+
+/// The handle that an export has.
+///
+/// # Safety
+///
+/// `managed` is the place of a slot that is taken.
+#[inline]
+unsafe fn facts<A: Abi>(managed: NonNull<A>) -> Counted<Facts> {
+    const PLACE: usize = offset_of!(Facts, slot) + offset_of!(Slot, place);
+    // SAFETY: the place lies inside the facts, of which the export has a handle.
+    unsafe { Counted::from_raw(managed.byte_sub(PLACE).cast()) }
+}
+
+/// The deleter of an export from inside a tensor. It never unwinds: should the memory's owner
+/// panic when dropped, the panic ends here.
+///
+/// # Safety
+///
+/// `managed` is NULL, or the place of a slot that was taken and not released yet.
+unsafe extern "C" fn release<A: Abi>(managed: *mut A) {
+    let Some(managed) = NonNull::new(managed) else {
+        return;
+    };
+    // SAFETY: the place is taken, and gives up its handle.
+    let facts = unsafe { facts(managed) };
+    facts.slot.taken.store(false, Ordering::Release);
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(facts))) {
+        // Dropping what was panicked with could panic again, and there is nobody to tell.
+        std::mem::forget(payload);
+    }
+}

@@ -1,0 +1,280 @@
+//! Typed views: a tensor's elements, borrowed as the Rust type that they are.
+//!
+//! ```
+//! use dlbridge::Tensor;
+//!
+//! let mut tensor = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]);
+//! let view = tensor.view::<f32>()?;
+//! assert_eq!(view[[1, 0]], 3.0);
+//! assert_eq!(view.iter().sum::<f32>(), 10.0);
+//! assert_eq!(view.as_slice(), Some(&[1.0, 2.0, 3.0, 4.0][..]));
+//!
+//! let mut view = tensor.view_mut::<f32>()?;
+//! view[[1, 0]] = 5.0;
+//! view.iter_mut().for_each(|x| *x *= 2.0);
+//! assert_eq!(tensor.to_vec::<f32>()?, [2.0, 4.0, 10.0, 8.0]);
+//! # Ok::<(), dlbridge::Error>(())
+//! ```
+
+mod iter;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+
+pub use iter::{Iter, IterMut};
+
+use crate::dtype::Element;
+use crate::layout::LayoutRef;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+use std::ptr::NonNull;
+
+/// Elements to be read.
+pub struct View<'a, T> {
+    /// The element of index 0; dangling where there is none.
+    first: NonNull<T>,
+    layout: LayoutRef<'a>,
+    elements: PhantomData<&'a T>,
+}
+
+/// Elements to be read and written.
+///
+/// No two of its elements are at one place, and nobody else uses them.
+pub struct ViewMut<'a, T> {
+    first: NonNull<T>,
+    layout: LayoutRef<'a>,
+    elements: PhantomData<&'a mut T>,
+}
+
+// SAFETY: it is a shared reference to elements, which may be sent as they are `Sync`.
+unsafe impl<T: Element> Send for View<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for View<'_, T> {}
+// SAFETY: it is an exclusive reference to elements, which may be sent as they are `Send`.
+unsafe impl<T: Element> Send for ViewMut<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Element> Sync for ViewMut<'_, T> {}
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
+
+/// What both kinds of view have.
+macro_rules! common {
+    ($View:ident) => {
+        impl<'a, T: Element> $View<'a, T> {
+            /// A view of elements at `first` and wherever the layout leads from there.
+            ///
+            /// # Safety
+            ///
+            /// While `'a` lasts, each element that the layout leads to is there, aligned, and a
+            /// value of `T`; nobody writes it, and for a view to be written through nobody else
+            /// reads it either, and no two elements are at one place.
+            pub unsafe fn from_raw(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {
+                Self {
+                    first,
+                    layout,
+                    elements: PhantomData,
+                }
+            }
+
+            /// The sizes.
+            pub fn shape(&self) -> &'a [usize] {
+                self.layout.shape()
+            }
+
+            /// The steps between elements along each dimension, counted in elements.
+            pub fn strides(&self) -> &'a [isize] {
+                self.layout.strides()
+            }
+
+            /// Sizes and strides, to ask about them.
+            pub fn layout(&self) -> LayoutRef<'a> {
+                self.layout
+            }
+
+            /// How many dimensions there are.
+            pub fn rank(&self) -> usize {
+                self.layout.rank()
+            }
+
+            /// How many elements there are.
+            pub fn len(&self) -> usize {
+                self.layout.len()
+            }
+
+            /// Whether there are no elements.
+            pub fn is_empty(&self) -> bool {
+                self.layout.is_empty()
+            }
+
+            /// The address of the element of index 0.
+            pub fn as_ptr(&self) -> *const T {
+                self.first.as_ptr()
+            }
+
+            /// Where the element of that index is; `None` where there is none.
+            fn locate(&self, index: &[usize]) -> Option<NonNull<T>> {
+                if index.len() != self.rank() {
+                    return None;
+                }
+                let mut offset = 0;
+                for (&at, (size, stride)) in index.iter().zip(self.layout.dims()) {
+                    if at >= size {
+                        return None;
+                    }
+                    offset += at as isize * stride;
+                }
+                // SAFETY: every index is below its size, so the layout leads there, and invariant
+                // 6 has every partial sum be a number.
+                Some(unsafe { self.first.offset(offset) })
+            }
+
+            #[cold]
+            fn no_such_index(&self, index: &[usize]) -> ! {
+                panic!("index {index:?} is out of shape {:?}", self.shape())
+            }
+        }
+
+        impl<T: Element, const N: usize> Index<[usize; N]> for $View<'_, T> {
+            type Output = T;
+
+            fn index(&self, index: [usize; N]) -> &T {
+                match self.get(&index) {
+                    Some(element) => element,
+                    None => self.no_such_index(&index),
+                }
+            }
+        }
+
+        impl<T: Element + fmt::Debug> fmt::Debug for $View<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($View))
+                    .field("dtype", &T::DTYPE)
+                    .field("layout", &self.layout)
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+common!(View);
+common!(ViewMut);
+
+impl<'a, T: Element> View<'a, T> {
+    /// The element of that index; `None` where there is none.
+    pub fn get(&self, index: &[usize]) -> Option<&'a T> {
+        // SAFETY: the view's promise, for an element that it leads to.
+        self.locate(index)
+            .map(|element| unsafe { element.as_ref() })
+    }
+
+    /// The elements as a slice, where they lie one after another in row-major order.
+    pub fn as_slice(&self) -> Option<&'a [T]> {
+        self.layout.is_contiguous().then(|| {
+            // SAFETY: the view's promise, for elements that lie one after another.
+            unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len()) }
+        })
+    }
+
+    /// The elements, the last index changing fastest.
+    pub fn iter(&self) -> Iter<'a, T> {
+        Iter::new(*self)
+    }
+
+    /// The elements, copied, the last index changing fastest.
+    pub fn to_vec(&self) -> Vec<T> {
+        match self.as_slice() {
+            Some(slice) => slice.to_vec(),
+            None => self.iter().copied().collect(),
+        }
+    }
+}
+
+impl<'a, T: Element> ViewMut<'a, T> {
+    /// The same elements, to be read.
+    pub fn as_view(&self) -> View<'_, T> {
+        // SAFETY: the promise to write is more than the one to read, and `self` is borrowed.
+        unsafe { View::from_raw(self.first, self.layout) }
+    }
+
+    /// The same elements, for a shorter time.
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        // SAFETY: the same promise, while `self` is borrowed.
+        unsafe { ViewMut::from_raw(self.first, self.layout) }
+    }
+
+    /// The element of that index; `None` where there is none.
+    pub fn get(&self, index: &[usize]) -> Option<&T> {
+        // SAFETY: the view's promise, for an element that it leads to.
+        self.locate(index)
+            .map(|element| unsafe { element.as_ref() })
+    }
+
+    /// The element of that index, to be written; `None` where there is none.
+    pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
+        // SAFETY: the view's promise, for an element that it leads to.
+        self.locate(index)
+            .map(|mut element| unsafe { element.as_mut() })
+    }
+
+    /// The elements as a slice, where they lie one after another in row-major order.
+    pub fn as_slice(&self) -> Option<&[T]> {
+        self.as_view().as_slice()
+    }
+
+    /// The elements as a slice to be written, where they lie one after another in row-major order.
+    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        self.layout.is_contiguous().then(|| {
+            // SAFETY: the view's promise, for elements that lie one after another.
+            unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len()) }
+        })
+    }
+
+    /// The elements, the last index changing fastest.
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.as_view().iter()
+    }
+
+    /// The elements, to be written, the last index changing fastest.
+    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
+        IterMut::new(self.reborrow())
+    }
+
+    /// Writes `value` to every element.
+    pub fn fill(&mut self, value: T) {
+        self.iter_mut().for_each(|element| *element = value);
+    }
+}
+
+impl<T: Element, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T> {
+    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
+        match self.locate(&index) {
+            // SAFETY: the view's promise, for an element that it leads to.
+            Some(mut element) => unsafe { element.as_mut() },
+            None => self.no_such_index(&index),
+        }
+    }
+}
+
+impl<'a, T: Element> IntoIterator for View<'a, T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element> IntoIterator for ViewMut<'a, T> {
+    type Item = &'a mut T;
+    type IntoIter = IterMut<'a, T>;
+
+    fn into_iter(self) -> IterMut<'a, T> {
+        IterMut::new(self)
+    }
+}

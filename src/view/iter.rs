@@ -1,0 +1,132 @@
+//! Iteration in logical order, at the speed of memory where the elements are dense: then all of
+//! them are one run, which `fold` (and so `sum`, `for_each`, `collect`) walks as a slice.
+
+use super::{View, ViewMut};
+use crate::dtype::Element;
+use crate::layout::{LayoutRef, Run, Runs};
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// Visits the elements' addresses.
+struct Cursor<T> {
+    first: NonNull<T>,
+    runs: Runs,
+    /// What is left of the current run.
+    run: Run,
+    /// How many elements are left in all.
+    total: usize,
+}
+
+impl<T> Cursor<T> {
+    fn new(first: NonNull<T>, layout: LayoutRef<'_>) -> Self {
+        Self {
+            first,
+            runs: layout.runs(),
+            run: Run {
+                offset: 0,
+                len: 0,
+                step: 0,
+            },
+            total: layout.len(),
+        }
+    }
+
+    /// The address of the next element.
+    #[inline]
+    fn advance(&mut self) -> Option<*mut T> {
+        if self.run.len == 0 {
+            self.run = self.runs.next()?;
+        }
+        let element = self.first.as_ptr().wrapping_offset(self.run.offset);
+        // The offset behind the last element isn't used, and may be anything.
+        self.run.offset = self.run.offset.wrapping_add(self.run.step);
+        self.run.len -= 1;
+        self.total -= 1;
+        Some(element)
+    }
+
+    /// What is left of the current run, or the next one: where it begins, how many, how far apart.
+    fn take_run(&mut self) -> Option<(*mut T, usize, isize)> {
+        let run = match self.run.len {
+            0 => self.runs.next()?,
+            _ => self.run,
+        };
+        self.run.len = 0;
+        self.total -= run.len;
+        let start = self.first.as_ptr().wrapping_offset(run.offset);
+        Some((start, run.len, run.step))
+    }
+}
+
+macro_rules! iterator {
+    ($(#[$doc:meta])* $Iter:ident, $View:ident, $Ref:ty, $slice:path, $deref:expr) => {
+        $(#[$doc])*
+        pub struct $Iter<'a, T> {
+            cursor: Cursor<T>,
+            elements: PhantomData<$Ref>,
+        }
+
+        // SAFETY: it is the references that it will give out, to elements that may be sent.
+        unsafe impl<T: Element> Send for $Iter<'_, T> {}
+        // SAFETY: a shared reference to it gives nothing out.
+        unsafe impl<T: Element> Sync for $Iter<'_, T> {}
+
+        impl<'a, T: Element> $Iter<'a, T> {
+            pub(super) fn new(view: $View<'a, T>) -> Self {
+                Self {
+                    cursor: Cursor::new(view.first, view.layout),
+                    elements: PhantomData,
+                }
+            }
+        }
+
+        impl<'a, T: Element> Iterator for $Iter<'a, T> {
+            type Item = $Ref;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                self.cursor.advance().map($deref)
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.cursor.total, Some(self.cursor.total))
+            }
+
+            fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
+                let mut result = init;
+                while let Some((start, len, step)) = self.cursor.take_run() {
+                    if step == 1 {
+                        // SAFETY: a run of elements that the view leads to, one after another,
+                        // none of which was given out before.
+                        let run = unsafe { $slice(start, len) };
+                        result = run.into_iter().fold(result, &mut f);
+                    } else {
+                        for i in 0..len {
+                            let element = start.wrapping_offset(i as isize * step);
+                            result = f(result, $deref(element));
+                        }
+                    }
+                }
+                result
+            }
+        }
+
+        impl<T: Element> ExactSizeIterator for $Iter<'_, T> {}
+        impl<T: Element> FusedIterator for $Iter<'_, T> {}
+    };
+}
+
+iterator!(
+    /// A view's elements, to be read.
+    Iter, View, &'a T, std::slice::from_raw_parts,
+    // SAFETY: the cursor gives addresses of elements that the view leads to.
+    |element: *mut T| unsafe { &*element }
+);
+iterator!(
+    /// A view's elements, to be written.
+    IterMut, ViewMut, &'a mut T, std::slice::from_raw_parts_mut,
+    // SAFETY: the cursor gives addresses of elements that the view leads to, each once, and no two
+    // elements of a view to be written through are at one place.
+    |element: *mut T| unsafe { &mut *element }
+);

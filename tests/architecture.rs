@@ -1,0 +1,163 @@
+//! An import points down the floors, never up: see ARCHITECTURE.md.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The root crate's modules, and on which floor each is. The ground floor is the crate
+/// `dlbridge-dlpack`, which everything here may use.
+const FLOORS: [(&str, u8); 8] = [
+    ("device", 2),
+    ("dtype", 2),
+    ("error", 2),
+    ("layout", 2),
+    ("storage", 3),
+    ("tensor", 3),
+    ("view", 3),
+    ("interchange", 4),
+];
+
+fn floor(module: &str) -> u8 {
+    FLOORS
+        .iter()
+        .find(|(name, _)| *name == module)
+        .unwrap_or_else(|| panic!("{module} has no floor: add it to FLOORS and ARCHITECTURE.md"))
+        .1
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The code of a file: without comments, documentation, and tests at its end.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The top module that a file belongs to: `src/tensor/copy.rs` to `tensor`.
+fn module_of(path: &Path) -> String {
+    let inside = path.strip_prefix(root().join("src")).unwrap();
+    let first = inside.components().next().unwrap();
+    let name = Path::new(first.as_os_str()).file_stem().unwrap();
+    name.to_str().unwrap().to_owned()
+}
+
+/// What a file names through `crate::`: modules, and items that the crate exports at its top.
+fn names_used(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        assert!(
+            !rest.starts_with('{'),
+            "import one path a line, so that this test can read it"
+        );
+        names.insert(
+            rest.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .next()
+                .unwrap()
+                .into(),
+        );
+    }
+    names
+}
+
+#[test]
+fn imports_point_down() {
+    for path in rust_files(&root().join("src")) {
+        let module = module_of(&path);
+        if module == "lib" {
+            continue;
+        }
+        for name in names_used(&code(&path)) {
+            if name == "dlpack" || name == module {
+                continue;
+            }
+            let known = FLOORS.iter().any(|(module, _)| *module == name);
+            assert!(
+                known,
+                "{}: crate::{name} is no module; name where it is from",
+                path.display()
+            );
+            assert!(
+                floor(&name) <= floor(&module),
+                "{} is on floor {} and imports {name} from floor {}",
+                path.display(),
+                floor(&module),
+                floor(&name)
+            );
+        }
+    }
+}
+
+#[test]
+fn every_module_has_a_floor_and_is_in_the_architecture() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for path in rust_files(&root().join("src")) {
+        let module = module_of(&path);
+        if module != "lib" {
+            floor(&module);
+            assert!(
+                page.contains(&format!("`{module}.rs`")),
+                "ARCHITECTURE.md lacks {module}.rs"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_the_ground_floor_names_the_crate_of_the_abi() {
+    for path in rust_files(&root().join("src")) {
+        assert!(
+            !code(&path).contains("dlpark"),
+            "{} names dlpark",
+            path.display()
+        );
+    }
+    let users: Vec<_> = rust_files(&root().join("dlpack/src"))
+        .into_iter()
+        .filter(|path| code(path).contains("dlpark"))
+        .map(|path| path.file_name().unwrap().to_owned())
+        .collect();
+    assert!(
+        users
+            .iter()
+            .all(|name| name == "abi.rs" || name == "managed.rs"),
+        "{users:?}"
+    );
+}
+
+#[test]
+fn the_ground_floor_knows_nothing_of_what_stands_on_it() {
+    let manifest = fs::read_to_string(root().join("dlpack/Cargo.toml")).unwrap();
+    let dependencies = manifest.split("[dependencies]").nth(1).unwrap();
+    assert!(!dependencies.contains("dlbridge"), "{dependencies}");
+}
+
+#[test]
+fn this_test_reads_imports_as_they_are_written() {
+    let used =
+        names_used("use crate::tensor::Tensor;\nfn f() { crate::ops::add(); mycrate::x(); }");
+    assert_eq!(used.into_iter().collect::<Vec<_>>(), ["ops", "tensor"]);
+}
