@@ -105,9 +105,11 @@ impl Tensor {
         &self.0.parts.storage
     }
 
-    /// How many bytes the elements would take one after another.
+    /// How many bytes the elements would take one after another: of one that is repeated by
+    /// broadcasting more than there are, and at most `usize::MAX`.
     pub fn bytes(&self) -> usize {
-        (self.len() * self.0.parts.dtype.step_bits(self.0.parts.padded)).div_ceil(8)
+        let bits = self.len() as u128 * self.dtype().step_bits(self.is_padded()) as u128;
+        usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
     /// The address of the element of index 0; on devices without addresses, the handle.

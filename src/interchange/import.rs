@@ -88,16 +88,16 @@ impl Tensor {
                 .check_memory(dtype, padded, data.addr(), byte_offset, addresses)?;
 
         let first = data.wrapping_add(byte_offset as usize);
-        let (data, bytes, offset) = if layout.is_empty() {
-            (first, 0, 0)
-        } else if addresses {
-            // The storage is what the elements touch, from the lowest on.
-            let lowest = first.wrapping_offset(span.start);
-            (lowest, span.len(), span.start.unsigned_abs())
-        } else {
+        let (data, bytes, offset) = if !addresses {
             // A handle stays as it is, and so does the offset beside it.
             let offset = byte_offset as usize;
             (data, offset.saturating_add_signed(span.end), offset)
+        } else if layout.is_empty() {
+            (first, 0, 0)
+        } else {
+            // The storage is what the elements touch, from the lowest on.
+            let lowest = first.wrapping_offset(span.start);
+            (lowest, span.len(), span.start.unsigned_abs())
         };
         // SAFETY: the managed tensor promises that its descriptor is true of the memory, and
         // honest flags, until its deleter is called, which dropping the owner does.

@@ -40,7 +40,7 @@ impl Tensor {
     }
 
     /// One lane of the element at `offset`, counted in elements from the one of index 0.
-    fn lane(&self, offset: isize, lane: usize) -> Scalar {
+    pub(super) fn lane(&self, offset: isize, lane: usize) -> Scalar {
         let bits = usize::from(self.dtype().bits());
         let at =
             offset * self.dtype().step_bits(self.is_padded()) as isize + (lane * bits) as isize;

@@ -2,10 +2,10 @@
 
 use super::Tensor;
 use super::facts::Facts;
-use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Managed, Versioned};
+use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Legacy, Managed, Versioned};
 use crate::storage::Counted;
 use std::cell::UnsafeCell;
-use std::mem::{ManuallyDrop, MaybeUninit, offset_of};
+use std::mem::{self, ManuallyDrop, MaybeUninit, offset_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ impl Tensor {
         // it up, and nobody else uses it, as it was just taken.
         unsafe {
             let place = UnsafeCell::raw_get(&raw const (*facts).slot.place).cast::<A>();
-            place.write(A::assemble(descriptor, flags, place.cast(), release::<A>));
+            place.write(A::assemble(descriptor, flags, place.cast(), deleter::<A>()));
             Ok(Managed::from_raw_unchecked(NonNull::new_unchecked(place)))
         }
     }
@@ -70,8 +70,8 @@ impl Tensor {
     #[inline]
     pub(crate) fn behind<A: Abi>(managed: &Managed<A>) -> Option<ManuallyDrop<Self>> {
         // SAFETY: a managed tensor owns its struct.
-        let deleter = unsafe { A::deleter(managed.as_ptr()) }?;
-        if !ptr::fn_addr_eq(deleter, release::<A> as Deleter<A>) {
+        let theirs = unsafe { A::deleter(managed.as_ptr()) }?;
+        if !ptr::fn_addr_eq(theirs, deleter::<A>()) {
             return None;
         }
         let managed = NonNull::new(managed.as_ptr())?;
@@ -103,6 +103,23 @@ unsafe fn facts<A: Abi>(managed: NonNull<A>) -> Counted<Facts> {
     unsafe { Counted::from_raw(managed.byte_sub(PLACE).cast()) }
 }
 
+/// The deleters, in places of which there is one each: a generic function may have several
+/// addresses, and exports are known by it.
+static DELETERS: (Deleter<Versioned>, Deleter<Legacy>) = (release, release);
+
+/// The deleter of exports from inside a tensor.
+#[inline]
+fn deleter<A: Abi>() -> Deleter<A> {
+    // SAFETY: there are two ABIs, of which one has flags; so the type is the one that it has.
+    unsafe {
+        if A::HAS_FLAGS {
+            mem::transmute_copy(&DELETERS.0)
+        } else {
+            mem::transmute_copy(&DELETERS.1)
+        }
+    }
+}
+
 /// The deleter of an export from inside a tensor. It never unwinds: should the memory's owner
 /// panic when dropped, the panic ends here.
 ///
@@ -118,6 +135,6 @@ unsafe extern "C" fn release<A: Abi>(managed: *mut A) {
     facts.slot.taken.store(false, Ordering::Release);
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(facts))) {
         // Dropping what was panicked with could panic again, and there is nobody to tell.
-        std::mem::forget(payload);
+        mem::forget(payload);
     }
 }

@@ -37,7 +37,7 @@ impl Elements {
         };
         let numbers = offsets
             .iter()
-            .flat_map(|&offset| lanes.iter().map(move |&lane| read(tensor, offset, lane)))
+            .flat_map(|&offset| lanes.iter().map(move |&lane| tensor.lane(offset, lane)))
             .collect();
         Self {
             axes,
@@ -118,18 +118,4 @@ fn plain(number: Scalar) -> String {
         Scalar::Float(number) => number.to_string(),
         Scalar::Complex(re, im) => format!("{re}{im:+}j"),
     }
-}
-
-/// One lane of the element at `offset`, counted in elements from the one of index 0.
-fn read(tensor: &Tensor, offset: isize, lane: usize) -> Scalar {
-    let bits = usize::from(tensor.dtype().bits());
-    let at =
-        offset * tensor.dtype().step_bits(tensor.is_padded()) as isize + (lane * bits) as isize;
-    let shift = at.rem_euclid(8) as usize;
-    let touched = (shift + bits).div_ceil(8);
-    let first = tensor.data_ptr().wrapping_offset(at.div_euclid(8));
-    // SAFETY: the bytes that an element of the layout touches: on the host, as whoever prints has
-    // checked, and kept alive by the storage; nobody writes them, as in `view`.
-    let bytes = unsafe { std::slice::from_raw_parts(first, touched) };
-    Scalar::read(tensor.dtype(), bytes, shift)
 }

@@ -1,0 +1,174 @@
+//! Numbers of each type, alone and beside each other.
+
+use crate::{check, packed};
+use dlbridge::dtype::{
+    F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0Fnu,
+};
+use dlbridge::{DType, Element, Tensor};
+use half::{bf16, f16};
+use num_complex::Complex;
+
+#[track_caller]
+fn check_row<T: Element, const N: usize>(row: [T; N], display: &str) {
+    assert_eq!(Tensor::from(row).to_string(), display);
+}
+
+#[test]
+fn floats_have_the_digits_of_their_own_type() {
+    check_row([0.1_f32, 100.0, -0.0], "[  0.1 100.   -0. ]");
+    check_row([0.1, 1.0 / 3.0, 2.5], "[0.1        0.33333333 2.5       ]");
+    check_row([1.0 / 3.0, 0.1].map(f16::from_f64), "[0.3333 0.1   ]");
+    check_row([1.0 / 3.0, 0.1].map(bf16::from_f64), "[0.334 0.1  ]");
+    check_row([1e-9 + 1.0], "[1.]");
+    check_row(
+        [0.1_f32, 1.0 / 3.0, 1e-5],
+        "[1.0000000e-01 3.3333334e-01 9.9999997e-06]",
+    );
+    // In the middle of two decimals: the even one.
+    check_row([1.0 / 4096.0, 0.5_f32], "[2.4414062e-04 5.0000000e-01]");
+}
+
+#[test]
+fn exponents_come_with_large_small_and_distant_numbers() {
+    check_row([1.0_f32, 1000.0], "[   1. 1000.]");
+    check_row([1.0_f32, 1001.0], "[1.000e+00 1.001e+03]");
+    check_row([99999999.0, 1e6], "[99999999.  1000000.]");
+    check_row([1e8, 1e6], "[1.e+08 1.e+06]");
+    check_row([999999.0_f32, 1e5], "[999999. 100000.]");
+    check_row([1e6_f32, 1e5], "[1.e+06 1.e+05]");
+    check_row([999.0, 1.0].map(f16::from_f64), "[999.   1.]");
+    check_row([1e3, 1.0].map(f16::from_f64), "[1.e+03 1.e+00]");
+    check_row([1e-4_f32, 0.01], "[0.0001 0.01  ]");
+    check_row([9e-5_f32, 0.01], "[9.e-05 1.e-02]");
+    check_row([1e-100, 1.0], "[1.e-100 1.e+000]");
+    check_row([0.0, -1e20], "[ 0.e+00 -1.e+20]");
+}
+
+#[test]
+fn what_is_not_finite_is_aligned_too() {
+    const NAN: f32 = f32::NAN;
+    const INFINITY: f32 = f32::INFINITY;
+    check_row([0.0, NAN, -INFINITY], "[  0.  nan -inf]");
+    check_row([NAN, -NAN], "[nan nan]");
+    check_row([NAN, 1e20, -1e-20], "[    nan  1.e+20 -1.e-20]");
+    let complex = [Complex::new(NAN, INFINITY), Complex::new(0.0, -INFINITY)];
+    check_row(complex, "[nan+infj  0.-infj]");
+}
+
+#[test]
+fn other_numbers() {
+    check_row([1_i16, -20, 300], "[  1 -20 300]");
+    check_row([u64::MAX, 0], "[18446744073709551615                    0]");
+    check_row([true, false], "[ True False]");
+    check_row([true, true], "[ True  True]");
+    let complex = [Complex::new(1.0_f32, 2.0), Complex::new(-0.5, -1.0)];
+    check(
+        &Tensor::from(complex),
+        "[ 1. +2.j -0.5-1.j]",
+        "[ 1. +2.j, -0.5-1.j], dtype=complex64",
+    );
+    let handles = Tensor::from([255_u16, 1]).bit_cast(DType::HANDLE16);
+    check(
+        &handles.unwrap(),
+        "[0xff  0x1]",
+        "[0xff,  0x1], dtype=handle16",
+    );
+    check(
+        &packed([0x1f, 0x72], &[4], DType::I4),
+        "[-1  1  2  7]",
+        "[-1,  1,  2,  7], dtype=int4",
+    );
+}
+
+#[test]
+fn rank_0_is_the_number_alone() {
+    let scalar = |dtype: &str, display: &str, debug: &str, tensor: Tensor| {
+        check(&tensor, display, &format!("{debug}, dtype={dtype}"));
+    };
+    macro_rules! scalars {
+        ($($value:expr => $display:literal, $debug:literal, $dtype:literal;)*) => {
+            $(scalar($dtype, $display, $debug, Tensor::scalar($value));)*
+        };
+    }
+    scalars! {
+        3.5_f32 => "3.5", "3.5", "float32";
+        1.0_f32 => "1.0", "1.", "float32";
+        1e6_f32 => "1e+06", "1.e+06", "float32";
+        f32::NAN => "nan", "nan", "float32";
+        std::f64::consts::PI => "3.141592653589793", "3.14159265", "float64";
+        1e15 => "1000000000000000.0", "1.e+15", "float64";
+        1e16 => "1e+16", "1.e+16", "float64";
+        1.5e300 => "1.5e+300", "1.5e+300", "float64";
+        -0.0 => "-0.0", "-0.", "float64";
+        f16::from_f64(0.1) => "0.1", "0.1", "float16";
+        Complex::new(1.0_f32, 2.0) => "(1+2j)", "1.+2.j", "complex64";
+        Complex::new(0.0_f32, 2.0) => "2j", "0.+2.j", "complex64";
+        Complex::new(-0.0, -1.5) => "(-0-1.5j)", "-0.-1.5j", "complex128";
+        true => "True", "True", "bool";
+        -3_i8 => "-3", "-3", "int8";
+    }
+}
+
+#[test]
+fn small_floats() {
+    // Integers keep their digits, though 450 would be read back as 448.
+    check_row(
+        [0.1015625, 1.0, 30.0, 14.0].map(e4m3),
+        "[ 0.1  1.  30.  14. ]",
+    );
+    check_row([448.0, 1.0].map(e4m3), "[448.   1.]");
+    check_row([448.0, 0.001953125].map(e4m3), "[4.5e+02 2.0e-03]");
+    let e2m3 = packed([0x49, 0x20], &[2], DType::F6_E2M3FN);
+    check(
+        &e2m3,
+        "[1.125 0.125]",
+        "[1.125, 0.125], dtype=float6_e2m3fn",
+    );
+    let e2m1 = packed([0x91, 0x7f], &[4], DType::F4_E2M1FN);
+    assert_eq!(e2m1.to_string(), "[ 0.5 -0.5 -6.   6. ]");
+    let scales = [125, 127, 130, 255].map(F8E8M0Fnu::from_bits);
+    check_row(scales, "[0.25 1.   8.    nan]");
+}
+
+/// The number of that type, which must have it.
+fn e4m3(number: f32) -> F8E4M3Fn {
+    let mut all = (0..=255).map(F8E4M3Fn::from_bits);
+    all.find(|candidate| candidate.to_f32() == number).unwrap()
+}
+
+#[test]
+fn every_small_float_can_be_read_back() {
+    let step = if cfg!(miri) { 31 } else { 1 };
+    macro_rules! read_back {
+        ($($ty:ident)*) => {$(
+            let finite: Vec<(u8, f64)> = (0..=255)
+                .map(|bits| (bits, $ty::from_bits(bits).to_f32().into()))
+                .filter(|(_, value): &(u8, f64)| value.is_finite())
+                .collect();
+            for (bits, value) in finite.iter().step_by(step) {
+                let text = Tensor::scalar($ty::from_bits(*bits)).to_string();
+                let number: f64 = text.parse().unwrap();
+                assert_eq!(number.is_sign_negative(), value.is_sign_negative());
+                // In the middle of two, the one with the even pattern is meant.
+                let nearest = finite
+                    .iter()
+                    .filter(|(_, other)| other.is_sign_negative() == value.is_sign_negative())
+                    .min_by(|a, b| {
+                        let distance = |value: f64| (value - number).abs();
+                        distance(a.1).total_cmp(&distance(b.1)).then((a.0 % 2).cmp(&(b.0 % 2)))
+                    });
+                assert_eq!(nearest, Some(&(*bits, *value)), "{text} as {}", $ty::DTYPE);
+            }
+        )*};
+    }
+    read_back!(F8E3M4 F8E4M3 F8E4M3B11Fnuz F8E4M3Fn F8E4M3Fnuz F8E5M2 F8E5M2Fnuz F8E8M0Fnu);
+}
+
+#[test]
+fn a_precision_can_be_asked_for() {
+    let tensor = Tensor::from([1.0 / 3.0, 2.0]);
+    assert_eq!(format!("{tensor:.3}"), "[0.333 2.   ]");
+    let debug = "Tensor([0.3, 2. ], dtype=float64)";
+    assert_eq!(format!("{tensor:.1?}"), debug);
+    assert_eq!(format!("{:.2}", Tensor::scalar(1.0 / 3.0)), "0.33");
+}
