@@ -152,7 +152,7 @@ impl Tensor {
     }
 
     /// Whether an element of this tensor shares memory with one of `other`, as far as that can be
-    /// found out: see [`Overlap`](crate::layout::Overlap).
+    /// found out: see [`Overlap`].
     pub fn overlaps(&self, other: &Self) -> Overlap {
         self.region().overlaps(&other.region())
     }

@@ -52,7 +52,25 @@ impl Scalar {
         }
     }
 
-    /// The number as real and imaginary part, for comparisons with a tolerance.
+    /// How far two numbers are apart.
+    pub(crate) fn distance(self, other: Self) -> f64 {
+        match (self, other) {
+            // Not every integer is an f64; the distance of two that aren't may well be one.
+            (Self::Int(a), Self::Int(b)) => a.abs_diff(b) as f64,
+            _ => {
+                let ((re, im), (other_re, other_im)) = (self.to_complex(), other.to_complex());
+                absolute(re - other_re, im - other_im)
+            }
+        }
+    }
+
+    /// How far the number is from 0.
+    pub(crate) fn magnitude(self) -> f64 {
+        let (re, im) = self.to_complex();
+        absolute(re, im)
+    }
+
+    /// The number as real and imaginary part.
     pub(crate) fn to_complex(self) -> (f64, f64) {
         match self {
             Self::Int(value) => (value as f64, 0.0),
@@ -62,6 +80,11 @@ impl Scalar {
             Self::Handle(value) => (value as f64, 0.0),
         }
     }
+}
+
+/// The absolute value, of real numbers exactly.
+fn absolute(re: f64, im: f64) -> f64 {
+    if im == 0.0 { re.abs() } else { re.hypot(im) }
 }
 
 fn float(raw: u128, bits: usize) -> f64 {

@@ -61,6 +61,16 @@ pub enum AccessError {
         /// The strides.
         strides: Vec<isize>,
     },
+    /// Dimensions that lie in between each other, where that can't be handled.
+    #[error(
+        "dimensions of shape {shape:?}, strides {strides:?} are interleaved, which `ndarray` doesn't take to be written; copy the tensor first"
+    )]
+    Interleaved {
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+    },
     /// Elements that should lie one after another don't.
     #[error(
         "shape {shape:?} with strides {strides:?} is not row-major without gaps; copy the tensor first"

@@ -339,12 +339,14 @@ fn whole_bytes(begin: isize, end: isize) -> Range<isize> {
 }
 
 /// Invariant 9, for bytes relative to the data pointer with its offset.
+///
+/// Address 0 is in no memory: a view that begins there would have elements at NULL.
 fn is_in_address_space(data: usize, byte_offset: u64, span: &Range<isize>) -> bool {
     let first = usize::try_from(byte_offset)
         .ok()
         .and_then(|offset| data.checked_add(offset));
     first.is_some_and(|first| {
-        first.checked_add_signed(span.start).is_some()
-            && first.checked_add_signed(span.end).is_some()
+        let lowest = first.checked_add_signed(span.start);
+        lowest.is_some_and(|lowest| lowest > 0) && first.checked_add_signed(span.end).is_some()
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::Element;
-use crate::error::Error;
+use crate::error::{AccessError, Error};
 
 impl Tensor {
     /// `start`, `start + step`, ... as long as it is before `stop`.
@@ -23,32 +23,42 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn arange<T: Countable>(start: T, stop: T, step: T) -> Result<Self, Error> {
-        let numbers = T::range(start, stop, step);
-        let shape = [numbers.len()];
-        Self::from_vec(numbers, &shape)
+        let count = T::count(start, stop, step);
+        let too_many = AccessError::OutOfMemory {
+            bytes: count.saturating_mul(size_of::<T>()),
+        };
+        let mut numbers = Vec::new();
+        numbers.try_reserve_exact(count).map_err(|_| too_many)?;
+        numbers.extend((0..count).map(|i| T::nth(start, step, i)));
+        Ok(Self::from(numbers))
     }
 }
 
 /// Numbers that [`Tensor::arange`] counts in.
 pub trait Countable: Element {
-    /// `start`, `start + step`, ... as long as it is before `stop`.
+    /// How many numbers there are from `start` on that are before `stop`.
     #[doc(hidden)]
-    fn range(start: Self, stop: Self, step: Self) -> Vec<Self>;
+    fn count(start: Self, stop: Self, step: Self) -> usize;
+
+    /// The number after `i` steps.
+    #[doc(hidden)]
+    fn nth(start: Self, step: Self, i: usize) -> Self;
 }
 
 macro_rules! countable_integers {
     ($($ty:ty),*) => {$(
         impl Countable for $ty {
-            fn range(start: Self, stop: Self, step: Self) -> Vec<Self> {
+            fn count(start: Self, stop: Self, step: Self) -> usize {
                 assert!(step != 0, "arange can't count in steps of 0");
-                let mut next = Some(start);
-                std::iter::from_fn(|| {
-                    #[allow(unused_comparisons, reason = "of unsigned numbers")]
-                    let current = next.filter(|at| if step < 0 { *at > stop } else { *at < stop })?;
-                    next = current.checked_add(step);
-                    Some(current)
-                })
-                .collect()
+                let (distance, step) = (stop as i128 - start as i128, step as i128);
+                // Of numbers of the same sign, rounded up; of others, none.
+                let count = distance / step + i128::from(distance % step != 0);
+                if (distance < 0) == (step < 0) { count as usize } else { 0 }
+            }
+
+            fn nth(start: Self, step: Self, i: usize) -> Self {
+                // Between start and stop, so it fits.
+                (start as i128 + step as i128 * i as i128) as Self
             }
         }
     )*};
@@ -57,11 +67,19 @@ macro_rules! countable_integers {
 macro_rules! countable_floats {
     ($($ty:ty),*) => {$(
         impl Countable for $ty {
-            fn range(start: Self, stop: Self, step: Self) -> Vec<Self> {
+            fn count(start: Self, stop: Self, step: Self) -> usize {
                 assert!(step != 0.0, "arange can't count in steps of 0");
-                // Each is calculated afresh, so that errors don't add up.
                 let count = ((stop - start) / step).ceil().max(0.0) as usize;
-                (0..count).map(|i| start + i as $ty * step).collect()
+                // The quotient is rounded, so that the last number may be the first one too many.
+                let last = |count: &usize| Self::nth(start, step, count - 1);
+                let is_before = |x: Self| if step < 0.0 { x > stop } else { x < stop };
+                let reaches_stop = Some(count).filter(|count| *count > 0 && !is_before(last(count)));
+                count - usize::from(reaches_stop.is_some())
+            }
+
+            fn nth(start: Self, step: Self, i: usize) -> Self {
+                // Each is calculated afresh, so that errors don't add up.
+                start + i as $ty * step
             }
         }
     )*};

@@ -25,11 +25,11 @@ impl Tensor {
     }
 
     /// Whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the element
-    /// types. Infinities are close to themselves, NaNs to nothing.
+    /// types. Infinities are close to themselves alone, NaNs to nothing.
     ///
     /// # Errors
     ///
-    /// When the shapes or the number of lanes differ, or elements can't be reached from the host.
+    /// When the shapes or the numbers of lanes differ, or elements can't be reached from the host.
     ///
     /// ```
     /// use dlbridge::Tensor;
@@ -39,21 +39,26 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64) -> Result<bool, Error> {
-        if self.shape() != other.shape() || self.dtype().lanes() != other.dtype().lanes() {
+        if self.shape() != other.shape() {
             return Err(AccessError::ShapeMismatch {
                 left: self.shape().to_vec(),
                 right: other.shape().to_vec(),
             }
             .into());
         }
-        let close = |((re, im), (other_re, other_im)): ((f64, f64), (f64, f64))| {
-            // Infinities have no distance.
-            (re == other_re && im == other_im)
-                || f64::hypot(re - other_re, im - other_im)
-                    <= atol + rtol * f64::hypot(other_re, other_im)
-        };
-        let ours = self.scalars()?.map(|scalar| scalar.to_complex());
-        let theirs = other.scalars()?.map(|scalar| scalar.to_complex());
-        Ok(ours.zip(theirs).all(close))
+        if self.dtype().lanes() != other.dtype().lanes() {
+            return Err(AccessError::DType {
+                found: other.dtype(),
+                wanted: self.dtype(),
+            }
+            .into());
+        }
+        let pairs = self.scalars()?.zip(other.scalars()?);
+        Ok(pairs
+            .map(|(ours, theirs)| (ours == theirs, ours.distance(theirs), theirs.magnitude()))
+            .all(|(equal, distance, magnitude)| {
+                // Infinities have no distance, and no tolerance in proportion.
+                equal || magnitude.is_finite() && distance <= atol + rtol * magnitude
+            }))
     }
 }

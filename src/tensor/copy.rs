@@ -1,7 +1,7 @@
 //! Copying a tensor into memory of its own.
 
 use super::{Parts, Tensor};
-use crate::dtype::{DType, read_small_bits, write_small_bits};
+use crate::dtype::{read_small_bits, write_small_bits};
 use crate::error::{AccessError, Error};
 use crate::layout::{Layout, LayoutRef};
 use crate::storage::Storage;
@@ -87,18 +87,7 @@ impl Tensor {
                 64 => copy_items::<8>(from, to, self.layout()),
                 128 => copy_items::<16>(from, to, self.layout()),
                 bits if bits % 8 != 0 => self.copy_bits(from, to, bits),
-                _ => {
-                    // Elements of many lanes: their bytes become a dimension of their own.
-                    let layout = self
-                        .0
-                        .layout
-                        .unsqueeze(self.rank())
-                        .and_then(|layout| {
-                            layout.bit_cast(self.dtype(), self.is_padded(), DType::U8)
-                        })
-                        .expect("a rank below the limit, and elements of whole bytes");
-                    copy_items::<1>(from, to, layout.as_ref());
-                }
+                _ => copy_wide_items(from, to, self.layout(), step_bits / 8),
             }
         }
     }
@@ -157,6 +146,26 @@ unsafe fn copy_items<const N: usize>(from: *const u8, to: *mut u8, layout: Layou
                 }
             }
             to = to.add(run.len);
+        }
+    }
+}
+
+/// Writes items of `bytes` bytes one after another.
+///
+/// # Safety
+///
+/// As of [`copy_items`].
+unsafe fn copy_wide_items(from: *const u8, to: *mut u8, layout: LayoutRef<'_>, bytes: usize) {
+    let mut to = to;
+    for run in layout.runs() {
+        for i in 0..run.len as isize {
+            // No overflow: the bits to every element are a number, by invariant 7.
+            let offset = (run.offset + i * run.step) * bytes as isize;
+            // SAFETY: the caller's promise.
+            unsafe {
+                ptr::copy_nonoverlapping(from.offset(offset), to, bytes);
+                to = to.add(bytes);
+            }
         }
     }
 }

@@ -12,7 +12,7 @@
 
 use super::{View, ViewMut};
 use crate::dtype::Element;
-use crate::error::Error;
+use crate::error::{AccessError, Error};
 use crate::layout::{Layout, LayoutRef};
 use ndarray::{ArrayView, ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, ShapeBuilder};
 use std::ptr::NonNull;
@@ -35,9 +35,14 @@ impl Forwards {
             lowest: layout.extent().map_or(0, |(lowest, _)| lowest),
             inverted: Vec::new(),
         };
+        if layout.is_empty() {
+            // No strides matter, but `ndarray` looks at them.
+            forwards.strides = vec![0; layout.rank()];
+            return forwards;
+        }
         for (axis, (size, stride)) in layout.dims().enumerate() {
-            // Other strides say nothing, and could be too large for `ndarray`.
-            let matters = size > 1 && !layout.is_empty();
+            // The stride of a single element says nothing, and could be too large for `ndarray`.
+            let matters = size > 1;
             forwards
                 .strides
                 .push(if matters { stride.unsigned_abs() } else { 0 });
@@ -46,6 +51,20 @@ impl Forwards {
             }
         }
         forwards
+    }
+
+    /// Whether each stride is longer than all shorter ones' dimensions together, which `ndarray`
+    /// demands of views to be written through.
+    fn is_nested(&self) -> bool {
+        let dims = self.shape.iter().zip(&self.strides);
+        let mut dims: Vec<_> = dims.filter(|(size, _)| **size > 1).collect();
+        dims.sort_by_key(|(_, stride)| **stride);
+        let mut reached = 0;
+        dims.into_iter().all(|(size, stride)| {
+            let nested = *stride > reached;
+            reached += (size - 1) * stride;
+            nested
+        })
     }
 }
 
@@ -69,8 +88,24 @@ impl<'a, T: Element> View<'a, T> {
 
 impl<'a, T: Element> ViewMut<'a, T> {
     /// The same elements as a view of the `ndarray` crate.
-    pub fn into_ndarray(self) -> ArrayViewMutD<'a, T> {
+    ///
+    /// # Errors
+    ///
+    /// When dimensions are interleaved, such as those of shape \[3, 2\] with strides \[2, 3\]: no
+    /// two elements are at one place, but `ndarray` can't tell.
+    pub fn into_ndarray(self) -> Result<ArrayViewMutD<'a, T>, Error> {
         let forwards = Forwards::of(self.layout);
+        if self.is_empty() {
+            let shape = IxDyn(&forwards.shape);
+            return Ok(ArrayViewMutD::from_shape(shape, &mut []).expect("no elements"));
+        }
+        if !forwards.is_nested() {
+            return Err(AccessError::Interleaved {
+                shape: self.shape().to_vec(),
+                strides: self.strides().to_vec(),
+            }
+            .into());
+        }
         let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
         // SAFETY: the elements that the layout leads to, from the lowest one on; they are there,
         // aligned, no two at one place, and used by nobody else while `'a` lasts.
@@ -81,7 +116,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
             .inverted
             .into_iter()
             .for_each(|axis| view.invert_axis(axis));
-        view
+        Ok(view)
     }
 }
 
@@ -164,7 +199,7 @@ mod tests {
     #[test]
     fn what_is_written_through_a_view_is_seen() -> Result<(), Error> {
         let mut tensor = Tensor::from([[1_u8, 2], [3, 4]]).step_by(1, -1)?;
-        let mut view = tensor.view_mut::<u8>()?.into_ndarray();
+        let mut view = tensor.view_mut::<u8>()?.into_ndarray()?;
         assert_eq!(view[[0, 0]], 2);
         view[[0, 0]] = 9;
         assert_eq!(tensor.to_vec::<u8>()?, [9, 1, 4, 3]);

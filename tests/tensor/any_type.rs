@@ -1,0 +1,134 @@
+//! Zeros, ones and the like, of every element type.
+
+use dlbridge::dtype::{Scalar, TypeCode};
+use dlbridge::error::{DTypeError, Error};
+use dlbridge::{DType, Tensor};
+
+fn scalars(tensor: &Tensor) -> Vec<Scalar> {
+    tensor.scalars().unwrap().collect()
+}
+
+/// A small whole number as each kind of scalar has it.
+fn scalar(dtype: DType, number: u8) -> Scalar {
+    match dtype.code() {
+        TypeCode::Int | TypeCode::UInt => Scalar::Int(number.into()),
+        TypeCode::Handle => Scalar::Handle(number.into()),
+        TypeCode::Complex => Scalar::Complex(number.into(), 0.0),
+        TypeCode::Bool => Scalar::Bool(number != 0),
+        _ => Scalar::Float(number.into()),
+    }
+}
+
+/// What all-zero bits stand for: where all numbers are powers of two, 2 to the power of -127.
+fn zero(dtype: DType) -> Scalar {
+    match dtype.code() {
+        TypeCode::Float8E8M0Fnu => Scalar::Float(f64::from(f32::MIN_POSITIVE) / 2.0),
+        _ => scalar(dtype, 0),
+    }
+}
+
+/// Every element type, and with lanes.
+fn all_dtypes() -> impl Iterator<Item = DType> {
+    let lanes = |lanes| move |dtype: &DType| dtype.with_lanes(lanes).unwrap();
+    let all = DType::ALL.iter();
+    all.clone()
+        .copied()
+        .chain(all.clone().map(lanes(2)))
+        .chain(all.map(lanes(3)))
+}
+
+fn has_one(dtype: DType) -> bool {
+    let signed_bit = dtype.code() == TypeCode::Int && dtype.bits() == 1;
+    !signed_bit && dtype.code() != TypeCode::Handle
+}
+
+#[test]
+fn zeros_are_zeros() {
+    for dtype in all_dtypes() {
+        for shape in [&[][..], &[7], &[3, 5], &[2, 0], &[1, 2, 1, 2]] {
+            let tensor = Tensor::zeros(shape, dtype).unwrap();
+            let count: usize = shape.iter().product();
+            assert_eq!((tensor.shape(), tensor.dtype()), (shape, dtype));
+            assert_eq!(tensor.bytes(), (count * dtype.item_bits()).div_ceil(8));
+            assert_eq!(tensor.storage().bytes(), tensor.bytes());
+            let lanes = usize::from(dtype.lanes());
+            assert_eq!(
+                scalars(&tensor),
+                vec![zero(dtype); count * lanes],
+                "{dtype}"
+            );
+        }
+    }
+}
+
+#[test]
+fn ones_are_ones_where_there_is_one() {
+    for dtype in all_dtypes() {
+        for shape in [&[][..], &[7], &[3, 5], &[2, 0]] {
+            let ones = Tensor::ones(shape, dtype);
+            if !has_one(dtype) {
+                let error = DTypeError::NotRepresentable { value: "1", dtype };
+                assert_eq!(ones.unwrap_err(), Error::from(error));
+                continue;
+            }
+            let count = shape.iter().product::<usize>() * usize::from(dtype.lanes());
+            let expected = vec![scalar(dtype, 1); count];
+            assert_eq!(scalars(&ones.unwrap()), expected, "{dtype}");
+        }
+    }
+}
+
+#[test]
+fn ones_leave_the_bits_behind_them_alone() {
+    let bytes = |count, dtype| {
+        let ones = Tensor::ones(&[count], dtype).unwrap();
+        ones.as_bytes().unwrap().to_vec::<u8>().unwrap()
+    };
+    assert_eq!(bytes(3, DType::U1), [0b111]);
+    assert_eq!(bytes(3, DType::U4), [0x11, 0x01]);
+    assert_eq!(bytes(9, DType::U1), [0xff, 0x01]);
+}
+
+#[test]
+fn a_unit_matrix_has_ones_on_its_diagonal() {
+    for dtype in all_dtypes() {
+        for size in [0, 1, 2, 3, 5] {
+            let eye = Tensor::eye(size, dtype);
+            if !has_one(dtype) {
+                let error = DTypeError::NotRepresentable { value: "1", dtype };
+                assert_eq!(eye.unwrap_err(), Error::from(error));
+                continue;
+            }
+            let eye = eye.unwrap();
+            assert_eq!(eye.shape(), [size, size]);
+            let lanes = usize::from(dtype.lanes());
+            for (i, found) in scalars(&eye).into_iter().enumerate() {
+                let (row, column) = (i / lanes / size, i / lanes % size);
+                let expected = if row == column {
+                    scalar(dtype, 1)
+                } else {
+                    zero(dtype)
+                };
+                assert_eq!(found, expected, "{dtype} [{row}, {column}]");
+            }
+        }
+    }
+}
+
+#[test]
+fn unwritten_memory_is_written_and_read() {
+    // SAFETY: every element is written before any is read.
+    let tensor = unsafe { Tensor::uninit(&[2, 3], DType::I32) }.unwrap();
+    let first = tensor.data_ptr().cast_mut().cast::<i32>();
+    for i in 0..6 {
+        // SAFETY: the tensor has six elements, and nobody else its memory.
+        unsafe { first.add(i).write(i as i32) };
+    }
+    assert_eq!(tensor.to_vec::<i32>().unwrap(), [0, 1, 2, 3, 4, 5]);
+    for dtype in all_dtypes() {
+        // SAFETY: nothing is read.
+        let tensor = unsafe { Tensor::uninit(&[3, 3], dtype) }.unwrap();
+        assert_eq!(tensor.storage().bytes(), tensor.bytes());
+        assert!(!tensor.is_copied());
+    }
+}
