@@ -44,29 +44,52 @@ pub(crate) enum Access {
 /// A range of memory, kept alive. See [this module](self).
 #[derive(Clone)]
 pub struct Storage {
+    memory: Memory,
+    owner: Owner,
+}
+
+/// A handle to memory that doesn't keep it alive.
+#[derive(Clone)]
+pub struct WeakStorage {
+    memory: Memory,
+    owner: WeakOwner,
+}
+
+/// A range of memory, as long as it is there.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
     data: *mut u8,
     bytes: usize,
     device: Device,
     access: Access,
-    owner: Owner,
 }
 
-// SAFETY: a storage gives no access to its memory by itself; those that do (views) hand out plain
-// numbers, and check that nobody writes while somebody else reads. The owner is `Send` and only
-// dropped.
-unsafe impl Send for Storage {}
+// SAFETY: this is no access to memory by itself; those that give it (views) hand out plain numbers,
+// and check that nobody writes while somebody else reads.
+unsafe impl Send for Memory {}
 // SAFETY: as above.
-unsafe impl Sync for Storage {}
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Memory on the host.
+    #[inline]
+    fn host(data: *mut u8, bytes: usize, access: Access) -> Self {
+        Self {
+            data,
+            bytes,
+            device: Device::CPU,
+            access,
+        }
+    }
+}
 
 impl Storage {
     /// Takes over a `Vec`, without copying.
     #[inline]
     pub fn from_vec<T: Element>(mut vec: Vec<T>) -> Self {
+        let bytes = size_of_val(vec.as_slice());
         Self {
-            data: vec.as_mut_ptr().cast(),
-            bytes: size_of_val(vec.as_slice()),
-            device: Device::CPU,
-            access: Access::Exclusive,
+            memory: Memory::host(vec.as_mut_ptr().cast(), bytes, Access::Exclusive),
             owner: Owner::small(vec),
         }
     }
@@ -91,25 +114,28 @@ impl Storage {
             (slice.as_ptr(), size_of_val(slice))
         });
         Self {
-            data: data.cast_mut().cast(),
-            bytes,
-            device: Device::CPU,
-            access: Access::ReadOnly,
+            memory: Memory::host(data.cast_mut().cast(), bytes, Access::ReadOnly),
             owner,
         }
     }
 
     /// Like [`from_owner`](Self::from_owner), to be read and written.
+    ///
+    /// This is not for `bool`: as bytes, the elements could become others than 0 and 1, which the
+    /// owner would find in them.
     pub fn from_owner_mut<T: Element>(owner: impl AsMut<[T]> + Send + 'static) -> Self {
+        const {
+            assert!(
+                T::ANY_BITS,
+                "the owner would find other bytes than bools in them"
+            )
+        };
         let (owner, (data, bytes)) = Owner::lend(owner, |owner| {
             let slice: &mut [T] = owner.as_mut();
             (slice.as_mut_ptr(), size_of_val(slice))
         });
         Self {
-            data: data.cast(),
-            bytes,
-            device: Device::CPU,
-            access: Access::Exclusive,
+            memory: Memory::host(data.cast(), bytes, Access::Exclusive),
             owner,
         }
     }
@@ -136,10 +162,12 @@ impl Storage {
             }
         }
         Self {
-            data,
-            bytes,
-            device,
-            access: Access::Shared,
+            memory: Memory {
+                data,
+                bytes,
+                device,
+                access: Access::Shared,
+            },
             owner: Owner::lend(Release(Some(release)), |_| ()).0,
         }
     }
@@ -172,10 +200,7 @@ impl Storage {
         }
         let (buffer, data) = HostBuffer::allocate(bytes, zeroed)?;
         Ok(Self {
-            data: data.as_ptr(),
-            bytes,
-            device: Device::CPU,
-            access: Access::Exclusive,
+            memory: Memory::host(data.as_ptr(), bytes, Access::Exclusive),
             owner: Owner::small(buffer),
         })
     }
@@ -183,10 +208,7 @@ impl Storage {
     /// No memory, at an address that every consumer finds aligned.
     pub(crate) fn nothing() -> Self {
         Self {
-            data: ptr::without_provenance_mut(256),
-            bytes: 0,
-            device: Device::CPU,
-            access: Access::Exclusive,
+            memory: Memory::host(ptr::without_provenance_mut(256), 0, Access::Exclusive),
             owner: Owner::none(),
         }
     }
@@ -206,10 +228,12 @@ impl Storage {
         owner: Owner,
     ) -> Self {
         Self {
-            data,
-            bytes,
-            device,
-            access,
+            memory: Memory {
+                data,
+                bytes,
+                device,
+                access,
+            },
             owner,
         }
     }
@@ -217,35 +241,40 @@ impl Storage {
     /// Where the memory begins: an address on [`device`](Self::device), or a handle.
     #[inline]
     pub fn data_ptr(&self) -> *const u8 {
-        self.data
+        self.memory.data
     }
 
     #[inline]
     pub(crate) fn data_mut(&self) -> *mut u8 {
-        self.data
+        self.memory.data
     }
 
     /// How many bytes there are.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.memory.bytes
     }
 
     /// The largest power of two that the address is a multiple of.
     pub fn alignment(&self) -> usize {
-        1 << self.data.addr().trailing_zeros().min(usize::BITS - 1)
+        1 << self
+            .memory
+            .data
+            .addr()
+            .trailing_zeros()
+            .min(usize::BITS - 1)
     }
 
     /// Where the memory is.
     #[inline]
     pub fn device(&self) -> Device {
-        self.device
+        self.memory.device
     }
 
     /// Whether the memory must not be written.
     #[inline]
     pub fn is_read_only(&self) -> bool {
-        self.access == Access::ReadOnly
+        self.memory.access == Access::ReadOnly
     }
 
     /// The name of the owner's Rust type, to show to people.
@@ -265,19 +294,22 @@ impl Storage {
     /// When the range leaves the memory, or the device has no addresses to calculate with.
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(
-            range.start <= range.end && range.end <= self.bytes,
+            range.start <= range.end && range.end <= self.memory.bytes,
             "{range:?} is no range of {} bytes",
-            self.bytes
+            self.memory.bytes
         );
         assert!(
-            self.device.has_addresses(),
+            self.memory.device.has_addresses(),
             "{} has no addresses to calculate with",
-            self.device
+            self.memory.device
         );
         Self {
-            data: self.data.wrapping_add(range.start),
-            bytes: range.len(),
-            ..self.clone()
+            memory: Memory {
+                data: self.memory.data.wrapping_add(range.start),
+                bytes: range.len(),
+                ..self.memory
+            },
+            owner: self.owner.clone(),
         }
     }
 
@@ -288,16 +320,13 @@ impl Storage {
     }
 
     pub(crate) fn forbid_writing(&mut self) {
-        self.access = Access::ReadOnly;
+        self.memory.access = Access::ReadOnly;
     }
 
     /// A handle that doesn't keep the memory alive.
     pub fn downgrade(&self) -> WeakStorage {
         WeakStorage {
-            data: self.data,
-            bytes: self.bytes,
-            device: self.device,
-            access: self.access,
+            memory: self.memory,
             owner: self.owner.downgrade(),
         }
     }
@@ -305,7 +334,7 @@ impl Storage {
     /// Why nobody may write the memory, however few handles there are.
     #[inline]
     pub(crate) fn never_exclusive(&self) -> Option<AccessError> {
-        match self.access {
+        match self.memory.access {
             Access::ReadOnly => Some(AccessError::ReadOnly),
             Access::Shared => Some(AccessError::Shared {
                 with: SharedWith::Producer,
@@ -317,46 +346,25 @@ impl Storage {
     /// Whether this is the only handle to memory that nobody else uses.
     #[inline]
     pub(crate) fn is_exclusive(&mut self) -> bool {
-        self.access == Access::Exclusive && self.owner.is_unique()
+        self.memory.access == Access::Exclusive && self.owner.is_unique()
     }
 }
 
 impl fmt::Debug for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Storage")
-            .field("data", &self.data)
-            .field("bytes", &self.bytes)
-            .field("device", &self.device)
-            .field("access", &self.access)
+            .field("memory", &self.memory)
             .field("owner", &self.owner_name())
             .field("handles", &self.handles())
             .finish()
     }
 }
 
-/// A handle to memory that doesn't keep it alive.
-#[derive(Clone)]
-pub struct WeakStorage {
-    data: *mut u8,
-    bytes: usize,
-    device: Device,
-    access: Access,
-    owner: WeakOwner,
-}
-
-// SAFETY: as for `Storage`; this does even less.
-unsafe impl Send for WeakStorage {}
-// SAFETY: as above.
-unsafe impl Sync for WeakStorage {}
-
 impl WeakStorage {
     /// A handle that keeps the memory alive, if it still is.
     pub fn upgrade(&self) -> Option<Storage> {
         Some(Storage {
-            data: self.data,
-            bytes: self.bytes,
-            device: self.device,
-            access: self.access,
+            memory: self.memory,
             owner: self.owner.upgrade()?,
         })
     }
