@@ -13,7 +13,8 @@
 //!
 //! 7. the same in bits, so that no byte is further than an eighth of the address space;
 //! 8. a tensor with elements has memory: NULL data is refused;
-//! 9. data pointer, byte offset and every element lie in the address space.
+//! 9. data pointer, byte offset and every element lie in the address space, unless the data pointer
+//!    is a handle: what lies around that, only its device knows.
 //!
 //! Strides of dimensions smaller than 2 say nothing, and all strides of an empty tensor: any
 //! value is kept and none is looked at. Strides may be negative, or 0 (broadcasting). An address

@@ -142,9 +142,17 @@ unsafe extern "C" fn release<A: Abi, O>(managed: *mut A) {
     let (layout, _) = Block::<A, O>::layout(rank).expect("the layout that it was allocated with");
     // SAFETY: allocated in `export`, with this very layout.
     unsafe { dealloc(block.cast(), layout) };
-    let dropped = catch_unwind(AssertUnwindSafe(|| drop(ManuallyDrop::into_inner(owner))));
-    if let Err(payload) = dropped {
-        // Dropping what was panicked with could panic again, and there is nobody to tell.
-        std::mem::forget(payload);
+    contain_panics(|| drop(ManuallyDrop::into_inner(owner)));
+}
+
+/// Calls `f`, and ends a panic in it: for deleters, out of which none may get.
+#[doc(hidden)]
+#[inline]
+pub fn contain_panics(f: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+        // Dropping what was panicked with can panic again, and there is nobody to tell.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(payload);
+        }
     }
 }

@@ -43,5 +43,5 @@ pub use abi::{
     DLPackManagedTensorFromPyObjectNoSync, DLPackManagedTensorToPyObjectNoSync, DLPackVersion,
     DLTensor, Deleter, Flags, Legacy, VERSION, Versioned,
 };
-pub use export::{Description, export};
+pub use export::{Description, contain_panics, export};
 pub use managed::{FromRawError, Managed};

@@ -118,6 +118,24 @@ fn a_consumer_that_changes_the_descriptor_does_not_disturb_the_release() {
 fn an_owner_that_panics_when_dropped_is_contained() {
     let (managed, drops) = exported::<Versioned>(&[3], &[1], true);
     drop(managed);
+    let owner_and_payload = 2;
+    assert_eq!(drops.load(SeqCst), owner_and_payload);
+}
+
+#[test]
+fn a_payload_that_panics_when_dropped_is_contained_too() {
+    struct Bomb(Owner);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped after {}", self.0.drops.load(SeqCst));
+        }
+    }
+    let drops = Arc::new(AtomicUsize::new(0));
+    let bomb = Bomb(Owner {
+        drops: Arc::clone(&drops),
+        panics: false,
+    });
+    contain_panics(|| std::panic::panic_any(bomb));
     assert_eq!(drops.load(SeqCst), 1);
 }
 

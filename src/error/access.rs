@@ -16,14 +16,6 @@ pub enum AccessError {
         /// What was asked for.
         wanted: DType,
     },
-    /// The elements are padded to whole bytes, or not.
-    #[error("{dtype} elements are {} here", if *.padded { "padded to whole bytes" } else { "packed" })]
-    Padding {
-        /// The element type.
-        dtype: DType,
-        /// Whether they are padded.
-        padded: bool,
-    },
     /// The processor can't reach the memory.
     #[error("the processor can't reach memory on {device}; copy the tensor to the host first")]
     NotOnHost {

@@ -47,7 +47,10 @@ pub enum LayoutError {
     /// (5) The product of the sizes that are not 0 is too large.
     #[error("the sizes multiply to more elements than memory has addresses")]
     TooManyElements,
-    /// (6, 7) The strides lead further than an address can.
+    /// (6) The strides lead to elements that are too far away.
+    #[error("the strides lead to elements further away than memory has addresses")]
+    TooFar,
+    /// (7) The strides lead further than an address can, as wide as the elements are.
     #[error("sizes and strides of {dtype} elements reach further than memory has addresses")]
     ExtentTooLarge {
         /// The element type.

@@ -206,7 +206,7 @@ fn check(
         };
         // Of elements one after another, invariant 6 follows from invariant 5.
         if extent(shape, strides).is_none() {
-            return Err(too_many_elements());
+            return Err(LayoutError::TooFar);
         }
     }
     Ok(Facts {
@@ -313,6 +313,7 @@ impl LayoutRef<'_> {
                 elements: self.len(),
             });
         }
+        // What lies before and behind a handle, only its device knows.
         if has_addresses && !is_in_address_space(data, byte_offset, &span) {
             return Err(LayoutError::AddressOverflow { data, byte_offset });
         }

@@ -107,7 +107,7 @@ impl fmt::Debug for Tensor {
             write!(rest, "shape={}, ", Tuple(self.shape()))?;
         }
         write!(rest, "dtype={}", self.dtype())?;
-        if self.device() != crate::Device::CPU {
+        if self.device() != crate::device::Device::CPU {
             write!(rest, ", device={}", self.device())?;
         }
         self.write_access(&mut rest)?;

@@ -2,11 +2,10 @@
 
 use super::Tensor;
 use super::facts::Facts;
-use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Legacy, Managed, Versioned};
+use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Legacy, Managed, Versioned, contain_panics};
 use crate::storage::Counted;
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit, offset_of};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -133,8 +132,5 @@ unsafe extern "C" fn release<A: Abi>(managed: *mut A) {
     // SAFETY: the place is taken, and gives up its handle.
     let facts = unsafe { facts(managed) };
     facts.slot.taken.store(false, Ordering::Release);
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(facts))) {
-        // Dropping what was panicked with could panic again, and there is nobody to tell.
-        mem::forget(payload);
-    }
+    contain_panics(|| drop(facts));
 }
