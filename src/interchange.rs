@@ -22,3 +22,6 @@
 
 mod export;
 mod import;
+
+#[cfg(feature = "python")]
+pub(crate) use import::Described;

@@ -66,7 +66,9 @@ pub struct Layout {
 #[derive(Clone)]
 enum Dims {
     Inline {
-        rank: u8,
+        /// As wide as it is so that it isn't written together with the byte beside it, which is
+        /// read soon after: such a read waits.
+        rank: u32,
         contiguous: bool,
         /// Written up to the rank.
         shape: [MaybeUninit<usize>; INLINE_RANK],
@@ -147,7 +149,7 @@ impl Layout {
                 shape,
                 strides,
             } => {
-                let rank = usize::from(*rank);
+                let rank = *rank as usize;
                 // SAFETY: the rank is at most INLINE_RANK, and both are written up to it.
                 let (shape, strides) = unsafe {
                     (

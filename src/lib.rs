@@ -31,6 +31,7 @@
 //! * [`View`], [`ViewMut`]: its elements, typed and borrowed.
 //! * [`DType`], [`Device`], [`layout`]: what there is, and which numbers make sense.
 //! * [`Storage`]: memory of any kind and its owner.
+//! * `python`, a module of the feature: tensors as arguments of Python functions.
 //! * [`dlpack`]: the protocol itself, for those who speak it.
 //!
 //! # What is promised
@@ -43,12 +44,15 @@
 //! # Features
 //!
 //! * `ndarray`: typed views as views of the `ndarray` crate, and back.
+//! * `python`: arguments, results and a class for extensions of Python that are written with PyO3.
 
 pub mod device;
 pub mod dtype;
 pub mod error;
 mod interchange;
 pub mod layout;
+#[cfg(feature = "python")]
+pub mod python;
 pub mod storage;
 pub mod tensor;
 pub mod view;

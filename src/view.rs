@@ -74,6 +74,7 @@ macro_rules! common {
             /// While `'a` lasts, each element that the layout leads to is there, aligned, and a
             /// value of `T`; nobody writes it, and for a view to be written through nobody else
             /// reads it either, and no two elements are at one place.
+            #[inline]
             pub unsafe fn from_raw(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {
                 Self {
                     first,
@@ -83,41 +84,49 @@ macro_rules! common {
             }
 
             /// The sizes.
+            #[inline]
             pub fn shape(&self) -> &'a [usize] {
                 self.layout.shape()
             }
 
             /// The steps between elements along each dimension, counted in elements.
+            #[inline]
             pub fn strides(&self) -> &'a [isize] {
                 self.layout.strides()
             }
 
             /// Sizes and strides, to ask about them.
+            #[inline]
             pub fn layout(&self) -> LayoutRef<'a> {
                 self.layout
             }
 
             /// How many dimensions there are.
+            #[inline]
             pub fn rank(&self) -> usize {
                 self.layout.rank()
             }
 
             /// How many elements there are.
+            #[inline]
             pub fn len(&self) -> usize {
                 self.layout.len()
             }
 
             /// Whether there are no elements.
+            #[inline]
             pub fn is_empty(&self) -> bool {
                 self.layout.is_empty()
             }
 
             /// The address of the element of index 0.
+            #[inline]
             pub fn as_ptr(&self) -> *const T {
                 self.first.as_ptr()
             }
 
             /// Where the element of that index is; `None` where there is none.
+            #[inline]
             fn locate(&self, index: &[usize]) -> Option<NonNull<T>> {
                 if index.len() != self.rank() {
                     return None;
@@ -143,6 +152,7 @@ macro_rules! common {
         impl<T: Element, const N: usize> Index<[usize; N]> for $View<'_, T> {
             type Output = T;
 
+            #[inline]
             fn index(&self, index: [usize; N]) -> &T {
                 match self.get(&index) {
                     Some(element) => element,
@@ -167,6 +177,7 @@ common!(ViewMut);
 
 impl<'a, T: Element> View<'a, T> {
     /// The element of that index; `None` where there is none.
+    #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&'a T> {
         // SAFETY: the view's promise, for an element that it leads to.
         self.locate(index)
@@ -174,6 +185,7 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     /// The elements as a slice, where they lie one after another in row-major order.
+    #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         self.layout.is_contiguous().then(|| {
             // SAFETY: the view's promise, for elements that lie one after another.
@@ -182,6 +194,7 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     /// The elements, the last index changing fastest.
+    #[inline]
     pub fn iter(&self) -> Iter<'a, T> {
         Iter::new(*self)
     }
@@ -197,6 +210,7 @@ impl<'a, T: Element> View<'a, T> {
 
 impl<'a, T: Element> ViewMut<'a, T> {
     /// The same elements, to be read.
+    #[inline]
     pub fn as_view(&self) -> View<'_, T> {
         // SAFETY: the promise to write is more than the one to read, and `self` is borrowed.
         unsafe { View::from_raw(self.first, self.layout) }
@@ -209,6 +223,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 
     /// The element of that index; `None` where there is none.
+    #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         // SAFETY: the view's promise, for an element that it leads to.
         self.locate(index)
@@ -223,6 +238,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 
     /// The elements as a slice, where they lie one after another in row-major order.
+    #[inline]
     pub fn as_slice(&self) -> Option<&[T]> {
         self.as_view().as_slice()
     }
@@ -236,11 +252,13 @@ impl<'a, T: Element> ViewMut<'a, T> {
     }
 
     /// The elements, the last index changing fastest.
+    #[inline]
     pub fn iter(&self) -> Iter<'_, T> {
         self.as_view().iter()
     }
 
     /// The elements, to be written, the last index changing fastest.
+    #[inline]
     pub fn iter_mut(&mut self) -> IterMut<'_, T> {
         IterMut::new(self.reborrow())
     }
@@ -252,6 +270,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
 }
 
 impl<T: Element, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T> {
+    #[inline]
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
         match self.locate(&index) {
             // SAFETY: the view's promise, for an element that it leads to.
@@ -276,5 +295,32 @@ impl<'a, T: Element> IntoIterator for ViewMut<'a, T> {
 
     fn into_iter(self) -> IterMut<'a, T> {
         IterMut::new(self)
+    }
+}
+
+impl<'a, T: Element> IntoIterator for &View<'a, T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element> IntoIterator for &'a ViewMut<'_, T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element> IntoIterator for &'a mut ViewMut<'_, T> {
+    type Item = &'a mut T;
+    type IntoIter = IterMut<'a, T>;
+
+    fn into_iter(self) -> IterMut<'a, T> {
+        self.iter_mut()
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 8] = [
+const FLOORS: [(&str, u8); 9] = [
     ("device", 2),
     ("dtype", 2),
     ("error", 2),
@@ -15,6 +15,7 @@ const FLOORS: [(&str, u8); 8] = [
     ("tensor", 3),
     ("view", 3),
     ("interchange", 4),
+    ("python", 7),
 ];
 
 fn floor(module: &str) -> u8 {

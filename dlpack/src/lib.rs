@@ -1,4 +1,5 @@
-//! The DLPack protocol, C half: its structs, and owners for what crosses.
+//! The DLPack protocol: its structs, owners for what crosses, and with the feature `python` its
+//! Python half.
 //!
 //! DLPack hands a tensor from one library to another as a C struct with a deleter. This crate
 //! makes the two rules of that hand-over hold by construction:
@@ -35,6 +36,8 @@
 mod abi;
 mod export;
 mod managed;
+#[cfg(feature = "python")]
+pub mod python;
 
 pub use abi::{
     Abi, DLDataType, DLDataTypeCode, DLDevice, DLDeviceType, DLManagedTensor,

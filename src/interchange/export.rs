@@ -120,9 +120,9 @@ impl Tensor {
             && flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) == self.is_padded()
     }
 
-    /// The tensor as C sees it.
+    /// The tensor as C sees it. Sizes and strides lie in the tensor's facts.
     #[inline]
-    fn describe(&self) -> DLTensor {
+    pub(crate) fn describe(&self) -> DLTensor {
         let layout = self.layout();
         DLTensor {
             data: self.data_ptr().cast_mut().cast(),

@@ -1,11 +1,13 @@
 //! A managed tensor becomes a [`Tensor`].
 
 use crate::device::Device;
-use crate::dlpack::{Abi, Flags, Managed};
+use crate::dlpack::{Abi, DLTensor, Flags, Managed};
 use crate::dtype::DType;
 use crate::error::Error;
+use crate::layout::Layout;
 use crate::storage::{Access, Owner, SmallOwner, Storage};
 use crate::tensor::{Blank, Parts, Tensor};
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 // SAFETY: the pointer is to a struct of pointers, aligned to 2 bytes at least.
@@ -59,14 +61,38 @@ impl Tensor {
 
     /// A tensor that keeps the managed tensor as the owner of its memory.
     fn foreign<A: Abi>(managed: Managed<A>) -> Result<Self, Error> {
-        let descriptor = *managed.descriptor();
-        let flags = managed.flags();
-        // From here on it is released whatever happens.
-        let owner = Owner::small(managed);
+        let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+        // SAFETY: the managed tensor promises that its descriptor is true of the memory, and
+        // honest flags, until its deleter is called, which dropping the owner does.
+        unsafe { Self::adopt(&descriptor, flags, Owner::small(managed)) }
+    }
 
-        let device = Device::try_from(descriptor.device)?;
-        let dtype = DType::try_from(descriptor.dtype)?;
-        let padded = flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) && dtype.is_sub_byte();
+    /// A tensor of what a descriptor says. The owner is dropped whatever happens.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_dlpack`](Self::from_dlpack).
+    ///
+    /// # Safety
+    ///
+    /// While the owner lives, the descriptor is true, and the flags are honest.
+    #[inline]
+    pub(crate) unsafe fn adopt(
+        descriptor: &DLTensor,
+        flags: Flags,
+        owner: Owner,
+    ) -> Result<Self, Error> {
+        let mut blank = Blank::new();
+        // SAFETY: the caller's promise.
+        let described = unsafe { Described::read(descriptor, flags, blank.layout()) }?;
+        let Described {
+            device,
+            dtype,
+            padded,
+            first,
+            ref span,
+            ..
+        } = described;
         let copied = flags.contains(Flags::IS_COPIED);
         let access = if flags.contains(Flags::READ_ONLY) {
             Access::ReadOnly
@@ -75,32 +101,19 @@ impl Tensor {
         } else {
             Access::Shared
         };
-        let data = descriptor.data.cast::<u8>();
-        let byte_offset = descriptor.byte_offset;
-        let addresses = device.has_addresses();
-        let mut blank = Blank::new();
-        let layout = blank.layout();
-        // SAFETY: the managed tensor promises numbers for its rank, where they aren't NULL.
-        unsafe { layout.become_c(descriptor.ndim, descriptor.shape, descriptor.strides) }?;
-        let span =
-            layout
-                .as_ref()
-                .check_memory(dtype, padded, data.addr(), byte_offset, addresses)?;
-
-        let first = data.wrapping_add(byte_offset as usize);
-        let (data, bytes, offset) = if !addresses {
+        let (data, bytes, offset) = if !device.has_addresses() {
             // A handle stays as it is, and so does the offset beside it.
-            let offset = byte_offset as usize;
+            let offset = descriptor.byte_offset as usize;
+            let data = descriptor.data.cast::<u8>();
             (data, offset.saturating_add_signed(span.end), offset)
-        } else if layout.is_empty() {
+        } else if blank.layout().is_empty() {
             (first, 0, 0)
         } else {
             // The storage is what the elements touch, from the lowest on.
             let lowest = first.wrapping_offset(span.start);
             (lowest, span.len(), span.start.unsigned_abs())
         };
-        // SAFETY: the managed tensor promises that its descriptor is true of the memory, and
-        // honest flags, until its deleter is called, which dropping the owner does.
+        // SAFETY: the caller's promise about descriptor, flags and owner.
         let storage = unsafe { Storage::from_parts(data, bytes, device, access, owner) };
         let parts = Parts {
             storage,
@@ -111,6 +124,56 @@ impl Tensor {
         };
         // SAFETY: the storage begins at the lowest element, and the layout was checked.
         Ok(unsafe { blank.finish(parts) })
+    }
+}
+
+/// What a descriptor says, checked, beside the layout.
+pub(crate) struct Described {
+    pub(crate) device: Device,
+    pub(crate) dtype: DType,
+    pub(crate) padded: bool,
+    /// The address of the element of index 0; of a handle, nothing that can be used.
+    pub(crate) first: *mut u8,
+    /// The bytes that the elements touch, from there on.
+    pub(crate) span: Range<isize>,
+}
+
+impl Described {
+    /// Reads and checks a descriptor. The layout is that of a scalar before, and the descriptor's
+    /// after.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Tensor::from_dlpack`].
+    ///
+    /// # Safety
+    ///
+    /// Shape and strides, where they aren't NULL, lead to as many numbers as the rank says.
+    #[inline(always)]
+    pub(crate) unsafe fn read(
+        descriptor: &DLTensor,
+        flags: Flags,
+        layout: &mut Layout,
+    ) -> Result<Self, Error> {
+        let device = Device::try_from(descriptor.device)?;
+        let dtype = DType::try_from(descriptor.dtype)?;
+        let padded = flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) && dtype.is_sub_byte();
+        let data = descriptor.data.cast::<u8>();
+        let byte_offset = descriptor.byte_offset;
+        // SAFETY: the caller's promise.
+        unsafe { layout.become_c(descriptor.ndim, descriptor.shape, descriptor.strides) }?;
+        let addresses = device.has_addresses();
+        let span =
+            layout
+                .as_ref()
+                .check_memory(dtype, padded, data.addr(), byte_offset, addresses)?;
+        Ok(Self {
+            device,
+            dtype,
+            padded,
+            first: data.wrapping_add(byte_offset as usize),
+            span,
+        })
     }
 }
 

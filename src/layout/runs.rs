@@ -19,17 +19,31 @@ pub(crate) struct Runs {
     next: Run,
     /// How many runs are left.
     left: usize,
-    /// The dimensions around the runs.
-    outer: Merged,
+    /// The dimensions around the runs; none where one run is all. Not inline: iterators are moved
+    /// around, and those over dense elements shouldn't be larger than they need to be.
+    outer: Option<Box<Merged>>,
 }
 
 impl LayoutRef<'_> {
     /// The elements in logical order, as few runs as can be.
+    #[inline]
     pub(crate) fn runs(self) -> Runs {
-        let mut outer = Merged::default();
-        if !self.is_empty() {
-            outer = self.merged();
+        if self.is_contiguous() {
+            return Runs {
+                next: Run {
+                    offset: 0,
+                    len: self.len(),
+                    step: 1,
+                },
+                left: usize::from(!self.is_empty()),
+                outer: None,
+            };
         }
+        self.several_runs()
+    }
+
+    fn several_runs(self) -> Runs {
+        let mut outer = self.merged();
         let (len, step) = outer.pop().unwrap_or((1, 1));
         Runs {
             next: Run {
@@ -38,7 +52,7 @@ impl LayoutRef<'_> {
                 step,
             },
             left: self.len() / len,
-            outer,
+            outer: (outer.len > 0).then(|| Box::new(outer)),
         }
     }
 
@@ -69,10 +83,14 @@ impl LayoutRef<'_> {
 impl Iterator for Runs {
     type Item = Run;
 
+    #[inline]
     fn next(&mut self) -> Option<Run> {
         self.left = self.left.checked_sub(1)?;
         let run = self.next;
-        for dim in self.outer.slice_mut().iter_mut().rev() {
+        let Some(outer) = &mut self.outer else {
+            return Some(run);
+        };
+        for dim in outer.slice_mut().iter_mut().rev() {
             dim.index += 1;
             if dim.index < dim.size {
                 self.next.offset += dim.stride;

@@ -63,6 +63,70 @@ impl Layout {
         Ok(layout)
     }
 
+    /// Makes a scalar's layout of any.
+    #[cfg(feature = "python")]
+    #[inline]
+    pub(crate) fn become_scalar(&mut self) {
+        match &mut self.dims {
+            Dims::Inline { rank, .. } => *rank = 0,
+            Dims::Heap { .. } => *self = Self::SCALAR,
+        }
+        self.len = 1;
+    }
+
+    /// The layout of elements one after another, as [`contiguous`](Self::contiguous) makes it, in
+    /// place and in few steps, of numbers as C has them. The number of elements; or `None`, and a
+    /// scalar's layout, where that isn't the layout, its numbers are wrong, or there are more than
+    /// are kept inline.
+    ///
+    /// # Safety
+    ///
+    /// `sizes`, and `strides` where it isn't NULL, lead to as many numbers as the rank says.
+    #[cfg(feature = "python")]
+    #[inline(always)]
+    pub(crate) unsafe fn become_row_major(
+        &mut self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> Option<usize> {
+        let Dims::Inline {
+            rank: old_rank,
+            contiguous,
+            shape: to_shape,
+            strides: to_strides,
+        } = &mut self.dims
+        else {
+            return None;
+        };
+        if rank > INLINE_RANK {
+            return None;
+        }
+        let (mut step, mut len) = (1_isize, 1_isize);
+        for axis in (0..rank).rev() {
+            // SAFETY: the caller's promise.
+            let (size, stride) = unsafe {
+                let stride = if strides.is_null() {
+                    step
+                } else {
+                    *strides.add(axis)
+                };
+                (*sizes.add(axis), stride)
+            };
+            to_shape[axis].write(size as usize);
+            to_strides[axis].write(stride);
+            len = len.wrapping_mul(size);
+            match step.checked_mul(size.max(1)) {
+                Some(next) if size >= 0 && (stride == step || size == 1) => step = next,
+                _ => return None,
+            }
+        }
+        *old_rank = rank as u32;
+        *contiguous = true;
+        self.len = len as usize;
+        Some(len as usize)
+    }
+
     /// [`from_c`](Self::from_c), in place.
     ///
     /// # Safety
@@ -109,7 +173,7 @@ impl Layout {
     /// [`build`](Self::build), in place, as moving what was just written costs more than writing
     /// it. What was there before must be a scalar; it still is where this fails.
     #[inline]
-    fn rebuild(
+    pub(crate) fn rebuild(
         &mut self,
         rank: usize,
         dim: impl FnMut(usize) -> Result<Dim, LayoutError>,
@@ -127,7 +191,7 @@ impl Layout {
             unreachable!("a scalar's dimensions are inline")
         };
         let facts = check(&mut shape[..rank], &mut strides[..rank], dim)?;
-        *old_rank = rank as u8;
+        *old_rank = rank as u32;
         *contiguous = facts.contiguous;
         self.len = facts.len;
         Ok(())
@@ -160,7 +224,7 @@ impl Layout {
 }
 
 /// A size, and a stride unless it is the row-major one.
-pub(super) type Dim = (usize, Option<isize>);
+pub(crate) type Dim = (usize, Option<isize>);
 
 /// What checking finds out.
 struct Facts {
@@ -289,8 +353,31 @@ impl LayoutRef<'_> {
     /// # Errors
     ///
     /// When one of the invariants doesn't hold.
-    #[inline]
+    #[inline(always)]
     pub fn check_memory(
+        self,
+        dtype: DType,
+        padded: bool,
+        data: usize,
+        byte_offset: u64,
+        has_addresses: bool,
+    ) -> Result<Range<isize>, LayoutError> {
+        // The usual case needs no general arithmetic, and no answer that goes through memory.
+        if self.is_contiguous() && !padded && byte_offset == 0 && data != 0 {
+            let bits = dtype.step_bits(false);
+            if bits.is_multiple_of(8)
+                && let Some(bytes) = self.len().checked_mul(bits / 8)
+                && bytes <= isize::MAX as usize / 8
+                && data.checked_add(bytes).is_some()
+            {
+                return Ok(0..bytes as isize);
+            }
+        }
+        self.check_any_memory(dtype, padded, data, byte_offset, has_addresses)
+    }
+
+    #[inline(never)]
+    fn check_any_memory(
         self,
         dtype: DType,
         padded: bool,

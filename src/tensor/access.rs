@@ -99,7 +99,7 @@ impl Tensor {
     }
 
     /// The address of the element of index 0, to be written.
-    pub(super) fn data_mut(&self) -> *mut u8 {
+    pub(crate) fn data_mut(&self) -> *mut u8 {
         self.0
             .parts
             .storage

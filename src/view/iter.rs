@@ -19,6 +19,7 @@ struct Cursor<T> {
 }
 
 impl<T> Cursor<T> {
+    #[inline]
     fn new(first: NonNull<T>, layout: LayoutRef<'_>) -> Self {
         Self {
             first,
@@ -59,6 +60,12 @@ impl<T> Cursor<T> {
     }
 }
 
+/// A loop of its own: inside of the one over runs it isn't made as fast as it can be.
+#[inline(never)]
+fn fold_run<I: Iterator, B>(run: I, init: B, f: impl FnMut(B, I::Item) -> B) -> B {
+    run.fold(init, f)
+}
+
 macro_rules! iterator {
     ($(#[$doc:meta])* $Iter:ident, $View:ident, $Ref:ty, $slice:path, $deref:expr) => {
         $(#[$doc])*
@@ -73,6 +80,7 @@ macro_rules! iterator {
         unsafe impl<T: Element> Sync for $Iter<'_, T> {}
 
         impl<'a, T: Element> $Iter<'a, T> {
+            #[inline]
             pub(super) fn new(view: $View<'a, T>) -> Self {
                 Self {
                     cursor: Cursor::new(view.first, view.layout),
@@ -100,7 +108,7 @@ macro_rules! iterator {
                         // SAFETY: a run of elements that the view leads to, one after another,
                         // none of which was given out before.
                         let run = unsafe { $slice(start, len) };
-                        result = run.into_iter().fold(result, &mut f);
+                        result = fold_run(run.into_iter(), result, &mut f);
                     } else {
                         for i in 0..len {
                             let element = start.wrapping_offset(i as isize * step);

@@ -1,0 +1,22 @@
+//! The protocol's Python half: capsules, `__dlpack__` from both sides, and the C exchange table
+//! from both sides.
+//!
+//! | a tensor goes | through a capsule | through the exchange table |
+//! |---|---|---|
+//! | in | [`ask`], then [`Offer::take`] | [`Table::of_type`], then its functions |
+//! | out | [`Request::parse`], then [`answer`] | [`Exchange`], [`table`] and [`table_capsule`] |
+//!
+//! Like the rest of the crate it knows no tensors: what is offered is handed to a check of the
+//! caller's before it is taken, and what goes out comes from a trait that the caller implements.
+
+mod capsule;
+mod consumer;
+mod exchange;
+mod producer;
+mod table;
+
+pub use capsule::{Named, Offer, into_capsule};
+pub use consumer::{Wish, ask};
+pub use exchange::{AllocationError, Exchange, table, table_capsule};
+pub use producer::{Producer, Request, answer};
+pub use table::Table;

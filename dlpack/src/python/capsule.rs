@@ -1,0 +1,188 @@
+//! Managed tensors in capsules, each of which is taken once.
+
+use crate::abi::{Abi, Legacy, VERSION, Versioned};
+use crate::managed::Managed;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
+use pyo3::types::PyCapsule;
+use pyo3::{Borrowed, ffi};
+use std::ffi::CStr;
+use std::ptr::{self, NonNull};
+
+/// The names of capsules that hold a managed tensor of this ABI.
+pub trait Named: Abi {
+    /// Of one that nobody took yet.
+    const NAME_IN_CAPSULE: &'static CStr;
+    /// Of one that was taken.
+    const NAME_WHEN_TAKEN: &'static CStr;
+}
+
+impl Named for Legacy {
+    const NAME_IN_CAPSULE: &'static CStr = c"dltensor";
+    const NAME_WHEN_TAKEN: &'static CStr = c"used_dltensor";
+}
+
+impl Named for Versioned {
+    const NAME_IN_CAPSULE: &'static CStr = c"dltensor_versioned";
+    const NAME_WHEN_TAKEN: &'static CStr = c"used_dltensor_versioned";
+}
+
+/// Puts a managed tensor into a capsule, which releases it if nobody takes it out.
+pub fn into_capsule<A: Named>(
+    py: Python<'_>,
+    managed: Managed<A>,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    let pointer = managed.into_raw();
+    // SAFETY: the name is static, and the destructor releases what is behind the pointer only
+    // while the capsule still has this name.
+    unsafe {
+        let name = A::NAME_IN_CAPSULE.as_ptr();
+        let capsule = ffi::PyCapsule_New(pointer.as_ptr().cast(), name, Some(release::<A>));
+        match Bound::from_owned_ptr_or_err(py, capsule) {
+            Ok(capsule) => Ok(capsule.cast_into_unchecked()),
+            Err(error) => {
+                drop(Managed::from_raw_unchecked(pointer));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Releases what nobody took.
+///
+/// # Safety
+///
+/// Python calls it once, for a capsule that [`into_capsule`] made.
+unsafe extern "C" fn release<A: Named>(capsule: *mut ffi::PyObject) {
+    // SAFETY: the capsule is there; a valid one holds what `into_capsule` put in, and nobody else
+    // can take it any more.
+    unsafe {
+        let name = A::NAME_IN_CAPSULE.as_ptr();
+        if ffi::PyCapsule_IsValid(capsule, name) == 0 {
+            return;
+        }
+        let pointer = ffi::PyCapsule_GetPointer(capsule, name);
+        if let Some(pointer) = NonNull::new(pointer) {
+            keeping_exception(|| drop(Managed::<A>::from_raw_unchecked(pointer.cast())));
+        }
+    }
+}
+
+/// Runs `release` while an exception that is on its way is put aside, as deleters may call Python.
+///
+/// # Safety
+///
+/// The thread is attached to Python.
+#[allow(
+    deprecated,
+    reason = "the newer functions are not in every Python that is supported"
+)]
+unsafe fn keeping_exception(release: impl FnOnce()) {
+    let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the thread is attached, and what is fetched is restored.
+    unsafe {
+        ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
+        release();
+        ffi::PyErr_Restore(kind, value, trace);
+    }
+}
+
+/// A capsule with a managed tensor in it that nobody took yet.
+#[derive(Debug)]
+pub enum Offer<'a, 'py> {
+    /// Named `dltensor_versioned`.
+    Versioned(Borrowed<'a, 'py, PyCapsule>),
+    /// Named `dltensor`.
+    Legacy(Borrowed<'a, 'py, PyCapsule>),
+}
+
+impl<'a, 'py> Offer<'a, 'py> {
+    /// Finds out what an object offers.
+    ///
+    /// # Errors
+    ///
+    /// A `TypeError` for what is no capsule or one of another kind, and a `BufferError` for a
+    /// capsule that was taken already.
+    pub fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let is = |name: &CStr| {
+            // SAFETY: any object may be asked, and the name is a C string.
+            unsafe { ffi::PyCapsule_IsValid(object.as_ptr(), name.as_ptr()) != 0 }
+        };
+        // SAFETY: only capsules have names.
+        let capsule = || unsafe { object.cast_unchecked::<PyCapsule>() };
+        if is(Versioned::NAME_IN_CAPSULE) {
+            Ok(Self::Versioned(capsule()))
+        } else if is(Legacy::NAME_IN_CAPSULE) {
+            Ok(Self::Legacy(capsule()))
+        } else if is(Versioned::NAME_WHEN_TAKEN) || is(Legacy::NAME_WHEN_TAKEN) {
+            Err(already_taken())
+        } else {
+            let what = object.get_type().fully_qualified_name()?;
+            Err(PyTypeError::new_err(format!(
+                "{what} is no capsule of a DLPack tensor"
+            )))
+        }
+    }
+
+    /// What is in a capsule of this ABI, after its version was checked; it stays the capsule's.
+    ///
+    /// # Errors
+    ///
+    /// A `BufferError` when it was taken already, or is of a major version that isn't ours.
+    pub fn look<A: Named>(capsule: Borrowed<'_, 'py, PyCapsule>) -> PyResult<NonNull<A>> {
+        let name = A::NAME_IN_CAPSULE.as_ptr();
+        // SAFETY: a capsule, and a C string.
+        let pointer = unsafe {
+            if ffi::PyCapsule_IsValid(capsule.as_ptr(), name) == 0 {
+                return Err(already_taken());
+            }
+            ffi::PyCapsule_GetPointer(capsule.as_ptr(), name)
+        };
+        let Some(pointer) = NonNull::new(pointer.cast::<A>()) else {
+            return Err(PyErr::fetch(capsule.py()));
+        };
+        // SAFETY: such a capsule holds a managed tensor of some version.
+        match unsafe { A::version(pointer.as_ptr()) } {
+            Some(found) if found.major != VERSION.major => Err(PyBufferError::new_err(
+                crate::FromRawError::Version { found }.to_string(),
+            )),
+            _ => Ok(pointer),
+        }
+    }
+
+    /// Takes what is in a capsule of this ABI, if `check` agrees; otherwise it stays there. Of
+    /// several threads that try, one succeeds.
+    ///
+    /// # Errors
+    ///
+    /// That of `check`, and a `BufferError` when it was taken already or is of a major version
+    /// that isn't ours.
+    ///
+    /// # Safety
+    ///
+    /// The capsule was made by a producer of DLPack, and what it holds keeps the promise of
+    /// [`Managed::from_raw`].
+    pub unsafe fn take<A: Named>(
+        capsule: Borrowed<'_, 'py, PyCapsule>,
+        check: impl FnOnce(&A) -> PyResult<()>,
+    ) -> PyResult<Managed<A>> {
+        with_critical_section(&capsule, || {
+            let pointer = Self::look::<A>(capsule)?;
+            // SAFETY: the version is one whose layout `A` is, and the capsule keeps it.
+            check(unsafe { pointer.as_ref() })?;
+            let used = A::NAME_WHEN_TAKEN.as_ptr();
+            // SAFETY: a capsule, and a static name.
+            if unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used) } != 0 {
+                return Err(PyErr::fetch(capsule.py()));
+            }
+            // SAFETY: the name says that it is ours now, so that the capsule's destructor leaves
+            // it alone.
+            Ok(unsafe { Managed::from_raw_unchecked(pointer) })
+        })
+    }
+}
+
+fn already_taken() -> PyErr {
+    PyBufferError::new_err("this capsule's tensor was already taken by another consumer")
+}

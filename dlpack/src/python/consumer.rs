@@ -1,0 +1,142 @@
+//! The consumer's side of `__dlpack__`.
+
+use super::capsule::Offer;
+use crate::abi::{DLDevice, VERSION};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+/// What a consumer wants beyond the tensor itself.
+#[derive(Debug, Clone, Default)]
+pub struct Wish<'py> {
+    /// `Some(true)`: memory of its own; `Some(false)`: shared memory or an error.
+    pub copy: Option<bool>,
+    /// Where the memory should be.
+    pub device: Option<DLDevice>,
+    /// The stream on which the memory will be used. Never to be sent to a producer of host
+    /// memory: most of them refuse it.
+    pub stream: Option<Bound<'py, PyAny>>,
+}
+
+/// Asks an object for a capsule: keywords first, and without them where the producer doesn't know
+/// them. Which of the two ABIs comes is the producer's choice; a capsule is passed on as it is.
+///
+/// Producers may ignore a wish: whether the memory was copied is for the taker to look at, in the
+/// flags.
+///
+/// # Errors
+///
+/// A `TypeError` for objects that speak no DLPack, a `BufferError` when the wish can't be met by
+/// asking without keywords, and whatever the producer raises.
+pub fn ask<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+    if let Ok(capsule) = object.cast::<PyCapsule>() {
+        return if wish.device.is_some() {
+            Err(PyBufferError::new_err(
+                "a capsule's tensor is where it is: ask its producer for another device",
+            ))
+        } else {
+            Offer::of(object.as_borrowed())?;
+            Ok(capsule.clone())
+        };
+    }
+    let py = object.py();
+    let answer = match with_keywords(object, wish) {
+        Ok(answer) => answer,
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            without_keywords(object, wish, error)?
+        }
+        Err(error) => return Err(error),
+    };
+    Offer::of(answer.as_borrowed())?;
+    Ok(answer.cast_into()?)
+}
+
+fn with_keywords<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    if wish.copy.is_none() && wish.device.is_none() && wish.stream.is_none() {
+        return with_version_only(object);
+    }
+    let keywords = PyDict::new(py);
+    keywords.set_item(intern!(py, "max_version"), (VERSION.major, VERSION.minor))?;
+    if let Some(copy) = wish.copy {
+        keywords.set_item(intern!(py, "copy"), copy)?;
+    }
+    if let Some(device) = wish.device {
+        let pair = (device.device_type.0, device.device_id);
+        keywords.set_item(intern!(py, "dl_device"), pair)?;
+    }
+    if let Some(stream) = &wish.stream {
+        keywords.set_item(intern!(py, "stream"), stream)?;
+    }
+    object.call_method(intern!(py, "__dlpack__"), (), Some(&keywords))
+}
+
+/// The usual case, without a dictionary.
+#[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
+fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    use pyo3::sync::PyOnceLock;
+    use pyo3::types::PyTuple;
+
+    static VERSION_AND_NAMES: PyOnceLock<(Py<PyTuple>, Py<PyTuple>)> = PyOnceLock::new();
+    let py = object.py();
+    let (version, names) = VERSION_AND_NAMES.get_or_try_init(py, || {
+        let version = (VERSION.major, VERSION.minor).into_pyobject(py)?;
+        let names = (intern!(py, "max_version"),).into_pyobject(py)?;
+        Ok::<_, PyErr>((version.unbind(), names.unbind()))
+    })?;
+    let arguments = [object.as_ptr(), version.as_ptr()];
+    // SAFETY: one positional argument, the object itself, and as many values as names.
+    unsafe {
+        let method = intern!(py, "__dlpack__").as_ptr();
+        let answer = ffi::PyObject_VectorcallMethod(method, arguments.as_ptr(), 1, names.as_ptr());
+        Bound::from_owned_ptr_or_err(py, answer)
+    }
+}
+
+#[cfg(not(any(Py_3_12, not(Py_LIMITED_API))))]
+fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let keywords = PyDict::new(py);
+    keywords.set_item(intern!(py, "max_version"), (VERSION.major, VERSION.minor))?;
+    object.call_method(intern!(py, "__dlpack__"), (), Some(&keywords))
+}
+
+/// For producers from before the keywords. They share memory, on the device where it is.
+#[cold]
+fn without_keywords<'py>(
+    object: &Bound<'py, PyAny>,
+    wish: &Wish<'py>,
+    refusal: PyErr,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let Some(method) = object.getattr_opt(intern!(py, "__dlpack__"))? else {
+        let what = object.get_type().fully_qualified_name()?;
+        return Err(PyTypeError::new_err(format!(
+            "{what} has no __dlpack__, so it is no tensor"
+        )));
+    };
+    if let Some(device) = wish.device {
+        let (kind, id): (u32, i32) = object
+            .call_method0(intern!(py, "__dlpack_device__"))?
+            .extract()?;
+        if (kind, id) != (device.device_type.0, device.device_id) {
+            let error = PyBufferError::new_err(
+                "the producer is on another device, and doesn't know the keyword dl_device",
+            );
+            error.set_cause(py, Some(refusal));
+            return Err(error);
+        }
+    }
+    let answer = match &wish.stream {
+        None => method.call0(),
+        Some(stream) => {
+            let keywords = PyDict::new(py);
+            keywords.set_item(intern!(py, "stream"), stream)?;
+            method.call((), Some(&keywords))
+        }
+    };
+    // The first error is why there was a second attempt.
+    answer.inspect_err(|error| error.set_cause(py, Some(refusal)))
+}

@@ -1,0 +1,313 @@
+//! The C exchange table, as its consumer sees it.
+
+use crate::abi::{
+    DLDevice, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, VERSION, Versioned,
+};
+use crate::managed::{FromRawError, Managed};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyInt, PyType};
+use pyo3::{Borrowed, intern};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// The name of the capsule with a table in it.
+pub(super) const CAPSULE_NAME: &CStr = c"dlpack_exchange_api";
+
+/// How many older tables are looked at: a chain that is longer leads in a circle.
+const LONGEST_CHAIN: usize = 16;
+
+/// The functions through which a type's objects are exchanged without calling Python.
+///
+/// A type of which one was found keeps it for as long as the process runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Table(&'static DLPackExchangeAPI);
+
+// SAFETY: nobody changes a table, and its functions may be called by any thread that is attached.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// The table of a type, under its name or the older spelling; of a type whose table is NULL,
+    /// of a foreign major version, or lacks what every table must have, none.
+    pub fn of_type(kind: &Bound<'_, PyType>) -> Option<Self> {
+        let py = kind.py();
+        let names = [
+            intern!(py, "__dlpack_c_exchange_api__"),
+            intern!(py, "__c_dlpack_exchange_api__"),
+        ];
+        names.iter().find_map(|name| {
+            // An attribute that raises is as good as none: there are other ways to ask.
+            let attribute = kind.getattr_opt(name).ok().flatten()?;
+            let header = address(&attribute)?;
+            // SAFETY: DLPack says that a type with this attribute has a table there, for good.
+            unsafe { Self::from_chain(header) }
+        })
+    }
+
+    /// The first table of our major version in the chain.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is NULL or leads to a table of some version, which stays.
+    unsafe fn from_chain(mut header: *const DLPackExchangeAPIHeader) -> Option<Self> {
+        for _ in 0..LONGEST_CHAIN {
+            if header.is_null() || !header.is_aligned() {
+                return None;
+            }
+            // SAFETY: every version begins with this header.
+            let DLPackExchangeAPIHeader { version, prev_api } = unsafe { *header };
+            if version.major == VERSION.major {
+                // SAFETY: of our major version, so this is its layout.
+                let table = unsafe { &*header.cast::<DLPackExchangeAPI>() };
+                // Only the call that borrows may be missing.
+                let is_whole = table.managed_tensor_from_py_object_no_sync.is_some()
+                    && table.managed_tensor_to_py_object_no_sync.is_some();
+                return is_whole.then_some(Self(table));
+            }
+            header = prev_api;
+        }
+        None
+    }
+
+    /// The table itself.
+    pub fn as_ptr(self) -> *const DLPackExchangeAPI {
+        self.0
+    }
+
+    /// The table that [`as_ptr`](Self::as_ptr) gave.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from there.
+    pub unsafe fn from_ptr(table: *const DLPackExchangeAPI) -> Self {
+        // SAFETY: the caller's promise; tables stay.
+        Self(unsafe { &*table })
+    }
+
+    /// Whether [`borrow`](Self::borrow) works.
+    #[inline]
+    pub fn can_borrow(self) -> bool {
+        self.0.dltensor_from_py_object_no_sync.is_some()
+    }
+
+    /// Whether [`allocate`](Self::allocate) works.
+    pub fn can_allocate(self) -> bool {
+        self.0.managed_tensor_allocator.is_some()
+    }
+
+    /// What an object says of itself, for as long as it stays as it is. Whether its memory is
+    /// read-only isn't told.
+    ///
+    /// # Errors
+    ///
+    /// What the producer raises, and a `BufferError` where it has no such function.
+    ///
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    pub unsafe fn borrow(self, object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor> {
+        let mut room = MaybeUninit::uninit();
+        // SAFETY: the caller's promise.
+        match unsafe { self.borrow_to(object, &mut room) } {
+            Some(descriptor) => Ok(*descriptor),
+            None => Err(self.borrow_error(object.py())),
+        }
+    }
+
+    /// [`borrow`](Self::borrow), into a place where the answer stays. After `None`,
+    /// [`borrow_error`](Self::borrow_error) says why.
+    ///
+    /// # Safety
+    ///
+    /// As of [`borrow`](Self::borrow).
+    #[inline(always)]
+    pub unsafe fn borrow_to<'a>(
+        self,
+        object: Borrowed<'_, '_, PyAny>,
+        room: &'a mut MaybeUninit<DLTensor>,
+    ) -> Option<&'a DLTensor> {
+        let function = self.0.dltensor_from_py_object_no_sync?;
+        // SAFETY: an object of the table's type, and room for the answer, which was written where
+        // the function says so.
+        unsafe {
+            match function(object.as_ptr().cast(), room.as_mut_ptr()) {
+                0 => Some(room.assume_init_ref()),
+                _ => None,
+            }
+        }
+    }
+
+    /// What was raised by [`borrow_to`](Self::borrow_to).
+    #[cold]
+    pub fn borrow_error(self, py: Python<'_>) -> PyErr {
+        match self.0.dltensor_from_py_object_no_sync {
+            Some(_) => raised(py, "dltensor_from_py_object_no_sync"),
+            None => lacks("dltensor_from_py_object_no_sync"),
+        }
+    }
+
+    /// A managed tensor of an object.
+    ///
+    /// # Errors
+    ///
+    /// What the producer raises, and a `BufferError` for what it gives that is none.
+    ///
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    #[inline]
+    pub unsafe fn own(self, object: Borrowed<'_, '_, PyAny>) -> PyResult<Managed<Versioned>> {
+        let Some(function) = self.0.managed_tensor_from_py_object_no_sync else {
+            return Err(lacks("managed_tensor_from_py_object_no_sync"));
+        };
+        let mut managed = ptr::null_mut();
+        // SAFETY: an object of the table's type, and room for the answer.
+        let status = unsafe { function(object.as_ptr().cast(), &mut managed) };
+        if status != 0 {
+            return Err(raised(object.py(), "managed_tensor_from_py_object_no_sync"));
+        }
+        // SAFETY: what the function gives is owned, and keeps the promises of DLPack.
+        unsafe { Managed::from_raw(managed) }.map_err(unusable)
+    }
+
+    /// An object of the framework that the table belongs to, around a managed tensor.
+    ///
+    /// # Errors
+    ///
+    /// What the framework raises. Whether it then released the tensor is its own affair: some
+    /// don't, so ask them only for what they have.
+    pub fn make_object(
+        self,
+        py: Python<'_>,
+        managed: Managed<Versioned>,
+    ) -> PyResult<Bound<'_, PyAny>> {
+        let Some(function) = self.0.managed_tensor_to_py_object_no_sync else {
+            return Err(lacks("managed_tensor_to_py_object_no_sync"));
+        };
+        let mut object: *mut c_void = ptr::null_mut();
+        // SAFETY: the managed tensor is given away, and there is room for the answer.
+        let status = unsafe { function(managed.into_raw().as_ptr(), &mut object) };
+        if status != 0 || object.is_null() {
+            return Err(raised(py, "managed_tensor_to_py_object_no_sync"));
+        }
+        // SAFETY: the function gives a reference away.
+        Ok(unsafe { Bound::from_owned_ptr(py, object.cast()) })
+    }
+
+    /// Memory from the framework's allocator, with sizes, element type and device of the
+    /// prototype. The elements hold anything.
+    ///
+    /// # Errors
+    ///
+    /// What the framework says.
+    ///
+    /// # Safety
+    ///
+    /// The prototype's shape leads to as many sizes as its rank says.
+    pub unsafe fn allocate(
+        self,
+        py: Python<'_>,
+        prototype: &DLTensor,
+    ) -> PyResult<Managed<Versioned>> {
+        let Some(function) = self.0.managed_tensor_allocator else {
+            return Err(lacks("managed_tensor_allocator"));
+        };
+        let mut prototype = *prototype;
+        let mut managed = ptr::null_mut();
+        let mut error = AllocatorError::default();
+        let context = (&raw mut error).cast();
+        // SAFETY: a prototype, room for the answer, and a function that knows the context.
+        let status = unsafe { function(&mut prototype, &mut managed, context, Some(note_error)) };
+        if status != 0 || managed.is_null() {
+            return Err(error.into_exception(py));
+        }
+        // SAFETY: what the function gives is owned, and keeps the promises of DLPack.
+        unsafe { Managed::from_raw(managed) }.map_err(unusable)
+    }
+
+    /// The stream on which the framework works at present.
+    ///
+    /// # Errors
+    ///
+    /// What the framework raises, and a `BufferError` where it has no such function.
+    pub fn current_stream(self, py: Python<'_>, device: DLDevice) -> PyResult<*mut c_void> {
+        let Some(function) = self.0.current_work_stream else {
+            return Err(lacks("current_work_stream"));
+        };
+        let mut stream = ptr::null_mut();
+        // SAFETY: room for the answer.
+        match unsafe { function(device.device_type, device.device_id, &mut stream) } {
+            0 => Ok(stream),
+            _ => Err(raised(py, "current_work_stream")),
+        }
+    }
+}
+
+/// Where an attribute says that the table is: in a capsule, or as a number.
+fn address(attribute: &Bound<'_, PyAny>) -> Option<*const DLPackExchangeAPIHeader> {
+    if let Ok(capsule) = attribute.cast::<PyCapsule>() {
+        let pointer = capsule.pointer_checked(Some(CAPSULE_NAME)).ok()?;
+        return Some(pointer.as_ptr().cast_const().cast());
+    }
+    let number: usize = attribute.cast::<PyInt>().ok()?.extract().ok()?;
+    Some(ptr::with_exposed_provenance(number))
+}
+
+/// What an allocator says when it fails.
+#[derive(Default)]
+struct AllocatorError(Option<(CString, CString)>);
+
+/// # Safety
+///
+/// The context is an [`AllocatorError`], and both strings are C strings or NULL.
+unsafe extern "C" fn note_error(context: *mut c_void, kind: *const c_char, message: *const c_char) {
+    let text = |text: *const c_char| {
+        if text.is_null() {
+            c"".to_owned()
+        } else {
+            // SAFETY: a C string, says the caller.
+            unsafe { CStr::from_ptr(text) }.to_owned()
+        }
+    };
+    // SAFETY: the context is what `allocate` gave.
+    let error = unsafe { &mut *context.cast::<AllocatorError>() };
+    error.0 = Some((text(kind), text(message)));
+}
+
+impl AllocatorError {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        // Some raise in Python instead of saying so here.
+        let pending = PyErr::take(py);
+        let Some((kind, message)) = self.0 else {
+            return pending
+                .unwrap_or_else(|| PyBufferError::new_err("the framework's allocator failed"));
+        };
+        let message = message.to_string_lossy().into_owned();
+        match kind.to_bytes() {
+            b"MemoryError" => PyMemoryError::new_err(message),
+            b"TypeError" => PyTypeError::new_err(message),
+            b"ValueError" => PyValueError::new_err(message),
+            _ => PyBufferError::new_err(message),
+        }
+    }
+}
+
+#[cold]
+fn lacks(function: &str) -> PyErr {
+    PyBufferError::new_err(format!("the exchange table lacks {function}"))
+}
+
+#[cold]
+fn raised(py: Python<'_>, function: &str) -> PyErr {
+    PyErr::take(py).unwrap_or_else(|| {
+        PyBufferError::new_err(format!("{function} failed, and doesn't say why"))
+    })
+}
+
+#[cold]
+fn unusable(error: FromRawError) -> PyErr {
+    PyBufferError::new_err(error.to_string())
+}

@@ -1,0 +1,72 @@
+//! Tensors as arguments and results of Python functions that are written in Rust with PyO3.
+//!
+//! ```no_run
+//! use dlbridge::python::{In, Like, Out};
+//! use dlbridge::{Error, Tensor};
+//! use pyo3::prelude::*;
+//!
+//! /// Writes the sum of two tensors of any framework into a third.
+//! #[pyfunction]
+//! fn add(a: In<'_, f32>, b: In<'_, f32>, mut out: Out<'_, f32>) -> PyResult<()> {
+//!     a.check_shape(out.shape())?;
+//!     b.check_shape(out.shape())?;
+//!     let (a, b) = (a.view(), b.view());
+//!     for ((out, a), b) in out.view_mut().iter_mut().zip(&a).zip(&b) {
+//!         *out = a + b;
+//!     }
+//!     Ok(())
+//! }
+//!
+//! /// A new tensor, of the framework that the argument is of.
+//! #[pyfunction]
+//! fn doubled<'py>(x: In<'py, f32>) -> Result<Like<'py>, Error> {
+//!     let numbers = x.view().iter().map(|x| 2.0 * x).collect();
+//!     let tensor = Tensor::from_vec(numbers, x.shape())?;
+//!     Ok(x.like(tensor))
+//! }
+//! ```
+//!
+//! | an argument that is | has the type |
+//! |---|---|
+//! | read during the call | [`In`] |
+//! | written during the call | [`Out`] |
+//! | kept | [`Tensor`](crate::Tensor), or [`Owned`], which is checked like [`In`] |
+//! | a tensor or a Python number | [`OrNumber`] |
+//!
+//! Each of them may be in an `Option`, a `Vec`, a `HashMap` or a tuple. What [`In`], [`Out`] and
+//! [`Owned`] ask of the tensor is in their parameters: element type, rank, [layout](Arrangement)
+//! and [device](Place). An error says what was asked for and what came, and Python adds the
+//! argument's name to it.
+//!
+//! | a result that is | has the type |
+//! |---|---|
+//! | an object of our own class | [`Tensor`](crate::Tensor) |
+//! | an object of an argument's framework | [`Like`], from [`In::like`] |
+//! | an object of a framework by name | [`to_framework`] |
+//!
+//! Two arguments of which one is written must not share memory: see [`Out`].
+
+mod argument;
+mod buffer;
+mod class;
+mod detach;
+mod error;
+mod give;
+mod lane;
+mod ledger;
+mod look;
+mod numpy;
+mod spec;
+mod take;
+mod torch;
+
+pub use argument::{In, OrNumber, Out, Owned};
+pub use class::{PyDType, PyDevice, PyTensor};
+pub use detach::{Detach, detach};
+pub use error::Refused;
+pub use give::{Like, to_framework};
+pub use spec::{
+    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
+    Strided,
+};
+pub use take::{Wanted, from_object};

@@ -1,0 +1,256 @@
+//! [`In`] and [`Out`]: tensors that are borrowed for a call.
+
+mod entered;
+mod number;
+mod owned;
+
+pub use number::OrNumber;
+pub use owned::Owned;
+
+use super::error::{Refused, unsuitable};
+use super::give::Like;
+use super::spec::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};
+use crate::device::Device;
+use crate::dtype::{DType, Element};
+use crate::layout::LayoutRef;
+use crate::tensor::Tensor;
+use crate::view::{View, ViewMut};
+use entered::{Entered, Found};
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use std::fmt;
+use std::marker::PhantomData;
+
+macro_rules! common {
+    ($Name:ident, $($more:tt)*) => {
+        impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> $Name<'py, T, RANK, L, D> {
+            /// The sizes.
+            #[inline]
+            pub fn shape(&self) -> &[usize] {
+                self.layout().shape()
+            }
+
+            /// The steps between elements along each dimension, counted in elements.
+            #[inline]
+            pub fn strides(&self) -> &[isize] {
+                self.layout().strides()
+            }
+
+            /// Sizes and strides, to ask about them.
+            #[inline]
+            pub fn layout(&self) -> LayoutRef<'_> {
+                self.0.get().layout()
+            }
+
+            /// How many dimensions there are.
+            #[inline]
+            pub fn rank(&self) -> usize {
+                self.layout().rank()
+            }
+
+            /// How many elements there are.
+            #[inline]
+            pub fn len(&self) -> usize {
+                self.layout().len()
+            }
+
+            /// Whether there are no elements.
+            #[inline]
+            pub fn is_empty(&self) -> bool {
+                self.layout().is_empty()
+            }
+
+            /// The element type.
+            pub fn dtype(&self) -> DType {
+                self.0.get().dtype
+            }
+
+            /// Where the memory is.
+            pub fn device(&self) -> Device {
+                self.0.get().device
+            }
+
+            /// Whether sub-byte elements are each padded to whole bytes.
+            pub fn is_padded(&self) -> bool {
+                self.0.get().padded
+            }
+
+            /// Whether the memory must not be written.
+            pub fn is_read_only(&self) -> bool {
+                self.0.get().read_only
+            }
+
+            /// The address of the element of index 0; on devices without addresses, the handle.
+            #[inline]
+            pub fn data_ptr(&self) -> *const u8 {
+                self.0.get().first
+            }
+
+            /// The object that was passed; `None` for a number.
+            pub fn object(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+                // SAFETY: the entry has a reference to its object.
+                unsafe { Bound::from_borrowed_ptr_or_opt(py, self.0.get().object) }
+            }
+
+            /// Checks that the tensor has this shape.
+            ///
+            /// # Errors
+            ///
+            /// A `ValueError` with both shapes.
+            #[inline]
+            pub fn check_shape(&self, shape: &[usize]) -> PyResult<()> {
+                if self.shape() == shape {
+                    return Ok(());
+                }
+                Err(unsuitable(format!(
+                    "expected shape {shape:?}; got {}",
+                    Found(self.0.get())
+                )))
+            }
+
+            /// Has a tensor returned as an object of this argument's framework.
+            pub fn like(&self, tensor: Tensor) -> Like<'py> {
+                // SAFETY: an argument is only there while its thread is attached.
+                let py = unsafe { Python::assume_attached() };
+                Like::new(self.object(py), tensor)
+            }
+
+            /// A new tensor of zeros, in memory from the allocator of this argument's framework
+            /// where it offers one, else from ours. To be returned with [`like`](Self::like).
+            ///
+            /// # Errors
+            ///
+            /// When there is no such tensor, or no memory.
+            pub fn zeros_like<U: Element>(&self, shape: &[usize]) -> PyResult<Tensor> {
+                // SAFETY: an argument is only there while its thread is attached.
+                let py = unsafe { Python::assume_attached() };
+                super::give::zeros(self.object(py).as_ref(), shape, U::DTYPE)
+            }
+
+            pub(super) fn own(&mut self) -> PyResult<()> {
+                // SAFETY: an argument is only there while its thread is attached.
+                let py = unsafe { Python::assume_attached() };
+                Ok(self.0.get_mut().own(py)?)
+            }
+        }
+
+        impl<T: Kind, const RANK: usize, L: Arrangement, D: Place> fmt::Debug
+            for $Name<'_, T, RANK, L, D>
+        {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($Name), "({})"), Found(self.0.get()))
+            }
+        }
+
+        impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_, 'py>
+            for $Name<'py, T, RANK, L, D>
+        {
+            type Error = Refused;
+
+            #[inline]
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
+                Entered::new::<T, RANK, L, D>(object, $($more)*)
+                    .map(|entered| Self(entered, PhantomData))
+            }
+        }
+    };
+}
+
+/// A tensor that is read during the call, of any framework, without a copy.
+///
+/// Its parameters say what is asked for: the element type (or [`Any`]), the rank, how the elements
+/// lie in memory, and on which device. Unless they say otherwise, typed elements are in memory that
+/// the processor reaches.
+///
+/// ```no_run
+/// use dlbridge::python::{In, RowMajor};
+/// use pyo3::prelude::*;
+///
+/// #[pyfunction]
+/// fn trace(matrix: In<'_, f64, 2>) -> f64 {
+///     let matrix = matrix.view();
+///     (0..matrix.shape()[0].min(matrix.shape()[1])).map(|i| matrix[[i, i]]).sum()
+/// }
+///
+/// #[pyfunction]
+/// fn largest(numbers: In<'_, i32, 1, RowMajor>) -> Option<i32> {
+///     numbers.as_slice().iter().copied().max()
+/// }
+/// ```
+///
+/// The memory may be read until the argument is dropped. That no other thread of the program
+/// writes it meanwhile, or takes it away, is up to whoever calls: DLPack has no locks.
+pub struct In<
+    'py,
+    T: Kind = Any,
+    const RANK: usize = ANY_RANK,
+    L: Arrangement = Strided,
+    D: Place = <T as Kind>::Home,
+>(Entered<'py>, PhantomData<(T, L, D)>);
+
+/// A tensor that is written, and read, during the call, of any framework, without a copy.
+///
+/// The parameters are those of [`In`]. Refused are tensors that are read-only, tensors of whose
+/// elements several are at one place, and tensors that share memory with another argument of the
+/// same call, or of any call that is under way: a function that works in place takes its tensor
+/// once, as `Out`.
+pub struct Out<
+    'py,
+    T: Kind = Any,
+    const RANK: usize = ANY_RANK,
+    L: Arrangement = Strided,
+    D: Place = <T as Kind>::Home,
+>(Entered<'py>, PhantomData<(T, L, D)>);
+
+common!(In, false);
+common!(Out, true);
+
+impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
+    /// The elements, to be read.
+    #[inline]
+    pub fn view(&self) -> View<'_, T> {
+        // SAFETY: all that was checked when the argument was made; its entry keeps the memory and
+        // excludes that it is written by another call. What other threads do is up to the caller
+        // of the Python function: see docs/soundness.md.
+        unsafe { self.0.get().view_unchecked() }
+    }
+}
+
+impl<T: Element, const RANK: usize> In<'_, T, RANK, RowMajor, Host> {
+    /// The elements, one after another.
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: as in `view`, and they lie one after another.
+        unsafe { std::slice::from_raw_parts(self.view().as_ptr(), self.len()) }
+    }
+}
+
+impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
+    /// The elements, to be read.
+    #[inline]
+    pub fn view(&self) -> View<'_, T> {
+        // SAFETY: as of `view_mut`.
+        unsafe { self.0.get().view_unchecked() }
+    }
+
+    /// The elements, to be read and written.
+    #[inline]
+    pub fn view_mut(&mut self) -> ViewMut<'_, T> {
+        let entry = self.0.get();
+        // SAFETY: all that was checked when the argument was made, that no two elements are at
+        // one place included; its entry keeps the memory and excludes that another call uses it.
+        // What other threads do is up to the caller of the Python function.
+        unsafe { ViewMut::from_raw(entry.first_of(), entry.layout()) }
+    }
+}
+
+impl<T: Element, const RANK: usize> Out<'_, T, RANK, RowMajor, Host> {
+    /// The elements, one after another.
+    #[inline]
+    pub fn as_slice(&mut self) -> &mut [T] {
+        let len = self.len();
+        let first = self.view_mut().as_ptr().cast_mut();
+        // SAFETY: as in `view_mut`, and they lie one after another.
+        unsafe { std::slice::from_raw_parts_mut(first, len) }
+    }
+}

@@ -1,0 +1,117 @@
+//! [`OrNumber`]: a tensor, or a Python number in its place.
+
+use super::In;
+use super::entered::Entered;
+use crate::dtype::{DType, Element};
+use crate::python::error::{Refused, unsuitable};
+use crate::python::look::Aligned;
+use half::{bf16, f16};
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt};
+use std::marker::PhantomData;
+
+/// A tensor as [`In`] takes it, or a Python number, which is then a tensor of rank 0.
+///
+/// A number must be one that the element type can hold: an `int` is refused that doesn't fit, a
+/// `float` where integers are wanted, and a `complex` where real numbers are.
+///
+/// ```no_run
+/// use dlbridge::python::{OrNumber, Out};
+/// use pyo3::prelude::*;
+///
+/// #[pyfunction]
+/// fn fill(mut out: Out<'_, f32>, value: OrNumber<'_, f32>) -> PyResult<()> {
+///     value.check_shape(&[])?;
+///     out.view_mut().fill(value.view()[[]]);
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct OrNumber<'py, T: Element>(In<'py, T>);
+
+impl<'py, T: Element> std::ops::Deref for OrNumber<'py, T> {
+    type Target = In<'py, T>;
+
+    fn deref(&self) -> &In<'py, T> {
+        &self.0
+    }
+}
+
+impl<'py, T: Element> FromPyObject<'_, 'py> for OrNumber<'py, T> {
+    type Error = Refused;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
+        let is_number = object.is_instance_of::<PyInt>()
+            || object.is_instance_of::<PyFloat>()
+            || object.is_instance_of::<PyComplex>();
+        if !is_number {
+            return Ok(Self(In::extract(object)?));
+        }
+        let bytes = bytes_of(object, T::DTYPE)?.ok_or_else(|| no_such_number(object, T::DTYPE))?;
+        let entered = Entered::filled(false, |entry| {
+            entry.look_at_number(bytes, T::DTYPE);
+            Ok(())
+        })?;
+        Ok(Self(In(entered, PhantomData)))
+    }
+}
+
+#[cold]
+fn no_such_number(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyErr {
+    match object.repr() {
+        Ok(repr) => unsuitable(format!("{repr} is no {dtype}")),
+        Err(error) => error,
+    }
+}
+
+/// A Python number's bytes; `None` where the element type hasn't that number.
+fn bytes_of(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<Option<Aligned>> {
+    let is_integer = object.is_instance_of::<PyInt>();
+    let is_real = is_integer || object.is_instance_of::<PyFloat>();
+    macro_rules! integers {
+        ($($DTYPE:ident => $Int:ty),*) => {
+            match dtype {
+                $(DType::$DTYPE => {
+                    let value: Option<$Int> = object.extract().ok().filter(|_| is_integer);
+                    return Ok(value.map(|value| Aligned::of(&value.to_ne_bytes())));
+                })*
+                _ => {}
+            }
+        };
+    }
+    integers! {
+        I8 => i8, I16 => i16, I32 => i32, I64 => i64,
+        U8 => u8, U16 => u16, U32 => u32, U64 => u64
+    }
+    if dtype == DType::BOOL {
+        let value = object.cast::<PyBool>().ok();
+        return Ok(value.map(|value| Aligned::of(&[u8::from(value.is_true())])));
+    }
+    let (re, im): (f64, f64) = if let Ok(complex) = object.cast::<PyComplex>() {
+        (
+            complex.getattr("real")?.extract()?,
+            complex.getattr("imag")?.extract()?,
+        )
+    } else {
+        (object.extract()?, 0.0)
+    };
+    let float = |value: f64| -> Option<Vec<u8>> {
+        Some(match dtype {
+            DType::F16 | DType::C32 => f16::from_f64(value).to_ne_bytes().to_vec(),
+            DType::BF16 => bf16::from_f64(value).to_ne_bytes().to_vec(),
+            DType::F32 | DType::C64 => (value as f32).to_ne_bytes().to_vec(),
+            DType::F64 | DType::C128 => value.to_ne_bytes().to_vec(),
+            _ => return None,
+        })
+    };
+    let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
+    if !is_real && !is_complex {
+        return Ok(None);
+    }
+    let mut bytes = float(re);
+    if is_complex && let (Some(bytes), Some(im)) = (&mut bytes, float(im)) {
+        bytes.extend(im);
+    }
+    Ok(bytes.map(|bytes| Aligned::of(&bytes)))
+}

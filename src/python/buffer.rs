@@ -1,0 +1,153 @@
+//! The buffer protocol, for what shares its memory that way.
+
+use super::error::not_exchangeable;
+use crate::device::Device;
+use crate::dlpack::{DLTensor, Flags};
+use crate::dtype::DType;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+use std::ffi::{CStr, c_int};
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Whether an object has the buffer protocol.
+pub(super) fn has_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
+    // SAFETY: any object may be asked.
+    #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+    return unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 };
+    // Before 3.11, the limited API has no buffers.
+    #[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
+    return false;
+}
+
+/// A buffer that an object lent; released when dropped.
+#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+pub(super) struct Buffer(ffi::Py_buffer);
+
+#[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
+pub(super) enum Buffer {}
+
+// SAFETY: a buffer may be released by any thread that is attached, which dropping makes sure of.
+unsafe impl Send for Buffer {}
+
+#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+impl Buffer {
+    /// Borrows an object's buffer. It stays where it is, as some point into themselves.
+    pub(super) fn of(object: Borrowed<'_, '_, PyAny>, is_written: bool) -> PyResult<Box<Self>> {
+        let mut room = Box::<Self>::new(Self(
+            // SAFETY: a struct of pointers and numbers, for all of which 0 is a value.
+            unsafe { MaybeUninit::zeroed().assume_init() },
+        ));
+        let flags: c_int = if is_written {
+            ffi::PyBUF_RECORDS
+        } else {
+            ffi::PyBUF_RECORDS_RO
+        };
+        // SAFETY: an object, and room for the answer.
+        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut room.0, flags) } != 0 {
+            return Err(PyErr::fetch(object.py()));
+        }
+        Ok(room)
+    }
+
+    /// What the buffer is as a tensor. Strides, in elements, are put into `strides`.
+    pub(super) fn describe(&self, strides: &mut Vec<i64>) -> PyResult<(DLTensor, Flags)> {
+        let Self(buffer) = self;
+        let format = if buffer.format.is_null() {
+            c"B"
+        } else {
+            // SAFETY: a C string, which the buffer keeps.
+            unsafe { CStr::from_ptr(buffer.format) }
+        };
+        let size = buffer.itemsize;
+        let dtype = element_type(format.to_bytes(), size);
+        let Some(dtype) = dtype else {
+            return Err(not_exchangeable(format!(
+                "elements of buffer format {format:?}, {size} bytes each, are none that DLPack has"
+            )));
+        };
+        let rank = usize::try_from(buffer.ndim).unwrap_or(0);
+        let is_flat = rank > 0 && buffer.shape.is_null();
+        if is_flat || !buffer.suboffsets.is_null() {
+            return Err(not_exchangeable("the buffer isn't one piece of memory"));
+        }
+        if !buffer.strides.is_null() {
+            for axis in 0..rank {
+                // SAFETY: as many strides as dimensions.
+                let stride = unsafe { *buffer.strides.add(axis) };
+                if stride % size != 0 {
+                    return Err(not_exchangeable(format!(
+                        "a stride of {stride} bytes is no number of elements of {size} bytes"
+                    )));
+                }
+                strides.push((stride / size) as i64);
+            }
+        }
+        let has_strides = !buffer.strides.is_null();
+        let descriptor = DLTensor {
+            data: buffer.buf,
+            device: Device::CPU.into(),
+            ndim: buffer.ndim,
+            dtype: dtype.into(),
+            shape: buffer.shape.cast(),
+            strides: if has_strides {
+                strides.as_mut_ptr()
+            } else {
+                ptr::null_mut()
+            },
+            byte_offset: 0,
+        };
+        let mut flags = Flags::empty();
+        flags.set(Flags::READ_ONLY, buffer.readonly != 0);
+        Ok((descriptor, flags))
+    }
+}
+
+#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // Where Python is gone, so is whoever lent it.
+        Python::try_attach(|_| {
+            // SAFETY: the object lent it, and it is released once.
+            unsafe { ffi::PyBuffer_Release(&mut self.0) }
+        });
+    }
+}
+
+#[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
+impl Buffer {
+    pub(super) fn of(_: Borrowed<'_, '_, PyAny>, _: bool) -> PyResult<Box<Self>> {
+        Err(not_exchangeable("this build has no buffer protocol"))
+    }
+
+    pub(super) fn describe(&self, _: &mut Vec<i64>) -> PyResult<(DLTensor, Flags)> {
+        match *self {}
+    }
+}
+
+/// The element type of a format as in Python's `struct`.
+fn element_type(format: &[u8], size: isize) -> Option<DType> {
+    let code = match format {
+        [b'@' | b'=', code @ ..] => code,
+        [b'<', code @ ..] if cfg!(target_endian = "little") => code,
+        [b'>' | b'!', code @ ..] if cfg!(target_endian = "big") => code,
+        code => code,
+    };
+    Some(match (code, size) {
+        (b"?", 1) => DType::BOOL,
+        (b"b", 1) => DType::I8,
+        (b"B" | b"c", 1) => DType::U8,
+        (b"h", 2) => DType::I16,
+        (b"H", 2) => DType::U16,
+        (b"i" | b"l" | b"q" | b"n", 4) => DType::I32,
+        (b"I" | b"L" | b"Q" | b"N", 4) => DType::U32,
+        (b"i" | b"l" | b"q" | b"n", 8) => DType::I64,
+        (b"I" | b"L" | b"Q" | b"N", 8) => DType::U64,
+        (b"e", 2) => DType::F16,
+        (b"f", 4) => DType::F32,
+        (b"d", 8) => DType::F64,
+        (b"Zf", 8) => DType::C64,
+        (b"Zd", 16) => DType::C128,
+        _ => return None,
+    })
+}

@@ -1,0 +1,97 @@
+//! The one place where errors become Python exceptions.
+//!
+//! | exception | for |
+//! |---|---|
+//! | `BufferError` | memory that can't be exchanged, or not in the way that is asked for |
+//! | `TypeError` | objects that aren't tensors |
+//! | `ValueError` | tensors that aren't the ones that are asked for |
+//! | `LookupError` | names that nothing has |
+//! | `MemoryError` | memory that there isn't |
+
+use crate::error::{AccessError, Error};
+use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Why an argument was refused: a Python exception, in one word.
+///
+/// Arguments are converted often and refused rarely, so the exception isn't kept in place.
+#[derive(Debug)]
+pub struct Refused(Box<PyErr>);
+
+impl From<PyErr> for Refused {
+    #[cold]
+    fn from(error: PyErr) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl From<Refused> for PyErr {
+    fn from(refused: Refused) -> Self {
+        *refused.0
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        match error {
+            Error::Access(AccessError::OutOfMemory { .. }) => PyMemoryError::new_err(message),
+            Error::Access(
+                AccessError::NotOnHost { .. }
+                | AccessError::Misaligned { .. }
+                | AccessError::ReadOnly
+                | AccessError::Shared { .. }
+                | AccessError::SelfOverlap { .. }
+                | AccessError::Interleaved { .. },
+            )
+            | Error::Export(_) => PyBufferError::new_err(message),
+            Error::DType(crate::error::DTypeError::Name { .. })
+            | Error::Device(crate::error::DeviceError::Name { .. }) => {
+                PyLookupError::new_err(message)
+            }
+            Error::DType(_) | Error::Device(_) | Error::Layout(_) | Error::Access(_) => {
+                PyValueError::new_err(message)
+            }
+        }
+    }
+}
+
+/// Of a tensor that another library offers, and that makes no sense.
+#[cold]
+pub(super) fn not_importable(error: Error) -> PyErr {
+    match error {
+        Error::Layout(_) | Error::DType(_) | Error::Device(_) => {
+            PyBufferError::new_err(error.to_string())
+        }
+        _ => error.into(),
+    }
+}
+
+/// Of an object that is no tensor at all.
+#[cold]
+pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {
+    match object.get_type().fully_qualified_name() {
+        Ok(what) => PyTypeError::new_err(format!(
+            "{what} is no tensor: it has neither __dlpack__ nor a buffer"
+        )),
+        Err(error) => error,
+    }
+}
+
+/// Of a tensor that can be exchanged, but isn't what is asked for.
+#[cold]
+pub(super) fn unsuitable(message: String) -> PyErr {
+    PyValueError::new_err(message)
+}
+
+/// Of a tensor that can't be exchanged.
+#[cold]
+pub(super) fn not_exchangeable(message: impl Into<String>) -> PyErr {
+    PyBufferError::new_err(message.into())
+}
+
+/// Of a name that nothing has.
+#[cold]
+pub(super) fn unknown_name(message: String) -> PyErr {
+    PyLookupError::new_err(message)
+}

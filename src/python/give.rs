@@ -1,0 +1,144 @@
+//! Tensors as objects of a framework.
+
+mod frameworks;
+
+use super::error::{not_exchangeable, not_importable, unknown_name};
+use super::lane::{Lane, root_module};
+use super::numpy;
+use crate::device::Device;
+use crate::dlpack::python::Table;
+use crate::dlpack::{DLTensor, Flags};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::storage::Owner;
+use crate::tensor::Tensor;
+use frameworks::{FRAMEWORKS, by_table, own};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+/// A tensor that becomes an object of the framework that an argument was of.
+///
+/// A result that no framework was found for, such as one like a Python number, becomes an object
+/// of our own class.
+#[derive(Debug)]
+pub struct Like<'py> {
+    object: Option<Bound<'py, PyAny>>,
+    tensor: Tensor,
+}
+
+impl<'py> Like<'py> {
+    pub(super) fn new(object: Option<Bound<'py, PyAny>>, tensor: Tensor) -> Self {
+        Self { object, tensor }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for Like<'py> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let Self { object, tensor } = self;
+        let Some(object) = object else {
+            return own(py, tensor);
+        };
+        match Lane::of(object.as_borrowed())? {
+            Lane::Own => own(py, tensor),
+            Lane::Numpy => numpy::make(py, tensor),
+            Lane::Table(table, maker) => by_table(py, table, maker, tensor),
+            Lane::Buffer(_) | Lane::Protocol => {
+                let name = root_module(&object.get_type());
+                match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
+                    Some(framework) => (framework.give)(py, tensor),
+                    None => by_namespace(&object, tensor),
+                }
+            }
+        }
+    }
+}
+
+/// A tensor as an object of the framework of this name: `"numpy"`, `"torch"`, `"jax"`,
+/// `"tensorflow"`, `"paddle"`, `"mlx"`, `"cupy"`, or `"dlbridge"` for our own class.
+///
+/// Nothing is copied, but by `"mlx"`, which does that with all that comes in.
+///
+/// # Errors
+///
+/// A `LookupError` for another name, an `ImportError` where the framework isn't installed, and a
+/// `BufferError` where it can't have the tensor without a copy.
+pub fn to_framework<'py>(
+    py: Python<'py>,
+    tensor: Tensor,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    match FRAMEWORKS.iter().find(|framework| framework.name == name) {
+        Some(framework) => (framework.give)(py, tensor),
+        None => {
+            let names: Vec<_> = FRAMEWORKS.iter().map(|framework| framework.name).collect();
+            Err(unknown_name(format!(
+                "no framework is called {name:?}; there are {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// For libraries after the array API standard.
+fn by_namespace<'py>(object: &Bound<'py, PyAny>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let tensor = own(py, tensor)?;
+    match object.getattr_opt(intern!(py, "__array_namespace__"))? {
+        Some(namespace) => namespace
+            .call0()?
+            .call_method1(intern!(py, "from_dlpack"), (tensor,)),
+        None => Ok(tensor),
+    }
+}
+
+/// Zeros, in memory from the allocator of an object's framework, where it has one.
+pub(super) fn zeros(
+    like: Option<&Bound<'_, PyAny>>,
+    shape: &[usize],
+    dtype: DType,
+) -> PyResult<Tensor> {
+    if let Some(object) = like
+        && let Lane::Table(table, _) = Lane::of(object.as_borrowed())?
+        && table.can_allocate()
+    {
+        return allocate(object.py(), table, shape, dtype);
+    }
+    Ok(Tensor::zeros(shape, dtype)?)
+}
+
+fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyResult<Tensor> {
+    let layout = Layout::contiguous(shape).map_err(Error::from)?;
+    let sizes: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
+    let prototype = DLTensor {
+        data: std::ptr::null_mut(),
+        device: Device::CPU.into(),
+        ndim: layout.rank() as i32,
+        dtype: dtype.into(),
+        shape: sizes.as_ptr().cast_mut(),
+        strides: std::ptr::null_mut(),
+        byte_offset: 0,
+    };
+    // SAFETY: as many sizes as the rank says.
+    let managed = unsafe { table.allocate(py, &prototype) }?;
+    let descriptor = *managed.descriptor();
+    // What was allocated for us is ours alone, which is what this flag says of memory.
+    let flags = managed.flags() | Flags::IS_COPIED;
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(managed)) }
+        .map_err(not_importable)?;
+    let is_as_asked =
+        tensor.shape() == shape && tensor.dtype() == dtype && tensor.layout().is_contiguous();
+    if !is_as_asked || tensor.device() != Device::CPU {
+        return Err(not_exchangeable(
+            "the framework allocated something else than was asked for",
+        ));
+    }
+    // SAFETY: nobody else has the memory, all of which is written.
+    unsafe { tensor.data_mut().write_bytes(0, tensor.bytes()) };
+    Ok(tensor)
+}

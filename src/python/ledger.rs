@@ -1,0 +1,255 @@
+//! The ledger: what of Python's memory Rust code is using at present.
+//!
+//! Each borrowed argument has an entry: what its object looked like, and what keeps the memory
+//! alive. An argument that is to be written is compared with all entries, and one that is to be
+//! read with those that are being written; so no two calls that are under way, of one thread or
+//! of several, write what another one uses.
+//!
+//! Entries stay where they are made, and are used again: an argument is a pointer to one. With a
+//! GIL, the ledger needs no lock: arguments are made and dropped by the thread that is attached.
+
+use super::look::Keep;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::layout::{Layout, LayoutRef, Region};
+use pyo3::ffi;
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+
+/// What is known of one argument.
+pub(super) struct Entry {
+    /// The object, of which a reference is held; NULL for a number that was given instead.
+    pub(super) object: *mut ffi::PyObject,
+    /// The address of the element of index 0, or a handle.
+    pub(super) first: *mut u8,
+    /// The addresses of the bytes that the elements touch.
+    pub(super) bytes: Range<usize>,
+    pub(super) dtype: DType,
+    pub(super) device: Device,
+    pub(super) padded: bool,
+    pub(super) read_only: bool,
+    pub(super) is_written: bool,
+    pub(super) layout: Layout,
+    pub(super) keep: Keep,
+    newer: *mut Entry,
+    older: *mut Entry,
+}
+
+impl Entry {
+    fn new() -> Self {
+        Self {
+            object: ptr::null_mut(),
+            first: ptr::null_mut(),
+            bytes: 0..0,
+            dtype: DType::U8,
+            device: Device::CPU,
+            padded: false,
+            read_only: false,
+            is_written: false,
+            layout: Layout::SCALAR,
+            keep: Keep::Object,
+            newer: ptr::null_mut(),
+            older: ptr::null_mut(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn layout(&self) -> LayoutRef<'_> {
+        self.layout.as_ref()
+    }
+
+    fn region(&self) -> Region<'_> {
+        Region {
+            address: self.first.addr(),
+            layout: self.layout(),
+            dtype: self.dtype,
+            padded: self.padded,
+        }
+    }
+
+    /// Whether elements of both may be at one place.
+    #[inline]
+    fn may_meet(&self, other: &Self) -> bool {
+        self.bytes.start < other.bytes.end
+            && other.bytes.start < self.bytes.end
+            && self.meets(other)
+    }
+
+    /// Whether they are, of two whose ranges of addresses meet.
+    #[cold]
+    fn meets(&self, other: &Self) -> bool {
+        let is_one_space = |device: Device| device.is_host_accessible();
+        if self.device != other.device && !(is_one_space(self.device) && is_one_space(other.device))
+        {
+            return false;
+        }
+        !self.device.has_addresses() || !self.region().overlaps(&other.region()).is_excluded()
+    }
+}
+
+struct Lists {
+    /// Entries in use, newest first.
+    used: *mut Entry,
+    /// Entries to be used again.
+    free: *mut Entry,
+    /// How many of those in use are being written.
+    written: usize,
+}
+
+struct Ledger {
+    /// Taken where there is no GIL.
+    #[cfg(Py_GIL_DISABLED)]
+    lock: std::sync::Mutex<()>,
+    lists: UnsafeCell<Lists>,
+}
+
+// SAFETY: the lists are used by the thread that is attached to Python, or that has the lock.
+unsafe impl Sync for Ledger {}
+
+static LEDGER: Ledger = Ledger {
+    #[cfg(Py_GIL_DISABLED)]
+    lock: std::sync::Mutex::new(()),
+    lists: UnsafeCell::new(Lists {
+        used: ptr::null_mut(),
+        free: ptr::null_mut(),
+        written: 0,
+    }),
+};
+
+impl Ledger {
+    /// Uses the lists.
+    ///
+    /// # Safety
+    ///
+    /// The thread is attached to Python, and `function` neither runs Python code nor comes here
+    /// again.
+    #[inline]
+    unsafe fn with<R>(&self, function: impl FnOnce(&mut Lists) -> R) -> R {
+        #[cfg(Py_GIL_DISABLED)]
+        let _guard = self
+            .lock
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner());
+        // SAFETY: nobody else uses them meanwhile: of threads that are attached, only one runs,
+        // or has the lock.
+        function(unsafe { &mut *self.lists.get() })
+    }
+}
+
+/// An entry that isn't in use yet, to be filled.
+///
+/// # Safety
+///
+/// The thread is attached to Python.
+#[inline]
+pub(super) unsafe fn blank() -> NonNull<Entry> {
+    // SAFETY: the caller's promise; an entry of the free list is whole, and leaves it here.
+    let reused = unsafe {
+        LEDGER.with(|lists| {
+            let entry = NonNull::new(lists.free)?;
+            lists.free = entry.as_ref().older;
+            Some(entry)
+        })
+    };
+    reused.unwrap_or_else(more)
+}
+
+#[cold]
+fn more() -> NonNull<Entry> {
+    NonNull::from(Box::leak(Box::new(Entry::new())))
+}
+
+/// Enters what an argument uses. `false` where another one writes it, or uses what this one is to
+/// write.
+///
+/// # Safety
+///
+/// The thread is attached to Python, and the entry, which [`blank`] gave, is filled.
+#[inline]
+pub(super) unsafe fn enter(mut entry: NonNull<Entry>, is_written: bool) -> bool {
+    // SAFETY: the caller's promise; entries in the list are whole while they are in it, and this
+    // one isn't in it yet.
+    unsafe {
+        LEDGER.with(|lists| {
+            entry.as_mut().is_written = is_written;
+            let this = entry.as_ref();
+            if (is_written || lists.written > 0) && !lists.allows(this) {
+                return false;
+            }
+            lists.written += usize::from(is_written);
+            let older = lists.used;
+            if let Some(older) = older.as_mut() {
+                older.newer = entry.as_ptr();
+            }
+            lists.used = entry.as_ptr();
+            let this = entry.as_mut();
+            (this.newer, this.older) = (ptr::null_mut(), older);
+            true
+        })
+    }
+}
+
+impl Lists {
+    /// Whether nobody else uses what this entry is for in a way that excludes it.
+    fn allows(&self, new: &Entry) -> bool {
+        let mut next = self.used;
+        // SAFETY: entries in the list are whole.
+        while let Some(entry) = unsafe { next.as_ref() } {
+            if (new.is_written || entry.is_written) && new.may_meet(entry) {
+                return false;
+            }
+            next = entry.older;
+        }
+        true
+    }
+}
+
+/// Takes an entry out again, and gives it back.
+///
+/// # Safety
+///
+/// As of [`enter`], which returned `true` for it.
+#[inline(never)]
+pub(super) unsafe fn leave(entry: NonNull<Entry>) {
+    // SAFETY: the caller's promise; its neighbours are in the list too.
+    unsafe {
+        LEDGER.with(|lists| {
+            let this = entry.as_ref();
+            lists.written -= usize::from(this.is_written);
+            match this.newer.as_mut() {
+                Some(newer) => newer.older = this.older,
+                None => lists.used = this.older,
+            }
+            if let Some(older) = this.older.as_mut() {
+                older.newer = this.newer;
+            }
+        });
+        give_back(entry);
+    }
+}
+
+/// Gives an entry back that isn't in use.
+///
+/// # Safety
+///
+/// The thread is attached to Python; [`blank`] gave the entry, and it isn't in the list. What it
+/// keeps is released.
+#[inline]
+pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
+    // SAFETY: the entry is the caller's. What is released may run any Python code, so it comes
+    // before the lists are looked at.
+    unsafe {
+        let this = entry.as_mut();
+        this.layout.become_scalar();
+        if !matches!(this.keep, Keep::Object) {
+            drop(std::mem::replace(&mut this.keep, Keep::Object));
+        }
+        let object = std::mem::replace(&mut this.object, ptr::null_mut());
+        ffi::Py_XDECREF(object);
+        LEDGER.with(|lists| {
+            entry.as_mut().older = lists.free;
+            lists.free = entry.as_ptr();
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! What arguments may ask of a tensor: element type, arrangement in memory, device.
+
+use crate::device::{Device, DeviceKind};
+use crate::dtype::{DType, Element};
+use crate::layout::LayoutRef;
+
+/// For arguments of any rank.
+pub const ANY_RANK: usize = usize::MAX;
+
+/// The element type that an argument asks for: an [`Element`], or [`Any`].
+pub trait Kind: sealed::Sealed + 'static {
+    /// The element type; `None` for any.
+    const WANTED: Option<DType>;
+    /// What the address must be a multiple of, for elements that are looked at.
+    const ALIGNMENT: usize;
+    /// Whether every pattern of bits is an element.
+    const ANY_BITS: bool;
+    /// Where elements of this kind are expected, unless an argument says otherwise.
+    type Home: Place;
+}
+
+impl<T: Element> Kind for T {
+    const WANTED: Option<DType> = Some(T::DTYPE);
+    const ALIGNMENT: usize = align_of::<T>();
+    const ANY_BITS: bool = T::ANY_BITS;
+    type Home = Host;
+}
+
+/// Any element type, anywhere.
+#[derive(Debug, Clone, Copy)]
+pub enum Any {}
+
+impl Kind for Any {
+    const WANTED: Option<DType> = None;
+    const ALIGNMENT: usize = 1;
+    const ANY_BITS: bool = true;
+    type Home = AnyDevice;
+}
+
+/// How the elements must lie in memory.
+pub trait Arrangement: sealed::Sealed + 'static {
+    /// What is asked for, in words; empty where everything will do.
+    const WANTED: &'static str;
+    /// Whether a layout will do.
+    fn accepts(layout: LayoutRef<'_>) -> bool;
+}
+
+/// Where the memory must be.
+pub trait Place: sealed::Sealed + 'static {
+    /// What is asked for, in words; empty where everything will do.
+    const WANTED: &'static str;
+    /// Whether a device will do.
+    fn accepts(device: Device) -> bool;
+}
+
+macro_rules! markers {
+    ($Trait:ident of $of:ty: $($(#[$doc:meta])* $Name:ident = $wanted:literal, $accepts:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub enum $Name {}
+
+        impl sealed::Sealed for $Name {}
+
+        impl $Trait for $Name {
+            const WANTED: &'static str = $wanted;
+
+            #[inline]
+            fn accepts(it: $of) -> bool {
+                let accepts: fn($of) -> bool = $accepts;
+                accepts(it)
+            }
+        }
+    )*};
+}
+
+markers! { Arrangement of LayoutRef<'_>:
+    /// In any way.
+    Strided = "", |_| true;
+    /// One after another, the last index changing fastest, as in C.
+    RowMajor = "row-major without gaps", |layout| layout.is_contiguous();
+    /// One after another, the first index changing fastest, as in Fortran.
+    ColumnMajor = "column-major without gaps", |layout| layout.is_f_contiguous();
+    /// One after another, in any order of the dimensions.
+    Dense = "without gaps", |layout| layout.is_dense();
+}
+
+markers! { Place of Device:
+    /// On any device.
+    AnyDevice = "", |_| true;
+    /// In memory that the processor reaches.
+    Host = "in memory that the processor reaches", |device| device.is_host_accessible();
+    /// On an NVIDIA GPU.
+    Cuda = "on a CUDA device", |device| {
+        matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged)
+    };
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl<T: crate::dtype::Element> Sealed for T {}
+    impl Sealed for super::Any {}
+}

@@ -1,0 +1,178 @@
+//! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
+
+use super::buffer::Buffer;
+use super::error::{not_exchangeable, not_importable};
+use super::lane::{Lane, Maker};
+use super::{class, numpy, torch};
+use crate::device::Device;
+use crate::dlpack::python::{Named, Offer, Wish, ask};
+use crate::dlpack::{DLTensor, Flags, Legacy, Managed, Versioned};
+use crate::interchange::Described;
+use crate::layout::Layout;
+use crate::storage::{Owner, SmallOwner};
+use crate::tensor::Tensor;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3::{Borrowed, ffi};
+use std::ptr::{self, NonNull};
+
+/// What is wanted beyond the tensor itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// `Some(true)`: memory of its own; `Some(false)`: shared memory, or an error. `None`: shared
+    /// memory wherever that is possible.
+    pub copy: Option<bool>,
+    /// Where the memory should be.
+    pub device: Option<Device>,
+}
+
+/// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
+///
+/// What is shared stays the object's: it isn't written through the [`Tensor`].
+///
+/// # Errors
+///
+/// A `TypeError` for what is no tensor, and a `BufferError` for one that can't be exchanged, or
+/// not in the way that is wanted.
+pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    let shared = |tensor: Tensor| -> PyResult<Tensor> {
+        if let Some(device) = wanted.device
+            && tensor.device() != device
+        {
+            return Err(not_exchangeable(format!(
+                "the tensor is on {}, and dlbridge can't copy it to {device}",
+                tensor.device()
+            )));
+        }
+        match wanted.copy {
+            Some(true) => Ok(tensor.copy()?),
+            _ => Ok(tensor),
+        }
+    };
+    let object = object.as_borrowed();
+    match Lane::of(object)? {
+        // SAFETY: lanes are those of the object's type.
+        Lane::Own => shared(unsafe { class::tensor_of(object) }.clone()),
+        // SAFETY: as above.
+        Lane::Numpy => shared(unsafe { of_array(object) }?),
+        Lane::Table(table, maker) => {
+            if maker == Maker::Torch {
+                torch::guard(object)?;
+            }
+            // SAFETY: as above.
+            let managed = unsafe { table.own(object) }?;
+            shared(Tensor::from_dlpack(managed).map_err(not_importable)?)
+        }
+        Lane::Buffer(speaks_dlpack) => match of_buffer(object) {
+            Err(_) if speaks_dlpack => by_protocol(object, wanted),
+            tensor => shared(tensor?),
+        },
+        Lane::Protocol => by_protocol(object, wanted),
+    }
+}
+
+fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    let wish = Wish {
+        copy: wanted.copy,
+        device: wanted.device.map(Into::into),
+        stream: None,
+    };
+    let capsule = ask(&object, &wish)?;
+    let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule),
+    }?;
+    match wanted.copy {
+        // Some producers take the keyword, and share all the same.
+        Some(true) if !tensor.is_copied() => Ok(tensor.copy()?),
+        Some(false) if tensor.is_copied() => Err(not_exchangeable(
+            "the producer copied the tensor, though copy=False was asked for",
+        )),
+        _ => Ok(tensor),
+    }
+}
+
+fn of_capsule<A: Named>(capsule: Borrowed<'_, '_, PyCapsule>) -> PyResult<Tensor> {
+    let check = |managed: &A| {
+        let mut layout = Layout::SCALAR;
+        // SAFETY: the capsule's promise, which is DLPack's.
+        let described =
+            unsafe { Described::read(managed.descriptor(), managed.flags(), &mut layout) };
+        described.map(drop).map_err(not_importable)
+    };
+    // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
+    let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
+    Tensor::from_dlpack(managed).map_err(not_importable)
+}
+
+fn of_buffer(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
+    let buffer = Buffer::of(object, false)?;
+    let mut strides = Vec::new();
+    let (descriptor, flags) = buffer.describe(&mut strides)?;
+    let (owner, ()) = Owner::lend(buffer, |_| ());
+    // SAFETY: the buffer keeps the memory until it is released, which dropping the owner does.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// # Safety
+///
+/// The object is a `numpy.ndarray`.
+unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
+    // SAFETY: the caller's promise.
+    let array = unsafe { numpy::fields(object) };
+    let (dtype, padded) = array.dtype(object.py())?;
+    let mut strides = numpy::Numbers::new();
+    let mut flags = Flags::empty();
+    flags.set(Flags::READ_ONLY, !array.is_writable());
+    flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, padded);
+    let descriptor = DLTensor {
+        data: array.data.cast(),
+        device: Device::CPU.into(),
+        ndim: array.rank,
+        dtype: dtype.into(),
+        shape: array.sizes.cast(),
+        strides: array.strides_in_elements(dtype, padded, &mut strides)?,
+        byte_offset: 0,
+    };
+    let owner = Owner::small(Object::new(object));
+    // SAFETY: the array keeps its memory, and the owner the array. Its strides are copied.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A reference to an object, which may be dropped by any thread.
+pub(super) struct Object(NonNull<ffi::PyObject>);
+
+// SAFETY: it is only used to give the reference back, by a thread that is attached.
+unsafe impl Send for Object {}
+
+impl Object {
+    pub(super) fn new(object: Borrowed<'_, '_, PyAny>) -> Self {
+        let pointer = object.to_owned().into_ptr();
+        // SAFETY: objects are never at NULL.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+}
+
+// SAFETY: objects are aligned to pointers.
+unsafe impl SmallOwner for Object {
+    fn into_words(self) -> [*mut (); 2] {
+        let this = std::mem::ManuallyDrop::new(self);
+        [this.0.as_ptr().cast(), ptr::null_mut()]
+    }
+
+    unsafe fn from_words([pointer, _]: [*mut (); 2]) -> Self {
+        // SAFETY: it came from `into_words`.
+        Self(unsafe { NonNull::new_unchecked(pointer.cast()) })
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // Where Python is gone, so is the object.
+        Python::try_attach(|_| {
+            // SAFETY: a reference is held, and given up once. An exception that is on its way is
+            // left alone by whatever releasing runs.
+            unsafe { ffi::Py_DECREF(self.0.as_ptr()) }
+        });
+    }
+}

@@ -1,0 +1,186 @@
+//! PyTorch's tensors whose memory is not their value.
+//!
+//! A conjugated tensor is the memory of the plain one and a bit that says so; a negated one
+//! likewise; a `FakeTensor` has no memory at all. PyTorch exports each of them without a word,
+//! and those that autograd follows too. So they are looked at before.
+//!
+//! Asking PyTorch (`is_conj()`, `is_neg()`, `requires_grad`) costs more than the whole exchange.
+//! All of it is in two words of the tensor: the set of its dispatch keys, in which a plain tensor
+//! has no key that others add, and a pointer to what autograd knows, NULL where that is nothing.
+//! Where these words lie differs between versions, so it is found out at first: tensors are
+//! made that differ in just this, and their words compared. Where exactly one place fits, it is
+//! read from then on, and anything that isn't as in a plain tensor is asked about in words; where
+//! none fits, everything is.
+
+mod places;
+
+use super::error::{Refused, not_exchangeable};
+use places::{Places, find_places};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::{Borrowed, ffi, intern};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+static PLACES: AtomicPtr<Places> = AtomicPtr::new(std::ptr::null_mut());
+/// The keys that a plain tensor may have.
+static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
+/// How often the places were looked for in vain.
+static ATTEMPTS: AtomicUsize = AtomicUsize::new(0);
+const MOST_ATTEMPTS: usize = 8;
+
+/// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.
+#[inline]
+pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    let places = PLACES.load(Ordering::Acquire);
+    // SAFETY: NULL, or what was leaked after it was written.
+    if let Some(places) = unsafe { places.as_ref() } {
+        // SAFETY: the object is a tensor of PyTorch, for which the places were found.
+        let (keys, autograd) = unsafe { places.read(object.as_ptr().cast()) };
+        if keys & !PLAIN_KEYS.load(Ordering::Relaxed) == 0 {
+            return if autograd == 0 {
+                Ok(())
+            } else {
+                check_autograd(object)
+            };
+        }
+    }
+    ask(object)
+}
+
+/// Views have something about autograd too; only those that it follows are refused.
+#[inline(never)]
+fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    let py = object.py();
+    let Question { descriptor, get } = match QUESTION.get(py) {
+        Some(question) => question,
+        None => find_question(py)?,
+    };
+    // SAFETY: the descriptor's own function, and an object that it is for, or an error comes. The
+    // answer is a reference of ours.
+    unsafe {
+        let kind = object.get_type_ptr().cast();
+        let answer = get(descriptor.as_ptr(), object.as_ptr(), kind);
+        if answer == ffi::Py_False() {
+            ffi::Py_DECREF(answer);
+            return Ok(());
+        }
+        drop(Bound::from_owned_ptr_or_err(py, answer)?);
+    }
+    Err(followed())
+}
+
+#[cold]
+fn followed() -> Refused {
+    not_exchangeable(
+        "autograd follows this tensor (requires_grad), which it can't outside of PyTorch; pass tensor.detach()",
+    )
+    .into()
+}
+
+/// The attribute `requires_grad`, and the function by which it is got at: asking it is several
+/// times as fast as looking the attribute up.
+struct Question {
+    descriptor: Py<PyAny>,
+    get: ffi::descrgetfunc,
+}
+
+static QUESTION: PyOnceLock<Question> = PyOnceLock::new();
+
+#[cold]
+fn find_question(py: Python<'_>) -> PyResult<&'static Question> {
+    QUESTION.get_or_try_init(py, || {
+        let descriptor = py
+            .import(intern!(py, "torch"))?
+            .getattr(intern!(py, "Tensor"))?
+            .getattr(intern!(py, "requires_grad"))?;
+        // SAFETY: a type, and a slot that holds NULL or such a function.
+        let get = unsafe {
+            let slot = ffi::PyType_GetSlot(descriptor.get_type_ptr(), ffi::Py_tp_descr_get);
+            std::mem::transmute::<*mut c_void, Option<ffi::descrgetfunc>>(slot)
+        };
+        let get =
+            get.ok_or_else(|| not_exchangeable("torch.Tensor.requires_grad can't be asked"))?;
+        let descriptor = descriptor.unbind();
+        Ok(Question { descriptor, get })
+    })
+}
+
+/// Asks PyTorch in words.
+#[cold]
+fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    let py = object.py();
+    let torch = py.import(intern!(py, "torch"))?;
+    let plain_dispatch = torch
+        .getattr(intern!(py, "_C"))?
+        .getattr_opt(intern!(py, "_disabled_torch_dispatch_impl"))?;
+    let dispatch = object
+        .get_type()
+        .getattr_opt(intern!(py, "__torch_dispatch__"))?;
+    if let (Some(dispatch), Some(plain)) = (dispatch, plain_dispatch)
+        && !dispatch.is(&plain)
+    {
+        let what = object.get_type().fully_qualified_name()?;
+        return Err(not_exchangeable(format!(
+            "{what} computes its value when it is used, and its own memory isn't that; pass a plain torch.Tensor"
+        ))
+        .into());
+    }
+    check_autograd(object)?;
+    if object.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
+        return Err(not_exchangeable(
+            "the tensor is conjugated lazily, so its memory isn't its value; pass tensor.resolve_conj()",
+        )
+        .into());
+    }
+    if object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+        return Err(not_exchangeable(
+            "the tensor is negated lazily, so its memory isn't its value; pass tensor.resolve_neg()",
+        )
+        .into());
+    }
+    Ok(check_keys(object, &torch)?)
+}
+
+/// Refuses what has keys that none of the questions explain, once it is known where the keys are.
+fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = object.py();
+    let mut places = PLACES.load(Ordering::Acquire);
+    if places.is_null() && ATTEMPTS.fetch_add(1, Ordering::Relaxed) < MOST_ATTEMPTS {
+        // Whatever goes wrong here, under one of PyTorch's modes for example, may not next time.
+        if let Ok(Some((found, keys))) = find_places(torch) {
+            PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);
+            places = Box::leak(Box::new(found));
+            PLACES.store(places, Ordering::Release);
+        }
+    }
+    // SAFETY: NULL, or what was leaked after it was written.
+    let Some(places) = (unsafe { places.as_ref() }) else {
+        return Ok(());
+    };
+    let unexplained = || {
+        // SAFETY: the object is a tensor of PyTorch, for which the places were found.
+        let (keys, _) = unsafe { places.read(object.as_ptr().cast()) };
+        keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0
+    };
+    if unexplained() {
+        // Tensors on another device have the keys of that device.
+        let device = object.getattr(intern!(py, "device"))?;
+        let sample = torch.call_method1(intern!(py, "empty"), (0,))?;
+        let sample = sample.call_method1(intern!(py, "to"), (device,))?;
+        if sample.get_type().is(torch.getattr(intern!(py, "Tensor"))?) {
+            // SAFETY: as above.
+            let (keys, _) = unsafe { places.read(sample.as_ptr().cast()) };
+            PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);
+        }
+    }
+    if unexplained() {
+        let keys = torch
+            .getattr(intern!(py, "_C"))?
+            .call_method1(intern!(py, "_dispatch_keys"), (object,))?;
+        return Err(not_exchangeable(format!(
+            "the tensor isn't a plain one ({keys}), so its memory may not be its value; pass tensor.to_dense(), or a copy"
+        )));
+    }
+    Ok(())
+}
