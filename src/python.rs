@@ -47,6 +47,10 @@
 //! Two arguments of which one is written must not share memory: see [`Out`].
 
 mod argument;
+#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+mod buffer;
+#[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
+#[path = "python/no_buffer.rs"]
 mod buffer;
 mod class;
 mod detach;

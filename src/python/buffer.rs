@@ -13,24 +13,15 @@ use std::ptr;
 /// Whether an object has the buffer protocol.
 pub(super) fn has_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
     // SAFETY: any object may be asked.
-    #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
-    return unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 };
-    // Before 3.11, the limited API has no buffers.
-    #[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
-    return false;
+    unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
 }
 
 /// A buffer that an object lent; released when dropped.
-#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 pub(super) struct Buffer(ffi::Py_buffer);
-
-#[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
-pub(super) enum Buffer {}
 
 // SAFETY: a buffer may be released by any thread that is attached, which dropping makes sure of.
 unsafe impl Send for Buffer {}
 
-#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 impl Buffer {
     /// Borrows an object's buffer. It stays where it is, as some point into themselves.
     pub(super) fn of(object: Borrowed<'_, '_, PyAny>, is_written: bool) -> PyResult<Box<Self>> {
@@ -103,7 +94,6 @@ impl Buffer {
     }
 }
 
-#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 impl Drop for Buffer {
     fn drop(&mut self) {
         // Where Python is gone, so is whoever lent it.
@@ -111,17 +101,6 @@ impl Drop for Buffer {
             // SAFETY: the object lent it, and it is released once.
             unsafe { ffi::PyBuffer_Release(&mut self.0) }
         });
-    }
-}
-
-#[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
-impl Buffer {
-    pub(super) fn of(_: Borrowed<'_, '_, PyAny>, _: bool) -> PyResult<Box<Self>> {
-        Err(not_exchangeable("this build has no buffer protocol"))
-    }
-
-    pub(super) fn describe(&self, _: &mut Vec<i64>) -> PyResult<(DLTensor, Flags)> {
-        match *self {}
     }
 }
 

@@ -54,7 +54,7 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        if numpy::look_at_usual(object, self) {
+        if numpy::look_at_usual(object, self) || torch::look_at_usual(object, self) {
             return Ok(());
         }
         self.look_at_any(object, is_written)
@@ -126,7 +126,7 @@ impl Entry {
     ///
     /// As of [`fill`](Self::fill).
     #[inline(always)]
-    unsafe fn fill_usual(&mut self, descriptor: &DLTensor) -> bool {
+    pub(super) unsafe fn fill_usual(&mut self, descriptor: &DLTensor) -> bool {
         let device = descriptor.device;
         if device.device_type != DLDeviceType::CPU
             || device.device_id != 0

@@ -82,6 +82,14 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
         Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule),
         Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule),
     }?;
+    if let Some(device) = wanted.device
+        && tensor.device() != device
+    {
+        return Err(not_exchangeable(format!(
+            "the producer was asked for memory on {device}, and gave some on {}",
+            tensor.device()
+        )));
+    }
     match wanted.copy {
         // Some producers take the keyword, and share all the same.
         Some(true) if !tensor.is_copied() => Ok(tensor.copy()?),

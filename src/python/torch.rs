@@ -15,11 +15,13 @@
 mod places;
 
 use super::error::{Refused, not_exchangeable};
+use super::ledger::Entry;
 use places::{Places, find_places};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{Borrowed, ffi, intern};
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 static PLACES: AtomicPtr<Places> = AtomicPtr::new(std::ptr::null_mut());
@@ -28,6 +30,38 @@ static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 /// How often the places were looked for in vain.
 static ATTEMPTS: AtomicUsize = AtomicUsize::new(0);
 const MOST_ATTEMPTS: usize = 8;
+
+/// Fills an entry in the usual case: a plain tensor on the host, its elements one after another,
+/// about which autograd knows nothing.
+///
+/// `false`, and a blank entry, for any other object.
+#[inline(always)]
+pub(super) fn look_at_usual(object: Borrowed<'_, '_, PyAny>, entry: &mut Entry) -> bool {
+    // SAFETY: NULL, or what was leaked after it was written.
+    let Some(places) = (unsafe { PLACES.load(Ordering::Acquire).as_ref() }) else {
+        return false;
+    };
+    if object.get_type_ptr() != places.kind {
+        return false;
+    }
+    // SAFETY: the object is a tensor of PyTorch, for which the places were found.
+    let (keys, autograd) = unsafe { places.read(object.as_ptr().cast()) };
+    if keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0 || autograd != 0 {
+        return false;
+    }
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: the table is that of the type; the object keeps what the descriptor says.
+    unsafe {
+        match places.table.borrow_to(object, &mut room) {
+            Some(descriptor) => entry.fill_usual(descriptor),
+            None => {
+                // It will fail again where its error is passed on.
+                drop(places.table.borrow_error(object.py()));
+                false
+            }
+        }
+    }
+}
 
 /// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.
 #[inline]
@@ -142,45 +176,55 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     Ok(check_keys(object, &torch)?)
 }
 
-/// Refuses what has keys that none of the questions explain, once it is known where the keys are.
+/// Refuses what has keys that none of the questions explain. Keys that are as in a plain tensor are
+/// remembered, once it is known where they are.
 fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = object.py();
+    let keys = torch
+        .getattr(intern!(py, "_C"))?
+        .call_method1(intern!(py, "_dispatch_keys"), (object,))?
+        .str()?;
+    let device = object.getattr(intern!(py, "device"))?;
+    let device = device.getattr(intern!(py, "type"))?;
+    if device.eq("meta")? {
+        return Err(not_exchangeable(
+            "the tensor is on the device meta, where there is no memory; pass one that is on another device",
+        ));
+    }
+    if !are_plain(&keys.to_string_lossy(), &device.str()?.to_string_lossy()) {
+        return Err(not_exchangeable(format!(
+            "the tensor isn't a plain one ({keys}), so its memory may not be its value; pass tensor.to_dense(), or a copy"
+        )));
+    }
     let mut places = PLACES.load(Ordering::Acquire);
     if places.is_null() && ATTEMPTS.fetch_add(1, Ordering::Relaxed) < MOST_ATTEMPTS {
         // Whatever goes wrong here, under one of PyTorch's modes for example, may not next time.
-        if let Ok(Some((found, keys))) = find_places(torch) {
-            PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);
+        if let Ok(Some(found)) = find_places(torch) {
             places = Box::leak(Box::new(found));
             PLACES.store(places, Ordering::Release);
         }
     }
     // SAFETY: NULL, or what was leaked after it was written.
-    let Some(places) = (unsafe { places.as_ref() }) else {
-        return Ok(());
-    };
-    let unexplained = || {
+    if let Some(places) = unsafe { places.as_ref() } {
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         let (keys, _) = unsafe { places.read(object.as_ptr().cast()) };
-        keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0
-    };
-    if unexplained() {
-        // Tensors on another device have the keys of that device.
-        let device = object.getattr(intern!(py, "device"))?;
-        let sample = torch.call_method1(intern!(py, "empty"), (0,))?;
-        let sample = sample.call_method1(intern!(py, "to"), (device,))?;
-        if sample.get_type().is(torch.getattr(intern!(py, "Tensor"))?) {
-            // SAFETY: as above.
-            let (keys, _) = unsafe { places.read(sample.as_ptr().cast()) };
-            PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);
-        }
-    }
-    if unexplained() {
-        let keys = torch
-            .getattr(intern!(py, "_C"))?
-            .call_method1(intern!(py, "_dispatch_keys"), (object,))?;
-        return Err(not_exchangeable(format!(
-            "the tensor isn't a plain one ({keys}), so its memory may not be its value; pass tensor.to_dense(), or a copy"
-        )));
+        PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// Whether keys, as in `DispatchKeySet(CPU, ADInplaceOrView, AutogradCPU, AutocastCPU)`, are those
+/// of a tensor whose memory, on this device, is its value.
+fn are_plain(keys: &str, device: &str) -> bool {
+    let names = keys
+        .strip_prefix("DispatchKeySet(")
+        .and_then(|keys| keys.strip_suffix(')'));
+    names.is_some_and(|names| {
+        names.split(", ").all(|name| {
+            name.eq_ignore_ascii_case(device)
+                || ["ADInplaceOrView", "PrivateUse1"].contains(&name)
+                || name.starts_with("Autograd")
+                || name.starts_with("Autocast")
+        })
+    })
 }

@@ -18,9 +18,9 @@ fn integers_go_up_and_down_and_stop_before_the_end() {
     assert_eq!(counted!(u8: 0, 5, 2), [0, 2, 4]);
     assert_eq!(counted!(u8: 0, 4, 2), [0, 2]);
     assert_eq!(counted!(i64: 5, 0, -2), [5, 3, 1]);
-    assert_eq!(counted!(i32: 3, 3, 1), []);
-    assert_eq!(counted!(i32: 3, 0, 1), []);
-    assert_eq!(counted!(i32: 0, 3, -1), []);
+    assert_eq!(counted!(i32: 3, 3, 1), [0_i32; 0]);
+    assert_eq!(counted!(i32: 3, 0, 1), [0_i32; 0]);
+    assert_eq!(counted!(i32: 0, 3, -1), [0_i32; 0]);
     // The number after the last one needn't be one of the type.
     assert_eq!(counted!(u8: 250, 255, 4), [250, 254]);
     assert_eq!(counted!(i8: -120, i8::MIN, -7), [-120, -127]);
@@ -32,7 +32,7 @@ fn integers_go_up_and_down_and_stop_before_the_end() {
 fn floats_are_each_calculated_afresh() {
     assert_eq!(counted!(f32: 0.0_f32, 1.0, 0.25), [0.0, 0.25, 0.5, 0.75]);
     assert_eq!(counted!(f64: 1.0_f64, -1.0, -0.75), [1.0, 0.25, -0.5]);
-    assert_eq!(counted!(f64: 0.0_f64, -1.0, 1.0), []);
+    assert_eq!(counted!(f64: 0.0_f64, -1.0, 1.0), [0.0_f64; 0]);
     assert_eq!(counted!(f64: f64::NAN, 1.0, 1.0).len(), 0);
     let tenths = counted!(f64: 0.0_f64, 100.0, 0.1);
     assert_eq!(tenths.len(), 1000);

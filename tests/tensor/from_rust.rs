@@ -88,7 +88,7 @@ fn arrays_have_the_rank_that_they_are_nested() {
         (Tensor::from([0_u8; 0]), &[0]),
     ] {
         assert_eq!(tensor.shape(), shape);
-        assert_eq!(tensor.len(), shape.iter().product());
+        assert_eq!(tensor.len(), shape.iter().product::<usize>());
         let expected: Vec<u8> = (0..tensor.len()).map(|i| (i % 6 + 1) as u8).collect();
         assert_eq!(tensor.to_vec::<u8>().unwrap(), expected);
     }

@@ -136,7 +136,7 @@ fn no_elements_need_no_memory() {
         let tensor = Tensor::zeros(shape, DType::F64).unwrap();
         assert_eq!((tensor.len(), tensor.bytes()), (0, 0));
         assert!(tensor.is_empty() && tensor.storage().bytes() == 0);
-        assert_eq!(tensor.to_vec::<f64>().unwrap(), []);
+        assert_eq!(tensor.to_vec::<f64>().unwrap(), [0.0_f64; 0]);
         assert_eq!(tensor.scalars().unwrap().count(), 0);
         assert_eq!(tensor.copy().unwrap().shape(), shape);
     }

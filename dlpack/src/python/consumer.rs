@@ -3,7 +3,6 @@
 use super::capsule::Offer;
 use crate::abi::{DLDevice, VERSION};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
-use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -76,6 +75,7 @@ fn with_keywords<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<
 /// The usual case, without a dictionary.
 #[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
 fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    use pyo3::ffi;
     use pyo3::sync::PyOnceLock;
     use pyo3::types::PyTuple;
 

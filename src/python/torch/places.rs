@@ -1,8 +1,9 @@
 //! Where PyTorch keeps what tells a plain tensor from others.
 
+use crate::dlpack::python::Table;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use std::ffi::c_void;
 use std::ptr;
 
@@ -37,8 +38,12 @@ unsafe fn allocated(pointer: *const u8) -> usize {
 }
 
 /// Where PyTorch keeps what is asked for, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Places {
+    /// The type `torch.Tensor`, to which a reference is held for good.
+    pub(super) kind: *mut ffi::PyTypeObject,
+    /// Its exchange table, of which the call that borrows is there.
+    pub(super) table: Table,
     /// In the Python object: the pointer to the tensor.
     tensor: usize,
     /// In the tensor: the set of dispatch keys.
@@ -71,9 +76,9 @@ struct Sample<'py> {
     words: Vec<u64>,
 }
 
-/// Finds out where things are, from tensors that differ in just these; and which keys plain
-/// tensors have. `None` where that isn't beyond doubt.
-pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<(Places, u64)>> {
+/// Finds out where things are, from tensors that differ in just these. `None` where that isn't
+/// beyond doubt.
+pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<Places>> {
     let py = torch.py();
     let plain_type = torch.getattr("Tensor")?;
     let make = |shape: (i64, i64), dtype: &str| {
@@ -166,13 +171,17 @@ pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<(Place
     else {
         return Ok(None);
     };
-    let plain_keys = plain[0].words[keys];
-    let places = Places {
+    let kind = plain_type.cast_into::<PyType>()?;
+    let Some(table) = Table::of_type(&kind).filter(|table| table.can_borrow()) else {
+        return Ok(None);
+    };
+    Ok(Some(Places {
+        kind: kind.into_ptr().cast(),
+        table,
         tensor,
         keys: keys * 8,
         autograd: autograd * 8,
-    };
-    Ok(Some((places, plain_keys)))
+    }))
 }
 
 /// Where in the Python object the pointer to the tensor is.

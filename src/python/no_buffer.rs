@@ -1,0 +1,24 @@
+//! The buffer protocol where there is none: in the limited API before Python 3.11.
+
+use super::error::not_exchangeable;
+use crate::dlpack::{DLTensor, Flags};
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+
+/// None has.
+pub(super) fn has_buffer(_: Borrowed<'_, '_, PyAny>) -> bool {
+    false
+}
+
+/// What can't be got.
+pub(super) enum Buffer {}
+
+impl Buffer {
+    pub(super) fn of(_: Borrowed<'_, '_, PyAny>, _: bool) -> PyResult<Box<Self>> {
+        Err(not_exchangeable("this build has no buffer protocol"))
+    }
+
+    pub(super) fn describe(&self, _: &mut Vec<i64>) -> PyResult<(DLTensor, Flags)> {
+        match *self {}
+    }
+}
