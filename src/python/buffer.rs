@@ -6,7 +6,7 @@ use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -24,21 +24,22 @@ unsafe impl Send for Buffer {}
 
 impl Buffer {
     /// Borrows an object's buffer. It stays where it is, as some point into themselves.
-    pub(super) fn of(object: Borrowed<'_, '_, PyAny>, is_written: bool) -> PyResult<Box<Self>> {
+    pub(super) fn of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Box<Self>> {
         let mut room = Box::<Self>::new(Self(
             // SAFETY: a struct of pointers and numbers, for all of which 0 is a value.
             unsafe { MaybeUninit::zeroed().assume_init() },
         ));
-        let flags: c_int = if is_written {
-            ffi::PyBUF_RECORDS
-        } else {
-            ffi::PyBUF_RECORDS_RO
-        };
+        // Whether it may be written is in the answer, without being asked for.
+        let flags = ffi::PyBUF_RECORDS_RO;
         // SAFETY: an object, and room for the answer.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut room.0, flags) } != 0 {
             return Err(PyErr::fetch(object.py()));
         }
         Ok(room)
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        self.0.readonly != 0
     }
 
     /// What the buffer is as a tensor. Strides, in elements, are put into `strides`.
@@ -89,7 +90,7 @@ impl Buffer {
             byte_offset: 0,
         };
         let mut flags = Flags::empty();
-        flags.set(Flags::READ_ONLY, buffer.readonly != 0);
+        flags.set(Flags::READ_ONLY, self.is_read_only());
         Ok((descriptor, flags))
     }
 }

@@ -22,7 +22,7 @@ pub(super) enum Lane {
     /// A type with a C exchange table.
     Table(Table, Maker),
     /// A type with the buffer protocol; `true`: that also has `__dlpack__`, for what its buffers
-    /// can't express.
+    /// can't express, and whose tensors are read-only unless its buffers say otherwise.
     Buffer(bool),
     /// A type with `__dlpack__`, or a capsule.
     Protocol,
@@ -171,13 +171,11 @@ impl Lane {
             return Ok(Self::Table(table, maker));
         }
         let speaks_dlpack = kind.hasattr(intern!(py, "__dlpack__"))?;
-        if super::buffer::has_buffer(object) {
-            // Of others that have both, nobody knows whether their buffers share memory.
-            let module = root_module(&kind);
-            let shares = ["jax", "jaxlib", "tensorflow", "mlx"].contains(&module.as_str());
-            if shares || !speaks_dlpack {
-                return Ok(Self::Buffer(speaks_dlpack));
-            }
+        // Of others that have both, nobody knows whether their buffers share memory.
+        let module = root_module(&kind);
+        let shares = ["jax", "jaxlib", "tensorflow", "mlx"].contains(&module.as_str());
+        if shares && speaks_dlpack || !speaks_dlpack && super::buffer::has_buffer(object) {
+            return Ok(Self::Buffer(speaks_dlpack));
         }
         if speaks_dlpack || object.is_instance_of::<pyo3::types::PyCapsule>() {
             return Ok(Self::Protocol);

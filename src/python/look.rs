@@ -1,20 +1,18 @@
 //! What a borrowed argument looks like, by whichever way its object offers.
 
+mod fill;
+
 use super::buffer::Buffer;
-use super::error::{Refused, not_exchangeable, not_importable};
+use super::error::{Refused, not_exchangeable};
 use super::lane::{Lane, Maker};
 use super::ledger::Entry;
 use super::{class, numpy, torch};
-use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Table, Wish, ask};
-use crate::dlpack::{DLDeviceType, DLTensor, Flags, Legacy, Managed, Versioned};
-use crate::dtype::DType;
-use crate::interchange::Described;
+use crate::dlpack::{Flags, Legacy, Managed, Versioned};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::mem::MaybeUninit;
-use std::ptr;
 
 /// What keeps an argument's memory alive, beside its object.
 pub(super) enum Keep {
@@ -54,8 +52,18 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        if numpy::look_at_usual(object, self) || torch::look_at_usual(object, self) {
+        if numpy::look_at_usual(object, self) {
             return Ok(());
+        }
+        if let Some(descriptor) = torch::describe_usual(object) {
+            // SAFETY: the object keeps what the descriptor says.
+            return unsafe {
+                if self.fill_usual(&descriptor) {
+                    Ok(())
+                } else {
+                    self.fill(&descriptor, Flags::empty())
+                }
+            };
         }
         self.look_at_any(object, is_written)
     }
@@ -73,10 +81,21 @@ impl Entry {
             Lane::Table(table, maker) => unsafe { self.look_by(table, maker, object, is_written) },
             // SAFETY: as above.
             Lane::Own => unsafe { self.look_at_own(object) },
-            Lane::Buffer(speaks_dlpack) => match self.look_at_buffer(object, is_written) {
-                Err(_) if speaks_dlpack => self.look_into_capsule(object),
-                outcome => outcome,
-            },
+            Lane::Buffer(speaks_dlpack) => {
+                let buffer = Buffer::of(object);
+                let read_only = buffer.as_ref().map_or(true, |buffer| buffer.is_read_only());
+                let outcome = match buffer {
+                    Ok(buffer) => self.look_at_buffer(buffer),
+                    Err(error) => Err(error.into()),
+                };
+                if outcome.is_ok() || !speaks_dlpack {
+                    return outcome;
+                }
+                self.look_into_capsule(object)?;
+                // The older kind of capsule doesn't tell.
+                self.read_only |= read_only;
+                Ok(())
+            }
             Lane::Protocol => self.look_into_capsule(object),
         }
     }
@@ -119,94 +138,6 @@ impl Entry {
         Ok(())
     }
 
-    /// Takes what a descriptor says in the usual case: elements one after another, on the host, that
-    /// may be written. `false`, and a blank entry, in any other.
-    ///
-    /// # Safety
-    ///
-    /// As of [`fill`](Self::fill).
-    #[inline(always)]
-    pub(super) unsafe fn fill_usual(&mut self, descriptor: &DLTensor) -> bool {
-        let device = descriptor.device;
-        if device.device_type != DLDeviceType::CPU
-            || device.device_id != 0
-            || descriptor.byte_offset != 0
-            || size_of::<i64>() != size_of::<isize>()
-        {
-            return false;
-        }
-        let (shape, strides) = (descriptor.shape.cast(), descriptor.strides.cast());
-        let (Ok(dtype), Ok(rank)) = (
-            DType::try_from(descriptor.dtype),
-            usize::try_from(descriptor.ndim),
-        ) else {
-            return false;
-        };
-        if rank > 0 && descriptor.shape.is_null() {
-            return false;
-        }
-        // SAFETY: the caller's promise: as many numbers as the rank says.
-        let len = unsafe { self.layout.become_row_major(rank, shape, strides) };
-        let Some(len) = len else { return false };
-        self.read_only = false;
-        self.place(descriptor.data.cast(), len, dtype)
-    }
-
-    /// Takes elements one after another on the host, for a layout that has that many: what
-    /// `check_memory` does in general. `false`, and a scalar's layout, where that is needed.
-    #[inline(always)]
-    pub(super) fn place(&mut self, first: *mut u8, len: usize, dtype: DType) -> bool {
-        let begin = first.addr();
-        let bits = dtype.item_bits();
-        let end = len
-            .checked_mul(bits / 8)
-            .filter(|bytes| *bytes <= isize::MAX as usize / 8 && begin != 0)
-            .and_then(|bytes| begin.checked_add(bytes));
-        let Some(end) = end.filter(|_| bits.is_multiple_of(8)) else {
-            self.layout.become_scalar();
-            return false;
-        };
-        self.first = first;
-        self.bytes = begin..end;
-        self.dtype = dtype;
-        self.device = Device::CPU;
-        self.padded = false;
-        true
-    }
-
-    /// Takes what a descriptor says, after checking it.
-    ///
-    /// # Safety
-    ///
-    /// The descriptor is true for as long as the entry is in use.
-    #[inline]
-    pub(super) unsafe fn fill(
-        &mut self,
-        descriptor: &DLTensor,
-        flags: Flags,
-    ) -> Result<(), Refused> {
-        // SAFETY: a true descriptor has as many numbers as its rank says; the entry is blank, so
-        // its layout is a scalar's.
-        let described = unsafe { Described::read(descriptor, flags, &mut self.layout) };
-        let described = match described {
-            Ok(described) => described,
-            Err(error) => return Err(not_importable(error).into()),
-        };
-        self.first = if described.device.has_addresses() {
-            described.first
-        } else {
-            descriptor.data.cast()
-        };
-        let first = self.first.addr();
-        self.bytes = first.wrapping_add_signed(described.span.start)
-            ..first.wrapping_add_signed(described.span.end);
-        self.dtype = described.dtype;
-        self.device = described.device;
-        self.padded = described.padded;
-        self.read_only = flags.contains(Flags::READ_ONLY);
-        Ok(())
-    }
-
     /// # Safety
     ///
     /// The object is of our own class.
@@ -220,12 +151,7 @@ impl Entry {
         unsafe { self.fill(&tensor.describe(), flags) }
     }
 
-    fn look_at_buffer(
-        &mut self,
-        object: Borrowed<'_, '_, PyAny>,
-        is_written: bool,
-    ) -> Result<(), Refused> {
-        let buffer = Buffer::of(object, is_written)?;
+    fn look_at_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
         let mut strides = Vec::new();
         let (descriptor, flags) = buffer.describe(&mut strides)?;
         // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
@@ -253,22 +179,6 @@ impl Entry {
         let managed = unsafe { managed.as_ref() };
         // SAFETY: the managed tensor keeps what it says, and is kept by the capsule.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }
-    }
-
-    /// Takes a number as a tensor of rank 0.
-    pub(super) fn look_at_number(&mut self, bytes: Aligned, dtype: DType) {
-        self.keep = Keep::Number(bytes);
-        let Keep::Number(number) = &mut self.keep else {
-            unreachable!("it was just written")
-        };
-        self.first = number.0.as_mut_ptr();
-        let first = self.first.addr();
-        self.bytes = first..first + dtype.item_bits() / 8;
-        self.dtype = dtype;
-        self.device = Device::CPU;
-        self.padded = false;
-        self.read_only = true;
-        self.object = ptr::null_mut();
     }
 
     /// Has the memory kept by something that also keeps it while other threads run Python: the

@@ -14,8 +14,12 @@ pub(super) fn has_buffer(_: Borrowed<'_, '_, PyAny>) -> bool {
 pub(super) enum Buffer {}
 
 impl Buffer {
-    pub(super) fn of(_: Borrowed<'_, '_, PyAny>, _: bool) -> PyResult<Box<Self>> {
+    pub(super) fn of(_: Borrowed<'_, '_, PyAny>) -> PyResult<Box<Self>> {
         Err(not_exchangeable("this build has no buffer protocol"))
+    }
+
+    pub(super) fn is_read_only(&self) -> bool {
+        match *self {}
     }
 
     pub(super) fn describe(&self, _: &mut Vec<i64>) -> PyResult<(DLTensor, Flags)> {

@@ -63,10 +63,22 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
             let managed = unsafe { table.own(object) }?;
             shared(Tensor::from_dlpack(managed).map_err(not_importable)?)
         }
-        Lane::Buffer(speaks_dlpack) => match of_buffer(object) {
-            Err(_) if speaks_dlpack => by_protocol(object, wanted),
-            tensor => shared(tensor?),
-        },
+        Lane::Buffer(speaks_dlpack) => {
+            let buffer = Buffer::of(object);
+            let read_only = buffer.as_ref().map_or(true, |buffer| buffer.is_read_only());
+            match buffer.and_then(of_buffer) {
+                Err(_) if speaks_dlpack => {
+                    let tensor = by_protocol(object, wanted)?;
+                    // The older kind of capsule doesn't tell. A copy may be written.
+                    Ok(if read_only && !tensor.is_copied() {
+                        tensor.into_read_only()
+                    } else {
+                        tensor
+                    })
+                }
+                tensor => shared(tensor?),
+            }
+        }
         Lane::Protocol => by_protocol(object, wanted),
     }
 }
@@ -113,8 +125,7 @@ fn of_capsule<A: Named>(capsule: Borrowed<'_, '_, PyCapsule>) -> PyResult<Tensor
     Tensor::from_dlpack(managed).map_err(not_importable)
 }
 
-fn of_buffer(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
-    let buffer = Buffer::of(object, false)?;
+fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     let mut strides = Vec::new();
     let (descriptor, flags) = buffer.describe(&mut strides)?;
     let (owner, ()) = Owner::lend(buffer, |_| ());

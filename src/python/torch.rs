@@ -13,15 +13,15 @@
 //! none fits, everything is.
 
 mod places;
+mod shim;
 
 use super::error::{Refused, not_exchangeable};
-use super::ledger::Entry;
+use crate::dlpack::DLTensor;
 use places::{Places, find_places};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{Borrowed, ffi, intern};
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 static PLACES: AtomicPtr<Places> = AtomicPtr::new(std::ptr::null_mut());
@@ -31,35 +31,23 @@ static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 static ATTEMPTS: AtomicUsize = AtomicUsize::new(0);
 const MOST_ATTEMPTS: usize = 8;
 
-/// Fills an entry in the usual case: a plain tensor on the host, its elements one after another,
-/// about which autograd knows nothing.
-///
-/// `false`, and a blank entry, for any other object.
+/// What a tensor looks like in the usual case: a plain one on the host, about which autograd knows
+/// nothing. `None` for any other object.
 #[inline(always)]
-pub(super) fn look_at_usual(object: Borrowed<'_, '_, PyAny>, entry: &mut Entry) -> bool {
+pub(super) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
     // SAFETY: NULL, or what was leaked after it was written.
-    let Some(places) = (unsafe { PLACES.load(Ordering::Acquire).as_ref() }) else {
-        return false;
-    };
+    let places = unsafe { PLACES.load(Ordering::Acquire).as_ref() }?;
     if object.get_type_ptr() != places.kind {
-        return false;
+        return None;
     }
-    // SAFETY: the object is a tensor of PyTorch, for which the places were found.
-    let (keys, autograd) = unsafe { places.read(object.as_ptr().cast()) };
-    if keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0 || autograd != 0 {
-        return false;
-    }
-    let mut room = MaybeUninit::uninit();
-    // SAFETY: the table is that of the type; the object keeps what the descriptor says.
+    // SAFETY: the object is a tensor of PyTorch, for which the places were found. One of which the
+    // keys are plain is its memory's value.
     unsafe {
-        match places.table.borrow_to(object, &mut room) {
-            Some(descriptor) => entry.fill_usual(descriptor),
-            None => {
-                // It will fail again where its error is passed on.
-                drop(places.table.borrow_error(object.py()));
-                false
-            }
+        let (keys, autograd) = places.read(object.as_ptr().cast());
+        if keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0 || autograd != 0 {
+            return None;
         }
+        places.describe(object)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Where PyTorch keeps what tells a plain tensor from others.
 
+use super::shim::Shim;
+use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
+use pyo3::{Borrowed, ffi};
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// How many of a tensor's words are looked at, at most: the struct had up to 26 in the versions
@@ -43,13 +46,15 @@ pub(super) struct Places {
     /// The type `torch.Tensor`, to which a reference is held for good.
     pub(super) kind: *mut ffi::PyTypeObject,
     /// Its exchange table, of which the call that borrows is there.
-    pub(super) table: Table,
+    table: Table,
     /// In the Python object: the pointer to the tensor.
     tensor: usize,
     /// In the tensor: the set of dispatch keys.
     keys: usize,
     /// In the tensor: the pointer to what autograd knows.
     autograd: usize,
+    /// A faster way than the table, where there is one.
+    shim: Option<Shim>,
 }
 
 impl Places {
@@ -68,11 +73,42 @@ impl Places {
             (keys, autograd)
         }
     }
+
+    /// What a tensor on the host looks like, for as long as it stays as it is; `None` where it is
+    /// to be asked in another way.
+    ///
+    /// # Safety
+    ///
+    /// As of [`read`](Self::read); the tensor's memory is its value.
+    #[inline(always)]
+    pub(super) unsafe fn describe(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+        // SAFETY: the caller's promise; the C++ tensor is one pointer, in the object.
+        unsafe {
+            match &self.shim {
+                Some(shim) => shim.describe(object.as_ptr().byte_add(self.tensor).cast()),
+                None => self.borrow(object),
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The object is a tensor of PyTorch.
+    unsafe fn borrow(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+        let mut room = MaybeUninit::uninit();
+        // SAFETY: the table is that of the type.
+        let descriptor = unsafe { self.table.borrow_to(object, &mut room) };
+        if descriptor.is_none() {
+            // It will fail again where its error is passed on.
+            drop(self.table.borrow_error(object.py()));
+        }
+        descriptor.copied()
+    }
 }
 
 /// Tensors, and the words of each.
-struct Sample<'py> {
-    object: Bound<'py, PyAny>,
+pub(super) struct Sample<'py> {
+    pub(super) object: Bound<'py, PyAny>,
     words: Vec<u64>,
 }
 
@@ -175,7 +211,12 @@ pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<Places
     let Some(table) = Table::of_type(&kind).filter(|table| table.can_borrow()) else {
         return Ok(None);
     };
+    let shim = Shim::load(torch).unwrap_or(None).filter(|shim| {
+        // SAFETY: the pointer to the tensor was found there, and the samples are PyTorch's.
+        unsafe { shim.agrees(table, &plain, tensor) }
+    });
     Ok(Some(Places {
+        shim,
         kind: kind.into_ptr().cast(),
         table,
         tensor,

@@ -1,0 +1,211 @@
+//! PyTorch's stable C functions.
+//!
+//! What a tensor looks like, they say in a quarter of the time that the exchange table takes:
+//! each of them is a few instructions, and counts no references. They are made for compiled models that
+//! are to outlive the PyTorch that they were compiled with, and take the address of the C++ tensor,
+//! which is in the Python object.
+
+use super::places::Sample;
+use crate::device::Device;
+use crate::dlpack::DLTensor;
+use crate::dlpack::python::Table;
+use crate::dtype::DType;
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// Where a C++ tensor is.
+type Handle = *const c_void;
+/// A question to a tensor; 0 where it was answered.
+type Ask<T> = unsafe extern "C" fn(Handle, *mut T) -> c_int;
+/// The number that PyTorch has for an element type, or a kind of device.
+type Number = unsafe extern "C" fn() -> c_int;
+
+/// PyTorch has fewer element types than that.
+const DTYPES: usize = 64;
+
+/// The functions, and the numbers that they answer with.
+#[derive(Debug)]
+pub(super) struct Shim {
+    data: Ask<*mut c_void>,
+    sizes: Ask<*mut i64>,
+    strides: Ask<*mut i64>,
+    rank: Ask<i64>,
+    dtype: Ask<c_int>,
+    device: Ask<c_int>,
+    dtypes: [Option<DType>; DTYPES],
+    cpu: c_int,
+}
+
+impl Shim {
+    /// The functions of the PyTorch that is loaded; `None` where some are missing.
+    ///
+    /// # Errors
+    ///
+    /// As of looking for a library.
+    pub(super) fn load(torch: &Bound<'_, PyModule>) -> PyResult<Option<Self>> {
+        let Some(library) = Library::of(torch)? else {
+            return Ok(None);
+        };
+        let get = |name: &str| library.function(&format!("aoti_torch_get_{name}"));
+        let found = [
+            get("data_ptr")?,
+            get("sizes")?,
+            get("strides")?,
+            get("dim")?,
+            get("dtype")?,
+            get("device_type")?,
+            library.function("aoti_torch_device_type_cpu")?,
+        ];
+        let mut functions = [ptr::null_mut(); 7];
+        for (function, found) in functions.iter_mut().zip(found) {
+            match found {
+                Some(found) => *function = found,
+                None => return Ok(None),
+            }
+        }
+        let mut dtypes = [None; DTYPES];
+        for dtype in DType::ALL {
+            let name = format!("aoti_torch_dtype_{dtype}");
+            let Some(number) = library.function(&name)? else {
+                continue;
+            };
+            // SAFETY: these functions have this signature, and can always be called.
+            let number = unsafe { std::mem::transmute::<*mut c_void, Number>(number)() };
+            let Some(place) = usize::try_from(number).ok().and_then(|i| dtypes.get_mut(i)) else {
+                return Ok(None);
+            };
+            *place = Some(*dtype);
+        }
+        let [data, sizes, strides, rank, dtype, device, cpu] = functions;
+        // SAFETY: the functions of these names have these signatures, in every version that has
+        // them: that is what they are there for.
+        unsafe {
+            use std::mem::transmute;
+            Ok(Some(Self {
+                data: transmute::<*mut c_void, Ask<*mut c_void>>(data),
+                sizes: transmute::<*mut c_void, Ask<*mut i64>>(sizes),
+                strides: transmute::<*mut c_void, Ask<*mut i64>>(strides),
+                rank: transmute::<*mut c_void, Ask<i64>>(rank),
+                dtype: transmute::<*mut c_void, Ask<c_int>>(dtype),
+                device: transmute::<*mut c_void, Ask<c_int>>(device),
+                dtypes,
+                cpu: transmute::<*mut c_void, Number>(cpu)(),
+            }))
+        }
+    }
+
+    /// What a tensor on the host looks like, for as long as it stays as it is; `None` for others.
+    ///
+    /// # Safety
+    ///
+    /// The handle is the address of a C++ tensor, whose memory is its value.
+    #[inline(always)]
+    pub(super) unsafe fn describe(&self, handle: Handle) -> Option<DLTensor> {
+        let (mut data, mut shape, mut strides) =
+            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let (mut rank, mut dtype, mut device) = (0, 0, 0);
+        // SAFETY: the caller's promise, and room for each answer.
+        let failures = unsafe {
+            (self.device)(handle, &mut device)
+                | (self.dtype)(handle, &mut dtype)
+                | (self.rank)(handle, &mut rank)
+                | (self.sizes)(handle, &mut shape)
+                | (self.strides)(handle, &mut strides)
+        };
+        if failures != 0 || device != self.cpu {
+            return None;
+        }
+        let dtype = *self.dtypes.get(usize::try_from(dtype).ok()?)?;
+        // SAFETY: as above. It was asked last, since it is the only one that does something:
+        // memory that is shared until it is written becomes the tensor's own.
+        if unsafe { (self.data)(handle, &mut data) } != 0 {
+            return None;
+        }
+        Some(DLTensor {
+            data,
+            device: Device::CPU.into(),
+            ndim: i32::try_from(rank).ok()?,
+            dtype: dtype?.into(),
+            shape,
+            strides,
+            byte_offset: 0,
+        })
+    }
+
+    /// Whether tensors look as they do through the exchange table.
+    ///
+    /// # Safety
+    ///
+    /// In each object, the C++ tensor is that many bytes behind the start. The table is PyTorch's.
+    pub(super) unsafe fn agrees(
+        &self,
+        table: Table,
+        samples: &[Sample<'_>],
+        tensor: usize,
+    ) -> bool {
+        samples.iter().all(|Sample { object, .. }| {
+            // SAFETY: the caller's promises; the tensors are plain ones.
+            let (ours, theirs) = unsafe {
+                let handle = object.as_ptr().byte_add(tensor).cast();
+                (self.describe(handle), table.borrow(object.as_borrowed()))
+            };
+            let (Some(ours), Ok(theirs)) = (ours, theirs) else {
+                return false;
+            };
+            let numbers = |pointer: *const i64| {
+                let rank = usize::try_from(ours.ndim).unwrap_or(0);
+                // SAFETY: as many numbers as the rank, which both agree on where this is called.
+                (0..rank).map(move |axis| unsafe { *pointer.add(axis) })
+            };
+            ours.ndim == theirs.ndim
+                && ours.data == theirs.data
+                && ours.dtype == theirs.dtype
+                && ours.device == theirs.device
+                && numbers(ours.shape).eq(numbers(theirs.shape))
+                && numbers(ours.strides).eq(numbers(theirs.strides))
+        })
+    }
+}
+
+/// The library that PyTorch's tensors are in.
+struct Library<'py> {
+    library: Bound<'py, PyAny>,
+    ctypes: Bound<'py, PyModule>,
+}
+
+impl<'py> Library<'py> {
+    /// The one that is loaded already; `None` where it isn't a file of its own.
+    fn of(torch: &Bound<'py, PyModule>) -> PyResult<Option<Self>> {
+        let py = torch.py();
+        let ctypes = py.import("ctypes")?;
+        let os = py.import("os")?;
+        let file = if cfg!(windows) {
+            "torch_cpu.dll"
+        } else if cfg!(target_os = "macos") {
+            "libtorch_cpu.dylib"
+        } else {
+            "libtorch_cpu.so"
+        };
+        let path = os.getattr("path")?;
+        let folder = path.call_method1("dirname", (torch.getattr("__file__")?,))?;
+        let path = path.call_method1("join", (folder, "lib", file))?;
+        match ctypes.call_method1("CDLL", (path,)) {
+            Ok(library) => Ok(Some(Self { library, ctypes })),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Where a function is.
+    fn function(&self, name: &str) -> PyResult<Option<*mut c_void>> {
+        let py = self.library.py();
+        let Some(function) = self.library.getattr_opt(name)? else {
+            return Ok(None);
+        };
+        let pointer = self.ctypes.getattr(intern!(py, "c_void_p"))?;
+        let pointer = self.ctypes.call_method1("cast", (function, pointer))?;
+        let address: Option<usize> = pointer.getattr(intern!(py, "value"))?.extract()?;
+        Ok(address.map(ptr::with_exposed_provenance_mut))
+    }
+}
