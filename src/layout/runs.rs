@@ -19,8 +19,10 @@ pub(crate) struct Runs {
     next: Run,
     /// How many runs are left.
     left: usize,
-    /// The dimensions around the runs; none where one run is all. Not inline: iterators are moved
-    /// around, and those over dense elements shouldn't be larger than they need to be.
+    /// How far apart they begin, where that is always the same.
+    distance: isize,
+    /// The dimensions around the runs, where it isn't. Not inline: iterators are moved around, and
+    /// those over dense elements shouldn't be larger than they need to be.
     outer: Option<Box<Merged>>,
 }
 
@@ -36,10 +38,43 @@ impl LayoutRef<'_> {
                     step: 1,
                 },
                 left: usize::from(!self.is_empty()),
+                distance: 0,
                 outer: None,
             };
         }
-        self.several_runs()
+        self.evenly_spaced_runs()
+            .unwrap_or_else(|| self.several_runs())
+    }
+
+    /// The runs of what is, or could be, two dimensions: most of what isn't dense.
+    #[inline]
+    fn evenly_spaced_runs(self) -> Option<Runs> {
+        let mut dims = self.dims().rev().filter(|(size, _)| *size != 1);
+        let (mut len, step) = dims.next()?;
+        let (mut left, mut distance) = (1, 0);
+        for (size, stride) in dims {
+            let follows =
+                |count: usize, step: isize| step.checked_mul(count as isize) == Some(stride);
+            if left == 1 && follows(len, step) {
+                len *= size;
+            } else if left == 1 {
+                (left, distance) = (size, stride);
+            } else if follows(left, distance) {
+                left *= size;
+            } else {
+                return None;
+            }
+        }
+        Some(Runs {
+            next: Run {
+                offset: 0,
+                len,
+                step,
+            },
+            left,
+            distance,
+            outer: None,
+        })
     }
 
     fn several_runs(self) -> Runs {
@@ -52,7 +87,8 @@ impl LayoutRef<'_> {
                 step,
             },
             left: self.len() / len,
-            outer: (outer.len > 0).then(|| Box::new(outer)),
+            distance: 0,
+            outer: Some(Box::new(outer)),
         }
     }
 
@@ -88,6 +124,8 @@ impl Iterator for Runs {
         self.left = self.left.checked_sub(1)?;
         let run = self.next;
         let Some(outer) = &mut self.outer else {
+            // Behind the last run there may be no such offset, which then isn't used.
+            self.next.offset = self.next.offset.wrapping_add(self.distance);
             return Some(run);
         };
         for dim in outer.slice_mut().iter_mut().rev() {

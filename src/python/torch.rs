@@ -31,8 +31,8 @@ static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 static ATTEMPTS: AtomicUsize = AtomicUsize::new(0);
 const MOST_ATTEMPTS: usize = 8;
 
-/// What a tensor looks like in the usual case: a plain one on the host, about which autograd knows
-/// nothing. `None` for any other object.
+/// What a tensor looks like in the usual case: a plain one on the host, that autograd doesn't follow.
+/// `None` for any other object.
 #[inline(always)]
 pub(super) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
     // SAFETY: NULL, or what was leaked after it was written.
@@ -44,7 +44,9 @@ pub(super) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor
     // keys are plain is its memory's value.
     unsafe {
         let (keys, autograd) = places.read(object.as_ptr().cast());
-        if keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0 || autograd != 0 {
+        if keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0
+            || autograd != 0 && check_autograd(object).is_err()
+        {
             return None;
         }
         places.describe(object)
