@@ -10,7 +10,7 @@ pub use values::{PyDType, PyDevice};
 use super::error::{not_exchangeable, not_importable};
 use crate::device::Device;
 use crate::dlpack::python::{
-    AllocationError, Exchange, Producer, Request, answer, table, table_capsule,
+    AllocationError, Exchange, Producer, Request, answer, keeping_exception, table, table_capsule,
 };
 use crate::dlpack::{Abi, DLDevice, DLPackExchangeAPI, DLTensor, Managed, Versioned};
 use crate::dtype::DType;
@@ -20,11 +20,43 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt, PyTuple};
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 
 /// A [`Tensor`] as a Python object. It never changes; its elements may.
 #[pyclass(frozen, weakref, name = "Tensor", module = "dlbridge")]
 #[derive(Debug)]
-pub struct PyTensor(Tensor);
+pub struct PyTensor(Kept);
+
+/// A tensor that Python keeps. Whoever releases its memory may call Python, so an exception that is
+/// on its way meanwhile is put aside.
+#[derive(Debug)]
+pub(super) struct Kept(ManuallyDrop<Tensor>);
+
+impl Kept {
+    pub(super) fn new(tensor: Tensor) -> Self {
+        Self(ManuallyDrop::new(tensor))
+    }
+}
+
+impl std::ops::Deref for Kept {
+    type Target = Tensor;
+
+    #[inline]
+    fn deref(&self) -> &Tensor {
+        &self.0
+    }
+}
+
+impl Drop for Kept {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it isn't used again.
+        let tensor = unsafe { ManuallyDrop::take(&mut self.0) };
+        let mut tensor = Some(tensor);
+        Python::try_attach(|py| keeping_exception(py, || drop(tensor.take())));
+        // Python is gone, and the tensor goes here.
+    }
+}
 
 /// The tensor of an object of our class.
 ///
@@ -35,7 +67,7 @@ pub struct PyTensor(Tensor);
 pub(super) unsafe fn tensor_of<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Tensor {
     // SAFETY: the caller's promise; the class is frozen, so the object has it for good.
     let object = unsafe { object.cast_unchecked::<PyTensor>() };
-    let tensor: *const Tensor = &raw const object.get().0;
+    let tensor: *const Tensor = &raw const *object.get().0.0;
     // SAFETY: the object is there for as long as `'a`.
     unsafe { &*tensor }
 }
@@ -49,7 +81,7 @@ impl PyTensor {
 
 impl From<Tensor> for PyTensor {
     fn from(tensor: Tensor) -> Self {
-        Self(tensor)
+        Self(Kept::new(tensor))
     }
 }
 
@@ -59,7 +91,7 @@ impl<'py> IntoPyObject<'py> for Tensor {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        Bound::new(py, PyTensor(self))
+        Bound::new(py, PyTensor::from(self))
     }
 }
 
@@ -143,7 +175,7 @@ impl PyTensor {
     }
 
     fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
+        format!("{:?}", *self.0)
     }
 
     fn __str__(&self) -> String {

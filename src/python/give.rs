@@ -133,7 +133,7 @@ fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyRe
         .map_err(not_importable)?;
     let is_as_asked =
         tensor.shape() == shape && tensor.dtype() == dtype && tensor.layout().is_contiguous();
-    if !is_as_asked || tensor.device() != Device::CPU {
+    if !is_as_asked || tensor.is_read_only() || tensor.device() != Device::CPU {
         return Err(not_exchangeable(
             "the framework allocated something else than was asked for",
         ));

@@ -40,8 +40,10 @@ pub(super) enum Maker {
 
 /// How many types are remembered. Few programs use more than ten.
 const PLACES: usize = 64;
-/// How many of the places may be taken by types without a table: programs can make any number.
+/// How many places may be taken before types without a table, and those with one, are remembered no
+/// more: programs can make any number of either.
 const PLACES_WITHOUT_TABLE: usize = 40;
+const PLACES_WITH_TABLE: usize = 60;
 const PROBES: usize = 8;
 
 struct Place {
@@ -57,7 +59,7 @@ static REMEMBERED: [Place; PLACES] = [const {
         lane: AtomicPtr::new(ptr::null_mut()),
     }
 }; PLACES];
-static WITHOUT_TABLE: AtomicUsize = AtomicUsize::new(0);
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// The places where a type may be, in the order in which they are tried.
@@ -186,8 +188,12 @@ impl Lane {
 
 fn remember(kind: &Bound<'_, PyType>, lane: Lane) {
     let _lock = WRITING.lock().unwrap_or_else(|poison| poison.into_inner());
-    let has_table = matches!(lane, Lane::Table(..) | Lane::Numpy | Lane::Own);
-    if !has_table && WITHOUT_TABLE.load(Ordering::Relaxed) >= PLACES_WITHOUT_TABLE {
+    let limit = match lane {
+        Lane::Own | Lane::Numpy => PLACES,
+        Lane::Table(..) => PLACES_WITH_TABLE,
+        Lane::Buffer(_) | Lane::Protocol => PLACES_WITHOUT_TABLE,
+    };
+    if TAKEN.load(Ordering::Relaxed) >= limit {
         return;
     }
     let pointer = kind.as_type_ptr();
@@ -201,7 +207,7 @@ fn remember(kind: &Bound<'_, PyType>, lane: Lane) {
             let _kept = kind.clone().unbind().into_ptr();
             place.lane.store(lane.into_word(), Ordering::Relaxed);
             place.kind.store(pointer, Ordering::Release);
-            WITHOUT_TABLE.fetch_add(usize::from(!has_table), Ordering::Relaxed);
+            TAKEN.fetch_add(1, Ordering::Relaxed);
             return;
         }
     }

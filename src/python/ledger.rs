@@ -37,7 +37,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             object: ptr::null_mut(),
             first: ptr::null_mut(),

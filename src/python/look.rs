@@ -194,20 +194,29 @@ impl Entry {
         };
         // SAFETY: the table is that of the object's type.
         let managed = unsafe { table.own(object) }?;
-        let descriptor = managed.descriptor();
-        let offset = descriptor.byte_offset as usize;
-        let first = descriptor.data.cast::<u8>().wrapping_add(offset);
-        // SAFETY: as many sizes as the rank says.
-        let shape_is_the_same = usize::try_from(descriptor.ndim) == Ok(self.layout.rank())
-            && (0..self.layout.rank()).all(|axis| unsafe {
-                usize::try_from(*descriptor.shape.add(axis)) == Ok(self.layout.shape()[axis])
-            });
-        if !shape_is_the_same || (first != self.first && !self.layout.is_empty()) {
+        let mut now = Self::new();
+        // SAFETY: the managed tensor keeps what the descriptor says.
+        unsafe { now.fill(managed.descriptor(), managed.flags()) }?;
+        if !self.is_the_same_as(&now) {
             return Err(
                 not_exchangeable("the tensor was changed by someone else during the call").into(),
             );
         }
         self.keep = Keep::Managed(managed);
         Ok(())
+    }
+
+    /// Whether it is about the same elements.
+    fn is_the_same_as(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.layout(), other.layout());
+        let memory = |entry: &Self| (entry.first.addr(), entry.bytes.clone());
+        let have_same_strides = || {
+            let strides = ours.strides().iter().zip(theirs.strides());
+            let mut dims = ours.shape().iter().zip(strides);
+            dims.all(|(size, (ours, theirs))| *size == 1 || ours == theirs)
+        };
+        ours.shape() == theirs.shape()
+            && (self.dtype, self.device, self.padded) == (other.dtype, other.device, other.padded)
+            && (ours.is_empty() || memory(self) == memory(other) && have_same_strides())
     }
 }

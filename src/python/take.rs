@@ -91,17 +91,9 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
     };
     let capsule = ask(&object, &wish)?;
     let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
-        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule),
-        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule),
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted.device),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted.device),
     }?;
-    if let Some(device) = wanted.device
-        && tensor.device() != device
-    {
-        return Err(not_exchangeable(format!(
-            "the producer was asked for memory on {device}, and gave some on {}",
-            tensor.device()
-        )));
-    }
     match wanted.copy {
         // Some producers take the keyword, and share all the same.
         Some(true) if !tensor.is_copied() => Ok(tensor.copy()?),
@@ -112,13 +104,22 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
     }
 }
 
-fn of_capsule<A: Named>(capsule: Borrowed<'_, '_, PyCapsule>) -> PyResult<Tensor> {
+fn of_capsule<A: Named>(
+    capsule: Borrowed<'_, '_, PyCapsule>,
+    wanted: Option<Device>,
+) -> PyResult<Tensor> {
     let check = |managed: &A| {
         let mut layout = Layout::SCALAR;
         // SAFETY: the capsule's promise, which is DLPack's.
         let described =
             unsafe { Described::read(managed.descriptor(), managed.flags(), &mut layout) };
-        described.map(drop).map_err(not_importable)
+        let found = described.map_err(not_importable)?.device;
+        match wanted {
+            Some(wanted) if wanted != found => Err(not_exchangeable(format!(
+                "memory on {wanted} was asked for, and the producer's is on {found}"
+            ))),
+            _ => Ok(()),
+        }
     };
     // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
     let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;

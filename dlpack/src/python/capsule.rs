@@ -64,21 +64,25 @@ unsafe extern "C" fn release<A: Named>(capsule: *mut ffi::PyObject) {
         }
         let pointer = ffi::PyCapsule_GetPointer(capsule, name);
         if let Some(pointer) = NonNull::new(pointer) {
-            keeping_exception(|| drop(Managed::<A>::from_raw_unchecked(pointer.cast())));
+            let py = Python::assume_attached();
+            keeping_exception(py, || {
+                drop(Managed::<A>::from_raw_unchecked(pointer.cast()))
+            });
         }
     }
 }
 
 /// Runs `release` while an exception that is on its way is put aside, as deleters may call Python.
-///
-/// # Safety
-///
-/// The thread is attached to Python.
 #[allow(
     deprecated,
     reason = "the newer functions are not in every Python that is supported"
 )]
-unsafe fn keeping_exception(release: impl FnOnce()) {
+#[inline]
+pub fn keeping_exception(_: Python<'_>, release: impl FnOnce()) {
+    // SAFETY: the thread is attached.
+    if unsafe { ffi::PyErr_Occurred() }.is_null() {
+        return release();
+    }
     let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     // SAFETY: the thread is attached, and what is fetched is restored.
     unsafe {

@@ -22,8 +22,8 @@ pub struct Wish<'py> {
 /// Asks an object for a capsule: keywords first, and without them where the producer doesn't know
 /// them. Which of the two ABIs comes is the producer's choice; a capsule is passed on as it is.
 ///
-/// Producers may ignore a wish: whether the memory was copied is for the taker to look at, in the
-/// flags.
+/// Producers may ignore a wish, and a capsule can't be asked for anything: where the memory is, and
+/// whether it was copied, is for the taker to look at.
 ///
 /// # Errors
 ///
@@ -31,14 +31,8 @@ pub struct Wish<'py> {
 /// asking without keywords, and whatever the producer raises.
 pub fn ask<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<Bound<'py, PyCapsule>> {
     if let Ok(capsule) = object.cast::<PyCapsule>() {
-        return if wish.device.is_some() {
-            Err(PyBufferError::new_err(
-                "a capsule's tensor is where it is: ask its producer for another device",
-            ))
-        } else {
-            Offer::of(object.as_borrowed())?;
-            Ok(capsule.clone())
-        };
+        Offer::of(object.as_borrowed())?;
+        return Ok(capsule.clone());
     }
     let py = object.py();
     let answer = match with_keywords(object, wish) {

@@ -13,8 +13,9 @@ use std::marker::PhantomData;
 
 /// A tensor as [`In`] takes it, or a Python number, which is then a tensor of rank 0.
 ///
-/// A number must be one that the element type can hold: an `int` is refused that doesn't fit, a
-/// `float` where integers are wanted, and a `complex` where real numbers are.
+/// A number must be one that the element type can hold: a number is refused that is out of its range, a
+/// `float` where integers are wanted, and a `complex` where real numbers are. A `float` becomes the
+/// nearest number that there is.
 ///
 /// ```no_run
 /// use dlbridge::python::{OrNumber, Out};
@@ -88,30 +89,51 @@ fn bytes_of(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<Option<Al
         let value = object.cast::<PyBool>().ok();
         return Ok(value.map(|value| Aligned::of(&[u8::from(value.is_true())])));
     }
+    let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
+    if !is_real && !is_complex {
+        return Ok(None);
+    }
     let (re, im): (f64, f64) = if let Ok(complex) = object.cast::<PyComplex>() {
         (
             complex.getattr("real")?.extract()?,
             complex.getattr("imag")?.extract()?,
         )
     } else {
-        (object.extract()?, 0.0)
+        match object.extract() {
+            Ok(re) => (re, 0.0),
+            Err(_) => return Ok(None), // An integer beyond all floats.
+        }
     };
-    let float = |value: f64| -> Option<Vec<u8>> {
-        Some(match dtype {
-            DType::F16 | DType::C32 => f16::from_f64(value).to_ne_bytes().to_vec(),
-            DType::BF16 => bf16::from_f64(value).to_ne_bytes().to_vec(),
-            DType::F32 | DType::C64 => (value as f32).to_ne_bytes().to_vec(),
-            DType::F64 | DType::C128 => value.to_ne_bytes().to_vec(),
-            _ => return None,
-        })
-    };
-    let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
-    if !is_real && !is_complex {
+    let Some(mut bytes) = float_bytes(re, dtype) else {
         return Ok(None);
-    }
-    let mut bytes = float(re);
-    if is_complex && let (Some(bytes), Some(im)) = (&mut bytes, float(im)) {
+    };
+    if is_complex {
+        let Some(im) = float_bytes(im, dtype) else {
+            return Ok(None);
+        };
         bytes.extend(im);
     }
-    Ok(bytes.map(|bytes| Aligned::of(&bytes)))
+    Ok(Some(Aligned::of(&bytes)))
+}
+
+/// The nearest number of an element type, or of the parts that its numbers have; `None` for a number
+/// further out than any of them, which infinity is no substitute for.
+fn float_bytes(value: f64, dtype: DType) -> Option<Vec<u8>> {
+    let (bytes, nearest) = match dtype {
+        DType::F16 | DType::C32 => {
+            let nearest = f16::from_f64(value);
+            (nearest.to_ne_bytes().to_vec(), nearest.to_f64())
+        }
+        DType::BF16 => {
+            let nearest = bf16::from_f64(value);
+            (nearest.to_ne_bytes().to_vec(), nearest.to_f64())
+        }
+        DType::F32 | DType::C64 => {
+            let nearest = value as f32;
+            (nearest.to_ne_bytes().to_vec(), nearest.into())
+        }
+        DType::F64 | DType::C128 => (value.to_ne_bytes().to_vec(), value),
+        _ => return None,
+    };
+    (nearest.is_finite() || !value.is_finite()).then_some(bytes)
 }

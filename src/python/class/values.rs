@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::dtype::DType;
 use pyo3::prelude::*;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use pyo3::types::PyString;
 
 /// An element type. Its str is the name, and it equals the name.
 #[pyclass(frozen, name = "DType", module = "dlbridge")]
@@ -34,15 +34,13 @@ macro_rules! named {
                 if let Ok(other) = other.cast::<Self>() {
                     return self.0 == other.get().0;
                 }
-                // A name may be written in several ways.
+                // Only the name that it prints, so that equal ones have the same hash.
                 let name = other.extract::<String>();
-                name.is_ok_and(|name| name.parse::<$Value>() == Ok(self.0))
+                name.is_ok_and(|name| name == self.0.to_string())
             }
 
-            fn __hash__(&self) -> u64 {
-                let mut hasher = DefaultHasher::new();
-                self.0.hash(&mut hasher);
-                hasher.finish()
+            fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+                PyString::new(py, &self.0.to_string()).hash()
             }
         }
     };

@@ -1,6 +1,7 @@
 //! A tensor becomes a NumPy array.
 
 use crate::dtype::DType;
+use crate::python::class::Kept;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -77,7 +78,7 @@ fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
 
 /// What keeps an array's memory, as its `base`. Less than a `Tensor`, it is made in less time.
 #[pyclass(frozen, module = "dlbridge")]
-struct Memory(#[allow(dead_code, reason = "it is kept")] Tensor);
+struct Memory(#[allow(dead_code, reason = "it is kept")] Kept);
 
 /// An array that shares the tensor's memory, and keeps it.
 ///
@@ -137,7 +138,7 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         );
         Bound::from_owned_ptr_or_err(py, array)?
     };
-    let base = Bound::new(py, Memory(tensor))?;
+    let base = Bound::new(py, Memory(Kept::new(tensor)))?;
     // SAFETY: a new array, and a base object whose reference is given away.
     if unsafe { (interface.set_base_object)(array.as_ptr(), base.into_ptr()) } != 0 {
         return Err(PyErr::fetch(py));
