@@ -2,7 +2,6 @@
 //!
 //! ```no_run
 //! use dlbridge::python::{In, Like, Out};
-//! use dlbridge::{Error, Tensor};
 //! use pyo3::prelude::*;
 //!
 //! /// Writes the sum of two tensors of any framework into a third.
@@ -19,10 +18,12 @@
 //!
 //! /// A new tensor, of the framework that the argument is of.
 //! #[pyfunction]
-//! fn doubled<'py>(x: In<'py, f32>) -> Result<Like<'py>, Error> {
-//!     let numbers = x.view().iter().map(|x| 2.0 * x).collect();
-//!     let tensor = Tensor::from_vec(numbers, x.shape())?;
-//!     Ok(x.like(tensor))
+//! fn doubled<'py>(x: In<'py, f32>) -> PyResult<Like<'py>> {
+//!     let mut out = x.zeros_like::<f32>(x.shape())?;
+//!     for (out, x) in out.view_mut()?.iter_mut().zip(x.view()) {
+//!         *out = 2.0 * x;
+//!     }
+//!     Ok(x.like(out))
 //! }
 //! ```
 //!
@@ -42,11 +43,13 @@
 //! |---|---|
 //! | an object of our own class | [`Tensor`](crate::Tensor) |
 //! | an object of an argument's framework | [`Like`], from [`In::like`] |
-//! | an object of a framework by name | [`to_framework`] |
+//! | an object of a framework by name | [`to_framework`], or [`convert`], which may copy |
 //!
 //! Two arguments of which one is written must not share memory: see [`Out`].
 
 mod argument;
+mod attach;
+mod attribute;
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 mod buffer;
 #[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
@@ -60,15 +63,17 @@ mod lane;
 mod ledger;
 mod look;
 mod numpy;
+mod paddle;
 mod spec;
 mod take;
+mod tensorflow;
 mod torch;
 
 pub use argument::{In, OrNumber, Out, Owned};
 pub use class::{PyDType, PyDevice, PyTensor};
 pub use detach::{Detach, detach};
 pub use error::Refused;
-pub use give::{Like, to_framework};
+pub use give::{Like, Outlook, convert, explain, to_framework};
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

@@ -15,7 +15,7 @@ mod exchange;
 mod producer;
 mod table;
 
-pub use capsule::{Named, Offer, into_capsule, keeping_exception};
+pub use capsule::{Lent, Named, Offer, into_capsule, keeping_exception};
 pub use consumer::{Wish, ask};
 pub use exchange::{AllocationError, Exchange, table, table_capsule};
 pub use producer::{Producer, Request, answer};

@@ -47,6 +47,24 @@ impl Tensor {
         Ok(self.export_handle(flags))
     }
 
+    /// [`export_into`](Self::export_into), also of read-only memory through an ABI that can't say so.
+    ///
+    /// # Errors
+    ///
+    /// When the ABI is the legacy one, and the tensor's elements are padded.
+    ///
+    /// # Safety
+    ///
+    /// Whoever takes it doesn't write to memory that is read-only.
+    pub unsafe fn export_unmarked<A: Abi>(mut self) -> Result<Managed<A>, ExportError> {
+        match self.check_abi::<A>() {
+            Ok(()) | Err(ExportError::LegacyReadOnly) => {}
+            Err(error) => return Err(error),
+        }
+        let flags = self.ownership_flags();
+        Ok(self.export_handle(flags))
+    }
+
     fn check_abi<A: Abi>(&self) -> Result<(), ExportError> {
         if A::HAS_FLAGS {
             return Ok(());

@@ -1,5 +1,6 @@
 //! The buffer protocol, for what shares its memory that way.
 
+use super::attach::with_python;
 use super::error::not_exchangeable;
 use crate::device::Device;
 use crate::dlpack::{DLTensor, Flags};
@@ -98,7 +99,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         // Where Python is gone, so is whoever lent it.
-        Python::try_attach(|_| {
+        with_python(|| {
             // SAFETY: the object lent it, and it is released once.
             unsafe { ffi::PyBuffer_Release(&mut self.0) }
         });

@@ -1,9 +1,12 @@
 //! Tensors as objects of a framework.
 
+mod convert;
 mod frameworks;
+mod hand_over;
+mod needs;
 
-use super::error::{not_exchangeable, not_importable, unknown_name};
-use super::lane::{Lane, root_module};
+use super::error::{not_exchangeable, not_importable};
+use super::lane::{Lane, Maker, root_module};
 use super::numpy;
 use crate::device::Device;
 use crate::dlpack::python::Table;
@@ -13,7 +16,10 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
-use frameworks::{FRAMEWORKS, by_table, own};
+pub use convert::{Outlook, convert, explain};
+use frameworks::{FRAMEWORKS, Framework, framework_of};
+use hand_over::own;
+pub(super) use needs::Misfit;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -50,7 +56,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
             Lane::Buffer(_) | Lane::Protocol => {
                 let name = root_module(&object.get_type());
                 match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
-                    Some(framework) => (framework.give)(py, tensor),
+                    Some(framework) => hand_over(py, framework, tensor),
                     None => by_namespace(&object, tensor),
                 }
             }
@@ -58,8 +64,38 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
     }
 }
 
+fn by_table(
+    py: Python<'_>,
+    table: Table,
+    maker: Maker,
+    tensor: Tensor,
+) -> PyResult<Bound<'_, PyAny>> {
+    // Both lose a tensor that they refuse.
+    let misfit = match maker {
+        Maker::Torch => frameworks::TORCH.misfit(&tensor),
+        Maker::Paddle => frameworks::PADDLE.misfit(&tensor),
+        Maker::Other => None,
+    };
+    match misfit {
+        None => table.make_object(py, tensor.into_dlpack()),
+        Some(misfit) => Err(not_exchangeable(misfit.into_message())),
+    }
+}
+
+fn hand_over<'py>(
+    py: Python<'py>,
+    framework: &Framework,
+    tensor: Tensor,
+) -> PyResult<Bound<'py, PyAny>> {
+    match framework.misfit(py, &tensor)? {
+        None => (framework.give)(py, tensor),
+        Some(misfit) => Err(not_exchangeable(misfit.into_message())),
+    }
+}
+
 /// A tensor as an object of the framework of this name: `"numpy"`, `"torch"`, `"jax"`,
-/// `"tensorflow"`, `"paddle"`, `"mlx"`, `"cupy"`, or `"dlbridge"` for our own class.
+/// `"tensorflow"`, `"paddle"`, `"mlx"`, `"cupy"`, `"pyarrow"`, `"tvm"`, `"tvm_ffi"`, `"mxnet"`,
+/// `"onnxruntime"`, or `"dlbridge"` for our own class.
 ///
 /// Nothing is copied, but by `"mlx"`, which does that with all that comes in.
 ///
@@ -72,16 +108,7 @@ pub fn to_framework<'py>(
     tensor: Tensor,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    match FRAMEWORKS.iter().find(|framework| framework.name == name) {
-        Some(framework) => (framework.give)(py, tensor),
-        None => {
-            let names: Vec<_> = FRAMEWORKS.iter().map(|framework| framework.name).collect();
-            Err(unknown_name(format!(
-                "no framework is called {name:?}; there are {}",
-                names.join(", ")
-            )))
-        }
-    }
+    hand_over(py, framework_of(name)?, tensor)
 }
 
 /// For libraries after the array API standard.

@@ -38,6 +38,27 @@ pub(super) enum Maker {
     Other,
 }
 
+impl Maker {
+    /// Refuses tensors that the table exports, and whose memory isn't all that they are.
+    #[inline]
+    pub(super) fn guard(self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+        match self {
+            Self::Torch => super::torch::guard(object),
+            Self::Paddle => super::paddle::guard(object),
+            Self::Other => Ok(()),
+        }
+    }
+
+    /// What a table's error means, where that can be said better.
+    #[cold]
+    pub(super) fn clarify(self, object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
+        match self {
+            Self::Paddle => super::paddle::clarify(object, error),
+            Self::Torch | Self::Other => error,
+        }
+    }
+}
+
 /// How many types are remembered. Few programs use more than ten.
 const PLACES: usize = 64;
 /// How many places may be taken before types without a table, and those with one, are remembered no

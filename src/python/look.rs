@@ -6,8 +6,8 @@ use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable};
 use super::lane::{Lane, Maker};
 use super::ledger::Entry;
-use super::{class, numpy, torch};
-use crate::dlpack::python::{Named, Offer, Table, Wish, ask};
+use super::{class, numpy, tensorflow, torch};
+use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
 use crate::dlpack::{Flags, Legacy, Managed, Versioned};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -20,7 +20,7 @@ pub(super) enum Keep {
     Object,
     Managed(#[allow(dead_code, reason = "it is kept")] Managed<Versioned>),
     /// It isn't taken: whoever made it releases it, with the capsule.
-    Capsule(#[allow(dead_code, reason = "it is kept")] Py<PyCapsule>),
+    Capsule(#[allow(dead_code, reason = "it is kept")] Lent),
     Buffer(#[allow(dead_code, reason = "it is kept")] Box<Buffer>),
     /// A number, in the entry itself.
     Number(Aligned),
@@ -91,6 +91,7 @@ impl Entry {
                 if outcome.is_ok() || !speaks_dlpack {
                     return outcome;
                 }
+                tensorflow::guard(object)?;
                 self.look_into_capsule(object)?;
                 // The older kind of capsule doesn't tell.
                 self.read_only |= read_only;
@@ -111,9 +112,7 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        if maker == Maker::Torch {
-            torch::guard(object)?;
-        }
+        maker.guard(object)?;
         // Only the owned call tells whether memory is read-only: it is taken where that matters,
         // of those who know the difference.
         let is_borrowed = table.can_borrow() && !(is_written && maker == Maker::Other);
@@ -121,7 +120,8 @@ impl Entry {
             let mut room = MaybeUninit::uninit();
             // SAFETY: the caller's promise.
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
-                return Err(table.borrow_error(object.py()).into());
+                let error = table.borrow_error(object.py());
+                return Err(maker.clarify(object, error).into());
             };
             // SAFETY: the object keeps what the descriptor says.
             if unsafe { self.fill_usual(descriptor) } {
@@ -131,7 +131,8 @@ impl Entry {
             return unsafe { self.fill(descriptor, Flags::empty()) };
         }
         // SAFETY: the caller's promise.
-        let managed = unsafe { table.own(object) }?;
+        let managed = unsafe { table.own(object) };
+        let managed = managed.map_err(|error| maker.clarify(object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
         self.keep = Keep::Managed(managed);
@@ -165,20 +166,21 @@ impl Entry {
         match Offer::of(capsule.as_any().as_borrowed())? {
             Offer::Versioned(capsule) => self.look_at_managed::<Versioned>(capsule),
             Offer::Legacy(capsule) => self.look_at_managed::<Legacy>(capsule),
-        }?;
-        self.keep = Keep::Capsule(capsule.unbind());
-        Ok(())
+        }
     }
 
     fn look_at_managed<A: Named>(
         &mut self,
         capsule: Borrowed<'_, '_, PyCapsule>,
     ) -> Result<(), Refused> {
-        let managed = Offer::look::<A>(capsule)?;
+        let (managed, lent) = Offer::lend::<A>(capsule)?;
         // SAFETY: the version was checked, and the capsule keeps the managed tensor.
         let managed = unsafe { managed.as_ref() };
-        // SAFETY: the managed tensor keeps what it says, and is kept by the capsule.
-        unsafe { self.fill(managed.descriptor(), managed.flags()) }
+        // SAFETY: the managed tensor keeps what it says, and is kept by the capsule, from which
+        // nobody takes it meanwhile.
+        unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
+        self.keep = Keep::Capsule(lent);
+        Ok(())
     }
 
     /// Has the memory kept by something that also keeps it while other threads run Python: the

@@ -5,7 +5,7 @@
 
 mod make;
 
-pub(super) use make::make;
+pub(super) use make::{lacks, make};
 
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::ledger::Entry;
@@ -126,7 +126,7 @@ impl Array {
 pub(super) struct Numbers([i64; MAX_RANK]);
 
 /// `NPY_MAXDIMS`
-const MAX_RANK: usize = 64;
+pub(super) const MAX_RANK: usize = 64;
 
 impl Numbers {
     pub(super) fn new() -> Self {

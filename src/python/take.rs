@@ -1,9 +1,10 @@
 //! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
 
+use super::attach::with_python;
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
-use super::lane::{Lane, Maker};
-use super::{class, numpy, torch};
+use super::lane::Lane;
+use super::{class, numpy, tensorflow};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask};
 use crate::dlpack::{DLTensor, Flags, Legacy, Managed, Versioned};
@@ -56,11 +57,10 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
         // SAFETY: as above.
         Lane::Numpy => shared(unsafe { of_array(object) }?),
         Lane::Table(table, maker) => {
-            if maker == Maker::Torch {
-                torch::guard(object)?;
-            }
+            maker.guard(object)?;
             // SAFETY: as above.
-            let managed = unsafe { table.own(object) }?;
+            let managed = unsafe { table.own(object) };
+            let managed = managed.map_err(|error| maker.clarify(object, error))?;
             shared(Tensor::from_dlpack(managed).map_err(not_importable)?)
         }
         Lane::Buffer(speaks_dlpack) => {
@@ -68,6 +68,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
             let read_only = buffer.as_ref().map_or(true, |buffer| buffer.is_read_only());
             match buffer.and_then(of_buffer) {
                 Err(_) if speaks_dlpack => {
+                    tensorflow::guard(object)?;
                     let tensor = by_protocol(object, wanted)?;
                     // The older kind of capsule doesn't tell. A copy may be written.
                     Ok(if read_only && !tensor.is_copied() {
@@ -189,7 +190,7 @@ unsafe impl SmallOwner for Object {
 impl Drop for Object {
     fn drop(&mut self) {
         // Where Python is gone, so is the object.
-        Python::try_attach(|_| {
+        with_python(|| {
             // SAFETY: a reference is held, and given up once. An exception that is on its way is
             // left alone by whatever releasing runs.
             unsafe { ffi::Py_DECREF(self.0.as_ptr()) }

@@ -15,13 +15,13 @@
 mod places;
 mod shim;
 
+use super::attribute::Attribute;
 use super::error::{Refused, not_exchangeable};
 use crate::dlpack::DLTensor;
 use places::{Places, find_places};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::{Borrowed, ffi, intern};
-use std::ffi::c_void;
+use pyo3::{Borrowed, intern};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 static PLACES: AtomicPtr<Places> = AtomicPtr::new(std::ptr::null_mut());
@@ -75,59 +75,22 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
 /// Views have something about autograd too; only those that it follows are refused.
 #[inline(never)]
 fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    static REQUIRES_GRAD: PyOnceLock<Attribute> = PyOnceLock::new();
     let py = object.py();
-    let Question { descriptor, get } = match QUESTION.get(py) {
-        Some(question) => question,
-        None => find_question(py)?,
+    let attribute = match REQUIRES_GRAD.get(py) {
+        Some(attribute) => attribute,
+        None => REQUIRES_GRAD.get_or_try_init(py, || {
+            let class = py.import("torch")?.getattr("Tensor")?;
+            Attribute::of(&class, "requires_grad")
+        })?,
     };
-    // SAFETY: the descriptor's own function, and an object that it is for, or an error comes. The
-    // answer is a reference of ours.
-    unsafe {
-        let kind = object.get_type_ptr().cast();
-        let answer = get(descriptor.as_ptr(), object.as_ptr(), kind);
-        if answer == ffi::Py_False() {
-            ffi::Py_DECREF(answer);
-            return Ok(());
-        }
-        drop(Bound::from_owned_ptr_or_err(py, answer)?);
+    if attribute.is(object, false)? {
+        return Ok(());
     }
-    Err(followed())
-}
-
-#[cold]
-fn followed() -> Refused {
-    not_exchangeable(
+    Err(not_exchangeable(
         "autograd follows this tensor (requires_grad), which it can't outside of PyTorch; pass tensor.detach()",
     )
-    .into()
-}
-
-/// The attribute `requires_grad`, and the function by which it is got at: asking it is several
-/// times as fast as looking the attribute up.
-struct Question {
-    descriptor: Py<PyAny>,
-    get: ffi::descrgetfunc,
-}
-
-static QUESTION: PyOnceLock<Question> = PyOnceLock::new();
-
-#[cold]
-fn find_question(py: Python<'_>) -> PyResult<&'static Question> {
-    QUESTION.get_or_try_init(py, || {
-        let descriptor = py
-            .import(intern!(py, "torch"))?
-            .getattr(intern!(py, "Tensor"))?
-            .getattr(intern!(py, "requires_grad"))?;
-        // SAFETY: a type, and a slot that holds NULL or such a function.
-        let get = unsafe {
-            let slot = ffi::PyType_GetSlot(descriptor.get_type_ptr(), ffi::Py_tp_descr_get);
-            std::mem::transmute::<*mut c_void, Option<ffi::descrgetfunc>>(slot)
-        };
-        let get =
-            get.ok_or_else(|| not_exchangeable("torch.Tensor.requires_grad can't be asked"))?;
-        let descriptor = descriptor.unbind();
-        Ok(Question { descriptor, get })
-    })
+    .into())
 }
 
 /// Asks PyTorch in words.

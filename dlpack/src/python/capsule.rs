@@ -155,6 +155,28 @@ impl<'a, 'py> Offer<'a, 'py> {
         }
     }
 
+    /// Borrows what is in a capsule of this ABI, after its version was checked. Meanwhile nobody can
+    /// take it: where others have the capsule too, it looks like one that was taken.
+    ///
+    /// # Errors
+    ///
+    /// As of [`look`](Self::look).
+    pub fn lend<A: Named>(capsule: Borrowed<'_, 'py, PyCapsule>) -> PyResult<(NonNull<A>, Lent)> {
+        with_critical_section(&capsule, || {
+            let pointer = Self::look::<A>(capsule)?;
+            // SAFETY: the caller has a reference, so the capsule is there.
+            let is_shared = unsafe { ffi::Py_REFCNT(capsule.as_ptr()) } > 1;
+            if is_shared {
+                rename(capsule, A::NAME_WHEN_TAKEN)?;
+            }
+            let lent = Lent {
+                capsule: capsule.to_owned().unbind(),
+                name: is_shared.then_some(A::NAME_IN_CAPSULE),
+            };
+            Ok((pointer, lent))
+        })
+    }
+
     /// Takes what is in a capsule of this ABI, if `check` agrees; otherwise it stays there. Of
     /// several threads that try, one succeeds.
     ///
@@ -175,15 +197,38 @@ impl<'a, 'py> Offer<'a, 'py> {
             let pointer = Self::look::<A>(capsule)?;
             // SAFETY: the version is one whose layout `A` is, and the capsule keeps it.
             check(unsafe { pointer.as_ref() })?;
-            let used = A::NAME_WHEN_TAKEN.as_ptr();
-            // SAFETY: a capsule, and a static name.
-            if unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used) } != 0 {
-                return Err(PyErr::fetch(capsule.py()));
-            }
+            rename(capsule, A::NAME_WHEN_TAKEN)?;
             // SAFETY: the name says that it is ours now, so that the capsule's destructor leaves
             // it alone.
             Ok(unsafe { Managed::from_raw_unchecked(pointer) })
         })
+    }
+}
+
+fn rename(capsule: Borrowed<'_, '_, PyCapsule>, name: &'static CStr) -> PyResult<()> {
+    // SAFETY: a capsule, and a static name.
+    match unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), name.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(capsule.py())),
+    }
+}
+
+/// Keeps a capsule of which something was borrowed. It is dropped by a thread that is attached, or
+/// nobody can take what is in the capsule any more.
+#[derive(Debug)]
+pub struct Lent {
+    capsule: Py<PyCapsule>,
+    /// The name that the capsule gets back.
+    name: Option<&'static CStr>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some(name) = self.name else { return };
+        Python::try_attach(|py| {
+            // A capsule takes any name.
+            let _ = rename(self.capsule.bind_borrowed(py), name);
+        });
     }
 }
 

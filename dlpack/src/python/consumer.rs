@@ -3,9 +3,9 @@
 use super::capsule::Offer;
 use crate::abi::{DLDevice, VERSION};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
+use pyo3::{PyTypeInfo, intern};
 
 /// What a consumer wants beyond the tensor itself.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +37,8 @@ pub fn ask<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<Bound<
     let py = object.py();
     let answer = match with_keywords(object, wish) {
         Ok(answer) => answer,
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+        // What is derived from it isn't about the keywords.
+        Err(error) if error.get_type(py).is(PyTypeError::type_object(py)) => {
             without_keywords(object, wish, error)?
         }
         Err(error) => return Err(error),

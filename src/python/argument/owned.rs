@@ -11,6 +11,35 @@ use std::marker::PhantomData;
 
 /// A tensor that is kept: a [`Tensor`] that satisfies what the parameters, which are those of
 /// [`In`], ask for.
+///
+/// ```no_run
+/// use dlbridge::Tensor;
+/// use dlbridge::python::{In, Like, Owned};
+/// use pyo3::prelude::*;
+///
+/// /// A matrix that is kept, and whose rows are lent.
+/// #[pyclass(frozen)]
+/// struct Lookup(Tensor);
+///
+/// #[pymethods]
+/// impl Lookup {
+///     /// Keeps a matrix, without copying it.
+///     #[new]
+///     fn new(matrix: Owned<f32, 2>) -> Self {
+///         Self(matrix.into_tensor())
+///     }
+///
+///     /// A row, which shares the matrix's memory.
+///     fn row(&self, index: usize) -> PyResult<Tensor> {
+///         Ok(self.0.select(0, index)?)
+///     }
+///
+///     /// Rows, which share the matrix's memory, as a tensor of the framework that `like` is of.
+///     fn rows<'py>(&self, start: usize, stop: usize, like: In<'py>) -> PyResult<Like<'py>> {
+///         Ok(like.like(self.0.slice(0, start..stop)?))
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Owned<
     T: Kind = Any,

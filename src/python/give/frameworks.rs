@@ -1,238 +1,334 @@
-//! The frameworks by name, and what each of them can have.
+//! The table of frameworks: what each of them can have.
 
-use crate::dlpack::Legacy;
-use crate::dlpack::python::{Table, into_capsule};
-use crate::dtype::DType;
-use crate::error::Error;
-use crate::python::error::not_exchangeable;
-use crate::python::lane::Maker;
+use super::hand_over::{
+    Give, jax_narrows, own, to_cupy, to_jax, to_mlx, to_mxnet, to_numpy, to_onnxruntime, to_paddle,
+    to_pyarrow, to_tensorflow, to_torch, to_tvm, to_tvm_ffi,
+};
+use super::needs::{ANYTHING, Arranged, Misfit, Needs};
+use crate::device::{Device, DeviceKind};
+use crate::dtype::{DType, TypeCode};
+use crate::python::error::unknown_name;
 use crate::python::numpy;
 use crate::tensor::Tensor;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
 
 /// A framework, and how it takes a tensor.
 pub(super) struct Framework {
     pub(super) name: &'static str,
     /// The packages that its types say that they are from.
     modules: &'static [&'static str],
-    pub(super) give: for<'py> fn(Python<'py>, Tensor) -> PyResult<Bound<'py, PyAny>>,
+    pub(super) needs: Needs,
+    /// Whether it copies all that it takes.
+    pub(super) copies: bool,
+    /// What takes Python to find out.
+    more: Option<Ask>,
+    /// Hands over what fits.
+    pub(super) give: Give,
 }
+
+type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Misfit>>;
 
 impl Framework {
     pub(super) fn makes(&self, module: &str) -> bool {
         self.modules.contains(&module)
     }
-}
 
-pub(super) static FRAMEWORKS: [Framework; 8] = [
-    Framework {
-        name: "dlbridge",
-        modules: &["dlbridge"],
-        give: own,
-    },
-    Framework {
-        name: "numpy",
-        modules: &["numpy"],
-        give: numpy::make,
-    },
-    Framework {
-        name: "torch",
-        modules: &["torch"],
-        give: to_torch,
-    },
-    Framework {
-        name: "jax",
-        modules: &["jax", "jaxlib"],
-        give: to_jax,
-    },
-    Framework {
-        name: "tensorflow",
-        modules: &["tensorflow"],
-        give: to_tensorflow,
-    },
-    Framework {
-        name: "paddle",
-        modules: &["paddle"],
-        give: to_paddle,
-    },
-    Framework {
-        name: "mlx",
-        modules: &["mlx"],
-        give: to_mlx,
-    },
-    Framework {
-        name: "cupy",
-        modules: &["cupy"],
-        give: to_cupy,
-    },
-];
-
-pub(super) fn own(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    Ok(tensor.into_pyobject(py)?.into_any())
-}
-
-/// The table of a framework's tensors, looked up once.
-fn table_in(py: Python<'_>, known: &'static PyOnceLock<Table>, module: &str) -> PyResult<Table> {
-    known
-        .get_or_try_init(py, || find_table(py, module))
-        .copied()
-}
-
-fn find_table(py: Python<'_>, module: &str) -> PyResult<Table> {
-    let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
-    Table::of_type(kind.cast::<PyType>()?)
-        .ok_or_else(|| not_exchangeable(format!("this version of {module} has no exchange table")))
-}
-
-fn to_torch(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
-    by_table(py, table_in(py, &TABLE, "torch")?, Maker::Torch, tensor)
-}
-
-fn to_paddle(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
-    by_table(py, table_in(py, &TABLE, "paddle")?, Maker::Paddle, tensor)
-}
-
-pub(super) fn by_table(
-    py: Python<'_>,
-    table: Table,
-    maker: Maker,
-    tensor: Tensor,
-) -> PyResult<Bound<'_, PyAny>> {
-    match maker {
-        Maker::Torch => check(&tensor, "PyTorch", has_torch)?,
-        Maker::Paddle => check(&tensor, "Paddle", has_paddle)?,
-        Maker::Other => {}
+    /// Why the framework can't have the tensor, if that is so.
+    #[inline]
+    pub(super) fn misfit(&self, py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+        match (self.needs.misfit(tensor), self.more) {
+            (None, Some(ask)) => ask(py, tensor),
+            (misfit, _) => Ok(misfit),
+        }
     }
-    table.make_object(py, tensor.into_dlpack())
 }
 
-/// Both lose a tensor that they refuse, and write to memory that is marked as read-only; so they
-/// only get what they can have.
-#[inline]
-fn check(tensor: &Tensor, name: &str, has: fn(DType) -> bool) -> PyResult<()> {
-    let is_forwards = tensor.strides().iter().all(|stride| *stride >= 0);
-    if has(tensor.dtype()) && is_forwards && !tensor.is_read_only() && !tensor.is_padded() {
-        return Ok(());
-    }
-    Err(why_not(tensor, name, has))
-}
-
-#[cold]
-fn why_not(tensor: &Tensor, name: &str, has: fn(DType) -> bool) -> PyErr {
-    not_exchangeable(if tensor.is_read_only() {
-        format!("the tensor is read-only, and {name} writes to memory all the same; copy it first")
-    } else if !has(tensor.dtype()) || tensor.is_padded() {
-        let padded = if tensor.is_padded() { "padded " } else { "" };
-        format!("{name} has no {padded}{}", tensor.dtype())
-    } else {
-        let strides = tensor.strides();
-        format!("{name} has no negative strides, as in {strides:?}; copy the tensor first")
+/// The framework of a name.
+pub(super) fn framework_of(name: &str) -> PyResult<&'static Framework> {
+    let found = FRAMEWORKS.iter().find(|framework| framework.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = FRAMEWORKS.iter().map(|framework| framework.name).collect();
+        unknown_name(format!(
+            "no framework is called {name:?}; there are {}",
+            names.join(", ")
+        ))
     })
 }
 
+const fn framework(
+    name: &'static str,
+    modules: &'static [&'static str],
+    needs: Needs,
+    give: Give,
+) -> Framework {
+    Framework {
+        name,
+        modules,
+        needs,
+        copies: false,
+        more: None,
+        give,
+    }
+}
+
+pub(super) const TORCH: Needs = Needs {
+    title: "PyTorch",
+    has: has_torch,
+    has_padded: false,
+    arranged: Arranged::Forwards,
+    reaches: |device| !is_pinned_or_managed(device),
+    writes_all: true,
+    ..ANYTHING
+};
+
+pub(super) const PADDLE: Needs = Needs {
+    title: "Paddle",
+    has: has_paddle,
+    has_padded: false,
+    arranged: Arranged::Forwards,
+    writes_all: true,
+    ..ANYTHING
+};
+
+pub(super) static FRAMEWORKS: [Framework; 13] = [
+    framework("dlbridge", &["dlbridge"], ANYTHING, own),
+    Framework {
+        more: Some(numpy::lacks),
+        ..framework(
+            "numpy",
+            &["numpy"],
+            Needs {
+                title: "NumPy",
+                reaches: Device::is_host_accessible,
+                most_dimensions: numpy::MAX_RANK,
+                ..ANYTHING
+            },
+            to_numpy,
+        )
+    },
+    framework("torch", &["torch"], TORCH, to_torch),
+    Framework {
+        more: Some(jax_narrows),
+        ..framework(
+            "jax",
+            &["jax", "jaxlib"],
+            Needs {
+                title: "JAX",
+                has: has_jax,
+                has_padded: false,
+                arranged: Arranged::Dense,
+                // It copies what isn't.
+                alignment: 64,
+                reaches: |device| !is_pinned_or_managed(device),
+                ..ANYTHING
+            },
+            to_jax,
+        )
+    },
+    framework(
+        "tensorflow",
+        &["tensorflow"],
+        Needs {
+            title: "TensorFlow",
+            has: has_tensorflow,
+            has_padded: false,
+            arranged: Arranged::RowMajor,
+            // It aborts when an operation finds memory that isn't.
+            alignment: 64,
+            reaches: |device| !is_pinned_or_managed(device),
+            most_dimensions: 254,
+            ..ANYTHING
+        },
+        to_tensorflow,
+    ),
+    framework("paddle", &["paddle"], PADDLE, to_paddle),
+    Framework {
+        copies: true,
+        ..framework(
+            "mlx",
+            &["mlx"],
+            Needs {
+                title: "MLX",
+                has: has_mlx,
+                has_padded: false,
+                arranged: Arranged::Forwards,
+                reaches: Device::is_host_accessible,
+                ..ANYTHING
+            },
+            to_mlx,
+        )
+    },
+    framework(
+        "cupy",
+        &["cupy"],
+        Needs {
+            title: "CuPy",
+            has: has_cupy,
+            has_padded: false,
+            reaches: |device| matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged),
+            writes_all: true,
+            ..ANYTHING
+        },
+        to_cupy,
+    ),
+    framework(
+        "pyarrow",
+        &["pyarrow"],
+        Needs {
+            title: "PyArrow",
+            has: has_pyarrow,
+            reaches: Device::is_host_accessible,
+            most_dimensions: 32,
+            ..ANYTHING
+        },
+        to_pyarrow,
+    ),
+    framework(
+        "tvm",
+        &["tvm"],
+        Needs {
+            title: "TVM",
+            arranged: Arranged::RowMajor,
+            alignment: 64,
+            ..TVM_FFI
+        },
+        to_tvm,
+    ),
+    framework("tvm_ffi", &["tvm_ffi"], TVM_FFI, to_tvm_ffi),
+    framework(
+        "mxnet",
+        &["mxnet"],
+        Needs {
+            title: "MXNet",
+            has: has_mxnet,
+            has_padded: false,
+            arranged: Arranged::RowMajor,
+            writes_all: true,
+            ..ANYTHING
+        },
+        to_mxnet,
+    ),
+    framework(
+        "onnxruntime",
+        &["onnxruntime"],
+        Needs {
+            title: "ONNX Runtime",
+            has: has_onnxruntime,
+            has_padded: false,
+            arranged: Arranged::RowMajor,
+            writes_all: true,
+            ..ANYTHING
+        },
+        to_onnxruntime,
+    ),
+];
+
+const TVM_FFI: Needs = Needs {
+    title: "TVM FFI",
+    has: |dtype| dtype.code() != TypeCode::Complex,
+    has_padded: false,
+    writes_all: true,
+    ..ANYTHING
+};
+
+fn is_pinned_or_managed(device: Device) -> bool {
+    use DeviceKind::{CudaHost, CudaManaged, RocmHost};
+    matches!(device.kind(), CudaHost | CudaManaged | RocmHost)
+}
+
+/// The types that all frameworks but the oldest have, of one lane each.
+fn is_common(dtype: DType) -> bool {
+    const COMMON: [DType; 9] = [
+        DType::BOOL,
+        DType::U8,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+    ];
+    COMMON.contains(&dtype)
+}
+
+fn is_wide_unsigned(dtype: DType) -> bool {
+    matches!(dtype, DType::U16 | DType::U32 | DType::U64)
+}
+
+fn is_complex(dtype: DType) -> bool {
+    matches!(dtype, DType::C64 | DType::C128)
+}
+
 fn has_torch(dtype: DType) -> bool {
-    matches!(
-        dtype,
-        DType::BOOL
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::F16
-            | DType::BF16
-            | DType::F32
-            | DType::F64
-            | DType::C32
-            | DType::C64
-            | DType::C128
-            | DType::F8_E4M3FN
-            | DType::F8_E4M3FNUZ
-            | DType::F8_E5M2
-            | DType::F8_E5M2FNUZ
-            | DType::F8_E8M0FNU
-    )
+    is_common(dtype)
+        || is_wide_unsigned(dtype)
+        || is_complex(dtype)
+        || matches!(
+            dtype,
+            DType::BF16
+                | DType::C32
+                | DType::F8_E4M3FN
+                | DType::F8_E4M3FNUZ
+                | DType::F8_E5M2
+                | DType::F8_E5M2FNUZ
+                | DType::F8_E8M0FNU
+        )
+}
+
+fn has_jax(dtype: DType) -> bool {
+    is_common(dtype)
+        || is_wide_unsigned(dtype)
+        || is_complex(dtype)
+        || matches!(
+            dtype,
+            DType::BF16
+                | DType::F8_E3M4
+                | DType::F8_E4M3
+                | DType::F8_E4M3B11FNUZ
+                | DType::F8_E4M3FN
+                | DType::F8_E4M3FNUZ
+                | DType::F8_E5M2
+                | DType::F8_E5M2FNUZ
+                | DType::F8_E8M0FNU
+        )
+}
+
+fn has_tensorflow(dtype: DType) -> bool {
+    // Lanes it doesn't look at.
+    is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype) || dtype == DType::BF16
 }
 
 fn has_paddle(dtype: DType) -> bool {
+    // It takes uint16 for bfloat16.
+    is_common(dtype)
+        || is_complex(dtype)
+        || matches!(
+            dtype,
+            DType::U32 | DType::U64 | DType::BF16 | DType::F8_E4M3FN | DType::F8_E5M2
+        )
+}
+
+fn has_mlx(dtype: DType) -> bool {
+    is_common(dtype) || is_wide_unsigned(dtype) || matches!(dtype, DType::BF16 | DType::C64)
+}
+
+fn has_cupy(dtype: DType) -> bool {
+    is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype) || dtype == DType::BF16
+}
+
+fn has_pyarrow(dtype: DType) -> bool {
+    // Its truth values are packed, eight a byte.
+    dtype != DType::BOOL && (is_common(dtype) || is_wide_unsigned(dtype))
+}
+
+fn has_mxnet(dtype: DType) -> bool {
     matches!(
         dtype,
-        DType::BOOL
-            | DType::U8
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::F16
-            | DType::BF16
-            | DType::F32
-            | DType::F64
-            | DType::C64
-            | DType::C128
-            | DType::F8_E4M3FN
-            | DType::F8_E5M2
+        DType::U8 | DType::I8 | DType::I32 | DType::I64 | DType::F16 | DType::F32 | DType::F64
     )
 }
 
-fn to_jax(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    let jax = py.import(intern!(py, "jax"))?;
-    let dtype = tensor.dtype();
-    if dtype.bits() == 64 || dtype == DType::C128 {
-        let config = jax.getattr(intern!(py, "config"))?;
-        if !config.getattr(intern!(py, "jax_enable_x64"))?.is_truthy()? {
-            return Err(not_exchangeable(format!(
-                "JAX would narrow {dtype}; set jax_enable_x64"
-            )));
-        }
-    }
-    let keywords = PyDict::new(py);
-    // Otherwise it copies memory that isn't aligned as it wants.
-    keywords.set_item(intern!(py, "copy"), false)?;
-    jax.getattr(intern!(py, "dlpack"))?.call_method(
-        intern!(py, "from_dlpack"),
-        (tensor,),
-        Some(&keywords),
-    )
-}
-
-/// What TensorFlow's memory is aligned to; it aborts when an operation finds it otherwise.
-const TENSORFLOW_ALIGNMENT: usize = 64;
-
-fn to_tensorflow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    let address = tensor.data_ptr().addr();
-    if !tensor.is_empty() && !address.is_multiple_of(TENSORFLOW_ALIGNMENT) {
-        return Err(not_exchangeable(format!(
-            "TensorFlow needs memory that is aligned to {TENSORFLOW_ALIGNMENT} bytes, and the tensor is at {address:#x}; copy it first"
-        )));
-    }
-    if !tensor.layout().is_contiguous() {
-        return Err(not_exchangeable(format!(
-            "TensorFlow needs elements that are row-major without gaps, and these have shape {:?}, strides {:?}; copy the tensor first",
-            tensor.shape(),
-            tensor.strides()
-        )));
-    }
-    let managed = tensor.export_into::<Legacy>().map_err(Error::from)?;
-    py.import(intern!(py, "tensorflow"))?
-        .getattr(intern!(py, "experimental"))?
-        .getattr(intern!(py, "dlpack"))?
-        .call_method1(intern!(py, "from_dlpack"), (into_capsule(py, managed)?,))
-}
-
-fn to_mlx(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    py.import(intern!(py, "mlx.core"))?
-        .call_method1(intern!(py, "array"), (tensor,))
-}
-
-fn to_cupy(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    py.import(intern!(py, "cupy"))?
-        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+fn has_onnxruntime(dtype: DType) -> bool {
+    is_common(dtype) || is_wide_unsigned(dtype) || dtype == DType::BF16
 }

@@ -3,7 +3,9 @@
 use crate::dtype::DType;
 use crate::python::class::Kept;
 use crate::python::error::not_exchangeable;
+use crate::python::give::Misfit;
 use crate::tensor::Tensor;
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
@@ -96,19 +98,8 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         },
         None => extension(py, &tensor)?,
     };
-    if !tensor.device().is_host_accessible() {
-        return Err(not_exchangeable(format!(
-            "NumPy can't reach memory on {}",
-            tensor.device()
-        )));
-    }
+    check(&tensor)?;
     let rank = tensor.rank();
-    if rank > super::MAX_RANK {
-        return Err(not_exchangeable(format!(
-            "NumPy has at most {} dimensions, and the tensor has {rank}",
-            super::MAX_RANK
-        )));
-    }
     let item = (dtype.step_bits(tensor.is_padded()) / 8) as isize;
     // NumPy works row-major strides out itself.
     let mut strides = Vec::new();
@@ -144,6 +135,37 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         return Err(PyErr::fetch(py));
     }
     Ok(array)
+}
+
+/// Refuses what NumPy can't have whatever the element type.
+fn check(tensor: &Tensor) -> PyResult<()> {
+    let (device, rank) = (tensor.device(), tensor.rank());
+    if !device.is_host_accessible() {
+        return Err(not_exchangeable(format!(
+            "NumPy can't reach memory on {device}"
+        )));
+    }
+    if rank > super::MAX_RANK {
+        return Err(not_exchangeable(format!(
+            "NumPy has at most {} dimensions, and the tensor has {rank}",
+            super::MAX_RANK
+        )));
+    }
+    Ok(())
+}
+
+/// Why NumPy hasn't a tensor's element type, if that is so.
+pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+    if number_of(tensor.dtype()).is_some() {
+        return Ok(None);
+    }
+    match extension(py, tensor) {
+        Ok(_) => Ok(None),
+        Err(error) if error.is_instance_of::<PyBufferError>(py) => {
+            Ok(Some(Misfit::for_good(error.value(py).to_string())))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// NumPy's number of an element type.

@@ -1,0 +1,107 @@
+"""The README's code is real: it runs, or is an excerpt of what is built here."""
+
+import ast
+import doctest
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tensor_math
+from support import NAME, only
+
+EXAMPLE = Path(__file__).resolve().parent.parent
+README = EXAMPLE / "README.md"
+
+
+class Block:
+    """Code between fences: `language label`, and from which line on."""
+
+    def __init__(self, match):
+        self.language, self.label, self.code = match.groups()
+        self.line = match.string[: match.start()].count("\n") + 1
+
+
+FENCED = re.compile(r"^```(\w+)(?: ([\w./]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [Block(match) for match in FENCED.finditer(README.read_text())]
+
+
+def blocks(language, label=None):
+    chosen = [block for block in BLOCKS if block.language == language]
+    return [block for block in chosen if label in (None, block.label)]
+
+
+def test_what_is_written_for_python_runs():
+    runner = doctest.DocTestRunner()
+    names, tried = {}, 0
+    for block in blocks("pycon", NAME):
+        test = doctest.DocTestParser().get_doctest(block.code, names, "README", "README.md", block.line)
+        runner.run(test, clear_globs=False)
+        names, tried = test.globs, tried + len(test.examples)
+    assert tried > 0 and runner.failures == 0
+
+
+@only("numpy")
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"line {block.line}")
+def test_every_block_is_of_a_kind_that_is_tested(block):
+    kind = (block.language, block.label)
+    if block.language in ("toml", "rust", "python") and block.label != "first":
+        assert block.code in (EXAMPLE / block.label).read_text()
+    elif block.language == "pycon":
+        assert block.label in ("numpy", "torch", "jax", "tensorflow", "paddle")
+    else:
+        assert kind in (("sh", "tutorial"), ("rust", "first"), ("sh", None))
+
+
+@only("numpy")
+def test_the_tutorial_leads_to_an_extension(tmp_path):
+    start, build = blocks("sh", "tutorial")
+    (lib,), (cargo,), (project,) = (
+        blocks("rust", "first"),
+        blocks("toml", "Cargo.toml"),
+        blocks("toml", "pyproject.toml"),
+    )
+    site, crate = tmp_path / "site", tmp_path / "tensor_math"
+    tools = Path(sys.executable).parent
+    target = os.environ.get("CARGO_TARGET_DIR") or EXAMPLE / "target"
+    variables = {
+        **os.environ,
+        "DLBRIDGE": str(EXAMPLE.parent.parent),
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "CARGO_TARGET_DIR": str(Path(target) / "tutorial"),
+        "PIP_TARGET": str(site),
+    }
+
+    def shell(code, folder):
+        subprocess.run(["bash", "-euc", code], cwd=folder, env=variables, check=True)
+
+    shell(start.code, tmp_path)
+    with open(crate / "Cargo.toml", "a") as file:
+        file.write(f"\n{cargo.code}")
+    (crate / "pyproject.toml").write_text(project.code)
+    (crate / "src" / "lib.rs").write_text(lib.code)
+    shell(build.code, crate)
+
+    code = "import numpy, tensor_math as t; print(t.relu(numpy.float32([-1, 2]).reshape(2)))"
+    variables["PYTHONPATH"] = str(site)
+    call = [sys.executable, "-c", code]
+    done = subprocess.run(call, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "[0. 2.]\n"
+
+
+@only("numpy")
+def test_the_stubs_are_those_of_the_module():
+    stubs = ast.parse((EXAMPLE / "tensor_math.pyi").read_text())
+    functions = {node.name: node for node in stubs.body if isinstance(node, ast.FunctionDef)}
+    public = {name for name in vars(tensor_math) if not name.startswith("_")} - {"tensor_math"}
+    assert public == {*functions}
+    for name, node in functions.items():
+        check(node, getattr(tensor_math, name))
+
+
+def check(node, function):
+    assert [each.arg for each in node.args.args] == [*inspect.signature(function).parameters]
+    assert ast.get_docstring(node) == function.__doc__

@@ -1,0 +1,24 @@
+//! Functions with every kind of argument and result, for the Python tests.
+
+#[macro_use]
+mod macros;
+
+mod calls;
+mod kinds;
+mod life;
+mod owned;
+mod results;
+mod typed;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn dlbridge_testing(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<dlbridge::python::PyTensor>()?;
+    typed::register(module)?;
+    kinds::register(module)?;
+    calls::register(module)?;
+    owned::register(module)?;
+    results::register(module)?;
+    life::register(module)
+}

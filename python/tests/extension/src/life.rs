@@ -1,0 +1,123 @@
+//! Owners that are counted, and unusual ways to let go of them.
+
+use dlbridge::{Error, Storage, Tensor};
+use pyo3::prelude::*;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+register!(
+    counted,
+    counted_mut,
+    drops,
+    alive,
+    entrust,
+    release_while_raised,
+    release_later,
+);
+
+static MADE: AtomicUsize = AtomicUsize::new(0);
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// What every framework finds aligned.
+const ALIGNMENT: usize = 64;
+
+/// Says when it is gone.
+struct Counting {
+    room: Vec<f32>,
+    /// Those of the room that are aligned.
+    used: Range<usize>,
+}
+
+impl Counting {
+    fn new(len: usize) -> Self {
+        MADE.fetch_add(1, Ordering::SeqCst);
+        let mut room = vec![0.0; len + ALIGNMENT / size_of::<f32>()];
+        let start = room.as_ptr().align_offset(ALIGNMENT);
+        let used = start..start + len;
+        for (i, number) in room[used.clone()].iter_mut().enumerate() {
+            *number = i as f32;
+        }
+        Self { room, used }
+    }
+}
+
+impl AsRef<[f32]> for Counting {
+    fn as_ref(&self) -> &[f32] {
+        &self.room[self.used.clone()]
+    }
+}
+
+impl AsMut<[f32]> for Counting {
+    fn as_mut(&mut self) -> &mut [f32] {
+        &mut self.room[self.used.clone()]
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        // Seen by whoever still reads the memory after it was given back, before it is used again.
+        self.room.fill(f32::NAN);
+        DROPPED.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// 0, 1, 2, ... in memory whose owner is counted; to be read only.
+#[pyfunction]
+fn counted(len: usize) -> Result<Tensor, Error> {
+    Tensor::from_owner(Counting::new(len), &[len])
+}
+
+/// The same, also to be written.
+#[pyfunction]
+fn counted_mut(len: usize) -> Result<Tensor, Error> {
+    let storage = Storage::from_owner_mut(Counting::new(len));
+    Tensor::from_storage(storage, &[len], dlbridge::DType::F32)
+}
+
+/// How many of these owners were dropped.
+#[pyfunction]
+fn drops() -> usize {
+    DROPPED.load(Ordering::SeqCst)
+}
+
+/// How many of these owners are there.
+#[pyfunction]
+fn alive() -> usize {
+    MADE.load(Ordering::SeqCst) - DROPPED.load(Ordering::SeqCst)
+}
+
+static ENTRUSTED: Mutex<Vec<Tensor>> = Mutex::new(Vec::new());
+
+/// Keeps a tensor until one of the functions below releases it.
+#[pyfunction]
+fn entrust(x: Tensor) {
+    ENTRUSTED.lock().unwrap().push(x);
+}
+
+fn all_entrusted() -> Vec<Tensor> {
+    std::mem::take(&mut ENTRUSTED.lock().unwrap())
+}
+
+/// Releases them while an exception is on its way, and returns that exception if it still is.
+#[pyfunction]
+fn release_while_raised<'py>(
+    py: Python<'py>,
+    exception: Bound<'py, PyAny>,
+) -> Option<Bound<'py, PyAny>> {
+    let all = all_entrusted();
+    PyErr::from_value(exception).restore(py);
+    drop(all);
+    PyErr::take(py).map(|error| error.into_value(py).into_bound(py).into_any())
+}
+
+/// Releases them on a thread that Python doesn't know and that nobody waits for.
+#[pyfunction]
+fn release_later(milliseconds: u64) {
+    let all = all_entrusted();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        drop(all);
+    });
+}

@@ -1,0 +1,64 @@
+"""What several test files use."""
+
+import importlib
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+# Set where everything is installed, so that nothing may be skipped.
+REQUIRE_ALL = os.environ.get("DLBRIDGE_REQUIRE_ALL") == "1"
+
+
+def framework(name):
+    """A module, or a skipped file that says that it isn't there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if REQUIRE_ALL:
+            raise
+        pytest.skip(f"{name} can't be imported: {error}", allow_module_level=True)
+
+
+def modules_path():
+    """Where new processes find the extension and this folder's modules."""
+    import dlbridge_testing
+
+    return os.pathsep.join([str(Path(dlbridge_testing.__file__).parent), str(Path(__file__).parent)])
+
+
+def in_new_process(code, status=0, **variables):
+    """Runs code in a Python of its own, and returns its output. A signal is told apart from a failure."""
+    environment = {**os.environ, "PYTHONPATH": modules_path(), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def refused(kind, *parts):
+    """Expects exactly this exception, whose text has all the parts."""
+    return _Refused(kind, parts)
+
+
+class _Refused:
+    def __init__(self, kind, parts):
+        self.kind, self.parts, self.value = kind, parts, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        assert kind is self.kind, f"expected {self.kind.__name__}, got {kind and kind.__name__}: {value}"
+        for part in self.parts:
+            assert part in str(value), f"{part!r} is not in {value}"
+        self.value = value
+        return True

@@ -1,0 +1,213 @@
+"""Objects with `__dlpack__`: how they are asked, and what their answers become."""
+
+import dlbridge_testing as ext
+import pytest
+from made import CPU, CUDA, IS_COPIED, READ_ONLY, Made, OldProducer, Producer, name_of, producer
+from support import refused
+
+LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
+VERSION = {"max_version": (1, 3)}
+
+
+def test_asked_with_the_version_first():
+    for look in LOOKS:
+        x, made = producer()
+        assert look(x)["ptr"] == made.data
+        # Nothing else: no stream for host memory, and no wish where there is none.
+        assert x.asked == [VERSION] and made.deleted == 1
+
+
+def test_either_capsule_is_taken():
+    for versioned in (True, False):
+        x, made = producer(versioned=versioned)
+        assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and made.deleted == 1
+        x, made = producer(versioned=versioned)
+        tensor = ext.identity(x)
+        assert tensor.data_ptr == made.data and made.deleted == 0
+        del tensor
+        assert made.deleted == 1
+
+
+def test_older_producers_are_asked_without_keywords():
+    for look in LOOKS:
+        made = Made(versioned=False)
+        x = OldProducer(made.capsule)
+        assert look(x)["ptr"] == made.data
+        assert x.asked == [{"stream": None}] and made.deleted == 1
+
+
+def test_a_type_error_of_the_producer_itself():
+    # It looks like that of an older producer, who is then asked again, and asked only again.
+    def answer(**keywords):
+        raise TypeError("not today")
+
+    for look in LOOKS:
+        x = Producer(answer)
+        with refused(TypeError, "not today") as error:
+            look(x)
+        assert x.asked == [VERSION, {}]
+        # The first attempt's error is told, too.
+        assert isinstance(error.value.__cause__, TypeError) and error.value.__cause__ is not error.value
+
+
+def test_another_error_without_keywords():
+    def answer():
+        raise OverflowError("too old")
+
+    x = OldProducer(answer)
+    with refused(OverflowError, "too old") as error:
+        ext.identity(x)
+    assert "max_version" in str(error.value.__cause__)
+
+
+@pytest.mark.parametrize("kind", [BufferError, ValueError, RuntimeError, KeyError, KeyboardInterrupt, SystemExit])
+def test_the_producers_error_is_passed_on(kind):
+    mine = kind("mine")
+
+    def answer(**keywords):
+        raise mine
+
+    for use in [*LOOKS, ext.import_, lambda x: ext.add(x, x, x)]:
+        x = Producer(answer)
+        with refused(kind, "mine") as error:
+            use(x)
+        assert error.value is mine and x.asked == [VERSION]
+
+
+@pytest.mark.parametrize("answer", [None, 3, "capsule", [], Made, object()])
+def test_an_answer_that_is_no_capsule(answer):
+    for look in LOOKS:
+        with refused(TypeError, "is no capsule of a DLPack tensor", type(answer).__name__):
+            look(Producer(lambda **keywords: answer))
+
+
+def test_an_answer_that_was_given_before():
+    made = Made()
+    capsule = made.capsule()
+    x = Producer(lambda **keywords: capsule)
+    # Borrowing leaves it as it is.
+    assert ext.read_f32(x) == ext.read_f32(x) == [0, 1, 2, 3, 4, 5]
+    tensor = ext.identity(x)
+    for look in LOOKS:
+        with refused(BufferError, "already taken"):
+            look(x)
+    assert name_of(capsule) == "used_dltensor_versioned" and ext.read_f32(tensor) == [0, 1, 2, 3, 4, 5]
+
+
+def test_read_only_memory():
+    x, _ = producer(flags=READ_ONLY)
+    assert ext.describe(x)["readonly"]
+    made = Made(flags=READ_ONLY)
+    with refused(BufferError, "read-only"):
+        ext.describe_out(Producer(lambda **keywords: made.capsule()))
+    assert made.deleted == 1
+
+
+def test_the_capsule_is_kept_for_the_call():
+    made = Made()
+    x = Producer(lambda **keywords: made.capsule())
+    assert ext.reading(x, lambda: made.deleted) == 0 and made.deleted == 1
+    made = Made()
+    assert ext.writing(x, lambda: made.deleted) == 0 and made.deleted == 1
+    made = Made()
+    assert ext.call_while_detached(x, lambda: None) == 15 and made.deleted == 1
+
+
+def test_a_method_of_the_object_alone_is_none_of_its_type():
+    class Plain:
+        pass
+
+    x = Plain()
+    x.__dlpack__ = lambda **keywords: Made().capsule()
+    x.__dlpack_device__ = lambda: (CPU, 0)
+    for use in (*LOOKS, ext.import_, ext.number_f32):
+        with refused(TypeError, "Plain is no tensor: it has neither __dlpack__ nor a buffer"):
+            use(x)
+
+
+@pytest.mark.parametrize("x", [None, 3, 1.5, "text", [1.0], (1.0,), {}, object(), int, Producer, Producer.__dlpack__])
+def test_what_is_no_tensor(x):
+    for use in (*LOOKS, ext.import_, ext.identity):
+        with refused(TypeError, f"{type(x).__name__} is no tensor: it has neither __dlpack__ nor a buffer"):
+            use(x)
+
+
+class TestWishes:
+    @pytest.mark.parametrize("copy", [True, False])
+    def test_asked_for(self, copy):
+        x, made = producer(flags=IS_COPIED if copy else 0)
+        tensor = ext.import_(x, copy=copy)
+        assert x.asked == [{**VERSION, "copy": copy}] and tensor.data_ptr == made.data
+
+    def test_a_copy_that_was_promised_and_not_made(self):
+        for versioned in (True, False):
+            x, made = producer(versioned=versioned)
+            tensor = ext.import_(x, copy=True)
+            assert tensor.data_ptr != made.data and made.deleted == 1
+            assert ext.describe_owned(tensor)["copied"] and ext.read_f32(tensor) == [0, 1, 2, 3, 4, 5]
+
+    def test_a_copy_that_was_not_wanted(self):
+        x, made = producer(flags=IS_COPIED)
+        with refused(BufferError, "the producer copied the tensor, though copy=False was asked for"):
+            ext.import_(x, copy=False)
+        assert made.deleted == 1
+
+    def test_a_copy_that_was_wanted_of_read_only_memory(self):
+        x, _ = producer(flags=READ_ONLY)
+        tensor = ext.import_(x, copy=True)
+        assert not tensor.readonly
+        ext.write_f32(tensor, 1)
+        assert ext.read_f32(tensor) == [1] * 6
+
+    def test_of_an_older_producer(self):
+        made = Made(versioned=False)
+        x = OldProducer(made.capsule)
+        tensor = ext.import_(x, copy=True)
+        assert tensor.data_ptr != made.data and made.deleted == 1
+        made = Made(versioned=False)
+        tensor = ext.import_(OldProducer(made.capsule), copy=False)
+        assert tensor.data_ptr == made.data
+
+    def test_a_device(self):
+        x, made = producer()
+        tensor = ext.import_(x, device="cpu")
+        assert x.asked == [{**VERSION, "dl_device": (1, 0)}] and tensor.data_ptr == made.data
+        x, made = producer(device=(CUDA, 1))
+        tensor = ext.import_(x, device="cuda:1", copy=False)
+        assert x.asked == [{**VERSION, "copy": False, "dl_device": (2, 1)}]
+        assert str(tensor.device) == "cuda:1"
+
+    def test_another_device_than_was_asked_for(self):
+        x, made = producer(device=(CUDA, 0))
+        with refused(BufferError, "memory on cpu was asked for, and the producer's is on cuda:0"):
+            ext.import_(x, device="cpu")
+        assert made.deleted == 1
+
+    def test_a_device_of_an_older_producer(self):
+        made = Made(versioned=False)
+        assert ext.import_(OldProducer(made.capsule), device="cpu").data_ptr == made.data
+        made = Made(versioned=False, device=(CUDA, 0))
+        x = OldProducer(made.capsule, (CUDA, 0))
+        with refused(BufferError, "on another device, and doesn't know the keyword dl_device") as error:
+            ext.import_(x, device="cpu")
+        assert x.asked == [] and isinstance(error.value.__cause__, TypeError)
+
+    def test_of_a_capsule(self):
+        made = Made()
+        capsule = made.capsule()
+        with refused(BufferError, "memory on cuda:0 was asked for, and the producer's is on cpu"):
+            ext.import_(capsule, device="cuda:0")
+        assert name_of(capsule) == "dltensor_versioned"
+        copy = ext.import_(capsule, copy=True)
+        assert copy.data_ptr != made.data and made.deleted == 1
+        made = Made(flags=IS_COPIED)
+        capsule = made.capsule()
+        with refused(BufferError, "though copy=False was asked for"):
+            ext.import_(capsule, copy=False)
+        assert made.deleted == 1
+
+    def test_a_copy_of_memory_that_the_host_cannot_reach(self):
+        x, made = producer(device=(CUDA, 0))
+        with refused(BufferError, "the processor can't reach memory on cuda:0"):
+            ext.import_(x, copy=True)
+        assert made.deleted == 1

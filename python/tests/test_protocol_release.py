@@ -1,0 +1,72 @@
+"""Who releases a tensor that was made by hand, where, and while what is going on."""
+
+import sys
+import threading
+
+import dlbridge_testing as ext
+import pytest
+from made import Made
+from support import framework, in_new_process
+
+
+def test_many_threads_and_one_capsule():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for attempt in range(100):
+            made = Made(versioned=attempt % 2 == 0)
+            capsule, barrier, outcomes = made.capsule(), threading.Barrier(8), []
+
+            def take():
+                barrier.wait()
+                try:
+                    outcomes.append(ext.identity(capsule))
+                except BufferError as error:
+                    outcomes.append("already taken" in str(error))
+
+            threads = [threading.Thread(target=take) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            won = [outcome for outcome in outcomes if outcome is not True]
+            assert len(outcomes) == 8 and len(won) == 1 and won[0].data_ptr == made.data
+            assert made.deleted == 0
+            outcomes.clear(), won.clear()
+            assert made.deleted == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("release", [ext.release, ext.release_detached, ext.release_on_thread])
+def test_released_from_anywhere(release):
+    made = Made()
+    thread = []
+    made.when_deleted = lambda: thread.append(threading.get_ident())
+    key = ext.keep(made.capsule())
+    assert release(key) and made.deleted == 1
+    assert (thread == [threading.get_ident()]) is (release is not ext.release_on_thread)
+
+
+@pytest.mark.parametrize("thing", ["tensor", "ext.identity(tensor)", "ext.transposed(tensor)", "ext.to(tensor, 'numpy')"])
+def test_a_pending_exception_survives_a_deleter_that_runs_python(thing):
+    # A value on the stack is dropped while the exception is on its way, which whoever is dropped has
+    # to leave as it is. In a process of its own, since a lost exception ends the process.
+    if "numpy" in thing:
+        framework("numpy")
+    output = in_new_process(f"""
+        import dlbridge_testing as ext
+        from made import Made
+
+        def two(*values): ...
+
+        made = Made()
+        tensor = ext.identity(made.capsule())
+        things = [{thing}]
+        del tensor
+        try:
+            two(things.pop(), 1 / 0)
+        except ZeroDivisionError as error:
+            print(error, made.deleted)
+    """)
+    assert output == "division by zero 1\n"

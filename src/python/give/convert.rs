@@ -1,0 +1,76 @@
+//! Conversions that may copy, and what would become of them.
+
+use super::frameworks::{Framework, framework_of};
+use super::hand_over;
+use super::needs::Misfit;
+use crate::python::error::not_exchangeable;
+use crate::tensor::Tensor;
+use pyo3::prelude::*;
+
+/// A tensor as an object of the framework of this name, like [`to_framework`](super::to_framework),
+/// and with a word about copies.
+///
+/// `copy` is `Some(false)` for shared memory or an error, `Some(true)` for memory of its own, and
+/// `None` for shared memory wherever that is possible, and else a copy.
+///
+/// # Errors
+///
+/// A `LookupError` for another name, an `ImportError` where the framework isn't installed, and a
+/// `BufferError` where it can't have the tensor, or not without a copy that wasn't allowed.
+pub fn convert<'py>(
+    py: Python<'py>,
+    tensor: Tensor,
+    name: &str,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let framework = framework_of(name)?;
+    if framework.copies && copy == Some(false) {
+        return Err(not_exchangeable(format!(
+            "{}; pass copy=None",
+            copies_all(framework)
+        )));
+    }
+    let is_copied = match copy {
+        Some(false) => false,
+        Some(true) => !framework.copies,
+        None => framework
+            .misfit(py, &tensor)?
+            .is_some_and(|misfit| misfit.is_cured_by_copy),
+    };
+    let tensor = if is_copied { tensor.copy()? } else { tensor };
+    hand_over(py, framework, tensor)
+}
+
+fn copies_all(framework: &Framework) -> String {
+    format!("{} copies all that it takes", framework.needs.title)
+}
+
+/// What would become of a tensor that is handed to a framework.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outlook {
+    /// It shares its memory.
+    Shared,
+    /// It is copied if that is allowed, for this reason.
+    Copied(String),
+    /// The framework can't have it, for this reason.
+    Refused(String),
+}
+
+/// Finds out what [`convert`] would do, without doing it.
+///
+/// # Errors
+///
+/// A `LookupError` for a framework that isn't known, and whatever asking it raises.
+pub fn explain(py: Python<'_>, tensor: &Tensor, name: &str) -> PyResult<Outlook> {
+    let framework = framework_of(name)?;
+    Ok(match framework.misfit(py, tensor)? {
+        None if framework.copies => Outlook::Copied(copies_all(framework)),
+        None => Outlook::Shared,
+        Some(Misfit {
+            reason,
+            is_cured_by_copy: true,
+        }) => Outlook::Copied(reason),
+        Some(Misfit { reason, .. }) => Outlook::Refused(reason),
+    })
+}

@@ -1,0 +1,175 @@
+//! How each framework takes a tensor. None of them is imported before it is asked for.
+
+use super::needs::Misfit;
+use crate::dlpack::Legacy;
+use crate::dlpack::python::{Table, into_capsule};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::python::error::not_exchangeable;
+use crate::python::numpy;
+use crate::tensor::Tensor;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyDict, PyType};
+
+/// Hands over a tensor that was found to fit.
+pub(super) type Give = for<'py> fn(Python<'py>, Tensor) -> PyResult<Bound<'py, PyAny>>;
+
+pub(super) fn own(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    Ok(tensor.into_pyobject(py)?.into_any())
+}
+
+pub(super) fn to_numpy(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    numpy::make(py, tensor)
+}
+
+pub(super) fn to_torch(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
+    table_in(py, &TABLE, "torch")?.make_object(py, tensor.into_dlpack())
+}
+
+pub(super) fn to_paddle(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
+    table_in(py, &TABLE, "paddle")?.make_object(py, tensor.into_dlpack())
+}
+
+/// The table of a framework's tensors, looked up once.
+fn table_in(py: Python<'_>, known: &'static PyOnceLock<Table>, module: &str) -> PyResult<Table> {
+    known
+        .get_or_try_init(py, || find_table(py, module))
+        .copied()
+}
+
+fn find_table(py: Python<'_>, module: &str) -> PyResult<Table> {
+    let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
+    Table::of_type(kind.cast::<PyType>()?)
+        .ok_or_else(|| not_exchangeable(format!("this version of {module} has no exchange table")))
+}
+
+/// Why JAX would have other numbers than it is given, if it would.
+pub(super) fn jax_narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+    let dtype = tensor.dtype();
+    if !matches!(dtype, DType::I64 | DType::U64 | DType::F64 | DType::C128) {
+        return Ok(None);
+    }
+    let config = py
+        .import(intern!(py, "jax"))?
+        .getattr(intern!(py, "config"))?;
+    let is_wide = config.getattr(intern!(py, "jax_enable_x64"))?.is_truthy()?;
+    let why = || Misfit::for_good(format!("JAX would narrow {dtype}; set jax_enable_x64"));
+    Ok((!is_wide).then(why))
+}
+
+pub(super) fn to_jax(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    let keywords = PyDict::new(py);
+    keywords.set_item(intern!(py, "copy"), false)?;
+    py.import(intern!(py, "jax"))?
+        .getattr(intern!(py, "dlpack"))?
+        .call_method(intern!(py, "from_dlpack"), (tensor,), Some(&keywords))
+}
+
+pub(super) fn to_tensorflow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: TensorFlow's tensors never change: it counts memory that came from elsewhere as
+    // not its own, which no operation uses again for its result.
+    let capsule = unsafe { unmarked_capsule(py, tensor) }?;
+    py.import(intern!(py, "tensorflow"))?
+        .getattr(intern!(py, "experimental"))?
+        .getattr(intern!(py, "dlpack"))?
+        .call_method1(intern!(py, "from_dlpack"), (capsule,))
+}
+
+/// A capsule of the older kind, which doesn't say that memory is read-only.
+///
+/// # Safety
+///
+/// Whoever gets it doesn't write to memory that is.
+unsafe fn unmarked_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsule>> {
+    // SAFETY: the caller's promise.
+    let managed = unsafe { tensor.export_unmarked::<Legacy>() }.map_err(Error::from)?;
+    into_capsule(py, managed)
+}
+
+/// A capsule of the older kind, of memory that may be written.
+fn legacy_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsule>> {
+    let managed = tensor.export_into::<Legacy>().map_err(Error::from)?;
+    into_capsule(py, managed)
+}
+
+pub(super) fn to_mlx(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    let mlx = py.import(intern!(py, "mlx.core"))?;
+    if tensor.dtype() == DType::F64 {
+        // It would narrow what it isn't told to keep.
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "dtype"), mlx.getattr(intern!(py, "float64"))?)?;
+        return mlx.call_method(intern!(py, "array"), (tensor,), Some(&keywords));
+    }
+    match mlx.getattr_opt(intern!(py, "from_dlpack"))? {
+        Some(from_dlpack) => from_dlpack.call1((tensor,)),
+        None => mlx.call_method1(intern!(py, "array"), (tensor,)),
+    }
+}
+
+pub(super) fn to_cupy(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "cupy"))?
+        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+}
+
+/// One dimension becomes an array, others a tensor.
+pub(super) fn to_pyarrow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    let pyarrow = py.import(intern!(py, "pyarrow"))?;
+    if tensor.rank() != 1 || !tensor.layout().is_contiguous() {
+        let array = numpy::make(py, tensor)?;
+        return pyarrow
+            .getattr(intern!(py, "Tensor"))?
+            .call_method1(intern!(py, "from_numpy"), (array,));
+    }
+    let dtype = match tensor.dtype() {
+        DType::F16 => "float16".to_owned(),
+        dtype => dtype.to_string(),
+    };
+    let element_type = pyarrow.call_method0(dtype.as_str())?;
+    let (address, bytes, len) = (tensor.data_ptr().addr(), tensor.bytes(), tensor.len());
+    let buffer = pyarrow.call_method1(intern!(py, "foreign_buffer"), (address, bytes, tensor))?;
+    let buffers = [py.None().into_bound(py), buffer];
+    pyarrow.getattr(intern!(py, "Array"))?.call_method1(
+        intern!(py, "from_buffers"),
+        (element_type, len, buffers.to_vec()),
+    )
+}
+
+pub(super) fn to_tvm(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "tvm"))?
+        .getattr(intern!(py, "runtime"))?
+        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+}
+
+pub(super) fn to_tvm_ffi(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "tvm_ffi"))?
+        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+}
+
+pub(super) fn to_mxnet(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "mxnet"))?
+        .getattr(intern!(py, "nd"))?
+        .call_method1(intern!(py, "from_dlpack"), (legacy_capsule(py, tensor)?,))
+}
+
+pub(super) fn to_onnxruntime(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    let is_bool = tensor.dtype() == DType::BOOL;
+    let tensor = if is_bool {
+        // It has no code for them, and is told.
+        tensor.bit_cast(DType::U8)?
+    } else {
+        tensor
+    };
+    let module = py.import(intern!(py, "onnxruntime"))?;
+    let inner = py
+        .import(intern!(py, "onnxruntime.capi._pybind_state"))?
+        .getattr(intern!(py, "OrtValue"))?
+        .call_method1(
+            intern!(py, "from_dlpack"),
+            (legacy_capsule(py, tensor)?, is_bool),
+        )?;
+    module.getattr(intern!(py, "OrtValue"))?.call1((inner,))
+}

@@ -1,0 +1,160 @@
+//! What a framework can have, and why a tensor isn't that.
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::tensor::Tensor;
+
+/// What a framework can have without a copy. What is asked for here is what it would otherwise
+/// refuse in words of its own, copy without a word, lose, misread, or abort on.
+#[derive(Clone, Copy)]
+pub(super) struct Needs {
+    /// As people call the framework.
+    pub(super) title: &'static str,
+    pub(super) has: fn(DType) -> bool,
+    /// Whether it knows sub-byte elements that are padded.
+    pub(super) has_padded: bool,
+    pub(super) arranged: Arranged,
+    /// What addresses must be a multiple of.
+    pub(super) alignment: usize,
+    pub(super) reaches: fn(Device) -> bool,
+    /// Whether it writes to memory that is marked as read-only.
+    pub(super) writes_all: bool,
+    pub(super) most_dimensions: usize,
+}
+
+/// How elements must lie.
+#[derive(Clone, Copy)]
+pub(super) enum Arranged {
+    Anyhow,
+    /// With no negative strides.
+    Forwards,
+    /// One after another, in any order of the dimensions.
+    Dense,
+    RowMajor,
+}
+
+/// Of a framework that can have everything, where others don't say more.
+pub(super) const ANYTHING: Needs = Needs {
+    title: "dlbridge",
+    has: |_| true,
+    has_padded: true,
+    arranged: Arranged::Anyhow,
+    alignment: 1,
+    reaches: |_| true,
+    writes_all: false,
+    most_dimensions: usize::MAX,
+};
+
+/// Why a framework can't have a tensor.
+#[derive(Debug)]
+pub(in crate::python) struct Misfit {
+    /// What is wrong, in a sentence without its end.
+    pub(super) reason: String,
+    /// Whether it can have a copy.
+    pub(super) is_cured_by_copy: bool,
+}
+
+impl Misfit {
+    fn cured_by_copy(reason: String) -> Self {
+        Self {
+            reason,
+            is_cured_by_copy: true,
+        }
+    }
+
+    pub(in crate::python) fn for_good(reason: String) -> Self {
+        Self {
+            reason,
+            is_cured_by_copy: false,
+        }
+    }
+
+    /// The reason, and the way out.
+    pub(super) fn into_message(self) -> String {
+        if self.is_cured_by_copy {
+            format!("{}; copy it first", self.reason)
+        } else {
+            self.reason
+        }
+    }
+}
+
+impl Needs {
+    /// Why the framework can't have the tensor, if that is so.
+    #[inline]
+    pub(super) fn misfit(&self, tensor: &Tensor) -> Option<Misfit> {
+        let fits = (self.has)(tensor.dtype())
+            && (self.has_padded || !tensor.is_padded())
+            && self.arranged.accepts(tensor)
+            && self.is_aligned(tensor)
+            && (self.reaches)(tensor.device())
+            && !(self.writes_all && tensor.is_read_only())
+            && tensor.rank() <= self.most_dimensions;
+        if fits { None } else { Some(self.why(tensor)) }
+    }
+
+    #[inline]
+    fn is_aligned(&self, tensor: &Tensor) -> bool {
+        self.alignment == 1
+            || tensor.is_empty()
+            || !tensor.device().has_addresses()
+            || tensor.data_ptr().addr().is_multiple_of(self.alignment)
+    }
+
+    /// What can't be cured comes first.
+    #[cold]
+    fn why(&self, tensor: &Tensor) -> Misfit {
+        let title = self.title;
+        let rank = tensor.rank();
+        if !(self.has)(tensor.dtype()) || tensor.is_padded() && !self.has_padded {
+            let padded = if tensor.is_padded() { "padded " } else { "" };
+            return Misfit::for_good(format!("{title} has no {padded}{}", tensor.dtype()));
+        }
+        if rank > self.most_dimensions {
+            let most = self.most_dimensions;
+            return Misfit::for_good(format!(
+                "{title} has at most {most} dimensions, and the tensor has {rank}"
+            ));
+        }
+        if !(self.reaches)(tensor.device()) {
+            let device = tensor.device();
+            return Misfit::for_good(format!("{title} can't reach memory on {device}"));
+        }
+        if tensor.is_read_only() && self.writes_all {
+            return Misfit::cured_by_copy(format!(
+                "the tensor is read-only, and {title} writes to memory all the same"
+            ));
+        }
+        if !self.arranged.accepts(tensor) {
+            let (shape, strides) = (tensor.shape(), tensor.strides());
+            let needs = match self.arranged {
+                Arranged::Anyhow | Arranged::Forwards => {
+                    return Misfit::cured_by_copy(format!(
+                        "{title} has no negative strides, as in {strides:?}"
+                    ));
+                }
+                Arranged::Dense => "without gaps",
+                Arranged::RowMajor => "that are row-major without gaps",
+            };
+            return Misfit::cured_by_copy(format!(
+                "{title} needs elements {needs}, and these have shape {shape:?}, strides {strides:?}"
+            ));
+        }
+        let (alignment, address) = (self.alignment, tensor.data_ptr().addr());
+        Misfit::cured_by_copy(format!(
+            "{title} needs memory that is aligned to {alignment} bytes, and the tensor is at {address:#x}"
+        ))
+    }
+}
+
+impl Arranged {
+    #[inline]
+    fn accepts(self, tensor: &Tensor) -> bool {
+        match self {
+            Self::Anyhow => true,
+            Self::Forwards => tensor.strides().iter().all(|stride| *stride >= 0),
+            Self::Dense => tensor.layout().is_dense(),
+            Self::RowMajor => tensor.layout().is_contiguous(),
+        }
+    }
+}
