@@ -11,8 +11,8 @@ CRATE = Path(__file__).resolve().parent / "extension"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", CRATE.parents[2] / "target")).resolve() / "python-tests"
 NAME = "dlbridge_testing"
 # Another crate, so that its class, its exchange table and its ledger are others, too.
-EXAMPLE = CRATE.parents[2] / "examples" / "python_extension"
-EXAMPLE_NAME = "tensor_math"
+APART = CRATE.parent / "apart"
+APART_NAME = "dlbridge_apart"
 
 
 def build(crate=CRATE, name=NAME):
@@ -39,9 +39,9 @@ def build(crate=CRATE, name=NAME):
     return folder
 
 
-def build_example():
-    """The folder with the example's module in it."""
-    return build(EXAMPLE, EXAMPLE_NAME)
+def build_apart():
+    """The folder with the other module in it."""
+    return build(APART, APART_NAME)
 
 
 if __name__ == "__main__":
