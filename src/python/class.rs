@@ -7,7 +7,6 @@ mod values;
 
 pub use values::{PyDType, PyDevice};
 
-use super::attach::with_python;
 use super::error::{not_exchangeable, not_importable};
 use crate::device::Device;
 use crate::dlpack::python::{
@@ -53,11 +52,7 @@ impl Drop for Kept {
     fn drop(&mut self) {
         // SAFETY: it isn't used again.
         let mut tensor = Some(unsafe { ManuallyDrop::take(&mut self.0) });
-        with_python(|| {
-            // SAFETY: it is called by a thread that has Python.
-            let py = unsafe { Python::assume_attached() };
-            keeping_exception(py, || drop(tensor.take()));
-        });
+        Python::try_attach(|py| keeping_exception(py, || drop(tensor.take())));
         // Where Python is gone, the tensor goes here.
     }
 }

@@ -7,7 +7,6 @@ mod needs;
 
 use super::error::{not_exchangeable, not_importable};
 use super::lane::{Lane, Maker, root_module};
-use super::numpy;
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
@@ -17,7 +16,7 @@ use crate::layout::Layout;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 pub use convert::{Outlook, convert, explain};
-use frameworks::{FRAMEWORKS, Framework, framework_of};
+use frameworks::{FRAMEWORKS, Framework, NUMPY, framework_of};
 use hand_over::own;
 pub(super) use needs::Misfit;
 use pyo3::intern;
@@ -51,7 +50,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
         };
         match Lane::of(object.as_borrowed())? {
             Lane::Own => own(py, tensor),
-            Lane::Numpy => numpy::make(py, tensor),
+            Lane::Numpy => hand_over(py, &FRAMEWORKS[NUMPY], tensor),
             Lane::Table(table, maker) => by_table(py, table, maker, tensor),
             Lane::Buffer(_) | Lane::Protocol => {
                 let name = root_module(&object.get_type());

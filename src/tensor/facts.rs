@@ -6,6 +6,8 @@ use crate::dtype::DType;
 use crate::storage::{Counted, Room, Storage};
 use std::mem::ManuallyDrop;
 use std::ptr;
+#[cfg(feature = "python")]
+use std::{ffi::c_void, ptr::NonNull};
 
 /// All that is known of a tensor.
 pub(super) struct Facts {
@@ -88,6 +90,23 @@ impl Tensor {
             layout,
             slot: Slot::new(),
         }))
+    }
+
+    /// Gives the handle up for a pointer.
+    #[cfg(feature = "python")]
+    pub(crate) fn into_raw(self) -> NonNull<c_void> {
+        self.0.into_raw().cast()
+    }
+
+    /// The handle that was given up.
+    ///
+    /// # Safety
+    ///
+    /// The pointer came from [`into_raw`](Self::into_raw), and is used once.
+    #[cfg(feature = "python")]
+    pub(crate) unsafe fn from_raw(pointer: NonNull<c_void>) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { Counted::from_raw(pointer.cast()) })
     }
 
     /// Another view of the same memory, with some parts changed.

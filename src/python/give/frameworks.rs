@@ -90,6 +90,9 @@ pub(super) const PADDLE: Needs = Needs {
     ..ANYTHING
 };
 
+/// Which of them is NumPy.
+pub(super) const NUMPY: usize = 1;
+
 pub(super) static FRAMEWORKS: [Framework; 13] = [
     framework("dlbridge", &["dlbridge"], ANYTHING, own),
     Framework {

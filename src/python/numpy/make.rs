@@ -1,7 +1,8 @@
 //! A tensor becomes a NumPy array.
 
+use crate::dlpack::contain_panics;
+use crate::dlpack::python::keeping_exception;
 use crate::dtype::DType;
-use crate::python::class::Kept;
 use crate::python::error::not_exchangeable;
 use crate::python::give::Misfit;
 use crate::tensor::Tensor;
@@ -10,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
 use pyo3::{ffi, intern};
-use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{self, NonNull};
 
 /// `NPY_ARRAY_WRITEABLE`
 const WRITABLE: c_int = super::IS_WRITABLE;
@@ -78,11 +79,44 @@ fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
     })
 }
 
-/// What keeps an array's memory, as its `base`. Less than a `Tensor`, it is made in less time.
-#[pyclass(frozen, module = "dlbridge")]
-struct Memory(#[allow(dead_code, reason = "it is kept")] Kept);
+/// What keeps an array's memory, as its `base`: a capsule, which is made in less time than an object
+/// of a class.
+fn keeper(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
+    let pointer = tensor.into_raw();
+    // SAFETY: a static name, and a destructor for what is behind the pointer.
+    let capsule = unsafe { ffi::PyCapsule_New(pointer.as_ptr(), KEEPER.as_ptr(), Some(release)) };
+    if capsule.is_null() {
+        // SAFETY: it is taken back where it was given.
+        drop(unsafe { Tensor::from_raw(pointer) });
+        return Err(PyErr::fetch(py));
+    }
+    Ok(capsule)
+}
 
-/// An array that shares the tensor's memory, and keeps it.
+const KEEPER: &CStr = c"dlbridge.memory";
+
+/// # Safety
+///
+/// Python calls it once, for a capsule that [`keeper`] made.
+unsafe extern "C" fn release(capsule: *mut ffi::PyObject) {
+    // SAFETY: the capsule is there, and has this name unless somebody gave it another, who then
+    // answers for what is in it. Whoever calls it is attached.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, KEEPER.as_ptr()) == 0 {
+            return;
+        }
+        let pointer = ffi::PyCapsule_GetPointer(capsule, KEEPER.as_ptr());
+        if let Some(pointer) = NonNull::new(pointer) {
+            let tensor = Tensor::from_raw(pointer);
+            keeping_exception(Python::assume_attached(), || {
+                contain_panics(|| drop(tensor))
+            });
+        }
+    }
+}
+
+/// An array that shares the tensor's memory, and keeps it. The host reaches the memory, and there are
+/// no more dimensions than NumPy's arrays have.
 ///
 /// # Errors
 ///
@@ -98,7 +132,6 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         },
         None => extension(py, &tensor)?,
     };
-    check(&tensor)?;
     let rank = tensor.rank();
     let item = (dtype.step_bits(tensor.is_padded()) / 8) as isize;
     // NumPy works row-major strides out itself.
@@ -129,29 +162,12 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         );
         Bound::from_owned_ptr_or_err(py, array)?
     };
-    let base = Bound::new(py, Memory(Kept::new(tensor)))?;
+    let base = keeper(py, tensor)?;
     // SAFETY: a new array, and a base object whose reference is given away.
-    if unsafe { (interface.set_base_object)(array.as_ptr(), base.into_ptr()) } != 0 {
+    if unsafe { (interface.set_base_object)(array.as_ptr(), base) } != 0 {
         return Err(PyErr::fetch(py));
     }
     Ok(array)
-}
-
-/// Refuses what NumPy can't have whatever the element type.
-fn check(tensor: &Tensor) -> PyResult<()> {
-    let (device, rank) = (tensor.device(), tensor.rank());
-    if !device.is_host_accessible() {
-        return Err(not_exchangeable(format!(
-            "NumPy can't reach memory on {device}"
-        )));
-    }
-    if rank > super::MAX_RANK {
-        return Err(not_exchangeable(format!(
-            "NumPy has at most {} dimensions, and the tensor has {rank}",
-            super::MAX_RANK
-        )));
-    }
-    Ok(())
 }
 
 /// Why NumPy hasn't a tensor's element type, if that is so.
