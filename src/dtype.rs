@@ -23,7 +23,7 @@ pub use minifloat::{
     F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0Fnu,
 };
 pub use scalar::Scalar;
-pub(crate) use scalar::{read_small_bits, write_small_bits};
+pub(crate) use scalar::{read_small_bits, write_bits, write_small_bits};
 
 use crate::error::DTypeError;
 use dlbridge_dlpack::{DLDataType, DLDataTypeCode};
@@ -136,6 +136,16 @@ impl DType {
     /// When `lanes` is 0.
     pub const fn with_lanes(self, lanes: u16) -> Result<Self, DTypeError> {
         Self::new(self.code, self.bits, lanes)
+    }
+
+    /// The bits that stand for a number in one lane.
+    pub(crate) fn pattern_of(self, number: Scalar) -> Result<u128, DTypeError> {
+        number
+            .to_bits(self)
+            .ok_or_else(|| DTypeError::NotRepresentable {
+                value: number.to_string(),
+                dtype: self,
+            })
     }
 
     /// The width of one element, all lanes together, in bits.

@@ -66,7 +66,7 @@ pub enum DTypeError {
     #[error("{value} can't be stored as {dtype}")]
     NotRepresentable {
         /// What should have been stored.
-        value: &'static str,
+        value: String,
         /// The element type.
         dtype: DType,
     },

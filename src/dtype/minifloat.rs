@@ -79,6 +79,55 @@ impl Format {
     }
 }
 
+impl Format {
+    /// The bits of the number nearest to `value`, of two that are as near the one with an even last
+    /// bit. `None` where it is further out than any number, and there is no infinity, or is a NaN,
+    /// and there is none.
+    pub(super) fn encode(self, value: f64) -> Option<u8> {
+        let sign_bit = 1 << (self.exponent_bits + self.mantissa_bits);
+        let patterns = || 0..sign_bit;
+        if value.is_nan() {
+            return (0..=sign_bit | (sign_bit - 1)).find(|bits| self.decode(*bits).is_nan());
+        }
+        let magnitude = value.abs();
+        let finite = |bits: &u8| self.decode(*bits).is_finite();
+        let largest = patterns().filter(finite).max()?;
+        let infinity = patterns().find(|bits| self.decode(*bits).is_infinite());
+        let distance = |bits: &u8| (f64::from(self.decode(*bits)) - magnitude).abs();
+        // Half a step beyond the largest number is where infinity would begin.
+        let step = f64::from(self.decode(largest)) - f64::from(self.decode(largest - 1));
+        let end = f64::from(self.decode(largest)) + step / 2.0;
+        let is_beyond = magnitude > end || magnitude == end && largest % 2 == 1;
+        let bits = if is_beyond {
+            infinity?
+        } else {
+            let by_distance = |a: &u8, b: &u8| {
+                let parity = (a % 2).cmp(&(b % 2));
+                distance(a).total_cmp(&distance(b)).then(parity)
+            };
+            patterns().filter(finite).min_by(by_distance)?
+        };
+        let is_negative = value.is_sign_negative();
+        // Where the pattern of negative zero is a NaN, there is one zero.
+        let has_sign = bits != 0 || self.specials != Specials::NegativeZeroIsNan;
+        Some(if is_negative && has_sign {
+            bits | sign_bit
+        } else {
+            bits
+        })
+    }
+}
+
+/// The nearest power of two as an 8-bit scale: of numbers that are not positive there is none.
+pub(super) fn encode_e8m0(value: f64) -> Option<u8> {
+    if value.is_nan() {
+        return Some(255);
+    }
+    let distance = |bits: &u8| (f64::from(decode_e8m0(*bits)) - value).abs();
+    let is_in_range = value > 0.0 && value < 2_f64.powi(127) * 1.5;
+    is_in_range.then(|| (0..255).min_by(|a, b| distance(a).total_cmp(&distance(b))))?
+}
+
 /// The number that an 8-bit power-of-two scale stands for.
 pub(super) fn decode_e8m0(bits: u8) -> f32 {
     match bits {

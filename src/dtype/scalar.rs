@@ -1,8 +1,9 @@
 //! [`Scalar`]: one number of any element type, for what must handle them all.
 
-use super::minifloat::{Format, decode_e8m0};
+use super::minifloat::{Format, decode_e8m0, encode_e8m0};
 use super::{DType, TypeCode};
 use half::{bf16, f16};
+use std::fmt;
 
 /// One number, read from memory of any element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +53,62 @@ impl Scalar {
         }
     }
 
+    /// The bits that stand for the number in one lane of `dtype`, the nearest ones where it lies
+    /// between two; `None` where there are none: a fraction as an integer, a number out of range.
+    pub(crate) fn to_bits(self, dtype: DType) -> Option<u128> {
+        let bits = usize::from(dtype.bits());
+        Some(match dtype.code() {
+            TypeCode::Int => {
+                let value = self.to_integer()?;
+                let limit = 1_i128 << (bits - 1);
+                let mask = u128::MAX >> (128 - bits);
+                (-limit..limit)
+                    .contains(&value)
+                    .then_some(value as u128 & mask)?
+            }
+            TypeCode::UInt => {
+                let value = u128::try_from(self.to_integer()?).ok()?;
+                (value >> bits == 0).then_some(value)?
+            }
+            TypeCode::Handle => match self {
+                Self::Handle(value) if bits >= 64 || value >> bits == 0 => value.into(),
+                _ => return None,
+            },
+            TypeCode::Bool => (self.to_complex() != (0.0, 0.0)).into(),
+            TypeCode::Complex => {
+                let (re, im) = self.to_complex();
+                float_bits(re, bits / 2) | float_bits(im, bits / 2) << (bits / 2)
+            }
+            TypeCode::Float => float_bits(self.to_real()?, bits),
+            TypeCode::BFloat => bf16::from_f64(self.to_real()?).to_bits().into(),
+            TypeCode::Float8E8M0Fnu => encode_e8m0(self.to_real()?)?.into(),
+            code => {
+                let format = Format::of(code).expect("every other code is a small float");
+                format.encode(self.to_real()?)?.into()
+            }
+        })
+    }
+
+    fn to_integer(self) -> Option<i128> {
+        match self {
+            Self::Int(value) => Some(value),
+            Self::Bool(value) => Some(value.into()),
+            Self::Handle(value) => Some(value.into()),
+            Self::Float(value) => {
+                let is_whole = value.fract() == 0.0 && value.abs() < 2_f64.powi(120);
+                is_whole.then_some(value as i128)
+            }
+            Self::Complex(..) => None,
+        }
+    }
+
+    fn to_real(self) -> Option<f64> {
+        match self {
+            Self::Complex(..) => None,
+            _ => Some(self.to_complex().0),
+        }
+    }
+
     /// How far two numbers are apart.
     pub(crate) fn distance(self, other: Self) -> f64 {
         match (self, other) {
@@ -92,6 +149,40 @@ fn float(raw: u128, bits: usize) -> f64 {
         16 => f16::from_bits(raw as u16).to_f64(),
         32 => f32::from_bits(raw as u32).into(),
         _ => f64::from_bits(raw as u64),
+    }
+}
+
+fn float_bits(value: f64, bits: usize) -> u128 {
+    match bits {
+        16 => f16::from_f64(value).to_bits().into(),
+        32 => (value as f32).to_bits().into(),
+        _ => value.to_bits().into(),
+    }
+}
+
+/// The number as people write it.
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value}"),
+            Self::Complex(re, im) => write!(f, "{re}{im:+}j"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Handle(value) => write!(f, "{value:#x}"),
+        }
+    }
+}
+
+/// Writes a number of `count` bits from bit `at` on; one of whole bytes begins at one.
+pub(crate) fn write_bits(bytes: &mut [u8], at: usize, count: usize, value: u128) {
+    if count < 8 {
+        return write_small_bits(bytes, at, count, value as u8);
+    }
+    let (first, size) = (at / 8, count / 8);
+    let place = &mut bytes[first..first + size];
+    place.copy_from_slice(&value.to_le_bytes()[..size]);
+    if cfg!(target_endian = "big") {
+        place.reverse();
     }
 }
 
@@ -161,6 +252,71 @@ mod tests {
         assert_eq!(read(DType::BOOL, &[2]), Scalar::Bool(true));
         assert_eq!(read(DType::F8_E8M0FNU, &[128]), Scalar::Float(2.0));
         assert_eq!(read(DType::F8_E4M3FN, &[0x7e]), Scalar::Float(448.0));
+    }
+
+    #[test]
+    fn what_is_read_is_written_again() {
+        // Each pattern of every type of up to 16 bits, but those of NaN, of which there are many.
+        for dtype in DType::ALL {
+            let bits = u32::from(dtype.bits());
+            if bits > 16 || *dtype == DType::C32 || dtype.code() == TypeCode::Bool {
+                continue;
+            }
+            for pattern in 0..1_u128 << bits {
+                let mut bytes = [0; 2];
+                bytes.copy_from_slice(&pattern.to_le_bytes()[..2]);
+                if cfg!(target_endian = "big") && bits > 8 {
+                    bytes.reverse();
+                }
+                let number = Scalar::read(*dtype, &bytes, 0);
+                if number != number {
+                    assert!(Scalar::read_back(number, *dtype).is_nan());
+                    continue;
+                }
+                assert_eq!(number.to_bits(*dtype), Some(pattern), "{dtype} {number}");
+            }
+        }
+    }
+
+    impl Scalar {
+        fn read_back(self, dtype: DType) -> f64 {
+            let bits = self.to_bits(dtype).expect("NaN can be stored");
+            let mut bytes = [0; 16];
+            write_bits(&mut bytes, 0, dtype.bits().into(), bits);
+            Self::read(dtype, &bytes, 0).to_complex().0
+        }
+    }
+
+    #[test]
+    fn numbers_in_between_go_to_the_nearest_and_ties_to_even() {
+        let store = |number, dtype| Scalar::Float(number).read_back(dtype);
+        assert_eq!(store(0.1, DType::F32), 0.1_f32.into());
+        assert_eq!(store(1.0 + 1.0 / 16.0, DType::F8_E4M3FN), 1.0);
+        assert_eq!(store(1.0 + 3.0 / 16.0, DType::F8_E4M3FN), 1.25);
+        assert_eq!(store(1.07, DType::F8_E4M3FN), 1.125);
+        assert_eq!(store(-5.1, DType::F4_E2M1FN), -6.0);
+        assert_eq!(store(1e9, DType::F8_E5M2), f64::INFINITY);
+        assert_eq!(store(3.1, DType::F8_E8M0FNU), 4.0);
+        assert_eq!(Scalar::Int(7).read_back(DType::BF16), 7.0);
+    }
+
+    #[test]
+    fn what_a_type_has_not_is_not_stored() {
+        for (number, dtype) in [
+            (Scalar::Int(128), DType::I8),
+            (Scalar::Int(-1), DType::U64),
+            (Scalar::Int(2), DType::U1),
+            (Scalar::Float(0.5), DType::I32),
+            (Scalar::Float(f64::NAN), DType::I64),
+            (Scalar::Float(f64::INFINITY), DType::U8),
+            (Scalar::Complex(1.0, 1.0), DType::F64),
+            (Scalar::Float(1000.0), DType::F8_E4M3FN),
+            (Scalar::Float(f64::NAN), DType::F4_E2M1FN),
+            (Scalar::Float(-1.0), DType::F8_E8M0FNU),
+            (Scalar::Float(0.0), DType::F8_E8M0FNU),
+        ] {
+            assert_eq!(number.to_bits(dtype), None, "{number} as {dtype}");
+        }
     }
 
     #[test]

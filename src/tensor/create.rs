@@ -1,8 +1,8 @@
 //! Making tensors: of what Rust programs have, and of nothing.
 
 use super::{Blank, Parts, Tensor};
-use crate::dtype::{DType, Element, write_small_bits};
-use crate::error::{DTypeError, Error, LayoutError};
+use crate::dtype::{DType, Element, Scalar};
+use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
 use crate::storage::Storage;
 
@@ -166,13 +166,9 @@ impl Tensor {
     /// # Errors
     ///
     /// When there is not enough memory, the shape can't be a tensor's, or the element type has no
-    /// one: a handle, or a signed number of a single bit.
+    /// one: a signed number of a single bit.
     pub fn ones(shape: &[usize], dtype: DType) -> Result<Self, Error> {
-        let one = one_bits(dtype).ok_or(DTypeError::NotRepresentable { value: "1", dtype })?;
-        let tensor = Self::zeros(shape, dtype)?;
-        let diagonal = 0..tensor.len() * usize::from(dtype.lanes());
-        tensor.write_lanes(diagonal, one);
-        Ok(tensor)
+        Self::full_of(shape, dtype, Scalar::Int(1))
     }
 
     /// A square matrix with ones on its diagonal.
@@ -181,33 +177,13 @@ impl Tensor {
     ///
     /// As of [`ones`](Self::ones).
     pub fn eye(size: usize, dtype: DType) -> Result<Self, Error> {
-        let one = one_bits(dtype).ok_or(DTypeError::NotRepresentable { value: "1", dtype })?;
-        let tensor = Self::zeros(&[size, size], dtype)?;
         let lanes = usize::from(dtype.lanes());
+        let tensor = Self::zeros(&[size, size], dtype)?;
         let elements = (0..size).map(|i| i * (size + 1));
-        tensor.write_lanes(elements.flat_map(|i| i * lanes..(i + 1) * lanes), one);
+        let diagonal = elements.flat_map(|i| i * lanes..(i + 1) * lanes);
+        let one = dtype.pattern_of(Scalar::Int(1))?;
+        diagonal.for_each(|lane| tensor.write_lane(lane, one));
         Ok(tensor)
-    }
-
-    /// Writes a pattern of bits to lanes of a new tensor that nobody has seen.
-    fn write_lanes(&self, lanes: impl Iterator<Item = usize>, pattern: u64) {
-        let bits = usize::from(self.dtype().bits());
-        // SAFETY: new memory, zeroed, which nobody else has.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(self.data_mut(), self.bytes()) };
-        for lane in lanes {
-            if bits < 8 {
-                write_small_bits(bytes, lane * bits, bits, pattern as u8);
-            } else {
-                // Of a complex number it is the real part alone, which comes first.
-                let size = (bits / 8).min(8);
-                let pattern = pattern.to_le_bytes();
-                let at = lane * bits / 8;
-                bytes[at..at + size].copy_from_slice(&pattern[..size]);
-                if cfg!(target_endian = "big") {
-                    bytes[at..at + size].reverse();
-                }
-            }
-        }
     }
 }
 
@@ -232,32 +208,5 @@ fn check_count(layout: &Layout, found: usize) -> Result<(), LayoutError> {
         shape: layout.shape().to_vec(),
         expected: layout.len(),
         found,
-    })
-}
-
-/// The pattern of the number 1 in one lane; of a complex number, that of its real part.
-fn one_bits(dtype: DType) -> Option<u64> {
-    use crate::dtype::TypeCode::*;
-    let bits = dtype.bits();
-    Some(match dtype.code() {
-        Int if bits == 1 => return None,
-        Handle => return None,
-        Int | UInt | Bool => 1,
-        Float | Complex => match (dtype.code(), bits) {
-            (Float, 16) | (Complex, 32) => 0x3c00,
-            (Float, 32) | (Complex, 64) => 1.0_f32.to_bits().into(),
-            _ => 1.0_f64.to_bits(),
-        },
-        BFloat => 0x3f80,
-        Float8E3M4 => 0x30,
-        Float8E4M3 | Float8E4M3Fn => 0x38,
-        Float8E4M3B11Fnuz => 0x58,
-        Float8E4M3Fnuz => 0x40,
-        Float8E5M2 => 0x3c,
-        Float8E5M2Fnuz => 0x40,
-        Float8E8M0Fnu => 127,
-        Float6E2M3Fn => 0x08,
-        Float6E3M2Fn => 0x0c,
-        Float4E2M1Fn => 0x2,
     })
 }

@@ -1,8 +1,8 @@
 //! Elements of any type, one by one.
 
 use super::Tensor;
-use crate::dtype::Scalar;
-use crate::error::{AccessError, Error};
+use crate::dtype::{DType, Scalar, TypeCode, write_bits};
+use crate::error::{AccessError, Error, LayoutError};
 use std::slice;
 
 impl Tensor {
@@ -37,6 +37,82 @@ impl Tensor {
         Ok(offsets.flat_map(move |offset| {
             (0..usize::from(self.dtype().lanes())).map(move |lane| self.lane(offset, lane))
         }))
+    }
+
+    /// A tensor of numbers that are given one by one, each stored as the nearest one that the
+    /// element type has; of elements of several lanes, those of one element after another.
+    ///
+    /// Like [`scalars`](Self::scalars), the slow way for tools.
+    ///
+    /// # Errors
+    ///
+    /// When there are more or fewer numbers than the shape has room for, the element type can't
+    /// store one of them, there is not enough memory, or the shape can't be a tensor's.
+    ///
+    /// ```
+    /// use dlbridge::dtype::{DType, Scalar};
+    /// use dlbridge::Tensor;
+    ///
+    /// let numbers = [0.5, -6.0].map(Scalar::Float);
+    /// let tensor = Tensor::from_scalars(&[2], DType::F4_E2M1FN, numbers)?;
+    /// assert_eq!(tensor.bytes(), 1);
+    /// assert_eq!(tensor.scalars()?.collect::<Vec<_>>(), numbers);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn from_scalars(
+        shape: &[usize],
+        dtype: DType,
+        scalars: impl IntoIterator<Item = Scalar>,
+    ) -> Result<Self, Error> {
+        let tensor = Self::zeros(shape, dtype)?;
+        let expected = tensor.len() * usize::from(dtype.lanes());
+        let mut found = 0;
+        for scalar in scalars {
+            if found < expected {
+                tensor.write_lane(found, dtype.pattern_of(scalar)?);
+            }
+            found += 1;
+        }
+        if found != expected {
+            let shape = shape.to_vec();
+            return Err(LayoutError::ElementCount {
+                shape,
+                expected,
+                found,
+            }
+            .into());
+        }
+        Ok(tensor)
+    }
+
+    /// One number everywhere, in any element type.
+    ///
+    /// # Errors
+    ///
+    /// When the element type can't store the number, there is not enough memory, or the shape can't
+    /// be a tensor's.
+    pub fn full_of(shape: &[usize], dtype: DType, value: Scalar) -> Result<Self, Error> {
+        let pattern = dtype.pattern_of(value)?;
+        let tensor = Self::zeros(shape, dtype)?;
+        let count = tensor.len() * usize::from(dtype.lanes());
+        (0..count).for_each(|lane| tensor.write_lane(lane, pattern));
+        Ok(tensor)
+    }
+
+    /// Writes a number to a lane of a new tensor that nobody has seen.
+    pub(super) fn write_lane(&self, lane: usize, pattern: u128) {
+        let dtype = self.dtype();
+        let bits = usize::from(dtype.bits());
+        // SAFETY: new memory, zeroed, which nobody else has.
+        let bytes = unsafe { slice::from_raw_parts_mut(self.data_mut(), self.bytes()) };
+        if dtype.code() == TypeCode::Complex && cfg!(target_endian = "big") {
+            // The real part comes first, whatever the order of bytes.
+            let half = bits / 2;
+            write_bits(bytes, lane * bits, half, pattern);
+            write_bits(bytes, lane * bits + half, half, pattern >> half);
+        } else {
+            write_bits(bytes, lane * bits, bits, pattern);
+        }
     }
 
     /// One lane of the element at `offset`, counted in elements from the one of index 0.
