@@ -70,7 +70,7 @@ mod tensorflow;
 mod torch;
 
 pub use argument::{In, OrNumber, Out, Owned};
-pub use class::{PyDType, PyDevice, PyTensor};
+pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 pub use detach::{Detach, detach};
 pub use error::Refused;
 pub use give::{Like, Outlook, convert, explain, to_framework};

@@ -91,7 +91,9 @@ def content_of(capsule):
     """The struct in a capsule, which stays the capsule's."""
     name = api.PyCapsule_GetName(capsule)
     kind = {name: kind for kind, name in NAMES.items()}[name]
-    return kind.from_address(api.PyCapsule_GetPointer(capsule, name))
+    struct = kind.from_address(api.PyCapsule_GetPointer(capsule, name))
+    struct.capsule = capsule  # which keeps it
+    return struct
 
 
 def numbers(values):

@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn numbers_in_between_go_to_the_nearest_and_ties_to_even() {
         let store = |number, dtype| Scalar::Float(number).read_back(dtype);
-        assert_eq!(store(0.1, DType::F32), 0.1_f32.into());
+        assert_eq!(store(0.1, DType::F32), f64::from(0.1_f32));
         assert_eq!(store(1.0 + 1.0 / 16.0, DType::F8_E4M3FN), 1.0);
         assert_eq!(store(1.0 + 3.0 / 16.0, DType::F8_E4M3FN), 1.25);
         assert_eq!(store(1.07, DType::F8_E4M3FN), 1.125);

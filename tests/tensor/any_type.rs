@@ -67,7 +67,10 @@ fn ones_are_ones_where_there_is_one() {
         for shape in [&[][..], &[7], &[3, 5], &[2, 0]] {
             let ones = Tensor::ones(shape, dtype);
             if !has_one(dtype) {
-                let error = DTypeError::NotRepresentable { value: "1".to_owned(), dtype };
+                let error = DTypeError::NotRepresentable {
+                    value: "1".to_owned(),
+                    dtype,
+                };
                 assert_eq!(ones.unwrap_err(), Error::from(error));
                 continue;
             }
@@ -95,7 +98,10 @@ fn a_unit_matrix_has_ones_on_its_diagonal() {
         for size in [0, 1, 2, 3, 5] {
             let eye = Tensor::eye(size, dtype);
             if !has_one(dtype) {
-                let error = DTypeError::NotRepresentable { value: "1".to_owned(), dtype };
+                let error = DTypeError::NotRepresentable {
+                    value: "1".to_owned(),
+                    dtype,
+                };
                 assert_eq!(eye.unwrap_err(), Error::from(error));
                 continue;
             }

@@ -1,9 +1,12 @@
 //! The classes `DType` and `Device`: values with names.
 
 use crate::device::Device;
+use crate::dlpack::{DLDevice, DLDeviceType};
 use crate::dtype::DType;
+use crate::error::Error;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
+use pyo3::{Borrowed, intern};
 
 /// An element type. Its str is the name, and it equals the name.
 #[pyclass(frozen, name = "DType", module = "dlbridge")]
@@ -79,3 +82,61 @@ named! { PyDevice(Device) {
         self.0.id()
     }
 } }
+
+/// By name, as an object of this class, as Python's `bool`, `int`, `float` or `complex`, or as any
+/// framework's element type: their names are ours.
+impl FromPyObject<'_, '_> for DType {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(dtype) = object.cast::<PyDType>() {
+            return Ok(dtype.get().0);
+        }
+        let py = object.py();
+        let builtins = [
+            (py.get_type::<PyBool>(), Self::BOOL),
+            (py.get_type::<PyInt>(), Self::I64),
+            (py.get_type::<PyFloat>(), Self::F64),
+            (py.get_type::<PyComplex>(), Self::C128),
+        ];
+        if let Some((_, dtype)) = builtins.iter().find(|(kind, _)| object.is(kind)) {
+            return Ok(*dtype);
+        }
+        // A scalar's class, as `numpy.float32`; an object with a name, as `numpy.dtype`; one whose
+        // str ends with it, as `torch.float32`.
+        let attribute = if object.is_instance_of::<PyType>() {
+            intern!(py, "__name__")
+        } else {
+            intern!(py, "name")
+        };
+        let name = match object.cast::<PyString>() {
+            Ok(name) => name.to_string(),
+            Err(_) => match object.getattr_opt(attribute)? {
+                Some(name) if name.is_instance_of::<PyString>() => name.str()?.to_string(),
+                _ => object.str()?.to_string(),
+            },
+        };
+        let last = name.rsplit('.').next().unwrap_or(&name).to_lowercase();
+        let found = last.parse::<Self>().or_else(|_| name.parse());
+        Ok(found.map_err(Error::from)?)
+    }
+}
+
+/// By name, as an object of this class, or as a framework's device: their str is a name.
+impl FromPyObject<'_, '_> for Device {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(device) = object.cast::<PyDevice>() {
+            return Ok(device.get().0);
+        }
+        if let Ok((kind, id)) = object.extract::<(u32, i32)>() {
+            let device = DLDevice {
+                device_type: DLDeviceType(kind),
+                device_id: id,
+            };
+            return Ok(Self::try_from(device).map_err(Error::from)?);
+        }
+        Ok(object.str()?.to_string().parse().map_err(Error::from)?)
+    }
+}

@@ -1,0 +1,140 @@
+//! `asarray`: a tensor of whatever there is.
+
+use crate::make::{cast, check_device, type_of};
+use dlbridge::dtype::Scalar;
+use dlbridge::python::{PyTensor, Wanted, scalar};
+use dlbridge::{DType, Device, Tensor};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+/// A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object with
+/// `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
+#[pyfunction]
+#[pyo3(signature = (x, dtype=None, *, device=None, copy=None))]
+pub(super) fn asarray<'py>(
+    x: &Bound<'py, PyAny>,
+    dtype: Option<DType>,
+    device: Option<Device>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyTensor>> {
+    let py = x.py();
+    if let Some(number) = scalar(x)? {
+        check_device(device)?;
+        check_copy(copy)?;
+        let dtype = dtype.unwrap_or_else(|| type_of(number));
+        return Tensor::full_of(&[], dtype, number)?.into_pyobject(py);
+    }
+    if x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
+        check_device(device)?;
+        check_copy(copy)?;
+        return nested(x, dtype)?.into_pyobject(py);
+    }
+    let wanted = Wanted { copy, device };
+    let tensor = match PyTensor::of(x, wanted) {
+        Ok(tensor) => tensor,
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            let array = by_interface(x)?.ok_or(error)?;
+            PyTensor::of(&array, wanted)?
+        }
+        Err(error) => return Err(error),
+    };
+    match dtype {
+        Some(dtype) if dtype != tensor.get().tensor().dtype() => {
+            check_copy(copy)?;
+            cast(tensor.get().tensor(), dtype)?.into_pyobject(py)
+        }
+        _ => Ok(tensor),
+    }
+}
+
+fn check_copy(copy: Option<bool>) -> PyResult<()> {
+    if copy == Some(false) {
+        return Err(PyBufferError::new_err(
+            "elements of another type, or from Python's objects, are in memory of their own, and copy=False was asked for",
+        ));
+    }
+    Ok(())
+}
+
+/// An array of what has NumPy's older protocol; NumPy knows best how to read it.
+fn by_interface<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    let has = |name| x.get_type().hasattr(name);
+    if !has(intern!(py, "__array_interface__"))? && !has(intern!(py, "__array__"))? {
+        return Ok(None);
+    }
+    let numpy = py.import(intern!(py, "numpy"))?;
+    Ok(Some(numpy.call_method1(intern!(py, "asarray"), (x,))?))
+}
+
+/// A tensor of numbers in lists of lists, all of one length on each level.
+fn nested(x: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    let mut shape = Vec::new();
+    let mut numbers = Vec::new();
+    collect(x, 0, &mut shape, &mut numbers)?;
+    let dtype = dtype.unwrap_or_else(|| common_type(&numbers));
+    Ok(Tensor::from_scalars(&shape, dtype, numbers)?)
+}
+
+/// How deep lists may be; more would be a list in itself.
+const DEEPEST: usize = 64;
+
+fn collect(
+    x: &Bound<'_, PyAny>,
+    depth: usize,
+    shape: &mut Vec<usize>,
+    numbers: &mut Vec<Scalar>,
+) -> PyResult<()> {
+    let is_list = x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>();
+    if !is_list {
+        let number = scalar(x)?.ok_or_else(|| {
+            let what = x.get_type().to_string();
+            PyTypeError::new_err(format!("{what} in a list is no number"))
+        })?;
+        if depth != shape.len() {
+            return Err(ragged());
+        }
+        numbers.push(number);
+        return Ok(());
+    }
+    let len = x.len()?;
+    // The first way down says what the shape is.
+    if depth == shape.len() && numbers.is_empty() && depth < DEEPEST {
+        shape.push(len);
+    } else if shape.get(depth) != Some(&len) {
+        return Err(ragged());
+    }
+    for inner in x.try_iter()? {
+        collect(&inner?, depth + 1, shape, numbers)?;
+    }
+    Ok(())
+}
+
+fn ragged() -> PyErr {
+    PyValueError::new_err("the lists are not all of one length, or not all as deep")
+}
+
+/// The first type that holds all of them, as NumPy has it.
+fn common_type(numbers: &[Scalar]) -> DType {
+    let has = |test: fn(&Scalar) -> bool| numbers.iter().any(test);
+    if numbers.is_empty() || has(|n| matches!(n, Scalar::Float(_))) {
+        if has(|n| matches!(n, Scalar::Complex(..))) {
+            return DType::C128;
+        }
+        return DType::F64;
+    }
+    if has(|n| matches!(n, Scalar::Complex(..))) {
+        DType::C128
+    } else if has(|n| matches!(n, Scalar::Int(_))) {
+        let is_large = |n: &Scalar| matches!(n, Scalar::Int(value) if *value > i64::MAX.into());
+        if has(is_large) {
+            DType::U64
+        } else {
+            DType::I64
+        }
+    } else {
+        DType::BOOL
+    }
+}

@@ -1,0 +1,147 @@
+//! Tensors from nothing.
+
+use dlbridge::dtype::Scalar;
+use dlbridge::python::scalar;
+use dlbridge::{DType, Device, Error, Tensor};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Sizes: one, or several.
+#[derive(FromPyObject)]
+pub(super) enum Shape {
+    One(usize),
+    Several(Vec<usize>),
+}
+
+impl Shape {
+    fn sizes(&self) -> &[usize] {
+        match self {
+            Self::One(size) => std::slice::from_ref(size),
+            Self::Several(sizes) => sizes,
+        }
+    }
+}
+
+/// Tensors are made on the host.
+pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
+    match device {
+        Some(device) if device != Device::CPU => Err(PyBufferError::new_err(format!(
+            "dlbridge makes no tensors on {device}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A tensor whose elements are anything: here, zeros.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=DType::F32, *, device=None))]
+pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
+    zeros(shape, dtype, device)
+}
+
+/// A tensor of zeros.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=DType::F32, *, device=None))]
+pub(super) fn zeros(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
+    check_device(device)?;
+    Ok(Tensor::zeros(shape.sizes(), dtype)?)
+}
+
+/// A tensor of ones.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype=DType::F32, *, device=None))]
+pub(super) fn ones(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
+    check_device(device)?;
+    Ok(Tensor::ones(shape.sizes(), dtype)?)
+}
+
+/// A tensor of one number, whose type decides on the elements' where that isn't given.
+#[pyfunction]
+#[pyo3(signature = (shape, value, dtype=None, *, device=None))]
+pub(super) fn full(
+    shape: Shape,
+    value: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    device: Option<Device>,
+) -> PyResult<Tensor> {
+    check_device(device)?;
+    let value = number(value)?;
+    let dtype = dtype.unwrap_or_else(|| type_of(value));
+    Ok(Tensor::full_of(shape.sizes(), dtype, value)?)
+}
+
+/// Numbers in equal steps: `arange(stop)`, `arange(start, stop)` or `arange(start, stop, step)`.
+#[pyfunction]
+#[pyo3(signature = (start, stop=None, step=None, dtype=None, *, device=None))]
+pub(super) fn arange(
+    start: &Bound<'_, PyAny>,
+    stop: Option<&Bound<'_, PyAny>>,
+    step: Option<&Bound<'_, PyAny>>,
+    dtype: Option<DType>,
+    device: Option<Device>,
+) -> PyResult<Tensor> {
+    check_device(device)?;
+    let (start, stop) = match stop {
+        Some(stop) => (number(start)?, number(stop)?),
+        None => (Scalar::Int(0), number(start)?),
+    };
+    let step = step.map_or(Ok(Scalar::Int(1)), number)?;
+    let numbers = match (start, stop, step) {
+        (Scalar::Int(start), Scalar::Int(stop), Scalar::Int(step)) => {
+            let [start, stop, step] = [start, stop, step].map(i64::try_from);
+            let (Ok(start), Ok(stop), Ok(step)) = (start, stop, step) else {
+                return Err(PyValueError::new_err("arange counts in 64 bits"));
+            };
+            check_step(step == 0)?;
+            Tensor::arange(start, stop, step)?
+        }
+        _ => {
+            let [start, stop, step] = [float(start)?, float(stop)?, float(step)?];
+            check_step(step == 0.0)?;
+            Tensor::arange(start, stop, step)?
+        }
+    };
+    match dtype {
+        Some(dtype) => Ok(cast(&numbers, dtype)?),
+        None => Ok(numbers),
+    }
+}
+
+fn check_step(is_zero: bool) -> PyResult<()> {
+    if is_zero {
+        return Err(PyValueError::new_err("arange can't count in steps of 0"));
+    }
+    Ok(())
+}
+
+/// The same numbers as elements of another type.
+pub(super) fn cast(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
+    if tensor.dtype() == dtype {
+        return Ok(tensor.clone());
+    }
+    Tensor::from_scalars(tensor.shape(), dtype, tensor.scalars()?)
+}
+
+fn number(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    scalar(object)?.ok_or_else(|| PyTypeError::new_err(format!("{object} is no number")))
+}
+
+fn float(number: Scalar) -> PyResult<f64> {
+    match number {
+        Scalar::Int(value) => Ok(value as f64),
+        Scalar::Float(value) => Ok(value),
+        Scalar::Bool(value) => Ok(value.into()),
+        _ => Err(PyTypeError::new_err("arange counts in real numbers")),
+    }
+}
+
+/// The element type of a Python number, as NumPy has it.
+pub(super) fn type_of(number: Scalar) -> DType {
+    match number {
+        Scalar::Bool(_) => DType::BOOL,
+        Scalar::Int(value) if value > i64::MAX.into() => DType::U64,
+        Scalar::Int(_) => DType::I64,
+        Scalar::Complex(..) => DType::C128,
+        _ => DType::F64,
+    }
+}

@@ -1,0 +1,216 @@
+//! Elements as Python's numbers, and their comparison.
+
+use super::PyTensor;
+use crate::dtype::{DType, Scalar};
+use crate::error::Error;
+use crate::python::error::unsuitable;
+use crate::python::take::{Wanted, from_object};
+use crate::tensor::Tensor;
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
+
+#[pymethods]
+impl PyTensor {
+    /// The same elements in memory of its own, row-major.
+    fn copy(&self) -> PyResult<Self> {
+        Ok(self.tensor.copy()?.into())
+    }
+
+    /// The only element, as a Python number.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        item(py, &self.tensor)
+    }
+
+    /// The elements as lists in lists.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_list(py, &self.tensor)
+    }
+
+    /// Whether another tensor has the same shape, element type and elements.
+    fn equals(&self, other: Tensor) -> PyResult<bool> {
+        Ok(self.tensor.equals(&other)?)
+    }
+
+    /// Whether each two elements differ by at most `atol + rtol * abs(theirs)`.
+    #[pyo3(signature = (other, *, rtol=1e-5, atol=1e-8))]
+    fn allclose(&self, other: Tensor, rtol: f64, atol: f64) -> PyResult<bool> {
+        Ok(self.tensor.all_close(&other, rtol, atol)?)
+    }
+
+    fn __richcmp__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        operator: CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        let is_equal = match operator {
+            CompareOp::Eq => true,
+            CompareOp::Ne => false,
+            _ => return Ok(py.NotImplemented()),
+        };
+        let other = match scalar(other)? {
+            Some(number) => {
+                let dtype = match number {
+                    Scalar::Bool(_) => DType::BOOL,
+                    Scalar::Int(_) => DType::I64,
+                    Scalar::Complex(..) => DType::C128,
+                    _ => DType::F64,
+                };
+                Tensor::full_of(&[], dtype, number)?
+            }
+            None => match from_object(other, Wanted::default()) {
+                Ok(other) => other,
+                Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                    return Ok(py.NotImplemented());
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        let equal = equal(&self.tensor, &other, is_equal)?;
+        Ok(equal.into_pyobject(py)?.into_any().unbind())
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        // Of the object, as elements may change.
+        (slf.as_ptr().addr() >> 4) as isize
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        item(py, &self.tensor)?.is_truthy()
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        item(py, &self.tensor)?.call_method0(intern!(py, "__int__"))
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let item = item(py, &self.tensor)?;
+        item.call_method0(intern!(py, "__index__"))
+            .map_err(|_| PyTypeError::new_err(format!("{} is no index", self.tensor.dtype())))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        item(py, &self.tensor)?.extract()
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let item = item(py, &self.tensor)?;
+        py.get_type::<PyComplex>().call1((item,))
+    }
+}
+
+fn number(py: Python<'_>, scalar: Scalar) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match scalar {
+        Scalar::Int(value) => value.into_pyobject(py)?.into_any(),
+        Scalar::Handle(value) => value.into_pyobject(py)?.into_any(),
+        Scalar::Float(value) => PyFloat::new(py, value).into_any(),
+        Scalar::Complex(re, im) => PyComplex::from_doubles(py, re, im).into_any(),
+        Scalar::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+    })
+}
+
+/// The only element.
+fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    if tensor.len() != 1 || tensor.dtype().lanes() != 1 {
+        return Err(unsuitable(format!(
+            "only a tensor of one number is a number, and this has shape {:?} of {}",
+            tensor.shape(),
+            tensor.dtype()
+        )));
+    }
+    let mut scalars = tensor.scalars()?;
+    number(py, scalars.next().expect("there is one element"))
+}
+
+/// Lists in lists; an element of several lanes is a list too.
+fn to_list<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let mut shape = tensor.shape().to_vec();
+    let lanes = usize::from(tensor.dtype().lanes());
+    if lanes > 1 {
+        shape.push(lanes);
+    }
+    nest(py, &shape, &mut tensor.scalars()?)
+}
+
+fn nest<'py>(
+    py: Python<'py>,
+    shape: &[usize],
+    scalars: &mut impl Iterator<Item = Scalar>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some((size, inner)) = shape.split_first() else {
+        return number(py, scalars.next().expect("as many as the shape has"));
+    };
+    let list = PyList::empty(py);
+    for _ in 0..*size {
+        list.append(nest(py, inner, scalars)?)?;
+    }
+    Ok(list.into_any())
+}
+
+/// A Python number.
+///
+/// # Errors
+///
+/// As of asking it.
+pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
+    Ok(Some(if let Ok(value) = object.cast::<PyBool>() {
+        Scalar::Bool(value.is_true())
+    } else if object.is_instance_of::<PyInt>() {
+        match object.extract() {
+            Ok(value) => Scalar::Int(value),
+            Err(_) => Scalar::Float(object.extract().unwrap_or(f64::INFINITY)),
+        }
+    } else if let Ok(value) = object.cast::<PyFloat>() {
+        Scalar::Float(value.value())
+    } else if let Ok(value) = object.cast::<PyComplex>() {
+        Scalar::Complex(value.real(), value.imag())
+    } else {
+        return Ok(None);
+    }))
+}
+
+/// Truth values: which elements equal those of another tensor, both broadcast to one shape.
+fn equal(left: &Tensor, right: &Tensor, is_equal: bool) -> Result<Tensor, Error> {
+    let shape = common_shape(left.shape(), right.shape());
+    let (left, right) = (left.broadcast_to(&shape)?, right.broadcast_to(&shape)?);
+    let lanes = usize::from(left.dtype().lanes());
+    let is_same_width = left.dtype().lanes() == right.dtype().lanes();
+    let (mut ours, mut theirs) = (left.scalars()?, right.scalars()?);
+    let answers = (0..left.len()).map(|_| {
+        let pairs = ours.by_ref().take(lanes).zip(theirs.by_ref().take(lanes));
+        let differing = pairs.filter(|(a, b)| !is_one_number(*a, *b)).count();
+        (is_same_width && differing == 0) == is_equal
+    });
+    let answers: Vec<bool> = answers.collect();
+    Tensor::from_slice(&answers, &shape)
+}
+
+fn is_one_number(a: Scalar, b: Scalar) -> bool {
+    match (a, b) {
+        // Not every integer is a float.
+        (Scalar::Int(a), Scalar::Int(b)) => a == b,
+        _ => a.to_complex() == b.to_complex(),
+    }
+}
+
+/// The shape that both can be broadcast to, or else one that either can't.
+fn common_shape(left: &[usize], right: &[usize]) -> Vec<usize> {
+    let rank = left.len().max(right.len());
+    let size = |shape: &[usize], axis: usize| {
+        let missing = rank - shape.len();
+        if axis < missing {
+            1
+        } else {
+            shape[axis - missing]
+        }
+    };
+    (0..rank)
+        .map(|axis| match (size(left, axis), size(right, axis)) {
+            (1, other) => other,
+            (size, _) => size,
+        })
+        .collect()
+}

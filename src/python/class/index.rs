@@ -1,0 +1,133 @@
+//! What is between brackets: `tensor[0, 1:, ..., None]`.
+
+use crate::tensor::Tensor;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyEllipsis, PySlice, PyTuple};
+
+enum Item<'py> {
+    /// One of a dimension.
+    At(isize),
+    /// Some of a dimension.
+    Some(Bound<'py, PySlice>),
+    /// All dimensions that aren't spoken of.
+    Rest,
+    /// A dimension more.
+    New,
+}
+
+impl<'py> Item<'py> {
+    fn of(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(slice) = object.cast::<PySlice>() {
+            return Ok(Self::Some(slice.clone()));
+        }
+        if object.is_none() {
+            return Ok(Self::New);
+        }
+        if object.is_instance_of::<PyEllipsis>() {
+            return Ok(Self::Rest);
+        }
+        // Truth values are integers too, and meant otherwise.
+        let is_bool = object.is_instance_of::<pyo3::types::PyBool>();
+        match object.extract::<isize>() {
+            Ok(index) if !is_bool => Ok(Self::At(index)),
+            _ => {
+                let what = object.get_type().fully_qualified_name()?;
+                Err(PyTypeError::new_err(format!(
+                    "a tensor is indexed by integers, slices, ... and None, and not by {what}: its elements can be gathered in a framework, without a copy on the way"
+                )))
+            }
+        }
+    }
+
+    /// Whether it speaks of a dimension.
+    fn is_of_dimension(&self) -> bool {
+        matches!(self, Self::At(_) | Self::Some(_))
+    }
+}
+
+/// A part of a tensor, which shares its memory.
+pub(super) fn index(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let items = match key.cast::<PyTuple>() {
+        Ok(keys) => keys.iter().map(|key| Item::of(&key)).collect(),
+        Err(_) => Item::of(key).map(|item| vec![item]),
+    }?;
+    let rank = tensor.rank();
+    let given = items.iter().filter(|item| item.is_of_dimension()).count();
+    if given > rank {
+        return Err(PyIndexError::new_err(format!(
+            "{given} indices for {rank} dimensions"
+        )));
+    }
+    let rests = items.iter().filter(|item| matches!(item, Item::Rest));
+    if rests.count() > 1 {
+        return Err(PyIndexError::new_err("an index has one ... at most"));
+    }
+    let mut part = tensor.clone();
+    let mut axis = 0;
+    for item in &items {
+        match item {
+            Item::At(index) => part = part.select(axis, position(&part, axis, *index)?)?,
+            Item::Some(slice) => {
+                part = some(&part, axis, slice)?;
+                axis += 1;
+            }
+            Item::Rest => axis += rank - given,
+            Item::New => {
+                part = part.unsqueeze(axis)?;
+                axis += 1;
+            }
+        }
+    }
+    Ok(part)
+}
+
+/// An index, which counts from the end where it is negative.
+pub(super) fn position(tensor: &Tensor, axis: usize, index: isize) -> PyResult<usize> {
+    let size = tensor.shape()[axis];
+    let position = if index < 0 {
+        index.checked_add_unsigned(size)
+    } else {
+        Some(index)
+    };
+    let position = position.and_then(|position| usize::try_from(position).ok());
+    match position {
+        Some(position) if position < size => Ok(position),
+        _ => Err(PyIndexError::new_err(format!(
+            "index {index} is out of bounds for dimension {axis}, whose size is {size}"
+        ))),
+    }
+}
+
+/// Dimensions, which count from the end where they are negative.
+pub(super) fn axis(axis: isize, rank: usize) -> PyResult<usize> {
+    let found = if axis < 0 {
+        axis.checked_add_unsigned(rank)
+    } else {
+        Some(axis)
+    };
+    let found = found.and_then(|found| usize::try_from(found).ok());
+    match found {
+        Some(found) if found < rank => Ok(found),
+        _ => Err(PyIndexError::new_err(format!(
+            "there is no dimension {axis} among {rank}"
+        ))),
+    }
+}
+
+fn some(tensor: &Tensor, axis: usize, slice: &Bound<'_, PySlice>) -> PyResult<Tensor> {
+    let indices = slice.indices(tensor.shape()[axis] as isize)?;
+    let count = indices.slicelength as isize;
+    if count == 0 {
+        return Ok(tensor.slice(axis, 0..0)?);
+    }
+    let last = indices.start + (count - 1) * indices.step;
+    let (first, last) = (indices.start.min(last), indices.start.max(last));
+    let part = tensor.slice(axis, first as usize..last as usize + 1)?;
+    // Backwards it begins at the last one.
+    Ok(match indices.step {
+        1 => part,
+        _ if count == 1 => part,
+        step => part.step_by(axis, step)?,
+    })
+}

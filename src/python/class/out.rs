@@ -1,0 +1,137 @@
+//! Ways out: to frameworks, capsules, arrays, buffers and pickles.
+
+#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+use super::buffer;
+use super::protocol::TABLE;
+use super::{PyTensor, pickle};
+use crate::dlpack::python::{Request, answer, into_capsule, table_capsule};
+use crate::dlpack::{DLDevice, Legacy};
+use crate::error::Error;
+use crate::python::give::convert;
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
+
+#[pymethods]
+impl PyTensor {
+    /// This tensor as an object of a framework.
+    ///
+    /// `copy` is False for shared memory or an error, True for a copy, and None for shared memory
+    /// where that is possible and a copy where it isn't.
+    #[pyo3(signature = (framework, *, copy=false))]
+    fn to<'py>(
+        &self,
+        py: Python<'py>,
+        framework: &str,
+        #[pyo3(from_py_with = maybe_bool)] copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        convert(py, self.tensor.clone(), framework, copy)
+    }
+
+    /// A capsule, for those that take no objects: of the older kind, unless a version is given.
+    #[pyo3(signature = (*, max_version=None))]
+    fn to_dlpack<'py>(
+        &self,
+        py: Python<'py>,
+        max_version: Option<(u32, u32)>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        match max_version {
+            Some((1.., _)) => into_capsule(py, self.tensor.to_dlpack()),
+            _ => {
+                let managed = self.tensor.export_to::<Legacy>();
+                into_capsule(py, managed.map_err(Error::from)?)
+            }
+        }
+    }
+
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<&Bound<'py, PyAny>>,
+        copy: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let request = Request::parse(stream, max_version, dl_device, copy)?;
+        answer(py, self, &request)
+    }
+
+    fn __dlpack_device__(&self) -> (u32, i32) {
+        let device = DLDevice::from(self.tensor.device());
+        (device.device_type.0, device.device_id)
+    }
+
+    #[classattr]
+    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        table_capsule(py, &TABLE.0)
+    }
+
+    /// A NumPy array, which shares the memory unless a copy or another element type is asked for.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wants_copy = copy == Some(true);
+        let array = convert(py, self.tensor.clone(), "numpy", Some(wants_copy))?;
+        let Some(dtype) = dtype else {
+            return Ok(array);
+        };
+        if copy == Some(false) && !array.getattr(intern!(py, "dtype"))?.eq(dtype)? {
+            return Err(PyValueError::new_err(format!(
+                "the elements are {}, so an array of {dtype} is a copy",
+                self.tensor.dtype()
+            )));
+        }
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "copy"), false)?;
+        array.call_method(intern!(py, "astype"), (dtype,), Some(&keywords))
+    }
+
+    #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut pyo3::ffi::Py_buffer,
+        flags: std::ffi::c_int,
+    ) -> PyResult<()> {
+        // SAFETY: Python gives a description to be filled, and releases it; it keeps the object
+        // that is put into it.
+        unsafe {
+            (*view).obj = std::ptr::null_mut();
+            buffer::lend(&slf.get().tensor, view, flags)?;
+            (*view).obj = slf.into_any().into_ptr();
+        }
+        Ok(())
+    }
+
+    #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
+    unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {
+        // SAFETY: `__getbuffer__` filled it, and Python releases it once.
+        unsafe { buffer::release(view) }
+    }
+
+    /// The same memory: the copy is one of the object.
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.part(py, self.tensor.clone())
+    }
+
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(self.tensor.copy()?.into())
+    }
+
+    fn __reduce_ex__<'py>(&self, py: Python<'py>, protocol: i32) -> PyResult<Bound<'py, PyTuple>> {
+        pickle::reduce(py, &self.tensor, protocol)
+    }
+}
+
+/// `None`, `True` or `False`, and nothing that is merely true.
+fn maybe_bool(object: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
+    if object.is_none() {
+        return Ok(None);
+    }
+    object.extract().map(Some)
+}

@@ -1,0 +1,128 @@
+//! Other looks at the same memory.
+
+use super::{PyTensor, index};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::python::error::unsuitable;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+#[pymethods]
+impl PyTensor {
+    /// The dimensions in reverse order, sharing the memory.
+    #[getter(T)]
+    fn reversed(&self, py: Python<'_>) -> Self {
+        self.part(py, self.tensor.transpose())
+    }
+
+    /// The dimensions in another order, or in reverse, sharing the memory.
+    #[pyo3(signature = (*axes))]
+    fn transpose(&self, py: Python<'_>, axes: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        if axes.is_empty() {
+            return Ok(self.reversed(py));
+        }
+        let axes = flat::<isize>(axes)?;
+        let axes = axes.iter().map(|axis| index::axis(*axis, self.ndim()));
+        let axes = axes.collect::<PyResult<Vec<_>>>()?;
+        Ok(self.part(py, self.tensor.permute(&axes)?))
+    }
+
+    /// Other sizes, of which one may be -1, sharing the memory; an error where that takes a copy.
+    #[pyo3(signature = (*shape))]
+    fn reshape(&self, py: Python<'_>, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let shape = complete(&flat(shape)?, self.tensor.len())?;
+        Ok(self.part(py, self.tensor.reshape(&shape)?))
+    }
+
+    /// Elements repeated along dimensions of size 1 and new ones, sharing the memory.
+    #[pyo3(signature = (*shape))]
+    fn broadcast_to(&self, py: Python<'_>, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        Ok(self.part(py, self.tensor.broadcast_to(&flat::<usize>(shape)?)?))
+    }
+
+    /// Without dimensions of size 1, or without one of them, sharing the memory.
+    #[pyo3(signature = (axis=None))]
+    fn squeeze(&self, py: Python<'_>, axis: Option<isize>) -> PyResult<Self> {
+        if let Some(axis) = axis {
+            let axis = index::axis(axis, self.ndim())?;
+            return Ok(self.part(py, self.tensor.squeeze(axis)?));
+        }
+        let mut tensor = self.tensor.clone();
+        for axis in (0..self.ndim()).rev() {
+            if tensor.shape()[axis] == 1 {
+                tensor = tensor.squeeze(axis)?;
+            }
+        }
+        Ok(self.part(py, tensor))
+    }
+
+    /// With a dimension of size 1 more, sharing the memory.
+    fn unsqueeze(&self, py: Python<'_>, axis: isize) -> PyResult<Self> {
+        let axis = index::axis(axis, self.ndim() + 1)?;
+        Ok(self.part(py, self.tensor.unsqueeze(axis)?))
+    }
+
+    /// The same bits as elements of another type, sharing the memory.
+    fn view(&self, py: Python<'_>, dtype: DType) -> PyResult<Self> {
+        Ok(self.part(py, self.tensor.bit_cast(dtype)?))
+    }
+
+    fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(self.part(py, index::index(&self.tensor, key)?))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let size = self.tensor.shape().first().copied();
+        size.ok_or_else(|| PyTypeError::new_err("a tensor of rank 0 has no length"))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let size = slf.len()?;
+        let parts = (0..size).map(|i| Ok(slf.get().part(slf.py(), slf.get().tensor.select(0, i)?)));
+        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
+        Ok(parts.into_pyobject(slf.py())?.try_iter()?.into_any())
+    }
+}
+
+/// Sizes or dimensions, given one by one or as one sequence.
+fn flat<T>(numbers: &Bound<'_, PyTuple>) -> PyResult<Vec<T>>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    match numbers.len() {
+        1 => match numbers.get_item(0)?.extract::<Vec<T>>() {
+            Ok(numbers) => Ok(numbers),
+            Err(_) => Ok(vec![numbers.get_item(0)?.extract()?]),
+        },
+        _ => numbers.iter().map(|number| number.extract()).collect(),
+    }
+}
+
+/// Sizes of which one may be -1, for that many elements.
+fn complete(shape: &[isize], len: usize) -> PyResult<Vec<usize>> {
+    let unknown = shape.iter().filter(|size| **size == -1).count();
+    let known = shape.iter().filter(|size| **size != -1);
+    let known = known
+        .map(|size| usize::try_from(*size))
+        .collect::<Result<Vec<_>, _>>();
+    let Ok(known) = known else {
+        return Err(unsuitable(format!("{shape:?} has a negative size")));
+    };
+    let product = known.iter().try_fold(1_usize, |a, b| a.checked_mul(*b));
+    let missing = match product {
+        Some(product) if unknown == 1 && product > 0 && len.is_multiple_of(product) => {
+            len / product
+        }
+        _ if unknown == 0 => 0,
+        _ => {
+            return Err(unsuitable(format!(
+                "{len} elements don't make up {shape:?}"
+            )));
+        }
+    };
+    Ok(shape
+        .iter()
+        .map(|size| usize::try_from(*size).unwrap_or(missing))
+        .collect())
+}
