@@ -62,6 +62,7 @@ mod give;
 mod lane;
 mod ledger;
 mod look;
+mod mxnet;
 mod numpy;
 mod paddle;
 mod spec;

@@ -82,6 +82,7 @@ def measure_group(group, given):
         tables.calls(one, contestants, given.rounds)
         tables.imports(one, contestants, given.rounds)
     if group == "main":
+        tables.conversions([one.name for one in frameworks], given.rounds)
         for one in frameworks:
             tables.strided(one, contestants, given.rounds)
             tables.ranks(one, contestants, given.rounds)

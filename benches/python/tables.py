@@ -126,6 +126,10 @@ def imports(one, contestants, rounds):
     for name, label in (("import_view", "borrowed"), ("import_one", "owned")):
         for _, function in contestants.functions(name, only={OURS}):
             cases.append(Case(f"{OURS}, {label}", function, (source,), lambda result: None))
+    package = _package("dlbridge")
+    if package is not None:
+        call = package.from_dlpack
+        cases.append(Case("the package's dlbridge.from_dlpack", call, (source,), _elements))
     for name in ("tvm_ffi", "numpy", "torch"):
         module = _package(name)
         if module is not None:
@@ -137,3 +141,25 @@ def imports(one, contestants, rounds):
         cases.append(Case(label, call, (source,), equals(A), then=then))
     assert numbers(source) == A
     table(f"Importing one {one.name} array", cases, rounds)
+
+
+def _elements(tensor):
+    assert tensor.tolist() == A
+
+
+def conversions(names, rounds):
+    """From one framework to another, and dropped there: the package, and the frameworks themselves."""
+    package = _package("dlbridge")
+    if package is None:
+        return
+    for source in names:
+        for target in names:
+            if source == target:
+                continue
+            one, other = framework(source), framework(target)
+            x = one.make(A, (6,))
+            cases = [
+                Case("dlbridge.convert", package.convert, (x, target), equals(A)),
+                Case(f"{target}.from_dlpack", other.imports[0], (x,), equals(A)),
+            ]
+            table(f"One {source} array of 6 floats becomes one of {target}", cases, rounds)

@@ -27,7 +27,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 /// A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may.
-#[pyclass(frozen, weakref, name = "Tensor", module = "dlbridge")]
+#[pyclass(frozen, weakref, freelist = 64, name = "Tensor", module = "dlbridge")]
 #[derive(Debug)]
 pub struct PyTensor {
     tensor: Kept,

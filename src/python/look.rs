@@ -6,9 +6,9 @@ use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable};
 use super::lane::{Lane, Maker};
 use super::ledger::Entry;
-use super::{class, numpy, tensorflow, torch};
+use super::{class, mxnet, numpy, tensorflow, torch};
 use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
-use crate::dlpack::{Flags, Legacy, Managed, Versioned};
+use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -74,7 +74,14 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        match Lane::of(object)? {
+        let lane = match Lane::of(object) {
+            Ok(lane) => lane,
+            Err(error) => match mxnet::ask(object, is_written)? {
+                Some(capsule) => return self.look_at_mxnet(capsule.as_borrowed()),
+                None => return Err(error),
+            },
+        };
+        match lane {
             // SAFETY: lanes are those of the object's type.
             Lane::Numpy => unsafe { numpy::look(object, self) },
             // SAFETY: as above.
@@ -167,6 +174,16 @@ impl Entry {
             Offer::Versioned(capsule) => self.look_at_managed::<Versioned>(capsule),
             Offer::Legacy(capsule) => self.look_at_managed::<Legacy>(capsule),
         }
+    }
+
+    fn look_at_mxnet(&mut self, capsule: Borrowed<'_, '_, PyCapsule>) -> Result<(), Refused> {
+        let (managed, lent) = Offer::lend::<Legacy>(capsule)?;
+        // SAFETY: the capsule keeps the managed tensor.
+        let descriptor = mxnet::meant(unsafe { managed.as_ref() }.descriptor());
+        // SAFETY: as above; it was just made, and nobody else has it.
+        unsafe { self.fill(&descriptor, Flags::empty()) }?;
+        self.keep = Keep::Capsule(lent);
+        Ok(())
     }
 
     fn look_at_managed<A: Named>(

@@ -4,7 +4,7 @@ use super::attach::with_python;
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
 use super::lane::Lane;
-use super::{class, numpy, tensorflow};
+use super::{class, mxnet, numpy, tensorflow};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask};
 use crate::dlpack::{DLTensor, Flags, Legacy, Managed, Versioned};
@@ -51,7 +51,14 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
         }
     };
     let object = object.as_borrowed();
-    match Lane::of(object)? {
+    let lane = match Lane::of(object) {
+        Ok(lane) => lane,
+        Err(error) => match mxnet::ask(object, true)? {
+            Some(capsule) => return shared(mxnet::take(capsule.as_borrowed())?),
+            None => return Err(error.into()),
+        },
+    };
+    match lane {
         // SAFETY: lanes are those of the object's type.
         Lane::Own => shared(unsafe { class::tensor_of(object) }.clone()),
         // SAFETY: as above.
