@@ -62,7 +62,7 @@ impl PyTensor {
     /// As of [`from_object`].
     pub fn of<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, Self>> {
         let tensor = from_object(object, wanted)?;
-        let source = match object.cast::<Self>() {
+        let source = match object.cast_exact::<Self>() {
             _ if tensor.is_copied() => None,
             Ok(ours) => ours
                 .get()

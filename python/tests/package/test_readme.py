@@ -1,0 +1,33 @@
+"""What the front pages show runs, and prints what they say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support import framework, in_new_process
+
+framework("torch")
+framework("jax")
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = {"the front page": ROOT / "README.md", "the package's page": ROOT / "python" / "README.md"}
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_runs(page):
+    (code,) = blocks(PAGES[page])
+    printed = in_new_process(code, JAX_PLATFORMS="cpu")
+    comments = re.findall(r"^# (.*?)(?:, \.\.\.)?$", code, re.MULTILINE)
+    for comment in comments:
+        assert comment in printed
+    assert "tensorflow would need a copy" in printed
+
+
+def test_the_same_memory():
+    (code,) = blocks(PAGES["the front page"])
+    code += "\nassert y.unsafe_buffer_pointer() == x.data_ptr() == z.ctypes.data\n"
+    code += "assert x[0, 0] == 7 == float(y[0, 0]) and z.shape == (2, 2)\n"
+    in_new_process(code, JAX_PLATFORMS="cpu")
