@@ -71,6 +71,7 @@ mod tensorflow;
 mod torch;
 
 pub use argument::{In, OrNumber, Out, Owned};
+pub use attach::check_interpreter;
 pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 pub use detach::{Detach, detach};
 pub use error::Refused;

@@ -10,6 +10,13 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        dlbridge::python::check_interpreter(module.py())
+    }
+
     #[pymodule_export]
     use super::asarray::asarray;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 """What is alive when a process ends, and what a new process that comes of this one inherits."""
 
 import os
+import sys
 
 import pytest
 from support import framework, in_new_process
@@ -230,6 +231,7 @@ print("both")
     assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"
 
 
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="before 3.12 a module must refuse by itself")
 def test_subinterpreters():
     try:
         import _interpreters  # noqa: F401
@@ -250,9 +252,7 @@ try:
 except ImportError as error:
     assert "subinterpreters" in str(error), error
 else:
-    # Before 3.12, subinterpreters share the GIL and what extensions have.
-    assert sys.version_info < (3, 12), "it was imported"
-    assert dlbridge_testing.own_f32(memoryview(bytearray(8)).cast("f")) == [0, 0]
+    raise AssertionError("it was imported")
 '''
 outcome = (interpreters.exec if hasattr(interpreters, "exec") else interpreters.run_string)(sub, what)
 assert outcome is None, outcome

@@ -1,6 +1,25 @@
 //! Python, from where nobody knows whether this thread has it.
 
+use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// Refuses to be imported by a subinterpreter: for the initialisation of modules that are also built
+/// for Python 3.10 and 3.11. From 3.12 on, Python asks the module itself.
+///
+/// # Errors
+///
+/// An `ImportError` in any interpreter but the main one.
+pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
+    // SAFETY: the thread is attached, so there is a current interpreter.
+    let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    if id == 0 {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "dlbridge doesn't work in subinterpreters: what releases memory may run on any thread, and finds the main interpreter",
+    ))
+}
 
 /// Runs a function with the GIL held. Where the interpreter is gone, or going, it doesn't.
 ///

@@ -87,6 +87,7 @@ pub(super) const PADDLE: Needs = Needs {
     has_padded: false,
     arranged: Arranged::Forwards,
     writes_all: true,
+    most_dimensions: 9,
     ..ANYTHING
 };
 
@@ -180,8 +181,9 @@ pub(super) static FRAMEWORKS: [Framework; 13] = [
         Needs {
             title: "PyArrow",
             has: has_pyarrow,
+            arranged: Arranged::Forwards,
             reaches: Device::is_host_accessible,
-            most_dimensions: 32,
+            most_dimensions: numpy::MAX_RANK,
             ..ANYTHING
         },
         to_pyarrow,
@@ -267,6 +269,8 @@ fn has_torch(dtype: DType) -> bool {
     is_common(dtype)
         || is_wide_unsigned(dtype)
         || is_complex(dtype)
+        // Two of them are one element.
+        || (dtype.code() == TypeCode::Float4E2M1Fn && dtype.lanes() == 2)
         || matches!(
             dtype,
             DType::BF16
