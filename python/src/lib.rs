@@ -44,7 +44,7 @@ fn from_dlpack<'py>(
 /// `copy` is False for shared memory or an error, True for a copy, and None for shared memory where
 /// that is possible and a copy where it isn't.
 #[pyfunction]
-#[pyo3(signature = (x, to, *, copy=Some(false)))]
+#[pyo3(signature = (x, to, *, copy=Some(false)), text_signature = "(x, to, *, copy=False)")]
 fn convert<'py>(
     py: Python<'py>,
     x: Tensor,

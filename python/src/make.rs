@@ -34,14 +34,20 @@ pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
 
 /// A tensor whose elements are anything: here, zeros.
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=DType::F32, *, device=None))]
+#[pyo3(
+    signature = (shape, dtype=DType::F32, *, device=None),
+    text_signature = "(shape, dtype='float32', *, device=None)"
+)]
 pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
     zeros(shape, dtype, device)
 }
 
 /// A tensor of zeros.
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=DType::F32, *, device=None))]
+#[pyo3(
+    signature = (shape, dtype=DType::F32, *, device=None),
+    text_signature = "(shape, dtype='float32', *, device=None)"
+)]
 pub(super) fn zeros(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
     check_device(device)?;
     Ok(Tensor::zeros(shape.sizes(), dtype)?)
@@ -49,7 +55,10 @@ pub(super) fn zeros(shape: Shape, dtype: DType, device: Option<Device>) -> PyRes
 
 /// A tensor of ones.
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=DType::F32, *, device=None))]
+#[pyo3(
+    signature = (shape, dtype=DType::F32, *, device=None),
+    text_signature = "(shape, dtype='float32', *, device=None)"
+)]
 pub(super) fn ones(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
     check_device(device)?;
     Ok(Tensor::ones(shape.sizes(), dtype)?)
