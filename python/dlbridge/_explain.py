@@ -1,6 +1,13 @@
 """What would become of a tensor, without doing it."""
 
-from ._core import _outlook, from_dlpack
+from __future__ import annotations
+
+from ._core import _outlook, empty, from_dlpack
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._core import _TensorLike
 
 
 class Explanation:
@@ -11,7 +18,7 @@ class Explanation:
 
     __slots__ = ("outcome", "reason", "remedy", "to")
 
-    def __init__(self, to, outcome, reason=None, remedy=None):
+    def __init__(self, to: str, outcome: str, reason: str | None = None, remedy: str | None = None) -> None:
         #: The framework that the tensor would be of.
         self.to = to
         #: "shared"; "copied", if `copy` allows it; or "refused".
@@ -22,25 +29,25 @@ class Explanation:
         self.remedy = remedy
 
     @property
-    def shares(self):
+    def shares(self) -> bool:
         """Whether memory would be shared."""
         return self.outcome == "shared"
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.shares
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("to", "outcome", "reason", "remedy"))
         return f"Explanation({parts})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.shares:
             return f"{self.to} would share the memory"
         verb = "would need a copy" if self.outcome == "copied" else "can't have the tensor"
@@ -48,19 +55,19 @@ class Explanation:
         return f"{self.to} {verb}: {self.reason}{remedy}"
 
 
-def explain(x, to):
+def explain(x: _TensorLike, to: str) -> Explanation:
     """Says whether `convert(x, to)` would share memory; if not, why, and what would make it so."""
     try:
         tensor = from_dlpack(x, copy=False)
-    except (BufferError, TypeError, ValueError) as error:
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+        _outlook(empty(0), to)  # A framework that isn't known is an error of its own.
         reason, _, remedy = str(error).partition("; ")
         return Explanation(to, "refused", reason, remedy or None)
-    outcome, reason = _outlook(tensor, to)
-    remedy = None
+    outcome, why = _outlook(tensor, to)
     if outcome == "copied":
         remedy = "pass copy=None to have it copied"
-        if "is aligned to" in reason:
+        if why and "is aligned to" in why:
             remedy += ", or make it in memory that is, as dlbridge.empty does"
-    elif reason and "; " in reason:
-        reason, _, remedy = reason.partition("; ")
-    return Explanation(to, outcome, reason, remedy)
+        return Explanation(to, outcome, why, remedy)
+    reason, _, remedy = (why or "").partition("; ")
+    return Explanation(to, outcome, reason or None, remedy or None)

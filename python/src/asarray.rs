@@ -1,13 +1,13 @@
 //! `asarray`: a tensor of whatever there is.
 
-use crate::make::{cast, check_device, type_of};
+use crate::make::{cast, check_device, number, type_of};
 use dlbridge::dtype::Scalar;
 use dlbridge::python::{PyTensor, Wanted, scalar};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 /// A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object with
 /// `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
@@ -35,7 +35,7 @@ pub(super) fn asarray<'py>(
     let tensor = match PyTensor::of(x, wanted) {
         Ok(tensor) => tensor,
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            let array = by_interface(x)?.ok_or(error)?;
+            let array = by_interface(x, copy)?.ok_or(error)?;
             PyTensor::of(&array, wanted)?
         }
         Err(error) => return Err(error),
@@ -59,14 +59,22 @@ fn check_copy(copy: Option<bool>) -> PyResult<()> {
 }
 
 /// An array of what has NumPy's older protocol; NumPy knows best how to read it.
-fn by_interface<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn by_interface<'py>(
+    x: &Bound<'py, PyAny>,
+    copy: Option<bool>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
     let has = |name| x.get_type().hasattr(name);
     if !has(intern!(py, "__array_interface__"))? && !has(intern!(py, "__array__"))? {
         return Ok(None);
     }
     let numpy = py.import(intern!(py, "numpy"))?;
-    Ok(Some(numpy.call_method1(intern!(py, "asarray"), (x,))?))
+    let keywords = PyDict::new(py);
+    if copy == Some(false) {
+        keywords.set_item(intern!(py, "copy"), false)?;
+    }
+    let array = numpy.call_method(intern!(py, "asarray"), (x,), Some(&keywords))?;
+    Ok(Some(array))
 }
 
 /// A tensor of numbers in lists of lists, all of one length on each level.
@@ -89,9 +97,14 @@ fn collect(
 ) -> PyResult<()> {
     let is_list = x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>();
     if !is_list {
-        let number = scalar(x)?.ok_or_else(|| {
-            let what = x.get_type().to_string();
-            PyTypeError::new_err(format!("{what} in a list is no number"))
+        let number = number(x).map_err(|error| {
+            let what = x.get_type().fully_qualified_name();
+            match what {
+                Ok(what) if error.is_instance_of::<PyTypeError>(x.py()) => {
+                    PyTypeError::new_err(format!("{what} in a list is no number"))
+                }
+                _ => error,
+            }
         })?;
         if depth != shape.len() {
             return Err(ragged());

@@ -3,21 +3,35 @@
 use dlbridge::dtype::Scalar;
 use dlbridge::python::scalar;
 use dlbridge::{DType, Device, Error, Tensor};
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 
 /// Sizes: one, or several.
-#[derive(FromPyObject)]
-pub(super) enum Shape {
-    One(usize),
-    Several(Vec<usize>),
-}
+pub(super) struct Shape(Vec<usize>);
 
 impl Shape {
     fn sizes(&self) -> &[usize] {
-        match self {
-            Self::One(size) => std::slice::from_ref(size),
-            Self::Several(sizes) => sizes,
+        &self.0
+    }
+}
+
+impl FromPyObject<'_, '_> for Shape {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let sizes = match object.extract::<isize>() {
+            Ok(size) => vec![size],
+            Err(_) => object.extract::<Vec<isize>>()?,
+        };
+        let sizes = sizes.iter().map(|size| usize::try_from(*size));
+        match sizes.collect() {
+            Ok(sizes) => Ok(Self(sizes)),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "{} has a negative size",
+                object.str()?
+            ))),
         }
     }
 }
@@ -131,8 +145,22 @@ pub(super) fn cast(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
     Tensor::from_scalars(tensor.shape(), dtype, tensor.scalars()?)
 }
 
-fn number(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
-    scalar(object)?.ok_or_else(|| PyTypeError::new_err(format!("{object} is no number")))
+/// A number of Python's, or of a framework's: a scalar, or a tensor of rank 0.
+pub(super) fn number(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    if let Some(number) = scalar(object)? {
+        return Ok(number);
+    }
+    if let Some(item) = object.getattr_opt(intern!(object.py(), "item"))? {
+        let has_no_dimensions = match object.getattr_opt(intern!(object.py(), "shape"))? {
+            Some(shape) => shape.len()? == 0,
+            None => false,
+        };
+        if has_no_dimensions && let Some(number) = scalar(&item.call0()?)? {
+            return Ok(number);
+        }
+    }
+    let what = object.get_type().fully_qualified_name()?;
+    Err(PyTypeError::new_err(format!("{what} is no number")))
 }
 
 fn float(number: Scalar) -> PyResult<f64> {

@@ -51,7 +51,7 @@ def main():
     arguments.add_argument("files", nargs="*", type=existing)
     arguments.add_argument("--time-limit", type=float, default=600, help="seconds for each file")
     arguments = arguments.parse_args()
-    files = arguments.files or sorted(TESTS.glob("test_*.py"))
+    files = arguments.files or sorted(TESTS.rglob("test_*.py"))
     build_extension.build()  # Once, so that the processes find it built.
     runs = Runs(arguments.time_limit)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:

@@ -198,11 +198,21 @@ impl PyTensor {
     }
 }
 
-/// A type's name without the paths in it.
+/// A type's name without the paths in it, and without what only holds it.
 fn short(name: &str) -> String {
     let mut short = String::new();
     for part in name.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
         short.push_str(part.rsplit("::").next().unwrap_or(part));
     }
-    short
+    let mut short = short.as_str();
+    while let Some(inner) = ["Boxed<", "Even<", "Box<"]
+        .iter()
+        .find_map(|holder| short.strip_prefix(holder)?.strip_suffix('>'))
+    {
+        short = inner;
+    }
+    match short {
+        "Nobody" => "nobody".to_owned(),
+        other => other.to_owned(),
+    }
 }

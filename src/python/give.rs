@@ -87,7 +87,7 @@ fn hand_over<'py>(
     tensor: Tensor,
 ) -> PyResult<Bound<'py, PyAny>> {
     match framework.misfit(py, &tensor)? {
-        None => (framework.give)(py, tensor),
+        None => (framework.give)(py, framework.settled(tensor)?),
         Some(misfit) => Err(not_exchangeable(misfit.into_message())),
     }
 }

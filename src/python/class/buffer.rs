@@ -5,7 +5,7 @@ use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_long, c_void};
 use std::ptr;
 
 /// The sizes and strides of a buffer, which it points to.
@@ -106,6 +106,9 @@ fn format(dtype: DType) -> Option<&'static CStr> {
         DType::U16 => c"H",
         DType::I32 => c"i",
         DType::U32 => c"I",
+        // As NumPy writes them.
+        DType::I64 if size_of::<c_long>() == 8 => c"l",
+        DType::U64 if size_of::<c_long>() == 8 => c"L",
         DType::I64 => c"q",
         DType::U64 => c"Q",
         DType::F16 => c"e",

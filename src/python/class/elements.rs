@@ -1,14 +1,13 @@
 //! Elements as Python's numbers, and their comparison.
 
 use super::PyTensor;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{Scalar, TypeCode};
 use crate::error::Error;
 use crate::python::error::unsuitable;
 use crate::python::take::{Wanted, from_object};
 use crate::tensor::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
 
@@ -51,23 +50,22 @@ impl PyTensor {
             CompareOp::Ne => false,
             _ => return Ok(py.NotImplemented()),
         };
-        let other = match scalar(other)? {
-            Some(number) => {
-                let dtype = match number {
-                    Scalar::Bool(_) => DType::BOOL,
-                    Scalar::Int(_) => DType::I64,
-                    Scalar::Complex(..) => DType::C128,
-                    _ => DType::F64,
-                };
-                Tensor::full_of(&[], dtype, number)?
+        if other.is_instance_of::<PyInt>()
+            || other.is_instance_of::<PyFloat>()
+            || other.is_instance_of::<PyComplex>()
+        {
+            // A number beyond all that a tensor can hold equals none of its elements.
+            let number = scalar(other).ok().flatten();
+            let number = number.unwrap_or(Scalar::Float(f64::NAN));
+            let equal = equal_to(&self.tensor, number, is_equal)?;
+            return Ok(equal.into_pyobject(py)?.into_any().unbind());
+        }
+        let other = match from_object(other, Wanted::default()) {
+            Ok(other) => other,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                return Ok(py.NotImplemented());
             }
-            None => match from_object(other, Wanted::default()) {
-                Ok(other) => other,
-                Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                    return Ok(py.NotImplemented());
-                }
-                Err(error) => return Err(error),
-            },
+            Err(error) => return Err(error),
         };
         let equal = equal(&self.tensor, &other, is_equal)?;
         Ok(equal.into_pyobject(py)?.into_any().unbind())
@@ -83,13 +81,19 @@ impl PyTensor {
     }
 
     fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        item(py, &self.tensor)?.call_method0(intern!(py, "__int__"))
+        py.get_type::<PyInt>().call1((item(py, &self.tensor)?,))
     }
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let item = item(py, &self.tensor)?;
-        item.call_method0(intern!(py, "__index__"))
-            .map_err(|_| PyTypeError::new_err(format!("{} is no index", self.tensor.dtype())))
+        let dtype = self.tensor.dtype();
+        let is_integer = matches!(dtype.code(), TypeCode::Int | TypeCode::UInt);
+        if self.tensor.rank() != 0 || !is_integer || dtype.lanes() != 1 {
+            let shape = self.tensor.shape();
+            return Err(PyTypeError::new_err(format!(
+                "a tensor of shape {shape:?} of {dtype} is no index"
+            )));
+        }
+        item(py, &self.tensor)
     }
 
     fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
@@ -161,7 +165,11 @@ pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     } else if object.is_instance_of::<PyInt>() {
         match object.extract() {
             Ok(value) => Scalar::Int(value),
-            Err(_) => Scalar::Float(object.extract().unwrap_or(f64::INFINITY)),
+            Err(_) => {
+                return Err(unsuitable(format!(
+                    "{object:.40} can't be stored in any element type"
+                )));
+            }
         }
     } else if let Ok(value) = object.cast::<PyFloat>() {
         Scalar::Float(value.value())
@@ -188,10 +196,22 @@ fn equal(left: &Tensor, right: &Tensor, is_equal: bool) -> Result<Tensor, Error>
     Tensor::from_slice(&answers, &shape)
 }
 
+/// Truth values: which elements equal a number.
+fn equal_to(tensor: &Tensor, number: Scalar, is_equal: bool) -> Result<Tensor, Error> {
+    let lanes = usize::from(tensor.dtype().lanes());
+    let scalars = tensor.scalars()?.step_by(lanes);
+    let equal = scalars.map(|scalar| (lanes == 1 && is_one_number(scalar, number)) == is_equal);
+    Tensor::from_slice(&equal.collect::<Vec<bool>>(), tensor.shape())
+}
+
 fn is_one_number(a: Scalar, b: Scalar) -> bool {
     match (a, b) {
-        // Not every integer is a float.
         (Scalar::Int(a), Scalar::Int(b)) => a == b,
+        // Not every integer is a float.
+        (Scalar::Int(integer), Scalar::Float(float))
+        | (Scalar::Float(float), Scalar::Int(integer)) => {
+            integer as f64 == float && float as i128 == integer
+        }
         _ => a.to_complex() == b.to_complex(),
     }
 }

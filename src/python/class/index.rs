@@ -1,9 +1,10 @@
 //! What is between brackets: `tensor[0, 1:, ..., None]`.
 
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
 enum Item<'py> {
     /// One of a dimension.
@@ -27,16 +28,23 @@ impl<'py> Item<'py> {
         if object.is_instance_of::<PyEllipsis>() {
             return Ok(Self::Rest);
         }
-        // Truth values are integers too, and meant otherwise.
-        let is_bool = object.is_instance_of::<pyo3::types::PyBool>();
+        let no_index = || -> PyResult<Self> {
+            let what = object.get_type().fully_qualified_name()?;
+            Err(PyTypeError::new_err(format!(
+                "a tensor is indexed by integers, slices, ... and None, and not by {what}: its elements can be gathered in a framework, without a copy on the way"
+            )))
+        };
+        let py = object.py();
+        if !object.is_exact_instance_of::<PyInt>() && !is_one_integer(object)? {
+            return no_index();
+        }
         match object.extract::<isize>() {
-            Ok(index) if !is_bool => Ok(Self::At(index)),
-            _ => {
-                let what = object.get_type().fully_qualified_name()?;
-                Err(PyTypeError::new_err(format!(
-                    "a tensor is indexed by integers, slices, ... and None, and not by {what}: its elements can be gathered in a framework, without a copy on the way"
-                )))
-            }
+            Ok(index) => Ok(Self::At(index)),
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => no_index(),
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(
+                PyIndexError::new_err(format!("index {object} is out of bounds for every tensor")),
+            ),
+            Err(error) => Err(error),
         }
     }
 
@@ -44,6 +52,24 @@ impl<'py> Item<'py> {
     fn is_of_dimension(&self) -> bool {
         matches!(self, Self::At(_) | Self::Some(_))
     }
+}
+
+/// Whether what may be an integer to Python is meant as one: truth values, and tensors that have
+/// dimensions, are meant otherwise.
+fn is_one_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.is_instance_of::<PyBool>() {
+        return Ok(false);
+    }
+    let py = object.py();
+    let Some(rank) = object.getattr_opt(intern!(py, "ndim"))? else {
+        return Ok(true);
+    };
+    let dtype = object.getattr_opt(intern!(py, "dtype"))?;
+    let is_bool = match dtype {
+        Some(dtype) => dtype.str()?.to_string_lossy().contains("bool"),
+        None => false,
+    };
+    Ok(rank.eq(0)? && !is_bool)
 }
 
 /// A part of a tensor, which shares its memory.

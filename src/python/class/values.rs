@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::dlpack::{DLDevice, DLDeviceType};
 use crate::dtype::DType;
 use crate::error::Error;
+use crate::python::error::unsuitable;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
 use pyo3::{Borrowed, intern};
@@ -102,8 +103,23 @@ impl FromPyObject<'_, '_> for DType {
         if let Some((_, dtype)) = builtins.iter().find(|(kind, _)| object.is(kind)) {
             return Ok(*dtype);
         }
-        // A scalar's class, as `numpy.float32`; an object with a name, as `numpy.dtype`; one whose
-        // str ends with it, as `torch.float32`.
+        // NumPy's scalars have names of their own.
+        if object.is_instance_of::<PyType>() && is_of_numpy(object)? {
+            let dtype = py
+                .import(intern!(py, "numpy"))?
+                .getattr(intern!(py, "dtype"))?;
+            return dtype.call1((object,))?.extract();
+        }
+        if let Some(is_native) = object.getattr_opt(intern!(py, "isnative"))?
+            && !is_native.is_truthy()?
+        {
+            return Err(unsuitable(format!(
+                "{} is of the other byte order, and no element type that DLPack has",
+                object.str()?
+            )));
+        }
+        // A scalar's class, as `ml_dtypes.bfloat16`; an object with a name, as `numpy.dtype`; one
+        // whose str ends with it, as `torch.float32`.
         let attribute = if object.is_instance_of::<PyType>() {
             intern!(py, "__name__")
         } else {
@@ -120,6 +136,11 @@ impl FromPyObject<'_, '_> for DType {
         let found = last.parse::<Self>().or_else(|_| name.parse());
         Ok(found.map_err(Error::from)?)
     }
+}
+
+fn is_of_numpy(class: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    let module = class.getattr(intern!(class.py(), "__module__"))?;
+    module.eq("numpy")
 }
 
 /// By name, as an object of this class, or as a framework's device: their str is a name.

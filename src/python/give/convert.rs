@@ -24,20 +24,27 @@ pub fn convert<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let framework = framework_of(name)?;
-    if framework.copies && copy == Some(false) {
+    let misfit = framework.misfit(py, &tensor)?;
+    if framework.copies && copy == Some(false) && misfit.is_none() {
         return Err(not_exchangeable(format!(
             "{}; pass copy=None",
             copies_all(framework)
         )));
     }
+    let fits = misfit.is_none();
+    let is_curable = misfit.is_some_and(|misfit| misfit.is_cured_by_copy);
     let is_copied = match copy {
         Some(false) => false,
-        Some(true) => !framework.copies,
-        None => framework
-            .misfit(py, &tensor)?
-            .is_some_and(|misfit| misfit.is_cured_by_copy),
+        // Some copy by themselves.
+        Some(true) => !framework.copies || is_curable,
+        None => is_curable,
     };
-    let tensor = if is_copied { tensor.copy()? } else { tensor };
+    if is_copied {
+        return hand_over(py, framework, tensor.copy()?);
+    }
+    if fits {
+        return (framework.give)(py, framework.settled(tensor)?);
+    }
     hand_over(py, framework, tensor)
 }
 

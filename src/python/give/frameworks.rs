@@ -7,6 +7,7 @@ use super::hand_over::{
 use super::needs::{ANYTHING, Arranged, Misfit, Needs};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
+use crate::error::Error;
 use crate::python::error::unknown_name;
 use crate::python::numpy;
 use crate::tensor::Tensor;
@@ -33,12 +34,33 @@ impl Framework {
         self.modules.contains(&module)
     }
 
+    /// The tensor, or, of one without elements at an address that the framework finds wrong all the
+    /// same, another one without elements.
+    #[inline]
+    pub(super) fn settled(&self, tensor: Tensor) -> Result<Tensor, Error> {
+        let is_settled = !tensor.is_empty()
+            || tensor
+                .data_ptr()
+                .addr()
+                .is_multiple_of(self.needs.alignment)
+            || !tensor.device().is_host_accessible();
+        if is_settled {
+            return Ok(tensor);
+        }
+        Tensor::zeros(tensor.shape(), tensor.dtype())
+    }
+
     /// Why the framework can't have the tensor, if that is so.
     #[inline]
     pub(super) fn misfit(&self, py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
-        match (self.needs.misfit(tensor), self.more) {
-            (None, Some(ask)) => ask(py, tensor),
-            (misfit, _) => Ok(misfit),
+        let misfit = self.needs.misfit(tensor);
+        let is_for_good = misfit
+            .as_ref()
+            .is_some_and(|misfit| !misfit.is_cured_by_copy);
+        match self.more {
+            // What no copy cures is said first.
+            Some(ask) if !is_for_good => Ok(ask(py, tensor)?.or(misfit)),
+            _ => Ok(misfit),
         }
     }
 }

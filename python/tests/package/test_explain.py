@@ -1,0 +1,135 @@
+"""What would become of a tensor: `explain` says what `convert` does, of NumPy's arrays to the lighter frameworks."""
+
+import importlib.util
+import pickle
+
+import dlbridge
+import pytest
+from support import REQUIRE_ALL, framework, refused
+from verdicts import DTYPES, arrays, check, check_all
+
+np = framework("numpy")
+
+LIGHT = ["dlbridge", "numpy", "mlx", "pyarrow"]
+
+
+def skip_without(to):
+    if importlib.util.find_spec(to) is None:
+        assert not REQUIRE_ALL, f"{to} isn't installed"
+        pytest.skip(f"{to} isn't installed")
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("to", LIGHT)
+def test_every_layout_and_type(to, name):
+    skip_without(to)
+    verdicts = check_all(name, to)
+    if to in ("dlbridge", "numpy"):
+        assert set(verdicts) == {"shared"}
+    if to == "mlx":
+        assert set(verdicts) in ({"copied"}, {"refused"})
+
+
+@pytest.mark.parametrize("name", ["int4", "float6_e2m3fn", "handle", "float32x2", "int1"])
+def test_our_own_tensors_that_others_have_not(name):
+    t = dlbridge.zeros((2, 4), name)
+    for to in LIGHT[1:]:
+        skip_without(to)
+        assert check(t, to) == "refused"
+    assert check(t, "dlbridge") == "shared"
+
+
+def test_many_dimensions():
+    for rank in (32, 33, 64, 65):
+        t = dlbridge.zeros((1,) * rank)
+        assert check(t, "numpy") == ("shared" if rank <= 64 else "refused")
+        assert check(t, "dlbridge") == "shared"
+
+
+def test_what_is_said_of_an_array():
+    explanation = dlbridge.explain(np.zeros(3), "numpy")
+    assert (
+        explanation.to, explanation.outcome, explanation.reason, explanation.remedy,
+    ) == ("numpy", "shared", None, None)
+    assert explanation and explanation.shares and str(explanation) == "numpy would share the memory"
+
+
+def test_what_is_said_of_a_copy():
+    # None of these is imported by being asked about.
+    explanation = dlbridge.explain(np.zeros(4)[::-1], "paddle")
+    assert (explanation.outcome, explanation.reason) == ("copied", "Paddle has no negative strides, as in [-1]")
+    assert not explanation and explanation.remedy == "pass copy=None to have it copied"
+    assert str(explanation) == f"paddle would need a copy: {explanation.reason}; {explanation.remedy}"
+    explanation = dlbridge.explain(next(x for x in arrays("float32") if x.ctypes.data % 64), "tensorflow")
+    assert explanation.outcome == "copied" and "aligned to 64 bytes" in explanation.reason
+    assert "dlbridge.empty" in explanation.remedy
+
+
+def test_what_is_said_of_a_refusal():
+    explanation = dlbridge.explain(dlbridge.zeros(4, "int4"), "tensorflow")
+    assert (explanation.outcome, explanation.reason, explanation.remedy) == ("refused", "TensorFlow has no int4", None)
+    assert str(explanation) == "tensorflow can't have the tensor: TensorFlow has no int4"
+
+
+class NoLonger:
+    """A producer that refuses with a way out."""
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **keywords):
+        raise BufferError("it was donated; make another")
+
+
+@pytest.mark.parametrize(
+    "x, reason, remedy",
+    [
+        (3, "int is no tensor", None),
+        ("text", "str is no tensor", None),
+        ([1, 2], "list is no tensor", None),
+        (np.array(["a"]), "none that DLPack has", None),
+        (np.zeros(2, ">f4"), "none that DLPack has", None),
+        (NoLonger(), "it was donated", "make another"),
+    ],
+)
+def test_what_is_said_of_what_can_not_come_in(x, reason, remedy):
+    for to in ("numpy", "torch", "jax"):
+        explanation = dlbridge.explain(x, to)
+        assert explanation.outcome == "refused" and reason in explanation.reason and explanation.remedy == remedy
+        for copy in (False, None):
+            with pytest.raises((TypeError, BufferError), match=reason):
+                dlbridge.convert(x, "numpy", copy=copy)
+
+
+@pytest.mark.parametrize("x", [np.zeros(2), dlbridge.zeros(2), 3, "x", np.array(["a"])], ids=repr)
+def test_an_unknown_framework(x):
+    with refused(LookupError, "no framework is called", "nothing", "numpy, torch, jax"):
+        dlbridge.explain(x, "nothing")
+    for to in ("", "NumPy", "numpy ", "torch.Tensor"):
+        with refused(LookupError, "no framework is called"):
+            dlbridge.explain(x, to)
+    with refused(TypeError):
+        dlbridge.explain(x, None)
+
+
+def test_explanations_are_values():
+    x = np.zeros(4)
+    first, again = dlbridge.explain(x[::-1], "torch"), dlbridge.explain(x[::-1], "torch")
+    assert first == again and not first != again and first != "copied"
+    assert first != dlbridge.explain(x[::-1], "paddle") and first != dlbridge.explain(x[::-2], "torch")
+    made = dlbridge.Explanation("torch", "copied", first.reason, first.remedy)
+    assert made == first and eval(repr(first), {"Explanation": dlbridge.Explanation}) == first
+    assert pickle.loads(pickle.dumps(first)) == first
+    with refused(TypeError, "unhashable"):
+        hash(first)
+    with refused(AttributeError):
+        first.other = 1
+    with refused(AttributeError):
+        first.shares = True
+    assert not hasattr(first, "__dict__")
+
+
+def test_nothing_is_kept():
+    owner = bytearray(8)
+    assert dlbridge.explain(owner, "numpy")
+    owner.append(1)  # which it can't while its buffer is lent

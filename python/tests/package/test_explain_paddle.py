@@ -1,0 +1,36 @@
+"""What `explain` says of Paddle's tensors, and of what is to become one, is what `convert` does."""
+
+import dlbridge
+import pytest
+from support import framework
+from verdicts import DTYPES, check, check_all
+
+paddle = framework("paddle")
+np = framework("numpy")
+
+
+def here(y):
+    return y.data_ptr()
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_layout_and_type(name):
+    verdicts = check_all(name, "paddle", place=here)
+    # Some have more dimensions than its tensors.
+    assert set(verdicts) in ({"shared", "copied", "refused"}, {"refused"})
+
+
+def test_as_many_dimensions_as_it_has():
+    x = np.zeros((1,) * 9, "float32")
+    assert check(x, "paddle", place=here) == "shared"
+    assert check(x[None], "paddle", place=here) == "refused"
+    assert "at most 9 dimensions" in dlbridge.explain(x[None], "paddle").reason
+
+
+def test_tensors():
+    for name in ("float32", "int8", "bool", "bfloat16", "complex64", "int64"):
+        x = paddle.ones([4, 16]).astype(name)
+        for view in (x, x.T, x[:, ::2]):
+            for to, place in [("paddle", here), ("numpy", lambda y: y.ctypes.data), ("dlbridge", lambda y: y.data_ptr)]:
+                assert check(view, to, place=place) == "shared"
+        assert dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, getattr(paddle, name)).dtype == name

@@ -1,0 +1,142 @@
+"""Indexing the package's tensors: each key as NumPy has it, of the same memory, or refused."""
+
+import random
+
+import dlbridge
+import pytest
+from arrays import assert_same, some_array
+from support import framework, refused
+
+np = framework("numpy")
+
+
+def some_slice(choose, size):
+    """Any slice: also one that leaves the dimension, and steps of either sign."""
+    ends = [None, *range(-size - 2, size + 3)]
+    steps = [None, 1, 2, 3, size + 1, -1, -2, -3, -size - 1]
+    return slice(choose.choice(ends), choose.choice(ends), choose.choice(steps))
+
+
+def some_key(choose, shape):
+    """Any tuple that NumPy takes as a key without gathering."""
+    spoken = choose.randint(0, len(shape))
+    has_rest = choose.random() < 0.5
+    front = choose.randint(0, spoken) if has_rest else spoken
+    dims = [*range(front), *range(len(shape) - (spoken - front), len(shape))]
+    keys = []
+    for axis in dims:
+        if shape[axis] and choose.random() < 0.4:
+            keys.append(choose.randint(-shape[axis], shape[axis] - 1))
+        else:
+            keys.append(some_slice(choose, shape[axis]))
+    if has_rest:
+        keys.insert(front, ...)
+    for _ in range(choose.choice([0, 0, 1, 2])):
+        keys.insert(choose.randint(0, len(keys)), None)
+    return tuple(keys)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_key_is_as_numpy_has_it(seed):
+    choose = random.Random(seed)
+    for _ in range(25):
+        x = some_array(choose)
+        t = dlbridge.from_dlpack(x)
+        assert_same(t, x)
+        key = some_key(choose, x.shape)
+        # With dots NumPy has an array, also where a single element is meant.
+        expected = x[key if ... in key else (*key, ...)]
+        assert_same(t[key], expected)
+        if len(key) == 1:
+            assert_same(t[key[0]], expected)
+
+
+def test_packed_elements():
+    t = dlbridge.asarray([[1, 2, 3, 4], [5, 6, 7, -8]], "int4")
+    assert t[1].tolist() == [5, 6, 7, -8] and t[:, 2:].tolist() == [[3, 4], [7, -8]]
+    assert t.T.tolist() == [[1, 5], [2, 6], [3, 7], [4, -8]] and t[:, ::2].tolist() == [[1, 3], [5, 7]]
+    assert t[1].data_ptr == t.data_ptr + 2 and t[:, 2:].data_ptr == t.data_ptr + 1
+    # An address is of a byte.
+    with refused(ValueError, "byte"):
+        t[0, 1]
+    with refused(ValueError, "byte"):
+        t[:, ::-1]
+
+
+def test_keys_that_leave_the_tensor():
+    t = dlbridge.zeros((2, 3))
+    for key in [2, -3, (0, 3), (0, -4), (..., 3), (None, 2), 2**40, -(2**40), 2**70]:
+        with refused(IndexError):
+            t[key]
+    with refused(IndexError, "index 3", "dimension 1", "size is 3"):
+        dlbridge.zeros((2, 3))[:, 3]
+    for key in [(0, 0, 0), (slice(None),) * 3, (..., 0, 0, 0)]:
+        with refused(IndexError, "3 indices", "2 dimensions"):
+            t[key]
+    with refused(IndexError, "one ..."):
+        t[..., ...]
+    with refused(IndexError, "1 indices", "0 dimensions"):
+        dlbridge.zeros(())[0]
+    with refused(ValueError, "step"):
+        t[::0]
+    assert t[()].shape == (2, 3) and t[2:].shape == (0, 3) and t[-9:9].shape == (2, 3)
+    assert t[2**70 :].shape == (0, 3) and t[: 2**70 : 2**70].shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        True,
+        np.True_,
+        1.0,
+        np.float32(1),
+        "0",
+        b"0",
+        [0],
+        [0, 1],
+        [True, False],
+        np.array([0]),
+        np.array([True, False]),
+        np.array(True),
+        np.array(1.0),
+        dlbridge.asarray([0]),
+        dlbridge.asarray([0, 1]),
+        dlbridge.asarray(True),
+        dlbridge.asarray(1.0),
+        {},
+        object(),
+    ],
+    ids=repr,
+)
+def test_what_gathers_or_is_no_index_is_refused(key):
+    t = dlbridge.zeros((2, 3))
+    for keys in (key, (key,), (0, key), (..., key), (None, key)):
+        with refused(TypeError, "indexed by integers, slices, ... and None"):
+            t[keys]
+
+
+def test_whatever_is_an_integer_is_an_index():
+    class Two:
+        def __index__(self):
+            return 2
+
+    class Wrong:
+        def __index__(self):
+            raise KeyError("mine")
+
+    t = dlbridge.arange(5)
+    for key in (Two(), np.int8(2), np.uint64(2), np.array(2), dlbridge.asarray(2)):
+        assert t[key].item() == 2 and t[key:].tolist() == [2, 3, 4]
+    # What goes wrong in an object of theirs is their error.
+    with refused(KeyError, "mine"):
+        t[Wrong()]
+    with refused(KeyError, "mine"):
+        t[Wrong() :]
+
+
+def test_elements_are_not_assigned():
+    t = dlbridge.zeros(3)
+    with refused(TypeError):
+        t[0] = 1
+    with refused(TypeError):
+        del t[0]

@@ -1,0 +1,297 @@
+"""Making tensors: of numbers, lists, buffers and arrays, and of nothing, in every element type."""
+
+import array
+import ctypes
+import math
+import random
+
+import dlbridge
+import pytest
+from support import framework, refused
+
+np = framework("numpy")
+
+NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+SMALL = """bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2
+    float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int1 int2 int4 uint1 uint2 uint4
+    complex32""".split()
+
+
+def assert_like(t, x):
+    assert (t.shape, str(t.dtype), t.tolist(), t.readonly) == (x.shape, x.dtype.name, x.tolist(), False)
+    assert t.is_contiguous and t.device == "cpu" and (t.data_ptr % 64 == 0 or t.size == 0)
+
+
+NUMBERS = [0, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 1.5, math.inf, 1 - 2j, True, False]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number(number):
+    for made in (number, [number], (number, number), [[number]], [(number,), (number,)]):
+        assert_like(dlbridge.asarray(made), np.asarray(made))
+    assert_like(dlbridge.full((2, 3), number), np.full((2, 3), number))
+    assert_like(dlbridge.full((), number), np.asarray(number))
+
+
+def test_numbers_that_no_type_holds():
+    for number in (2**64, -(2**63) - 1, 2**127, 2**200, -(2**200), 10**400):
+        for make in (dlbridge.asarray, lambda n: dlbridge.asarray([n]), lambda n: dlbridge.full(2, n)):
+            with refused(ValueError, "can't be stored"):
+                make(number)
+    # NumPy has floats here, which aren't these numbers.
+    with refused(ValueError, "-1 can't be stored as uint64"):
+        dlbridge.asarray([2**63, -1])
+
+
+def some_lists(choose, shape, kinds):
+    if not shape:
+        return choose.choice(kinds)(choose.randint(0, 1))
+    return choose.choice([list, tuple])(some_lists(choose, shape[1:], kinds) for _ in range(shape[0]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_lists_are_as_numpy_has_them(seed):
+    choose = random.Random(seed)
+    for _ in range(30):
+        shape = [choose.randint(0 if choose.random() < 0.2 else 1, 3) for _ in range(choose.randint(1, 5))]
+        lists = some_lists(choose, shape, choose.sample([bool, int, float, complex], choose.randint(1, 4)))
+        assert_like(dlbridge.asarray(lists), np.asarray(lists))
+        name = choose.choice(["bool", "complex64", "complex128"])
+        assert_like(dlbridge.asarray(lists, name), np.asarray(lists, name))
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [[[1], [2, 3]], [1, [2]], [[1], 2], [[], [1]], [[1], []], [[[]], [[1]]], [[[]], []], [[], [[]]], [[1, 2], [3]]],
+)
+def test_ragged_lists(lists):
+    with refused(ValueError, "not all of one length"):
+        dlbridge.asarray(lists)
+    with pytest.raises(ValueError):
+        np.asarray(lists)
+
+
+def test_lists_that_never_end():
+    endless, deep = [], 1
+    endless.append(endless)
+    for _ in range(70):
+        deep = [deep]
+    for lists in (endless, deep):
+        with refused(ValueError):
+            dlbridge.asarray(lists)
+
+
+@pytest.mark.parametrize("thing", ["1", None, {}, {1}, range(3), object(), int, iter([1])])
+def test_what_is_no_tensor(thing):
+    for make in (dlbridge.asarray, dlbridge.from_dlpack):
+        with refused(TypeError, "is no tensor", type(thing).__name__):
+            make(thing)
+    for lists in ([thing], [1, thing], [[thing]]):
+        with refused(TypeError, "in a list is no number", type(thing).__name__):
+            dlbridge.asarray(lists)
+    with refused(TypeError):
+        dlbridge.full(2, thing)
+
+
+@pytest.mark.parametrize("name", NAMES + SMALL)
+def test_every_type_from_nothing(name):
+    one, other = (-1, 0) if name == "int1" else (1, 2 if name == "float8_e8m0fnu" else 0)
+    for shape in (0, 3, (), (2,), [2, 0], (2, 3), (1,) * 10):
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        for t in (
+            dlbridge.empty(shape, name), dlbridge.full(shape, one, name), dlbridge.full(shape, other, dtype=name),
+        ):
+            assert t.shape == sizes and t.dtype == name and not t.readonly and t.is_contiguous
+            assert t.data_ptr % 64 == 0 or t.size == 0
+        assert dlbridge.empty(shape, name).nbytes == (dlbridge.zeros(1, name).dtype.bits * math.prod(sizes) + 7) // 8
+    assert dlbridge.full((2, 2), one, name).tolist() == [[one] * 2] * 2
+    assert dlbridge.full(3, other, name).tolist() == [other] * 3
+    assert dlbridge.asarray([one, other], name).tolist() == [one, other]
+    if name != "float8_e8m0fnu":
+        assert dlbridge.zeros(3, name).tolist() == [0] * 3
+    if name == "int1":
+        with refused(ValueError, "1 can't be stored as int1"):
+            dlbridge.ones(2, name)
+    else:
+        assert dlbridge.ones(3, name).tolist() == [1] * 3
+
+
+@pytest.mark.parametrize("name", ["handle", "handle8", "handle16", "handle32"])
+def test_handles(name):
+    t = dlbridge.zeros(2, name)
+    assert t.dtype == name and t.tolist() == [0, 0]
+    with refused(ValueError, "can't be stored as " + name):
+        dlbridge.ones(2, name)
+
+
+def test_what_a_type_has_not():
+    for number, name in [
+        (1.5, "int32"), (300, "uint8"), (-1, "uint64"), (8, "int4"), (1j, "float64"), (math.nan, "float4_e2m1fn"),
+    ]:
+        for make in (dlbridge.asarray, lambda n, d: dlbridge.asarray([n], d), lambda n, d: dlbridge.full(2, n, d)):
+            with refused(ValueError, "can't be stored as " + name):
+                make(number, name)
+    with refused(ValueError, "can't be stored as int64"):
+        dlbridge.asarray(np.array([1.5]), "int64")
+    with refused(ValueError, "0 can't be stored as float8_e8m0fnu"):
+        dlbridge.full(2, 0, "float8_e8m0fnu")
+
+
+def test_defaults():
+    for make in (dlbridge.empty, dlbridge.zeros, dlbridge.ones):
+        assert make(2).dtype == "float32"
+    assert dlbridge.asarray([]).dtype == dlbridge.asarray(1.0).dtype == "float64"
+
+
+@pytest.mark.parametrize("make", [dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)])
+def test_sizes(make):
+    assert make(np.int64(2)).shape == make(np.array([2])).shape == make(range(2, 3)).shape == (2,)
+    for shape in (2.0, "3", None, (2.0,), ("3",), [[2]]):
+        with refused(TypeError):
+            make(shape)
+    with refused(ValueError, "more elements than memory has addresses"):
+        make((2**40, 2**40))
+    with refused(ValueError, "dimensions"):
+        make((1,) * 1000)
+    with refused(MemoryError, "bytes of memory can't be allocated"):
+        make(2**46)
+
+
+@pytest.mark.parametrize("shape", [-1, (2, -1)])
+def test_negative_sizes(shape):
+    for make in (dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)):
+        with refused(ValueError, "negative"):
+            make(shape)
+
+
+RANGES = [
+    (5,), (0,), (-3,), (2, 5), (5, 2), (2, 9, 3), (9, 2, -3), (2, 9, -1), (0, 1, 0.25), (1.0, 0, -0.375), (-5, -1),
+]
+
+
+@pytest.mark.parametrize("given", RANGES)
+def test_numbers_in_equal_steps(given):
+    t, x = dlbridge.arange(*given), np.arange(*given)
+    assert (t.shape, str(t.dtype), t.tolist()) == (x.shape, x.dtype.name, x.tolist())
+    for name in ("float64", "complex64", "float16"):
+        assert dlbridge.arange(*given, dtype=name).tolist() == np.arange(*given).astype(name).tolist()
+    assert dlbridge.arange(0, 6, None, "int4").tolist() == dlbridge.arange(6, dtype="int4").tolist() == list(range(6))
+
+
+def test_steps_that_are_none():
+    for step in (0, 0.0):
+        with refused(ValueError, "steps of 0"):
+            dlbridge.arange(0, 5, step)
+    with refused(TypeError, "real numbers"):
+        dlbridge.arange(1j)
+    with refused(TypeError, "is no number"):
+        dlbridge.arange("3")
+    with refused(ValueError, "64 bits"):
+        dlbridge.arange(2**64)
+    with refused(ValueError, "8 can't be stored as int4"):
+        dlbridge.arange(9, dtype="int4")
+    with refused(MemoryError):
+        dlbridge.arange(2**60)
+    assert dlbridge.arange(2**63 - 2, 2**63 - 1).tolist() == [2**63 - 2]
+
+
+@pytest.mark.parametrize(
+    "buffer, name, readonly",
+    [
+        (b"ab", "uint8", True),
+        (bytearray(b"ab"), "uint8", False),
+        (memoryview(b"abcd")[::2], "uint8", True),
+        (memoryview(bytearray(8)).cast("f"), "float32", False),
+        (array.array("d", [1, 2]), "float64", False),
+        (array.array("q", [1, -2]), "int64", False),
+        ((ctypes.c_int16 * 2)(1, 2), "int16", False),
+        ((ctypes.c_float * 2 * 2)(), "float32", False),
+    ],
+)
+def test_buffers(buffer, name, readonly):
+    view = memoryview(buffer)
+    shared = np.asarray(view)
+    for t in (dlbridge.asarray(buffer), dlbridge.from_dlpack(buffer), dlbridge.asarray(buffer, copy=False)):
+        assert (t.dtype, t.shape, t.readonly, t.tolist()) == (name, view.shape, readonly, shared.tolist())
+        assert t.data_ptr == shared.ctypes.data and t.owner.split(".")[-1] == type(buffer).__name__
+    copy = dlbridge.asarray(buffer, copy=True)
+    assert copy.data_ptr != shared.ctypes.data and not copy.readonly and copy.tolist() == shared.tolist()
+
+
+class Interface:
+    """What has NumPy's older protocol alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    @property
+    def __array_interface__(self):
+        return self.array.__array_interface__
+
+
+class Lends:
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array.astype(dtype) if dtype else self.array
+
+
+class Makes:
+    def __array__(self, dtype=None, copy=None):
+        if copy is False:
+            raise ValueError("made anew")
+        return np.arange(3.0)
+
+
+@pytest.mark.parametrize("kind", [Interface, Lends])
+def test_objects_with_numpy_s_older_protocols(kind):
+    x = np.arange(6.0).reshape(2, 3)[:, ::-1]
+    thing = kind(x)
+    for keywords in ({}, {"copy": False}, {"copy": None, "device": "cpu"}, {"dtype": "float64"}):
+        t = dlbridge.asarray(thing, **keywords)
+        assert t.data_ptr == x.ctypes.data and t.tolist() == x.tolist()
+    assert dlbridge.asarray(thing, copy=True).data_ptr != x.ctypes.data
+    assert dlbridge.asarray(thing, "float32").dtype == "float32"
+    with refused(TypeError, kind.__name__, "is no tensor"):
+        dlbridge.from_dlpack(thing)
+
+
+def test_objects_that_make_an_array():
+    assert dlbridge.asarray(Makes()).tolist() == [0, 1, 2]
+    # What was made to be seen is a copy.
+    with pytest.raises((BufferError, ValueError)):
+        dlbridge.asarray(Makes(), copy=False)
+    Makes.__array__ = property(lambda self: 1 / 0)
+    with refused(ZeroDivisionError):
+        dlbridge.asarray(Makes())
+
+
+def test_arrays():
+    x = np.arange(4.0)
+    for t in (dlbridge.asarray(x), dlbridge.asarray(x, "float64", copy=False), dlbridge.asarray(x, device="cpu")):
+        assert t.data_ptr == x.ctypes.data and t.owner == "numpy.ndarray"
+    assert dlbridge.asarray(x, np.dtype("f4")).tolist() == x.tolist()
+    for name in ("float32", "int4", "bfloat16", "float8_e4m3fn", "complex128", "bool"):
+        t = dlbridge.asarray(x[:2], name)
+        assert (t.dtype, t.tolist(), t.readonly) == (name, [0, 1], False)
+    ours = dlbridge.asarray(x)
+    assert dlbridge.asarray(ours).data_ptr == dlbridge.from_dlpack(ours, copy=False).data_ptr == x.ctypes.data
+    for copy in (
+        dlbridge.asarray(x, copy=True), dlbridge.from_dlpack(ours, copy=True), dlbridge.asarray(ours, copy=True),
+    ):
+        assert copy.data_ptr != x.ctypes.data and copy.tolist() == x.tolist() and copy.owner == "dlbridge, by a copy"
+    x.flags.writeable = False
+    assert dlbridge.asarray(x).readonly and not dlbridge.asarray(x, copy=True).readonly
+
+
+def test_copies_that_are_not_allowed():
+    for x, dtype in [
+        (1, None), ([1], None), ((), None), (np.zeros(2), "float32"), (b"a", "int8"), (Interface(np.zeros(2)), "int8"),
+    ]:
+        with refused(BufferError, "copy=False was asked for"):
+            dlbridge.asarray(x, dtype, copy=False)
+    for copy in (1, 0, "yes"):
+        for make in (dlbridge.asarray, dlbridge.from_dlpack):
+            with refused(TypeError, "bool"):
+                make(np.zeros(2), copy=copy)

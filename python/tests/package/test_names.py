@@ -1,0 +1,162 @@
+"""The classes DType and Device, and whatever else stands for an element type or a device."""
+
+import dlbridge
+import pytest
+from support import framework, refused
+
+np = framework("numpy")
+import ml_dtypes  # noqa: E402
+
+NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+EXTENSIONS = """bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2
+    float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 int4 uint2 uint4""".split()
+OTHERS = "complex32 int1 uint1 handle handle8 float32x4 int4x2 complex64x2".split()
+# The numbers are DLPack's.
+KINDS = {
+    "cpu": 1,
+    "cuda": 2,
+    "cuda_host": 3,
+    "opencl": 4,
+    "vulkan": 7,
+    "metal": 8,
+    "vpi": 9,
+    "rocm": 10,
+    "rocm_host": 11,
+    "ext_dev": 12,
+    "cuda_managed": 13,
+    "oneapi": 14,
+    "webgpu": 15,
+    "hexagon": 16,
+    "maia": 17,
+    "trn": 18,
+}
+
+
+@pytest.mark.parametrize("name", NAMES + EXTENSIONS + OTHERS)
+def test_names_of_element_types(name):
+    dtype = dlbridge.zeros(1, name).dtype
+    assert type(dtype) is dlbridge.DType and str(dtype) == dtype.name == f"{dtype}" == name
+    assert repr(dtype) == f'DType("{name}")'
+    assert dtype == name and name == dtype and not dtype != name and dtype != name + "x" and dtype != None  # noqa: E711
+    assert dtype == dlbridge.empty(3, dtype).dtype and hash(dtype) == hash(name) and {name: 1}[dtype] == 1
+    others = set(NAMES + EXTENSIONS + OTHERS) - {name}
+    assert all(dtype != other and dtype != dlbridge.zeros(1, other).dtype for other in others)
+    first, *lanes = name.rsplit("x", 1) if name.endswith(("x2", "x4")) else [name]
+    assert dtype.lanes == (int(lanes[0]) if lanes else 1) and dtype.bits == dlbridge.zeros(1, first).dtype.bits
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numpy_s_element_types(name):
+    for given in (np.dtype(name), getattr(np, name), np.dtype(name).type, np.dtype(name).newbyteorder("=")):
+        assert dlbridge.zeros(2, given).dtype == name
+        assert dlbridge.asarray([0, 1], given).dtype == dlbridge.arange(2, dtype=given).dtype == name
+        assert dlbridge.zeros(2, name).view(given).dtype == name
+    assert dlbridge.zeros(2, name).dtype.bits == 8 * np.dtype(name).itemsize
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_element_types_of_ml_dtypes(name):
+    kind = getattr(ml_dtypes, name)
+    for given in (kind, np.dtype(kind)):
+        assert dlbridge.full(2, 1, given).dtype == name
+    x = np.ones(3).astype(kind)
+    assert (dlbridge.asarray(x).dtype, dlbridge.asarray(x).data_ptr) == (name, x.ctypes.data)
+
+
+@pytest.mark.parametrize("code", np.typecodes["AllInteger"] + np.typecodes["Float"].replace("g", "") + "FD?")
+def test_whatever_c_calls_them(code):
+    # On most machines, "l" and "q" are of 64 bits both, and have scalars of their own.
+    dtype = np.dtype(code)
+    assert dlbridge.zeros(2, dtype).dtype == dtype.name
+    assert dlbridge.zeros(2, dtype.type).dtype == dtype.name
+
+
+def test_element_types_of_python():
+    for kind in (bool, int, float, complex):
+        assert dlbridge.zeros(2, kind).dtype == np.dtype(kind).name
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "float31", "", "float", "f4", "float32x0", "float32x1", "int 8", object, str, bytes, np.str_, np.dtype("M8[s]"),
+    ]
+    + [
+        np.dtype("U3"), np.dtype([("a", "f4")]), np.longdouble, 3, object(), ["float32"], dlbridge.zeros(1),
+    ],
+    ids=repr,
+)
+def test_what_is_no_element_type(given):
+    for make in (dlbridge.zeros, dlbridge.ones, dlbridge.empty, lambda n, dtype: dlbridge.full(n, 1, dtype)):
+        with refused(LookupError, "no element type is called"):
+            make(2, given)
+    with refused(LookupError, "no element type is called"):
+        dlbridge.asarray([1], given)
+    with refused(LookupError, "no element type is called"):
+        dlbridge.zeros(2).view(given)
+
+
+@pytest.mark.parametrize("name", ["f4", "i2", "u8", "c16"])
+def test_the_other_byte_order_is_another_type(name):
+    for given in (np.dtype(name).newbyteorder("S"), np.zeros(1, np.dtype(name).newbyteorder("S")).dtype):
+        with pytest.raises((LookupError, ValueError, BufferError)):
+            dlbridge.zeros(2, given)
+        with pytest.raises((LookupError, ValueError, BufferError)):
+            dlbridge.zeros(16, "uint8").view(given)
+    assert dlbridge.zeros(2, np.dtype(">u1")).dtype == "uint8"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_devices(kind):
+    for given, name in [
+        (kind, f"{kind}:0"), (f"{kind}:0", f"{kind}:0"), ((KINDS[kind], 3), f"{kind}:3"), (f"{kind}:3", f"{kind}:3"),
+    ]:
+        name = "cpu" if name == "cpu:0" else name
+        if name == "cpu":
+            assert dlbridge.zeros(2, device=given).device == "cpu"
+            continue
+        for make in (
+            lambda device: dlbridge.zeros(2, device=device),
+            lambda device: dlbridge.empty(2, device=device),
+            lambda device: dlbridge.ones(2, device=device),
+            lambda device: dlbridge.full(2, 1, device=device),
+            lambda device: dlbridge.arange(2, device=device),
+            lambda device: dlbridge.asarray(1, device=device),
+            lambda device: dlbridge.asarray([1], device=device),
+        ):
+            with refused(BufferError, f"dlbridge makes no tensors on {name}"):
+                make(given)
+        for make in (dlbridge.asarray, dlbridge.from_dlpack):
+            with refused(BufferError, "is on cpu", f"can't copy it to {name}"):
+                make(np.zeros(2), device=given)
+
+
+def test_the_processor():
+    device = dlbridge.zeros(1).device
+    assert type(device) is dlbridge.Device and str(device) == "cpu" and repr(device) == 'Device("cpu")'
+    assert (device.kind, device.id) == ("cpu", 0) and device == "cpu" and hash(device) == hash("cpu")
+    assert device != "cpu:1" and device != "cuda" and device != (1, 0) and device != None  # noqa: E711
+    assert device == dlbridge.zeros(2, device=device).device == dlbridge.from_dlpack(np.zeros(1), device=device).device
+    assert dlbridge.zeros(1).__dlpack_device__() == (1, 0)
+
+
+def test_what_is_no_device():
+    for given in ("gpu", "", "cpu:", "cuda:-1", "cuda:x", 1, object(), dlbridge.zeros(1).dtype):
+        with refused(LookupError, "no device is called"):
+            dlbridge.zeros(2, device=given)
+    for given, text in [((99, 0), "no device type 99"), ((0, 0), "no device type 0"), ((2, -1), "not negative")]:
+        with refused(ValueError, text):
+            dlbridge.zeros(2, device=given)
+
+
+def test_values_are_not_made_by_hand_nor_changed():
+    for value, names in [
+        (dlbridge.zeros(1).dtype, ["name", "bits", "lanes"]), (dlbridge.zeros(1).device, ["kind", "id"]),
+    ]:
+        with refused(TypeError):
+            type(value)()
+        with refused(TypeError):
+            type(value)(str(value))
+        for name in names:
+            with refused(AttributeError):
+                setattr(value, name, 1)

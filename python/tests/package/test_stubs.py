@@ -1,0 +1,160 @@
+"""The package's types: what the stubs say is what the module has, and what type checkers make of programs."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dlbridge
+import pytest
+from support import REQUIRE_ALL
+
+if importlib.util.find_spec("mypy") is None:
+    assert not REQUIRE_ALL, "mypy isn't installed"
+    pytest.skip("mypy isn't installed", allow_module_level=True)
+
+RIGHT = '''
+import array
+from typing import Any
+
+import dlbridge
+from dlbridge import Device, DType, Explanation, Tensor
+
+
+class Producer:
+    def __dlpack__(self, *, stream: int | None = None) -> object:
+        raise NotImplementedError
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+class Named:
+    name = "float32"
+
+
+t: Tensor = dlbridge.asarray([[1, 2], [3, 4]], "float32", device="cpu", copy=None)
+t = dlbridge.from_dlpack(Producer(), device=t.device, copy=False)
+t = dlbridge.from_dlpack(b"ab")
+t = dlbridge.asarray(array.array("d", [1.0]), dtype=Named())
+t = dlbridge.asarray(1j)
+t = dlbridge.zeros(3)
+t = dlbridge.ones((2, 3), float)
+t = dlbridge.empty([2, 3], t.dtype, device=(1, 0))
+t = dlbridge.full((), 2.5, dtype="bfloat16")
+t = dlbridge.arange(0, 1, 0.25, "float16")
+shape: tuple[int, ...] = t.shape + t.strides
+dtype: DType = t.dtype
+device: Device = t.device
+text: str = dtype.name + device.kind + t.owner + repr(t)
+number: int = t.ndim + t.size + t.nbytes + t.data_ptr + dtype.bits + dtype.lanes + device.id
+truth: bool = t.readonly and t.is_contiguous and dtype == "float32" and t.equals(t) and t.allclose(t, rtol=1.0)
+t = t[
+    0, 1:, ..., None, ::-1,
+][-1].T.transpose(1, 0).transpose([0, 1]).reshape(2, -1).reshape((4,)).squeeze().unsqueeze(0)
+t = t.broadcast_to(2, 3).broadcast_to([2, 2, 3]).view("int32").copy()
+rows: list[Tensor] = list(t)
+answer: Tensor = (t == 1) != (t == t)
+item: Any = t.item()
+view: memoryview = memoryview(t)
+index: str = "abc"[t[0]]
+real: float = float(t) + int(t) + len(t)
+imaginary: complex = complex(t)
+capsule = t.to_dlpack(max_version=(1, 3))
+t = dlbridge.from_dlpack(capsule)
+ours: Tensor = dlbridge.convert(Producer(), "dlbridge")
+ours = t.to("dlbridge", copy=True)
+theirs: Any = dlbridge.convert(t, "torch", copy=None)
+explanation: Explanation = dlbridge.explain(Producer(), "jax")
+parts: tuple[str, str, str | None, str | None] = (
+    explanation.to, explanation.outcome, explanation.reason, explanation.remedy,
+)
+if explanation and explanation.shares:
+    version: str = dlbridge.__version__
+'''
+# Each is wrong by itself.
+WRONG = [
+    "dlbridge.zeros('3')",
+    "dlbridge.zeros(2.0)",
+    "dlbridge.zeros(2, 3)",
+    "dlbridge.zeros(2, device=1)",
+    "dlbridge.zeros(2).shape + 1",
+    "dlbridge.zeros(2)[1.0]",
+    "dlbridge.zeros(2)['a']",
+    "dlbridge.zeros(2).dtype.width",
+    "dlbridge.zeros(2).size(0)",
+    "dlbridge.zeros(2).reshape(2.0)",
+    "dlbridge.zeros(2) < 1",
+    "dlbridge.zeros(2).allclose(dlbridge.zeros(2), 0.1)",
+    "dlbridge.from_dlpack([1, 2])",
+    "dlbridge.from_dlpack(1)",
+    "dlbridge.asarray('1')",
+    "dlbridge.asarray(None)",
+    "dlbridge.asarray(1, copy=1)",
+    "dlbridge.full(2, '1')",
+    "dlbridge.arange(1j)",
+    "dlbridge.convert(dlbridge.zeros(2))",
+    "dlbridge.convert(dlbridge.zeros(2), 'torch', None)",
+    "dlbridge.zeros(2).to(1)",
+    "dlbridge.explain(dlbridge.zeros(2), None)",
+    "dlbridge.explain(dlbridge.zeros(2), 'jax').because",
+    "dlbridge._restore",
+    "dlbridge.tensor([1])",
+    "class Derived(dlbridge.Tensor): ...",
+    "x: int = dlbridge.zeros(2)",
+    "dlbridge.zeros(2).data_ptr = 0",
+    "dlbridge.zeros(2)[0] = 1",
+]
+
+
+def run(module, *arguments, folder):
+    """A tool's status and what it printed. It finds the package where this process did, installed or not."""
+    path = os.pathsep.join([str(Path(dlbridge.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "MYPY_CACHE_DIR": str(folder / "cache")},
+        timeout=300,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_stubs_are_the_module(tmp_path):
+    # Python learned of buffers' methods in 3.12; type checkers of any version know them.
+    (tmp_path / "allowed").write_text(
+        "dlbridge._core.Tensor.__(release_)?buffer__\n" if sys.version_info < (3, 12) else "",
+    )
+    status, text = run("mypy.stubtest", "dlbridge._core", "--allowlist", "allowed", folder=tmp_path)
+    assert status == 0, text
+
+
+def test_the_stubs_name_all_that_is_offered():
+    stubs = (Path(dlbridge.__file__).parent / "_core.pyi").read_text()
+    for name in dlbridge.__all__:
+        assert f"class {name}" in stubs or f"def {name}(" in stubs or name in ("Explanation", "explain")
+    for name in dir(dlbridge.Tensor):
+        if not name.startswith("_"):
+            assert f"def {name}(" in stubs, name
+
+
+def test_the_package_is_typed(tmp_path):
+    assert (Path(dlbridge.__file__).parent / "py.typed").exists()
+    status, text = run("mypy", "--strict", "-m", "dlbridge", folder=tmp_path)
+    assert status == 0, text
+
+
+def test_a_right_program(tmp_path):
+    (tmp_path / "program.py").write_text(RIGHT)
+    status, text = run("mypy", "--strict", "program.py", folder=tmp_path)
+    assert status == 0, text
+
+
+def test_wrong_programs(tmp_path):
+    (tmp_path / "program.py").write_text("import dlbridge\n" + "\n".join(WRONG))
+    status, text = run("mypy", "--strict", "program.py", folder=tmp_path)
+    found = {int(line.split(":")[1]) for line in text.splitlines() if ": error:" in line}
+    right = [wrong for line, wrong in enumerate(WRONG, start=2) if line not in found]
+    assert status == 1 and not right, text
