@@ -3,7 +3,7 @@
 use super::attach::with_python;
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
-use super::lane::Lane;
+use super::lane::{Lane, root_module};
 use super::{class, mxnet, numpy, tensorflow};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask};
@@ -92,19 +92,28 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 }
 
 fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
+    let copies_right = wanted.copy != Some(true) || root_module(&object.get_type()) != "pyarrow";
     let wish = Wish {
-        copy: wanted.copy,
+        copy: wanted.copy.filter(|copy| !copy || copies_right),
         device: wanted.device.map(Into::into),
         stream: None,
     };
-    let capsule = ask(&object, &wish)?;
+    let capsule = match ask(&object, &wish) {
+        // Who can't copy is asked to share, and copied here.
+        Err(refusal) if wanted.copy == Some(true) => {
+            let plain = Wish { copy: None, ..wish };
+            ask(&object, &plain).map_err(|_| refusal)?
+        }
+        capsule => capsule?,
+    };
     let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
         Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted.device),
         Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted.device),
     }?;
     match wanted.copy {
-        // Some producers take the keyword, and share all the same.
-        Some(true) if !tensor.is_copied() => Ok(tensor.copy()?),
+        // Some producers take the keyword, and share all the same, or give what is not to be written.
+        Some(true) if !tensor.is_copied() || tensor.is_read_only() => Ok(tensor.copy()?),
         Some(false) if tensor.is_copied() => Err(not_exchangeable(
             "the producer copied the tensor, though copy=False was asked for",
         )),

@@ -1,0 +1,101 @@
+"""CuPy's arrays, to and from the package: without a GPU, clear errors; with one, the same memory."""
+
+import dlbridge
+import numpy as np
+import pytest
+from round_trips import ALL, COMMON, COMPLEX, LAYOUTS, WIDE_UNSIGNED, aligned, broadcast
+from support import framework, refused
+
+cupy = framework("cupy")
+NAMES = [*COMMON, *WIDE_UNSIGNED, *COMPLEX]
+
+
+def gpus():
+    try:
+        return cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return 0
+
+
+needs_gpu = pytest.mark.skipif(gpus() == 0, reason="there is no GPU that CuPy can use")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_host_memory_is_refused(layout):
+    ours = LAYOUTS[layout](dlbridge.from_dlpack(aligned("float32")))
+    for copy in (False, None, True):
+        with refused(BufferError, "CuPy can't reach memory on cpu"):
+            ours.to("cupy", copy=copy)
+    with refused(BufferError, "CuPy can't reach memory on cpu"):
+        dlbridge.convert(LAYOUTS[layout](aligned("float32")), "cupy")
+    explained = dlbridge.explain(ours, "cupy")
+    assert (explained.outcome, explained.reason) == ("refused", "CuPy can't reach memory on cpu")
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name not in [*NAMES, "bfloat16"]])
+def test_what_it_has_not(name):
+    with refused(BufferError, f"CuPy has no {name}"):
+        dlbridge.zeros(3, name).to("cupy")
+
+
+@pytest.mark.skipif(gpus() > 0, reason="there is a GPU")
+def test_without_a_gpu_there_is_nothing_to_take():
+    # It makes no arrays at all, and says so.
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
+        cupy.zeros(3)
+    # An array of memory that isn't there; nothing is asked of the device.
+    pointer = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(0x1000, 64, owner=None, device_id=0), 0)
+    try:
+        x = cupy.ndarray((4,), "f4", memptr=pointer)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return
+    for copy in (None, False, True):
+        with pytest.raises((BufferError, cupy.cuda.runtime.CUDARuntimeError)) as caught:
+            dlbridge.from_dlpack(x, device="cpu", copy=copy)
+        assert str(caught.value)
+
+
+def test_a_device_that_is_not_there():
+    ours = dlbridge.from_dlpack(aligned("float32"))
+    with refused(BufferError, "the tensor is on cpu, and dlbridge can't copy it to cuda:0"):
+        dlbridge.from_dlpack(ours, device="cuda:0")
+    with pytest.raises(BufferError):
+        ours.__dlpack__(dl_device=(2, 0))
+
+
+@needs_gpu
+@pytest.mark.parametrize("layout", LAYOUTS if gpus() else ["every"])  # One line says that it is left out.
+@pytest.mark.parametrize("name", NAMES if gpus() else ["every"])
+def test_there_and_back_shares_memory(name, layout):
+    array = aligned(name)
+    x = cupy.asarray(array)
+    x = cupy.broadcast_to(x[:1], (5, 6)) if layout == "broadcast" else LAYOUTS[layout](x)
+    expected = np.broadcast_to(array[:1], (5, 6)) if layout == "broadcast" else LAYOUTS[layout](array)
+    ours = dlbridge.from_dlpack(x)
+    assert (ours.shape, ours.dtype, ours.device.kind) == (x.shape, name, "cuda")
+    assert x.size == 0 or ours.data_ptr == x.data.ptr
+    again = ours.to("cupy")
+    assert x.size == 0 or again.data.ptr == x.data.ptr
+    assert cupy.asnumpy(again).tolist() == expected.tolist()
+    if x.size and layout != "broadcast":
+        again[...] = 0
+        assert not x.any()
+
+
+@needs_gpu
+def test_host_code_does_not_touch_it():
+    ours = dlbridge.from_dlpack(cupy.zeros((2, 3)))
+    for reach in (ours.tolist, ours.copy, lambda: memoryview(ours), lambda: ours.to("numpy"), lambda: np.asarray(ours)):
+        with pytest.raises(BufferError):
+            reach()
+    assert broadcast(ours[:1, :1]).to("cupy").tolist() == [[0] * 6] * 5
+
+
+@needs_gpu
+def test_torch_and_cupy_have_the_same_memory():
+    torch = framework("torch")
+    x = torch.zeros(3, device="cuda")
+    y = dlbridge.convert(x, "cupy")
+    y[1] = 5
+    assert y.data.ptr == x.data_ptr() and x.tolist() == [0, 5, 0]
+    assert dlbridge.convert(y, "torch").data_ptr() == x.data_ptr()

@@ -1,0 +1,77 @@
+"""ONNX Runtime's values, to and from the package."""
+
+import dlbridge
+import numpy as np
+from round_trips import COMMON, ROW_MAJOR, WIDE_UNSIGNED, RoundTrips, aligned, check_flat, numbers_at, row_major
+from support import framework, refused
+
+onnxruntime = framework("onnxruntime")
+
+
+class TestOnnxRuntime(RoundTrips):
+    name, title = "onnxruntime", "ONNX Runtime"
+    owner = "onnxruntime.capi.onnxruntime_inference_collection.OrtValue"
+    dtypes = [*COMMON, *WIDE_UNSIGNED, "bfloat16"]
+    types_in = [name for name in dtypes if name != "bool"]  # Truth values come as uint8.
+    copied = ROW_MAJOR
+    has_views = False
+
+    def of(self, array):
+        if array.dtype.name == "bfloat16":  # It makes none of them of arrays.
+            return dlbridge.from_dlpack(array.copy()).to("onnxruntime")
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array.copy())
+
+    def test_ours_keeps_its_memory(self):
+        # Of one that it made itself; what it was given by NumPy, only the value itself keeps.
+        x = onnxruntime.OrtValue.ortvalue_from_shape_and_type([4, 6], np.float32)
+        x.update_inplace(aligned("float32"))
+        ours = dlbridge.from_dlpack(x)
+        del x
+        again = [onnxruntime.OrtValue.ortvalue_from_shape_and_type([4, 6], np.float32) for _ in range(9)]
+        assert ours.tolist() == aligned("float32").tolist() and len(again) == 9
+
+    def pointer(self, x):
+        return x.data_ptr()
+
+    def values(self, x):
+        names = {"float": "float32", "double": "float64"}
+        name = x.data_type().removeprefix("tensor(").removesuffix(")")
+        return numbers_at(x.data_ptr(), x.shape(), row_major(x.shape()), names.get(name, name))
+
+
+def test_truth_values_stay_what_they_are():
+    base = np.array([True, False, True])
+    x = dlbridge.convert(base, "onnxruntime")
+    assert (x.data_type(), x.data_ptr(), x.numpy().tolist()) == ("tensor(bool)", base.ctypes.data, [True, False, True])
+    # On the way out it calls them uint8.
+    ours = dlbridge.from_dlpack(x)
+    assert (ours.dtype, ours.tolist()) == ("uint8", [1, 0, 1])
+    assert (ours.view("bool").tolist(), ours.data_ptr) == ([True, False, True], base.ctypes.data)
+    assert dlbridge.zeros(3, "uint8").to("onnxruntime").data_type() == "tensor(uint8)"
+
+
+def test_its_inner_values_are_tensors_too():
+    x = onnxruntime.OrtValue.ortvalue_from_numpy(aligned("float32"))
+    assert dlbridge.from_dlpack(x._ortvalue).data_ptr == x.data_ptr()
+
+
+def test_what_is_read_only_is_copied():
+    base = aligned("float32")
+    base.flags.writeable = False
+    with refused(BufferError, "the tensor is read-only, and ONNX Runtime writes to memory all the same; copy it first"):
+        dlbridge.convert(base, "onnxruntime")
+    assert dlbridge.convert(base, "onnxruntime", copy=None).numpy().tolist() == base.tolist()
+
+
+def test_memory_that_is_not_aligned_is_shared():
+    ours = dlbridge.from_dlpack(aligned("float32")).reshape(24)
+    for first in range(1, 16):
+        assert ours[first:].to("onnxruntime").data_ptr() == ours[first:].data_ptr
+
+
+def test_memory_stays_flat():
+    check_flat(
+        "onnxruntime",
+        "import onnxruntime\nzeros = np.zeros(16, 'f4')\n"
+        "make = lambda: onnxruntime.OrtValue.ortvalue_from_numpy(zeros)",
+    )

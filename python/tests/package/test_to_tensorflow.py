@@ -1,0 +1,104 @@
+"""TensorFlow's tensors, to and from the package."""
+
+import sys
+
+import dlbridge
+import pytest
+from round_trips import ALIGNED, COMMON, COMPLEX, ROW_MAJOR, WIDE_UNSIGNED, RoundTrips, aligned, check_flat
+from support import framework, in_new_process, refused
+
+if "paddle" in sys.modules:
+    pytest.skip("Paddle and TensorFlow crash in one process; see run.py", allow_module_level=True)
+tf = framework("tensorflow")
+from made import content_of  # noqa: E402
+
+MISALIGNED = "TensorFlow needs memory that is aligned to 64 bytes, and the tensor is at 0x"
+
+
+class TestTensorFlow(RoundTrips):
+    name, title, readonly = "tensorflow", "TensorFlow", True
+    owner = "tensorflow.python.framework.ops.EagerTensor"
+    dtypes = [*COMMON, *WIDE_UNSIGNED, *COMPLEX, "bfloat16"]
+    copied = {**ROW_MAJOR, **ALIGNED}
+    has_views = False  # Its tensors have no strides.
+
+    def of(self, array):
+        return tf.constant(array)
+
+    def pointer(self, x):
+        return content_of(tf.experimental.dlpack.to_dlpack(x)).dl_tensor.data
+
+    def values(self, x):
+        return x.numpy().tolist()
+
+
+def test_operations_work_on_what_is_ours():
+    base = aligned("float32")
+    x = dlbridge.convert(base, "tensorflow")
+    assert (x + x).numpy().tolist() == (2 * base).tolist() == tf.add(x, base).numpy().tolist()
+    assert tf.matmul(x, x, transpose_b=True).numpy().tolist() == (base @ base.T).tolist()
+    # Its operations leave it as it is.
+    assert base.tolist() == aligned("float32").tolist()
+
+
+def test_misaligned_memory_is_copied_or_refused():
+    # TensorFlow itself takes it, and the process ends at the next operation.
+    ours = dlbridge.from_dlpack(aligned("float32")).reshape(24)
+    for first in range(1, 16):
+        with refused(BufferError, MISALIGNED, "copy it first"):
+            ours[first:].to("tensorflow")
+        x = ours[first:].to("tensorflow", copy=None)
+        assert (x + 1).numpy().tolist() == [n + 2 for n in range(first, 24)]
+    x = ours[16:].to("tensorflow")
+    assert (x + 1).numpy().tolist() == [n + 2 for n in range(16, 24)]
+
+
+def test_it_would_abort_the_process():
+    """What the refusal is for; where it isn't so any more, it can go."""
+    code = """
+    import dlbridge, tensorflow as tf
+    tensor = dlbridge.zeros(64)[1:]
+    x = tf.experimental.dlpack.from_dlpack(tensor.to_dlpack())
+    print(x + x)
+    """
+    in_new_process(code, status=-6, TF_CPP_MIN_LOG_LEVEL="3")
+
+
+def test_string_tensors_are_refused():
+    # Asked for a capsule of them, TensorFlow aborts the process.
+    for x in (tf.constant(["a", "b"]), tf.constant("a")):
+        with refused(BufferError, "TensorFlow's string are none that DLPack has"):
+            dlbridge.from_dlpack(x)
+        with refused(BufferError, "TensorFlow's string"):
+            dlbridge.convert(x, "numpy", copy=True)
+        assert dlbridge.explain(x, "numpy").outcome == "refused"
+
+
+def test_types_that_it_has_and_does_not_give():
+    for name in ("float8_e4m3fn", "float8_e5m2"):
+        with refused(tf.errors.InvalidArgumentError, "is not supported by dlpack"):
+            dlbridge.from_dlpack(tf.cast(tf.zeros(3), getattr(tf.dtypes.experimental, name)))
+
+
+def test_variables_are_no_tensors():
+    variable = tf.Variable([1.0, 2.0])
+    with refused(TypeError, "ResourceVariable is no tensor"):
+        dlbridge.from_dlpack(variable)
+    assert dlbridge.from_dlpack(variable.value()).tolist() == [1, 2]
+
+
+def test_read_only_memory_is_shared():
+    # It never writes.
+    base = aligned("float32")
+    base.flags.writeable = False
+    x = dlbridge.convert(base, "tensorflow")
+    assert dlbridge.from_dlpack(x).data_ptr == base.ctypes.data and dlbridge.from_dlpack(x).readonly
+
+
+def test_lanes_that_it_would_ignore():
+    with refused(BufferError, "TensorFlow has no float32x4"):
+        dlbridge.zeros(4, "float32x4").to("tensorflow")
+
+
+def test_memory_stays_flat():
+    check_flat("tensorflow", "import tensorflow as tf\nmake = lambda: tf.zeros(16)")
