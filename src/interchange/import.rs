@@ -48,7 +48,7 @@ impl Tensor {
 
     /// The tensor that was exported here, and says the same as when it went out.
     #[inline]
-    fn returning<A: Abi>(managed: Managed<A>) -> Result<Self, Managed<A>> {
+    pub(crate) fn returning<A: Abi>(managed: Managed<A>) -> Result<Self, Managed<A>> {
         match Self::behind(&managed) {
             Some(tensor) if tensor.is_described_by(managed.descriptor(), managed.flags()) => {
                 managed.into_raw();

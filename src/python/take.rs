@@ -7,7 +7,7 @@ use super::lane::{Lane, root_module};
 use super::{class, mxnet, numpy, tensorflow};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask};
-use crate::dlpack::{DLTensor, Flags, Legacy, Managed, Versioned};
+use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Managed, Versioned};
 use crate::interchange::Described;
 use crate::layout::Layout;
 use crate::storage::{Owner, SmallOwner};
@@ -15,6 +15,7 @@ use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, ffi};
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 /// What is wanted beyond the tensor itself.
@@ -92,8 +93,11 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 }
 
 fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    let module = root_module(&object.get_type());
     // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
-    let copies_right = wanted.copy != Some(true) || root_module(&object.get_type()) != "pyarrow";
+    let copies_right = module != "pyarrow";
+    // A value of ONNX Runtime keeps an array's memory, and its capsule doesn't keep the value.
+    let keep = || (module == "onnxruntime").then(|| Object::new(object));
     let wish = Wish {
         copy: wanted.copy.filter(|copy| !copy || copies_right),
         device: wanted.device.map(Into::into),
@@ -108,8 +112,8 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
         capsule => capsule?,
     };
     let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
-        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted.device),
-        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted.device),
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted.device, keep()),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted.device, keep()),
     }?;
     match wanted.copy {
         // Some producers take the keyword, and share all the same, or give what is not to be written.
@@ -124,6 +128,7 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
 fn of_capsule<A: Named>(
     capsule: Borrowed<'_, '_, PyCapsule>,
     wanted: Option<Device>,
+    keep: Option<Object>,
 ) -> PyResult<Tensor> {
     let check = |managed: &A| {
         let mut layout = Layout::SCALAR;
@@ -140,7 +145,43 @@ fn of_capsule<A: Named>(
     };
     // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
     let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
-    Tensor::from_dlpack(managed).map_err(not_importable)
+    let managed = match Tensor::returning(managed) {
+        Ok(tensor) => return Ok(tensor),
+        Err(managed) => managed,
+    };
+    let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+    let managed = Attached(ManuallyDrop::new(managed));
+    let owner = match keep {
+        None => Owner::small(managed),
+        Some(object) => Owner::lend((managed, object), |_| ()).0,
+    };
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A managed tensor from a capsule. There are deleters that need the GIL and don't take it, such as
+/// that of NumPy 1.23, while whoever has our tensor may release it without.
+struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
+
+// SAFETY: those of a managed tensor.
+unsafe impl<A: Abi> SmallOwner for Attached<A> {
+    fn into_words(self) -> [*mut (); 2] {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, as nothing else is done with what has it.
+        unsafe { ManuallyDrop::take(&mut this.0) }.into_words()
+    }
+
+    unsafe fn from_words(words: [*mut (); 2]) -> Self {
+        // SAFETY: the caller's promise.
+        Self(ManuallyDrop::new(unsafe { SmallOwner::from_words(words) }))
+    }
+}
+
+impl<A: Abi> Drop for Attached<A> {
+    fn drop(&mut self) {
+        // SAFETY: it is dropped once.
+        with_python(|| drop(unsafe { ManuallyDrop::take(&mut self.0) }));
+    }
 }
 
 fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {

@@ -1,5 +1,8 @@
 """ONNX Runtime's values, to and from the package."""
 
+import gc
+import weakref
+
 import dlbridge
 import numpy as np
 from round_trips import COMMON, ROW_MAJOR, WIDE_UNSIGNED, RoundTrips, aligned, check_flat, numbers_at, row_major
@@ -75,3 +78,17 @@ def test_memory_stays_flat():
         "import onnxruntime\nzeros = np.zeros(16, 'f4')\n"
         "make = lambda: onnxruntime.OrtValue.ortvalue_from_numpy(zeros)",
     )
+
+
+def test_the_value_is_kept():
+    # Its capsule doesn't keep it, and it alone keeps the array's memory.
+    array = aligned("float32")
+    is_there = weakref.ref(array)
+    ours = dlbridge.from_dlpack(onnxruntime.OrtValue.ortvalue_from_numpy(array))
+    expected = array.tolist()
+    del array
+    gc.collect()
+    assert is_there() is not None and ours.tolist() == expected
+    del ours
+    gc.collect()
+    assert is_there() is None
