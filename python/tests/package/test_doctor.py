@@ -1,0 +1,220 @@
+"""`python -m dlbridge doctor`: what it says of real frameworks, and how it says it."""
+
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from support import framework
+
+framework("numpy")
+framework("torch")
+
+from dlbridge._doctor import elements, findings, frameworks, markdown, memory, page, process  # noqa: E402
+from dlbridge._doctor.layouts import LAYOUTS  # noqa: E402
+from dlbridge._doctor.results import PairResult, Result, Survey, Verdict  # noqa: E402
+
+
+def doctor(*arguments, status=0):
+    command = [sys.executable, "-m", "dlbridge", "doctor", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def test_the_quick_run_of_numpy_and_torch(tmp_path):
+    files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "html", "markdown")}
+    options = [word for kind, file in files.items() for word in (f"--{kind}", file)]
+    done = doctor("--quick", "--frameworks", "numpy,torch", *options)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [row for row in rows if row[1:] == ["3/0/0", "3/0/0"]] == [
+        ["numpy", "3/0/0", "3/0/0"],
+        ["torch", "3/0/0", "3/0/0"],
+    ] * 2
+    assert "[4/4]" in done.stderr
+
+    said = json.loads(files["json"].read_text())
+    assert set(said["versions"]) == {"numpy", "torch"} and all(said["versions"].values())
+    assert len(said["results"]) == 2 * 2 * 3 * 2
+    for result in said["results"]:
+        assert (result["outcome"], result["same_pointer"], result["writes_back"]) == ("shared", True, True), result
+    assert {pair["route"] for pair in said["pairs"]} == {"dlbridge", "direct"}
+
+    text = files["html"].read_text()
+    assert_well_formed(text)
+    assert 'data-pair="numpy torch"' in text
+    assert "http" not in text.replace("http-equiv", "")  # Nothing is fetched.
+    assert "| numpy | 3/0/0 | 3/0/0 |" in files["markdown"].read_text()
+
+
+def test_what_torch_can_not_have():
+    layouts = "contiguous,negative,broadcast,empty"
+    done = doctor("--pair", "numpy", "torch", "--dtypes", "float32,bfloat16", "--layouts", layouts)
+    ours, direct = done.stdout.split("\n\n")
+    cells = {line.split()[0]: line.split() for line in ours.splitlines() if line.startswith(("float", "bfloat"))}
+    assert cells["float32"] == "float32 shared copied 1 copied 2 empty".split()
+    assert cells["bfloat16"] == "bfloat16 shared copied 1 copied 2 empty".split()
+    assert "1: BufferError: PyTorch has no negative strides" in ours
+    assert "2: BufferError: the tensor is read-only" in ours
+    assert "refused" in direct and "RuntimeError" in direct
+
+
+def test_one_route_alone():
+    done = doctor("--quick", "--frameworks", "numpy", "--route", "direct")
+    assert "by the consumer's own import" in done.stdout and "dlbridge.convert" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--dtypes", "float31"], "no float31 among the dtypes"),
+        (["--layouts", "round"], "no round among the layouts"),
+        (["--frameworks", "numbers"], "no framework is called numbers"),
+        (["--also", "numpy:ndarray"], "no adapter"),
+        (["--also", "nothing.there:Class"], "nothing"),
+        (["--also", "dlbridge._doctor.adapters.numpy:None"], "no adapter"),
+        (["--route", "around"], "invalid choice"),
+    ],
+)
+def test_arguments_that_are_wrong(arguments, words):
+    assert words in doctor(*arguments, status=2).stderr
+
+
+def test_the_command_takes_other_frameworks(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    options = ["--also", "doctor_frameworks:Copies", "--frameworks", "numpy,copies", "--quick", "--route", "direct"]
+    done = doctor(*options, "--json", tmp_path / "all.json")
+    pairs = json.loads((tmp_path / "all.json").read_text())["pairs"]
+    counts = {(pair["producer"], pair["consumer"]): pair["counts"] for pair in pairs}
+    assert counts["numpy", "copies"] == {"copied": 3} and counts["copies", "numpy"] == {"shared": 3}
+    assert "3/0/0" in done.stdout and "0/3/0" in done.stdout
+
+
+def survey_of(*verdicts, route="dlbridge", at_exit=None):
+    results = [Result("numpy", "torch", route, "float32", "contiguous", verdict) for verdict in verdicts]
+    survey = Survey({"numpy": "1 <2>", "torch": "3"}, {"cupy": "no & GPU"}, [route], ["contiguous"], "here")
+    survey.pairs = [PairResult("numpy", "torch", route, results, at_exit=at_exit)]
+    return survey
+
+
+def test_the_status_is_of_our_own_route():
+    assert survey_of(Verdict("refused"), Verdict("copied")).is_well()
+    for bad in ("wrong", "crashed", "timeout"):
+        assert not survey_of(Verdict("shared"), Verdict(bad)).is_well()
+        assert survey_of(Verdict(bad), route="direct").is_well()
+    assert not survey_of(Verdict("shared"), at_exit="SIGSEGV").is_well()
+    assert survey_of(Verdict("wrong", by_producer=True)).is_well()
+
+
+def test_a_failure_on_our_route_is_the_status(monkeypatch):
+    from dlbridge._doctor import command
+
+    monkeypatch.setattr(command.Runner, "survey", lambda *arguments: survey_of(Verdict("wrong")))
+    monkeypatch.setattr(sys, "argv", ["dlbridge", "doctor", "--frameworks", "numpy"])
+    from dlbridge.__main__ import main
+
+    assert main() == 1
+
+
+def test_nothing_in_a_reason_is_markup():
+    survey = survey_of(Verdict("refused", "</script><b>*x*</b> & $y |"))
+    text = page.page(survey)
+    assert_well_formed(text)
+    assert "</script><b>" not in text and "1 &lt;2&gt;" in text and "no &amp; GPU" in text
+    survey = survey_of(Verdict("crashed", "<b> | *x*"))
+    assert "\\<b\\> \\| \\*x\\*" in markdown.page(survey)
+
+
+def test_what_stands_out_is_told_once():
+    verdicts = [Verdict("crashed", f"SIGABRT at 0x{number}0000 with shape [{number}, 4]") for number in range(1, 4)]
+    groups = findings.groups(survey_of(*verdicts), "dlbridge", findings.KINDS[0])
+    assert [(group.subject, len(group.results)) for group in groups] == [("torch", 3)]
+    assert groups[0].reason == "SIGABRT at … with shape …"
+
+
+def test_what_the_route_changes():
+    survey = survey_of(Verdict("copied", "it is read-only"))
+    survey.pairs += survey_of(Verdict("shared"), route="direct").pairs
+    survey.routes.append("direct")
+    assert findings.changes(survey) == [("shared", "copied", 1, "it is read-only")]
+    assert "| shared | copied | 1 | it is read-only |" in markdown.page(survey)
+
+
+def test_the_last_words_of_a_process():
+    text = "loading\nF0000 00:00:1712.5   77 tensor.cc:899] Check failed: ptr = 0x7ffd1234\n@ 0x1 (unknown)"
+    assert process.last_words(text) == "tensor.cc:899] Check failed: ptr = 0x…"
+    assert process.last_words("all is well") == ""
+    assert process.without_paths("/a/b-c/d.py:3 and 1/2 and /e") == "d.py:3 and 1/2 and /e"
+
+
+@pytest.mark.parametrize("dtype", elements.BITS)
+def test_numbers_survive_their_way_through_memory(dtype):
+    import numpy as np
+
+    for layout in LAYOUTS.values():
+        patterns = elements.expected(dtype, layout)
+        assert len(patterns) == np.prod(layout.shape)
+        assert elements.from_bytes(dtype, elements.to_bytes(dtype, patterns)) == patterns
+        bits = elements.BITS[dtype]
+        address = memory.aligned(bytes(64 * bits))
+        look = memory.Look(dtype, layout.shape, layout.strides, address + 16 * bits, bits)
+        look.write(bits, patterns)
+        assert look.read(bits) == patterns
+    rows = elements.expected(dtype, LAYOUTS["contiguous"])
+    assert rows != elements.expected(dtype, LAYOUTS["negative"]), "rows in another order are told apart"
+    assert rows != elements.expected(dtype, LAYOUTS["transposed"]) and rows != elements.changed(rows)
+
+
+def test_all_types_of_dlbridge_are_tried():
+    import dlbridge
+
+    for dtype, bits in elements.BITS.items():
+        seen = dlbridge.empty([2], dtype).dtype
+        assert (str(seen), seen.bits * seen.lanes) == (dtype, bits)
+
+
+def test_nothing_is_imported_but_the_standard_library():
+    code = "import sys; before = set(sys.modules); import dlbridge; print('dlbridge._doctor' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+    code = """
+import sys
+from dlbridge._doctor import command
+print([name for name in sys.modules if name.partition(".")[0] not in {*sys.stdlib_module_names, "dlbridge", "__main__"}
+       and not name.startswith("_")])
+"""
+    package = Path(frameworks.__file__).parents[2]
+    seen = subprocess.check_output([sys.executable, "-S", "-c", code], text=True, cwd=package)
+    assert seen.strip() == "[]"
+
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+def assert_well_formed(text):
+    """Every element ends, in the order in which they began."""
+
+    class Elements(HTMLParser):
+        def __init__(self):
+            super().__init__()
+            self.open, self.all = [], []
+
+        def handle_starttag(self, tag, attrs):
+            assert len(dict(attrs)) == len(attrs), f"an attribute of {tag} is there twice"
+            self.all.append(tag)
+            if tag not in VOID:
+                self.open.append(tag)
+
+        def handle_startendtag(self, tag, attrs):
+            assert tag in VOID
+
+        def handle_endtag(self, tag):
+            assert self.open.pop() == tag, self.getpos()
+
+    parser = Elements()
+    parser.feed(text)
+    parser.close()
+    assert not parser.open and parser.all.count("html") == 1 and "table" in parser.all
+    data = text.split('id="data">')[1].split("</script>")[0]
+    assert json.loads(data)["pairs"]
