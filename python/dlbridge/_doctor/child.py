@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from .adapters.base import Adapter
 from .frameworks import adapter_class
 from .layouts import LAYOUTS
+from .process import is_from_outside
 from .results import Verdict
 from .trial import attempt
 
@@ -45,7 +46,7 @@ def _watch(pair: Pair, cases: list[list[str]], answers: TextIO) -> None:
     take half a minute. Who has threads can't begin like that, so that nothing else is done here.
     """
     place = mmap.mmap(-1, 8)
-    first = 0
+    first, again = 0, False
     while True:
         child = os.fork()
         if child == 0:
@@ -58,6 +59,10 @@ def _watch(pair: Pair, cases: list[list[str]], answers: TextIO) -> None:
             # What the frameworks do when they end has been seen of the other process.
             answers.close()
             os._exit(0)
+        again = is_from_outside(status) and not again  # Once more, and then it is what it is.
+        if again:
+            first = reached
+            continue
         _say(answers, died=status, case=reached)
         first = reached + 1
 

@@ -82,6 +82,10 @@ class Process:
         words = last_words(data.decode(errors="replace"))
         return f"{status_name(status)}: {words}" if words else status_name(status)
 
+    @property
+    def was_ended_from_outside(self) -> bool:
+        return is_from_outside(self._process.poll() or 0)
+
     def ending(self) -> str | None:
         """How it ended, in words, if that wasn't well."""
         try:
@@ -91,6 +95,15 @@ class Process:
             self._process.wait()
             return "it doesn't exit"
         return self.status_in_words(status) if status else None
+
+
+#: Whose signals come from someone else, and say nothing of the frameworks.
+_FROM_OUTSIDE = [-getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
+
+
+def is_from_outside(status: int) -> bool:
+    """Whether a process was ended by someone, rather than by what it did."""
+    return status in _FROM_OUTSIDE
 
 
 def status_name(status: int) -> str:

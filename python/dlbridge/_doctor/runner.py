@@ -110,8 +110,11 @@ class Runner:
                 pairs[route].at_exit = alone[route].at_exit
         return list(pairs.values())
 
-    def _part(self, pairs: dict[str, PairResult], cases: list[Case]) -> list[Case]:
-        """Tries cases in one process, and returns those that are left when it ends."""
+    def _part(self, pairs: dict[str, PairResult], cases: list[Case], is_again: bool = False) -> list[Case]:
+        """Tries cases in one process, and returns those that are left when it ends.
+
+        Where someone else ended it, it is tried once again.
+        """
         producer, consumer = next((pair.producer, pair.consumer) for pair in pairs.values())
         process = self._start(producer, consumer, cases)
         step, case, done, untried, problem, is_ended, at_exit = "import", -1, 0, None, None, False, None
@@ -148,6 +151,8 @@ class Runner:
             for route in {route for route, _, _ in cases}:
                 pairs[route].at_exit = str(problem.reason) if problem else at_exit or ending
             return []
+        if process.was_ended_from_outside and not is_again:
+            return self._part(pairs, cases[done:], is_again=True)
         if case < done and not untried:
             untried = f"the process ends before it tries anything ({step}): {problem.reason if problem else ending}"
         if untried:

@@ -127,3 +127,23 @@ class Mislabelled(NumPy):
 class Broken(NumPy):
     name = "broken"
     module = "no_such_module"
+
+
+class EndedByOthers(NumPy):
+    """Gets a signal once, where the file is not there yet, and each time where it can't be made."""
+
+    name = "ended_by_others"
+
+    def take(self, x):
+        file = os.environ["DOCTOR_TEST_FILE"]
+        if not os.path.exists(file):
+            if not os.environ.get("DOCTOR_TEST_ALWAYS"):
+                open(file, "w").close()
+            os.kill(os.getpid(), 15)
+            time.sleep(600)
+        return super().take(x)
+
+
+class WatcherEndedByOthers(EndedByOthers):
+    name = "watcher_ended_by_others"
+    may_fork = False

@@ -144,3 +144,16 @@ def test_memory_that_was_not_to_be_written(made):
     survey = made("Copies", "numpy", "numpy", layouts=["broadcast"])
     verdict = survey.pairs[0].results[0].verdict
     assert (verdict.outcome, verdict.writes_readonly) in [("shared", False), ("refused", False)]
+
+
+@pytest.mark.parametrize("name", ["EndedByOthers", "WatcherEndedByOthers"])
+def test_a_signal_from_someone_else_is_no_crash(made, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("DOCTOR_TEST_FILE", str(tmp_path / "once"))
+    pair = made(name, dtypes=["float32"]).pairs[0]
+    assert outcomes(pair) == {("float32", "contiguous"): "shared", ("float32", "transposed"): "shared"}
+    # But for one that comes each time.
+    monkeypatch.setenv("DOCTOR_TEST_FILE", str(tmp_path / "never"))
+    monkeypatch.setenv("DOCTOR_TEST_ALWAYS", "1")
+    pair = made(name, dtypes=["float32"]).pairs[0]
+    assert set(outcomes(pair).values()) == {"crashed"} and len(pair.results) == 2
+    assert pair.results[0].verdict.reason.startswith("SIGTERM")
