@@ -24,4 +24,4 @@ mod export;
 mod import;
 
 #[cfg(feature = "python")]
-pub(crate) use import::Described;
+pub(crate) use import::{Described, Usual};

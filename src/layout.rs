@@ -33,6 +33,8 @@ mod runs;
 mod validate;
 mod views;
 
+#[cfg(feature = "python")]
+pub(crate) use answers::are_same;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
 

@@ -127,6 +127,54 @@ impl Tensor {
     }
 }
 
+/// What is known of elements one after another on the host, of which every one may be read.
+#[cfg(feature = "python")]
+pub(crate) struct Usual {
+    pub(crate) first: *mut u8,
+    pub(crate) dtype: DType,
+    pub(crate) rank: usize,
+    pub(crate) sizes: *const isize,
+    /// NULL for row-major ones.
+    pub(crate) strides: *const isize,
+    pub(crate) read_only: bool,
+}
+
+#[cfg(feature = "python")]
+impl Tensor {
+    /// [`adopt`](Self::adopt), in few steps, in the usual case; `None` in any other.
+    ///
+    /// # Safety
+    ///
+    /// While the owner lives, what is said is true. Sizes and strides are read here, and not kept.
+    #[inline]
+    pub(crate) unsafe fn adopt_usual(usual: &Usual, owner: impl FnOnce() -> Owner) -> Option<Self> {
+        let Usual { first, dtype, .. } = *usual;
+        let mut blank = Blank::new();
+        let layout = blank.layout();
+        // SAFETY: the caller's promise.
+        if !unsafe { layout.become_row_major(usual.rank, usual.sizes, usual.strides) } {
+            return None;
+        }
+        let bytes = layout.as_ref().bytes_at(first.addr(), dtype)?;
+        let access = if usual.read_only {
+            Access::ReadOnly
+        } else {
+            Access::Shared
+        };
+        // SAFETY: the caller's promise.
+        let storage = unsafe { Storage::from_parts(first, bytes, Device::CPU, access, owner()) };
+        let parts = Parts {
+            storage,
+            offset: 0,
+            dtype,
+            padded: false,
+            copied: false,
+        };
+        // SAFETY: the storage is all that the layout leads to, which was checked.
+        Some(unsafe { blank.finish(parts) })
+    }
+}
+
 /// What a descriptor says, checked, beside the layout.
 pub(crate) struct Described {
     pub(crate) device: Device,

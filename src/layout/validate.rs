@@ -1,5 +1,7 @@
 //! The validator: the only code that makes a [`Layout`] of numbers from outside.
 
+#[cfg(feature = "python")]
+use super::are_same;
 use super::{Dims, INLINE_RANK, Layout, LayoutRef, MAX_RANK};
 use crate::dtype::DType;
 use crate::error::LayoutError;
@@ -74,10 +76,39 @@ impl Layout {
         self.len = 1;
     }
 
+    /// Whether these are the numbers, as C has them, that the layout was made of, or of which it
+    /// would be made just the same.
+    ///
+    /// # Safety
+    ///
+    /// [`become_row_major`](Self::become_row_major) made the layout, and the caller promises what
+    /// it asks for.
+    #[cfg(feature = "python")]
+    #[inline(always)]
+    pub(crate) unsafe fn is_row_major_of(
+        &self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        let layout = self.as_ref();
+        if rank != layout.rank() {
+            return false;
+        }
+        if rank == 0 {
+            return true;
+        }
+        // SAFETY: the caller's promise. A size that is negative is none of ours.
+        unsafe {
+            are_same(layout.shape, slice::from_raw_parts(sizes.cast(), rank))
+                && (strides.is_null()
+                    || are_same(layout.strides, slice::from_raw_parts(strides, rank)))
+        }
+    }
+
     /// The layout of elements one after another, as [`contiguous`](Self::contiguous) makes it, in
-    /// place and in few steps, of numbers as C has them. The number of elements; or `None`, and a
-    /// scalar's layout, where that isn't the layout, its numbers are wrong, or there are more than
-    /// are kept inline.
+    /// place and in few steps, of numbers as C has them. `false`, and a layout that must be made
+    /// anew, where that isn't the layout, its numbers are wrong, or there are more than are kept inline.
     ///
     /// # Safety
     ///
@@ -89,7 +120,7 @@ impl Layout {
         rank: usize,
         sizes: *const isize,
         strides: *const isize,
-    ) -> Option<usize> {
+    ) -> bool {
         let Dims::Inline {
             rank: old_rank,
             contiguous,
@@ -97,10 +128,10 @@ impl Layout {
             strides: to_strides,
         } = &mut self.dims
         else {
-            return None;
+            return false;
         };
         if rank > INLINE_RANK {
-            return None;
+            return false;
         }
         let (mut step, mut len) = (1_isize, 1_isize);
         for axis in (0..rank).rev() {
@@ -117,14 +148,14 @@ impl Layout {
             to_strides[axis].write(stride);
             len = len.wrapping_mul(size);
             match step.checked_mul(size.max(1)) {
-                Some(next) if size >= 0 && (stride == step || size == 1) => step = next,
-                _ => return None,
+                Some(next) if size >= 0 && stride == step => step = next,
+                _ => return false,
             }
         }
         *old_rank = rank as u32;
         *contiguous = true;
         self.len = len as usize;
-        Some(len as usize)
+        true
     }
 
     /// [`from_c`](Self::from_c), in place.

@@ -12,7 +12,7 @@ use super::give::Like;
 use super::spec::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
-use crate::layout::LayoutRef;
+use crate::layout::{LayoutRef, are_same};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use entered::{Entered, Found};
@@ -99,9 +99,7 @@ macro_rules! common {
             /// A `ValueError` with both shapes.
             #[inline]
             pub fn check_shape(&self, shape: &[usize]) -> PyResult<()> {
-                // Few sizes: comparing them here takes less than calling what compares many.
-                let ours = self.shape();
-                if ours.len() == shape.len() && ours.iter().zip(shape).all(|(a, b)| a == b) {
+                if are_same(self.shape(), shape) {
                     return Ok(());
                 }
                 Err(unsuitable(format!(

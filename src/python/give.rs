@@ -16,7 +16,7 @@ use crate::layout::Layout;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 pub use convert::{Outlook, convert, explain};
-use frameworks::{FRAMEWORKS, Framework, NUMPY, framework_of};
+use frameworks::{FRAMEWORKS, NUMPY, framework_of};
 use hand_over::own;
 pub(super) use needs::Misfit;
 use pyo3::intern;
@@ -50,12 +50,12 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
         };
         match Lane::of(object.as_borrowed())? {
             Lane::Own => own(py, tensor),
-            Lane::Numpy => hand_over(py, &FRAMEWORKS[NUMPY], tensor),
+            Lane::Numpy => FRAMEWORKS[NUMPY].hand_over(py, tensor),
             Lane::Table(table, maker) => by_table(py, table, maker, tensor),
             Lane::Buffer(_) | Lane::Protocol => {
                 let name = root_module(&object.get_type());
                 match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
-                    Some(framework) => hand_over(py, framework, tensor),
+                    Some(framework) => framework.hand_over(py, tensor),
                     None => by_namespace(&object, tensor),
                 }
             }
@@ -81,17 +81,6 @@ fn by_table(
     }
 }
 
-fn hand_over<'py>(
-    py: Python<'py>,
-    framework: &Framework,
-    tensor: Tensor,
-) -> PyResult<Bound<'py, PyAny>> {
-    match framework.misfit(py, &tensor)? {
-        None => (framework.give)(py, framework.settled(tensor)?),
-        Some(misfit) => Err(not_exchangeable(misfit.into_message())),
-    }
-}
-
 /// A tensor as an object of the framework of this name: `"numpy"`, `"torch"`, `"jax"`,
 /// `"tensorflow"`, `"paddle"`, `"mlx"`, `"cupy"`, `"pyarrow"`, `"tvm"`, `"tvm_ffi"`, `"mxnet"`,
 /// `"onnxruntime"`, or `"dlbridge"` for our own class.
@@ -107,7 +96,7 @@ pub fn to_framework<'py>(
     tensor: Tensor,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    hand_over(py, framework_of(name)?, tensor)
+    framework_of(name)?.hand_over(py, tensor)
 }
 
 /// For libraries after the array API standard.

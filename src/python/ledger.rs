@@ -31,6 +31,9 @@ pub(super) struct Entry {
     pub(super) read_only: bool,
     pub(super) is_written: bool,
     pub(super) layout: Layout,
+    /// Whether the layout is of elements one after another, made in few steps: it stays when the
+    /// entry is given back, for a next argument of the same shape.
+    pub(super) is_usual: bool,
     pub(super) keep: Keep,
     newer: *mut Entry,
     older: *mut Entry,
@@ -48,6 +51,7 @@ impl Entry {
             read_only: false,
             is_written: false,
             layout: Layout::SCALAR,
+            is_usual: false,
             keep: Keep::Object,
             newer: ptr::null_mut(),
             older: ptr::null_mut(),
@@ -229,6 +233,18 @@ pub(super) unsafe fn leave(entry: NonNull<Entry>) {
     }
 }
 
+/// [`give_back`], for what seldom happens.
+///
+/// # Safety
+///
+/// As of [`give_back`].
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn give_back_unused(entry: NonNull<Entry>) {
+    // SAFETY: the caller's promise.
+    unsafe { give_back(entry) }
+}
+
 /// Gives an entry back that isn't in use.
 ///
 /// # Safety
@@ -241,7 +257,9 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
     // before the lists are looked at.
     unsafe {
         let this = entry.as_mut();
-        this.layout.become_scalar();
+        if !this.is_usual {
+            this.become_scalar();
+        }
         if !matches!(this.keep, Keep::Object) {
             drop(std::mem::replace(&mut this.keep, Keep::Object));
         }

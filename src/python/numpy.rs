@@ -3,9 +3,10 @@
 //! The struct of an array is the same in NumPy 1 and 2, and part of its C interface. That of an
 //! element type differs from its fourth field on, behind what is read here.
 
+mod keeper;
 mod make;
 
-pub(super) use make::{lacks, make};
+pub(super) use make::{lacks, make, surely_has};
 
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::ledger::Entry;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi};
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -123,18 +125,22 @@ impl Array {
 }
 
 /// Numbers of an array's dimensions, without an allocation for all of NumPy's ranks.
-pub(super) struct Numbers([i64; MAX_RANK]);
+pub(super) struct Numbers([MaybeUninit<i64>; MAX_RANK]);
 
 /// `NPY_MAXDIMS`
 pub(super) const MAX_RANK: usize = 64;
 
 impl Numbers {
     pub(super) fn new() -> Self {
-        Self([0; MAX_RANK])
+        Self([MaybeUninit::uninit(); MAX_RANK])
     }
 }
 
 impl Array {
+    pub(super) fn is_row_major(&self) -> bool {
+        self.flags & IS_ROW_MAJOR != 0
+    }
+
     /// The strides in elements, in `room`; NULL where they are row-major.
     pub(super) fn strides_in_elements(
         &self,
@@ -142,7 +148,7 @@ impl Array {
         padded: bool,
         room: &mut Numbers,
     ) -> PyResult<*mut i64> {
-        if self.flags & IS_ROW_MAJOR != 0 {
+        if self.is_row_major() {
             return Ok(ptr::null_mut());
         }
         let item = (dtype.step_bits(padded) / 8) as isize;
@@ -152,9 +158,9 @@ impl Array {
             if size > 1 && stride % item != 0 {
                 return Err(uneven(item));
             }
-            room.0[axis] = (stride / item) as i64;
+            room.0[axis].write((stride / item) as i64);
         }
-        Ok(room.0.as_mut_ptr())
+        Ok(room.0.as_mut_ptr().cast())
     }
 }
 
@@ -195,15 +201,22 @@ pub(super) fn remember(kind: &Bound<'_, PyType>) {
     ARRAY_TYPE.store(kind.as_type_ptr(), Ordering::Release);
 }
 
+/// Whether an object is an array, once the type is known.
+#[inline(always)]
+pub(super) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
+    object.get_type_ptr() == ARRAY_TYPE.load(Ordering::Acquire)
+}
+
 /// Fills an entry in the usual case: an array of elements one after another.
 ///
-/// `false`, and a blank entry, for any other object.
+/// `false`, and a blank entry, for any other.
+///
+/// # Safety
+///
+/// As of [`look`].
 #[inline(always)]
-pub(super) fn look_at_usual(object: Borrowed<'_, '_, PyAny>, entry: &mut Entry) -> bool {
-    if object.get_type_ptr() != ARRAY_TYPE.load(Ordering::Acquire) {
-        return false;
-    }
-    // SAFETY: the type was just compared.
+pub(super) unsafe fn look_at_usual(object: Borrowed<'_, '_, PyAny>, entry: &mut Entry) -> bool {
+    // SAFETY: the caller's promise.
     let array = unsafe { fields(object) };
     // SAFETY: an array has an element type.
     let element_type = unsafe { &*array.element_type };
@@ -211,20 +224,12 @@ pub(super) fn look_at_usual(object: Borrowed<'_, '_, PyAny>, entry: &mut Entry) 
     let Some(&Some(dtype)) = NUMBERED.get(number) else {
         return false;
     };
-    if array.flags & IS_ROW_MAJOR == 0 || element_type.byte_order as u8 == FOREIGN {
+    if !array.is_row_major() || element_type.byte_order as u8 == FOREIGN {
         return false;
     }
     // SAFETY: an array has as many sizes as dimensions.
-    let len = unsafe {
-        let rank = array.rank as usize;
-        entry
-            .layout
-            .become_row_major(rank, array.sizes, ptr::null())
-    };
-    let Some(len) = len else {
-        return false;
-    };
-    if !entry.place(array.data, len, dtype) {
+    let is_arranged = unsafe { entry.arrange(array.rank as usize, array.sizes, ptr::null()) };
+    if !is_arranged || !entry.place(array.data, dtype) {
         return false;
     }
     entry.read_only = !array.is_writable();
@@ -244,9 +249,10 @@ pub(super) unsafe fn look(
     // SAFETY: the caller's promise.
     let array = unsafe { fields(object) };
     let (dtype, padded) = array.dtype(object.py())?;
-    let is_row_major = array.flags & IS_ROW_MAJOR != 0;
+    let is_row_major = array.is_row_major();
     let item = (dtype.step_bits(padded) / 8) as isize;
     let mut is_uneven = false;
+    entry.become_scalar();
     let outcome = entry.layout.rebuild(array.rank as usize, |axis| {
         // SAFETY: as many sizes and strides as dimensions; NumPy's sizes aren't negative.
         let (size, stride) = unsafe { (*array.sizes.add(axis), *array.strides.add(axis)) };

@@ -41,6 +41,8 @@ impl Kind for Any {
 pub trait Arrangement: sealed::Sealed + 'static {
     /// What is asked for, in words; empty where everything will do.
     const WANTED: &'static str;
+    /// Whether every layout of elements one after another, the last index changing fastest, will do.
+    const TAKES_USUAL: bool;
     /// Whether a layout will do.
     fn accepts(layout: LayoutRef<'_>) -> bool;
 }
@@ -49,12 +51,14 @@ pub trait Arrangement: sealed::Sealed + 'static {
 pub trait Place: sealed::Sealed + 'static {
     /// What is asked for, in words; empty where everything will do.
     const WANTED: &'static str;
+    /// Whether the usual memory of the host will do.
+    const TAKES_USUAL: bool;
     /// Whether a device will do.
     fn accepts(device: Device) -> bool;
 }
 
 macro_rules! markers {
-    ($Trait:ident of $of:ty: $($(#[$doc:meta])* $Name:ident = $wanted:literal, $accepts:expr;)*) => {$(
+    ($Trait:ident of $of:ty: $($(#[$doc:meta])* $Name:ident = $wanted:literal, $usual:literal, $accepts:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
         pub enum $Name {}
@@ -63,6 +67,7 @@ macro_rules! markers {
 
         impl $Trait for $Name {
             const WANTED: &'static str = $wanted;
+            const TAKES_USUAL: bool = $usual;
 
             #[inline]
             fn accepts(it: $of) -> bool {
@@ -75,22 +80,22 @@ macro_rules! markers {
 
 markers! { Arrangement of LayoutRef<'_>:
     /// In any way.
-    Strided = "", |_| true;
+    Strided = "", true, |_| true;
     /// One after another, the last index changing fastest, as in C.
-    RowMajor = "row-major without gaps", |layout| layout.is_contiguous();
+    RowMajor = "row-major without gaps", true, |layout| layout.is_contiguous();
     /// One after another, the first index changing fastest, as in Fortran.
-    ColumnMajor = "column-major without gaps", |layout| layout.is_f_contiguous();
+    ColumnMajor = "column-major without gaps", false, |layout| layout.is_f_contiguous();
     /// One after another, in any order of the dimensions.
-    Dense = "without gaps", |layout| layout.is_dense();
+    Dense = "without gaps", true, |layout| layout.is_dense();
 }
 
 markers! { Place of Device:
     /// On any device.
-    AnyDevice = "", |_| true;
+    AnyDevice = "", true, |_| true;
     /// In memory that the processor reaches.
-    Host = "in memory that the processor reaches", |device| device.is_host_accessible();
+    Host = "in memory that the processor reaches", true, |device| device.is_host_accessible();
     /// On an NVIDIA GPU.
-    Cuda = "on a CUDA device", |device| {
+    Cuda = "on a CUDA device", false, |device| {
         matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged)
     };
 }

@@ -4,11 +4,12 @@ use super::attach::with_python;
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
 use super::lane::{Lane, root_module};
-use super::{class, mxnet, numpy, tensorflow};
+use super::{class, mxnet, numpy, tensorflow, torch};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask};
 use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Managed, Versioned};
-use crate::interchange::Described;
+use crate::dtype::DType;
+use crate::interchange::{Described, Usual};
 use crate::layout::Layout;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
@@ -52,6 +53,10 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
         }
     };
     let object = object.as_borrowed();
+    if let Some(descriptor) = torch::describe_usual(object) {
+        // SAFETY: as below.
+        return shared(unsafe { of_torch(object, &descriptor) }?);
+    }
     let lane = match Lane::of(object) {
         Ok(lane) => lane,
         Err(error) => match mxnet::ask(object, true)? {
@@ -192,6 +197,34 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
+/// PyTorch's own export keeps the tensor, and nothing else: what keeps the object keeps as much.
+///
+/// # Safety
+///
+/// The descriptor is what `torch` says of the object.
+unsafe fn of_torch(object: Borrowed<'_, '_, PyAny>, descriptor: &DLTensor) -> PyResult<Tensor> {
+    let owner = || Owner::small(Object::new(object));
+    if let (Ok(dtype), true) = (
+        DType::try_from(descriptor.dtype),
+        size_of::<i64>() == size_of::<isize>(),
+    ) {
+        let usual = Usual {
+            first: descriptor.data.cast(),
+            dtype,
+            rank: descriptor.ndim as usize,
+            sizes: descriptor.shape.cast(),
+            strides: descriptor.strides.cast(),
+            read_only: false,
+        };
+        // SAFETY: the tensor keeps its memory, and the owner the tensor.
+        if let Some(tensor) = unsafe { Tensor::adopt_usual(&usual, owner) } {
+            return Ok(tensor);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { Tensor::adopt(descriptor, Flags::empty(), owner()) }.map_err(not_importable)
+}
+
 /// # Safety
 ///
 /// The object is a `numpy.ndarray`.
@@ -199,6 +232,21 @@ unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the caller's promise.
     let array = unsafe { numpy::fields(object) };
     let (dtype, padded) = array.dtype(object.py())?;
+    let owner = || Owner::small(Object::new(object));
+    if array.is_row_major() && !padded {
+        let usual = Usual {
+            first: array.data,
+            dtype,
+            rank: array.rank as usize,
+            sizes: array.sizes,
+            strides: ptr::null(),
+            read_only: !array.is_writable(),
+        };
+        // SAFETY: the array keeps its memory, and the owner the array.
+        if let Some(tensor) = unsafe { Tensor::adopt_usual(&usual, owner) } {
+            return Ok(tensor);
+        }
+    }
     let mut strides = numpy::Numbers::new();
     let mut flags = Flags::empty();
     flags.set(Flags::READ_ONLY, !array.is_writable());
@@ -212,9 +260,8 @@ unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
         strides: array.strides_in_elements(dtype, padded, &mut strides)?,
         byte_offset: 0,
     };
-    let owner = Owner::small(Object::new(object));
     // SAFETY: the array keeps its memory, and the owner the array. Its strides are copied.
-    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+    unsafe { Tensor::adopt(&descriptor, flags, owner()) }.map_err(not_importable)
 }
 
 /// A reference to an object, which may be dropped by any thread.

@@ -1,4 +1,4 @@
-//! [`Slot`]: room inside a tensor for one export at a time.
+//! [`Slot`]: room inside a tensor for one export at a time, or another small guest that keeps it.
 
 use super::Tensor;
 use super::facts::Facts;
@@ -44,26 +44,48 @@ impl Tensor {
         descriptor: DLTensor,
         flags: Flags,
     ) -> Result<Managed<A>, Self> {
-        const { assert!(size_of::<A>() <= size_of::<Versioned>()) };
-        const { assert!(align_of::<A>() <= align_of::<Versioned>()) };
+        let managed = self.into_room::<A>()?;
+        let place = managed.as_ptr();
+        // SAFETY: the room is the export's until its deleter gives it up.
+        unsafe {
+            place.write(A::assemble(descriptor, flags, place.cast(), deleter::<A>()));
+            Ok(Managed::from_raw_unchecked(managed))
+        }
+    }
+
+    /// Room for a guest inside the tensor, which keeps it, or the tensor where its room is taken.
+    #[inline]
+    pub(crate) fn into_room<G>(self) -> Result<NonNull<G>, Self> {
+        const { assert!(size_of::<G>() <= size_of::<Versioned>()) };
+        const { assert!(align_of::<G>() <= align_of::<Versioned>()) };
         if self.0.is_unique() {
-            // An export that is out would have a handle too.
+            // A guest would have a handle too.
             self.0.slot.taken.store(true, Ordering::Relaxed);
         } else if self.0.slot.taken.swap(true, Ordering::Acquire) {
             return Err(self);
         }
         let facts = self.0.into_raw().as_ptr();
-        // SAFETY: the place lies inside the facts, which this handle keeps until the deleter gives
-        // it up, and nobody else uses it, as it was just taken.
+        // SAFETY: the place lies inside the facts, which this handle keeps until the guest gives it
+        // up, and nobody else uses it, as it was just taken.
         unsafe {
-            let place = UnsafeCell::raw_get(&raw const (*facts).slot.place).cast::<A>();
-            place.write(A::assemble(descriptor, flags, place.cast(), deleter::<A>()));
-            Ok(Managed::from_raw_unchecked(NonNull::new_unchecked(place)))
+            let place = UnsafeCell::raw_get(&raw const (*facts).slot.place);
+            Ok(NonNull::new_unchecked(place).cast())
         }
     }
-}
 
-impl Tensor {
+    /// The tensor of which a guest had the room.
+    ///
+    /// # Safety
+    ///
+    /// [`into_room`](Self::into_room) gave the guest its room, which it doesn't use any more.
+    #[inline]
+    pub(crate) unsafe fn out_of_room<G>(guest: NonNull<G>) -> Self {
+        // SAFETY: the caller's promise.
+        let facts = unsafe { facts(guest) };
+        facts.slot.taken.store(false, Ordering::Release);
+        Self(facts)
+    }
+
     /// The tensor that this is an export from inside of, if it is one. The handle still belongs to
     /// the export.
     #[inline]
@@ -90,16 +112,16 @@ impl Tensor {
     }
 }
 
-/// The handle that an export has.
+/// The handle that a guest has.
 ///
 /// # Safety
 ///
-/// `managed` is the place of a slot that is taken.
+/// The guest is in the place of a slot that is taken.
 #[inline]
-unsafe fn facts<A: Abi>(managed: NonNull<A>) -> Counted<Facts> {
+unsafe fn facts<G>(guest: NonNull<G>) -> Counted<Facts> {
     const PLACE: usize = offset_of!(Facts, slot) + offset_of!(Slot, place);
-    // SAFETY: the place lies inside the facts, of which the export has a handle.
-    unsafe { Counted::from_raw(managed.byte_sub(PLACE).cast()) }
+    // SAFETY: the place lies inside the facts, of which the guest has a handle.
+    unsafe { Counted::from_raw(guest.byte_sub(PLACE).cast()) }
 }
 
 /// The deleters, in places of which there is one each: a generic function may have several
@@ -129,8 +151,7 @@ unsafe extern "C" fn release<A: Abi>(managed: *mut A) {
     let Some(managed) = NonNull::new(managed) else {
         return;
     };
-    // SAFETY: the place is taken, and gives up its handle.
-    let facts = unsafe { facts(managed) };
-    facts.slot.taken.store(false, Ordering::Release);
-    contain_panics(|| drop(facts));
+    // SAFETY: the export is over.
+    let tensor = unsafe { Tensor::out_of_room(managed) };
+    contain_panics(|| drop(tensor));
 }

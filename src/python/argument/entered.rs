@@ -6,6 +6,7 @@ use crate::dtype::{DType, Element};
 use crate::layout::LayoutRef;
 use crate::python::error::{Refused, not_exchangeable, unsuitable};
 use crate::python::ledger::{self, Entry};
+use crate::python::numpy;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use crate::view::View;
 use pyo3::prelude::*;
@@ -24,8 +25,25 @@ pub(super) struct Entered<'py> {
 
 impl<'py> Entered<'py> {
     /// Enters an object that satisfies what is asked for.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
+        object: Borrowed<'_, 'py, PyAny>,
+        is_written: bool,
+    ) -> Result<Self, Refused> {
+        if T::ANY_BITS
+            && L::TAKES_USUAL
+            && D::TAKES_USUAL
+            && numpy::is_array(object)
+            && let Some(entered) =
+                Self::usual(object, &const { Usual::of::<T, RANK>() }, is_written)
+        {
+            return Ok(entered);
+        }
+        Self::any::<T, RANK, L, D>(object, is_written)
+    }
+
+    #[inline(never)]
+    fn any<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
         object: Borrowed<'_, 'py, PyAny>,
         is_written: bool,
     ) -> Result<Self, Refused> {
@@ -41,6 +59,36 @@ impl<'py> Entered<'py> {
             }
             check_further::<T, RANK, L, D>(entry, fits, is_written)
         })
+    }
+
+    /// Enters an array of NumPy whose elements lie one after another, where it satisfies what is
+    /// asked for and may be used; `None` for all else. One function for all parameters, since it is
+    /// what most calls need, and what they cost.
+    #[inline(never)]
+    fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &Usual, is_written: bool) -> Option<Self> {
+        // SAFETY: whoever has an object is attached.
+        let mut new = unsafe { ledger::blank() };
+        // SAFETY: a blank entry is nobody else's. The caller compared the type.
+        let entry = unsafe { new.as_mut() };
+        // SAFETY: as above.
+        let fits = unsafe { numpy::look_at_usual(object, entry) }
+            && (asked.dtype == 0 || asked.dtype == entry.dtype.number())
+            && (asked.rank == ANY_RANK || asked.rank == entry.layout.rank())
+            && entry.first.addr() & asked.unaligned == 0
+            && !(is_written && entry.read_only);
+        // SAFETY: it is filled, where it fits.
+        if fits && unsafe { ledger::enter(new, is_written) } {
+            entry.object = object.as_ptr();
+            // SAFETY: the object is there; the entry gives the reference back.
+            unsafe { ffi::Py_INCREF(entry.object) };
+            return Some(Self {
+                entry: new,
+                attached: PhantomData,
+            });
+        }
+        // SAFETY: it isn't in the list.
+        unsafe { ledger::give_back_unused(new) };
+        None
     }
 
     /// Enters what `fill` fills in.
@@ -98,6 +146,28 @@ fn aliased(is_written: bool) -> Refused {
         "memory that is to be read is being written by another argument, or another call; pass a copy".into()
     })
     .into()
+}
+
+/// What an argument's parameters ask for, to be compared in few steps.
+struct Usual {
+    /// The element type's number; 0 for any.
+    dtype: u32,
+    /// Which bits of an aligned address are 0.
+    unaligned: usize,
+    rank: usize,
+}
+
+impl Usual {
+    const fn of<T: Kind, const RANK: usize>() -> Self {
+        Self {
+            dtype: match T::WANTED {
+                Some(dtype) => dtype.number(),
+                None => 0,
+            },
+            unaligned: T::ALIGNMENT - 1,
+            rank: RANK,
+        }
+    }
 }
 
 /// What an argument's parameters ask for, to be compared.

@@ -1,7 +1,6 @@
 //! Conversions that may copy, and what would become of them.
 
 use super::frameworks::{Framework, framework_of};
-use super::hand_over;
 use super::needs::Misfit;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
@@ -40,12 +39,12 @@ pub fn convert<'py>(
         None => is_curable,
     };
     if is_copied {
-        return hand_over(py, framework, tensor.copy()?);
+        return framework.hand_over(py, tensor.copy()?);
     }
     if fits {
         return (framework.give)(py, framework.settled(tensor)?);
     }
-    hand_over(py, framework, tensor)
+    framework.hand_over(py, tensor)
 }
 
 fn copies_all(framework: &Framework) -> String {

@@ -8,7 +8,7 @@ use super::needs::{ANYTHING, Arranged, Misfit, Needs};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
 use crate::error::Error;
-use crate::python::error::unknown_name;
+use crate::python::error::{not_exchangeable, unknown_name};
 use crate::python::numpy;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -21,6 +21,8 @@ pub(super) struct Framework {
     pub(super) needs: Needs,
     /// Whether it copies all that it takes.
     pub(super) copies: bool,
+    /// Whether it surely can have a tensor, which is asked first.
+    surely_has: fn(&Tensor) -> bool,
     /// What takes Python to find out.
     more: Option<Ask>,
     /// Hands over what fits.
@@ -32,6 +34,25 @@ type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Misfit>>;
 impl Framework {
     pub(super) fn makes(&self, module: &str) -> bool {
         self.modules.contains(&module)
+    }
+
+    /// A tensor as an object of the framework.
+    ///
+    /// # Errors
+    ///
+    /// When the framework can't have it without a copy, or refuses it.
+    pub(super) fn hand_over<'py>(
+        &self,
+        py: Python<'py>,
+        tensor: Tensor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if (self.surely_has)(&tensor) {
+            return (self.give)(py, tensor);
+        }
+        match self.misfit(py, &tensor)? {
+            None => (self.give)(py, self.settled(tensor)?),
+            Some(misfit) => Err(not_exchangeable(misfit.into_message())),
+        }
     }
 
     /// The tensor, or, of one without elements at an address that the framework finds wrong all the
@@ -88,6 +109,7 @@ const fn framework(
         modules,
         needs,
         copies: false,
+        surely_has: |_| false,
         more: None,
         give,
     }
@@ -119,6 +141,7 @@ pub(super) const NUMPY: usize = 1;
 pub(super) static FRAMEWORKS: [Framework; 13] = [
     framework("dlbridge", &["dlbridge"], ANYTHING, own),
     Framework {
+        surely_has: numpy::surely_has,
         more: Some(numpy::lacks),
         ..framework(
             "numpy",

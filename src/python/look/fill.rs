@@ -36,29 +36,66 @@ impl Entry {
         if rank > 0 && descriptor.shape.is_null() {
             return false;
         }
-        // SAFETY: the caller's promise: as many numbers as the rank says.
-        let len = unsafe { self.layout.become_row_major(rank, shape, strides) };
-        let Some(len) = len else { return false };
         self.read_only = false;
-        self.place(descriptor.data.cast(), len, dtype)
+        // SAFETY: the caller's promise: as many numbers as the rank says.
+        let is_arranged = unsafe { self.arrange(rank, shape, strides) };
+        is_arranged && self.place(descriptor.data.cast(), dtype)
     }
 
-    /// Takes elements one after another on the host, for a layout that has that many: what
-    /// `check_memory` does in general. `false`, and a scalar's layout, where that is needed.
+    /// Takes the layout of elements one after another. Where the entry was last used for one of the same
+    /// numbers, which is usual for calls in a loop, it is there already.
+    ///
+    /// `false`, and a blank entry, where the numbers say something else.
+    ///
+    /// # Safety
+    ///
+    /// As of [`become_row_major`](crate::layout::Layout::become_row_major).
     #[inline(always)]
-    pub(in crate::python) fn place(&mut self, first: *mut u8, len: usize, dtype: DType) -> bool {
+    pub(in crate::python) unsafe fn arrange(
+        &mut self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        // SAFETY: the caller's promise; whoever changes the layout otherwise says so.
+        unsafe {
+            self.is_usual && self.layout.is_row_major_of(rank, sizes, strides)
+                || self.arrange_anew(rank, sizes, strides)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`arrange`](Self::arrange).
+    #[inline(never)]
+    unsafe fn arrange_anew(
+        &mut self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        self.is_usual = unsafe { self.layout.become_row_major(rank, sizes, strides) };
+        self.is_usual
+    }
+
+    /// Makes a blank entry's layout a scalar's.
+    #[inline]
+    pub(in crate::python) fn become_scalar(&mut self) {
+        self.is_usual = false;
+        self.layout.become_scalar();
+    }
+
+    /// Takes elements one after another on the host, for a layout that is arranged: what
+    /// `check_memory` does in general. `false` where that is needed.
+    #[inline(always)]
+    pub(in crate::python) fn place(&mut self, first: *mut u8, dtype: DType) -> bool {
         let begin = first.addr();
-        let bits = dtype.item_bits();
-        let end = len
-            .checked_mul(bits / 8)
-            .filter(|bytes| *bytes <= isize::MAX as usize / 8 && begin != 0)
-            .and_then(|bytes| begin.checked_add(bytes));
-        let Some(end) = end.filter(|_| bits.is_multiple_of(8)) else {
-            self.layout.become_scalar();
+        let Some(bytes) = self.layout().bytes_at(begin, dtype) else {
             return false;
         };
         self.first = first;
-        self.bytes = begin..end;
+        self.bytes = begin..begin + bytes;
         self.dtype = dtype;
         self.device = Device::CPU;
         self.padded = false;
@@ -76,8 +113,8 @@ impl Entry {
         descriptor: &DLTensor,
         flags: Flags,
     ) -> Result<(), Refused> {
-        // SAFETY: a true descriptor has as many numbers as its rank says; the entry is blank, so
-        // its layout is a scalar's.
+        self.become_scalar();
+        // SAFETY: a true descriptor has as many numbers as its rank says; the layout is a scalar's.
         let described = unsafe { Described::read(descriptor, flags, &mut self.layout) };
         let described = match described {
             Ok(described) => described,
@@ -100,6 +137,7 @@ impl Entry {
 
     /// Takes a number as a tensor of rank 0.
     pub(in crate::python) fn look_at_number(&mut self, bytes: Aligned, dtype: DType) {
+        self.become_scalar();
         self.keep = Keep::Number(bytes);
         let Keep::Number(number) = &mut self.keep else {
             unreachable!("it was just written")

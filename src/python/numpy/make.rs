@@ -1,8 +1,9 @@
 //! A tensor becomes a NumPy array.
 
-use crate::dlpack::contain_panics;
-use crate::dlpack::python::keeping_exception;
-use crate::dtype::DType;
+use super::Array;
+use super::keeper::keep;
+use crate::device::Device;
+use crate::dtype::{DType, TypeCode};
 use crate::python::error::not_exchangeable;
 use crate::python::give::Misfit;
 use crate::tensor::Tensor;
@@ -11,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
 use pyo3::{ffi, intern};
-use std::ffi::{CStr, c_int, c_void};
-use std::ptr::{self, NonNull};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// `NPY_ARRAY_WRITEABLE`
 const WRITABLE: c_int = super::IS_WRITABLE;
@@ -27,7 +29,6 @@ type NewFromDescr = unsafe extern "C" fn(
     c_int,
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
-type SetBaseObject = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 type DescrFromType = unsafe extern "C" fn(c_int) -> *mut ffi::PyObject;
 
 /// The functions of NumPy's C interface that are used. Their places in it never change.
@@ -36,7 +37,6 @@ struct Interface {
     array_type: *mut ffi::PyTypeObject,
     descr_from_type: DescrFromType,
     new_from_descr: NewFromDescr,
-    set_base_object: SetBaseObject,
 }
 
 // SAFETY: addresses of what stays for as long as the process runs.
@@ -44,10 +44,13 @@ unsafe impl Send for Interface {}
 // SAFETY: as above.
 unsafe impl Sync for Interface {}
 
+/// NumPy's element types by number, those that were asked for, each with a reference that is kept.
+static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; super::NUMBERED.len()] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; super::NUMBERED.len()];
+
 const ARRAY_TYPE: usize = 2;
 const DESCR_FROM_TYPE: usize = 45;
 const NEW_FROM_DESCR: usize = 94;
-const SET_BASE_OBJECT: usize = 282;
 
 fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
     static INTERFACE: PyOnceLock<Interface> = PyOnceLock::new();
@@ -71,48 +74,9 @@ fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
                 new_from_descr: std::mem::transmute::<*mut c_void, NewFromDescr>(
                     *table.add(NEW_FROM_DESCR),
                 ),
-                set_base_object: std::mem::transmute::<*mut c_void, SetBaseObject>(
-                    *table.add(SET_BASE_OBJECT),
-                ),
             })
         }
     })
-}
-
-/// What keeps an array's memory, as its `base`: a capsule, which is made in less time than an object
-/// of a class.
-fn keeper(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
-    let pointer = tensor.into_raw();
-    // SAFETY: a static name, and a destructor for what is behind the pointer.
-    let capsule = unsafe { ffi::PyCapsule_New(pointer.as_ptr(), KEEPER.as_ptr(), Some(release)) };
-    if capsule.is_null() {
-        // SAFETY: it is taken back where it was given.
-        drop(unsafe { Tensor::from_raw(pointer) });
-        return Err(PyErr::fetch(py));
-    }
-    Ok(capsule)
-}
-
-const KEEPER: &CStr = c"dlbridge.memory";
-
-/// # Safety
-///
-/// Python calls it once, for a capsule that [`keeper`] made.
-unsafe extern "C" fn release(capsule: *mut ffi::PyObject) {
-    // SAFETY: the capsule is there, and has this name unless somebody gave it another, who then
-    // answers for what is in it. Whoever calls it is attached.
-    unsafe {
-        if ffi::PyCapsule_IsValid(capsule, KEEPER.as_ptr()) == 0 {
-            return;
-        }
-        let pointer = ffi::PyCapsule_GetPointer(capsule, KEEPER.as_ptr());
-        if let Some(pointer) = NonNull::new(pointer) {
-            let tensor = Tensor::from_raw(pointer);
-            keeping_exception(Python::assume_attached(), || {
-                contain_panics(|| drop(tensor))
-            });
-        }
-    }
 }
 
 /// An array that shares the tensor's memory, and keeps it. The host reaches the memory, and there are
@@ -125,10 +89,15 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     let interface = interface(py)?;
     let dtype = tensor.dtype();
     let element_type = match number_of(dtype) {
-        // SAFETY: a number that NumPy has.
+        // SAFETY: a number that NumPy has, of which it keeps the one element type.
         Some(number) => unsafe {
-            let pointer = (interface.descr_from_type)(number);
-            Bound::from_owned_ptr_or_err(py, pointer)?
+            let known = &ELEMENT_TYPES[number as usize];
+            let mut pointer = known.load(Ordering::Relaxed);
+            if pointer.is_null() {
+                pointer = (interface.descr_from_type)(number);
+                known.store(pointer, Ordering::Relaxed);
+            }
+            Bound::from_borrowed_ptr_or_err(py, pointer)?
         },
         None => extension(py, &tensor)?,
     };
@@ -162,11 +131,10 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         );
         Bound::from_owned_ptr_or_err(py, array)?
     };
-    let base = keeper(py, tensor)?;
-    // SAFETY: a new array, and a base object whose reference is given away.
-    if unsafe { (interface.set_base_object)(array.as_ptr(), base) } != 0 {
-        return Err(PyErr::fetch(py));
-    }
+    let base = keep(py, tensor)?;
+    // What `PyArray_SetBaseObject` does for an object that is no array.
+    // SAFETY: a new array, which has no base yet, and a base whose reference is given away.
+    unsafe { (*array.as_ptr().cast::<Array>()).base = base };
     Ok(array)
 }
 
@@ -184,23 +152,40 @@ pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Opti
     }
 }
 
-/// NumPy's number of an element type.
-fn number_of(dtype: DType) -> Option<c_int> {
-    Some(match dtype {
-        DType::BOOL => 0,
-        DType::I8 => 1,
-        DType::U8 => 2,
-        DType::I16 => 3,
-        DType::U16 => 4,
-        DType::F32 => 11,
-        DType::F64 => 12,
-        DType::C64 => 14,
-        DType::C128 => 15,
-        DType::F16 => 23,
-        // Of those with two numbers on this machine, the first.
-        _ => super::NUMBERED.iter().position(|d| *d == Some(dtype))? as c_int,
-    })
+/// Whether NumPy surely has what a tensor is; of all others it is found out.
+#[inline]
+pub(in crate::python) fn surely_has(tensor: &Tensor) -> bool {
+    tensor.device() == Device::CPU
+        && number_of(tensor.dtype()).is_some()
+        && tensor.rank() <= super::MAX_RANK
+        && !tensor.is_padded()
 }
+
+/// NumPy's number of an element type.
+#[inline]
+fn number_of(dtype: DType) -> Option<c_int> {
+    let number = NUMBERS
+        .get(dtype.code() as usize)?
+        .get(usize::from(dtype.bits() / 8))?;
+    (*number >= 0 && dtype.lanes() == 1 && dtype.bits().is_multiple_of(8))
+        .then_some(c_int::from(*number))
+}
+
+const WIDEST: usize = 16;
+
+/// NumPy's numbers by code and width in bytes; of those with two on this machine, the first; -1
+/// where there is none.
+static NUMBERS: [[i8; WIDEST + 1]; TypeCode::ALL.len()] = {
+    let mut numbers = [[-1; WIDEST + 1]; TypeCode::ALL.len()];
+    let mut number = super::NUMBERED.len();
+    while number > 0 {
+        number -= 1;
+        if let Some(dtype) = super::NUMBERED[number] {
+            numbers[dtype.code() as usize][dtype.bits() as usize / 8] = number as i8;
+        }
+    }
+    numbers
+};
 
 /// The element type of a tensor from the package `ml_dtypes`.
 #[cold]

@@ -1,0 +1,130 @@
+//! What keeps the memory of an array that shares a tensor's: its `base`.
+//!
+//! It is an object of a small type of its own: a capsule looks at its name each time, and an object
+//! of a class is known to the garbage collector. As one is made for every array that is handed over,
+//! it lies in the tensor itself where there is room, so that it takes no allocation.
+
+use crate::dlpack::contain_panics;
+use crate::dlpack::python::keeping_exception;
+use crate::tensor::Tensor;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{self, NonNull};
+
+/// In a tensor's room, which it gives up in the end.
+#[repr(transparent)]
+struct Guest(ffi::PyObject);
+
+/// On its own, where the room is taken.
+#[repr(C)]
+struct Apart {
+    head: ffi::PyObject,
+    /// What [`Tensor::into_raw`] gave.
+    tensor: NonNull<c_void>,
+}
+
+/// An object that keeps a tensor.
+#[inline]
+pub(super) fn keep(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
+    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let make_kind = || kind(py, c"dlbridge.Memory", size_of::<Guest>(), release_guest);
+    let kind = KIND.get_or_try_init(py, make_kind)?;
+    match tensor.into_room::<Guest>() {
+        // SAFETY: the room is large enough, and the object's until it is released.
+        Ok(room) => Ok(unsafe { ffi::PyObject_Init(room.as_ptr().cast(), kind.as_ptr().cast()) }),
+        Err(tensor) => keep_apart(py, tensor),
+    }
+}
+
+#[cold]
+fn keep_apart(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
+    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let make_kind = || {
+        kind(
+            py,
+            c"dlbridge.MemoryApart",
+            size_of::<Apart>(),
+            release_apart,
+        )
+    };
+    let kind = KIND.get_or_try_init(py, make_kind)?;
+    // SAFETY: a type whose objects are as large as `Apart`.
+    let object = unsafe { ffi::PyObject_New::<Apart>(kind.as_ptr().cast()) };
+    if object.is_null() {
+        return Err(PyErr::fetch(py));
+    }
+    // SAFETY: the object is new, and nobody else's.
+    unsafe { (&raw mut (*object).tensor).write(tensor.into_raw()) };
+    Ok(object.cast())
+}
+
+/// A type whose objects nobody makes but this module.
+#[cold]
+fn kind(
+    py: Python<'_>,
+    name: &'static CStr,
+    size: usize,
+    release: unsafe extern "C" fn(*mut ffi::PyObject),
+) -> PyResult<Py<PyType>> {
+    let doc = c"Keeps the memory of an array.";
+    let slot = |slot, pfunc| ffi::PyType_Slot { slot, pfunc };
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, release as *mut c_void),
+        slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()),
+        slot(0, ptr::null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: name.as_ptr(),
+        basicsize: size as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as _,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the specification is complete, and what it says is copied or stays.
+    let kind = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_FromSpec(&raw mut spec)) };
+    Ok(kind?.cast_into::<PyType>()?.unbind())
+}
+
+/// # Safety
+///
+/// Python calls it once, for an object that [`keep`] made.
+unsafe extern "C" fn release_guest(object: *mut ffi::PyObject) {
+    // SAFETY: the object is there until here, and its type has a reference of it. Whoever calls this
+    // is attached.
+    unsafe {
+        let kind = ffi::Py_TYPE(object);
+        let tensor = Tensor::out_of_room(NonNull::new_unchecked(object.cast::<Guest>()));
+        release(tensor, kind);
+    }
+}
+
+/// # Safety
+///
+/// Python calls it once, for an object that [`keep_apart`] made.
+#[cold]
+unsafe extern "C" fn release_apart(object: *mut ffi::PyObject) {
+    // SAFETY: as above, and the object is what `PyObject_New` gave.
+    unsafe {
+        let kind = ffi::Py_TYPE(object);
+        let tensor = Tensor::from_raw((*object.cast::<Apart>()).tensor);
+        ffi::PyObject_Free(object.cast());
+        release(tensor, kind);
+    }
+}
+
+/// # Safety
+///
+/// The thread is attached, and has a reference to the type to give away.
+#[inline(always)]
+unsafe fn release(tensor: Tensor, kind: *mut ffi::PyTypeObject) {
+    // SAFETY: the caller's promises.
+    unsafe {
+        keeping_exception(Python::assume_attached(), || {
+            contain_panics(|| drop(tensor))
+        });
+        ffi::Py_DECREF(kind.cast());
+    }
+}
