@@ -38,7 +38,7 @@ pub struct DType {
     lanes: u16,
 }
 
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", feature = "kernels"))]
 impl DType {
     /// All of it in one number, which isn't 0, to be compared in one step.
     #[inline]

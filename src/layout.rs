@@ -177,6 +177,15 @@ impl Layout {
 }
 
 impl<'a> LayoutRef<'a> {
+    /// The layout of rank 0.
+    #[cfg(feature = "kernels")]
+    pub(crate) const SCALAR: LayoutRef<'static> = LayoutRef {
+        shape: &[],
+        strides: &[],
+        len: 1,
+        contiguous: true,
+    };
+
     /// The sizes.
     pub const fn shape(self) -> &'a [usize] {
         self.shape

@@ -50,7 +50,12 @@ pub mod device;
 pub mod dtype;
 pub mod error;
 mod interchange;
+#[cfg(feature = "kernels")]
+#[macro_use]
+pub mod kernel;
 pub mod layout;
+#[cfg(feature = "kernels")]
+pub mod ops;
 #[cfg(feature = "python")]
 pub mod python;
 pub mod storage;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 9] = [
+const FLOORS: [(&str, u8); 11] = [
     ("device", 2),
     ("dtype", 2),
     ("error", 2),
@@ -15,6 +15,8 @@ const FLOORS: [(&str, u8); 9] = [
     ("tensor", 3),
     ("view", 3),
     ("interchange", 4),
+    ("kernel", 5),
+    ("ops", 6),
     ("python", 7),
 ];
 

@@ -1,0 +1,86 @@
+//! Ops and their kernels: a kernel is written once, and called with anyone's tensors.
+//!
+//! An [`Op`] says what is taken and given. A [`Kernel`] is a Rust function that does it for a device
+//! and for some element types; what its arguments are is what it asks for. Both are registered, by a
+//! macro from any crate of the program or in a [`Registry`] of one's own, and found by name. A
+//! [`Call`] checks its arguments, chooses the kernel (which is remembered), makes the results, and
+//! calls it: from Rust with tensors and views, from Python with those of any framework.
+//!
+//! ```
+//! use dlbridge::Tensor;
+//! use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
+//!
+//! dlbridge::register_op!(
+//!     Op::new("demo.hypot")
+//!         .doc("The length of the hypotenuse, by element.")
+//!         .input("a", "T")
+//!         .input("b", "T")
+//!         .output("c", "T")
+//!         .broadcasts()
+//! );
+//! dlbridge::register_kernel!(Kernel::of("demo.hypot").function(hypot));
+//!
+//! fn hypot(a: Source<'_, f64>, b: Source<'_, f64>, c: Target<'_, f64>) {
+//!     c.zip(&a, &b, f64::hypot);
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let hypot = Registry::global().op("demo.hypot")?;
+//! let (a, b) = (Tensor::from([3.0, 5.0]), Tensor::from([4.0]));
+//! assert_eq!(hypot.call().input(&a).input(&b).make()?.to_vec::<f64>()?, [5.0, 41.0_f64.sqrt()]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which kernel a call gets
+//!
+//! Those of the op, of the label that is asked for (none, mostly), whose device reaches the arguments,
+//! and whose element types, ranks, layouts and attribute values they have. Among several the one of
+//! the highest priority; then the one that asks for more: first of the layout, then of ranks, of
+//! attributes, and of types. Two kernels between which all that leaves no choice can't both be
+//! registered. A call that no kernel is for fails, and says of each why.
+//!
+//! # What is checked
+//!
+//! Number and names of arguments; element types against the op and each other; shapes, which are
+//! broadcast where the op says so; devices; alignment; that what is written may be, has no two elements
+//! at one place, and shares no memory with another argument. Results may be exactly where an input is
+//! if the op [says so](Op::in_place) and the kernel takes [`Source`]s and [`Target`]s.
+
+mod alias;
+mod attribute;
+mod cache;
+mod call;
+mod cells;
+mod choose;
+#[macro_use]
+mod collect;
+mod definition;
+mod error;
+mod frame;
+mod function;
+mod observe;
+mod op;
+mod operand;
+mod parameter;
+mod registry;
+mod shapes;
+
+pub use attribute::{Attribute, AttributeKind, AttributeValue};
+pub use call::Call;
+pub use cells::{Source, Target};
+pub use definition::{Construction, Kernel};
+pub use error::{CallError, Failure, Reason, RegistrationError};
+pub use function::{KernelFunction, Outcome};
+pub use observe::{Observer, Record, observe};
+pub use op::{ElementType, Op, Question, ShapeRule, WorkRule};
+pub use operand::{IntoOperand, IntoOperandMut, Operand};
+pub use parameter::{Parameter, Ranked, Untyped, UntypedMut};
+pub use registry::{KernelInfo, OpHandle, Registry};
+
+/// For the macros.
+#[doc(hidden)]
+pub mod __private {
+    pub use super::collect::Registration;
+    pub use inventory::submit;
+}

@@ -1,0 +1,113 @@
+//! Which arguments of a call share memory, where one of them is written.
+
+use super::choose::Registered;
+use super::error::Reason;
+use super::frame::is_written;
+use super::op::{Op, Role};
+use super::operand::Operand;
+use smallvec::SmallVec;
+
+/// Pairs of an output and an input that are exactly in the same place, which the op allows.
+pub(super) type Coincide = SmallVec<[(u8, u8); 1]>;
+
+/// Checks every argument that is written: whether it may be, against itself, and against all others.
+#[inline]
+pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reason> {
+    let mut coincide = Coincide::new();
+    for (at, operand) in operands.iter().enumerate() {
+        if !is_written(op, at) {
+            continue;
+        }
+        let argument = || op.parameters[at].name.clone();
+        if !operand.writable {
+            return Err(Reason::ReadOnly {
+                argument: argument(),
+            });
+        }
+        let row_major = operand.bytes_if_row_major();
+        if row_major.is_none() && !operand.layout.overlaps_itself().is_excluded() {
+            return Err(Reason::SelfOverlap {
+                argument: argument(),
+            });
+        }
+        for (other_at, other) in operands.iter().enumerate() {
+            // Of two that are both written, the later one is compared with the earlier.
+            if other_at == at || other_at > at && is_written(op, other_at) {
+                continue;
+            }
+            if let (Some(ours), Some(theirs)) = (&row_major, other.bytes_if_row_major())
+                && (ours.end <= theirs.start || theirs.end <= ours.start)
+            {
+                continue;
+            }
+            if are_apart(operand, other) {
+                continue;
+            }
+            if !is_same_place(operand, other) || !op.may_be_in_place(at, other_at) {
+                return Err(aliased(op, at, other_at, operand, other));
+            }
+            coincide.push((at as u8, other_at as u8));
+        }
+    }
+    Ok(coincide)
+}
+
+#[cold]
+fn aliased(op: &Op, at: usize, other: usize, operand: &Operand<'_>, with: &Operand<'_>) -> Reason {
+    let is_output = op.parameters[at].role == Role::Output;
+    let remedy = if is_output && op.may_be_in_place(at, other) && !is_same_place(operand, with) {
+        "it can be exactly that tensor, but not another part of its memory; pass a copy"
+    } else {
+        "pass a copy"
+    };
+    Reason::Aliased {
+        argument: op.parameters[at].name.clone(),
+        other: op.parameters[other].name.clone(),
+        remedy,
+    }
+}
+
+/// Checks that a kernel can have what the op allows.
+#[inline]
+pub(super) fn check_for_kernel(
+    op: &Op,
+    operands: &[Operand<'_>],
+    kernel: &Registered,
+    coincide: Coincide,
+) -> Result<(), Reason> {
+    for (output, input) in coincide {
+        let (output, input) = (usize::from(output), usize::from(input));
+        let can = |at: usize| kernel.wants[at].may_coincide;
+        if !can(output) || !can(input) {
+            return Err(aliased(
+                op,
+                output,
+                input,
+                &operands[output],
+                &operands[input],
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
+    if a.layout.is_empty() || b.layout.is_empty() {
+        return true;
+    }
+    let is_host = |operand: &Operand<'_>| operand.device.is_host_accessible();
+    if a.device != b.device && !(is_host(a) && is_host(b)) {
+        return true;
+    }
+    a.device.has_addresses() && a.region().overlaps(&b.region()).is_excluded()
+}
+
+/// Whether each element of the one is where that of the other is, of the same index.
+fn is_same_place(a: &Operand<'_>, b: &Operand<'_>) -> bool {
+    let strides = || a.layout.strides().iter().zip(b.layout.strides());
+    a.first == b.first
+        && (a.device, a.dtype, a.padded) == (b.device, b.dtype, b.padded)
+        && a.shape() == b.shape()
+        && (a.shape().iter().zip(strides())).all(|(size, (a, b))| *size < 2 || a == b)
+}

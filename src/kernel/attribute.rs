@@ -1,0 +1,192 @@
+//! Attributes: what a call says beside its tensors.
+
+use crate::dtype::DType;
+use std::fmt;
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Attribute {
+    /// Yes or no.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// Some text.
+    Text(String),
+    /// An element type.
+    DType(DType),
+    /// Whole numbers, such as axes.
+    Ints(Vec<i64>),
+}
+
+/// What kind of value an attribute has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AttributeKind {
+    /// [`Attribute::Bool`].
+    Bool,
+    /// [`Attribute::Int`].
+    Int,
+    /// [`Attribute::Float`].
+    Float,
+    /// [`Attribute::Text`].
+    Text,
+    /// [`Attribute::DType`].
+    DType,
+    /// [`Attribute::Ints`].
+    Ints,
+}
+
+impl AttributeKind {
+    /// The name, as in signatures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Text => "str",
+            Self::DType => "dtype",
+            Self::Ints => "ints",
+        }
+    }
+}
+
+impl fmt::Display for AttributeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Attribute {
+    /// Its kind.
+    pub const fn kind(&self) -> AttributeKind {
+        match self {
+            Self::Bool(_) => AttributeKind::Bool,
+            Self::Int(_) => AttributeKind::Int,
+            Self::Float(_) => AttributeKind::Float,
+            Self::Text(_) => AttributeKind::Text,
+            Self::DType(_) => AttributeKind::DType,
+            Self::Ints(_) => AttributeKind::Ints,
+        }
+    }
+
+    /// The same value as one of another kind, where nothing is lost: a whole number as a number or
+    /// as a list of one, the name of an element type as that type.
+    pub fn converted(&self, kind: AttributeKind) -> Option<Self> {
+        if self.kind() == kind {
+            return Some(self.clone());
+        }
+        match (self, kind) {
+            (Self::Int(int), AttributeKind::Float) => {
+                let float = *int as f64;
+                (float as i64 == *int && float.abs() < 9.1e18).then_some(Self::Float(float))
+            }
+            (Self::Int(int), AttributeKind::Ints) => Some(Self::Ints(vec![*int])),
+            (Self::Text(name), AttributeKind::DType) => name.parse().ok().map(Self::DType),
+            _ => None,
+        }
+    }
+
+    /// Appends numbers that tell this value from any other of its kind.
+    pub(super) fn key(&self, words: &mut super::cache::Words) {
+        match self {
+            Self::Bool(value) => words.push(u64::from(*value)),
+            Self::Int(value) => words.push(*value as u64),
+            Self::Float(value) => words.push(value.to_bits()),
+            Self::DType(value) => words.push(u64::from(value.number())),
+            Self::Text(text) => {
+                words.push(text.len() as u64);
+                for chunk in text.as_bytes().chunks(8) {
+                    let mut word = [0; 8];
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    words.push(u64::from_ne_bytes(word));
+                }
+            }
+            Self::Ints(values) => {
+                words.push(values.len() as u64);
+                words.extend(values.iter().map(|value| *value as u64));
+            }
+        }
+    }
+}
+
+impl fmt::Display for Attribute {
+    /// As Python writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(true) => f.write_str("True"),
+            Self::Bool(false) => f.write_str("False"),
+            Self::Int(value) => value.fmt(f),
+            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Text(value) => write!(f, "{value:?}"),
+            Self::DType(value) => write!(f, "{:?}", value.to_string()),
+            Self::Ints(values) => {
+                f.write_str("(")?;
+                for value in values {
+                    write!(f, "{value},")?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// A Rust type that an attribute's value can be had as.
+pub trait AttributeValue: Sized {
+    /// The kind of attribute.
+    const KIND: AttributeKind;
+
+    /// The value; `None` where it doesn't fit the type.
+    fn of(attribute: &Attribute) -> Option<Self>;
+}
+
+macro_rules! values {
+    ($($ty:ty, $Kind:ident, $pattern:pat => $value:expr;)*) => {$(
+        impl AttributeValue for $ty {
+            const KIND: AttributeKind = AttributeKind::$Kind;
+
+            fn of(attribute: &Attribute) -> Option<Self> {
+                match attribute {
+                    $pattern => $value,
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+values! {
+    bool, Bool, Attribute::Bool(value) => Some(*value);
+    i64, Int, Attribute::Int(value) => Some(*value);
+    usize, Int, Attribute::Int(value) => usize::try_from(*value).ok();
+    f64, Float, Attribute::Float(value) => Some(*value);
+    f32, Float, Attribute::Float(value) => Some(*value as f32);
+    String, Text, Attribute::Text(value) => Some(value.clone());
+    DType, DType, Attribute::DType(value) => Some(*value);
+    Vec<i64>, Ints, Attribute::Ints(values) => Some(values.clone());
+}
+
+macro_rules! from {
+    ($($ty:ty => $Kind:ident($value:ident) $conversion:expr;)*) => {$(
+        impl From<$ty> for Attribute {
+            fn from($value: $ty) -> Self {
+                Self::$Kind($conversion)
+            }
+        }
+    )*};
+}
+
+from! {
+    bool => Bool(value) value;
+    i64 => Int(value) value;
+    i32 => Int(value) value.into();
+    f64 => Float(value) value;
+    f32 => Float(value) value.into();
+    &str => Text(value) value.to_owned();
+    String => Text(value) value;
+    DType => DType(value) value;
+    Vec<i64> => Ints(values) values;
+    &[i64] => Ints(values) values.to_vec();
+}

@@ -1,0 +1,174 @@
+//! What was chosen for calls of a signature, found again without a lock.
+
+use super::choose::Chosen;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A signature: numbers that are the same for all calls for which the same is chosen.
+pub(super) type Words = SmallVec<[u64; 8]>;
+
+const BUCKETS: usize = 256;
+/// Signatures that are found without a lock.
+const MOST: usize = 1024;
+/// Others that are kept, as where an attribute is another number in each call.
+const MOST_OTHERS: usize = 64;
+
+/// What was chosen. Nothing that was found is dropped before the cache is, so that it may be used
+/// while the cache is cleared.
+pub(super) struct Cache {
+    buckets: Box<[AtomicPtr<Slot>; BUCKETS]>,
+    count: AtomicUsize,
+    /// What was cleared: the first of each chain.
+    retired: Mutex<Vec<Chain>>,
+    others: Mutex<VecDeque<(Words, Arc<Chosen>)>>,
+}
+
+struct Slot {
+    words: Words,
+    chosen: Chosen,
+    next: *mut Slot,
+}
+
+/// A chain of slots that nobody finds any more.
+struct Chain(*mut Slot);
+
+// SAFETY: slots are `Send` and `Sync`, and only walked to be dropped.
+unsafe impl Send for Chain {}
+
+/// Something chosen, kept by the cache or by whoever found it.
+pub(super) enum Found<'a> {
+    Kept(&'a Chosen),
+    Lent(Arc<Chosen>),
+}
+
+impl Deref for Found<'_> {
+    type Target = Chosen;
+
+    #[inline]
+    fn deref(&self) -> &Chosen {
+        match self {
+            Self::Kept(chosen) => chosen,
+            Self::Lent(chosen) => chosen,
+        }
+    }
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self {
+            buckets: Box::new([const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS]),
+            count: AtomicUsize::new(0),
+            retired: Mutex::new(Vec::new()),
+            others: Mutex::new(VecDeque::new()),
+        }
+    }
+
+    /// What was chosen for a signature.
+    #[inline]
+    pub(super) fn find(&self, words: &[u64]) -> Option<Found<'_>> {
+        let mut slot = self.bucket(words).load(Ordering::Acquire);
+        // SAFETY: slots are there for as long as the cache is, and don't change.
+        while let Some(found) = unsafe { slot.as_ref() } {
+            if *found.words == *words {
+                return Some(Found::Kept(&found.chosen));
+            }
+            slot = found.next;
+        }
+        if self.count.load(Ordering::Relaxed) < MOST {
+            return None;
+        }
+        self.find_other(words)
+    }
+
+    #[cold]
+    fn find_other(&self, words: &[u64]) -> Option<Found<'_>> {
+        let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = others.iter().find(|(known, _)| **known == *words)?;
+        Some(Found::Lent(found.1.clone()))
+    }
+
+    /// Remembers what was chosen. Nobody clears the cache meanwhile.
+    #[cold]
+    pub(super) fn keep(&self, words: Words, chosen: Chosen) -> Found<'_> {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
+            self.count.store(MOST, Ordering::Relaxed);
+            let chosen = Arc::new(chosen);
+            let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+            if others.len() == MOST_OTHERS {
+                others.pop_front();
+            }
+            others.push_back((words, chosen.clone()));
+            return Found::Lent(chosen);
+        }
+        let bucket = self.bucket(&words);
+        let next = bucket.load(Ordering::Relaxed);
+        let slot = Box::leak(Box::new(Slot {
+            words,
+            chosen,
+            next,
+        }));
+        let new = ptr::from_mut(slot);
+        loop {
+            // SAFETY: nobody else knows of the slot yet.
+            let next = unsafe { (*new).next };
+            match bucket.compare_exchange_weak(next, new, Ordering::Release, Ordering::Relaxed) {
+                // SAFETY: it is there for as long as the cache is.
+                Ok(_) => return Found::Kept(unsafe { &(*new).chosen }),
+                // SAFETY: as above.
+                Err(other) => unsafe { (*new).next = other },
+            }
+        }
+    }
+
+    /// Forgets all that was chosen.
+    pub(super) fn clear(&self) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        for bucket in self.buckets.iter() {
+            let first = bucket.swap(ptr::null_mut(), Ordering::AcqRel);
+            if !first.is_null() {
+                retired.push(Chain(first));
+            }
+        }
+        self.count.store(0, Ordering::Relaxed);
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.clear();
+    }
+
+    #[inline]
+    fn bucket(&self, words: &[u64]) -> &AtomicPtr<Slot> {
+        let mut hash = 0_u64;
+        for word in words {
+            hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        // The upper bits depend on all others.
+        &self.buckets[(hash >> 56) as usize]
+    }
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        let mut slot = self.0;
+        while !slot.is_null() {
+            // SAFETY: slots came from boxes, each is in one chain, and nobody has the cache any more.
+            let whole = unsafe { Box::from_raw(slot) };
+            slot = whole.next;
+        }
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        for bucket in self.buckets.iter() {
+            drop(Chain(bucket.load(Ordering::Acquire)));
+        }
+    }
+}
+
+// SAFETY: slots are reached through atomics, and what is in them is `Send` and `Sync`.
+unsafe impl Send for Cache {}
+// SAFETY: as above.
+unsafe impl Sync for Cache {}

@@ -1,0 +1,173 @@
+//! [`Source`] and [`Target`]: elements that may be written while others read them.
+
+use crate::dtype::Element;
+use crate::layout::LayoutRef;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::slice;
+
+/// Elements that are read, one by one and by value, of which a [`Target`] of the same call may be
+/// exactly in the same place: what makes `add(a, b, out=a)` possible.
+pub struct Source<'a, T>(Cells<'a, T>);
+
+/// Elements that are read and written, one by one and by value, where a [`Source`] of the same call
+/// may be, too.
+pub struct Target<'a, T>(Cells<'a, T>);
+
+struct Cells<'a, T> {
+    first: NonNull<Cell<T>>,
+    layout: LayoutRef<'a>,
+    elements: PhantomData<&'a Cell<T>>,
+}
+
+impl<T> Clone for Cells<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Cells<'_, T> {}
+
+impl<'a, T: Element> Cells<'a, T> {
+    #[inline]
+    fn as_slice(self) -> Option<&'a [Cell<T>]> {
+        self.layout.is_contiguous().then(|| {
+            // SAFETY: `new`'s promise, for elements that lie one after another.
+            unsafe { slice::from_raw_parts(self.first.as_ptr(), self.layout.len()) }
+        })
+    }
+
+    #[inline]
+    fn iter(self) -> impl Iterator<Item = &'a Cell<T>> {
+        self.layout.runs().flat_map(move |run| {
+            (0..run.len as isize).map(move |at| {
+                // SAFETY: `new`'s promise, for an offset that the layout leads to.
+                unsafe { self.first.offset(run.offset + at * run.step).as_ref() }
+            })
+        })
+    }
+}
+
+macro_rules! common {
+    ($Name:ident) => {
+        impl<'a, T: Element> $Name<'a, T> {
+            /// # Safety
+            ///
+            /// While `'a` lasts, each element that the layout leads to is there, aligned, a value of
+            /// `T`, and used by this thread alone, through cells.
+            #[inline]
+            pub(super) unsafe fn new(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {
+                Self(Cells {
+                    first: first.cast(),
+                    layout,
+                    elements: PhantomData,
+                })
+            }
+
+            /// The sizes.
+            #[inline]
+            pub fn shape(&self) -> &'a [usize] {
+                self.0.layout.shape()
+            }
+
+            /// Sizes and strides.
+            #[inline]
+            pub fn layout(&self) -> LayoutRef<'a> {
+                self.0.layout
+            }
+
+            /// How many elements there are.
+            #[inline]
+            pub fn len(&self) -> usize {
+                self.0.layout.len()
+            }
+
+            /// Whether there are no elements.
+            #[inline]
+            pub fn is_empty(&self) -> bool {
+                self.0.layout.is_empty()
+            }
+        }
+    };
+}
+
+common!(Source);
+common!(Target);
+
+impl<'a, T: Element> Source<'a, T> {
+    /// The elements, the last index changing fastest.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = T> + use<'a, T> {
+        self.0.iter().map(Cell::get)
+    }
+}
+
+impl<'a, T: Element> Target<'a, T> {
+    /// The elements, to be read and written, the last index changing fastest.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &'a Cell<T>> + use<'a, T> {
+        self.0.iter()
+    }
+
+    /// Writes to each element what a function makes of it.
+    #[inline]
+    pub fn update(&self, function: impl Fn(T) -> T) {
+        match self.0.as_slice() {
+            Some(cells) => cells.iter().for_each(|cell| cell.set(function(cell.get()))),
+            None => self.iter().for_each(|cell| cell.set(function(cell.get()))),
+        }
+    }
+
+    /// Writes to each element what a function makes of the element of another tensor of the same
+    /// shape.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn map<A: Element>(&self, a: &Source<'_, A>, function: impl Fn(A) -> T) {
+        assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
+        match (self.0.as_slice(), a.0.as_slice()) {
+            (Some(out), Some(a)) => {
+                for (out, a) in out.iter().zip(a) {
+                    out.set(function(a.get()));
+                }
+            }
+            _ => {
+                for (out, a) in self.iter().zip(a.iter()) {
+                    out.set(function(a));
+                }
+            }
+        }
+    }
+
+    /// Writes to each element what a function makes of the elements of two other tensors of the
+    /// same shape.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn zip<A: Element, B: Element>(
+        &self,
+        a: &Source<'_, A>,
+        b: &Source<'_, B>,
+        function: impl Fn(A, B) -> T,
+    ) {
+        assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
+        assert_eq!(self.shape(), b.shape(), "an elementwise kernel's shapes");
+        match (self.0.as_slice(), a.0.as_slice(), b.0.as_slice()) {
+            (Some(out), Some(a), Some(b)) => {
+                for ((out, a), b) in out.iter().zip(a).zip(b) {
+                    out.set(function(a.get(), b.get()));
+                }
+            }
+            _ => {
+                for ((out, a), b) in self.iter().zip(a.iter()).zip(b.iter()) {
+                    out.set(function(a, b));
+                }
+            }
+        }
+    }
+}

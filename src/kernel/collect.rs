@@ -1,0 +1,93 @@
+//! Registration by link-time collection: no list that all crates would have to be in.
+
+use super::error::RegistrationError;
+use super::registry::Registry;
+
+/// What [`register_op!`](crate::register_op) and [`register_kernel!`](crate::register_kernel) leave
+/// behind for the program to find.
+#[doc(hidden)]
+pub struct Registration {
+    pub(super) is_op: bool,
+    pub(super) register: fn(&Registry) -> Result<(), RegistrationError>,
+}
+
+impl Registration {
+    #[doc(hidden)]
+    pub const fn op(register: fn(&Registry) -> Result<(), RegistrationError>) -> Self {
+        Self {
+            is_op: true,
+            register,
+        }
+    }
+
+    #[doc(hidden)]
+    pub const fn kernel(register: fn(&Registry) -> Result<(), RegistrationError>) -> Self {
+        Self {
+            is_op: false,
+            register,
+        }
+    }
+}
+
+inventory::collect!(Registration);
+
+/// Registers an [`Op`](crate::kernel::Op), from any crate that is linked into the program.
+///
+/// ```
+/// use dlbridge::kernel::Op;
+///
+/// dlbridge::register_op!(Op::new("demo.negate").input("x", "T").output("y", "T"));
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! register_op {
+    ($op:expr) => {
+        $crate::kernel::__private::submit! {
+            $crate::kernel::__private::Registration::op(|registry| registry.define($op))
+        }
+    };
+}
+
+/// Registers a [`Kernel`](crate::kernel::Kernel), from any crate that is linked into the program;
+/// one for each of several element types with `for`.
+///
+/// ```
+/// use dlbridge::Tensor;
+/// use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
+/// use std::ops::Neg;
+///
+/// dlbridge::register_op!(Op::new("demo.negate").input("x", "T").output("y", "T"));
+/// dlbridge::register_kernel!(for T in [f32, f64, i32] => Kernel::of("demo.negate").function(negate::<T>));
+///
+/// fn negate<T: dlbridge::Element + Neg<Output = T>>(x: Source<'_, T>, y: Target<'_, T>) {
+///     y.map(&x, T::neg);
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let op = Registry::global().op("demo.negate")?;
+/// let y = op.call().input(&Tensor::from([1.0_f32, -2.0])).make()?;
+/// assert_eq!(y.to_vec::<f32>()?, [-1.0, 2.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[macro_export]
+macro_rules! register_kernel {
+    (for $T:ident in [$($ty:ty),+ $(,)?] => $kernel:expr) => {
+        $crate::kernel::__private::submit! {
+            $crate::kernel::__private::Registration::kernel(|registry| {
+                $({
+                    type $T = $ty;
+                    registry.register_from($kernel, module_path!())?;
+                })+
+                Ok(())
+            })
+        }
+    };
+    ($kernel:expr) => {
+        $crate::kernel::__private::submit! {
+            $crate::kernel::__private::Registration::kernel(|registry| {
+                registry.register_from($kernel, module_path!())
+            })
+        }
+    };
+}

@@ -1,0 +1,189 @@
+//! [`Kernel`]: what implements an op, for a device and for some element types.
+
+use super::attribute::{Attribute, AttributeValue};
+use super::error::Failure;
+use super::function::{Compute, KernelFunction};
+use super::op::{Op, value_of};
+use super::parameter::Wants;
+use crate::device::{Device, DeviceKind};
+use crate::dtype::DType;
+use std::fmt;
+
+/// A kernel, to be registered.
+///
+/// ```
+/// use dlbridge::kernel::{Kernel, Source, Target};
+///
+/// fn square(x: Source<'_, f32>, y: Target<'_, f32>) {
+///     y.map(&x, |x| x * x);
+/// }
+///
+/// let kernel = Kernel::of("square").function(square);
+/// ```
+///
+/// What the function's arguments are says what the kernel is for: the op's element types, ranks, and
+/// how elements lie. What is left to say is on which device (the host, unless [`on`](Self::on) says
+/// otherwise), and what tells it from other kernels of the same op.
+pub struct Kernel {
+    pub(super) op: String,
+    pub(super) device: DeviceKind,
+    pub(super) label: String,
+    pub(super) priority: i32,
+    pub(super) name: Option<String>,
+    pub(super) types: Vec<(String, Vec<DType>)>,
+    pub(super) attributes: Vec<(String, Vec<Attribute>)>,
+    pub(super) host_memory: Vec<String>,
+    pub(super) releases_from: Option<u64>,
+    pub(super) wants: Vec<Wants>,
+    pub(super) make: Option<Factory>,
+}
+
+/// Makes what is called.
+pub(super) type Factory = Box<dyn Fn(&Construction<'_>) -> Result<Compute, Failure> + Send + Sync>;
+
+impl Kernel {
+    /// A kernel of the op of this name.
+    pub fn of(op: impl Into<String>) -> Self {
+        Self {
+            op: op.into(),
+            device: DeviceKind::Cpu,
+            label: String::new(),
+            priority: 0,
+            name: None,
+            types: Vec::new(),
+            attributes: Vec::new(),
+            host_memory: Vec::new(),
+            releases_from: None,
+            wants: Vec::new(),
+            make: None,
+        }
+    }
+
+    /// For tensors on this kind of device.
+    pub fn on(mut self, device: DeviceKind) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// For calls that ask for this label alone.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Among kernels that match a call, the one of the highest priority is taken; 0 where nothing is
+    /// said.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// What it is called where kernels are listed, beside its op, device and types.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// For these types of one of the op's type variables: what a function of untyped arguments
+    /// can't say.
+    pub fn types(mut self, variable: impl Into<String>, types: &[DType]) -> Self {
+        self.types.push((variable.into(), types.to_vec()));
+        self
+    }
+
+    /// For calls with one of these values of an attribute.
+    pub fn attribute<A: Into<Attribute>>(
+        mut self,
+        name: impl Into<String>,
+        values: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        self.attributes.push((name.into(), values));
+        self
+    }
+
+    /// An argument that stays in the host's memory, wherever the others are.
+    pub fn host_memory(mut self, argument: impl Into<String>) -> Self {
+        self.host_memory.push(argument.into());
+        self
+    }
+
+    /// Lets other threads run Python meanwhile, from this amount of work on, as the op
+    /// [estimates](Op::work) it.
+    pub fn releases_gil_from(mut self, work: u64) -> Self {
+        self.releases_from = Some(work);
+        self
+    }
+
+    /// Calls this function.
+    pub fn function<M, F: KernelFunction<M>>(mut self, function: F) -> Self {
+        let compute = function.into_compute().0;
+        self.wants = F::wants();
+        self.make = Some(Box::new(move |_| Ok(compute.clone())));
+        self
+    }
+
+    /// Calls a function that is made from the attributes' values, once for all calls in which they
+    /// are the same, and kept: what takes time is prepared there.
+    ///
+    /// ```
+    /// use dlbridge::kernel::{Construction, Kernel, Source, Target};
+    ///
+    /// let kernel = Kernel::of("power").factory(|context: &Construction<'_>| {
+    ///     let exponent = context.attribute::<i64>("exponent")?;
+    ///     let exponent = i32::try_from(exponent)?; // refuses what is too large
+    ///     Ok(move |x: Source<'_, f64>, y: Target<'_, f64>| y.map(&x, |x| x.powi(exponent)))
+    /// });
+    /// ```
+    pub fn factory<M, F: KernelFunction<M>>(
+        mut self,
+        make: impl Fn(&Construction<'_>) -> Result<F, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.wants = F::wants();
+        self.make = Some(Box::new(move |context| Ok(make(context)?.into_compute().0)));
+        self
+    }
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel")
+            .field("op", &self.op)
+            .field("device", &self.device)
+            .field("label", &self.label)
+            .field("priority", &self.priority)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a factory is given.
+pub struct Construction<'a> {
+    pub(super) op: &'a Op,
+    pub(super) attributes: &'a [Attribute],
+    pub(super) device: Device,
+}
+
+impl Construction<'_> {
+    /// The value of the attribute of this name.
+    ///
+    /// # Errors
+    ///
+    /// When the value doesn't fit the type.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such attribute.
+    pub fn attribute<T: AttributeValue>(&self, name: &str) -> Result<T, Failure> {
+        value_of(self.op, self.attributes, name)
+    }
+
+    /// The device that it is for.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The op that it is a kernel of.
+    pub fn op(&self) -> &Op {
+        self.op
+    }
+}

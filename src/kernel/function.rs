@@ -1,0 +1,80 @@
+//! [`KernelFunction`]: Rust functions that are kernels.
+
+use super::error::Failure;
+use super::operand::Operand;
+use super::parameter::{Parameter, Wants};
+use std::sync::Arc;
+
+/// A kernel, called with arguments that were checked.
+pub(super) type Compute = Arc<dyn Fn(&[Operand<'_>]) -> Result<(), Failure> + Send + Sync>;
+
+/// What a kernel returns: nothing, or a `Result` of that.
+pub trait Outcome {
+    #[doc(hidden)]
+    fn into_result(self) -> Result<(), Failure>;
+}
+
+impl Outcome for () {
+    #[inline]
+    fn into_result(self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl<E: Into<Failure>> Outcome for Result<(), E> {
+    #[inline]
+    fn into_result(self) -> Result<(), Failure> {
+        self.map_err(Into::into)
+    }
+}
+
+/// A function whose arguments are each a [`Parameter`], in the order of the op's: inputs first, then
+/// outputs. `M` is what tells functions of different numbers of arguments apart; it is found by the
+/// compiler.
+pub trait KernelFunction<M>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn wants() -> Vec<Wants>;
+
+    #[doc(hidden)]
+    fn into_compute(self) -> Shared;
+}
+
+/// Hides what kernels are called through.
+#[doc(hidden)]
+pub struct Shared(pub(super) Compute);
+
+macro_rules! functions {
+    ($($P:ident $at:tt),*) => {
+        impl<F, R, $($P),*> KernelFunction<fn($($P),*) -> R> for F
+        where
+            F: Send + Sync + 'static,
+            $($P: Parameter,)*
+            R: Outcome,
+            // The first tells which parameters there are, the second that any call will do.
+            F: Fn($($P),*) -> R,
+            F: for<'a> Fn($($P::Item<'a>),*) -> R,
+        {
+            fn wants() -> Vec<Wants> {
+                vec![$($P::WANTS),*]
+            }
+
+            fn into_compute(self) -> Shared {
+                Shared(Arc::new(move |operands| {
+                    // SAFETY: the frame checked each operand for what is wanted of it, and that what
+                    // is written is used in no other way; each is taken once.
+                    let result = unsafe { self($($P::take(&operands[$at])),*) };
+                    result.into_result()
+                }))
+            }
+        }
+    };
+}
+
+functions!(A 0);
+functions!(A 0, B 1);
+functions!(A 0, B 1, C 2);
+functions!(A 0, B 1, C 2, D 3);
+functions!(A 0, B 1, C 2, D 3, E 4);
+functions!(A 0, B 1, C 2, D 3, E 4, G 5);
+functions!(A 0, B 1, C 2, D 3, E 4, G 5, H 6);
+functions!(A 0, B 1, C 2, D 3, E 4, G 5, H 6, I 7);

@@ -1,0 +1,79 @@
+//! Watching calls.
+
+use super::operand::Operand;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+/// A call that was made.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Record<'a> {
+    /// The op.
+    pub op: &'a str,
+    /// The kernel that was chosen, as it is listed.
+    pub kernel: &'a str,
+    /// Its arguments, inputs first, as the kernel saw them.
+    pub operands: &'a [Operand<'a>],
+    /// How long the kernel took.
+    pub time: Duration,
+    /// Whether it gave up.
+    pub failed: bool,
+}
+
+impl Record<'_> {
+    /// How many bytes the arguments' elements take in all.
+    pub fn bytes(&self) -> usize {
+        self.operands
+            .iter()
+            .fold(0, |sum, operand| sum.saturating_add(operand.bytes()))
+    }
+}
+
+type Watch = dyn Fn(&Record<'_>) + Send + Sync;
+
+static WATCHES: RwLock<Vec<(usize, Arc<Watch>)>> = RwLock::new(Vec::new());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Watches calls until it is dropped.
+#[must_use = "dropping it ends the watch"]
+#[derive(Debug)]
+pub struct Observer(usize);
+
+/// Has a function told of each call, of any thread, after it was made.
+///
+/// The function is called by the thread that made the call, which waits for it.
+pub fn observe(watch: impl Fn(&Record<'_>) + Send + Sync + 'static) -> Observer {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut watches = WATCHES.write().unwrap_or_else(PoisonError::into_inner);
+    watches.push((id, Arc::new(watch)));
+    COUNT.store(watches.len(), Ordering::Release);
+    Observer(id)
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let mut watches = WATCHES.write().unwrap_or_else(PoisonError::into_inner);
+        watches.retain(|(id, _)| *id != self.0);
+        COUNT.store(watches.len(), Ordering::Release);
+    }
+}
+
+/// Whether anybody watches.
+#[inline]
+pub(super) fn is_observed() -> bool {
+    COUNT.load(Ordering::Acquire) != 0
+}
+
+#[cold]
+pub(super) fn tell(record: &Record<'_>) {
+    // Not under the lock: who is told may end the watch.
+    let watches = WATCHES
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    for (_, watch) in watches {
+        watch(record);
+    }
+}

@@ -1,0 +1,206 @@
+//! [`Operand`]: a tensor as an argument of a call.
+
+use crate::device::Device;
+use crate::dtype::{DType, Element};
+use crate::error::{AccessError, Error, SharedWith};
+use crate::layout::{Layout, LayoutRef, Region};
+use crate::tensor::Tensor;
+use crate::view::{View, ViewMut};
+use std::ops::Range;
+
+/// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
+///
+/// It borrows the tensor, of which it keeps nothing.
+#[derive(Clone, Copy)]
+pub struct Operand<'a> {
+    pub(super) first: *mut u8,
+    pub(super) layout: LayoutRef<'a>,
+    pub(super) dtype: DType,
+    pub(super) device: Device,
+    pub(super) padded: bool,
+    pub(super) writable: bool,
+}
+
+impl<'a> Operand<'a> {
+    /// A tensor that is read.
+    #[inline]
+    pub fn read(tensor: &'a Tensor) -> Self {
+        Self {
+            first: tensor.data_mut(),
+            layout: tensor.layout(),
+            dtype: tensor.dtype(),
+            device: tensor.device(),
+            padded: tensor.is_padded(),
+            writable: false,
+        }
+    }
+
+    /// A tensor that is written, and may be read.
+    ///
+    /// # Errors
+    ///
+    /// When it is read-only, or somebody else may be using it.
+    pub fn write(tensor: &'a mut Tensor) -> Result<Self, Error> {
+        if tensor.is_read_only() {
+            return Err(AccessError::ReadOnly.into());
+        }
+        if !tensor.is_exclusive() {
+            let with = SharedWith::Handles;
+            let never = tensor.storage().never_exclusive();
+            return Err(never.unwrap_or(AccessError::Shared { with }).into());
+        }
+        Ok(Self {
+            writable: true,
+            ..Self::read(tensor)
+        })
+    }
+
+    /// What a tensor is that somebody else keeps, and answers for.
+    ///
+    /// # Safety
+    ///
+    /// While `'a` lasts, every element that the layout leads to is there, and a value of its type, if
+    /// that has values that aren't; nobody writes it, and where `writable` is true nobody else reads
+    /// it either, but for other operands of the same call.
+    #[inline]
+    pub unsafe fn from_raw(
+        first: *mut u8,
+        layout: LayoutRef<'a>,
+        dtype: DType,
+        device: Device,
+        padded: bool,
+        writable: bool,
+    ) -> Self {
+        Self {
+            first,
+            layout,
+            dtype,
+            device,
+            padded,
+            writable,
+        }
+    }
+
+    /// The address of the element of index 0; on devices without addresses, the handle.
+    #[inline]
+    pub fn data_ptr(&self) -> *const u8 {
+        self.first
+    }
+
+    /// Sizes and strides.
+    #[inline]
+    pub fn layout(&self) -> LayoutRef<'a> {
+        self.layout
+    }
+
+    /// The sizes.
+    #[inline]
+    pub fn shape(&self) -> &'a [usize] {
+        self.layout.shape()
+    }
+
+    /// The element type.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the memory is.
+    #[inline]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Whether sub-byte elements are each padded to whole bytes.
+    pub fn is_padded(&self) -> bool {
+        self.padded
+    }
+
+    /// How many bytes its elements take one after another.
+    pub fn bytes(&self) -> usize {
+        let bits = self.layout.len() as u128 * self.dtype.step_bits(self.padded) as u128;
+        usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn region(&self) -> Region<'a> {
+        Region {
+            address: self.first.addr(),
+            layout: self.layout,
+            dtype: self.dtype,
+            padded: self.padded,
+        }
+    }
+
+    /// The addresses of the bytes that the elements touch, where that takes no time to find out.
+    #[inline]
+    pub(super) fn bytes_if_row_major(&self) -> Option<Range<usize>> {
+        let bits = self.dtype.step_bits(self.padded);
+        if !self.layout.is_contiguous() || !bits.is_multiple_of(8) {
+            return None;
+        }
+        let first = self.first.addr();
+        Some(first..first.wrapping_add(self.layout.len() * (bits / 8)))
+    }
+}
+
+/// What can be read by a call.
+pub trait IntoOperand<'a> {
+    /// As an operand.
+    fn into_operand(self) -> Operand<'a>;
+}
+
+/// What can be written by a call.
+pub trait IntoOperandMut<'a> {
+    /// As an operand.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Operand::write`].
+    fn into_operand_mut(self) -> Result<Operand<'a>, Error>;
+}
+
+impl<'a> IntoOperand<'a> for &'a Tensor {
+    fn into_operand(self) -> Operand<'a> {
+        Operand::read(self)
+    }
+}
+
+impl<'a> IntoOperand<'a> for Operand<'a> {
+    fn into_operand(self) -> Operand<'a> {
+        self
+    }
+}
+
+impl<'a, T: Element> IntoOperand<'a> for View<'a, T> {
+    fn into_operand(self) -> Operand<'a> {
+        let first = self.as_ptr().cast_mut().cast();
+        // SAFETY: the view is a borrow of elements to be read, on the host.
+        unsafe { Operand::from_raw(first, self.layout(), T::DTYPE, Device::CPU, false, false) }
+    }
+}
+
+impl<'a> IntoOperandMut<'a> for &'a mut Tensor {
+    fn into_operand_mut(self) -> Result<Operand<'a>, Error> {
+        Operand::write(self)
+    }
+}
+
+impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
+    fn into_operand_mut(self) -> Result<Operand<'a>, Error> {
+        let first = self.as_ptr().cast_mut().cast();
+        // SAFETY: the view is a borrow of elements to be written, on the host, and given up here.
+        Ok(unsafe { Operand::from_raw(first, self.layout(), T::DTYPE, Device::CPU, false, true) })
+    }
+}
+
+/// The same elements under another layout, which leads to no others.
+pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: &'a Layout) -> Operand<'a> {
+    Operand {
+        layout: layout.as_ref(),
+        first: operand.first,
+        dtype: operand.dtype,
+        device: operand.device,
+        padded: operand.padded,
+        writable: operand.writable,
+    }
+}

@@ -1,0 +1,247 @@
+//! [`Parameter`]: the types that a kernel's arguments can have, and what each of them asks for.
+
+use super::cells::{Source, Target};
+use super::operand::Operand;
+use crate::dtype::{DType, Element};
+use crate::view::{View, ViewMut};
+use std::ptr::NonNull;
+use std::slice;
+
+/// A type that an argument of a kernel can have.
+///
+/// | type | asks for |
+/// |---|---|
+/// | [`View<'_, T>`](View), [`ViewMut<'_, T>`](ViewMut) | elements `T` on the host, with any strides |
+/// | `&[T]`, `&mut [T]` | the same, one after another |
+/// | [`Source<'_, T>`](Source), [`Target<'_, T>`](Target) | elements `T` on the host, of which the two may be in the same place where the op allows it |
+/// | `f32`, `i64`, ... | a tensor of rank 0 on the host, by value |
+/// | [`Ranked<View<'_, T>, 2>`](Ranked) | one of these, of that rank |
+/// | [`Untyped`], [`UntypedMut`] | any elements, anywhere |
+///
+/// Sealed: the call frame enforces what these ask for, and nothing else.
+pub trait Parameter: sealed::Sealed {
+    /// The type with the lifetime of a call.
+    type Item<'a>;
+
+    #[doc(hidden)]
+    const WANTS: Wants;
+
+    /// # Safety
+    ///
+    /// The operand is as [`WANTS`](Self::WANTS) says: it was checked, and its memory is used in this
+    /// way alone for as long as `'a`.
+    #[doc(hidden)]
+    unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a>;
+}
+
+/// What a parameter asks for.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wants {
+    /// The element type; `None` for any.
+    pub(super) dtype: Option<DType>,
+    /// `None` for any.
+    pub(super) rank: Option<usize>,
+    /// Whether elements must lie one after another.
+    pub(super) row_major: bool,
+    /// Whether it writes.
+    pub(super) writes: bool,
+    /// Whether another argument may be exactly in the same place.
+    pub(super) may_coincide: bool,
+    /// Whether the processor looks at the elements.
+    pub(super) on_host: bool,
+    /// What the address must be a multiple of.
+    pub(super) alignment: usize,
+    /// Whether every pattern of bits is an element.
+    pub(super) any_bits: bool,
+}
+
+impl Wants {
+    const fn elements<T: Element>() -> Self {
+        Self {
+            dtype: Some(T::DTYPE),
+            rank: None,
+            row_major: false,
+            writes: false,
+            may_coincide: false,
+            on_host: true,
+            alignment: align_of::<T>(),
+            any_bits: T::ANY_BITS,
+        }
+    }
+
+    const fn row_major(self) -> Self {
+        Self {
+            row_major: true,
+            ..self
+        }
+    }
+
+    const fn written(self) -> Self {
+        Self {
+            writes: true,
+            ..self
+        }
+    }
+
+    const fn of_rank(self, rank: usize) -> Self {
+        Self {
+            rank: Some(rank),
+            ..self
+        }
+    }
+}
+
+/// The address of the element of index 0, of elements that are `T`s.
+#[inline]
+fn first<T>(operand: &Operand<'_>) -> NonNull<T> {
+    // Where there are no elements the address may be any.
+    NonNull::new(operand.first.cast::<T>())
+        .filter(|first| first.is_aligned())
+        .unwrap_or(NonNull::dangling())
+}
+
+macro_rules! parameter {
+    ({$($generics:tt)*} $Type:ty as $Item:ty, $wants:expr, |$operand:ident| $take:expr) => {
+        impl<$($generics)*> sealed::Sealed for $Type {}
+        impl<$($generics)*> Parameter for $Type {
+            type Item<'a> = $Item;
+            const WANTS: Wants = $wants;
+
+            #[inline]
+            #[allow(unused_unsafe, reason = "some do nothing unsafe")]
+            unsafe fn take<'a>($operand: &'a Operand<'a>) -> Self::Item<'a> {
+                // SAFETY: the caller's promise.
+                unsafe { $take }
+            }
+        }
+    };
+}
+
+parameter!({T: Element} View<'_, T> as View<'a, T>, Wants::elements::<T>(), |operand| {
+    View::from_raw(first(operand), operand.layout)
+});
+parameter!({T: Element} ViewMut<'_, T> as ViewMut<'a, T>, Wants::elements::<T>().written(), |operand| {
+    ViewMut::from_raw(first(operand), operand.layout)
+});
+parameter!({T: Element} &[T] as &'a [T], Wants::elements::<T>().row_major(), |operand| {
+    slice::from_raw_parts(first(operand).as_ptr(), operand.layout.len())
+});
+parameter!({T: Element} &mut [T] as &'a mut [T], Wants::elements::<T>().row_major().written(), |operand| {
+    slice::from_raw_parts_mut(first(operand).as_ptr(), operand.layout.len())
+});
+parameter!({T: Element} Source<'_, T> as Source<'a, T>,
+    Wants { may_coincide: true, ..Wants::elements::<T>() },
+    |operand| Source::new(first(operand), operand.layout)
+);
+parameter!({T: Element} Target<'_, T> as Target<'a, T>,
+    Wants { may_coincide: true, ..Wants::elements::<T>().written() },
+    |operand| Target::new(first(operand), operand.layout)
+);
+
+macro_rules! by_value {
+    ($($ty:ty),*) => {$(
+        parameter!({} $ty as $ty, Wants::elements::<$ty>().of_rank(0), |operand| {
+            first::<$ty>(operand).read()
+        });
+    )*};
+}
+
+by_value!(
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+    half::f16,
+    half::bf16,
+    f32,
+    f64,
+    bool
+);
+
+/// An argument of exactly this rank.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranked<P, const RANK: usize>(pub P);
+
+impl<P: Parameter, const RANK: usize> sealed::Sealed for Ranked<P, RANK> {}
+impl<P: Parameter, const RANK: usize> Parameter for Ranked<P, RANK> {
+    type Item<'a> = Ranked<P::Item<'a>, RANK>;
+    const WANTS: Wants = P::WANTS.of_rank(RANK);
+
+    #[inline]
+    unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a> {
+        // SAFETY: the caller's promise.
+        Ranked(unsafe { P::take(operand) })
+    }
+}
+
+/// Any elements, anywhere, to be read.
+#[derive(Clone, Copy)]
+pub struct Untyped<'a>(&'a Operand<'a>);
+
+/// Any elements, anywhere, to be written: what they are, the kernel looks at, which is unsafe.
+pub struct UntypedMut<'a>(&'a Operand<'a>);
+
+macro_rules! untyped {
+    ($Name:ident, $writes:literal) => {
+        impl<'a> std::ops::Deref for $Name<'a> {
+            type Target = Operand<'a>;
+
+            fn deref(&self) -> &Operand<'a> {
+                self.0
+            }
+        }
+
+        parameter!({} $Name<'_> as $Name<'a>,
+            Wants {
+                dtype: None,
+                rank: None,
+                row_major: false,
+                writes: $writes,
+                may_coincide: false,
+                on_host: false,
+                alignment: 1,
+                any_bits: true,
+            },
+            |operand| $Name(operand)
+        );
+    };
+}
+
+untyped!(Untyped, false);
+untyped!(UntypedMut, true);
+
+impl<'a> Untyped<'a> {
+    /// The elements as `T`s, where that is what they are, the processor reaches them, and they are
+    /// aligned.
+    pub fn view<T: Element>(&self) -> Option<View<'a, T>> {
+        let fits = can_view::<T>(self.0);
+        // SAFETY: the frame's promise to this argument, and what was just looked at.
+        fits.then(|| unsafe { View::from_raw(first(self.0), self.0.layout) })
+    }
+}
+
+impl UntypedMut<'_> {
+    /// The elements as `T`s to be written, where that is what they are, the processor reaches them,
+    /// and they are aligned.
+    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T>> {
+        let fits = can_view::<T>(self.0);
+        // SAFETY: as above; the argument is borrowed.
+        fits.then(|| unsafe { ViewMut::from_raw(first(self.0), self.0.layout) })
+    }
+}
+
+fn can_view<T: Element>(operand: &Operand<'_>) -> bool {
+    operand.dtype == T::DTYPE
+        && T::ANY_BITS
+        && operand.device.is_host_accessible()
+        && (operand.layout.is_empty() || operand.first.cast::<T>().is_aligned())
+}
+
+mod sealed {
+    pub trait Sealed {}
+}

@@ -1,0 +1,346 @@
+//! [`Registry`]: the ops there are, and their kernels.
+
+use super::attribute::Attribute;
+use super::cache::{Cache, Found, Words};
+use super::call::Call;
+use super::choose::{Chosen, Registered, Seen, choose};
+use super::collect::Registration;
+use super::definition::{Construction, Kernel};
+use super::error::{CallError, Reason, RegistrationError};
+use super::op::Op;
+use crate::device::{Device, DeviceKind};
+use crate::dtype::DType;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Ops by their names, each with its kernels.
+///
+/// [`global`](Self::global) has all that was registered by macros in any crate of the program. An
+/// embedder can as well start from an empty one, or from some of these ops.
+///
+/// ```
+/// use dlbridge::Tensor;
+/// use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
+///
+/// let registry = Registry::new();
+/// registry.define(Op::new("double").input("x", "T").output("y", "T"))?;
+/// let double = |x: Source<'_, f32>, y: Target<'_, f32>| y.map(&x, |x| 2.0 * x);
+/// registry.register(Kernel::of("double").function(double))?;
+///
+/// let x = Tensor::from([1.0_f32, 2.0]);
+/// let y = registry.op("double")?.call().input(&x).make()?;
+/// assert_eq!(y.to_vec::<f32>()?, [2.0, 4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+pub struct Registry {
+    ops: RwLock<BTreeMap<String, OpHandle>>,
+}
+
+/// An op of a registry, to be called.
+#[derive(Clone)]
+pub struct OpHandle(Arc<Shared>);
+
+struct Shared {
+    op: Op,
+    /// The attributes' values where a call says nothing, if each has one.
+    defaults: Option<Vec<Attribute>>,
+    kernels: RwLock<Vec<Arc<Registered>>>,
+    cache: Cache,
+    refused: OnceLock<RegistrationError>,
+}
+
+/// A kernel that there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelInfo {
+    /// Its op.
+    pub op: String,
+    /// For which device.
+    pub device: DeviceKind,
+    /// The types of the op's type variables: name, and which ones; empty for any.
+    pub types: Vec<(String, Vec<DType>)>,
+    /// Its label.
+    pub label: String,
+    /// Its priority.
+    pub priority: i32,
+    /// All of this, and what it asks of its arguments, in words.
+    pub description: String,
+    /// The module that registered it.
+    pub origin: &'static str,
+}
+
+impl Registry {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All that was registered by [`register_op!`](crate::register_op) and
+    /// [`register_kernel!`](crate::register_kernel).
+    ///
+    /// Should something of it have been refused, such as two kernels that can't be told apart, its op
+    /// refuses to be called, and says why.
+    pub fn global() -> &'static Self {
+        static GLOBAL: OnceLock<Registry> = OnceLock::new();
+        GLOBAL.get_or_init(|| Self::collected(|_| true).0)
+    }
+
+    /// Those ops of which a function finds the name good, of all that were registered by macros; and
+    /// what was refused.
+    pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
+        let all = Self::new();
+        let mut refused = Vec::new();
+        for is_op in [true, false] {
+            let registrations = inventory::iter::<Registration>;
+            for registration in registrations.into_iter().filter(|one| one.is_op == is_op) {
+                if let Err(error) = (registration.register)(&all) {
+                    if let Ok(op) = all.op(error.op()) {
+                        op.0.refused.get_or_init(|| error.clone());
+                    }
+                    refused.push(error);
+                }
+            }
+        }
+        all.write().retain(|name, _| takes(name));
+        refused.retain(|error| takes(error.op()));
+        (all, refused)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, OpHandle>> {
+        self.ops.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Defines an op.
+    ///
+    /// # Errors
+    ///
+    /// When it makes no sense, or there is one of this name that is defined otherwise.
+    pub fn define(&self, op: Op) -> Result<(), RegistrationError> {
+        op.check()?;
+        let mut ops = self.write();
+        if let Some(known) = ops.get(&op.name) {
+            return match known.definition().is_same_as(&op) {
+                true => Ok(()),
+                false => Err(RegistrationError::OpExists { op: op.name }),
+            };
+        }
+        let defaults = op
+            .attributes
+            .iter()
+            .map(|attribute| attribute.default.clone());
+        let shared = Shared {
+            defaults: defaults.collect(),
+            op: op.clone(),
+            kernels: RwLock::default(),
+            cache: Cache::new(),
+            refused: OnceLock::new(),
+        };
+        ops.insert(op.name, OpHandle(Arc::new(shared)));
+        Ok(())
+    }
+
+    /// Registers a kernel.
+    ///
+    /// # Errors
+    ///
+    /// When it isn't one of its op, or another one matches some calls equally well.
+    pub fn register(&self, kernel: Kernel) -> Result<(), RegistrationError> {
+        self.register_from(kernel, "")
+    }
+
+    #[doc(hidden)]
+    pub fn register_from(
+        &self,
+        kernel: Kernel,
+        origin: &'static str,
+    ) -> Result<(), RegistrationError> {
+        let Ok(op) = self.op(&kernel.op) else {
+            return Err(RegistrationError::NoSuchOp {
+                kernel: kernel.name.unwrap_or_else(|| "it".into()),
+                op: kernel.op,
+            });
+        };
+        let new = Registered::new(op.definition(), kernel, origin)?;
+        let mut kernels = op.0.kernels.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = kernels.iter().find(|other| other.clashes_with(&new)) {
+            return Err(RegistrationError::Ambiguous {
+                op: op.name().to_owned(),
+                kernel: new.description,
+                other: other.description.clone(),
+            });
+        }
+        kernels.push(Arc::new(new));
+        // While nobody chooses, as that is done under the lock.
+        op.0.cache.clear();
+        Ok(())
+    }
+
+    /// The op of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, with the names of those there are.
+    pub fn op(&self, name: &str) -> Result<OpHandle, CallError> {
+        let ops = self.ops.read().unwrap_or_else(PoisonError::into_inner);
+        let known = || ops.keys().cloned().collect();
+        ops.get(name)
+            .cloned()
+            .ok_or_else(|| Reason::NoSuchOp { known: known() }.of(name))
+    }
+
+    /// All ops, by name.
+    pub fn ops(&self) -> Vec<OpHandle> {
+        let ops = self.ops.read().unwrap_or_else(PoisonError::into_inner);
+        ops.values().cloned().collect()
+    }
+
+    /// All kernels of all ops.
+    pub fn kernels(&self) -> Vec<KernelInfo> {
+        self.ops().iter().flat_map(OpHandle::kernels).collect()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.ops()).finish()
+    }
+}
+
+impl OpHandle {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0.op.name
+    }
+
+    /// What it takes and gives.
+    pub fn definition(&self) -> &Op {
+        &self.0.op
+    }
+
+    /// Begins a call.
+    pub fn call(&self) -> Call<'_, '_> {
+        Call::new(self)
+    }
+
+    /// Its kernels, in the order in which they were registered.
+    pub fn kernels(&self) -> Vec<KernelInfo> {
+        let kernels = self.lock();
+        let info = |kernel: &Arc<Registered>| KernelInfo {
+            op: self.name().to_owned(),
+            device: kernel.device,
+            types: (self.0.op.variables.iter().cloned())
+                .zip(
+                    kernel
+                        .types
+                        .iter()
+                        .map(|types| types.clone().unwrap_or_default()),
+                )
+                .collect(),
+            label: kernel.label.clone(),
+            priority: kernel.priority,
+            description: kernel.description.clone(),
+            origin: kernel.origin,
+        };
+        kernels.iter().map(info).collect()
+    }
+
+    pub(super) fn defaults(&self) -> Option<&[Attribute]> {
+        self.0.defaults.as_deref()
+    }
+
+    /// What calls of a signature get.
+    #[inline]
+    pub(super) fn find(&self, words: &[u64]) -> Option<Found<'_>> {
+        self.0.cache.find(words)
+    }
+
+    /// Chooses, and makes, what calls of a signature get.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn prepare(
+        &self,
+        words: Words,
+        seen: &[Seen],
+        attributes: &[Attribute],
+        label: &str,
+        device: Device,
+    ) -> Result<Found<'_>, Reason> {
+        let op = &self.0.op;
+        if let Some(error) = self.0.refused.get() {
+            return Err(Reason::Refused(error.clone()));
+        }
+        let kernels = self.lock().clone();
+        let kernel = match choose(op, &kernels, seen, attributes, label) {
+            Ok(kernel) => kernel.clone(),
+            Err(there_are) => {
+                return Err(Reason::NoKernel {
+                    wanted: wanted(op, seen, label),
+                    there_are,
+                });
+            }
+        };
+        let context = Construction {
+            op,
+            attributes,
+            device,
+        };
+        let compute = (kernel.make)(&context).map_err(|failure| Reason::Factory {
+            kernel: kernel.description.clone(),
+            failure,
+        })?;
+        let chosen = Chosen { kernel, compute };
+        // Kernels are only ever added. One that came while this was made may be the better one.
+        let now = self.lock();
+        Ok(match now.len() == kernels.len() {
+            true => self.0.cache.keep(words, chosen),
+            false => Found::Lent(Arc::new(chosen)),
+        })
+    }
+
+    fn lock(&self) -> RwLockReadGuard<'_, Vec<Arc<Registered>>> {
+        self.0
+            .kernels
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a call was made with, in words.
+fn wanted(op: &Op, seen: &[Seen], label: &str) -> String {
+    let parameters = op.parameters.iter().zip(seen);
+    let parts: Vec<_> = parameters
+        .map(|(parameter, seen)| {
+            let how = if seen.row_major { "" } else { ", strided" };
+            format!(
+                "{}: {} of rank {} on {}{how}",
+                parameter.name, seen.dtype, seen.rank, seen.device
+            )
+        })
+        .collect();
+    let label = match label {
+        "" => String::new(),
+        label => format!(", label {label:?}"),
+    };
+    format!("({}){label}", parts.join("; "))
+}
+
+impl fmt::Debug for OpHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.op.fmt(f)
+    }
+}
+
+impl RegistrationError {
+    /// The op that it is about.
+    pub fn op(&self) -> &str {
+        match self {
+            Self::OpExists { op }
+            | Self::BadOp { op, .. }
+            | Self::NoSuchOp { op, .. }
+            | Self::BadKernel { op, .. }
+            | Self::Ambiguous { op, .. } => op,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which shapes a call's results have, and how inputs are broadcast.
+
+use super::attribute::Attribute;
+use super::error::Reason;
+use super::op::{Op, Question, Role};
+use super::operand::Operand;
+use crate::layout::Layout;
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+
+/// The shapes of the results.
+pub(super) enum Expected {
+    /// All have that of the first input.
+    First,
+    /// All have this one, to which inputs are broadcast.
+    Broadcast(SmallVec<[usize; 8]>),
+    /// As the op's rule says.
+    Ruled(Vec<Vec<usize>>),
+}
+
+impl Expected {
+    /// The shape of a result, by its number.
+    #[inline]
+    pub(super) fn of<'a>(&'a self, output: usize, operands: &'a [Operand<'_>]) -> &'a [usize] {
+        match self {
+            Self::First => operands[0].shape(),
+            Self::Broadcast(shape) => shape,
+            Self::Ruled(shapes) => &shapes[output],
+        }
+    }
+}
+
+/// Works out the results' shapes, and checks those of the inputs.
+#[inline]
+pub(super) fn expected(
+    op: &Op,
+    operands: &[Operand<'_>],
+    attributes: &[Attribute],
+) -> Result<Expected, Reason> {
+    if let Some(rule) = op.shapes {
+        let question = Question {
+            op,
+            operands,
+            attributes,
+        };
+        let shapes = rule(&question).map_err(|failure| Reason::Invalid(failure.to_string()))?;
+        assert_eq!(
+            shapes.len(),
+            op.parameters.len() - op.given(),
+            "the rule of {op} gives as many shapes as it has outputs"
+        );
+        return Ok(Expected::Ruled(shapes));
+    }
+    let is_same = |operand: &Operand<'_>| operand.shape() == operands[0].shape();
+    if !op.broadcasts || operands.iter().skip(1).all(is_same) {
+        return Ok(Expected::First);
+    }
+    common(op, operands).map(Expected::Broadcast)
+}
+
+/// The shape that all inputs can be broadcast to.
+#[cold]
+fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Reason> {
+    let rank = operands.iter().map(|operand| operand.shape().len()).max();
+    let mut shape = SmallVec::<[usize; 8]>::from_elem(1, rank.unwrap_or(0));
+    for (at, operand) in operands.iter().enumerate() {
+        let new = shape.len() - operand.shape().len();
+        for (to, size) in shape[new..].iter_mut().zip(operand.shape()) {
+            match (*to, *size) {
+                (to, size) if to == size => {}
+                (1, size) => *to = size,
+                (_, 1) => {}
+                _ => {
+                    let others: Vec<_> = operands[..at].iter().map(Operand::shape).collect();
+                    return Err(Reason::Shape {
+                        argument: op.parameters[at].name.clone(),
+                        found: operand.shape().to_vec(),
+                        problem: format!("it can't be broadcast with {others:?}"),
+                    });
+                }
+            }
+        }
+    }
+    Ok(shape)
+}
+
+/// The layout of an input under a larger shape.
+#[cold]
+pub(super) fn broadcast(
+    op: &Op,
+    at: usize,
+    operand: &Operand<'_>,
+    shape: &[usize],
+) -> Result<Layout, Reason> {
+    let parameter = &op.parameters[at];
+    if parameter.role == Role::InOut {
+        return Err(Reason::Shape {
+            argument: parameter.name.clone(),
+            found: operand.shape().to_vec(),
+            problem: format!("it is written, and can't be broadcast to {shape:?}"),
+        });
+    }
+    let layout = Layout::strided(operand.shape(), operand.layout.strides());
+    layout
+        .and_then(|layout| layout.broadcast_to(shape))
+        .map_err(|error| Reason::Tensor {
+            argument: parameter.name.clone(),
+            error: error.into(),
+        })
+}
+
+/// A tensor that was just made, as a result.
+///
+/// # Safety
+///
+/// Nobody else has it, and it is kept for as long as the operand is in use.
+#[inline]
+pub(super) unsafe fn of_new<'a>(tensor: &Tensor) -> Operand<'a> {
+    // SAFETY: the caller's promise; the layout lies behind the handle, and stays there.
+    let tensor: &'a Tensor = unsafe { &*std::ptr::from_ref(tensor) };
+    Operand {
+        writable: true,
+        ..Operand::read(tensor)
+    }
+}

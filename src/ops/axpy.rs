@@ -1,0 +1,64 @@
+//! `axpy`: a multiple of a tensor is added to another one, in place.
+
+use super::handle;
+use super::number::Number;
+use crate::dtype::Element;
+use crate::kernel::CallError;
+use crate::kernel::IntoOperand;
+use crate::kernel::IntoOperandMut;
+use crate::kernel::Kernel;
+use crate::kernel::Op;
+use crate::view::View;
+use crate::view::ViewMut;
+use half::{bf16, f16};
+
+register_op!(
+    Op::new("axpy")
+        .doc("Adds a multiple of one tensor to another one, in place: y += alpha * x.")
+        .input("alpha", "T")
+        .input("x", "T")
+        .in_out("y", "T")
+        .shapes(|question| {
+            let (x, y) = (question.shape("x"), question.shape("y"));
+            if x != y {
+                return Err(format!("x has shape {x:?}, and y {y:?}").into());
+            }
+            Ok(Vec::new())
+        })
+);
+register_kernel!(
+    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
+    Kernel::of("axpy").host_memory("alpha").releases_gil_from(1 << 16).function(kernel::<T>)
+);
+
+/// The factor is a number: only tensors of rank 0 are.
+fn kernel<T: Number>(
+    alpha: View<'_, T>,
+    x: View<'_, T>,
+    mut y: ViewMut<'_, T>,
+) -> Result<(), String> {
+    let Some(alpha) = alpha.get(&[]).copied() else {
+        return Err(format!(
+            "alpha is one number, and has shape {:?}",
+            alpha.shape()
+        ));
+    };
+    for (y, x) in y.iter_mut().zip(&x) {
+        *y = y.plus(alpha.times(*x));
+    }
+    Ok(())
+}
+
+/// Adds a multiple of one tensor to another one, in place.
+///
+/// # Errors
+///
+/// When they are none of the same element type and shape, or `y` can't be written.
+pub fn axpy<'a, T: Element>(
+    alpha: T,
+    x: impl IntoOperand<'a>,
+    y: impl IntoOperandMut<'a>,
+) -> Result<(), CallError> {
+    let call = handle!("axpy").call().number(alpha).input(x).in_out(y);
+    call.run().map(drop)
+}
