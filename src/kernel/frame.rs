@@ -60,11 +60,12 @@ impl Frame<'_, '_> {
         let mut layouts = SmallVec::<[Layout; 2]>::new();
         let mut operands = SmallVec::<[Operand<'_>; 4]>::new();
         for (at, operand) in self.operands.iter().take(given).enumerate() {
-            operands.push(operand.ok_or_else(|| missing(op, at))?);
+            let operand = operand.as_ref().ok_or_else(|| missing(op, at))?;
+            operands.push(operand.duplicate());
         }
         let variables = type_variables(op, &operands)?;
         let expected = shapes::expected(op, &operands, self.attributes)?;
-        let device = main_device(&operands);
+        let device = main_device(self.operands.iter().flatten());
 
         let mut relaid_at = SmallVec::<[usize; 2]>::new();
         if let Expected::Broadcast(shape) = &expected {
@@ -76,17 +77,17 @@ impl Frame<'_, '_> {
             }
         }
         for (at, layout) in relaid_at.into_iter().zip(&layouts) {
-            operands[at] = relaid(&operands[at], layout);
+            operands[at] = relaid(&operands[at], layout.as_ref());
         }
 
         let mut made = Made::new();
         for at in given..op.parameters.len() {
             let shape = expected.of(at - given, &operands);
             let dtype = output_type(op, at, &variables, self.attributes);
-            let operand = match self.operands[at] {
+            let operand = match &self.operands[at] {
                 Some(operand) => {
-                    check_output(op, at, &operand, shape, dtype)?;
-                    operand
+                    check_output(op, at, operand, shape, dtype)?;
+                    operand.duplicate()
                 }
                 None => {
                     let tensor = around.make(shape, dtype, device);
@@ -272,9 +273,9 @@ fn check_output(
 
 /// Where the call takes place: the first device that isn't the host's, or the first one.
 #[inline]
-fn main_device(operands: &[Operand<'_>]) -> Device {
+fn main_device<'a>(mut operands: impl Iterator<Item = &'a Operand<'a>> + Clone) -> Device {
     let is_elsewhere = |operand: &&Operand<'_>| !operand.device.is_host_accessible();
-    let main = operands.iter().find(is_elsewhere).or(operands.first());
+    let main = operands.clone().find(is_elsewhere).or(operands.next());
     main.map_or(Device::CPU, |operand| operand.device)
 }
 

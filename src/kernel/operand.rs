@@ -3,15 +3,15 @@
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{AccessError, Error, SharedWith};
-use crate::layout::{Layout, LayoutRef, Region};
+use crate::layout::{LayoutRef, Region};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use std::ops::Range;
 
 /// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
 ///
-/// It borrows the tensor, of which it keeps nothing.
-#[derive(Clone, Copy)]
+/// It borrows the tensor, of which it keeps nothing. It can't be cloned: one that is to be written
+/// stands for a borrow that nobody else has.
 pub struct Operand<'a> {
     pub(super) first: *mut u8,
     pub(super) layout: LayoutRef<'a>,
@@ -122,6 +122,12 @@ impl<'a> Operand<'a> {
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
+    /// The same operand, for a frame that has the original.
+    #[inline]
+    pub(super) fn duplicate(&self) -> Self {
+        relaid(self, self.layout)
+    }
+
     pub(super) fn region(&self) -> Region<'a> {
         Region {
             address: self.first.addr(),
@@ -131,11 +137,12 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The addresses of the bytes that the elements touch, where that takes no time to find out.
+    /// The addresses of the bytes that the elements touch, where there are addresses, and it takes no
+    /// time to find out.
     #[inline]
     pub(super) fn bytes_if_row_major(&self) -> Option<Range<usize>> {
         let bits = self.dtype.step_bits(self.padded);
-        if !self.layout.is_contiguous() || !bits.is_multiple_of(8) {
+        if !self.layout.is_contiguous() || !bits.is_multiple_of(8) || !self.device.has_addresses() {
             return None;
         }
         let first = self.first.addr();
@@ -194,9 +201,10 @@ impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
 }
 
 /// The same elements under another layout, which leads to no others.
-pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: &'a Layout) -> Operand<'a> {
+#[inline]
+pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: LayoutRef<'a>) -> Operand<'a> {
     Operand {
-        layout: layout.as_ref(),
+        layout,
         first: operand.first,
         dtype: operand.dtype,
         device: operand.device,
