@@ -1,0 +1,17 @@
+//! Ops and kernels: what is registered, which kernel a call gets, and what calls are refused.
+#![cfg(feature = "ops")]
+
+#[path = "kernel/attributes.rs"]
+mod attributes;
+#[path = "kernel/calls.rs"]
+mod calls;
+#[path = "kernel/devices.rs"]
+mod devices;
+#[path = "kernel/errors.rs"]
+mod errors;
+#[path = "kernel/parameters.rs"]
+mod parameters;
+#[path = "kernel/registration.rs"]
+mod registration;
+#[path = "kernel/support.rs"]
+mod support;
