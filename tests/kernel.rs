@@ -9,9 +9,18 @@ mod calls;
 mod devices;
 #[path = "kernel/errors.rs"]
 mod errors;
+#[path = "kernel/factories.rs"]
+mod factories;
+#[path = "kernel/observers.rs"]
+mod observers;
 #[path = "kernel/parameters.rs"]
 mod parameters;
 #[path = "kernel/registration.rs"]
 mod registration;
+#[path = "kernel/spans.rs"]
+#[cfg(feature = "tracing")]
+mod spans;
 #[path = "kernel/support.rs"]
 mod support;
+#[path = "kernel/threads.rs"]
+mod threads;
