@@ -1,10 +1,8 @@
 //! Which kernels reach which memory. Nothing looks at the elements, so that addresses are invented.
 
-use crate::support::{assert_refused, copy, op};
+use crate::support::{Written, assert_refused, copy, op};
 use dlbridge::device::DeviceKind;
-use dlbridge::kernel::{
-    CallError, IntoOperandMut, Kernel, Op, OpHandle, Operand, Reason, Untyped, UntypedMut,
-};
+use dlbridge::kernel::{CallError, Kernel, Op, OpHandle, Operand, Reason, Untyped, UntypedMut};
 use dlbridge::layout::Layout;
 use dlbridge::{DType, Device};
 use std::cell::RefCell;
@@ -17,14 +15,6 @@ pub(crate) fn invented(address: usize, layout: &Layout, device: Device) -> Opera
     let first = ptr::without_provenance_mut(address);
     // SAFETY: the kernels of these tests look at no elements.
     unsafe { Operand::from_raw(first, layout.as_ref(), DType::F32, device, false, true) }
-}
-
-pub(crate) struct Written<'a>(pub(crate) Operand<'a>);
-
-impl<'a> IntoOperandMut<'a> for Written<'a> {
-    fn into_operand_mut(self) -> Result<Operand<'a>, dlbridge::Error> {
-        Ok(self.0)
-    }
 }
 
 thread_local! {

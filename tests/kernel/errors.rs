@@ -1,6 +1,6 @@
 //! Calls that are refused: for which reason, and in which words.
 
-use crate::support::{assert_refused, copies, copy, op};
+use crate::support::{Written, assert_refused, copies, copy, op};
 use dlbridge::device::DeviceKind;
 use dlbridge::kernel::{
     AttributeKind, Construction, Kernel, Op, Operand, Reason, Registry, Source, Target, Untyped,
@@ -265,14 +265,6 @@ unsafe fn over<'a>(numbers: *mut f32, layout: &'a Layout) -> Operand<'a> {
             false,
             true,
         )
-    }
-}
-
-struct Written<'a>(Operand<'a>);
-
-impl<'a> dlbridge::kernel::IntoOperandMut<'a> for Written<'a> {
-    fn into_operand_mut(self) -> Result<Operand<'a>, dlbridge::Error> {
-        Ok(self.0)
     }
 }
 

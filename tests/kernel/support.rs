@@ -1,6 +1,8 @@
 //! Registries with what a test is about, and nothing else.
 
-use dlbridge::kernel::{CallError, Kernel, Op, OpHandle, Reason, Registry, Source, Target};
+use dlbridge::kernel::{
+    CallError, IntoOperandMut, Kernel, Op, OpHandle, Operand, Reason, Registry, Source, Target,
+};
 
 /// A registry of one op and some kernels.
 pub(crate) fn registry(op: Op, kernels: impl IntoIterator<Item = Kernel>) -> Registry {
@@ -29,6 +31,15 @@ pub(crate) fn copy() -> Op {
 /// A kernel of it.
 pub(crate) fn copies(x: Source<'_, f32>, y: Target<'_, f32>) {
     y.map(&x, |x| x);
+}
+
+/// An operand to be written, however it was made.
+pub(crate) struct Written<'a>(pub(crate) Operand<'a>);
+
+impl<'a> IntoOperandMut<'a> for Written<'a> {
+    fn into_operand_mut(self) -> Result<Operand<'a>, dlbridge::Error> {
+        Ok(self.0)
+    }
 }
 
 /// What the error of a call says, and which one it is.
