@@ -308,26 +308,26 @@ proptest! {
     #[test]
     fn what_is_written_shares_no_memory(x in part(), m in part(), n in part(), y in part()) {
         let function =
-            |_: Untyped<'_>, _: UntypedMut<'_>, _: UntypedMut<'_>, _: UntypedMut<'_>| {};
+            |_: UntypedMut<'_>, _: Untyped<'_>, _: UntypedMut<'_>, _: UntypedMut<'_>| {};
         let definition = Op::new("f")
-            .input("x", "X")
             .in_out("m", "M")
+            .input("x", "X")
             .in_out("n", "N")
             .output("y", "X")
             .in_place("y", "x");
         let op = op(definition, [Kernel::of("f").function(function)]);
-        // The output's shape and type are those of the input.
-        let y = Part { dtype: x.dtype, shape: x.shape.clone(), ..y };
+        // The output's type is that of the input, and its shape the first argument's.
         let strides = y.strides.iter().copied().chain([1, -2, 3]);
-        let y = Part { strides: strides.take(y.shape.len()).collect(), ..y };
+        let strides = strides.take(m.shape.len()).collect();
+        let y = Part { dtype: x.dtype, shape: m.shape.clone(), strides, ..y };
         let mut buffer = buffer();
         let pointer = buffer.as_mut_ptr().cast();
-        let layouts = [&x, &m, &n, &y].map(Part::layout);
-        let call = op.call().input(x.operand(pointer, &layouts[0]));
-        let call = call.in_out(Written(m.operand(pointer, &layouts[1])));
+        let layouts = [&m, &x, &n, &y].map(Part::layout);
+        let call = op.call().in_out(Written(m.operand(pointer, &layouts[0])));
+        let call = call.input(x.operand(pointer, &layouts[1]));
         let call = call.in_out(Written(n.operand(pointer, &layouts[2])));
         let called = call.output(Written(y.operand(pointer, &layouts[3]))).run();
-        let arguments = [("x", false, &x), ("m", true, &m), ("n", true, &n), ("y", true, &y)];
+        let arguments = [("m", true, &m), ("x", false, &x), ("n", true, &n), ("y", true, &y)];
         check(found(called), &expected(&arguments, &[]))?;
     }
 }
