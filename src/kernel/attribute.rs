@@ -96,19 +96,22 @@ impl Attribute {
             Self::Int(value) => words.push(*value as u64),
             Self::Float(value) => words.push(value.to_bits()),
             Self::DType(value) => words.push(u64::from(value.number())),
-            Self::Text(text) => {
-                words.push(text.len() as u64);
-                for chunk in text.as_bytes().chunks(8) {
-                    let mut word = [0; 8];
-                    word[..chunk.len()].copy_from_slice(chunk);
-                    words.push(u64::from_ne_bytes(word));
-                }
-            }
+            Self::Text(text) => text_key(text, words),
             Self::Ints(values) => {
                 words.push(values.len() as u64);
                 words.extend(values.iter().map(|value| *value as u64));
             }
         }
+    }
+}
+
+/// Appends numbers that tell a text from any other.
+pub(super) fn text_key(text: &str, words: &mut super::cache::Words) {
+    words.push(text.len() as u64);
+    for chunk in text.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        words.push(u64::from_ne_bytes(word));
     }
 }
 

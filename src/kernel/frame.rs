@@ -2,7 +2,7 @@
 //! kernel chosen, and called.
 
 use super::alias;
-use super::attribute::Attribute;
+use super::attribute::{Attribute, text_key};
 use super::cache::{Found, Words};
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
@@ -48,12 +48,13 @@ pub(crate) struct Frame<'r, 'a> {
 
 impl Frame<'_, '_> {
     /// Makes the call.
-    pub(crate) fn run(self, around: &mut impl Surroundings) -> Result<Made, CallError> {
+    pub(crate) fn run(&self, around: &mut impl Surroundings) -> Result<Made, CallError> {
         let name = self.handle.name();
         self.checked(around).map_err(|reason| reason.of(name))
     }
 
-    fn checked(self, around: &mut impl Surroundings) -> Result<Made, Reason> {
+    #[inline]
+    fn checked(&self, around: &mut impl Surroundings) -> Result<Made, Reason> {
         let op = self.handle.definition();
         let given = op.given();
         // Inputs that are broadcast get other layouts, which stay here.
@@ -106,7 +107,8 @@ impl Frame<'_, '_> {
         }
 
         let coincide = alias::check(op, &operands)?;
-        let (words, seen) = signature(&operands, self.attributes, self.label, device);
+        let mut words = Words::new();
+        sign(&mut words, &operands, self.attributes, self.label, device);
         let found = match self.handle.find(&words) {
             Some(found) => found,
             None => {
@@ -279,42 +281,40 @@ fn main_device<'a>(mut operands: impl Iterator<Item = &'a Operand<'a>> + Clone) 
     main.map_or(Device::CPU, |operand| operand.device)
 }
 
-/// What a choice depends on, as numbers, and a way to have it in words.
+/// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
+/// they would be read before they have arrived.
 #[inline]
-fn signature(
+fn sign(
+    words: &mut Words,
     operands: &[Operand<'_>],
     attributes: &[Attribute],
     label: &str,
     device: Device,
-) -> (
-    Words,
-    impl Fn(&[Operand<'_>]) -> SmallVec<[Seen; 4]> + use<>,
 ) {
-    let mut words = Words::new();
     for operand in operands {
         let dtype = u64::from(operand.dtype.number()) << 32;
         let device = (operand.device.kind() as u64 & 0xff) << 16;
         let rank = (operand.layout.rank() as u64) << 1;
         words.push(dtype | device | rank | u64::from(operand.layout.is_contiguous()));
     }
-    words.push(device.id() as u64);
-    words.push(label.len() as u64);
+    words.push(u64::from(device.id() as u32) | (label.len() as u64) << 32);
     if !label.is_empty() {
-        Attribute::Text(label.to_owned()).key(&mut words);
+        text_key(label, words);
     }
     for attribute in attributes {
-        attribute.key(&mut words);
+        attribute.key(words);
     }
-    let seen = |operands: &[Operand<'_>]| {
-        let see = |operand: &Operand<'_>| Seen {
-            dtype: operand.dtype,
-            device: operand.device,
-            rank: operand.layout.rank(),
-            row_major: operand.layout.is_contiguous(),
-        };
-        operands.iter().map(see).collect()
+}
+
+/// The same in words that a choice is made by.
+fn seen(operands: &[Operand<'_>]) -> SmallVec<[Seen; 4]> {
+    let see = |operand: &Operand<'_>| Seen {
+        dtype: operand.dtype,
+        device: operand.device,
+        rank: operand.layout.rank(),
+        row_major: operand.layout.is_contiguous(),
     };
-    (words, seen)
+    operands.iter().map(see).collect()
 }
 
 /// Whether it is known which kernel a call with these arguments gets, where the attributes have their
@@ -323,7 +323,8 @@ fn signature(
 pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
     let device = main_device(operands.iter());
     let attributes = handle.defaults().unwrap_or_default();
-    let (words, _) = signature(operands, attributes, "", device);
+    let mut words = Words::new();
+    sign(&mut words, operands, attributes, "", device);
     handle.find(&words).is_some()
 }
 
