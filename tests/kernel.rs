@@ -9,12 +9,15 @@ mod attributes;
 mod calls;
 #[path = "kernel/devices.rs"]
 mod devices;
+// All calls that there can be take Miri too long.
+#[cfg(not(miri))]
 #[path = "kernel/dispatch.rs"]
 mod dispatch;
 #[path = "kernel/errors.rs"]
 mod errors;
 #[path = "kernel/factories.rs"]
 mod factories;
+#[cfg(not(miri))]
 #[path = "kernel/model.rs"]
 mod model;
 #[path = "kernel/observers.rs"]

@@ -15,7 +15,7 @@ pub(super) type Words = SmallVec<[u64; FEW]>;
 /// So many numbers need no memory of their own.
 pub(super) const FEW: usize = 8;
 
-const BUCKETS: usize = 256;
+const BUCKETS: usize = 1024;
 /// Signatures that are found without a lock.
 const MOST: usize = 1024;
 /// Others that are kept, as where an attribute is another number in each call.
@@ -160,7 +160,7 @@ impl Cache {
         }
         // The upper bits depend on all others.
         let hash = (sum ^ sum >> 32).wrapping_mul(FACTORS[0]);
-        &self.buckets[(hash >> 56) as usize]
+        &self.buckets[(hash >> (64 - BUCKETS.ilog2())) as usize]
     }
 }
 

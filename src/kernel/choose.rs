@@ -29,12 +29,35 @@ pub(super) struct Registered {
     make: Make,
     states: States,
     pub(super) origin: &'static str,
+    /// How much it asks for: of two that match, the one that asks for more is taken.
+    demands: [usize; 4],
+}
+
+fn demands(kernel: &Registered) -> [usize; 4] {
+    let count = |is: fn(&Wants) -> bool| kernel.wants.iter().filter(|wants| is(wants)).count();
+    [
+        count(|wants| wants.row_major),
+        count(|wants| wants.rank.is_some()),
+        kernel.attributes.len(),
+        kernel.types.iter().filter(|types| types.is_some()).count()
+            + count(|wants| wants.dtype.is_some()),
+    ]
 }
 
 /// A kernel that was chosen for calls of one signature.
 pub(super) struct Chosen {
     pub(super) kernel: Arc<Registered>,
     pub(super) compute: Compute,
+}
+
+/// Why a kernel is none for a call: what doesn't fit, and of which argument.
+enum Refusal {
+    Label,
+    Device(usize),
+    Type(usize),
+    Rank(usize),
+    Layout(usize),
+    Attribute(usize),
 }
 
 /// What a choice depends on, of one argument.
@@ -148,8 +171,10 @@ impl Registered {
             make: make.clone(),
             states: States::default(),
             origin,
+            demands: [0; 4],
         };
         this.description = this.describe(op, kernel.name.as_deref());
+        this.demands = demands(&this);
         Ok(this)
     }
 
@@ -187,18 +212,6 @@ impl Registered {
         format!("{}{name} ({})", op.name, parts.join(", "))
     }
 
-    /// How much it asks for: of two that match, the one that asks for more is taken.
-    fn demands(&self) -> [usize; 4] {
-        let count = |is: fn(&Wants) -> bool| self.wants.iter().filter(|wants| is(wants)).count();
-        [
-            count(|wants| wants.row_major),
-            count(|wants| wants.rank.is_some()),
-            self.attributes.len(),
-            self.types.iter().filter(|types| types.is_some()).count()
-                + count(|wants| wants.dtype.is_some()),
-        ]
-    }
-
     /// Whether there can be a call that both match equally well.
     pub(super) fn clashes_with(&self, other: &Self) -> bool {
         let both = |a: &Option<Vec<DType>>, b: &Option<Vec<DType>>| match (a, b) {
@@ -214,7 +227,7 @@ impl Registered {
         let same_or_any = |a: Option<usize>, b: Option<usize>| a.is_none() || b.is_none() || a == b;
         let wants = || self.wants.iter().zip(&other.wants);
         (self.device, &self.label, self.priority) == (other.device, &other.label, other.priority)
-            && self.demands() == other.demands()
+            && self.demands == other.demands
             && self.types.iter().zip(&other.types).all(|(a, b)| both(a, b))
             && self
                 .attributes
@@ -234,19 +247,17 @@ impl Registered {
     }
 
     /// Why it is none for a call, if that is so.
-    pub(super) fn refusal(
+    fn refusal(
         &self,
         op: &Op,
         seen: &[Seen],
         attributes: &[Attribute],
         label: &str,
-    ) -> Option<String> {
+    ) -> Option<Refusal> {
         if self.label != label {
-            return Some(format!("its label is {:?}", self.label));
+            return Some(Refusal::Label);
         }
         for (at, (wants, seen)) in self.wants.iter().zip(seen).enumerate() {
-            let parameter = &op.parameters[at];
-            let name = &parameter.name;
             let is_of_host = self.host_memory & (1 << at) != 0;
             let device = if is_of_host {
                 DeviceKind::Cpu
@@ -254,31 +265,48 @@ impl Registered {
                 self.device
             };
             if !reaches(device, seen.device.kind()) {
-                return Some(format!("{name:?} is on {}", seen.device));
+                return Some(Refusal::Device(at));
             }
-            let allowed = match &parameter.kind {
+            let allowed = match &op.parameters[at].kind {
                 Kind::Variable(variable) => self.types[*variable].as_deref(),
                 _ => wants.dtype.as_ref().map(std::slice::from_ref),
             };
             if allowed.is_some_and(|allowed| !allowed.contains(&seen.dtype)) {
-                return Some(format!("{name:?} is of {}", seen.dtype));
+                return Some(Refusal::Type(at));
             }
             if wants.rank.is_some_and(|rank| rank != seen.rank) {
-                return Some(format!("{name:?} is of rank {}", seen.rank));
+                return Some(Refusal::Rank(at));
             }
             if wants.row_major && !seen.row_major {
-                return Some(format!(
-                    "{name:?} isn't row-major without gaps; pass a copy"
-                ));
+                return Some(Refusal::Layout(at));
             }
         }
-        for (at, values) in &self.attributes {
-            if !values.contains(&attributes[*at]) {
-                let name = &op.attributes[*at].name;
-                return Some(format!("{name:?} is {}", attributes[*at]));
+        let differs = |(at, values): &&(usize, Vec<Attribute>)| !values.contains(&attributes[*at]);
+        let attribute = self.attributes.iter().find(differs);
+        attribute.map(|(at, _)| Refusal::Attribute(*at))
+    }
+
+    /// The same in words.
+    fn refusal_in_words(
+        &self,
+        op: &Op,
+        seen: &[Seen],
+        attributes: &[Attribute],
+        label: &str,
+    ) -> Option<String> {
+        let name = |at: usize| &op.parameters[at].name;
+        Some(match self.refusal(op, seen, attributes, label)? {
+            Refusal::Label => format!("its label is {:?}", self.label),
+            Refusal::Device(at) => format!("{:?} is on {}", name(at), seen[at].device),
+            Refusal::Type(at) => format!("{:?} is of {}", name(at), seen[at].dtype),
+            Refusal::Rank(at) => format!("{:?} is of rank {}", name(at), seen[at].rank),
+            Refusal::Layout(at) => {
+                format!("{:?} isn't row-major without gaps; pass a copy", name(at))
             }
-        }
-        None
+            Refusal::Attribute(at) => {
+                format!("{:?} is {}", op.attributes[at].name, attributes[at])
+            }
+        })
     }
 
     /// What decides between two that both match: the larger one is taken.
@@ -290,7 +318,7 @@ impl Registered {
             DeviceKind::Cuda => 1,
             other => other as u32,
         };
-        (self.priority, device, self.demands())
+        (self.priority, device, self.demands)
     }
 }
 
@@ -324,18 +352,18 @@ pub(super) fn choose<'a>(
     attributes: &[Attribute],
     label: &str,
 ) -> Result<&'a Arc<Registered>, Vec<String>> {
-    let mut refusals = Vec::new();
-    let mut best: Option<&Arc<Registered>> = None;
-    for kernel in kernels {
-        match kernel.refusal(op, seen, attributes, label) {
-            Some(reason) => refusals.push(format!("{}: {reason}", kernel.description)),
-            None if best.is_none_or(|best| kernel.preference() > best.preference()) => {
-                best = Some(kernel);
-            }
-            None => {}
-        }
-    }
-    best.ok_or(refusals)
+    let is_for = |kernel: &&Arc<Registered>| kernel.refusal(op, seen, attributes, label).is_none();
+    let best = kernels
+        .iter()
+        .filter(is_for)
+        .max_by_key(|kernel| kernel.preference());
+    best.ok_or_else(|| {
+        let reason = |kernel: &Arc<Registered>| {
+            let reason = kernel.refusal_in_words(op, seen, attributes, label)?;
+            Some(format!("{}: {reason}", kernel.description))
+        };
+        kernels.iter().filter_map(reason).collect()
+    })
 }
 
 impl fmt::Debug for Registered {
