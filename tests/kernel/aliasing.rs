@@ -15,7 +15,7 @@ const MIDDLE: isize = 1024;
 
 fn cases(cases: u32) -> Config {
     Config {
-        cases: if cfg!(miri) { 10 } else { cases },
+        cases: if cfg!(miri) { 2 } else { cases },
         failure_persistence: None,
         ..Config::default()
     }
