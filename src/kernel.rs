@@ -78,6 +78,11 @@ pub use operand::{IntoOperand, IntoOperandMut, Operand};
 pub use parameter::{Parameter, Ranked, Untyped, UntypedMut};
 pub use registry::{KernelInfo, OpHandle, Registry};
 
+#[cfg(feature = "python")]
+pub(crate) use call::{complete, make};
+#[cfg(feature = "python")]
+pub(crate) use frame::{Frame, Made, Surroundings};
+
 /// For the macros.
 #[doc(hidden)]
 pub mod __private {

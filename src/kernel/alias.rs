@@ -2,7 +2,6 @@
 
 use super::choose::Registered;
 use super::error::Reason;
-use super::frame::is_written;
 use super::op::{Op, Role};
 use super::operand::Operand;
 use smallvec::SmallVec;
@@ -15,7 +14,7 @@ pub(super) type Coincide = SmallVec<[(u8, u8); 1]>;
 pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reason> {
     let mut coincide = Coincide::new();
     for (at, operand) in operands.iter().enumerate() {
-        if !is_written(op, at) {
+        if !op.writes(at) {
             continue;
         }
         let argument = || op.parameters[at].name.clone();
@@ -32,7 +31,7 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
         }
         for (other_at, other) in operands.iter().enumerate() {
             // Of two that are both written, the later one is compared with the earlier.
-            if other_at == at || other_at > at && is_written(op, other_at) {
+            if other_at == at || other_at > at && op.writes(other_at) {
                 continue;
             }
             if let (Some(ours), Some(theirs)) = (&row_major, other.bytes_if_row_major())

@@ -7,7 +7,7 @@ use super::cache::{Found, Words};
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
 use super::observe::{self, Record};
-use super::op::{Kind, Op, Question, Role};
+use super::op::{Kind, Op, Question};
 use super::operand::{Operand, relaid};
 use super::registry::OpHandle;
 use super::shapes::{self, Expected};
@@ -363,9 +363,4 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
             dtype: operand.dtype,
         }),
     }
-}
-
-/// Whether a parameter is written.
-pub(super) fn is_written(op: &Op, at: usize) -> bool {
-    op.parameters[at].role != Role::Input
 }

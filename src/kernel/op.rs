@@ -242,6 +242,28 @@ impl Op {
         self.parameters.iter().take_while(is_given).count()
     }
 
+    /// Whether a parameter is written.
+    #[inline]
+    pub(crate) fn writes(&self, at: usize) -> bool {
+        self.parameters[at].role != Role::Input
+    }
+
+    /// The element type of a parameter, where that is always the same.
+    #[cfg(feature = "python")]
+    pub(crate) fn fixed_type(&self, at: usize) -> Option<DType> {
+        match self.parameters[at].kind {
+            Kind::Is(dtype) => Some(dtype),
+            _ => None,
+        }
+    }
+
+    /// Whether two parameters have the same type variable.
+    #[cfg(feature = "python")]
+    pub(crate) fn has_type_of(&self, at: usize, other: usize) -> bool {
+        matches!(self.parameters[at].kind, Kind::Variable(_))
+            && self.parameters[at].kind == self.parameters[other].kind
+    }
+
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|known| known.name == name)
     }

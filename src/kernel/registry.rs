@@ -246,7 +246,7 @@ impl OpHandle {
         kernels.iter().map(info).collect()
     }
 
-    pub(super) fn defaults(&self) -> Option<&[Attribute]> {
+    pub(crate) fn defaults(&self) -> Option<&[Attribute]> {
         self.0.defaults.as_deref()
     }
 
