@@ -81,7 +81,7 @@ pub use registry::{KernelInfo, OpHandle, Registry};
 #[cfg(feature = "python")]
 pub(crate) use call::{complete, make};
 #[cfg(feature = "python")]
-pub(crate) use frame::{Frame, Made, Surroundings};
+pub(crate) use frame::{Frame, Made, Operands, Surroundings};
 
 /// For the macros.
 #[doc(hidden)]

@@ -23,8 +23,8 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
                 argument: argument(),
             });
         }
-        let row_major = operand.bytes_if_row_major();
-        if row_major.is_none() && !operand.layout.overlaps_itself().is_excluded() {
+        let is_dense = operand.layout.is_contiguous();
+        if !is_dense && !operand.layout.overlaps_itself().is_excluded() {
             return Err(Reason::SelfOverlap {
                 argument: argument(),
             });
@@ -34,12 +34,8 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
             if other_at == at || other_at > at && op.writes(other_at) {
                 continue;
             }
-            if let (Some(ours), Some(theirs)) = (&row_major, other.bytes_if_row_major())
-                && (ours.end <= theirs.start || theirs.end <= ours.start)
-            {
-                continue;
-            }
-            if are_apart(operand, other) {
+            let (ours, theirs) = (operand.bytes, other.bytes);
+            if ours.1 <= theirs.0 || theirs.1 <= ours.0 || are_apart(operand, other) {
                 continue;
             }
             if !is_same_place(operand, other) || !op.may_be_in_place(at, other_at) {

@@ -36,6 +36,7 @@ use crate::tensor::Tensor;
 pub struct Call<'r, 'a> {
     handle: &'r OpHandle,
     operands: Operands<'a>,
+    present: u32,
     attributes: Vec<(usize, Attribute)>,
     label: &'r str,
     /// Where numbers are that were given by value.
@@ -51,7 +52,8 @@ impl<'r, 'a> Call<'r, 'a> {
     pub(super) fn new(handle: &'r OpHandle) -> Self {
         Self {
             handle,
-            operands: Operands::from_elem(None, handle.definition().parameters.len()),
+            operands: Operands::from_elem(Operand::ABSENT, handle.definition().parameters.len()),
+            present: 0,
             attributes: Vec::new(),
             label: "",
             numbers: Vec::new(),
@@ -182,6 +184,7 @@ impl<'r, 'a> Call<'r, 'a> {
         let frame = Frame {
             handle,
             operands: self.operands,
+            present: self.present,
             attributes,
             label: self.label,
         };
@@ -194,6 +197,10 @@ impl<'r, 'a> Call<'r, 'a> {
         self.problem.get_or_insert(problem);
     }
 
+    fn has(&self, at: usize) -> bool {
+        self.present & (1 << at) != 0
+    }
+
     /// Puts a tensor at the next place from `from` on.
     fn place_next(&mut self, operand: Result<Operand<'a>, Error>, from: usize) {
         let op = self.handle.definition();
@@ -202,7 +209,7 @@ impl<'r, 'a> Call<'r, 'a> {
         } else {
             self.operands.len()
         };
-        match (from..until).find(|at| self.operands[*at].is_none()) {
+        match (from..until).find(|at| !self.has(*at)) {
             Some(at) => self.place(at, operand),
             None => self.fail(Reason::TooMany {
                 wanted: until - from,
@@ -214,7 +221,7 @@ impl<'r, 'a> Call<'r, 'a> {
     fn place_named(&mut self, name: &str, operand: Result<Operand<'a>, Error>) {
         let op = self.handle.definition();
         match op.position(name) {
-            Some(at) if self.operands[at].is_none() => self.place(at, operand),
+            Some(at) if !self.has(at) => self.place(at, operand),
             Some(_) => self.fail(Reason::GivenTwice {
                 argument: name.to_owned(),
             }),
@@ -230,7 +237,10 @@ impl<'r, 'a> Call<'r, 'a> {
 
     fn place(&mut self, at: usize, operand: Result<Operand<'a>, Error>) {
         match operand {
-            Ok(operand) => self.operands[at] = Some(operand),
+            Ok(operand) => {
+                self.operands[at] = operand;
+                self.present |= 1 << at;
+            }
             Err(error) => self.fail(Reason::Tensor {
                 argument: self.handle.definition().parameters[at].name.clone(),
                 error,

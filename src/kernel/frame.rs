@@ -7,20 +7,19 @@ use super::cache::{Found, Words};
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
 use super::observe::{self, Record};
-use super::op::{Kind, Op, Question};
+use super::op::{Kind, MOST_VARIABLES, Op, Question};
 use super::operand::{Operand, relaid};
 use super::registry::OpHandle;
 use super::shapes::{self, Expected};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::layout::Layout;
 use crate::tensor::Tensor;
 use crate::view::View;
 use smallvec::SmallVec;
 use std::time::Instant;
 
-/// Arguments by their places; `None` for results that are to be made.
-pub(crate) type Operands<'a> = SmallVec<[Option<Operand<'a>>; 4]>;
+/// Arguments by their places; [`Operand::ABSENT`] for results that are to be made.
+pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 
 /// What is around a call: who makes results, and who else waits for it.
 pub(crate) trait Surroundings {
@@ -42,86 +41,115 @@ pub(crate) type Made = SmallVec<[(usize, Tensor); 1]>;
 pub(crate) struct Frame<'r, 'a> {
     pub(crate) handle: &'r OpHandle,
     pub(crate) operands: Operands<'a>,
+    /// Which of them there are, a bit each.
+    pub(crate) present: u32,
     pub(crate) attributes: &'r [Attribute],
     pub(crate) label: &'r str,
 }
 
 impl Frame<'_, '_> {
     /// Makes the call.
-    pub(crate) fn run(self, around: &mut impl Surroundings) -> Result<Made, CallError> {
-        let name = self.handle.name();
-        self.checked(around).map_err(|reason| reason.of(name))
+    #[inline]
+    pub(crate) fn run(mut self, around: &mut impl Surroundings) -> Result<Made, CallError> {
+        let operands = std::mem::take(&mut self.operands);
+        self.checked(operands, around)
+            .map_err(|reason| reason.of(self.handle.name()))
     }
 
-    fn checked(self, around: &mut impl Surroundings) -> Result<Made, Reason> {
+    fn checked(
+        &self,
+        mut operands: Operands<'_>,
+        around: &mut impl Surroundings,
+    ) -> Result<Made, Reason> {
         let op = self.handle.definition();
         let given = op.given();
+        let needed = (1_u32 << given) - 1;
+        if self.present & needed != needed {
+            return Err(missing(
+                op,
+                (self.present & needed).trailing_ones() as usize,
+            ));
+        }
+        let expected = shapes::expected(op, &operands[..given], self.attributes)?;
+        let Expected::Broadcast(shape) = &expected else {
+            return self.settled(&mut operands, &expected, around);
+        };
         // Inputs that are broadcast get other layouts, which stay here.
-        let mut layouts = SmallVec::<[Layout; 2]>::new();
-        let mut operands = SmallVec::<[Operand<'_>; 4]>::new();
-        for (at, operand) in self.operands.iter().take(given).enumerate() {
-            operands.push(operand.ok_or_else(|| missing(op, at))?);
+        let layouts = shapes::broadcast(op, &operands[..given], shape)?;
+        let mut operands: Operands<'_> = operands.iter().copied().collect();
+        for (at, layout) in &layouts {
+            operands[*at] = relaid(&operands[*at], layout);
         }
-        let variables = type_variables(op, &operands)?;
-        let expected = shapes::expected(op, &operands, self.attributes)?;
-        let device = main_device(&operands);
+        self.settled(&mut operands, &expected, around)
+    }
 
-        let mut relaid_at = SmallVec::<[usize; 2]>::new();
-        if let Expected::Broadcast(shape) = &expected {
-            for (at, operand) in operands.iter().enumerate() {
-                if operand.shape() != &shape[..] {
-                    layouts.push(shapes::broadcast(op, at, operand, shape)?);
-                    relaid_at.push(at);
-                }
-            }
-        }
-        for (at, layout) in relaid_at.into_iter().zip(&layouts) {
-            operands[at] = relaid(&operands[at], layout);
-        }
-
+    /// Goes on once it is settled which shapes there are.
+    #[inline]
+    fn settled(
+        &self,
+        operands: &mut [Operand<'_>],
+        expected: &Expected,
+        around: &mut impl Surroundings,
+    ) -> Result<Made, Reason> {
+        let op = self.handle.definition();
+        let given = op.given();
+        let variables = type_variables(op, &operands[..given])?;
+        let device = main_device(&operands[..given]);
         let mut made = Made::new();
         for at in given..op.parameters.len() {
-            let shape = expected.of(at - given, &operands);
+            let (inputs, outputs) = operands.split_at_mut(at);
+            let shape = expected.of(at - given, inputs);
             let dtype = output_type(op, at, &variables, self.attributes);
-            let operand = match self.operands[at] {
-                Some(operand) => {
-                    check_output(op, at, &operand, shape, dtype)?;
-                    operand
-                }
-                None => {
-                    let tensor = around.make(shape, dtype, device);
-                    let tensor = tensor.map_err(|error| Reason::Allocation {
-                        argument: op.parameters[at].name.clone(),
-                        error,
-                    })?;
-                    // SAFETY: the tensor is new, and kept here until the call is over; its facts stay
-                    // where they are when its handle is moved.
-                    let operand = unsafe { shapes::of_new(&tensor) };
-                    made.push((at, tensor));
-                    operand
-                }
-            };
-            operands.push(operand);
+            if self.present & (1 << at) != 0 {
+                check_output(op, at, &outputs[0], shape, dtype)?;
+                continue;
+            }
+            let tensor = around.make(shape, dtype, device);
+            let tensor = tensor.map_err(|error| Reason::Allocation {
+                argument: op.parameters[at].name.clone(),
+                error,
+            })?;
+            // SAFETY: the tensor is new, and kept here until the call is over; its facts stay where
+            // they are when its handle is moved.
+            outputs[0] = unsafe { shapes::of_new(&tensor) };
+            made.push((at, tensor));
         }
 
-        let coincide = alias::check(op, &operands)?;
-        let (words, seen) = signature(&operands, self.attributes, self.label, device);
-        let found = match self.handle.find(&words) {
+        let coincide = alias::check(op, operands)?;
+        let words = Signature::of(operands, self.attributes, self.label, device);
+        let found = match self.handle.find(words.as_slice()) {
             Some(found) => found,
-            None => {
-                let Self {
-                    handle,
-                    label,
-                    attributes,
-                    ..
-                } = self;
-                handle.prepare(words, &seen(&operands), attributes, label, device)?
-            }
+            None => self.prepare(words, operands, device)?,
         };
-        check_for_kernel(op, &operands, &found, device)?;
-        alias::check_for_kernel(op, &operands, &found.kernel, coincide)?;
-        self.call(op, &operands, &found, around)?;
+        check_for_kernel(op, operands, &found, device)?;
+        if !coincide.is_empty() {
+            alias::check_for_kernel(op, operands, &found.kernel, coincide)?;
+        }
+        self.call(op, operands, &found, around)?;
         Ok(made)
+    }
+
+    #[cold]
+    fn prepare(
+        &self,
+        words: Signature,
+        operands: &[Operand<'_>],
+        device: Device,
+    ) -> Result<Found<'_>, Reason> {
+        let see = |operand: &Operand<'_>| Seen {
+            dtype: operand.dtype,
+            device: operand.device,
+            rank: operand.layout.rank(),
+            row_major: operand.layout.is_contiguous(),
+        };
+        let seen: Vec<_> = operands.iter().map(see).collect();
+        self.handle.prepare(
+            words.into_words(),
+            &seen,
+            self.attributes,
+            self.label,
+            device,
+        )
     }
 
     fn call(
@@ -194,20 +222,27 @@ fn missing(op: &Op, at: usize) -> Reason {
     }
 }
 
-/// What each type variable is.
-type Variables = SmallVec<[Option<DType>; 4]>;
+/// What each type variable is, as a number; 0 where nothing says so yet.
+type Variables = [u32; MOST_VARIABLES];
 
 #[inline]
 fn type_variables(op: &Op, operands: &[Operand<'_>]) -> Result<Variables, Reason> {
-    let mut variables = Variables::from_elem(None, op.variables.len());
-    for (at, operand) in operands.iter().enumerate() {
-        let wanted = match &op.parameters[at].kind {
-            Kind::Variable(variable) => *variables[*variable].get_or_insert(operand.dtype),
-            Kind::Is(dtype) => *dtype,
+    let mut variables = [0; MOST_VARIABLES];
+    for (at, (operand, parameter)) in operands.iter().zip(&op.parameters).enumerate() {
+        let number = operand.dtype.number();
+        let wanted = match &parameter.kind {
+            Kind::Variable(variable) => {
+                let known = &mut variables[*variable];
+                if *known == 0 {
+                    *known = number;
+                }
+                *known
+            }
+            Kind::Is(dtype) => dtype.number(),
             _ => continue,
         };
-        if wanted.number() != operand.dtype.number() {
-            return Err(wrong_type(op, at, operand.dtype, wanted));
+        if wanted != number {
+            return Err(wrong_type(op, at, operand.dtype, DType::of_number(wanted)));
         }
     }
     Ok(variables)
@@ -232,7 +267,7 @@ fn wrong_type(op: &Op, at: usize, found: DType, wanted: DType) -> Reason {
 fn output_type(op: &Op, at: usize, variables: &Variables, attributes: &[Attribute]) -> DType {
     let known = match &op.parameters[at].kind {
         Kind::Is(dtype) => Some(*dtype),
-        Kind::Variable(variable) => variables[*variable],
+        Kind::Variable(variable) => Some(DType::of_number(variables[*variable])),
         Kind::Attribute(name) => {
             let at = op.attributes.iter().position(|known| known.name == *name);
             at.and_then(|at| match attributes[at] {
@@ -278,42 +313,63 @@ fn main_device(operands: &[Operand<'_>]) -> Device {
     main.map_or(Device::CPU, |operand| operand.device)
 }
 
-/// What a choice depends on, as numbers, and a way to have it in words.
-#[inline]
-fn signature(
-    operands: &[Operand<'_>],
-    attributes: &[Attribute],
-    label: &str,
-    device: Device,
-) -> (
-    Words,
-    impl Fn(&[Operand<'_>]) -> SmallVec<[Seen; 4]> + use<>,
-) {
-    let mut words = Words::new();
-    for operand in operands {
-        let dtype = u64::from(operand.dtype.number()) << 32;
-        let device = (operand.device.kind() as u64 & 0xff) << 16;
-        let rank = (operand.layout.rank() as u64) << 1;
-        words.push(dtype | device | rank | u64::from(operand.layout.is_contiguous()));
+/// What a choice depends on, as numbers.
+enum Signature {
+    /// Of few arguments, and without attributes.
+    Short([u64; 6], usize),
+    Long(Words),
+}
+
+impl Signature {
+    #[inline]
+    fn of(operands: &[Operand<'_>], attributes: &[Attribute], label: &str, device: Device) -> Self {
+        let mut words = [device.id() as u64; 6];
+        if attributes.is_empty() && label.is_empty() && operands.len() < words.len() {
+            for (word, operand) in words.iter_mut().zip(operands) {
+                *word = word_of(operand);
+            }
+            return Self::Short(words, operands.len() + 1);
+        }
+        Self::long(operands, attributes, label, device)
     }
-    words.push(device.id() as u64);
-    words.push(label.len() as u64);
-    if !label.is_empty() {
+
+    fn long(
+        operands: &[Operand<'_>],
+        attributes: &[Attribute],
+        label: &str,
+        device: Device,
+    ) -> Self {
+        let mut words: Words = operands.iter().map(word_of).collect();
+        words.push(device.id() as u64);
         Attribute::Text(label.to_owned()).key(&mut words);
+        for attribute in attributes {
+            attribute.key(&mut words);
+        }
+        Self::Long(words)
     }
-    for attribute in attributes {
-        attribute.key(&mut words);
+
+    #[inline]
+    fn as_slice(&self) -> &[u64] {
+        match self {
+            Self::Short(words, len) => &words[..*len],
+            Self::Long(words) => words,
+        }
     }
-    let seen = |operands: &[Operand<'_>]| {
-        let see = |operand: &Operand<'_>| Seen {
-            dtype: operand.dtype,
-            device: operand.device,
-            rank: operand.layout.rank(),
-            row_major: operand.layout.is_contiguous(),
-        };
-        operands.iter().map(see).collect()
-    };
-    (words, seen)
+
+    fn into_words(self) -> Words {
+        match self {
+            Self::Short(words, len) => Words::from_slice(&words[..len]),
+            Self::Long(words) => words,
+        }
+    }
+}
+
+#[inline]
+fn word_of(operand: &Operand<'_>) -> u64 {
+    let dtype = u64::from(operand.dtype.number()) << 32;
+    let device = (operand.device.kind() as u64 & 0xff) << 16;
+    let rank = (operand.layout.rank() as u64) << 1;
+    dtype | device | rank | u64::from(operand.layout.is_contiguous())
 }
 
 /// Checks what the signature doesn't tell: addresses, and what is at them.
@@ -325,6 +381,8 @@ fn check_for_kernel(
     device: Device,
 ) -> Result<(), Reason> {
     let kernel = &found.kernel;
+    // Where the device is the host's, so are all.
+    let is_elsewhere = !device.is_host_accessible();
     for (at, (operand, wants)) in operands.iter().zip(&kernel.wants).enumerate() {
         let argument = || op.parameters[at].name.clone();
         if operand.first.addr() & (wants.alignment - 1) != 0 && !operand.layout.is_empty() {
@@ -337,9 +395,11 @@ fn check_for_kernel(
         if !wants.any_bits && operand.device.is_host_accessible() {
             check_bytes(op, at, operand)?;
         }
-        let is_of_host = kernel.host_memory & (1 << at) != 0;
-        let is_elsewhere = !operand.device.is_host_accessible() && operand.device != device;
-        if is_elsewhere && !is_of_host {
+        if is_elsewhere
+            && operand.device != device
+            && !operand.device.is_host_accessible()
+            && kernel.host_memory & (1 << at) == 0
+        {
             return Err(Reason::Device {
                 argument: argument(),
                 found: operand.device,

@@ -306,6 +306,11 @@ impl Op {
         if self.parameters.len() > MOST_PARAMETERS {
             return bad(format!("there can be {MOST_PARAMETERS} tensors at most"));
         }
+        if self.variables.len() > MOST_VARIABLES {
+            return bad(format!(
+                "there can be {MOST_VARIABLES} type variables at most"
+            ));
+        }
         let outputs = &self.parameters[self.given()..];
         if outputs
             .iter()
@@ -368,10 +373,12 @@ impl Op {
 }
 
 /// Names that every call understands in Python.
-const RESERVED: [&str; 3] = ["out", "like", "label"];
+const RESERVED: [&str; 4] = ["out", "like", "label", "memory"];
 
-/// As many bits as tell which arguments were given.
-pub(super) const MOST_PARAMETERS: usize = 32;
+/// Fewer than there are bits that tell which arguments were given.
+pub(super) const MOST_PARAMETERS: usize = 31;
+
+pub(super) const MOST_VARIABLES: usize = 8;
 
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use super::bind::{Given, Names};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{CallError, Failure, Frame, Made, OpHandle, Operand, Surroundings};
+use crate::kernel::{CallError, Failure, Frame, Made, OpHandle, Operand, Operands, Surroundings};
 use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
 use crate::python::error::no_such_number;
@@ -55,27 +55,28 @@ pub(super) fn invoke<'py>(
         entered[at] = Some(argument.map_err(|error| of_argument(py, name, names, at, error))?);
     }
 
-    let operands = entered.iter().enumerate().map(|(at, argument)| {
-        let entry = argument.as_ref()?.get();
+    let (mut operands, mut present) = (Operands::new(), 0);
+    for (at, argument) in entered.iter().enumerate() {
+        let Some(argument) = argument else {
+            operands.push(Operand::ABSENT);
+            continue;
+        };
+        present |= 1 << at;
+        let entry = argument.get();
         let writable = !entry.read_only && handle.definition().writes(at);
+        let is = (entry.dtype, entry.device, entry.padded);
         // SAFETY: the entry keeps the memory, and the ledger excludes that another call uses it in a
         // way that this one doesn't allow. What other threads do is up to whoever calls: see
         // docs/soundness.md.
-        Some(unsafe {
-            Operand::from_raw(
-                entry.first,
-                entry.layout(),
-                entry.dtype,
-                entry.device,
-                entry.padded,
-                writable,
-            )
-        })
-    });
+        operands.push(unsafe {
+            Operand::from_known(entry.first, entry.layout(), is, writable, &entry.bytes)
+        });
+    }
     let label = bound.label.as_ref().map(|label| label.to_string_lossy());
     let frame = Frame {
         handle,
-        operands: operands.collect(),
+        operands,
+        present,
         attributes: match &attributes {
             Some(attributes) => attributes,
             None => handle.defaults().unwrap_or_default(),
