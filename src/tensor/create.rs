@@ -134,14 +134,16 @@ impl Tensor {
         dtype: DType,
         allocate: impl FnOnce(usize) -> Result<Storage, Error>,
     ) -> Result<Self, Error> {
-        let layout = Layout::contiguous(shape)?;
+        let mut blank = Blank::new();
+        blank.layout().become_contiguous(shape)?;
         let bytes = dtype
-            .packed_bytes(layout.len())
+            .packed_bytes(blank.layout().len())
             .filter(|bytes| *bytes <= isize::MAX as usize)
             .ok_or(LayoutError::ExtentTooLarge { dtype })?;
+        let parts = whole(allocate(bytes)?, dtype);
         // SAFETY: there are as many bytes as the layout needs; zeros are values of every type, and
         // the caller of `uninit` vouches for what isn't written.
-        Ok(unsafe { Self::from_parts(whole(allocate(bytes)?, dtype), layout) })
+        Ok(unsafe { blank.finish(parts) })
     }
 
     /// `value` everywhere.
