@@ -4,6 +4,7 @@ use super::choose::Registered;
 use super::error::Reason;
 use super::op::{Op, Role};
 use super::operand::Operand;
+use crate::device::DeviceKind;
 use smallvec::SmallVec;
 
 /// Pairs of an output and an input that are exactly in the same place, which the op allows.
@@ -92,10 +93,18 @@ fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
         return true;
     }
     let is_host = |operand: &Operand<'_>| operand.device.is_host_accessible();
-    if a.device != b.device && !(is_host(a) && is_host(b)) {
+    // What is managed, others may describe as CUDA's.
+    let is_managed = |operand: &Operand<'_>| operand.device.kind() == DeviceKind::CudaManaged;
+    let is_one_space =
+        a.device == b.device || is_host(a) && is_host(b) || is_managed(a) || is_managed(b);
+    if !is_one_space {
         return true;
     }
-    a.device.has_addresses() && a.region().overlaps(&b.region()).is_excluded()
+    match a.device.has_addresses() && b.device.has_addresses() {
+        true => a.region().overlaps(&b.region()).is_excluded(),
+        // Handles: where in its memory an element is, the one that the handle belongs to knows.
+        false => a.first != b.first,
+    }
 }
 
 /// Whether each element of the one is where that of the other is, of the same index.

@@ -3,6 +3,7 @@
 use super::choose::Chosen;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::mem;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -24,8 +25,10 @@ pub(super) struct Cache {
     count: AtomicUsize,
     /// What was cleared: the first of each chain.
     retired: Mutex<Vec<Chain>>,
-    others: Mutex<VecDeque<(Words, Arc<Chosen>)>>,
+    others: Mutex<Others>,
 }
+
+type Others = VecDeque<(Words, Arc<Chosen>)>;
 
 struct Slot {
     words: Words,
@@ -98,10 +101,14 @@ impl Cache {
             self.count.store(MOST, Ordering::Relaxed);
             let chosen = Arc::new(chosen);
             let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-            if others.len() == MOST_OTHERS {
-                others.pop_front();
-            }
+            let dropped = match others.len() == MOST_OTHERS {
+                true => others.pop_front(),
+                false => None,
+            };
             others.push_back((words, chosen.clone()));
+            // Not under the lock: a kernel's state may call the op when it goes.
+            drop(others);
+            drop(dropped);
             return Found::Lent(chosen);
         }
         let bucket = self.bucket(&words);
@@ -124,8 +131,8 @@ impl Cache {
         }
     }
 
-    /// Forgets all that was chosen.
-    pub(super) fn clear(&self) {
+    /// Forgets all that was chosen; gives what is to be dropped when no lock is held.
+    pub(super) fn clear(&self) -> Others {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         for bucket in self.buckets.iter() {
             let first = bucket.swap(ptr::null_mut(), Ordering::AcqRel);
@@ -135,7 +142,7 @@ impl Cache {
         }
         self.count.store(0, Ordering::Relaxed);
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        others.clear();
+        mem::take(&mut *others)
     }
 
     #[inline]

@@ -8,7 +8,9 @@ use super::registry::OpHandle;
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::Error;
+use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
+use std::ops::Range;
 
 /// A call that is being put together.
 ///
@@ -39,20 +41,22 @@ pub struct Call<'r, 'a> {
     present: u32,
     attributes: Vec<(usize, Attribute)>,
     label: &'r str,
-    /// Where numbers are that were given by value.
-    #[allow(
-        clippy::vec_box,
-        reason = "operands point to them, so they stay where they are"
-    )]
-    numbers: Vec<Box<[u8; 16]>>,
+    /// Numbers that were given by value, and which arguments they are.
+    numbers: Vec<(usize, Number)>,
     problem: Option<Reason>,
 }
+
+/// Room for a number of any type, and aligned for it.
+#[repr(align(16))]
+struct Number([u8; 16]);
 
 impl<'r, 'a> Call<'r, 'a> {
     pub(super) fn new(handle: &'r OpHandle) -> Self {
         Self {
             handle,
-            operands: Operands::from_elem(Operand::ABSENT, handle.definition().parameters.len()),
+            operands: (handle.definition().parameters.iter())
+                .map(|_| Operand::ABSENT)
+                .collect(),
             present: 0,
             attributes: Vec::new(),
             label: "",
@@ -64,49 +68,39 @@ impl<'r, 'a> Call<'r, 'a> {
     /// The next tensor that is read.
     pub fn input(mut self, tensor: impl IntoOperand<'a>) -> Self {
         let operand = tensor.into_operand();
-        self.place_next(Ok(operand), 0);
+        self.place_next(Ok(operand), 0..self.given());
         self
     }
 
     /// The next tensor that is read and written.
     pub fn in_out(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
-        self.place_next(operand, 0);
+        self.place_next(operand, 0..self.given());
         self
     }
 
     /// Where the next result is written. Results that are given nothing are made.
     pub fn output(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
-        let given = self.handle.definition().given();
-        self.place_next(operand, given);
+        self.place_next(operand, self.given()..self.operands.len());
         self
     }
 
     /// The next tensor that is read: one number.
-    pub fn number<T: Element>(self, value: T) -> Self {
-        const { assert!(size_of::<T>() <= 16) };
-        let mut place = Box::new([0_u8; 16]);
-        let first = place.as_mut_ptr();
-        // SAFETY: there is room for it, at any address.
-        unsafe { first.cast::<T>().write_unaligned(value) };
-        self.keep(place, T::DTYPE, |this, operand| {
-            this.place_next(Ok(operand), 0)
-        })
-    }
-
-    fn keep(
-        mut self,
-        mut place: Box<[u8; 16]>,
-        dtype: DType,
-        put: impl FnOnce(&mut Self, Operand<'a>),
-    ) -> Self {
-        let layout = crate::layout::LayoutRef::SCALAR;
-        let first = place.as_mut_ptr();
-        // SAFETY: the number is in a box, which the call keeps until it was made.
-        let operand = unsafe { Operand::from_raw(first, layout, dtype, Device::CPU, false, false) };
-        put(&mut self, operand);
-        self.numbers.push(place);
+    pub fn number<T: Element>(mut self, value: T) -> Self {
+        const { assert!(size_of::<T>() <= size_of::<Number>()) };
+        const { assert!(align_of::<T>() <= align_of::<Number>()) };
+        let mut number = Number([0; 16]);
+        let first = number.0.as_mut_ptr();
+        // SAFETY: there is room for it.
+        unsafe { first.cast::<T>().write(value) };
+        let layout = LayoutRef::SCALAR;
+        // SAFETY: nobody looks for it before it gets the address at which the number is in the end.
+        let operand =
+            unsafe { Operand::from_raw(first, layout, T::DTYPE, Device::CPU, false, false) };
+        if let Some(at) = self.place_next(Ok(operand), 0..self.given()) {
+            self.numbers.push((at, number));
+        }
         self
     }
 
@@ -136,6 +130,11 @@ impl<'r, 'a> Call<'r, 'a> {
             });
             return self;
         };
+        if self.attributes.iter().any(|(known, _)| *known == at) {
+            self.fail(Reason::GivenTwice {
+                argument: name.to_owned(),
+            });
+        }
         self.attributes.push((at, value.into()));
         self
     }
@@ -160,17 +159,21 @@ impl<'r, 'a> Call<'r, 'a> {
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run); and when the op has no result, or several, or it was given.
-    pub fn make(self) -> Result<Tensor, CallError> {
-        let name = self.handle.name();
-        let mut made = self.made()?;
-        match (made.pop(), made.is_empty()) {
-            (Some((_, tensor)), true) => Ok(tensor),
-            _ => Err(Reason::Invalid("there isn't one result that is made".into()).of(name)),
+    /// As of [`run`](Self::run); and when the op has no result, or several, or it was given: then
+    /// nothing is done.
+    pub fn make(mut self) -> Result<Tensor, CallError> {
+        let mut results = self.given()..self.operands.len();
+        let count = results.by_ref().filter(|at| !self.has(*at)).count();
+        if count != 1 {
+            let problem = format!("one result is to be made, and there are {count}");
+            self.fail(Reason::Invalid(problem));
         }
+        let mut made = self.made()?;
+        let (_, tensor) = made.pop().expect("one is made, as was just counted");
+        Ok(tensor)
     }
 
-    fn made(self) -> Result<Made, CallError> {
+    fn made(mut self) -> Result<Made, CallError> {
         let handle = self.handle;
         let name = handle.name();
         if let Some(problem) = self.problem {
@@ -181,6 +184,9 @@ impl<'r, 'a> Call<'r, 'a> {
             Some(given) => given,
             None => handle.defaults().unwrap_or_default(),
         };
+        for (at, number) in &mut self.numbers {
+            self.operands[*at].move_to(number.0.as_mut_ptr());
+        }
         let frame = Frame {
             handle,
             operands: self.operands,
@@ -188,9 +194,11 @@ impl<'r, 'a> Call<'r, 'a> {
             attributes,
             label: self.label,
         };
-        let made = frame.run(&mut Alone);
-        drop(self.numbers);
-        made
+        frame.run(&mut Alone)
+    }
+
+    fn given(&self) -> usize {
+        self.handle.definition().given()
     }
 
     fn fail(&mut self, problem: Reason) {
@@ -201,21 +209,21 @@ impl<'r, 'a> Call<'r, 'a> {
         self.present & (1 << at) != 0
     }
 
-    /// Puts a tensor at the next place from `from` on.
-    fn place_next(&mut self, operand: Result<Operand<'a>, Error>, from: usize) {
-        let op = self.handle.definition();
-        let until = if from == 0 {
-            op.given()
-        } else {
-            self.operands.len()
-        };
-        match (from..until).find(|at| !self.has(*at)) {
+    /// Puts a tensor at the next of these places, and says which.
+    fn place_next(
+        &mut self,
+        operand: Result<Operand<'a>, Error>,
+        places: Range<usize>,
+    ) -> Option<usize> {
+        let next = places.clone().find(|at| !self.has(*at));
+        match next {
             Some(at) => self.place(at, operand),
             None => self.fail(Reason::TooMany {
-                wanted: until - from,
-                given: until - from + 1,
+                wanted: places.len(),
+                given: places.len() + 1,
             }),
         }
+        next
     }
 
     fn place_named(&mut self, name: &str, operand: Result<Operand<'a>, Error>) {

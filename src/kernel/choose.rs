@@ -1,11 +1,12 @@
 //! Which kernel a call gets, and which two kernels can't be told apart.
 
 use super::attribute::Attribute;
-use super::definition::{Factory, Kernel};
-use super::error::RegistrationError;
+use super::definition::{Construction, Kernel, Make};
+use super::error::{Failure, RegistrationError};
 use super::function::Compute;
 use super::op::{Kind, Op};
 use super::parameter::Wants;
+use super::states::States;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use std::fmt;
@@ -25,7 +26,8 @@ pub(super) struct Registered {
     /// Which arguments stay on the host, a bit each.
     pub(super) host_memory: u32,
     pub(super) releases_from: Option<u64>,
-    pub(super) make: Factory,
+    make: Make,
+    states: States,
     pub(super) origin: &'static str,
 }
 
@@ -57,7 +59,10 @@ impl Registered {
             problem,
         };
         let (given, wanted) = (kernel.wants.len(), op.parameters.len());
-        if kernel.make.is_none() || given != wanted {
+        let Some(make) = &kernel.make else {
+            return Err(bad("it has no function".into()));
+        };
+        if given != wanted {
             return Err(bad(format!(
                 "its function has {given} arguments, and {op} has {wanted}"
             )));
@@ -67,10 +72,33 @@ impl Registered {
             let Some(at) = op.variables.iter().position(|known| known == variable) else {
                 return Err(bad(format!("{op} has no type variable {variable:?}")));
             };
-            types[at] = Some(allowed.clone());
+            if types[at].replace(allowed.clone()).is_some() {
+                return Err(bad(format!("the types of {variable} are given twice")));
+            }
         }
-        for (parameter, wants) in op.parameters.iter().zip(&kernel.wants) {
+        let mut host_memory = 0;
+        for name in &kernel.host_memory {
+            let Some(at) = op.position(name) else {
+                return Err(bad(format!("{op} has no argument {name:?}")));
+            };
+            host_memory |= 1 << at;
+        }
+        let device = kernel.device;
+        if device != DeviceKind::Cpu && host_memory == all(op.parameters.len()) {
+            return Err(bad(format!(
+                "all its arguments are on the host, and nothing tells that it is for {device}",
+                device = device.name()
+            )));
+        }
+        for (at, (parameter, wants)) in op.parameters.iter().zip(&kernel.wants).enumerate() {
             let name = &parameter.name;
+            let is_reached = host_memory & (1 << at) != 0 || device.is_host_accessible();
+            if wants.on_host && !is_reached {
+                return Err(bad(format!(
+                    "its function looks at the elements of {name:?}, which are on {}; take it untyped",
+                    device.name()
+                )));
+            }
             if wants.writes != (parameter.role != super::op::Role::Input) {
                 let verb = if wants.writes { "writes" } else { "only reads" };
                 return Err(bad(format!("its function {verb} {name:?}")));
@@ -102,14 +130,10 @@ impl Registered {
             let Some(values) = values else {
                 return Err(bad(format!("attribute {name:?} is of kind {kind}")));
             };
+            if attributes.iter().any(|(known, _)| *known == at) {
+                return Err(bad(format!("the values of {name:?} are given twice")));
+            }
             attributes.push((at, values));
-        }
-        let mut host_memory = 0;
-        for name in &kernel.host_memory {
-            let Some(at) = op.position(name) else {
-                return Err(bad(format!("{op} has no argument {name:?}")));
-            };
-            host_memory |= 1 << at;
         }
         let mut this = Self {
             description: String::new(),
@@ -121,7 +145,8 @@ impl Registered {
             attributes,
             host_memory,
             releases_from: kernel.releases_from,
-            make: kernel.make.expect("it was just looked at"),
+            make: make.clone(),
+            states: States::default(),
             origin,
         };
         this.description = this.describe(op, kernel.name.as_deref());
@@ -197,6 +222,15 @@ impl Registered {
                 .all(|(at, values)| is_shared(*at, values))
             && wants().all(|(a, b)| same_or_any(a.rank, b.rank))
             && wants().all(|(a, b)| a.dtype.is_none() || b.dtype.is_none() || a.dtype == b.dtype)
+            && (self.host_memory == other.host_memory || is_reached_by_host_too(self.device))
+    }
+
+    /// What is called, for these attributes and this device: made once, if it is to be made.
+    pub(super) fn compute(&self, context: &Construction<'_>) -> Result<Compute, Failure> {
+        match &self.make {
+            Make::Function(compute) => Ok(compute.clone()),
+            Make::Factory(factory) => self.states.get_or_make(context, &**factory),
+        }
     }
 
     /// Why it is none for a call, if that is so.
@@ -248,11 +282,15 @@ impl Registered {
     }
 
     /// What decides between two that both match: the larger one is taken.
-    fn preference(&self, seen: &[Seen]) -> (i32, bool, [usize; 4]) {
-        // The processor reaches what is managed, too, but that isn't what it is there for.
-        let is_meant = |seen: &Seen| seen.device.kind() != DeviceKind::CudaManaged;
-        let is_at_home = self.device != DeviceKind::Cpu || seen.iter().all(is_meant);
-        (self.priority, is_at_home, self.demands())
+    fn preference(&self) -> (i32, u32, [usize; 4]) {
+        // Processors, and then CUDA's devices, reach memory of other kinds, too, but that isn't what
+        // they are there for.
+        let device = match self.device {
+            DeviceKind::Cpu => 0,
+            DeviceKind::Cuda => 1,
+            other => other as u32,
+        };
+        (self.priority, device, self.demands())
     }
 }
 
@@ -263,6 +301,19 @@ fn reaches(kernel: DeviceKind, memory: DeviceKind) -> bool {
         DeviceKind::Cuda => matches!(memory, DeviceKind::Cuda | DeviceKind::CudaManaged),
         _ => kernel == memory,
     }
+}
+
+/// Whether there is memory that both such a device and the host reach.
+fn is_reached_by_host_too(device: DeviceKind) -> bool {
+    let reached = DeviceKind::ALL.iter().copied();
+    reached
+        .filter(|memory| reaches(device, *memory))
+        .any(DeviceKind::is_host_accessible)
+}
+
+/// As many bits.
+fn all(count: usize) -> u32 {
+    (1_u64 << count).wrapping_sub(1) as u32
 }
 
 /// The kernel for a call; or why each of them is none.
@@ -278,7 +329,7 @@ pub(super) fn choose<'a>(
     for kernel in kernels {
         match kernel.refusal(op, seen, attributes, label) {
             Some(reason) => refusals.push(format!("{}: {reason}", kernel.description)),
-            None if best.is_none_or(|best| kernel.preference(seen) > best.preference(seen)) => {
+            None if best.is_none_or(|best| kernel.preference() > best.preference()) => {
                 best = Some(kernel);
             }
             None => {}

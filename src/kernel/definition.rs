@@ -8,6 +8,7 @@ use super::parameter::Wants;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use std::fmt;
+use std::sync::Arc;
 
 /// A kernel, to be registered.
 ///
@@ -35,11 +36,20 @@ pub struct Kernel {
     pub(super) host_memory: Vec<String>,
     pub(super) releases_from: Option<u64>,
     pub(super) wants: Vec<Wants>,
-    pub(super) make: Option<Factory>,
+    pub(super) make: Option<Make>,
+}
+
+/// How to come by what is called.
+#[derive(Clone)]
+pub(super) enum Make {
+    /// It is this.
+    Function(Compute),
+    /// This makes it.
+    Factory(Arc<Factory>),
 }
 
 /// Makes what is called.
-pub(super) type Factory = Box<dyn Fn(&Construction<'_>) -> Result<Compute, Failure> + Send + Sync>;
+pub(super) type Factory = dyn Fn(&Construction<'_>) -> Result<Compute, Failure> + Send + Sync;
 
 impl Kernel {
     /// A kernel of the op of this name.
@@ -117,14 +127,14 @@ impl Kernel {
 
     /// Calls this function.
     pub fn function<M, F: KernelFunction<M>>(mut self, function: F) -> Self {
-        let compute = function.into_compute().0;
         self.wants = F::wants();
-        self.make = Some(Box::new(move |_| Ok(compute.clone())));
+        self.make = Some(Make::Function(function.into_compute().0));
         self
     }
 
     /// Calls a function that is made from the attributes' values, once for all calls in which they
-    /// are the same, and kept: what takes time is prepared there.
+    /// are the same, and kept: what takes time is prepared there. Two threads that come at once may
+    /// each make one, of which one is kept; after very many different values some are made anew.
     ///
     /// ```
     /// use dlbridge::kernel::{Construction, Kernel, Source, Target};
@@ -140,7 +150,8 @@ impl Kernel {
         make: impl Fn(&Construction<'_>) -> Result<F, Failure> + Send + Sync + 'static,
     ) -> Self {
         self.wants = F::wants();
-        self.make = Some(Box::new(move |context| Ok(make(context)?.into_compute().0)));
+        let make = move |context: &Construction<'_>| Ok(make(context)?.into_compute().0);
+        self.make = Some(Make::Factory(Arc::new(make)));
         self
     }
 }

@@ -76,9 +76,9 @@ impl Frame<'_, '_> {
         };
         // Inputs that are broadcast get other layouts, which stay here.
         let layouts = shapes::broadcast(op, &operands[..given], shape)?;
-        let mut operands: Operands<'_> = operands.iter().copied().collect();
+        let mut operands: Operands<'_> = operands.iter().map(Operand::duplicate).collect();
         for (at, layout) in &layouts {
-            operands[*at] = relaid(&operands[*at], layout);
+            operands[*at] = relaid(&operands[*at], layout.as_ref());
         }
         self.settled(&mut operands, &expected, around)
     }
@@ -94,7 +94,7 @@ impl Frame<'_, '_> {
         let op = self.handle.definition();
         let given = op.given();
         let variables = type_variables(op, &operands[..given])?;
-        let device = main_device(&operands[..given]);
+        let device = main_device(operands, self.present);
         let mut made = Made::new();
         for at in given..op.parameters.len() {
             let (inputs, outputs) = operands.split_at_mut(at);
@@ -307,10 +307,18 @@ fn check_output(
 
 /// Where the call takes place: the first device that isn't the host's, or the first one.
 #[inline]
-fn main_device(operands: &[Operand<'_>]) -> Device {
-    let is_elsewhere = |operand: &&Operand<'_>| !operand.device.is_host_accessible();
-    let main = operands.iter().find(is_elsewhere).or(operands.first());
-    main.map_or(Device::CPU, |operand| operand.device)
+fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
+    let mut first = None;
+    for (at, operand) in operands.iter().enumerate() {
+        if present & (1 << at) == 0 {
+            continue;
+        }
+        if !operand.device.is_host_accessible() {
+            return operand.device;
+        }
+        first.get_or_insert(operand.device);
+    }
+    first.unwrap_or(Device::CPU)
 }
 
 /// What a choice depends on, as numbers.

@@ -1,6 +1,7 @@
 //! Watching calls.
 
 use super::operand::Operand;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -42,7 +43,8 @@ pub struct Observer(usize);
 
 /// Has a function told of each call, of any thread, after it was made.
 ///
-/// The function is called by the thread that made the call, which waits for it.
+/// The function is called by the thread that made the call, which waits for it. Of calls that it makes
+/// itself nobody is told.
 pub fn observe(watch: impl Fn(&Record<'_>) + Send + Sync + 'static) -> Observer {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -55,8 +57,25 @@ pub fn observe(watch: impl Fn(&Record<'_>) + Send + Sync + 'static) -> Observer 
 impl Drop for Observer {
     fn drop(&mut self) {
         let mut watches = WATCHES.write().unwrap_or_else(PoisonError::into_inner);
-        watches.retain(|(id, _)| *id != self.0);
+        let at = watches.iter().position(|(id, _)| *id == self.0);
+        let ended = at.map(|at| watches.remove(at));
         COUNT.store(watches.len(), Ordering::Release);
+        // Not under the lock: what the function holds may be an observer, too.
+        drop(watches);
+        drop(ended);
+    }
+}
+
+thread_local! {
+    static IS_TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Ends the telling, even by a panic.
+struct Telling;
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        IS_TELLING.set(false);
     }
 }
 
@@ -68,6 +87,10 @@ pub(super) fn is_observed() -> bool {
 
 #[cold]
 pub(super) fn tell(record: &Record<'_>) {
+    if IS_TELLING.replace(true) {
+        return;
+    }
+    let _telling = Telling;
     // Not under the lock: who is told may end the watch.
     let watches = WATCHES
         .read()

@@ -322,6 +322,14 @@ impl Op {
         if !is_shaped {
             return bad("outputs without inputs need a rule for their shapes".into());
         }
+        for input in &self.parameters[..self.given()] {
+            if let Kind::Attribute(attribute) = &input.kind {
+                let name = &input.name;
+                return bad(format!(
+                    "{attribute:?} can't say which elements {name:?} has"
+                ));
+            }
+        }
         for output in outputs {
             let is_known = match &output.kind {
                 Kind::Any => false,

@@ -3,15 +3,15 @@
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{AccessError, Error, SharedWith};
-use crate::layout::{Layout, LayoutRef, Region};
+use crate::layout::{LayoutRef, Region};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use std::ops::Range;
 
 /// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
 ///
-/// It borrows the tensor, of which it keeps nothing.
-#[derive(Clone, Copy)]
+/// It borrows the tensor, of which it keeps nothing. It can't be cloned: one that is to be written
+/// stands for a borrow that nobody else has.
 pub struct Operand<'a> {
     pub(super) first: *mut u8,
     pub(super) layout: LayoutRef<'a>,
@@ -164,6 +164,19 @@ impl<'a> Operand<'a> {
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
+    /// The same operand, for a frame that has the original.
+    #[inline]
+    pub(super) fn duplicate(&self) -> Self {
+        relaid(self, self.layout)
+    }
+
+    /// Has the elements be elsewhere.
+    pub(super) fn move_to(&mut self, first: *mut u8) {
+        let length = self.bytes.1 - self.bytes.0;
+        self.first = first;
+        self.bytes = (first.addr(), first.addr() + length);
+    }
+
     pub(super) fn region(&self) -> Region<'a> {
         Region {
             address: self.first.addr(),
@@ -251,9 +264,10 @@ impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
 }
 
 /// The same elements under another layout, which leads to no others.
-pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: &'a Layout) -> Operand<'a> {
+#[inline]
+pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: LayoutRef<'a>) -> Operand<'a> {
     Operand {
-        layout: layout.as_ref(),
+        layout,
         first: operand.first,
         dtype: operand.dtype,
         device: operand.device,

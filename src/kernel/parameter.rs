@@ -85,6 +85,10 @@ impl Wants {
     }
 
     const fn of_rank(self, rank: usize) -> Self {
+        assert!(
+            self.rank.is_none(),
+            "it has a rank already: `Ranked` is for views, slices, and what is untyped"
+        );
         Self {
             rank: Some(rank),
             ..self

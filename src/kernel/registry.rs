@@ -172,8 +172,10 @@ impl Registry {
             });
         }
         kernels.push(Arc::new(new));
-        // While nobody chooses, as that is done under the lock.
-        op.0.cache.clear();
+        // While nobody keeps what was chosen, as that is done under the lock.
+        let dropped = op.0.cache.clear();
+        drop(kernels);
+        drop(dropped);
         Ok(())
     }
 
@@ -286,10 +288,12 @@ impl OpHandle {
             attributes,
             device,
         };
-        let compute = (kernel.make)(&context).map_err(|failure| Reason::Factory {
-            kernel: kernel.description.clone(),
-            failure,
-        })?;
+        let compute = kernel
+            .compute(&context)
+            .map_err(|failure| Reason::Factory {
+                kernel: kernel.description.clone(),
+                failure,
+            })?;
         let chosen = Chosen { kernel, compute };
         // Kernels are only ever added. One that came while this was made may be the better one.
         let now = self.lock();

@@ -1,0 +1,48 @@
+//! What factories made, kept for calls with the same attributes.
+
+use super::cache::Words;
+use super::definition::{Construction, Factory};
+use super::error::Failure;
+use super::function::Compute;
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
+/// So many are kept.
+const MOST: usize = 1024;
+
+/// What a kernel's factory made, by device and attributes: all that it is told.
+#[derive(Default)]
+pub(super) struct States(Mutex<HashMap<Words, Compute>>);
+
+impl States {
+    /// What there is, or else what is made of it now. No lock is held while it is made, as a factory
+    /// may call ops and register kernels itself.
+    pub(super) fn get_or_make(
+        &self,
+        context: &Construction<'_>,
+        factory: &Factory,
+    ) -> Result<Compute, Failure> {
+        let mut key = Words::new();
+        let device = context.device();
+        key.extend([device.kind() as u64, device.id() as u64]);
+        for attribute in context.attributes {
+            attribute.key(&mut key);
+        }
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return Ok(known.clone());
+        }
+        let made = factory(context)?;
+        let mut states = lock();
+        let forgotten = match states.len() < MOST {
+            true => HashMap::new(),
+            false => mem::take(&mut *states),
+        };
+        let kept = states.entry(key).or_insert_with(|| made.clone()).clone();
+        // Not under the lock: a state may call the op when it goes.
+        drop(states);
+        drop(forgotten);
+        Ok(kept)
+    }
+}
