@@ -6,7 +6,6 @@ use crate::error::{AccessError, Error, SharedWith};
 use crate::layout::{LayoutRef, Region};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
-use std::ops::Range;
 
 /// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
 ///
@@ -110,7 +109,7 @@ impl<'a> Operand<'a> {
         layout: LayoutRef<'a>,
         (dtype, device, padded): (DType, Device, bool),
         writable: bool,
-        bytes: &Range<usize>,
+        bytes: &std::ops::Range<usize>,
     ) -> Self {
         Self {
             first,
