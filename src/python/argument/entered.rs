@@ -68,9 +68,9 @@ impl<'py> Entered<'py> {
     fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &Usual, is_written: bool) -> Option<Self> {
         // SAFETY: whoever has an object is attached.
         let mut new = unsafe { ledger::blank() };
-        // SAFETY: a blank entry is nobody else's. The caller compared the type.
+        // SAFETY: a blank entry is nobody else's.
         let entry = unsafe { new.as_mut() };
-        // SAFETY: as above.
+        // SAFETY: the caller compared the type.
         let fits = unsafe { numpy::look_at_usual(object, entry) }
             && (asked.dtype == 0 || asked.dtype == entry.dtype.number())
             && (asked.rank == ANY_RANK || asked.rank == entry.layout.rank())
@@ -78,9 +78,12 @@ impl<'py> Entered<'py> {
             && !(is_written && entry.read_only);
         // SAFETY: it is filled, where it fits.
         if fits && unsafe { ledger::enter(new, is_written) } {
-            entry.object = object.as_ptr();
-            // SAFETY: the object is there; the entry gives the reference back.
-            unsafe { ffi::Py_INCREF(entry.object) };
+            // SAFETY: the ledger, which has used the entry since it was filled, is done with it. The
+            // object is there; the entry gives the reference back.
+            unsafe {
+                new.as_mut().object = object.as_ptr();
+                ffi::Py_INCREF(object.as_ptr());
+            }
             return Some(Self {
                 entry: new,
                 attached: PhantomData,
