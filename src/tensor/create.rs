@@ -1,7 +1,7 @@
 //! Making tensors: of what Rust programs have, and of nothing.
 
 use super::{Blank, Parts, Tensor};
-use crate::dtype::{DType, Element, Scalar};
+use crate::dtype::{DType, Element, Scalar, TypeCode};
 use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
 use crate::storage::Storage;
@@ -106,12 +106,27 @@ impl Tensor {
         Self::from_slice(&[value], &[]).expect("memory for one element")
     }
 
-    /// Zeros, of any element type.
+    /// Zeros, of any element type that has a zero.
     ///
     /// # Errors
     ///
-    /// When there is not enough memory, or the shape can't be a tensor's.
+    /// When there is not enough memory, the shape can't be a tensor's, or the element type has no
+    /// zero: a scale, `float8_e8m0fnu`.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        Self::check_zeros(shape, dtype)?;
+        Self::zeroed(shape, dtype)
+    }
+
+    /// Refuses zeros of an element type that has none.
+    pub(crate) fn check_zeros(shape: &[usize], dtype: DType) -> Result<(), Error> {
+        if dtype.code() == TypeCode::Float8E8M0Fnu && !shape.contains(&0) {
+            dtype.pattern_of(Scalar::Int(0))?;
+        }
+        Ok(())
+    }
+
+    /// Memory in which every bit is 0: some value of any element type.
+    pub(crate) fn zeroed(shape: &[usize], dtype: DType) -> Result<Self, Error> {
         Self::allocate(shape, dtype, Storage::zeroed)
     }
 
@@ -175,7 +190,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`ones`](Self::ones).
+    /// As of [`zeros`](Self::zeros) and [`ones`](Self::ones).
     pub fn eye(size: usize, dtype: DType) -> Result<Self, Error> {
         let lanes = usize::from(dtype.lanes());
         let tensor = Self::zeros(&[size, size], dtype)?;
