@@ -149,7 +149,7 @@ def test_nobody_else_makes_one_or_changes_one():
         for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError):
                 duplicate(base)
-        # Another class would free what isn't its own.
+        # The object isn't one that another class could free.
         with pytest.raises(TypeError):
             base.__class__ = Plain
         with pytest.raises(TypeError):

@@ -80,7 +80,7 @@ fn kind(
         name: name.as_ptr(),
         basicsize: size as c_int,
         itemsize: 0,
-        // Of a type that may be changed, an object may be given another class, which would free it.
+        // All arrays rely on the type, so that Python code may not change it.
         flags: (ffi::Py_TPFLAGS_DEFAULT
             | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
             | ffi::Py_TPFLAGS_IMMUTABLETYPE) as _,
