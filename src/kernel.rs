@@ -73,6 +73,8 @@ pub use call::Call;
 pub use cells::{Source, Target};
 pub use definition::{Construction, Kernel};
 pub use error::{CallError, Failure, Reason, RegistrationError};
+#[doc(hidden)]
+pub use frame::lookup;
 pub use function::{KernelFunction, Outcome};
 pub use observe::{Observer, Record, observe};
 pub use op::{ElementType, Op, Question, ShapeRule, WorkRule};

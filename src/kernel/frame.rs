@@ -380,6 +380,16 @@ fn word_of(operand: &Operand<'_>) -> u64 {
     dtype | device | rank | u64::from(operand.layout.is_contiguous())
 }
 
+/// Whether it is known which kernel a call with these arguments gets, where the attributes have their
+/// defaults; for the benchmark, as this is all that a call does to find it.
+#[doc(hidden)]
+pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
+    let device = main_device(operands.iter());
+    let attributes = handle.defaults().unwrap_or_default();
+    let (words, _) = signature(operands, attributes, "", device);
+    handle.find(&words).is_some()
+}
+
 /// Checks what the signature doesn't tell: addresses, and what is at them.
 #[inline]
 fn check_for_kernel(

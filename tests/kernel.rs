@@ -1,0 +1,32 @@
+//! Ops and kernels: what is registered, which kernel a call gets, and what calls are refused.
+#![cfg(feature = "ops")]
+
+#[path = "kernel/aliasing.rs"]
+mod aliasing;
+#[path = "kernel/attributes.rs"]
+mod attributes;
+#[path = "kernel/calls.rs"]
+mod calls;
+#[path = "kernel/devices.rs"]
+mod devices;
+#[path = "kernel/dispatch.rs"]
+mod dispatch;
+#[path = "kernel/errors.rs"]
+mod errors;
+#[path = "kernel/factories.rs"]
+mod factories;
+#[path = "kernel/model.rs"]
+mod model;
+#[path = "kernel/observers.rs"]
+mod observers;
+#[path = "kernel/parameters.rs"]
+mod parameters;
+#[path = "kernel/registration.rs"]
+mod registration;
+#[path = "kernel/spans.rs"]
+#[cfg(feature = "tracing")]
+mod spans;
+#[path = "kernel/support.rs"]
+mod support;
+#[path = "kernel/threads.rs"]
+mod threads;

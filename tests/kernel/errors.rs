@@ -1,0 +1,377 @@
+//! Calls that are refused: for which reason, and in which words.
+
+use crate::support::{Written, assert_refused, copies, copy, op};
+use dlbridge::device::DeviceKind;
+use dlbridge::kernel::{
+    AttributeKind, Construction, Kernel, Op, Operand, Reason, Registry, Source, Target, Untyped,
+    UntypedMut,
+};
+use dlbridge::layout::Layout;
+use dlbridge::{DType, Device, Storage, Tensor, View, ViewMut};
+
+fn copying() -> dlbridge::kernel::OpHandle {
+    op(copy(), [Kernel::of("copy").function(copies)])
+}
+
+#[test]
+fn there_is_no_such_op() {
+    let registry = Registry::new();
+    let text = "mul: there is no such op; there are none";
+    assert_refused!(registry.op("mul"), Reason::NoSuchOp { .. }, text);
+    registry.define(copy()).unwrap();
+    registry.define(Op::new("add")).unwrap();
+    let text = "mul: there is no such op; there are add, copy";
+    assert_refused!(registry.op("mul"), Reason::NoSuchOp { .. }, text);
+}
+
+#[test]
+fn no_kernel_is_for_the_call_and_each_says_why() {
+    let of_matrices = |_: dlbridge::kernel::Ranked<View<'_, f32>, 2>, _: ViewMut<'_, f32>| {};
+    let slices = |_: &[f32], _: &mut [f32]| {};
+    let untyped = |_: Untyped<'_>, _: UntypedMut<'_>| {};
+    let op = op(
+        copy().attribute("n", AttributeKind::Int, Some(0.into())),
+        [
+            Kernel::of("copy").label("mine").function(copies),
+            Kernel::of("copy").on(DeviceKind::Cuda).function(untyped),
+            Kernel::of("copy")
+                .types("T", &[DType::I8])
+                .function(untyped),
+            Kernel::of("copy").function(of_matrices),
+            Kernel::of("copy").function(slices),
+            Kernel::of("copy").attribute("n", [1, 2]).function(copies),
+        ],
+    );
+    let x = Tensor::from([1.0_f32, 2.0, 3.0]).step_by(0, 2).unwrap();
+    assert_refused!(
+        op.call().input(&x).make(),
+        Reason::NoKernel { .. },
+        "copy: no kernel for (x: float32 of rank 1 on cpu, strided; y: float32 of rank 1 on cpu); there are:\n  \
+         copy (cpu, T=float32, label \"mine\"): its label is \"mine\"\n  \
+         copy (cuda): \"x\" is on cpu\n  \
+         copy (cpu, T=int8): \"x\" is of float32\n  \
+         copy (cpu, T=float32, x: rank 2): \"x\" is of rank 1\n  \
+         copy (cpu, T=float32, x: row-major, y: row-major): \"x\" isn't row-major without gaps; pass a copy\n  \
+         copy (cpu, T=float32, n=1|2): \"n\" is 0"
+    );
+    let none = crate::support::op(copy(), []);
+    assert_refused!(
+        none.call().input(&x).label("fast").make(),
+        Reason::NoKernel { .. },
+        "copy: no kernel for (x: float32 of rank 1 on cpu, strided; y: float32 of rank 1 on cpu), label \"fast\"; there are none"
+    );
+}
+
+#[test]
+fn arguments_are_as_many_as_the_op_has() {
+    let (op, x) = (copying(), Tensor::from([1.0_f32]));
+    let (mut y, mut z) = (x.copy().unwrap(), x.copy().unwrap());
+    let text = r#"copy: argument "x" is missing"#;
+    assert_refused!(op.call().make(), Reason::Missing { .. }, text);
+    let text = "copy: takes 1 tensors, and was given 2";
+    assert_refused!(
+        op.call().input(&x).input(&x).make(),
+        Reason::TooMany { .. },
+        text
+    );
+    let results = op.call().input(&x).output(&mut y).output(&mut z);
+    assert_refused!(results.run(), Reason::TooMany { .. }, text);
+    let text = r#"copy: argument "x" was given twice"#;
+    let twice = op.call().input(&x).named("x", &x);
+    assert_refused!(twice.run(), Reason::GivenTwice { .. }, text);
+    let text = r#"copy: there is no argument "z"; there are x, y"#;
+    assert_refused!(
+        op.call().named("z", &x).run(),
+        Reason::NoSuchArgument { .. },
+        text
+    );
+    let first = op.call().named("z", &x).input(&x).input(&x);
+    assert_refused!(first.run(), Reason::NoSuchArgument { .. }, text);
+}
+
+#[test]
+fn attributes_are_those_of_the_op() {
+    let with_numbers = copy()
+        .attribute("n", AttributeKind::Int, Some(0.into()))
+        .attribute("must", AttributeKind::Float, None);
+    let op = op(with_numbers, [Kernel::of("copy").function(copies)]);
+    let x = Tensor::from([1.0_f32]);
+    let call = || op.call().input(&x);
+    let text = r#"copy: there is no argument "m"; there are n, must"#;
+    assert_refused!(
+        call().attribute("m", 1).make(),
+        Reason::NoSuchArgument { .. },
+        text
+    );
+    let text = r#"copy: argument "must" is missing"#;
+    assert_refused!(call().make(), Reason::Missing { .. }, text);
+    assert_refused!(
+        call().attribute("n", 1).make(),
+        Reason::Missing { .. },
+        text
+    );
+    let text = r#"copy: attribute "n" is of kind int, not 1.5"#;
+    let wrong = call().attribute("n", 1.5).attribute("must", 1.0);
+    assert_refused!(wrong.make(), Reason::Attribute { .. }, text);
+    let text = r#"copy: argument "n" was given twice"#;
+    let twice = call()
+        .attribute("n", 1)
+        .attribute("must", 1)
+        .attribute("n", 1);
+    assert_refused!(twice.make(), Reason::GivenTwice { .. }, text);
+}
+
+#[test]
+fn element_types_agree() {
+    let kernel = |_: View<'_, f32>, _: View<'_, f32>, _: View<'_, u8>, _: ViewMut<'_, f32>| {};
+    let mixed = Op::new("f")
+        .input("a", "T")
+        .input("b", "T")
+        .input("m", DType::U8)
+        .output("c", "T");
+    let op = op(mixed, [Kernel::of("f").function(kernel)]);
+    let (x, i) = (Tensor::from([1.0_f32]), Tensor::from([1_u8]));
+    let text = r#"f: argument "b" has elements of uint8, and "a" has float32"#;
+    assert_refused!(
+        op.call().input(&x).input(&i).input(&i).make(),
+        Reason::DType { .. },
+        text
+    );
+    let text = r#"f: argument "m" has elements of float32, and uint8 is needed"#;
+    assert_refused!(
+        op.call().input(&x).input(&x).input(&x).make(),
+        Reason::DType { .. },
+        text
+    );
+    let text = r#"f: argument "c" has elements of uint8, and the result is float32"#;
+    let mut out = Tensor::from([1_u8]);
+    let to_bytes = op.call().input(&x).input(&x).input(&i).output(&mut out);
+    assert_refused!(to_bytes.run(), Reason::DType { .. }, text);
+}
+
+#[test]
+fn shapes_fit() {
+    let kernel = |_: View<'_, f32>, _: ViewMut<'_, f32>, _: ViewMut<'_, f32>| {};
+    let written = Op::new("f")
+        .input("a", "T")
+        .in_out("b", "T")
+        .output("c", "T")
+        .broadcasts();
+    let op = op(written, [Kernel::of("f").function(kernel)]);
+    let row = Tensor::from([1.0_f32, 2.0]);
+    let matrix = Tensor::from([[1.0_f32, 2.0, 3.0]]);
+    let mut b = Tensor::from([1.0_f32, 2.0, 3.0]);
+    assert_refused!(
+        op.call().input(&row).in_out(&mut b).run(),
+        Reason::Shape { .. },
+        r#"f: argument "b" has shape [3]; it can't be broadcast with [[2]]"#
+    );
+    assert_refused!(
+        op.call().input(&matrix).in_out(&mut b).run(),
+        Reason::Shape { .. },
+        r#"f: argument "b" has shape [3]; it is written, and can't be broadcast to [1, 3]"#
+    );
+    let mut c = Tensor::from([[1.0_f32]]);
+    let x = b.copy().unwrap();
+    assert_refused!(
+        op.call().input(&x).in_out(&mut b).output(&mut c).run(),
+        Reason::Shape { .. },
+        r#"f: argument "c" has shape [1, 1]; the result has [3]"#
+    );
+}
+
+#[test]
+fn rules_and_kernels_refuse_in_their_own_words() {
+    let x = Tensor::from([1.0_f32]);
+    let ruled = copy().shapes(|_| Err("no shape is good enough".into()));
+    let text = "copy: no shape is good enough";
+    let op = op(ruled, [Kernel::of("copy").function(copies)]);
+    assert_refused!(op.call().input(&x).make(), Reason::Invalid(_), text);
+
+    let fails = |_: View<'_, f32>, _: ViewMut<'_, f32>| Err::<(), _>("too tired");
+    let op = crate::support::op(copy(), [Kernel::of("copy").name("lazy").function(fails)]);
+    let text = "copy: copy lazy (cpu, T=float32) failed: too tired";
+    assert_refused!(op.call().input(&x).make(), Reason::Kernel { .. }, text);
+
+    let refuses = |_: &Construction<'_>| {
+        Err::<fn(Source<'_, f32>, Target<'_, f32>), _>("no such kernel here".into())
+    };
+    let op = crate::support::op(copy(), [Kernel::of("copy").factory(refuses)]);
+    let text = "copy: copy (cpu, T=float32) can't be made: no such kernel here";
+    assert_refused!(op.call().input(&x).make(), Reason::Factory { .. }, text);
+}
+
+#[test]
+fn one_result_is_made_or_nothing_is_done() {
+    let adds_one = |mut y: ViewMut<'_, f32>| y.iter_mut().for_each(|y| *y += 1.0);
+    let op = op(
+        Op::new("inc").in_out("y", "T"),
+        [Kernel::of("inc").function(adds_one)],
+    );
+    let mut y = Tensor::from([1.0_f32]);
+    let text = "inc: one result is to be made, and there are 0";
+    assert_refused!(op.call().in_out(&mut y).make(), Reason::Invalid(_), text);
+    assert_eq!(y.to_vec::<f32>().unwrap(), [1.0]);
+    assert!(op.call().in_out(&mut y).run().unwrap().is_empty());
+    assert_eq!(y.to_vec::<f32>().unwrap(), [2.0]);
+
+    let (copy, x, mut y) = (copying(), Tensor::from([1.0_f32]), Tensor::from([0.0_f32]));
+    let given = copy.call().input(&x).output(&mut y).make();
+    let text = "copy: one result is to be made, and there are 0";
+    assert_refused!(given, Reason::Invalid(_), text);
+    assert_eq!(y.to_vec::<f32>().unwrap(), [0.0]);
+}
+
+#[test]
+fn what_is_written_may_be() {
+    let op = copying();
+    let x = Tensor::from([1.0_f32]);
+    let text = r#"copy: argument "y" is to be written, and is read-only; pass a copy"#;
+    assert_refused!(
+        op.call().input(&x).named("y", &x).run(),
+        Reason::ReadOnly { .. },
+        text
+    );
+
+    let mut read_only = x.copy().unwrap().into_read_only();
+    let called = op.call().input(&x).output(&mut read_only).run();
+    let (reason, text) = crate::support::refused(called);
+    assert!(matches!(reason, Reason::Tensor { .. }), "{reason:?}");
+    assert!(text.starts_with(r#"copy: argument "y": "#), "{text}");
+
+    let mut shared = x.copy().unwrap();
+    let other = shared.clone();
+    let called = op.call().input(&x).output(&mut shared).run();
+    let (reason, text) = crate::support::refused(called);
+    assert!(matches!(reason, Reason::Tensor { .. }), "{reason:?}");
+    assert!(text.starts_with(r#"copy: argument "y": "#), "{text}");
+    drop(other);
+    op.call().input(&x).output(&mut shared).run().unwrap();
+}
+
+/// An operand over some numbers, with any layout.
+///
+/// # Safety
+///
+/// The layout leads to numbers of the slice alone, and they are used in no other way.
+unsafe fn over<'a>(numbers: *mut f32, layout: &'a Layout) -> Operand<'a> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        Operand::from_raw(
+            numbers.cast(),
+            layout.as_ref(),
+            DType::F32,
+            Device::CPU,
+            false,
+            true,
+        )
+    }
+}
+
+#[test]
+fn memory_is_shared_as_the_op_says_or_not_at_all() {
+    let op = copying();
+    let mut numbers = [1.0_f32, 2.0, 3.0];
+    let first = numbers.as_mut_ptr();
+    let pair = Layout::contiguous(&[2]).unwrap();
+    let repeated = Layout::strided(&[2], &[0]).unwrap();
+    // SAFETY: all of it is in the array, which is used through this pointer alone.
+    let (here, next, twice) = unsafe {
+        (
+            || over(first, &pair),
+            || over(first.add(1), &pair),
+            over(first, &repeated),
+        )
+    };
+    assert_refused!(
+        op.call().input(here()).output(Written(next())).run(),
+        Reason::Aliased { .. },
+        r#"copy: argument "y" is to be written, and shares memory with "x"; it can be exactly that tensor, but not another part of its memory; pass a copy"#
+    );
+    op.call()
+        .input(here())
+        .output(Written(here()))
+        .run()
+        .unwrap();
+    assert_refused!(
+        op.call()
+            .input(&Tensor::from([1.0_f32, 2.0]))
+            .output(Written(twice))
+            .run(),
+        Reason::SelfOverlap { .. },
+        r#"copy: argument "y" is to be written, and elements of it are at one place; pass a copy"#
+    );
+    // A kernel of slices can't have what the op allows.
+    let slices = |_: &[f32], _: &mut [f32]| {};
+    let op = crate::support::op(copy(), [Kernel::of("copy").function(slices)]);
+    assert_refused!(
+        op.call().input(here()).output(Written(here())).run(),
+        Reason::Aliased { .. },
+        r#"copy: argument "y" is to be written, and shares memory with "x"; pass a copy"#
+    );
+}
+
+#[test]
+fn elements_are_aligned_and_values_of_their_type() {
+    let op = copying();
+    let bytes = Tensor::from([0_u8; 13]);
+    let start = (0..4)
+        .find(|at| (bytes.data_ptr() as usize + at) % 4 == 1)
+        .unwrap();
+    let x = bytes
+        .slice(0, start..start + 8)
+        .unwrap()
+        .bit_cast(DType::F32);
+    let address = bytes.data_ptr() as usize + start;
+    match x {
+        Ok(x) => assert_refused!(
+            op.call().input(&x).make(),
+            Reason::Misaligned { .. },
+            format!(
+                "copy: argument \"x\" begins at {address:#x}, which is not aligned to 4 bytes; pass a copy"
+            )
+        ),
+        Err(error) => panic!("{error}"),
+    }
+
+    let storage = Storage::from_vec(vec![0_u8, 1, 7]);
+    let flags = Tensor::from_storage(storage, &[3], DType::BOOL).unwrap();
+    let not = |x: View<'_, bool>, mut y: ViewMut<'_, bool>| {
+        y.iter_mut().zip(&x).for_each(|(y, x)| *y = !x);
+    };
+    let op = crate::support::op(copy(), [Kernel::of("copy").function(not)]);
+    let text = r#"copy: argument "x" has a byte 0x07, which is no bool"#;
+    assert_refused!(
+        op.call().input(&flags).make(),
+        Reason::InvalidValue { .. },
+        text
+    );
+    let good = flags.slice(0, ..2).unwrap();
+    let not = op.call().input(&good).make().unwrap();
+    assert_eq!(not.to_vec::<bool>().unwrap(), [true, false]);
+}
+
+#[test]
+fn results_that_cannot_be_made_are_named() {
+    let op = op(
+        copy().shapes(|_| Ok(vec![vec![usize::MAX, 2]])),
+        [Kernel::of("copy").function(copies)],
+    );
+    let called = op.call().input(&Tensor::from([1.0_f32])).make();
+    let (reason, text) = crate::support::refused(called);
+    assert!(matches!(reason, Reason::Allocation { .. }), "{reason:?}");
+    assert!(
+        text.starts_with(r#"copy: the result "y" can't be made: "#),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_error_names_the_op_for_those_who_look() {
+    let error = copying().call().make().unwrap_err();
+    assert_eq!(error.op, "copy");
+    let Reason::Missing { argument } = *error.reason else {
+        panic!("{}", error.reason);
+    };
+    assert_eq!(argument, "x");
+}

@@ -1,0 +1,277 @@
+//! Factories: what they make is made once for the same attributes, and kept.
+
+use crate::support::op;
+use dlbridge::kernel::{
+    AttributeKind, Construction, Kernel, Op, OpHandle, Reason, Registry, Source, Target,
+};
+use dlbridge::{DType, Tensor};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// `plus(x: T, *, n: int = 0) -> y: T`.
+fn plus() -> Op {
+    Op::new("plus").input("x", "T").output("y", "T").attribute(
+        "n",
+        AttributeKind::Int,
+        Some(0.into()),
+    )
+}
+
+/// What a kernel prepares; counts how many there are, and how many there have been.
+struct State {
+    n: i64,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    made: AtomicUsize,
+    alive: AtomicUsize,
+}
+
+impl State {
+    fn new(n: i64, counts: &Arc<Counts>) -> Self {
+        counts.made.fetch_add(1, Ordering::Relaxed);
+        counts.alive.fetch_add(1, Ordering::Relaxed);
+        let counts = counts.clone();
+        Self { n, counts }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.counts.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Counts {
+    fn made(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    fn alive(&self) -> usize {
+        self.alive.load(Ordering::Relaxed)
+    }
+}
+
+fn counted(counts: &Arc<Counts>) -> Kernel {
+    let counts = counts.clone();
+    Kernel::of("plus").factory(move |context: &Construction<'_>| {
+        let state = State::new(context.attribute("n")?, &counts);
+        Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x + state.n))
+    })
+}
+
+fn call(op: &OpHandle, x: i64, n: i64) -> i64 {
+    let call = op.call().number(x).attribute("n", n);
+    call.make().unwrap().item().unwrap()
+}
+
+#[test]
+fn a_state_is_made_once_for_the_same_attributes() {
+    let counts = Arc::default();
+    let registry = Registry::new();
+    registry.define(plus()).unwrap();
+    registry.register(counted(&counts)).unwrap();
+    let op = registry.op("plus").unwrap();
+    assert_eq!(counts.made(), 0);
+    for _ in 0..3 {
+        assert_eq!((call(&op, 1, 2), call(&op, 1, 3)), (3, 4));
+    }
+    assert_eq!(counts.made(), 2);
+    // Other shapes, ranks and layouts have the same attributes.
+    let x = Tensor::from([[1_i64, 2, 3], [4, 5, 6]]);
+    for x in [
+        &x,
+        &x.transpose(),
+        &x.step_by(1, 2).unwrap(),
+        &x.unsqueeze(0).unwrap(),
+    ] {
+        op.call().input(x).attribute("n", 2).make().unwrap();
+    }
+    assert_eq!(counts.made(), 2);
+    // It is kept when other kernels come.
+    let other = Kernel::of("plus")
+        .label("other")
+        .function(|_: &[i64], _: &mut [i64]| {});
+    registry.register(other).unwrap();
+    assert_eq!((call(&op, 1, 2), counts.made()), (3, 2));
+    drop(op);
+    drop(registry);
+    assert_eq!(counts.alive(), 0);
+}
+
+#[test]
+fn a_refusal_is_an_error_each_time_and_not_kept() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counts = asked.clone();
+    let kernel = Kernel::of("plus").factory(move |context: &Construction<'_>| {
+        match (
+            context.attribute::<i64>("n")?,
+            asked.fetch_add(1, Ordering::Relaxed),
+        ) {
+            (..0, _) => Err("below zero".into()),
+            (_, 0..3) => Err("not yet".into()),
+            (n, _) => Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x + n)),
+        }
+    });
+    let op = op(plus(), [kernel]);
+    let refused = |n: i64| {
+        let called = op.call().number(1_i64).attribute("n", n).make();
+        let (reason, text) = crate::support::refused(called);
+        let Reason::Factory { kernel, failure } = reason else {
+            panic!("{reason:?}");
+        };
+        assert_eq!(kernel, "plus (cpu, T=int64)");
+        assert_eq!(text, format!("plus: {kernel} can't be made: {failure}"));
+        failure.to_string()
+    };
+    assert_eq!(
+        (refused(-1), refused(-1), refused(1)),
+        ("below zero".into(), "below zero".into(), "not yet".into())
+    );
+    assert_eq!(call(&op, 1, 1), 2);
+    assert_eq!(counts.load(Ordering::Relaxed), 4);
+}
+
+/// More than are found without a lock, and more than are kept beside them.
+const MANY: i64 = if cfg!(miri) { 20 } else { 3000 };
+
+#[test]
+fn as_many_attributes_as_there_are_numbers_are_right_and_bounded() {
+    let counts = Arc::default();
+    let registry = Registry::new();
+    registry.define(plus()).unwrap();
+    registry.register(counted(&counts)).unwrap();
+    let op = registry.op("plus").unwrap();
+    for round in 0..3 {
+        for n in 0..MANY {
+            assert_eq!(call(&op, round, n), round + n);
+        }
+    }
+    assert!(
+        counts.alive() <= 2200,
+        "{} states are alive",
+        counts.alive()
+    );
+    // The first are still found without being made.
+    let made = counts.made();
+    for n in 0..MANY.min(1024) {
+        assert_eq!(call(&op, 1, n), 1 + n);
+    }
+    assert_eq!(counts.made(), made);
+    // So are the last, when they are asked for again and again.
+    for _ in 0..10 {
+        for n in MANY - 10..MANY {
+            assert_eq!(call(&op, 1, n), 1 + n);
+        }
+    }
+    assert!(counts.made() <= made + 10);
+    // A kernel that comes later is chosen, though calls were remembered in all ways.
+    let minus = Kernel::of("plus")
+        .priority(1)
+        .factory(|context: &Construction<'_>| {
+            let n = context.attribute::<i64>("n")?;
+            Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x - n))
+        });
+    registry.register(minus).unwrap();
+    for n in 0..MANY {
+        assert_eq!(call(&op, 1, n), 1 - n);
+    }
+    drop((op, registry));
+    assert_eq!(counts.alive(), 0);
+}
+
+#[test]
+fn a_factory_may_register_kernels_and_call_ops() {
+    let registry = Arc::new(Registry::new());
+    registry.define(plus()).unwrap();
+    let (inside, next) = (Arc::downgrade(&registry), AtomicI64::new(0));
+    let kernel = Kernel::of("plus").factory(move |context: &Construction<'_>| {
+        let registry = inside.upgrade().ok_or("the registry is gone")?;
+        let n = context.attribute::<i64>("n")?;
+        let label = format!("made {}", next.fetch_add(1, Ordering::Relaxed));
+        let copies = |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x);
+        registry.register(Kernel::of("plus").label(label.clone()).function(copies))?;
+        let plus = registry.op("plus")?;
+        // The one it just registered, and the one that it is itself, of another number.
+        let copied = plus.call().number(n).label(&label).make()?.item::<i64>()?;
+        let sum = match n {
+            0 => 0,
+            n => plus
+                .call()
+                .number(1_i64)
+                .attribute("n", n - 1)
+                .make()?
+                .item()?,
+        };
+        assert_eq!((copied, sum), (n, n));
+        Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x + sum))
+    });
+    registry.register(kernel).unwrap();
+    let op = registry.op("plus").unwrap();
+    assert_eq!(call(&op, 10, 5), 15);
+    assert_eq!(op.kernels().len(), 7);
+    assert_eq!(call(&op, 10, 5), 15);
+    assert_eq!(
+        op.kernels().len(),
+        7,
+        "states are kept though kernels came meanwhile"
+    );
+}
+
+#[test]
+fn a_state_may_call_the_op_when_it_goes() {
+    /// Calls the op it belongs to when it is dropped.
+    struct Farewell(Arc<OnceLock<OpHandle>>, Arc<AtomicUsize>);
+
+    impl Drop for Farewell {
+        fn drop(&mut self) {
+            if let Some(op) = self.0.get() {
+                let bye = op.call().number(1_i64).label("bye").make().unwrap();
+                assert_eq!(bye.item::<i64>().unwrap(), 1);
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    let (handle, count) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let (inside, counted) = (handle.clone(), Arc::clone(&count));
+    let registry = Registry::new();
+    registry.define(plus()).unwrap();
+    let kernel = Kernel::of("plus").factory(move |_: &Construction<'_>| {
+        let farewell = Farewell(inside.clone(), counted.clone());
+        Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| {
+            let _kept = &farewell;
+            y.map(&x, |x| x);
+        })
+    });
+    registry.register(kernel).unwrap();
+    let copies = |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x);
+    registry
+        .register(Kernel::of("plus").label("bye").function(copies))
+        .unwrap();
+    let op = registry.op("plus").unwrap();
+    assert!(handle.set(op.clone()).is_ok());
+    for n in 0..MANY {
+        call(&op, 1, n);
+    }
+    let third = Kernel::of("plus").label("third").function(copies);
+    registry.register(third).unwrap();
+    assert!(cfg!(miri) || count.load(Ordering::Relaxed) > 1000);
+}
+
+#[test]
+fn factories_are_told_the_op_and_the_device() {
+    let kernel = Kernel::of("plus").factory(|context: &Construction<'_>| {
+        assert_eq!(context.op().name(), "plus");
+        let device = context.device();
+        Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| {
+            assert_eq!(device, dlbridge::Device::CPU);
+            y.map(&x, |x| x);
+        })
+    });
+    let op = op(plus(), [kernel]);
+    assert_eq!(call(&op, 4, 0), 4);
+    assert_eq!(op.call().number(4_i64).make().unwrap().dtype(), DType::I64);
+}

@@ -1,0 +1,76 @@
+//! What any crate can bring: an op with kernels, and kernels for an op that is there already.
+
+use dlbridge::Element;
+use dlbridge::kernel::{AttributeKind, Construction, Kernel, Op, Source, Target};
+
+dlbridge::register_op!(
+    Op::new("third_party.scale")
+        .doc("Every element times a factor.")
+        .input("x", "T")
+        .output("out", "T")
+        .attribute("factor", AttributeKind::Float, Some(2.0.into()))
+        .in_place("out", "x")
+);
+dlbridge::register_kernel!(Kernel::of("third_party.scale").name("scaled").factory(
+    |context: &Construction<'_>| {
+        let factor = context.attribute::<f64>("factor")?;
+        Ok(move |x: Source<'_, f64>, out: Target<'_, f64>| out.map(&x, |x| factor * x))
+    }
+));
+
+// Sums that stop at the largest number instead of wrapping around, for those who ask for them.
+dlbridge::register_kernel!(
+    for T in [i8, u8] => Kernel::of("add").label("saturating").function(saturating_add::<T>)
+);
+
+/// Numbers whose sums can stop at the largest.
+trait Saturating: Element {
+    fn saturating_plus(self, other: Self) -> Self;
+}
+
+macro_rules! saturating {
+    ($($ty:ty),*) => {$(
+        impl Saturating for $ty {
+            fn saturating_plus(self, other: Self) -> Self {
+                self.saturating_add(other)
+            }
+        }
+    )*};
+}
+
+saturating!(i8, u8);
+
+fn saturating_add<T: Saturating>(a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>) {
+    out.zip(&a, &b, T::saturating_plus);
+}
+
+/// A kernel of a module's own: that is what it is listed with.
+pub mod inner {
+    use dlbridge::kernel::{Kernel, Source, Target};
+
+    dlbridge::register_kernel!(
+        Kernel::of("third_party.scale")
+            .function(|x: Source<'_, i64>, out: Target<'_, i64>| out.map(&x, |x| 2 * x))
+    );
+}
+
+/// Registrations that are refused when the program starts, each of an op of its own.
+pub mod refused {
+    use dlbridge::kernel::{Kernel, Op, Source, Target};
+
+    dlbridge::register_op!(
+        Op::new("third_party.twice")
+            .input("x", "T")
+            .output("out", "T")
+    );
+    dlbridge::register_kernel!(for T in [f32, f32] => Kernel::of("third_party.twice").function(copy));
+    dlbridge::register_kernel!(
+        Kernel::of("third_party.nowhere")
+            .name("lost")
+            .function(copy)
+    );
+
+    fn copy(x: Source<'_, f32>, out: Target<'_, f32>) {
+        out.map(&x, |x| x);
+    }
+}

@@ -1,0 +1,160 @@
+//! Many threads that register, call and watch the same op at once.
+
+use dlbridge::Tensor;
+use dlbridge::kernel::{Construction, Kernel, Op, Registry, Source, Target, observe};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::thread;
+
+const THREADS: usize = 8;
+
+/// How many kernels each thread registers, and how many calls it makes after each.
+const KERNELS: i64 = if cfg!(miri) { 3 } else { 60 };
+const CALLS: usize = if cfg!(miri) { 3 } else { 200 };
+
+fn on_all_threads(body: impl Fn(usize) + Sync) {
+    let (start, body) = (Barrier::new(THREADS), &body);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let start = &start;
+            scope.spawn(move || {
+                start.wait();
+                body(thread);
+            });
+        }
+    });
+}
+
+/// A kernel whose result is its priority.
+fn numbered(priority: i64, by_factory: bool) -> Kernel {
+    let kernel = Kernel::of("which").priority(i32::try_from(priority).unwrap());
+    let gives = move |_: Source<'_, f32>, y: Target<'_, i64>| y.update(|_| priority);
+    match by_factory {
+        true => kernel.factory(move |_: &Construction<'_>| Ok(gives)),
+        false => kernel.function(gives),
+    }
+}
+
+fn which() -> Registry {
+    let registry = Registry::new();
+    let op = Op::new("which")
+        .input("x", "T")
+        .output("y", dlbridge::DType::I64);
+    registry.define(op).unwrap();
+    registry.register(numbered(0, false)).unwrap();
+    registry
+}
+
+#[test]
+fn calls_get_the_best_kernel_that_was_registered_when_they_were_made() {
+    let registry = which();
+    let op = registry.op("which").unwrap();
+    let next = AtomicI64::new(1);
+    // All up to this one are registered, and perhaps others.
+    let registered = AtomicI64::new(0);
+    on_all_threads(|thread| {
+        let ranks: Vec<_> = (0..4)
+            .map(|rank| Tensor::zeros(&vec![2; rank], dlbridge::DType::F32).unwrap())
+            .collect();
+        let mut last = vec![0; ranks.len()];
+        for _ in 0..KERNELS {
+            let number = next.fetch_add(1, Ordering::SeqCst);
+            registry
+                .register(numbered(number, thread % 2 == 0))
+                .unwrap();
+            registered.fetch_max(number, Ordering::SeqCst);
+            for at in 0..CALLS {
+                let rank = at % ranks.len();
+                let least = registered.load(Ordering::SeqCst);
+                let y = op.call().input(&ranks[rank]).make().unwrap();
+                let most = next.load(Ordering::SeqCst);
+                let ran = y.view::<i64>().unwrap().iter().copied().max().unwrap();
+                assert!((least..most).contains(&ran), "{ran} not in {least}..{most}");
+                assert!(ran >= last[rank], "a worse kernel than before");
+                last[rank] = ran;
+            }
+        }
+    });
+    let all = THREADS as i64 * KERNELS;
+    assert_eq!(op.kernels().len() as i64, all + 1);
+    let y = op.call().number(1.0_f32).make().unwrap();
+    assert_eq!(y.item::<i64>().unwrap(), all);
+}
+
+#[test]
+fn one_of_two_that_are_ambiguous_is_registered() {
+    for _ in 0..if cfg!(miri) { 1 } else { 50 } {
+        let registry = which();
+        let count = AtomicUsize::new(0);
+        on_all_threads(|_| {
+            if registry.register(numbered(7, false)).is_ok() {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            let y = registry
+                .op("which")
+                .unwrap()
+                .call()
+                .number(1.0_f32)
+                .make()
+                .unwrap();
+            assert_eq!(y.item::<i64>().unwrap(), 7);
+        });
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn observers_come_and_go_meanwhile() {
+    let registry = which();
+    let op = registry.op("which").unwrap();
+    let told = AtomicUsize::new(0);
+    let told: &'static AtomicUsize = Box::leak(Box::new(told));
+    on_all_threads(|thread| {
+        let this = thread::current().id();
+        for round in 0..KERNELS {
+            if thread % 4 == 3 {
+                registry
+                    .register(numbered(thread as i64 * KERNELS + round, true))
+                    .unwrap();
+            }
+            let observer = observe(move |record| {
+                if thread::current().id() == this && record.op == "which" {
+                    told.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            op.call().number(1.0_f32).make().unwrap();
+            drop(observer);
+            op.call().number(1.0_f32).make().unwrap();
+        }
+    });
+    assert_eq!(told.load(Ordering::SeqCst) as i64, THREADS as i64 * KERNELS);
+}
+
+#[test]
+fn threads_share_what_a_factory_made() {
+    let registry = Registry::new();
+    let op = Op::new("made")
+        .input("x", "T")
+        .output("y", dlbridge::DType::I64);
+    registry.define(op).unwrap();
+    let next = AtomicI64::new(0);
+    let kernel = Kernel::of("made").factory(move |_: &Construction<'_>| {
+        let number = next.fetch_add(1, Ordering::SeqCst);
+        Ok(move |_: Source<'_, f32>, y: Target<'_, i64>| y.update(|_| number))
+    });
+    registry.register(kernel).unwrap();
+    let op = registry.op("made").unwrap();
+    let seen = std::sync::Mutex::new(std::collections::HashSet::new());
+    on_all_threads(|_| {
+        for rank in 0..5 {
+            let x = Tensor::ones(&vec![1; rank], dlbridge::DType::F32).unwrap();
+            let y = op.call().input(&x).make().unwrap();
+            seen.lock().unwrap().insert(y.to_vec::<i64>().unwrap()[0]);
+        }
+    });
+    assert_eq!(
+        seen.lock().unwrap().len(),
+        1,
+        "one of those that were made at once is kept"
+    );
+}
