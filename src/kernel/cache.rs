@@ -1,6 +1,7 @@
 //! What was chosen for calls of a signature, found again without a lock.
 
 use super::choose::Chosen;
+use crate::layout::are_same;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
@@ -76,7 +77,7 @@ impl Cache {
         let mut slot = self.bucket(words).load(Ordering::Acquire);
         // SAFETY: slots are there for as long as the cache is, and don't change.
         while let Some(found) = unsafe { slot.as_ref() } {
-            if *found.words == *words {
+            if are_same(&found.words, words) {
                 return Some(Found::Kept(&found.chosen));
             }
             slot = found.next;
@@ -147,10 +148,13 @@ impl Cache {
 
     #[inline]
     fn bucket(&self, words: &[u64]) -> &AtomicPtr<Slot> {
+        // Each word is multiplied on its own, so that none waits for the one before.
         let mut hash = 0_u64;
-        for word in words {
-            hash = (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for (at, word) in words.iter().enumerate() {
+            let factor = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(2 * at as u64 + 1);
+            hash ^= word.wrapping_mul(factor);
         }
+        let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // The upper bits depend on all others.
         &self.buckets[(hash >> 56) as usize]
     }

@@ -29,6 +29,8 @@ pub(super) struct Registered {
     make: Make,
     states: States,
     pub(super) origin: &'static str,
+    /// How much it asks for: of two that match, the one that asks for more is taken.
+    demands: [usize; 4],
 }
 
 /// A kernel that was chosen for calls of one signature.
@@ -148,7 +150,9 @@ impl Registered {
             make: make.clone(),
             states: States::default(),
             origin,
+            demands: [0; 4],
         };
+        this.demands = this.count_demands();
         this.description = this.describe(op, kernel.name.as_deref());
         Ok(this)
     }
@@ -187,8 +191,7 @@ impl Registered {
         format!("{}{name} ({})", op.name, parts.join(", "))
     }
 
-    /// How much it asks for: of two that match, the one that asks for more is taken.
-    fn demands(&self) -> [usize; 4] {
+    fn count_demands(&self) -> [usize; 4] {
         let count = |is: fn(&Wants) -> bool| self.wants.iter().filter(|wants| is(wants)).count();
         [
             count(|wants| wants.row_major),
@@ -214,7 +217,7 @@ impl Registered {
         let same_or_any = |a: Option<usize>, b: Option<usize>| a.is_none() || b.is_none() || a == b;
         let wants = || self.wants.iter().zip(&other.wants);
         (self.device, &self.label, self.priority) == (other.device, &other.label, other.priority)
-            && self.demands() == other.demands()
+            && self.demands == other.demands
             && self.types.iter().zip(&other.types).all(|(a, b)| both(a, b))
             && self
                 .attributes
@@ -290,7 +293,7 @@ impl Registered {
             DeviceKind::Cuda => 1,
             other => other as u32,
         };
-        (self.priority, device, self.demands())
+        (self.priority, device, self.demands)
     }
 }
 

@@ -323,24 +323,38 @@ fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
 
 /// What a choice depends on, as numbers.
 enum Signature {
-    /// Of few arguments, and without attributes.
-    Short([u64; 6], usize),
+    Short([u64; SHORT], usize),
+    /// Of many arguments, or with a label, or with attributes that aren't a number each.
     Long(Words),
 }
+
+const SHORT: usize = 12;
 
 impl Signature {
     #[inline]
     fn of(operands: &[Operand<'_>], attributes: &[Attribute], label: &str, device: Device) -> Self {
-        let mut words = [device.id() as u64; 6];
-        if attributes.is_empty() && label.is_empty() && operands.len() < words.len() {
-            for (word, operand) in words.iter_mut().zip(operands) {
-                *word = word_of(operand);
-            }
-            return Self::Short(words, operands.len() + 1);
+        let mut words = [0; SHORT];
+        let count = operands.len() + 1 + attributes.len();
+        if count > SHORT || !label.is_empty() {
+            return Self::long(operands, attributes, label, device);
         }
-        Self::long(operands, attributes, label, device)
+        for (word, operand) in words.iter_mut().zip(operands) {
+            *word = word_of(operand);
+        }
+        words[operands.len()] = device.id() as u64;
+        let rest = &mut words[operands.len() + 1..];
+        for (word, attribute) in rest.iter_mut().zip(attributes) {
+            match attribute.one_word() {
+                Some(number) => *word = number,
+                None => return Self::long(operands, attributes, label, device),
+            }
+        }
+        Self::Short(words, count)
     }
 
+    /// No call has the same numbers in the short form: which of the two it gets depends on the op, and
+    /// on whether there is a label, which makes it longer.
+    #[cold]
     fn long(
         operands: &[Operand<'_>],
         attributes: &[Attribute],
@@ -384,10 +398,10 @@ fn word_of(operand: &Operand<'_>) -> u64 {
 /// defaults; for the benchmark, as this is all that a call does to find it.
 #[doc(hidden)]
 pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
-    let device = main_device(operands.iter());
+    let device = main_device(operands, u32::MAX);
     let attributes = handle.defaults().unwrap_or_default();
-    let (words, _) = signature(operands, attributes, "", device);
-    handle.find(&words).is_some()
+    let words = Signature::of(operands, attributes, "", device);
+    handle.find(words.as_slice()).is_some()
 }
 
 /// Checks what the signature doesn't tell: addresses, and what is at them.
