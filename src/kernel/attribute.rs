@@ -89,35 +89,29 @@ impl Attribute {
         }
     }
 
-    /// A number that tells this value from any other of its kind, where one does.
-    #[inline]
-    pub(super) fn one_word(&self) -> Option<u64> {
-        match self {
-            Self::Bool(value) => Some(u64::from(*value)),
-            Self::Int(value) => Some(*value as u64),
-            Self::Float(value) => Some(value.to_bits()),
-            Self::DType(value) => Some(u64::from(value.number())),
-            Self::Text(_) | Self::Ints(_) => None,
-        }
-    }
-
     /// Appends numbers that tell this value from any other of its kind.
     pub(super) fn key(&self, words: &mut super::cache::Words) {
         match self {
-            Self::Text(text) => {
-                words.push(text.len() as u64);
-                for chunk in text.as_bytes().chunks(8) {
-                    let mut word = [0; 8];
-                    word[..chunk.len()].copy_from_slice(chunk);
-                    words.push(u64::from_ne_bytes(word));
-                }
-            }
+            Self::Bool(value) => words.push(u64::from(*value)),
+            Self::Int(value) => words.push(*value as u64),
+            Self::Float(value) => words.push(value.to_bits()),
+            Self::DType(value) => words.push(u64::from(value.number())),
+            Self::Text(text) => text_key(text, words),
             Self::Ints(values) => {
                 words.push(values.len() as u64);
                 words.extend(values.iter().map(|value| *value as u64));
             }
-            _ => words.extend(self.one_word()),
         }
+    }
+}
+
+/// Appends numbers that tell a text from any other.
+pub(super) fn text_key(text: &str, words: &mut super::cache::Words) {
+    words.push(text.len() as u64);
+    for chunk in text.as_bytes().chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        words.push(u64::from_ne_bytes(word));
     }
 }
 

@@ -1,7 +1,6 @@
 //! What was chosen for calls of a signature, found again without a lock.
 
 use super::choose::Chosen;
-use crate::layout::are_same;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
@@ -11,7 +10,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A signature: numbers that are the same for all calls for which the same is chosen.
-pub(super) type Words = SmallVec<[u64; 8]>;
+pub(super) type Words = SmallVec<[u64; FEW]>;
+
+/// So many numbers need no memory of their own.
+pub(super) const FEW: usize = 8;
 
 const BUCKETS: usize = 256;
 /// Signatures that are found without a lock.
@@ -148,16 +150,36 @@ impl Cache {
 
     #[inline]
     fn bucket(&self, words: &[u64]) -> &AtomicPtr<Slot> {
-        // Each word is multiplied on its own, so that none waits for the one before.
-        let mut hash = 0_u64;
-        for (at, word) in words.iter().enumerate() {
-            let factor = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(2 * at as u64 + 1);
-            hash ^= word.wrapping_mul(factor);
+        // Products that don't wait for each other.
+        let mut sum = 0_u64;
+        for words in words.chunks(FEW) {
+            sum = sum.rotate_left(23);
+            for (word, factor) in words.iter().zip(FACTORS) {
+                sum = sum.wrapping_add(word.wrapping_mul(factor));
+            }
         }
-        let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // The upper bits depend on all others.
+        let hash = (sum ^ sum >> 32).wrapping_mul(FACTORS[0]);
         &self.buckets[(hash >> 56) as usize]
     }
+}
+
+/// Odd, and otherwise without any order.
+const FACTORS: [u64; FEW] = [
+    0x9e37_79b9_7f4a_7c15,
+    0xbf58_476d_1ce4_e5b9,
+    0x94d0_49bb_1331_11eb,
+    0xd6e8_feb8_6659_fd93,
+    0xa076_1d64_78bd_642f,
+    0xe703_7ed1_a0b4_28db,
+    0x8ebc_6af0_9c88_c6e3,
+    0x5899_65cc_7537_4cc3,
+];
+
+/// They are few, so that a comparison of memory would take longer to begin than to do.
+#[inline]
+fn are_same(a: &[u64], b: &[u64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 impl Drop for Chain {

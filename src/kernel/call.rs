@@ -43,7 +43,7 @@ pub struct Call<'r, 'a> {
     label: &'r str,
     /// Numbers that were given by value, and which arguments they are.
     numbers: Vec<(usize, Number)>,
-    problem: Option<Reason>,
+    problem: Option<Box<Reason>>,
 }
 
 /// Room for a number of any type, and aligned for it.
@@ -66,6 +66,7 @@ impl<'r, 'a> Call<'r, 'a> {
     }
 
     /// The next tensor that is read.
+    #[inline]
     pub fn input(mut self, tensor: impl IntoOperand<'a>) -> Self {
         let operand = tensor.into_operand();
         self.place_next(Ok(operand), 0..self.given());
@@ -73,6 +74,7 @@ impl<'r, 'a> Call<'r, 'a> {
     }
 
     /// The next tensor that is read and written.
+    #[inline]
     pub fn in_out(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
         self.place_next(operand, 0..self.given());
@@ -80,6 +82,7 @@ impl<'r, 'a> Call<'r, 'a> {
     }
 
     /// Where the next result is written. Results that are given nothing are made.
+    #[inline]
     pub fn output(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
         self.place_next(operand, self.given()..self.operands.len());
@@ -150,6 +153,7 @@ impl<'r, 'a> Call<'r, 'a> {
     /// # Errors
     ///
     /// When an argument is none for this op, no kernel is for such a call, or it fails.
+    #[inline]
     pub fn run(self) -> Result<Vec<Tensor>, CallError> {
         let made = self.made()?;
         Ok(made.into_iter().map(|(_, tensor)| tensor).collect())
@@ -201,8 +205,9 @@ impl<'r, 'a> Call<'r, 'a> {
         self.handle.definition().given()
     }
 
+    #[cold]
     fn fail(&mut self, problem: Reason) {
-        self.problem.get_or_insert(problem);
+        self.problem.get_or_insert_with(|| Box::new(problem));
     }
 
     fn has(&self, at: usize) -> bool {
@@ -210,6 +215,7 @@ impl<'r, 'a> Call<'r, 'a> {
     }
 
     /// Puts a tensor at the next of these places, and says which.
+    #[inline]
     fn place_next(
         &mut self,
         operand: Result<Operand<'a>, Error>,
@@ -243,6 +249,7 @@ impl<'r, 'a> Call<'r, 'a> {
         }
     }
 
+    #[inline]
     fn place(&mut self, at: usize, operand: Result<Operand<'a>, Error>) {
         match operand {
             Ok(operand) => {

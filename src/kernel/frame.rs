@@ -2,7 +2,7 @@
 //! kernel chosen, and called.
 
 use super::alias;
-use super::attribute::Attribute;
+use super::attribute::{Attribute, text_key};
 use super::cache::{Found, Words};
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
@@ -116,8 +116,9 @@ impl Frame<'_, '_> {
         }
 
         let coincide = alias::check(op, operands)?;
-        let words = Signature::of(operands, self.attributes, self.label, device);
-        let found = match self.handle.find(words.as_slice()) {
+        let mut words = Words::new();
+        sign(&mut words, operands, self.attributes, self.label, device);
+        let found = match self.handle.find(&words) {
             Some(found) => found,
             None => self.prepare(words, operands, device)?,
         };
@@ -132,7 +133,7 @@ impl Frame<'_, '_> {
     #[cold]
     fn prepare(
         &self,
-        words: Signature,
+        words: Words,
         operands: &[Operand<'_>],
         device: Device,
     ) -> Result<Found<'_>, Reason> {
@@ -143,13 +144,8 @@ impl Frame<'_, '_> {
             row_major: operand.layout.is_contiguous(),
         };
         let seen: Vec<_> = operands.iter().map(see).collect();
-        self.handle.prepare(
-            words.into_words(),
-            &seen,
-            self.attributes,
-            self.label,
-            device,
-        )
+        self.handle
+            .prepare(words, &seen, self.attributes, self.label, device)
     }
 
     fn call(
@@ -321,68 +317,25 @@ fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
     first.unwrap_or(Device::CPU)
 }
 
-/// What a choice depends on, as numbers.
-enum Signature {
-    Short([u64; SHORT], usize),
-    /// Of many arguments, or with a label, or with attributes that aren't a number each.
-    Long(Words),
-}
-
-const SHORT: usize = 12;
-
-impl Signature {
-    #[inline]
-    fn of(operands: &[Operand<'_>], attributes: &[Attribute], label: &str, device: Device) -> Self {
-        let mut words = [0; SHORT];
-        let count = operands.len() + 1 + attributes.len();
-        if count > SHORT || !label.is_empty() {
-            return Self::long(operands, attributes, label, device);
-        }
-        for (word, operand) in words.iter_mut().zip(operands) {
-            *word = word_of(operand);
-        }
-        words[operands.len()] = device.id() as u64;
-        let rest = &mut words[operands.len() + 1..];
-        for (word, attribute) in rest.iter_mut().zip(attributes) {
-            match attribute.one_word() {
-                Some(number) => *word = number,
-                None => return Self::long(operands, attributes, label, device),
-            }
-        }
-        Self::Short(words, count)
+/// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
+/// they would be read before they have arrived.
+#[inline]
+fn sign(
+    words: &mut Words,
+    operands: &[Operand<'_>],
+    attributes: &[Attribute],
+    label: &str,
+    device: Device,
+) {
+    for operand in operands {
+        words.push(word_of(operand));
     }
-
-    /// No call has the same numbers in the short form: which of the two it gets depends on the op, and
-    /// on whether there is a label, which makes it longer.
-    #[cold]
-    fn long(
-        operands: &[Operand<'_>],
-        attributes: &[Attribute],
-        label: &str,
-        device: Device,
-    ) -> Self {
-        let mut words: Words = operands.iter().map(word_of).collect();
-        words.push(device.id() as u64);
-        Attribute::Text(label.to_owned()).key(&mut words);
-        for attribute in attributes {
-            attribute.key(&mut words);
-        }
-        Self::Long(words)
+    words.push(u64::from(device.id() as u32) | (label.len() as u64) << 32);
+    if !label.is_empty() {
+        text_key(label, words);
     }
-
-    #[inline]
-    fn as_slice(&self) -> &[u64] {
-        match self {
-            Self::Short(words, len) => &words[..*len],
-            Self::Long(words) => words,
-        }
-    }
-
-    fn into_words(self) -> Words {
-        match self {
-            Self::Short(words, len) => Words::from_slice(&words[..len]),
-            Self::Long(words) => words,
-        }
+    for attribute in attributes {
+        attribute.key(words);
     }
 }
 
@@ -400,8 +353,9 @@ fn word_of(operand: &Operand<'_>) -> u64 {
 pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
     let device = main_device(operands, u32::MAX);
     let attributes = handle.defaults().unwrap_or_default();
-    let words = Signature::of(operands, attributes, "", device);
-    handle.find(words.as_slice()).is_some()
+    let mut words = Words::new();
+    sign(&mut words, operands, attributes, "", device);
+    handle.find(&words).is_some()
 }
 
 /// Checks what the signature doesn't tell: addresses, and what is at them.

@@ -252,7 +252,7 @@ proptest! {
     ) {
         let (registry, there) = register(models);
         for pick in picks {
-            let call = pick.get(&*CALLS);
+            let call = pick.get(&CALLS);
             let expected = chosen(&there, call);
             prop_assert_eq!(ran(&registry, call), expected, "{:?}", call);
             // Once more, as it was remembered.
@@ -265,7 +265,7 @@ proptest! {
         models in prop::collection::vec(kernel_model(), 1..=6),
         picks in prop::collection::vec(any::<Index>(), 20),
     ) {
-        let picked: Vec<_> = picks.iter().map(|pick| pick.get(&*CALLS)).collect();
+        let picked: Vec<_> = picks.iter().map(|pick| pick.get(&CALLS)).collect();
         let (registry, mut there) = (empty(), Vec::new());
         for (number, model) in models.into_iter().enumerate() {
             if registry.register(kernel(&model, number)).is_ok() {
