@@ -3,8 +3,8 @@
 use super::attribute::Attribute;
 use super::error::{CallError, Failure, Reason};
 use super::frame::{Frame, Made, Operands, Surroundings};
+use super::handle::OpHandle;
 use super::operand::{IntoOperand, IntoOperandMut, Operand};
-use super::registry::OpHandle;
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::Error;

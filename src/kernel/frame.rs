@@ -1,20 +1,26 @@
 //! The frame of a call: arguments are checked against the op and each other, results made, the
 //! kernel chosen, and called.
 
+mod checks;
+mod sign;
+
+pub use sign::lookup;
+
 use super::alias;
-use super::attribute::{Attribute, text_key};
+use super::attribute::Attribute;
 use super::cache::{Found, Words};
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
+use super::handle::OpHandle;
 use super::observe::{self, Record};
-use super::op::{Kind, MOST_VARIABLES, Op, Question};
+use super::op::{Op, Question};
 use super::operand::{Operand, relaid};
-use super::registry::OpHandle;
 use super::shapes::{self, Expected};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::tensor::Tensor;
-use crate::view::View;
+use checks::{check_for_kernel, check_output, main_device, missing, output_type, type_variables};
+use sign::sign;
 use smallvec::SmallVec;
 use std::time::Instant;
 
@@ -210,203 +216,3 @@ struct Shared<'a>(&'a [Operand<'a>]);
 unsafe impl Send for Shared<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Shared<'_> {}
-
-#[cold]
-fn missing(op: &Op, at: usize) -> Reason {
-    Reason::Missing {
-        argument: op.parameters[at].name.clone(),
-    }
-}
-
-/// What each type variable is, as a number; 0 where nothing says so yet.
-type Variables = [u32; MOST_VARIABLES];
-
-#[inline]
-fn type_variables(op: &Op, operands: &[Operand<'_>]) -> Result<Variables, Reason> {
-    let mut variables = [0; MOST_VARIABLES];
-    for (at, (operand, parameter)) in operands.iter().zip(&op.parameters).enumerate() {
-        let number = operand.dtype.number();
-        let wanted = match &parameter.kind {
-            Kind::Variable(variable) => {
-                let known = &mut variables[*variable];
-                if *known == 0 {
-                    *known = number;
-                }
-                *known
-            }
-            Kind::Is(dtype) => dtype.number(),
-            _ => continue,
-        };
-        if wanted != number {
-            return Err(wrong_type(op, at, operand.dtype, DType::of_number(wanted)));
-        }
-    }
-    Ok(variables)
-}
-
-#[cold]
-fn wrong_type(op: &Op, at: usize, found: DType, wanted: DType) -> Reason {
-    let parameter = &op.parameters[at];
-    let same = |other: &&super::op::Parameter| other.kind == parameter.kind;
-    let wanted = match op.parameters[..at].iter().find(same) {
-        Some(other) => format!("{:?} has {wanted}", other.name),
-        None => format!("{wanted} is needed"),
-    };
-    Reason::DType {
-        argument: parameter.name.clone(),
-        found,
-        wanted,
-    }
-}
-
-#[inline]
-fn output_type(op: &Op, at: usize, variables: &Variables, attributes: &[Attribute]) -> DType {
-    let known = match &op.parameters[at].kind {
-        Kind::Is(dtype) => Some(*dtype),
-        Kind::Variable(variable) => Some(DType::of_number(variables[*variable])),
-        Kind::Attribute(name) => {
-            let at = op.attributes.iter().position(|known| known.name == *name);
-            at.and_then(|at| match attributes[at] {
-                Attribute::DType(dtype) => Some(dtype),
-                _ => None,
-            })
-        }
-        Kind::Any => None,
-    };
-    known.expect("the op was checked for that when it was defined")
-}
-
-#[inline]
-fn check_output(
-    op: &Op,
-    at: usize,
-    operand: &Operand<'_>,
-    shape: &[usize],
-    dtype: DType,
-) -> Result<(), Reason> {
-    if operand.dtype.number() != dtype.number() {
-        return Err(Reason::DType {
-            argument: op.parameters[at].name.clone(),
-            found: operand.dtype,
-            wanted: format!("the result is {dtype}"),
-        });
-    }
-    if operand.shape() != shape {
-        return Err(Reason::Shape {
-            argument: op.parameters[at].name.clone(),
-            found: operand.shape().to_vec(),
-            problem: format!("the result has {shape:?}"),
-        });
-    }
-    Ok(())
-}
-
-/// Where the call takes place: the first device that isn't the host's, or the first one.
-#[inline]
-fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
-    let mut first = None;
-    for (at, operand) in operands.iter().enumerate() {
-        if present & (1 << at) == 0 {
-            continue;
-        }
-        if !operand.device.is_host_accessible() {
-            return operand.device;
-        }
-        first.get_or_insert(operand.device);
-    }
-    first.unwrap_or(Device::CPU)
-}
-
-/// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
-/// they would be read before they have arrived.
-#[inline]
-fn sign(
-    words: &mut Words,
-    operands: &[Operand<'_>],
-    attributes: &[Attribute],
-    label: &str,
-    device: Device,
-) {
-    for operand in operands {
-        words.push(word_of(operand));
-    }
-    words.push(u64::from(device.id() as u32) | (label.len() as u64) << 32);
-    if !label.is_empty() {
-        text_key(label, words);
-    }
-    for attribute in attributes {
-        attribute.key(words);
-    }
-}
-
-#[inline]
-fn word_of(operand: &Operand<'_>) -> u64 {
-    let dtype = u64::from(operand.dtype.number()) << 32;
-    let device = (operand.device.kind() as u64 & 0xff) << 16;
-    let rank = (operand.layout.rank() as u64) << 1;
-    dtype | device | rank | u64::from(operand.layout.is_contiguous())
-}
-
-/// Whether it is known which kernel a call with these arguments gets, where the attributes have their
-/// defaults; for the benchmark, as this is all that a call does to find it.
-#[doc(hidden)]
-pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
-    let device = main_device(operands, u32::MAX);
-    let attributes = handle.defaults().unwrap_or_default();
-    let mut words = Words::new();
-    sign(&mut words, operands, attributes, "", device);
-    handle.find(&words).is_some()
-}
-
-/// Checks what the signature doesn't tell: addresses, and what is at them.
-#[inline]
-fn check_for_kernel(
-    op: &Op,
-    operands: &[Operand<'_>],
-    found: &Found<'_>,
-    device: Device,
-) -> Result<(), Reason> {
-    let kernel = &found.kernel;
-    // Where the device is the host's, so are all.
-    let is_elsewhere = !device.is_host_accessible();
-    for (at, (operand, wants)) in operands.iter().zip(&kernel.wants).enumerate() {
-        let argument = || op.parameters[at].name.clone();
-        if operand.first.addr() & (wants.alignment - 1) != 0 && !operand.layout.is_empty() {
-            return Err(Reason::Misaligned {
-                argument: argument(),
-                address: operand.first.addr(),
-                alignment: wants.alignment,
-            });
-        }
-        if !wants.any_bits && operand.device.is_host_accessible() {
-            check_bytes(op, at, operand)?;
-        }
-        if is_elsewhere
-            && operand.device != device
-            && !operand.device.is_host_accessible()
-            && kernel.host_memory & (1 << at) == 0
-        {
-            return Err(Reason::Device {
-                argument: argument(),
-                found: operand.device,
-                wanted: device,
-            });
-        }
-    }
-    Ok(())
-}
-
-#[cold]
-fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> {
-    let first = std::ptr::NonNull::new(operand.first).unwrap_or(std::ptr::NonNull::dangling());
-    // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
-    let bytes = unsafe { View::<u8>::from_raw(first, operand.layout) };
-    match bytes.iter().find(|byte| **byte > 1) {
-        None => Ok(()),
-        Some(value) => Err(Reason::InvalidValue {
-            argument: op.parameters[at].name.clone(),
-            value: *value,
-            dtype: operand.dtype,
-        }),
-    }
-}

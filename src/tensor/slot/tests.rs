@@ -1,7 +1,7 @@
 //! Guests in a tensor's room, that aren't exports.
 
-use crate::Tensor;
 use crate::dlpack::{Managed, Versioned};
+use crate::tensor::Tensor;
 use std::ptr::NonNull;
 
 struct Guest {
