@@ -39,8 +39,11 @@ class Calls(Sequence[Call]):
     def __getitem__(self, index: int | slice) -> Call | list[Call]:
         return self._calls()[index]
 
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._calls())
+
     def __len__(self) -> int:
-        return len(self._recorder.rows())
+        return len(self._recorder)
 
     def __str__(self) -> str:
         rows = [("op", "kernel", "shapes", "bytes", "time")]

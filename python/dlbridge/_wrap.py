@@ -46,6 +46,8 @@ def _hand_over(tensor: Any, framework: str) -> Any:
 
 
 def _is_tensor(value: Any) -> bool:
+    if isinstance(value, type):
+        return False  # It has the methods that its objects have.
     return hasattr(value, "__dlpack__") or hasattr(value, "to_dlpack_for_write")
 
 

@@ -64,6 +64,8 @@ class Namespace:
         self._prefix = prefix
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         found = _find(f"{self._prefix}.{name}")
         self.__dict__[name] = found
         return found

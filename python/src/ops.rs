@@ -71,6 +71,11 @@ impl Recorder {
         *observer = None;
     }
 
+    fn __len__(&self) -> usize {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.len()
+    }
+
     /// What was seen.
     fn rows(&self) -> Vec<Row> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);

@@ -129,19 +129,22 @@ pub(super) fn of_call(error: CallError) -> PyErr {
         // What Python raised, such as a framework that has no memory, stays what it is.
         Reason::Allocation { error, .. } => {
             raised(error).unwrap_or_else(|error| match error.downcast::<Error>() {
-                Ok(error) => (*error).into(),
+                Ok(error) => alike(*error, message),
                 Err(_) => not_exchangeable(message),
             })
         }
         Reason::Kernel { failure, .. } => {
             raised(failure).unwrap_or_else(|_| PyRuntimeError::new_err(message))
         }
-        Reason::Tensor { error, .. } => {
-            let kind = Python::attach(|py| PyErr::from(error).get_type(py).unbind());
-            Python::attach(|py| PyErr::from_type(kind.into_bound(py), message))
-        }
+        Reason::Tensor { error, .. } => alike(error, message),
         _ => unsuitable(message),
     }
+}
+
+/// The exception that an error becomes, with another text.
+#[cfg(feature = "kernels")]
+fn alike(error: Error, message: String) -> PyErr {
+    Python::attach(|py| PyErr::from_type(PyErr::from(error).get_type(py), message))
 }
 
 #[cfg(feature = "kernels")]

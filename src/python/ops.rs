@@ -1,5 +1,6 @@
 //! Ops as Python functions, which take and give tensors of any framework.
 
+mod attribute;
 mod bind;
 mod invoke;
 mod publish;
@@ -74,7 +75,7 @@ pub fn op_function<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'p
     let text = |text: String| CString::new(text).unwrap_or_default();
     // Python keeps the pointers for as long as the function lives, and functions are made once.
     let name: &'static CString = Box::leak(Box::new(text(handle.name().to_owned())));
-    let doc: &'static CString = Box::leak(Box::new(text(documentation(handle))));
+    let doc: &'static CString = Box::leak(Box::new(text(documentation(py, handle))));
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -118,7 +119,7 @@ pub fn kernel_rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
 }
 
 /// Python reads a signature from the first lines.
-fn documentation(handle: &OpHandle) -> String {
+fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
     let op = handle.definition();
     let mut text = format!("{}(", handle.name().rsplit('.').next().unwrap_or_default());
     for (name, reads, _) in op.parameters() {
@@ -127,17 +128,12 @@ fn documentation(handle: &OpHandle) -> String {
             text += ", ";
         }
     }
-    if !text.ends_with('(') {
-        text += "/, ";
-        // Arguments can be named, too, but no signature says that of some and not of `out`.
-        text = text.replace("/, ", "");
-    }
     text += "*";
     for (name, _, default) in op.attributes() {
         text += ", ";
         text += name;
         if let Some(default) = default {
-            text += &format!("={default}");
+            text += &format!("={}", attribute::literal(py, default));
         }
     }
     let has_outputs = op.parameters().any(|(_, reads, _)| !reads);

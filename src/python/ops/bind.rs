@@ -1,9 +1,10 @@
 //! A Python call's arguments by the places of an op's parameters.
 
+use super::attribute::attribute;
 use crate::kernel::{Attribute, AttributeKind, OpHandle};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
@@ -179,13 +180,12 @@ impl Names {
             match self.place(keyword)? {
                 Some(Place::Tensor(place)) => self.put(op, &mut all, place, value)?,
                 Some(Place::Out) => self.put_out(op, &mut all, value)?,
+                Some(Place::Attribute(_)) if value.is_none() => {} // Its default will do.
                 Some(Place::Attribute(place)) => {
                     let (name, kind) = &self.attributes[place];
-                    let name = name.bind(given.py).to_string_lossy();
-                    let value = attribute(value, *kind).map_err(|error| {
-                        PyTypeError::new_err(format!("{op}: attribute {name:?}: {error}"))
-                    })?;
-                    all.attributes.push((place, value));
+                    let known = attribute(value, *kind);
+                    let known = known.ok_or_else(|| of_kind(op, name, *kind, value))?;
+                    all.attributes.push((place, known));
                 }
                 Some(Place::Like) => all.like = not_none(value),
                 Some(Place::Label) => {
@@ -238,6 +238,9 @@ impl Names {
         value: Borrowed<'a, 'py, PyAny>,
     ) -> PyResult<()> {
         let outputs = self.tensors.len() - self.given;
+        if value.is_none() {
+            return Ok(());
+        }
         if outputs == 1 {
             return self.put(op, all, self.given, value);
         }
@@ -263,11 +266,20 @@ impl Names {
     #[cold]
     fn no_such(&self, op: &str, keyword: Borrowed<'_, '_, PyAny>) -> PyErr {
         let py = keyword.py();
-        let known: Vec<_> = (self.tensors.iter())
+        let mut known: Vec<_> = (self.tensors.iter())
             .chain(self.attributes.iter().map(|(name, _)| name))
             .chain([&self.out, &self.like, &self.label, &self.memory])
             .map(|name| name.bind(py).to_string_lossy().into_owned())
             .collect();
+        // The result may be called that, or there is none.
+        let is_result = |name: &str| {
+            self.tensors[self.given..]
+                .iter()
+                .any(|tensor| tensor.bind(py) == name)
+        };
+        if is_result("out") || self.given == self.tensors.len() {
+            known.remove(self.tensors.len() + self.attributes.len());
+        }
         PyTypeError::new_err(format!(
             "{op}: there is no argument {:?}; there are {}",
             keyword.to_string(),
@@ -286,32 +298,18 @@ fn not_none<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> Option<Borrowed<'a, 'p
     (!object.is_none()).then_some(object)
 }
 
-/// A Python object as an attribute's value. What doesn't fit the kind is said by the call.
-fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> PyResult<Attribute> {
-    if let Ok(value) = value.cast::<PyBool>() {
-        return Ok(Attribute::Bool(value.is_true()));
+#[cold]
+fn of_kind(
+    op: &str,
+    name: &Py<PyString>,
+    kind: AttributeKind,
+    found: Borrowed<'_, '_, PyAny>,
+) -> PyErr {
+    let name = name.bind(found.py()).to_string_lossy();
+    match found.repr() {
+        Ok(found) => PyTypeError::new_err(format!(
+            "{op}: attribute {name:?} is of kind {kind}, not {found}"
+        )),
+        Err(error) => error,
     }
-    if kind == AttributeKind::DType {
-        return Ok(Attribute::DType(value.extract()?));
-    }
-    if value.is_instance_of::<PyInt>() {
-        return Ok(Attribute::Int(value.extract()?));
-    }
-    if value.is_instance_of::<PyFloat>() {
-        return Ok(Attribute::Float(value.extract()?));
-    }
-    if let Ok(value) = value.cast::<PyString>() {
-        return Ok(Attribute::Text(value.to_str()?.to_owned()));
-    }
-    Ok(match kind {
-        AttributeKind::Ints => Attribute::Ints(value.extract()?),
-        AttributeKind::Float => Attribute::Float(value.extract()?),
-        AttributeKind::Int => Attribute::Int(value.extract()?),
-        _ => {
-            return Err(PyTypeError::new_err(format!(
-                "{} is no {kind}",
-                value.get_type()
-            )));
-        }
-    })
 }

@@ -8,9 +8,12 @@ use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
 use crate::python::error::no_such_number;
 use crate::python::give::{Like, zeros};
+use crate::python::lane::Lane;
 use crate::python::ledger;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
+use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
@@ -26,6 +29,11 @@ pub(super) fn invoke<'py>(
     let bound = names.bind(name, &given)?;
     let attributes = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
 
+    if let Some(like) = bound.like
+        && let Err(error) = Lane::of(like)
+    {
+        return Err(of_argument(py, name, "like", error.into()));
+    }
     // SAFETY: the thread is attached.
     let batch = unsafe { ledger::next_batch() };
     let mut entered = SmallVec::<[Option<Entered<'_>>; 4]>::new();
@@ -34,25 +42,26 @@ pub(super) fn invoke<'py>(
             entered.push(None);
             continue;
         };
-        if at < names.given && is_number(*object) {
+        let is_written = handle.definition().writes(at);
+        if !is_written && is_number(*object) {
             entered.push(None); // Its type is that of the others.
             continue;
         }
-        let is_written = handle.definition().writes(at);
         match Entered::for_call(*object, is_written, batch) {
             Ok(argument) => entered.push(Some(argument)),
-            Err(error) => return Err(of_argument(py, name, names, at, error.into())),
+            Err(error) => return Err(of_argument(py, name, &names.tensor(py, at), error.into())),
         }
     }
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object.filter(|_| entered[at].is_none()) else {
             continue;
         };
-        let dtype = dtype_of_number(handle, at, &entered, object);
+        let dtype = dtype_of_number(handle, at, &entered, &bound.tensors);
         let bytes = number_bytes(object, dtype).transpose();
         let bytes = bytes.unwrap_or_else(|| Err(no_such_number(object, dtype)));
         let argument = bytes.and_then(|bytes| Ok(Entered::number(bytes, dtype)?));
-        entered[at] = Some(argument.map_err(|error| of_argument(py, name, names, at, error))?);
+        entered[at] =
+            Some(argument.map_err(|error| of_argument(py, name, &names.tensor(py, at), error))?);
     }
 
     let (mut operands, mut present) = (Operands::new(), 0);
@@ -143,33 +152,53 @@ fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
 }
 
 /// The element type that a number is taken as: that of the tensors which have the same, or else what
-/// a number of its kind mostly is.
+/// all the numbers that have the same can be.
 fn dtype_of_number(
     handle: &OpHandle,
     at: usize,
     entered: &[Option<Entered<'_>>],
-    object: Borrowed<'_, '_, PyAny>,
+    given: &[Option<Borrowed<'_, '_, PyAny>>],
 ) -> DType {
     let op = handle.definition();
     if let Some(dtype) = op.fixed_type(at) {
         return dtype;
     }
-    let others = (0..entered.len()).filter(|other| op.has_type_of(at, *other));
-    let known = others.filter_map(|other| entered[other].as_ref()).next();
-    match known {
-        Some(argument) => argument.get().dtype,
-        None if object.is_instance_of::<PyBool>() => DType::BOOL,
-        None if object.is_instance_of::<PyInt>() => DType::I64,
-        None => DType::F64,
+    let others = || (0..given.len()).filter(|other| *other == at || op.has_type_of(at, *other));
+    let known = others().filter_map(|other| entered[other].as_ref()).next();
+    if let Some(argument) = known {
+        return argument.get().dtype;
+    }
+    let numbers = || others().filter_map(|other| given[other]);
+    if numbers().any(|number| number.is_instance_of::<PyFloat>()) {
+        DType::F64
+    } else if numbers().all(|number| number.is_instance_of::<PyBool>()) {
+        DType::BOOL
+    } else {
+        DType::I64
     }
 }
 
-/// Adds the argument's name to an error.
+/// Adds the argument's name to an error. One of a kind that isn't ours may not be made of a text, or may
+/// mean something else: it stays, and gets a note.
 #[cold]
-fn of_argument(py: Python<'_>, op: &str, names: &Names, at: usize, error: PyErr) -> PyErr {
-    let name = names.tensor(py, at);
-    let message = format!("{op}: argument {name:?}: {}", error.value(py));
+fn of_argument(py: Python<'_>, op: &str, argument: &str, error: PyErr) -> PyErr {
     let kind = error.get_type(py);
+    let ours = [
+        py.get_type::<PyBufferError>(),
+        py.get_type::<PyTypeError>(),
+        py.get_type::<PyValueError>(),
+        py.get_type::<PyLookupError>(),
+        py.get_type::<PyMemoryError>(),
+    ];
+    if !ours.iter().any(|known| known.is(&kind)) {
+        let note = format!("{op}: argument {argument:?}");
+        // From Python 3.11 on; before, it goes without.
+        let _ = error
+            .value(py)
+            .call_method1(intern!(py, "add_note"), (note,));
+        return error;
+    }
+    let message = format!("{op}: argument {argument:?}: {}", error.value(py));
     let clear = PyErr::from_type(kind, message);
     clear.set_cause(py, Some(error));
     clear
