@@ -46,6 +46,18 @@ impl DType {
         let [low, high] = self.lanes.to_ne_bytes();
         u32::from_ne_bytes([low, high, self.bits, self.code as u8])
     }
+
+    /// The element type of a number.
+    #[cfg(feature = "kernels")]
+    #[inline]
+    pub(crate) fn of_number(number: u32) -> Self {
+        let [low, high, bits, code] = number.to_ne_bytes();
+        Self {
+            code: TypeCode::ALL[usize::from(code)],
+            bits,
+            lanes: u16::from_ne_bytes([low, high]),
+        }
+    }
 }
 
 macro_rules! dtypes {

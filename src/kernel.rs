@@ -60,6 +60,7 @@ mod definition;
 mod error;
 mod frame;
 mod function;
+mod handle;
 mod observe;
 mod op;
 mod operand;
@@ -76,11 +77,17 @@ pub use error::{CallError, Failure, Reason, RegistrationError};
 #[doc(hidden)]
 pub use frame::lookup;
 pub use function::{KernelFunction, Outcome};
+pub use handle::{KernelInfo, OpHandle};
 pub use observe::{Observer, Record, observe};
 pub use op::{ElementType, Op, Question, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};
 pub use parameter::{Parameter, Ranked, Untyped, UntypedMut};
-pub use registry::{KernelInfo, OpHandle, Registry};
+pub use registry::Registry;
+
+#[cfg(feature = "python")]
+pub(crate) use call::{complete, make};
+#[cfg(feature = "python")]
+pub(crate) use frame::{Frame, Made, Operands, Surroundings};
 
 /// For the macros.
 #[doc(hidden)]

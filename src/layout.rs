@@ -33,7 +33,7 @@ mod runs;
 mod validate;
 mod views;
 
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", feature = "kernels"))]
 pub(crate) use answers::are_same;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};

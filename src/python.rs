@@ -64,6 +64,8 @@ mod ledger;
 mod look;
 mod mxnet;
 mod numpy;
+#[cfg(feature = "kernels")]
+mod ops;
 mod paddle;
 mod spec;
 mod take;
@@ -76,6 +78,8 @@ pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 pub use detach::{Detach, detach};
 pub use error::Refused;
 pub use give::{Like, Outlook, convert, explain, to_framework};
+#[cfg(feature = "kernels")]
+pub use ops::{PyOp, kernel_rows, op_function, op_named, publish_ops};
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

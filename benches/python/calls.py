@@ -88,6 +88,7 @@ def measure_group(group, given):
             tables.ranks(one, contestants, given.rounds)
             tables.many(one, contestants, given.rounds)
             tables.fresh(one, contestants, given.rounds)
+            tables.ops(one, given.rounds)
 
 
 def measure_all(given):

@@ -119,6 +119,26 @@ def _empty(one):
     return Case(f"{one.name}.empty", module.empty, args, check)
 
 
+def ops(one, rounds):
+    """The package's op `add` and the framework's own function."""
+    package = _package("dlbridge")
+    if package is None or one.name not in ("numpy", "torch"):
+        return
+    module = importlib.import_module(one.name)
+    total = [a + b for a, b in zip(A, B)]
+    for is_given in (True, False):
+        cases = []
+        for name, function in (("dlbridge.ops.add", package.ops.add), (f"{one.name}.add", module.add)):
+            a, b, out = one.make(A, (6,)), one.make(B, (6,)), one.make([0.0] * 6, (6,))
+            if is_given:
+                args, check = (a, b, out), writes(out, total)
+                cases.append(Case(name, function, args, check, out_by_name=True))
+            else:
+                cases.append(Case(name, function, (a, b), equals(total)))
+        how = "out given" if is_given else "the result made"
+        table(f"The op add: {one.name} arrays of 6 floats, {how}", cases, rounds)
+
+
 def imports(one, contestants, rounds):
     """One array of the framework, imported and dropped."""
     source = one.make(A, (6,))

@@ -14,9 +14,15 @@ from ._core import (
     ones,
     zeros,
 )
+from . import ops
 from ._explain import Explanation, explain
+from ._record import Call, Calls, record
+from ._wrap import to_mxnet_func, to_pytorch_func, wrap
+from .ops import kernels
 
 __all__ = [
+    "Call",
+    "Calls",
     "DType",
     "Device",
     "Explanation",
@@ -28,7 +34,13 @@ __all__ = [
     "explain",
     "from_dlpack",
     "full",
+    "kernels",
     "ones",
+    "ops",
+    "record",
+    "to_mxnet_func",
+    "to_pytorch_func",
+    "wrap",
     "zeros",
 ]
 __version__ = "0.1.0"

@@ -1,8 +1,9 @@
 //! The compiled module of the package `dlbridge`: the class, ways in and out, and tensors from
-//! nothing. What isn't about speed is in Python.
+//! nothing, ops. What isn't about speed is in Python.
 
 mod asarray;
 mod make;
+mod ops;
 
 use dlbridge::python::{Outlook, PyDType, PyDevice, PyTensor, Wanted};
 use dlbridge::{DType, Device, Tensor};
@@ -22,7 +23,11 @@ mod _core {
     #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
+    use super::ops::{Recorder, kernels, op, op_names};
+    #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
+    #[pymodule_export]
+    use dlbridge::python::PyOp;
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

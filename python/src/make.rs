@@ -46,14 +46,16 @@ pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
     }
 }
 
-/// A tensor whose elements are anything: here, zeros.
+/// A tensor whose elements are anything: here, zeros, or ones where the type has no zero.
 #[pyfunction]
 #[pyo3(
     signature = (shape, dtype=DType::F32, *, device=None),
     text_signature = "(shape, dtype='float32', *, device=None)"
 )]
 pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
-    zeros(shape, dtype, device)
+    check_device(device)?;
+    let tensor = Tensor::zeros(shape.sizes(), dtype);
+    Ok(tensor.or_else(|_| Tensor::ones(shape.sizes(), dtype))?)
 }
 
 /// A tensor of zeros.

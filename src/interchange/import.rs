@@ -141,28 +141,30 @@ pub(crate) struct Usual {
 
 #[cfg(feature = "python")]
 impl Tensor {
-    /// [`adopt`](Self::adopt), in few steps, in the usual case; `None` in any other.
+    /// [`adopt`](Self::adopt), in few steps, in the usual case; the owner in any other.
     ///
     /// # Safety
     ///
     /// While the owner lives, what is said is true. Sizes and strides are read here, and not kept.
     #[inline]
-    pub(crate) unsafe fn adopt_usual(usual: &Usual, owner: impl FnOnce() -> Owner) -> Option<Self> {
+    pub(crate) unsafe fn adopt_usual(usual: &Usual, owner: Owner) -> Result<Self, Owner> {
         let Usual { first, dtype, .. } = *usual;
         let mut blank = Blank::new();
         let layout = blank.layout();
         // SAFETY: the caller's promise.
         if !unsafe { layout.become_row_major(usual.rank, usual.sizes, usual.strides) } {
-            return None;
+            return Err(owner);
         }
-        let bytes = layout.as_ref().bytes_at(first.addr(), dtype)?;
+        let Some(bytes) = layout.as_ref().bytes_at(first.addr(), dtype) else {
+            return Err(owner);
+        };
         let access = if usual.read_only {
             Access::ReadOnly
         } else {
             Access::Shared
         };
         // SAFETY: the caller's promise.
-        let storage = unsafe { Storage::from_parts(first, bytes, Device::CPU, access, owner()) };
+        let storage = unsafe { Storage::from_parts(first, bytes, Device::CPU, access, owner) };
         let parts = Parts {
             storage,
             offset: 0,
@@ -171,7 +173,7 @@ impl Tensor {
             copied: false,
         };
         // SAFETY: the storage is all that the layout leads to, which was checked.
-        Some(unsafe { blank.finish(parts) })
+        Ok(unsafe { blank.finish(parts) })
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::choose::Registered;
 use super::error::Reason;
-use super::frame::is_written;
 use super::op::{Op, Role};
 use super::operand::Operand;
 use crate::device::DeviceKind;
@@ -16,7 +15,7 @@ pub(super) type Coincide = SmallVec<[(u8, u8); 1]>;
 pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reason> {
     let mut coincide = Coincide::new();
     for (at, operand) in operands.iter().enumerate() {
-        if !is_written(op, at) {
+        if !op.writes(at) {
             continue;
         }
         let argument = || op.parameters[at].name.clone();
@@ -25,23 +24,19 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
                 argument: argument(),
             });
         }
-        let row_major = operand.bytes_if_row_major();
-        if row_major.is_none() && !operand.layout.overlaps_itself().is_excluded() {
+        let is_dense = operand.layout.is_contiguous();
+        if !is_dense && !operand.layout.overlaps_itself().is_excluded() {
             return Err(Reason::SelfOverlap {
                 argument: argument(),
             });
         }
         for (other_at, other) in operands.iter().enumerate() {
             // Of two that are both written, the later one is compared with the earlier.
-            if other_at == at || other_at > at && is_written(op, other_at) {
+            if other_at == at || other_at > at && op.writes(other_at) {
                 continue;
             }
-            if let (Some(ours), Some(theirs)) = (&row_major, other.bytes_if_row_major())
-                && (ours.end <= theirs.start || theirs.end <= ours.start)
-            {
-                continue;
-            }
-            if are_apart(operand, other) {
+            let (ours, theirs) = (operand.bytes, other.bytes);
+            if ours.1 <= theirs.0 || theirs.1 <= ours.0 || are_apart(operand, other) {
                 continue;
             }
             if !is_same_place(operand, other) || !op.may_be_in_place(at, other_at) {

@@ -3,8 +3,8 @@
 use super::attribute::Attribute;
 use super::error::{CallError, Failure, Reason};
 use super::frame::{Frame, Made, Operands, Surroundings};
+use super::handle::OpHandle;
 use super::operand::{IntoOperand, IntoOperandMut, Operand};
-use super::registry::OpHandle;
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::Error;
@@ -38,6 +38,7 @@ use std::ops::Range;
 pub struct Call<'r, 'a> {
     handle: &'r OpHandle,
     operands: Operands<'a>,
+    present: u32,
     attributes: Vec<(usize, Attribute)>,
     label: &'r str,
     /// Numbers that were given by value, and which arguments they are.
@@ -53,12 +54,10 @@ impl<'r, 'a> Call<'r, 'a> {
     pub(super) fn new(handle: &'r OpHandle) -> Self {
         Self {
             handle,
-            operands: handle
-                .definition()
-                .parameters
-                .iter()
-                .map(|_| None)
+            operands: (handle.definition().parameters.iter())
+                .map(|_| Operand::ABSENT)
                 .collect(),
+            present: 0,
             attributes: Vec::new(),
             label: "",
             numbers: Vec::new(),
@@ -167,8 +166,8 @@ impl<'r, 'a> Call<'r, 'a> {
     /// As of [`run`](Self::run); and when the op has no result, or several, or it was given: then
     /// nothing is done.
     pub fn make(mut self) -> Result<Tensor, CallError> {
-        let results = &self.operands[self.given()..];
-        let count = results.iter().filter(|result| result.is_none()).count();
+        let mut results = self.given()..self.operands.len();
+        let count = results.by_ref().filter(|at| !self.has(*at)).count();
         if count != 1 {
             let problem = format!("one result is to be made, and there are {count}");
             self.fail(Reason::Invalid(problem));
@@ -190,12 +189,12 @@ impl<'r, 'a> Call<'r, 'a> {
             None => handle.defaults().unwrap_or_default(),
         };
         for (at, number) in &mut self.numbers {
-            let operand = self.operands[*at].as_mut();
-            operand.expect("it was placed there").first = number.0.as_mut_ptr();
+            self.operands[*at].move_to(number.0.as_mut_ptr());
         }
         let frame = Frame {
             handle,
             operands: self.operands,
+            present: self.present,
             attributes,
             label: self.label,
         };
@@ -211,6 +210,10 @@ impl<'r, 'a> Call<'r, 'a> {
         self.problem.get_or_insert_with(|| Box::new(problem));
     }
 
+    fn has(&self, at: usize) -> bool {
+        self.present & (1 << at) != 0
+    }
+
     /// Puts a tensor at the next of these places, and says which.
     #[inline]
     fn place_next(
@@ -218,7 +221,7 @@ impl<'r, 'a> Call<'r, 'a> {
         operand: Result<Operand<'a>, Error>,
         places: Range<usize>,
     ) -> Option<usize> {
-        let next = places.clone().find(|at| self.operands[*at].is_none());
+        let next = places.clone().find(|at| !self.has(*at));
         match next {
             Some(at) => self.place(at, operand),
             None => self.fail(Reason::TooMany {
@@ -232,7 +235,7 @@ impl<'r, 'a> Call<'r, 'a> {
     fn place_named(&mut self, name: &str, operand: Result<Operand<'a>, Error>) {
         let op = self.handle.definition();
         match op.position(name) {
-            Some(at) if self.operands[at].is_none() => self.place(at, operand),
+            Some(at) if !self.has(at) => self.place(at, operand),
             Some(_) => self.fail(Reason::GivenTwice {
                 argument: name.to_owned(),
             }),
@@ -249,7 +252,10 @@ impl<'r, 'a> Call<'r, 'a> {
     #[inline]
     fn place(&mut self, at: usize, operand: Result<Operand<'a>, Error>) {
         match operand {
-            Ok(operand) => self.operands[at] = Some(operand),
+            Ok(operand) => {
+                self.operands[at] = operand;
+                self.present |= 1 << at;
+            }
             Err(error) => self.fail(Reason::Tensor {
                 argument: self.handle.definition().parameters[at].name.clone(),
                 error,

@@ -242,7 +242,7 @@ pub enum Reason {
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Reason {
-    pub(super) fn of(self, op: &str) -> CallError {
+    pub(crate) fn of(self, op: &str) -> CallError {
         CallError {
             op: op.to_owned(),
             reason: Box::new(self),

@@ -1,10 +1,16 @@
 //! [`Op`]: what an operation is called, takes and gives; its kernels are apart.
 
-use super::attribute::{Attribute, AttributeKind, AttributeValue};
-use super::error::{Failure, RegistrationError};
-use super::operand::Operand;
+mod check;
+mod question;
+mod signature;
+
+pub(super) use check::MOST_VARIABLES;
+pub use question::Question;
+pub(super) use question::value_of;
+
+use super::attribute::{Attribute, AttributeKind};
+use super::error::Failure;
 use crate::dtype::DType;
-use std::fmt;
 
 /// The definition of an operation.
 ///
@@ -242,6 +248,28 @@ impl Op {
         self.parameters.iter().take_while(is_given).count()
     }
 
+    /// Whether a parameter is written.
+    #[inline]
+    pub(crate) fn writes(&self, at: usize) -> bool {
+        self.parameters[at].role != Role::Input
+    }
+
+    /// The element type of a parameter, where that is always the same.
+    #[cfg(feature = "python")]
+    pub(crate) fn fixed_type(&self, at: usize) -> Option<DType> {
+        match self.parameters[at].kind {
+            Kind::Is(dtype) => Some(dtype),
+            _ => None,
+        }
+    }
+
+    /// Whether two parameters have the same type variable.
+    #[cfg(feature = "python")]
+    pub(crate) fn has_type_of(&self, at: usize, other: usize) -> bool {
+        matches!(self.parameters[at].kind, Kind::Variable(_))
+            && self.parameters[at].kind == self.parameters[other].kind
+    }
+
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.parameters.iter().position(|known| known.name == name)
     }
@@ -252,206 +280,4 @@ impl Op {
             .iter()
             .any(|(o, i)| o == name(output) && i == name(input))
     }
-
-    /// Whether the definition makes sense.
-    pub(super) fn check(&self) -> Result<(), RegistrationError> {
-        let bad = |problem: String| {
-            Err(RegistrationError::BadOp {
-                op: self.name.clone(),
-                problem,
-            })
-        };
-        let is_name = |name: &str| {
-            let mut letters = name.chars();
-            letters.next().is_some_and(|c| c.is_ascii_alphabetic())
-                && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        if !self.name.split('.').all(is_name) {
-            return bad("names are letters, digits and _, in parts between dots".into());
-        }
-        let tensors = self.parameters.iter().map(|parameter| &parameter.name);
-        let all: Vec<_> = tensors
-            .chain(self.attributes.iter().map(|attribute| &attribute.name))
-            .collect();
-        for (at, name) in all.iter().enumerate() {
-            if !is_name(name) {
-                return bad(format!("{name:?} can't be an argument's name"));
-            }
-            if all[..at].contains(name) || RESERVED.contains(&name.as_str()) && !self.is_out(name) {
-                return bad(format!("the name {name:?} is taken"));
-            }
-        }
-        if self.parameters.len() > MOST_PARAMETERS {
-            return bad(format!("there can be {MOST_PARAMETERS} tensors at most"));
-        }
-        let outputs = &self.parameters[self.given()..];
-        if outputs
-            .iter()
-            .any(|parameter| parameter.role != Role::Output)
-        {
-            return bad("outputs come after all inputs".into());
-        }
-        let is_shaped = self.given() > 0 || self.shapes.is_some() || outputs.is_empty();
-        if !is_shaped {
-            return bad("outputs without inputs need a rule for their shapes".into());
-        }
-        for input in &self.parameters[..self.given()] {
-            if let Kind::Attribute(attribute) = &input.kind {
-                let name = &input.name;
-                return bad(format!(
-                    "{attribute:?} can't say which elements {name:?} has"
-                ));
-            }
-        }
-        for output in outputs {
-            let is_known = match &output.kind {
-                Kind::Any => false,
-                Kind::Is(_) => true,
-                Kind::Variable(variable) => self.parameters[..self.given()]
-                    .iter()
-                    .any(|input| input.kind == Kind::Variable(*variable)),
-                Kind::Attribute(name) => self.attributes.iter().any(|attribute| {
-                    attribute.name == *name && attribute.kind == AttributeKind::DType
-                }),
-            };
-            if !is_known {
-                let name = &output.name;
-                return bad(format!("nothing says which elements {name:?} has"));
-            }
-        }
-        for attribute in &self.attributes {
-            let default = attribute.default.as_ref();
-            if default.is_some_and(|default| default.kind() != attribute.kind) {
-                let (name, kind) = (&attribute.name, attribute.kind);
-                return bad(format!("the default of {name:?} is not of kind {kind}"));
-            }
-        }
-        for (output, input) in &self.in_place {
-            let role = |name: &str| Some(self.parameters[self.position(name)?].role);
-            if role(output) != Some(Role::Output) || role(input) != Some(Role::Input) {
-                return bad(format!("{output:?} can't be where {input:?} is"));
-            }
-        }
-        Ok(())
-    }
-
-    /// An output may be called `out`, as that is what it is passed as.
-    fn is_out(&self, name: &str) -> bool {
-        name == "out" && self.position(name).is_some_and(|at| at >= self.given())
-    }
-
-    /// Whether the other one is the same definition.
-    pub(super) fn is_same_as(&self, other: &Self) -> bool {
-        self.to_string() == other.to_string()
-            && self.doc == other.doc
-            && self.parameters == other.parameters
-            && self.attributes == other.attributes
-            && self.broadcasts == other.broadcasts
-            && self.in_place == other.in_place
-            && self.shapes.is_some() == other.shapes.is_some()
-            && self.work.is_some() == other.work.is_some()
-    }
-}
-
-/// Names that every call understands in Python.
-const RESERVED: [&str; 3] = ["out", "like", "label"];
-
-/// As many bits as tell which arguments were given.
-pub(super) const MOST_PARAMETERS: usize = 32;
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = |f: &mut fmt::Formatter<'_>, parameter: &Parameter| match &parameter.kind {
-            Kind::Any => write!(f, "{}", parameter.name),
-            Kind::Is(dtype) => write!(f, "{}: {dtype}", parameter.name),
-            Kind::Variable(at) => write!(f, "{}: {}", parameter.name, self.variables[*at]),
-            Kind::Attribute(name) => write!(f, "{}: {name}", parameter.name),
-        };
-        write!(f, "{}(", self.name)?;
-        let (inputs, outputs) = self.parameters.split_at(self.given());
-        for (at, parameter) in inputs.iter().enumerate() {
-            f.write_str(if at > 0 { ", " } else { "" })?;
-            named(f, parameter)?;
-        }
-        for (at, attribute) in self.attributes.iter().enumerate() {
-            let comma = if inputs.is_empty() && at == 0 {
-                ""
-            } else {
-                ", "
-            };
-            f.write_str(comma)?;
-            f.write_str(if at == 0 { "*, " } else { "" })?;
-            write!(f, "{}: {}", attribute.name, attribute.kind)?;
-            if let Some(default) = &attribute.default {
-                write!(f, " = {default}")?;
-            }
-        }
-        f.write_str(") -> ")?;
-        let changed = inputs.iter().filter(|input| input.role == Role::InOut);
-        let mut results = 0;
-        for parameter in changed {
-            f.write_str(if results > 0 { ", " } else { "" })?;
-            f.write_str(&parameter.name)?;
-            results += 1;
-        }
-        for parameter in outputs {
-            f.write_str(if results > 0 { ", " } else { "" })?;
-            named(f, parameter)?;
-            results += 1;
-        }
-        f.write_str(if results == 0 { "nothing" } else { "" })
-    }
-}
-
-impl fmt::Debug for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Op({self})")
-    }
-}
-
-/// What a rule may ask about a call.
-pub struct Question<'a> {
-    pub(super) op: &'a Op,
-    pub(super) operands: &'a [Operand<'a>],
-    pub(super) attributes: &'a [Attribute],
-}
-
-impl Question<'_> {
-    /// The shape of the input of this name.
-    ///
-    /// # Panics
-    ///
-    /// When the op has no such input.
-    pub fn shape(&self, name: &str) -> &[usize] {
-        let at = self
-            .op
-            .position(name)
-            .filter(|at| *at < self.operands.len());
-        let at = at.unwrap_or_else(|| panic!("{} has no input {name:?}", self.op));
-        self.operands[at].shape()
-    }
-
-    /// The value of the attribute of this name.
-    ///
-    /// # Errors
-    ///
-    /// When the value doesn't fit the type.
-    ///
-    /// # Panics
-    ///
-    /// When the op has no such attribute.
-    pub fn attribute<T: AttributeValue>(&self, name: &str) -> Result<T, Failure> {
-        value_of(self.op, self.attributes, name)
-    }
-}
-
-/// The value of an attribute, as a Rust type.
-pub(super) fn value_of<T: AttributeValue>(
-    op: &Op,
-    attributes: &[Attribute],
-    name: &str,
-) -> Result<T, Failure> {
-    let at = op.attributes.iter().position(|known| known.name == name);
-    let at = at.unwrap_or_else(|| panic!("{op} has no attribute {name:?}"));
-    T::of(&attributes[at]).ok_or_else(|| format!("{name} can't be {}", attributes[at]).into())
 }

@@ -6,7 +6,6 @@ use crate::error::{AccessError, Error, SharedWith};
 use crate::layout::{LayoutRef, Region};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
-use std::ops::Range;
 
 /// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
 ///
@@ -19,19 +18,35 @@ pub struct Operand<'a> {
     pub(super) device: Device,
     pub(super) padded: bool,
     pub(super) writable: bool,
+    /// The addresses of the bytes that the elements touch; all there are where that isn't known.
+    pub(super) bytes: (usize, usize),
 }
 
 impl<'a> Operand<'a> {
+    /// In the place of a result that is to be made.
+    pub(crate) const ABSENT: Self = Self {
+        first: std::ptr::null_mut(),
+        layout: LayoutRef::SCALAR,
+        dtype: DType::U8,
+        device: Device::CPU,
+        padded: false,
+        writable: false,
+        bytes: (0, 0),
+    };
+
     /// A tensor that is read.
     #[inline]
     pub fn read(tensor: &'a Tensor) -> Self {
+        let (first, layout) = (tensor.data_mut(), tensor.layout());
+        let (dtype, device, padded) = (tensor.dtype(), tensor.device(), tensor.is_padded());
         Self {
-            first: tensor.data_mut(),
-            layout: tensor.layout(),
-            dtype: tensor.dtype(),
-            device: tensor.device(),
-            padded: tensor.is_padded(),
+            first,
+            layout,
+            dtype,
+            device,
+            padded,
             writable: false,
+            bytes: bytes_touched(first, layout, dtype, device, padded),
         }
     }
 
@@ -78,6 +93,32 @@ impl<'a> Operand<'a> {
             device,
             padded,
             writable,
+            bytes: bytes_touched(first, layout, dtype, device, padded),
+        }
+    }
+
+    /// [`from_raw`](Self::from_raw), where it is known which bytes the elements touch.
+    ///
+    /// # Safety
+    ///
+    /// As of [`from_raw`](Self::from_raw), and that is true.
+    #[cfg(feature = "python")]
+    #[inline(always)]
+    pub(crate) unsafe fn from_known(
+        first: *mut u8,
+        layout: LayoutRef<'a>,
+        (dtype, device, padded): (DType, Device, bool),
+        writable: bool,
+        bytes: &std::ops::Range<usize>,
+    ) -> Self {
+        Self {
+            first,
+            layout,
+            dtype,
+            device,
+            padded,
+            writable,
+            bytes: (bytes.start, bytes.end),
         }
     }
 
@@ -128,6 +169,13 @@ impl<'a> Operand<'a> {
         relaid(self, self.layout)
     }
 
+    /// Has the elements be elsewhere.
+    pub(super) fn move_to(&mut self, first: *mut u8) {
+        let length = self.bytes.1 - self.bytes.0;
+        self.first = first;
+        self.bytes = (first.addr(), first.addr() + length);
+    }
+
     pub(super) fn region(&self) -> Region<'a> {
         Region {
             address: self.first.addr(),
@@ -136,17 +184,31 @@ impl<'a> Operand<'a> {
             padded: self.padded,
         }
     }
+}
 
-    /// The addresses of the bytes that the elements touch, where there are addresses, and it takes no
-    /// time to find out.
-    #[inline]
-    pub(super) fn bytes_if_row_major(&self) -> Option<Range<usize>> {
-        let bits = self.dtype.step_bits(self.padded);
-        if !self.layout.is_contiguous() || !bits.is_multiple_of(8) || !self.device.has_addresses() {
-            return None;
-        }
-        let first = self.first.addr();
-        Some(first..first.wrapping_add(self.layout.len() * (bits / 8)))
+/// The addresses of the bytes that elements touch.
+#[inline]
+fn bytes_touched(
+    first: *mut u8,
+    layout: LayoutRef<'_>,
+    dtype: DType,
+    device: Device,
+    padded: bool,
+) -> (usize, usize) {
+    let first = first.addr();
+    if !device.has_addresses() {
+        return (0, usize::MAX);
+    }
+    let bits = dtype.step_bits(padded);
+    if layout.is_contiguous() && bits.is_multiple_of(8) {
+        return (first, first.wrapping_add(layout.len() * (bits / 8)));
+    }
+    match layout.check_memory(dtype, padded, first, 0, true) {
+        Ok(span) => (
+            first.wrapping_add_signed(span.start),
+            first.wrapping_add_signed(span.end),
+        ),
+        Err(_) => (0, usize::MAX),
     }
 }
 
@@ -210,5 +272,6 @@ pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: LayoutRef<'a>) -> Operan
         device: operand.device,
         padded: operand.padded,
         writable: operand.writable,
+        bytes: operand.bytes,
     }
 }

@@ -1,18 +1,15 @@
 //! [`Registry`]: the ops there are, and their kernels.
 
-use super::attribute::Attribute;
-use super::cache::{Cache, Found, Words};
-use super::call::Call;
-use super::choose::{Chosen, Registered, Seen, choose};
+use super::cache::Cache;
+use super::choose::Registered;
 use super::collect::Registration;
-use super::definition::{Construction, Kernel};
+use super::definition::Kernel;
 use super::error::{CallError, Reason, RegistrationError};
+use super::handle::{KernelInfo, OpHandle, Shared};
 use super::op::Op;
-use crate::device::{Device, DeviceKind};
-use crate::dtype::DType;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 /// Ops by their names, each with its kernels.
 ///
@@ -36,39 +33,6 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 #[derive(Default)]
 pub struct Registry {
     ops: RwLock<BTreeMap<String, OpHandle>>,
-}
-
-/// An op of a registry, to be called.
-#[derive(Clone)]
-pub struct OpHandle(Arc<Shared>);
-
-struct Shared {
-    op: Op,
-    /// The attributes' values where a call says nothing, if each has one.
-    defaults: Option<Vec<Attribute>>,
-    kernels: RwLock<Vec<Arc<Registered>>>,
-    cache: Cache,
-    refused: OnceLock<RegistrationError>,
-}
-
-/// A kernel that there is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct KernelInfo {
-    /// Its op.
-    pub op: String,
-    /// For which device.
-    pub device: DeviceKind,
-    /// The types of the op's type variables: name, and which ones; empty for any.
-    pub types: Vec<(String, Vec<DType>)>,
-    /// Its label.
-    pub label: String,
-    /// Its priority.
-    pub priority: i32,
-    /// All of this, and what it asks of its arguments, in words.
-    pub description: String,
-    /// The module that registered it.
-    pub origin: &'static str,
 }
 
 impl Registry {
@@ -207,132 +171,6 @@ impl Registry {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.ops()).finish()
-    }
-}
-
-impl OpHandle {
-    /// The name.
-    pub fn name(&self) -> &str {
-        &self.0.op.name
-    }
-
-    /// What it takes and gives.
-    pub fn definition(&self) -> &Op {
-        &self.0.op
-    }
-
-    /// Begins a call.
-    pub fn call(&self) -> Call<'_, '_> {
-        Call::new(self)
-    }
-
-    /// Its kernels, in the order in which they were registered.
-    pub fn kernels(&self) -> Vec<KernelInfo> {
-        let kernels = self.lock();
-        let info = |kernel: &Arc<Registered>| KernelInfo {
-            op: self.name().to_owned(),
-            device: kernel.device,
-            types: (self.0.op.variables.iter().cloned())
-                .zip(
-                    kernel
-                        .types
-                        .iter()
-                        .map(|types| types.clone().unwrap_or_default()),
-                )
-                .collect(),
-            label: kernel.label.clone(),
-            priority: kernel.priority,
-            description: kernel.description.clone(),
-            origin: kernel.origin,
-        };
-        kernels.iter().map(info).collect()
-    }
-
-    pub(super) fn defaults(&self) -> Option<&[Attribute]> {
-        self.0.defaults.as_deref()
-    }
-
-    /// What calls of a signature get.
-    #[inline]
-    pub(super) fn find(&self, words: &[u64]) -> Option<Found<'_>> {
-        self.0.cache.find(words)
-    }
-
-    /// Chooses, and makes, what calls of a signature get.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn prepare(
-        &self,
-        words: Words,
-        seen: &[Seen],
-        attributes: &[Attribute],
-        label: &str,
-        device: Device,
-    ) -> Result<Found<'_>, Reason> {
-        let op = &self.0.op;
-        if let Some(error) = self.0.refused.get() {
-            return Err(Reason::Refused(error.clone()));
-        }
-        let kernels = self.lock().clone();
-        let kernel = match choose(op, &kernels, seen, attributes, label) {
-            Ok(kernel) => kernel.clone(),
-            Err(there_are) => {
-                return Err(Reason::NoKernel {
-                    wanted: wanted(op, seen, label),
-                    there_are,
-                });
-            }
-        };
-        let context = Construction {
-            op,
-            attributes,
-            device,
-        };
-        let compute = kernel
-            .compute(&context)
-            .map_err(|failure| Reason::Factory {
-                kernel: kernel.description.clone(),
-                failure,
-            })?;
-        let chosen = Chosen { kernel, compute };
-        // Kernels are only ever added. One that came while this was made may be the better one.
-        let now = self.lock();
-        Ok(match now.len() == kernels.len() {
-            true => self.0.cache.keep(words, chosen),
-            false => Found::Lent(Arc::new(chosen)),
-        })
-    }
-
-    fn lock(&self) -> RwLockReadGuard<'_, Vec<Arc<Registered>>> {
-        self.0
-            .kernels
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a call was made with, in words.
-fn wanted(op: &Op, seen: &[Seen], label: &str) -> String {
-    let parameters = op.parameters.iter().zip(seen);
-    let parts: Vec<_> = parameters
-        .map(|(parameter, seen)| {
-            let how = if seen.row_major { "" } else { ", strided" };
-            format!(
-                "{}: {} of rank {} on {}{how}",
-                parameter.name, seen.dtype, seen.rank, seen.device
-            )
-        })
-        .collect();
-    let label = match label {
-        "" => String::new(),
-        label => format!(", label {label:?}"),
-    };
-    format!("({}){label}", parts.join("; "))
-}
-
-impl fmt::Debug for OpHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.op.fmt(f)
     }
 }
 

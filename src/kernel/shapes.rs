@@ -4,7 +4,7 @@ use super::attribute::Attribute;
 use super::error::Reason;
 use super::op::{Op, Question, Role};
 use super::operand::Operand;
-use crate::layout::Layout;
+use crate::layout::{Layout, are_same};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -51,7 +51,7 @@ pub(super) fn expected(
         );
         return Ok(Expected::Ruled(shapes));
     }
-    let is_same = |operand: &Operand<'_>| operand.shape() == operands[0].shape();
+    let is_same = |operand: &Operand<'_>| are_same(operand.shape(), operands[0].shape());
     if !op.broadcasts || operands.iter().skip(1).all(is_same) {
         return Ok(Expected::First);
     }
@@ -84,29 +84,35 @@ fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Rea
     Ok(shape)
 }
 
-/// The layout of an input under a larger shape.
+/// The layouts of those inputs that are smaller, under the larger shape.
 #[cold]
 pub(super) fn broadcast(
     op: &Op,
-    at: usize,
-    operand: &Operand<'_>,
+    operands: &[Operand<'_>],
     shape: &[usize],
-) -> Result<Layout, Reason> {
-    let parameter = &op.parameters[at];
-    if parameter.role == Role::InOut {
-        return Err(Reason::Shape {
-            argument: parameter.name.clone(),
-            found: operand.shape().to_vec(),
-            problem: format!("it is written, and can't be broadcast to {shape:?}"),
-        });
-    }
-    let layout = Layout::strided(operand.shape(), operand.layout.strides());
-    layout
-        .and_then(|layout| layout.broadcast_to(shape))
-        .map_err(|error| Reason::Tensor {
+) -> Result<Vec<(usize, Layout)>, Reason> {
+    let mut layouts = Vec::new();
+    for (at, operand) in operands.iter().enumerate() {
+        if operand.shape() == shape {
+            continue;
+        }
+        let parameter = &op.parameters[at];
+        if parameter.role == Role::InOut {
+            return Err(Reason::Shape {
+                argument: parameter.name.clone(),
+                found: operand.shape().to_vec(),
+                problem: format!("it is written, and can't be broadcast to {shape:?}"),
+            });
+        }
+        let layout = Layout::strided(operand.shape(), operand.layout.strides());
+        let layout = layout.and_then(|layout| layout.broadcast_to(shape));
+        let layout = layout.map_err(|error| Reason::Tensor {
             argument: parameter.name.clone(),
             error: error.into(),
-        })
+        })?;
+        layouts.push((at, layout));
+    }
+    Ok(layouts)
 }
 
 /// A tensor that was just made, as a result.

@@ -73,7 +73,7 @@ impl LayoutRef<'_> {
 }
 
 /// Whether sizes, or strides, are the same: [`PartialEq`] for few numbers.
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", feature = "kernels"))]
 #[inline(always)]
 pub(crate) fn are_same<T>(a: &[T], b: &[T]) -> bool
 where

@@ -9,6 +9,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::slice;
 
+#[cfg(all(test, feature = "python"))]
+mod tests;
+
 impl Layout {
     /// A row-major layout, its elements one after another.
     ///

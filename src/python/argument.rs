@@ -4,7 +4,11 @@ mod entered;
 mod number;
 mod owned;
 
+#[cfg(feature = "kernels")]
+pub(super) use entered::Entered;
 pub use number::OrNumber;
+#[cfg(feature = "kernels")]
+pub(super) use number::bytes_of as number_bytes;
 pub use owned::Owned;
 
 use super::error::{Refused, unsuitable};
@@ -15,7 +19,9 @@ use crate::dtype::{DType, Element};
 use crate::layout::{LayoutRef, are_same};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
-use entered::{Entered, Found};
+#[cfg(not(feature = "kernels"))]
+use entered::Entered;
+use entered::Found;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::fmt;

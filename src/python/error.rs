@@ -8,7 +8,13 @@
 //! | `LookupError` | names that nothing has |
 //! | `MemoryError` | memory that there isn't |
 
+use crate::dtype::DType;
 use crate::error::{AccessError, Error};
+#[cfg(feature = "kernels")]
+use crate::kernel::{CallError, Failure, Reason};
+use pyo3::Borrowed;
+#[cfg(feature = "kernels")]
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -94,4 +100,54 @@ pub(super) fn not_exchangeable(message: impl Into<String>) -> PyErr {
 #[cold]
 pub(super) fn unknown_name(message: String) -> PyErr {
     PyLookupError::new_err(message)
+}
+
+/// Of a Python number that an element type hasn't.
+#[cold]
+pub(super) fn no_such_number(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyErr {
+    match object.repr() {
+        Ok(repr) => unsuitable(format!("{repr} is no {dtype}")),
+        Err(error) => error,
+    }
+}
+
+/// Of a call of an op.
+#[cfg(feature = "kernels")]
+#[cold]
+pub(super) fn of_call(error: CallError) -> PyErr {
+    let message = error.to_string();
+    match *error.reason {
+        Reason::NoSuchOp { .. } | Reason::NoKernel { .. } => unknown_name(message),
+        Reason::Missing { .. }
+        | Reason::TooMany { .. }
+        | Reason::NoSuchArgument { .. }
+        | Reason::GivenTwice { .. }
+        | Reason::Attribute { .. } => PyTypeError::new_err(message),
+        Reason::ReadOnly { .. } | Reason::SelfOverlap { .. } | Reason::Misaligned { .. } => {
+            not_exchangeable(message)
+        }
+        // What Python raised, such as a framework that has no memory, stays what it is.
+        Reason::Allocation { error, .. } => {
+            raised(error).unwrap_or_else(|error| match error.downcast::<Error>() {
+                Ok(error) => alike(*error, message),
+                Err(_) => not_exchangeable(message),
+            })
+        }
+        Reason::Kernel { failure, .. } => {
+            raised(failure).unwrap_or_else(|_| PyRuntimeError::new_err(message))
+        }
+        Reason::Tensor { error, .. } => alike(error, message),
+        _ => unsuitable(message),
+    }
+}
+
+/// The exception that an error becomes, with another text.
+#[cfg(feature = "kernels")]
+fn alike(error: Error, message: String) -> PyErr {
+    Python::attach(|py| PyErr::from_type(PyErr::from(error).get_type(py), message))
+}
+
+#[cfg(feature = "kernels")]
+fn raised(failure: Failure) -> Result<PyErr, Failure> {
+    failure.downcast::<PyErr>().map(|error| *error)
 }

@@ -121,6 +121,7 @@ pub(super) fn zeros(
         && let Lane::Table(table, _) = Lane::of(object.as_borrowed())?
         && table.can_allocate()
     {
+        Tensor::check_zeros(shape, dtype)?;
         return allocate(object.py(), table, shape, dtype);
     }
     Ok(Tensor::zeros(shape, dtype)?)

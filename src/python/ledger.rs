@@ -35,6 +35,8 @@ pub(super) struct Entry {
     /// entry is given back, for a next argument of the same shape.
     pub(super) is_usual: bool,
     pub(super) keep: Keep,
+    /// Which call it is an argument of, where that compares its arguments itself; 0 elsewhere.
+    pub(super) batch: usize,
     newer: *mut Entry,
     older: *mut Entry,
 }
@@ -53,6 +55,7 @@ impl Entry {
             layout: Layout::SCALAR,
             is_usual: false,
             keep: Keep::Object,
+            batch: 0,
             newer: ptr::null_mut(),
             older: ptr::null_mut(),
         }
@@ -99,6 +102,8 @@ struct Lists {
     free: *mut Entry,
     /// How many of those in use are being written.
     written: usize,
+    #[cfg(feature = "kernels")]
+    batches: usize,
 }
 
 struct Ledger {
@@ -118,6 +123,8 @@ static LEDGER: Ledger = Ledger {
         used: ptr::null_mut(),
         free: ptr::null_mut(),
         written: 0,
+        #[cfg(feature = "kernels")]
+        batches: 0,
     }),
 };
 
@@ -138,6 +145,24 @@ impl Ledger {
         // SAFETY: nobody else uses them meanwhile: of threads that are attached, only one runs,
         // or has the lock.
         function(unsafe { &mut *self.lists.get() })
+    }
+}
+
+/// A number for the arguments of one call, which compares them itself.
+///
+/// # Safety
+///
+/// The thread is attached to Python.
+#[cfg(feature = "kernels")]
+#[inline]
+pub(super) unsafe fn next_batch() -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        LEDGER.with(|lists| {
+            // Not 0, and none that is in use, unless so many calls are under way.
+            lists.batches = lists.batches.wrapping_add(1).max(1);
+            lists.batches
+        })
     }
 }
 
@@ -200,7 +225,8 @@ impl Lists {
         let mut next = self.used;
         // SAFETY: entries in the list are whole.
         while let Some(entry) = unsafe { next.as_ref() } {
-            if (new.is_written || entry.is_written) && new.may_meet(entry) {
+            let is_one_call = new.batch != 0 && new.batch == entry.batch;
+            if (new.is_written || entry.is_written) && !is_one_call && new.may_meet(entry) {
                 return false;
             }
             next = entry.older;

@@ -197,16 +197,24 @@ impl Entry {
         Ok(())
     }
 
-    /// Has the memory kept by something that also keeps it while other threads run Python: the
-    /// reference to an object does, unless what was borrowed from it through its table may change.
+    /// Has the memory kept by something that also keeps it while other threads run Python.
     pub(super) fn own(&mut self, py: Python<'_>) -> Result<(), Refused> {
+        if let Some(keep) = self.kept_for_good(py)? {
+            self.keep = keep;
+        }
+        Ok(())
+    }
+
+    /// What also keeps the memory while other threads run Python; `None` where that is so already: the
+    /// reference to an object does, unless what was borrowed from it through its table may change.
+    pub(super) fn kept_for_good(&self, py: Python<'_>) -> Result<Option<Keep>, Refused> {
         if !matches!(self.keep, Keep::Object) || self.object.is_null() {
-            return Ok(());
+            return Ok(None);
         }
         // SAFETY: the entry has a reference to the object.
         let object = unsafe { Borrowed::from_ptr(py, self.object) };
         let Lane::Table(table, _) = Lane::of(object)? else {
-            return Ok(());
+            return Ok(None);
         };
         // SAFETY: the table is that of the object's type.
         let managed = unsafe { table.own(object) }?;
@@ -218,8 +226,7 @@ impl Entry {
                 not_exchangeable("the tensor was changed by someone else during the call").into(),
             );
         }
-        self.keep = Keep::Managed(managed);
-        Ok(())
+        Ok(Some(Keep::Managed(managed)))
     }
 
     /// Whether it is about the same elements.

@@ -53,9 +53,9 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
         }
     };
     let object = object.as_borrowed();
-    if let Some(descriptor) = torch::describe_usual(object) {
-        // SAFETY: as below.
-        return shared(unsafe { of_torch(object, &descriptor) }?);
+    if let Some((descriptor, held)) = torch::take_usual(object) {
+        // SAFETY: what is held keeps what the descriptor says.
+        return shared(unsafe { of_torch(&descriptor, Owner::small(held)) }?);
     }
     let lane = match Lane::of(object) {
         Ok(lane) => lane,
@@ -197,13 +197,10 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
-/// PyTorch's own export keeps the tensor, and nothing else: what keeps the object keeps as much.
-///
 /// # Safety
 ///
-/// The descriptor is what `torch` says of the object.
-unsafe fn of_torch(object: Borrowed<'_, '_, PyAny>, descriptor: &DLTensor) -> PyResult<Tensor> {
-    let owner = || Owner::small(Object::new(object));
+/// The descriptor is what `torch` says of a tensor, which the owner keeps.
+unsafe fn of_torch(descriptor: &DLTensor, mut owner: Owner) -> PyResult<Tensor> {
     if let (Ok(dtype), true) = (
         DType::try_from(descriptor.dtype),
         size_of::<i64>() == size_of::<isize>(),
@@ -217,12 +214,13 @@ unsafe fn of_torch(object: Borrowed<'_, '_, PyAny>, descriptor: &DLTensor) -> Py
             read_only: false,
         };
         // SAFETY: the tensor keeps its memory, and the owner the tensor.
-        if let Some(tensor) = unsafe { Tensor::adopt_usual(&usual, owner) } {
-            return Ok(tensor);
+        match unsafe { Tensor::adopt_usual(&usual, owner) } {
+            Ok(tensor) => return Ok(tensor),
+            Err(unused) => owner = unused,
         }
     }
     // SAFETY: as above.
-    unsafe { Tensor::adopt(descriptor, Flags::empty(), owner()) }.map_err(not_importable)
+    unsafe { Tensor::adopt(descriptor, Flags::empty(), owner) }.map_err(not_importable)
 }
 
 /// # Safety
@@ -232,7 +230,7 @@ unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the caller's promise.
     let array = unsafe { numpy::fields(object) };
     let (dtype, padded) = array.dtype(object.py())?;
-    let owner = || Owner::small(Object::new(object));
+    let mut owner = Owner::small(Object::new(object));
     if array.is_row_major() && !padded {
         let usual = Usual {
             first: array.data,
@@ -243,8 +241,9 @@ unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
             read_only: !array.is_writable(),
         };
         // SAFETY: the array keeps its memory, and the owner the array.
-        if let Some(tensor) = unsafe { Tensor::adopt_usual(&usual, owner) } {
-            return Ok(tensor);
+        match unsafe { Tensor::adopt_usual(&usual, owner) } {
+            Ok(tensor) => return Ok(tensor),
+            Err(unused) => owner = unused,
         }
     }
     let mut strides = numpy::Numbers::new();
@@ -261,7 +260,7 @@ unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
         byte_offset: 0,
     };
     // SAFETY: the array keeps its memory, and the owner the array. Its strides are copied.
-    unsafe { Tensor::adopt(&descriptor, flags, owner()) }.map_err(not_importable)
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
 /// A reference to an object, which may be dropped by any thread.

@@ -22,6 +22,7 @@ use places::{Places, find_places};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{Borrowed, intern};
+use shim::Held;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 static PLACES: AtomicPtr<Places> = AtomicPtr::new(std::ptr::null_mut());
@@ -35,6 +36,20 @@ const MOST_ATTEMPTS: usize = 8;
 /// `None` for any other object.
 #[inline(always)]
 pub(super) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+    // SAFETY: the tensor is a plain one.
+    unsafe { places_of_plain(object)?.describe(object) }
+}
+
+/// [`describe_usual`], and what keeps the tensor.
+#[inline(always)]
+pub(super) fn take_usual(object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Held)> {
+    // SAFETY: the tensor is a plain one.
+    unsafe { places_of_plain(object)?.take(object) }
+}
+
+/// The places in a plain tensor, that autograd doesn't follow; `None` for any other object.
+#[inline(always)]
+fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
     // SAFETY: NULL, or what was leaked after it was written.
     let places = unsafe { PLACES.load(Ordering::Acquire).as_ref() }?;
     if object.get_type_ptr() != places.kind {
@@ -49,8 +64,8 @@ pub(super) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor
         {
             return None;
         }
-        places.describe(object)
     }
+    Some(places)
 }
 
 /// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.

@@ -16,6 +16,9 @@ const PAGE: usize = 4096;
 /// the room for a better alignment is allocated too.
 const BASE_ALIGNMENT: usize = 16;
 
+/// Allocators have small blocks at hand, but not zeroed ones.
+const QUICK: usize = 1024;
+
 /// An allocation, somewhere inside of which the buffer begins.
 pub(super) struct HostBuffer {
     base: NonNull<u8>,
@@ -38,9 +41,18 @@ impl HostBuffer {
             .checked_add(alignment - BASE_ALIGNMENT)
             .ok_or_else(out_of_memory)?;
         let layout = Layout::from_size_align(size, BASE_ALIGNMENT).map_err(|_| out_of_memory())?;
-        let allocate = if zeroed { alloc_zeroed } else { alloc };
+        let clears = zeroed && size < QUICK;
+        let allocate = if zeroed && !clears {
+            alloc_zeroed
+        } else {
+            alloc
+        };
         // SAFETY: the size is not 0, as `bytes` isn't.
         let base = NonNull::new(unsafe { allocate(layout) }).ok_or_else(out_of_memory)?;
+        if clears {
+            // SAFETY: that much was allocated.
+            unsafe { base.write_bytes(0, size) };
+        }
         let address = base.addr().get();
         // SAFETY: the base is aligned to 16, so that the next multiple of the alignment is at
         // most what was allocated in addition away.

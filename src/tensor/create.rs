@@ -1,7 +1,7 @@
 //! Making tensors: of what Rust programs have, and of nothing.
 
 use super::{Blank, Parts, Tensor};
-use crate::dtype::{DType, Element, Scalar};
+use crate::dtype::{DType, Element, Scalar, TypeCode};
 use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
 use crate::storage::Storage;
@@ -106,12 +106,27 @@ impl Tensor {
         Self::from_slice(&[value], &[]).expect("memory for one element")
     }
 
-    /// Zeros, of any element type.
+    /// Zeros, of any element type that has a zero.
     ///
     /// # Errors
     ///
-    /// When there is not enough memory, or the shape can't be a tensor's.
+    /// When there is not enough memory, the shape can't be a tensor's, or the element type has no
+    /// zero: a scale, `float8_e8m0fnu`.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        Self::check_zeros(shape, dtype)?;
+        Self::zeroed(shape, dtype)
+    }
+
+    /// Refuses zeros of an element type that has none.
+    pub(crate) fn check_zeros(shape: &[usize], dtype: DType) -> Result<(), Error> {
+        if dtype.code() == TypeCode::Float8E8M0Fnu && !shape.contains(&0) {
+            dtype.pattern_of(Scalar::Int(0))?;
+        }
+        Ok(())
+    }
+
+    /// Memory in which every bit is 0: some value of any element type.
+    pub(crate) fn zeroed(shape: &[usize], dtype: DType) -> Result<Self, Error> {
         Self::allocate(shape, dtype, Storage::zeroed)
     }
 
@@ -134,14 +149,16 @@ impl Tensor {
         dtype: DType,
         allocate: impl FnOnce(usize) -> Result<Storage, Error>,
     ) -> Result<Self, Error> {
-        let layout = Layout::contiguous(shape)?;
+        let mut blank = Blank::new();
+        blank.layout().become_contiguous(shape)?;
         let bytes = dtype
-            .packed_bytes(layout.len())
+            .packed_bytes(blank.layout().len())
             .filter(|bytes| *bytes <= isize::MAX as usize)
             .ok_or(LayoutError::ExtentTooLarge { dtype })?;
+        let parts = whole(allocate(bytes)?, dtype);
         // SAFETY: there are as many bytes as the layout needs; zeros are values of every type, and
         // the caller of `uninit` vouches for what isn't written.
-        Ok(unsafe { Self::from_parts(whole(allocate(bytes)?, dtype), layout) })
+        Ok(unsafe { blank.finish(parts) })
     }
 
     /// `value` everywhere.
@@ -175,7 +192,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`ones`](Self::ones).
+    /// As of [`zeros`](Self::zeros) and [`ones`](Self::ones).
     pub fn eye(size: usize, dtype: DType) -> Result<Self, Error> {
         let lanes = usize::from(dtype.lanes());
         let tensor = Self::zeros(&[size, size], dtype)?;

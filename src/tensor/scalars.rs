@@ -64,7 +64,7 @@ impl Tensor {
         dtype: DType,
         scalars: impl IntoIterator<Item = Scalar>,
     ) -> Result<Self, Error> {
-        let tensor = Self::zeros(shape, dtype)?;
+        let tensor = Self::zeroed(shape, dtype)?;
         let expected = tensor.len() * usize::from(dtype.lanes());
         let mut found = 0;
         for scalar in scalars {
@@ -93,7 +93,7 @@ impl Tensor {
     /// be a tensor's.
     pub fn full_of(shape: &[usize], dtype: DType, value: Scalar) -> Result<Self, Error> {
         let pattern = dtype.pattern_of(value)?;
-        let tensor = Self::zeros(shape, dtype)?;
+        let tensor = Self::zeroed(shape, dtype)?;
         let count = tensor.len() * usize::from(dtype.lanes());
         (0..count).for_each(|lane| tensor.write_lane(lane, pattern));
         Ok(tensor)

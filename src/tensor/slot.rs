@@ -9,6 +9,9 @@ use std::mem::{self, ManuallyDrop, MaybeUninit, offset_of};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(test)]
+mod tests;
+
 /// A managed tensor of either ABI, while it is out.
 pub(super) struct Slot {
     taken: AtomicBool,

@@ -177,7 +177,7 @@ class RoundTrips:
                 assert ours.size == 0 or ours.data_ptr == self.pointer(x)
 
     def test_what_it_has_not(self, lacking):
-        ours = dlbridge.zeros(SHAPE, lacking)
+        ours = dlbridge.empty(SHAPE, lacking)
         for copy in (False, None, True):
             with refused(BufferError, f"{self.title} has no {lacking}"):
                 ours.to(self.name, copy=copy)
@@ -231,7 +231,7 @@ check("out", lambda: numbers.to(name, copy=copy), {rounds} // 4)
 check("there and back", lambda: dlbridge.from_dlpack(make()).to(name, copy=copy), {rounds})
 check("out and back", lambda: dlbridge.from_dlpack(dlbridge.zeros(16).to(name, copy=copy)), {rounds} // 4)
 check("copied", lambda: (dlbridge.from_dlpack(x, copy=True), numbers.to(name, copy=True)), {rounds} // 4)
-check_refused("refused", lambda: dlbridge.zeros(16, {lacking!r}).to(name), {rounds} // 4)
+check_refused("refused", lambda: dlbridge.empty(16, {lacking!r}).to(name), {rounds} // 4)
 check_refused("a device", lambda: dlbridge.from_dlpack(x, device="cuda"), {rounds} // 4)
 print("flat")
 """

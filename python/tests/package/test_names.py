@@ -34,24 +34,24 @@ KINDS = {
 
 @pytest.mark.parametrize("name", NAMES + EXTENSIONS + OTHERS)
 def test_names_of_element_types(name):
-    dtype = dlbridge.zeros(1, name).dtype
+    dtype = dlbridge.empty(1, name).dtype
     assert type(dtype) is dlbridge.DType and str(dtype) == dtype.name == f"{dtype}" == name
     assert repr(dtype) == f'DType("{name}")'
     assert dtype == name and name == dtype and not dtype != name and dtype != name + "x" and dtype != None  # noqa: E711
     assert dtype == dlbridge.empty(3, dtype).dtype and hash(dtype) == hash(name) and {name: 1}[dtype] == 1
     others = set(NAMES + EXTENSIONS + OTHERS) - {name}
-    assert all(dtype != other and dtype != dlbridge.zeros(1, other).dtype for other in others)
+    assert all(dtype != other and dtype != dlbridge.empty(1, other).dtype for other in others)
     first, *lanes = name.rsplit("x", 1) if name.endswith(("x2", "x4")) else [name]
-    assert dtype.lanes == (int(lanes[0]) if lanes else 1) and dtype.bits == dlbridge.zeros(1, first).dtype.bits
+    assert dtype.lanes == (int(lanes[0]) if lanes else 1) and dtype.bits == dlbridge.empty(1, first).dtype.bits
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_numpy_s_element_types(name):
     for given in (np.dtype(name), getattr(np, name), np.dtype(name).type, np.dtype(name).newbyteorder("=")):
-        assert dlbridge.zeros(2, given).dtype == name
+        assert dlbridge.empty(2, given).dtype == name
         assert dlbridge.asarray([0, 1], given).dtype == dlbridge.arange(2, dtype=given).dtype == name
-        assert dlbridge.zeros(2, name).view(given).dtype == name
-    assert dlbridge.zeros(2, name).dtype.bits == 8 * np.dtype(name).itemsize
+        assert dlbridge.empty(2, name).view(given).dtype == name
+    assert dlbridge.empty(2, name).dtype.bits == 8 * np.dtype(name).itemsize
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)

@@ -18,7 +18,9 @@ def blocks(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_code_runs(page):
-    (code,) = blocks(PAGES[page])
+    code, *others = blocks(PAGES[page])
+    for other in others:
+        assert in_new_process(other).strip()
     printed = in_new_process(code, JAX_PLATFORMS="cpu")
     comments = re.findall(r"^# (.*?)(?:, \.\.\.)?$", code, re.MULTILINE)
     for comment in comments:
@@ -27,7 +29,7 @@ def test_code_runs(page):
 
 
 def test_the_same_memory():
-    (code,) = blocks(PAGES["the front page"])
+    code, *_ = blocks(PAGES["the front page"])
     code += "\nassert y.unsafe_buffer_pointer() == x.data_ptr() == z.ctypes.data\n"
     code += "assert x[0, 0] == 7 == float(y[0, 0]) and z.shape == (2, 2)\n"
     in_new_process(code, JAX_PLATFORMS="cpu")

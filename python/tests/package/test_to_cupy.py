@@ -35,7 +35,7 @@ def test_host_memory_is_refused(layout):
 @pytest.mark.parametrize("name", [name for name in ALL if name not in [*NAMES, "bfloat16"]])
 def test_what_it_has_not(name):
     with refused(BufferError, f"CuPy has no {name}"):
-        dlbridge.zeros(3, name).to("cupy")
+        dlbridge.empty(3, name).to("cupy")
 
 
 @pytest.mark.skipif(gpus() > 0, reason="there is a GPU")

@@ -6,6 +6,7 @@ use crate::dtype::{DType, Element};
 use crate::layout::LayoutRef;
 use crate::python::error::{Refused, not_exchangeable, unsuitable};
 use crate::python::ledger::{self, Entry};
+use crate::python::look::Aligned;
 use crate::python::numpy;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use crate::view::View;
@@ -18,7 +19,7 @@ use std::ptr::NonNull;
 /// An entry of the ledger that is in use, and leaves it when dropped.
 ///
 /// Neither `Send` nor `Sync`, so that it is made and dropped by threads that are attached.
-pub(super) struct Entered<'py> {
+pub(in crate::python) struct Entered<'py> {
     entry: NonNull<Entry>,
     attached: PhantomData<Python<'py>>,
 }
@@ -68,9 +69,9 @@ impl<'py> Entered<'py> {
     fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &Usual, is_written: bool) -> Option<Self> {
         // SAFETY: whoever has an object is attached.
         let mut new = unsafe { ledger::blank() };
-        // SAFETY: a blank entry is nobody else's. The caller compared the type.
+        // SAFETY: a blank entry is nobody else's.
         let entry = unsafe { new.as_mut() };
-        // SAFETY: as above.
+        // SAFETY: the caller compared the type.
         let fits = unsafe { numpy::look_at_usual(object, entry) }
             && (asked.dtype == 0 || asked.dtype == entry.dtype.number())
             && (asked.rank == ANY_RANK || asked.rank == entry.layout.rank())
@@ -78,9 +79,12 @@ impl<'py> Entered<'py> {
             && !(is_written && entry.read_only);
         // SAFETY: it is filled, where it fits.
         if fits && unsafe { ledger::enter(new, is_written) } {
-            entry.object = object.as_ptr();
-            // SAFETY: the object is there; the entry gives the reference back.
-            unsafe { ffi::Py_INCREF(entry.object) };
+            // SAFETY: the ledger, which has used the entry since it was filled, is done with it. The
+            // object is there; the entry gives the reference back.
+            unsafe {
+                new.as_mut().object = object.as_ptr();
+                ffi::Py_INCREF(object.as_ptr());
+            }
             return Some(Self {
                 entry: new,
                 attached: PhantomData,
@@ -89,6 +93,49 @@ impl<'py> Entered<'py> {
         // SAFETY: it isn't in the list.
         unsafe { ledger::give_back_unused(new) };
         None
+    }
+
+    /// Enters an argument of a call that compares its arguments itself, and checks them.
+    #[cfg(feature = "kernels")]
+    #[inline]
+    pub(in crate::python) fn for_call(
+        object: Borrowed<'_, 'py, PyAny>,
+        is_written: bool,
+        batch: usize,
+    ) -> Result<Self, Refused> {
+        Self::filled(is_written, |entry| {
+            // SAFETY: the type is compared before.
+            let is_usual =
+                numpy::is_array(object) && unsafe { numpy::look_at_usual(object, entry) };
+            if !is_usual {
+                entry.look(object, is_written)?;
+            }
+            entry.batch = batch;
+            entry.object = object.as_ptr();
+            // SAFETY: the object is there; the entry gives the reference back.
+            unsafe { ffi::Py_INCREF(entry.object) };
+            Ok(())
+        })
+    }
+
+    /// Enters a number.
+    pub(in crate::python) fn number(bytes: Aligned, dtype: DType) -> Result<Self, Refused> {
+        Self::filled(false, |entry| {
+            entry.look_at_number(bytes, dtype);
+            Ok(())
+        })
+    }
+
+    /// Has the memory kept while other threads run Python, as [`Entry::own`] does, although the entry
+    /// is looked at.
+    #[cfg(feature = "kernels")]
+    pub(in crate::python) fn own_during_call(&self, py: Python<'_>) -> Result<(), Refused> {
+        if let Some(keep) = self.get().kept_for_good(py)? {
+            // SAFETY: nobody has a reference to what keeps the memory, which was nothing but the
+            // object.
+            unsafe { (&raw mut (*self.entry.as_ptr()).keep).write(keep) };
+        }
+        Ok(())
     }
 
     /// Enters what `fill` fills in.
@@ -117,7 +164,7 @@ impl<'py> Entered<'py> {
     }
 
     #[inline]
-    pub(super) fn get(&self) -> &Entry {
+    pub(in crate::python) fn get(&self) -> &Entry {
         // SAFETY: an entry in use stays, and is changed through `get_mut` alone.
         unsafe { self.entry.as_ref() }
     }

@@ -3,7 +3,7 @@
 use super::In;
 use super::entered::Entered;
 use crate::dtype::{DType, Element};
-use crate::python::error::{Refused, unsuitable};
+use crate::python::error::{Refused, no_such_number};
 use crate::python::look::Aligned;
 use half::{bf16, f16};
 use pyo3::Borrowed;
@@ -50,24 +50,15 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for OrNumber<'py, T> {
             return Ok(Self(In::extract(object)?));
         }
         let bytes = bytes_of(object, T::DTYPE)?.ok_or_else(|| no_such_number(object, T::DTYPE))?;
-        let entered = Entered::filled(false, |entry| {
-            entry.look_at_number(bytes, T::DTYPE);
-            Ok(())
-        })?;
-        Ok(Self(In(entered, PhantomData)))
-    }
-}
-
-#[cold]
-fn no_such_number(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyErr {
-    match object.repr() {
-        Ok(repr) => unsuitable(format!("{repr} is no {dtype}")),
-        Err(error) => error,
+        Ok(Self(In(Entered::number(bytes, T::DTYPE)?, PhantomData)))
     }
 }
 
 /// A Python number's bytes; `None` where the element type hasn't that number.
-fn bytes_of(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyResult<Option<Aligned>> {
+pub(in crate::python) fn bytes_of(
+    object: Borrowed<'_, '_, PyAny>,
+    dtype: DType,
+) -> PyResult<Option<Aligned>> {
     let is_integer = object.is_instance_of::<PyInt>();
     let is_real = is_integer || object.is_instance_of::<PyFloat>();
     macro_rules! integers {

@@ -87,7 +87,7 @@ impl Exchange for PyTensor {
         // SAFETY: the caller's promise; the strides say nothing here.
         let layout = unsafe { Layout::from_c(prototype.ndim, prototype.shape, std::ptr::null()) }
             .map_err(|error| failed(error.into()))?;
-        let tensor = Tensor::zeros(layout.shape(), dtype).map_err(failed)?;
+        let tensor = Tensor::zeroed(layout.shape(), dtype).map_err(failed)?;
         Ok(tensor.into_dlpack())
     }
 

@@ -80,7 +80,10 @@ fn kind(
         name: name.as_ptr(),
         basicsize: size as c_int,
         itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION) as _,
+        // All arrays rely on the type, so that Python code may not change it.
+        flags: (ffi::Py_TPFLAGS_DEFAULT
+            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
+            | ffi::Py_TPFLAGS_IMMUTABLETYPE) as _,
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the specification is complete, and what it says is copied or stays.

@@ -1,6 +1,6 @@
 //! Where PyTorch keeps what tells a plain tensor from others.
 
-use super::shim::Shim;
+use super::shim::{Held, Shim};
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use pyo3::prelude::*;
@@ -88,6 +88,21 @@ impl Places {
                 Some(shim) => shim.describe(object.as_ptr().byte_add(self.tensor).cast()),
                 None => self.borrow(object),
             }
+        }
+    }
+
+    /// The same, and what keeps the tensor.
+    ///
+    /// # Safety
+    ///
+    /// As of [`describe`](Self::describe).
+    #[inline(always)]
+    pub(super) unsafe fn take(&self, object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Held)> {
+        let shim = self.shim.as_ref()?;
+        // SAFETY: as above.
+        unsafe {
+            let handle = object.as_ptr().byte_add(self.tensor).cast();
+            Some((shim.describe(handle)?, shim.hold(handle)?))
         }
     }
 

@@ -10,15 +10,20 @@ use crate::device::Device;
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use crate::dtype::DType;
+use crate::storage::SmallOwner;
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr;
 
 /// Where a C++ tensor is.
 type Handle = *const c_void;
 /// A question to a tensor; 0 where it was answered.
 type Ask<T> = unsafe extern "C" fn(Handle, *mut T) -> c_int;
+/// Another C++ tensor that is the same one; 0 where there is one.
+type Hold = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type Release = unsafe extern "C" fn(Handle) -> c_int;
 /// The number that PyTorch has for an element type, or a kind of device.
 type Number = unsafe extern "C" fn() -> c_int;
 
@@ -34,6 +39,8 @@ pub(super) struct Shim {
     rank: Ask<i64>,
     dtype: Ask<c_int>,
     device: Ask<c_int>,
+    hold: Hold,
+    release: Release,
     dtypes: [Option<DType>; DTYPES],
     cpu: c_int,
 }
@@ -57,8 +64,10 @@ impl Shim {
             get("dtype")?,
             get("device_type")?,
             library.function("aoti_torch_device_type_cpu")?,
+            library.function("aoti_torch_new_tensor_handle")?,
+            library.function("aoti_torch_delete_tensor_object")?,
         ];
-        let mut functions = [ptr::null_mut(); 7];
+        let mut functions = [ptr::null_mut(); 9];
         for (function, found) in functions.iter_mut().zip(found) {
             match found {
                 Some(found) => *function = found,
@@ -78,7 +87,17 @@ impl Shim {
             };
             *place = Some(*dtype);
         }
-        let [data, sizes, strides, rank, dtype, device, cpu] = functions;
+        let [
+            data,
+            sizes,
+            strides,
+            rank,
+            dtype,
+            device,
+            cpu,
+            hold,
+            release,
+        ] = functions;
         // SAFETY: the functions of these names have these signatures, in every version that has
         // them: that is what they are there for.
         unsafe {
@@ -90,6 +109,8 @@ impl Shim {
                 rank: transmute::<*mut c_void, Ask<i64>>(rank),
                 dtype: transmute::<*mut c_void, Ask<c_int>>(dtype),
                 device: transmute::<*mut c_void, Ask<c_int>>(device),
+                hold: transmute::<*mut c_void, Hold>(hold),
+                release: transmute::<*mut c_void, Release>(release),
                 dtypes,
                 cpu: transmute::<*mut c_void, Number>(cpu)(),
             }))
@@ -134,6 +155,22 @@ impl Shim {
         })
     }
 
+    /// A C++ tensor that is the same one, and keeps it.
+    ///
+    /// # Safety
+    ///
+    /// The handle is the address of a C++ tensor.
+    #[inline(always)]
+    pub(super) unsafe fn hold(&self, handle: Handle) -> Option<Held> {
+        let mut held = ptr::null();
+        // SAFETY: the caller's promise, and room for the answer.
+        let failure = unsafe { (self.hold)(handle, &mut held) };
+        (failure == 0).then_some(Held {
+            handle: held,
+            release: self.release,
+        })
+    }
+
     /// Whether tensors look as they do through the exchange table.
     ///
     /// # Safety
@@ -166,6 +203,43 @@ impl Shim {
                 && numbers(ours.shape).eq(numbers(theirs.shape))
                 && numbers(ours.strides).eq(numbers(theirs.strides))
         })
+    }
+}
+
+/// A tensor that is kept as PyTorch's own exports keep it. The Python object wouldn't do: another tensor
+/// may be put into it (`torch.utils.swap_tensors`), unless there is a second handle.
+pub(in crate::python) struct Held {
+    handle: Handle,
+    release: Release,
+}
+
+// SAFETY: any thread may release a C++ tensor. PyTorch takes the GIL where it needs it.
+unsafe impl Send for Held {}
+
+// SAFETY: C++ tensors are aligned to pointers.
+unsafe impl SmallOwner for Held {
+    #[inline]
+    fn into_words(self) -> [*mut (); 2] {
+        let this = ManuallyDrop::new(self);
+        [
+            this.handle.cast_mut().cast(),
+            this.release as *const () as *mut (),
+        ]
+    }
+
+    unsafe fn from_words([handle, release]: [*mut (); 2]) -> Self {
+        Self {
+            handle: handle.cast(),
+            // SAFETY: it came from `into_words`.
+            release: unsafe { std::mem::transmute::<*mut (), Release>(release) },
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: `hold` made the handle, which is released once. A failure leaves nothing to do.
+        unsafe { (self.release)(self.handle) };
     }
 }
 

@@ -75,9 +75,11 @@ fn zeros_like<'py>(x: In<'py>, shape: Vec<usize>, dtype: &str) -> PyResult<(usiz
     Ok((zeros.data_ptr().addr(), x.like(zeros)))
 }
 
+/// Zeros, or ones where the type has no zero.
 #[pyfunction]
 fn zeros(shape: Vec<usize>, dtype: &str) -> PyResult<Tensor> {
-    Ok(Tensor::zeros(&shape, dtype_of(dtype)?)?)
+    let dtype = dtype_of(dtype)?;
+    Ok(Tensor::zeros(&shape, dtype).or_else(|_| Tensor::ones(&shape, dtype))?)
 }
 
 #[pyfunction]

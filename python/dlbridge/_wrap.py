@@ -1,0 +1,64 @@
+"""Functions over one kind of tensors as functions over another."""
+
+import functools
+from typing import Any, Callable
+
+from . import _core
+
+
+def wrap(function: Callable[..., Any], framework: str, *, over: str = "dlbridge") -> Callable[..., Any]:
+    """A function over dlbridge's tensors as one over a framework's.
+
+    Its arguments, and those in tuples, lists and dicts, are handed over where they are tensors, and
+    its results back, without copies: what the function writes to is what it was called with. What is
+    no tensor stays as it is. `over` is whose tensors the function takes and gives, if not dlbridge's.
+
+    add = dlbridge.wrap(lambda a, b, out: dlbridge.ops.add(a, b, out=out), "torch")
+    """
+
+    def there(value: Any) -> Any:
+        return _each(value, lambda tensor: _hand_over(tensor, over))
+
+    def back(value: Any) -> Any:
+        return _each(value, lambda tensor: _hand_over(tensor, framework))
+
+    @functools.wraps(function, updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return back(function(*there(args), **there(kwargs)))
+
+    return wrapped
+
+
+def to_pytorch_func(function: Callable[..., Any], *, over: str = "dlbridge") -> Callable[..., Any]:
+    """A function over dlbridge's tensors, or those of `over`, as one over PyTorch's."""
+    return wrap(function, "torch", over=over)
+
+
+def to_mxnet_func(function: Callable[..., Any], *, over: str = "dlbridge") -> Callable[..., Any]:
+    """A function over dlbridge's tensors, or those of `over`, as one over MXNet's."""
+    return wrap(function, "mxnet", over=over)
+
+
+def _hand_over(tensor: Any, framework: str) -> Any:
+    if framework == "dlbridge":
+        return _core.from_dlpack(tensor)
+    return _core.convert(tensor, framework)
+
+
+def _is_tensor(value: Any) -> bool:
+    if isinstance(value, type):
+        return False  # It has the methods that its objects have.
+    return hasattr(value, "__dlpack__") or hasattr(value, "to_dlpack_for_write")
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The value with each tensor in it changed."""
+    if _is_tensor(value):
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(_each(one, change) for one in value))
+    if isinstance(value, (tuple, list)):
+        return type(value)(_each(one, change) for one in value)
+    if isinstance(value, dict):
+        return {key: _each(one, change) for key, one in value.items()}
+    return value

@@ -1,0 +1,42 @@
+"""Ops of JAX's arrays, which are read-only."""
+
+import dlbridge
+import pytest
+from dlbridge import ops
+from ops_calls import OpsCalls
+from support import framework
+
+jax = framework("jax")
+jax.config.update("jax_enable_x64", True)
+jnp = jax.numpy
+
+
+class TestJax(OpsCalls):
+    kind = jax.Array
+    dtypes = [*OpsCalls.dtypes, "uint16", "uint32", "uint64"]
+    writable = False
+
+    def of(self, array):
+        return jnp.array(array)
+
+
+def test_types_that_numpy_has_not():
+    x = jnp.array([1.5, 2.5], "bfloat16")
+    assert ops.add(x, x).dtype == "bfloat16" and ops.add(x, x).tolist() == [3, 5]
+
+
+def test_results_go_on_in_jax():
+    x = jnp.ones((4, 4))
+    assert jax.jit(lambda y: y * 2)(ops.matmul(x, x)).tolist() == [[8] * 4] * 4
+    assert jax.grad(lambda y: (y * ops.add(x, x)).sum())(x).tolist() == [[2] * 4] * 4
+
+
+def test_where_there_are_no_elements_yet():
+    def f(x):
+        return ops.add(x, x)
+
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        jax.jit(f)(jnp.ones(3))
+    assert 'add: argument "a"' in caught.value.__notes__
+    ours = dlbridge.ones(3, "float64")
+    assert ops.add(jnp.ones(3), 1, out=ours) is ours and ours.tolist() == [2] * 3

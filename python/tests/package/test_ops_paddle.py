@@ -1,0 +1,27 @@
+"""Ops of Paddle's tensors."""
+
+from dlbridge import ops
+from ops_calls import OpsCalls
+from support import framework, refused
+
+paddle = framework("paddle")
+
+
+class TestPaddle(OpsCalls):
+    kind = paddle.Tensor
+
+    def of(self, array):
+        return paddle.to_tensor(array)
+
+
+def test_types_that_numpy_has_not():
+    x = paddle.to_tensor([1.5, 2.5], dtype="bfloat16")
+    y = ops.add(x, x)
+    assert y.dtype == paddle.bfloat16 and y.astype("float32").tolist() == [3, 5]
+
+
+def test_tensors_that_gradients_are_of():
+    x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    with refused(BufferError, 'add: argument "a":', "detach()"):
+        ops.add(x, x)
+    assert ops.add(x.detach(), 1).tolist() == [2, 3]

@@ -1,0 +1,35 @@
+"""Ops of TensorFlow's tensors, which are read-only."""
+
+from dlbridge import ops
+from ops_calls import OpsCalls
+from support import framework, refused
+
+tf = framework("tensorflow")
+
+
+class TestTensorflow(OpsCalls):
+    kind = tf.Tensor
+    writable = False
+
+    def of(self, array):
+        return tf.constant(array)
+
+    def values(self, x):
+        return x.numpy().tolist()
+
+
+def test_types_that_numpy_has_not():
+    x = tf.constant([1.5, 2.5], tf.bfloat16)
+    assert ops.add(x, x).dtype == tf.bfloat16 and ops.add(x, x).numpy().tolist() == [3, 5]
+
+
+def test_variables_are_refused():
+    variable = tf.Variable([1.0])
+    with refused(TypeError, 'add: argument "a":', "ResourceVariable is no tensor"):
+        ops.add(variable, 1)
+    assert ops.add(variable.value(), 1).numpy() == [2]
+
+
+def test_results_go_on_in_tensorflow():
+    x = tf.ones((4, 4))
+    assert tf.function(lambda y: y * 2)(ops.matmul(x, x)).numpy().tolist() == [[8] * 4] * 4

@@ -1,0 +1,49 @@
+//! The signature of a call: all that the choice of its kernel depends on.
+
+use super::checks::main_device;
+use crate::device::Device;
+use crate::kernel::attribute::{Attribute, text_key};
+use crate::kernel::cache::Words;
+use crate::kernel::handle::OpHandle;
+use crate::kernel::operand::Operand;
+
+/// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
+/// they would be read before they have arrived.
+#[inline]
+pub(super) fn sign(
+    words: &mut Words,
+    operands: &[Operand<'_>],
+    attributes: &[Attribute],
+    label: &str,
+    device: Device,
+) {
+    for operand in operands {
+        words.push(word_of(operand));
+    }
+    words.push(u64::from(device.id() as u32) | (label.len() as u64) << 32);
+    if !label.is_empty() {
+        text_key(label, words);
+    }
+    for attribute in attributes {
+        attribute.key(words);
+    }
+}
+
+#[inline]
+fn word_of(operand: &Operand<'_>) -> u64 {
+    let dtype = u64::from(operand.dtype.number()) << 32;
+    let device = (operand.device.kind() as u64 & 0xff) << 16;
+    let rank = (operand.layout.rank() as u64) << 1;
+    dtype | device | rank | u64::from(operand.layout.is_contiguous())
+}
+
+/// Whether it is known which kernel a call with these arguments gets, where the attributes have their
+/// defaults; for the benchmark, as this is all that a call does to find it.
+#[doc(hidden)]
+pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
+    let device = main_device(operands, u32::MAX);
+    let attributes = handle.defaults().unwrap_or_default();
+    let mut words = Words::new();
+    sign(&mut words, operands, attributes, "", device);
+    handle.find(&words).is_some()
+}

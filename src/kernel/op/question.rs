@@ -1,0 +1,53 @@
+//! [`Question`]: what rules ask.
+
+use super::Op;
+use crate::kernel::attribute::{Attribute, AttributeValue};
+use crate::kernel::error::Failure;
+use crate::kernel::operand::Operand;
+
+/// What a rule may ask about a call.
+pub struct Question<'a> {
+    pub(in crate::kernel) op: &'a Op,
+    pub(in crate::kernel) operands: &'a [Operand<'a>],
+    pub(in crate::kernel) attributes: &'a [Attribute],
+}
+
+impl Question<'_> {
+    /// The shape of the input of this name.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such input.
+    pub fn shape(&self, name: &str) -> &[usize] {
+        let at = self
+            .op
+            .position(name)
+            .filter(|at| *at < self.operands.len());
+        let at = at.unwrap_or_else(|| panic!("{} has no input {name:?}", self.op));
+        self.operands[at].shape()
+    }
+
+    /// The value of the attribute of this name.
+    ///
+    /// # Errors
+    ///
+    /// When the value doesn't fit the type.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such attribute.
+    pub fn attribute<T: AttributeValue>(&self, name: &str) -> Result<T, Failure> {
+        value_of(self.op, self.attributes, name)
+    }
+}
+
+/// The value of an attribute, as a Rust type.
+pub(in crate::kernel) fn value_of<T: AttributeValue>(
+    op: &Op,
+    attributes: &[Attribute],
+    name: &str,
+) -> Result<T, Failure> {
+    let at = op.attributes.iter().position(|known| known.name == name);
+    let at = at.unwrap_or_else(|| panic!("{op} has no attribute {name:?}"));
+    T::of(&attributes[at]).ok_or_else(|| format!("{name} can't be {}", attributes[at]).into())
+}

@@ -1,0 +1,188 @@
+//! Ops as Python functions, which take and give tensors of any framework.
+
+mod attribute;
+mod bind;
+mod invoke;
+mod publish;
+
+pub use publish::publish_ops;
+
+use super::error::unknown_name;
+use crate::kernel::{KernelInfo, OpHandle, Registry};
+use bind::Names;
+use pyo3::Borrowed;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::panic::PanicException;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+/// An op. The functions in `dlbridge.ops` have it as their `__self__`.
+#[pyclass(frozen, name = "Op", module = "dlbridge")]
+pub struct PyOp {
+    handle: OpHandle,
+    names: Names,
+}
+
+#[pymethods]
+impl PyOp {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.handle.name()
+    }
+
+    /// What it takes and gives, as in "add(a: T, b: T) -> out: T".
+    #[getter]
+    fn signature(&self) -> String {
+        self.handle.definition().signature()
+    }
+
+    /// What it does.
+    #[getter]
+    fn doc(&self) -> &str {
+        self.handle.definition().documentation()
+    }
+
+    /// Its kernels, a dict each.
+    fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let kernels = self.handle.kernels();
+        kernels
+            .iter()
+            .map(|kernel| publish::row(py, kernel))
+            .collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<op {}>", self.signature())
+    }
+}
+
+/// An op of a registry as a Python function. It is a built-in one, with a signature, a doc string, and
+/// a [`PyOp`] as its `__self__`.
+///
+/// # Errors
+///
+/// When Python has no memory for it.
+pub fn op_function<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'py, PyAny>> {
+    let op = PyOp {
+        handle: handle.clone(),
+        names: Names::of(py, handle),
+    };
+    let text = |text: String| CString::new(text).unwrap_or_default();
+    // Python keeps the pointers for as long as the function lives, and functions are made once.
+    let name: &'static CString = Box::leak(Box::new(text(handle.name().to_owned())));
+    let doc: &'static CString = Box::leak(Box::new(text(documentation(py, handle))));
+    let definition = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionFastWithKeywords: call,
+        },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    }));
+    let op = Bound::new(py, op)?;
+    let module = PyString::new(py, "dlbridge.ops");
+    // SAFETY: the definition stays; the function takes references of its own.
+    unsafe {
+        let function = ffi::PyCFunction_NewEx(definition, op.as_ptr(), module.as_ptr());
+        Bound::from_owned_ptr_or_err(py, function)
+    }
+}
+
+/// The functions of all ops that were registered by macros, by their names.
+///
+/// # Errors
+///
+/// As of [`op_function`].
+pub fn op_named<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    match Registry::global().op(name) {
+        Ok(handle) => op_function(py, &handle),
+        Err(error) => Err(unknown_name(error.to_string())),
+    }
+}
+
+/// All kernels of ops that were registered by macros, a dict each.
+///
+/// # Errors
+///
+/// When Python has no memory for them.
+pub fn kernel_rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let kernels: Vec<KernelInfo> = Registry::global().kernels();
+    kernels
+        .iter()
+        .map(|kernel| publish::row(py, kernel))
+        .collect()
+}
+
+/// Python reads a signature from the first lines.
+fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
+    let op = handle.definition();
+    let mut text = format!("{}(", handle.name().rsplit('.').next().unwrap_or_default());
+    for (name, reads, _) in op.parameters() {
+        if reads {
+            text += name;
+            text += ", ";
+        }
+    }
+    text += "*";
+    for (name, _, default) in op.attributes() {
+        text += ", ";
+        text += name;
+        if let Some(default) = default {
+            text += &format!("={}", attribute::literal(py, default));
+        }
+    }
+    let has_outputs = op.parameters().any(|(_, reads, _)| !reads);
+    text += if has_outputs { ", out=None" } else { "" };
+    text += ", like=None, label='', memory='own')\n--\n\n";
+    text += op.documentation();
+    text += &format!("\n\n{}", op.signature());
+    text
+}
+
+/// What Python calls.
+///
+/// # Safety
+///
+/// The object is a [`PyOp`], and the arguments are as `METH_FASTCALL | METH_KEYWORDS` has them.
+unsafe extern "C" fn call(
+    slf: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: whoever calls a Python function is attached. Asking Python for it, as `attach` does,
+    // takes as long as a third of the rest.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: the caller's promise.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
+        let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
+        let given = bind::Given::new(py, arguments, count as usize, keywords);
+        let op = op.get();
+        invoke::invoke(py, &op.handle, &op.names, given)
+    }));
+    match outcome {
+        Ok(Ok(result)) => result.into_ptr(),
+        Ok(Err(error)) => {
+            error.restore(py);
+            ptr::null_mut()
+        }
+        Err(payload) => {
+            panicked(&*payload).restore(py);
+            ptr::null_mut()
+        }
+    }
+}
+
+#[cold]
+fn panicked(payload: &(dyn std::any::Any + Send)) -> PyErr {
+    let message = payload.downcast_ref::<&str>().map(ToString::to_string);
+    match message.or_else(|| payload.downcast_ref::<String>().cloned()) {
+        Some(message) => PanicException::new_err(message),
+        None => PyRuntimeError::new_err("a kernel panicked"),
+    }
+}

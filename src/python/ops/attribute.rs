@@ -1,0 +1,43 @@
+//! Python objects as attributes' values.
+
+use crate::kernel::{Attribute, AttributeKind};
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyString};
+
+/// An object as a value of an attribute; `None` where it is none of that kind.
+pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> Option<Attribute> {
+    // `True` is an `int` for Python, and seldom meant as one.
+    let is_bool = value.is_instance_of::<PyBool>();
+    let int = || value.extract::<i64>().ok().filter(|_| !is_bool);
+    match kind {
+        AttributeKind::Bool => value.extract().ok().map(Attribute::Bool),
+        AttributeKind::Int => int().map(Attribute::Int),
+        // Of a whole number it is to be told whether it is one that floats have.
+        AttributeKind::Float if value.is_instance_of::<PyInt>() => {
+            int().and_then(|int| Attribute::Int(int).converted(kind))
+        }
+        AttributeKind::Float => value.extract().ok().map(Attribute::Float),
+        AttributeKind::Text => {
+            let text = value.cast::<PyString>().ok()?;
+            Some(Attribute::Text(text.to_str().ok()?.to_owned()))
+        }
+        AttributeKind::DType => value.extract().ok().map(Attribute::DType),
+        AttributeKind::Ints => {
+            let ints = int().map(|int| vec![int]);
+            ints.or_else(|| value.extract().ok()).map(Attribute::Ints)
+        }
+    }
+}
+
+/// A value as it stands in a signature, where Python's parser reads it.
+pub(super) fn literal(py: Python<'_>, value: &Attribute) -> String {
+    match value {
+        Attribute::Text(text) => {
+            let repr = PyString::new(py, text).repr();
+            repr.map_or_else(|_| "...".to_owned(), |repr| repr.to_string())
+        }
+        Attribute::Float(number) if !number.is_finite() => "...".to_owned(),
+        value => value.to_string(),
+    }
+}

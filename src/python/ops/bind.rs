@@ -1,0 +1,315 @@
+//! A Python call's arguments by the places of an op's parameters.
+
+use super::attribute::attribute;
+use crate::kernel::{Attribute, AttributeKind, OpHandle};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+use pyo3::{Borrowed, ffi};
+use smallvec::SmallVec;
+
+/// The names that a call of an op may use, each the one string of its kind, as names in calls are:
+/// comparing pointers mostly does.
+pub(super) struct Names {
+    /// Of tensors: which of them, and whether it is given by every call.
+    tensors: Vec<Py<PyString>>,
+    attributes: Vec<(Py<PyString>, AttributeKind)>,
+    /// How many of the tensors are inputs.
+    pub(super) given: usize,
+    out: Py<PyString>,
+    like: Py<PyString>,
+    label: Py<PyString>,
+    memory: Py<PyString>,
+}
+
+/// What a name stands for.
+enum Place {
+    Tensor(usize),
+    Attribute(usize),
+    Out,
+    Like,
+    Label,
+    Memory,
+}
+
+impl Names {
+    pub(super) fn of(py: Python<'_>, handle: &OpHandle) -> Self {
+        let op = handle.definition();
+        let name = |name: &str| PyString::intern(py, name).unbind();
+        Self {
+            tensors: op.parameters().map(|(tensor, _, _)| name(tensor)).collect(),
+            attributes: op
+                .attributes()
+                .map(|(attribute, kind, _)| (name(attribute), kind))
+                .collect(),
+            given: op.parameters().filter(|(_, reads, _)| *reads).count(),
+            out: name("out"),
+            like: name("like"),
+            label: name("label"),
+            memory: name("memory"),
+        }
+    }
+
+    fn place(&self, keyword: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Place>> {
+        let is = |name: &Py<PyString>| name.as_ptr() == keyword.as_ptr();
+        if let Some(place) = self.place_by(is) {
+            return Ok(Some(place));
+        }
+        let keyword = keyword.cast::<PyString>()?.to_string_lossy().into_owned();
+        let py = keyword_py();
+        Ok(self.place_by(|name| name.bind(py).to_string_lossy() == keyword))
+    }
+
+    #[inline]
+    fn place_by(&self, is: impl Fn(&Py<PyString>) -> bool) -> Option<Place> {
+        if is(&self.out) {
+            return Some(Place::Out);
+        }
+        if let Some(at) = self.tensors.iter().position(&is) {
+            return Some(Place::Tensor(at));
+        }
+        if let Some(at) = self.attributes.iter().position(|(name, _)| is(name)) {
+            return Some(Place::Attribute(at));
+        }
+        let rest = [
+            (&self.like, Place::Like),
+            (&self.label, Place::Label),
+            (&self.memory, Place::Memory),
+        ];
+        rest.into_iter()
+            .find(|(name, _)| is(name))
+            .map(|(_, place)| place)
+    }
+}
+
+/// Whoever looks at keywords is attached.
+fn keyword_py<'py>() -> Python<'py> {
+    // SAFETY: names are looked at while a Python call is made.
+    unsafe { Python::assume_attached() }
+}
+
+/// What a Python function was called with.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a, 'py> {
+    positional: &'a [*mut ffi::PyObject],
+    named: &'a [*mut ffi::PyObject],
+    keywords: Option<Borrowed<'a, 'py, PyTuple>>,
+    py: Python<'py>,
+}
+
+impl<'a, 'py> Given<'a, 'py> {
+    /// # Safety
+    ///
+    /// As of `METH_FASTCALL | METH_KEYWORDS`, while `'a` lasts.
+    #[inline]
+    pub(super) unsafe fn new(
+        py: Python<'py>,
+        arguments: *const *mut ffi::PyObject,
+        count: usize,
+        keywords: *mut ffi::PyObject,
+    ) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let keywords = Borrowed::from_ptr_or_opt(py, keywords)
+                .map(|keywords| keywords.cast_unchecked::<PyTuple>());
+            let named =
+                keywords.map_or(0, |keywords| ffi::PyTuple_Size(keywords.as_ptr()) as usize);
+            let slice = |from: usize, len: usize| match len {
+                0 => &[][..],
+                _ => std::slice::from_raw_parts(arguments.add(from), len),
+            };
+            Self {
+                positional: slice(0, count),
+                named: slice(count, named),
+                keywords,
+                py,
+            }
+        }
+    }
+
+    #[inline]
+    fn object(&self, pointer: *mut ffi::PyObject) -> Borrowed<'a, 'py, PyAny> {
+        // SAFETY: arguments are objects that the caller keeps.
+        unsafe { Borrowed::from_ptr(self.py, pointer) }
+    }
+}
+
+/// The arguments, sorted.
+pub(super) struct Bindings<'a, 'py> {
+    /// By parameter; `None` for results that are to be made.
+    pub(super) tensors: SmallVec<[Option<Borrowed<'a, 'py, PyAny>>; 4]>,
+    pub(super) attributes: Vec<(usize, Attribute)>,
+    pub(super) like: Option<Borrowed<'a, 'py, PyAny>>,
+    pub(super) label: Option<Borrowed<'a, 'py, PyString>>,
+    /// Whether results are in memory from the caller's framework.
+    pub(super) in_callers_memory: bool,
+}
+
+impl Names {
+    /// Sorts what was given.
+    #[inline]
+    pub(super) fn bind<'a, 'py>(
+        &self,
+        op: &str,
+        given: &Given<'a, 'py>,
+    ) -> PyResult<Bindings<'a, 'py>> {
+        let mut all = Bindings {
+            tensors: SmallVec::from_elem(None, self.tensors.len()),
+            attributes: Vec::new(),
+            like: None,
+            label: None,
+            in_callers_memory: false,
+        };
+        if given.positional.len() > self.tensors.len() {
+            let (most, found) = (self.tensors.len(), given.positional.len());
+            return Err(PyTypeError::new_err(format!(
+                "{op}: takes {most} tensors, and was given {found}"
+            )));
+        }
+        for (to, object) in all.tensors.iter_mut().zip(given.positional) {
+            *to = not_none(given.object(*object));
+        }
+        let Some(keywords) = given.keywords else {
+            return Ok(all);
+        };
+        for (at, value) in given.named.iter().enumerate() {
+            let value = given.object(*value);
+            // SAFETY: there are as many keywords as values.
+            let keyword = unsafe { ffi::PyTuple_GetItem(keywords.as_ptr(), at as ffi::Py_ssize_t) };
+            let keyword = given.object(keyword);
+            match self.place(keyword)? {
+                Some(Place::Tensor(place)) => self.put(op, &mut all, place, value)?,
+                Some(Place::Out) => self.put_out(op, &mut all, value)?,
+                Some(Place::Attribute(_)) if value.is_none() => {} // Its default will do.
+                Some(Place::Attribute(place)) => {
+                    let (name, kind) = &self.attributes[place];
+                    let known = attribute(value, *kind);
+                    let known = known.ok_or_else(|| of_kind(op, name, *kind, value))?;
+                    all.attributes.push((place, known));
+                }
+                Some(Place::Like) => all.like = not_none(value),
+                Some(Place::Label) => {
+                    all.label =
+                        Some(value.cast::<PyString>().map_err(|_| {
+                            PyTypeError::new_err(format!("{op}: the label is no str"))
+                        })?);
+                }
+                Some(Place::Memory) => {
+                    all.in_callers_memory = match value.extract::<&str>() {
+                        Ok("own") => false,
+                        Ok("caller") => true,
+                        _ => {
+                            return Err(PyValueError::new_err(format!(
+                                "{op}: memory is \"own\" or \"caller\""
+                            )));
+                        }
+                    };
+                }
+                None => return Err(self.no_such(op, keyword)),
+            }
+        }
+        Ok(all)
+    }
+
+    fn put<'a, 'py>(
+        &self,
+        op: &str,
+        all: &mut Bindings<'a, 'py>,
+        place: usize,
+        value: Borrowed<'a, 'py, PyAny>,
+    ) -> PyResult<()> {
+        let to = &mut all.tensors[place];
+        if to.is_some() {
+            let name = self.tensors[place].bind(value.py()).to_string_lossy();
+            return Err(PyTypeError::new_err(format!(
+                "{op}: argument {name:?} was given twice"
+            )));
+        }
+        *to = not_none(value);
+        Ok(())
+    }
+
+    /// One result, or a tuple of all.
+    #[inline]
+    fn put_out<'a, 'py>(
+        &self,
+        op: &str,
+        all: &mut Bindings<'a, 'py>,
+        value: Borrowed<'a, 'py, PyAny>,
+    ) -> PyResult<()> {
+        let outputs = self.tensors.len() - self.given;
+        if value.is_none() {
+            return Ok(());
+        }
+        if outputs == 1 {
+            return self.put(op, all, self.given, value);
+        }
+        let several = value.cast::<PyTuple>().ok();
+        let several = several.filter(|tuple| tuple.len() == outputs);
+        let Some(tuple) = several else {
+            return Err(PyTypeError::new_err(match outputs {
+                0 => format!("{op}: there is no result, so there can be no out"),
+                _ => format!("{op}: out is a tuple of {outputs}"),
+            }));
+        };
+        for place in 0..outputs {
+            // SAFETY: the tuple has that many items, and keeps them; the caller keeps the tuple.
+            let item = unsafe {
+                let item = ffi::PyTuple_GetItem(tuple.as_ptr(), place as ffi::Py_ssize_t);
+                Borrowed::from_ptr(value.py(), item)
+            };
+            self.put(op, all, self.given + place, item)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn no_such(&self, op: &str, keyword: Borrowed<'_, '_, PyAny>) -> PyErr {
+        let py = keyword.py();
+        let mut known: Vec<_> = (self.tensors.iter())
+            .chain(self.attributes.iter().map(|(name, _)| name))
+            .chain([&self.out, &self.like, &self.label, &self.memory])
+            .map(|name| name.bind(py).to_string_lossy().into_owned())
+            .collect();
+        // The result may be called that, or there is none.
+        let is_result = |name: &str| {
+            self.tensors[self.given..]
+                .iter()
+                .any(|tensor| tensor.bind(py) == name)
+        };
+        if is_result("out") || self.given == self.tensors.len() {
+            known.remove(self.tensors.len() + self.attributes.len());
+        }
+        PyTypeError::new_err(format!(
+            "{op}: there is no argument {:?}; there are {}",
+            keyword.to_string(),
+            known.join(", ")
+        ))
+    }
+
+    /// The name of a parameter.
+    pub(super) fn tensor(&self, py: Python<'_>, place: usize) -> String {
+        self.tensors[place].bind(py).to_string_lossy().into_owned()
+    }
+}
+
+#[inline]
+fn not_none<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> Option<Borrowed<'a, 'py, PyAny>> {
+    (!object.is_none()).then_some(object)
+}
+
+#[cold]
+fn of_kind(
+    op: &str,
+    name: &Py<PyString>,
+    kind: AttributeKind,
+    found: Borrowed<'_, '_, PyAny>,
+) -> PyErr {
+    let name = name.bind(found.py()).to_string_lossy();
+    match found.repr() {
+        Ok(found) => PyTypeError::new_err(format!(
+            "{op}: attribute {name:?} is of kind {kind}, not {found}"
+        )),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,246 @@
+//! A Python call becomes a call of a kernel, and its results objects of the caller's framework.
+
+use super::bind::{Given, Names};
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::kernel::{CallError, Failure, Frame, Made, OpHandle, Operand, Operands, Surroundings};
+use crate::kernel::{complete, make};
+use crate::python::argument::{Entered, number_bytes};
+use crate::python::error::no_such_number;
+use crate::python::give::{Like, zeros};
+use crate::python::lane::Lane;
+use crate::python::ledger;
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use smallvec::SmallVec;
+
+/// Calls an op with what a Python function was called with.
+pub(super) fn invoke<'py>(
+    py: Python<'py>,
+    handle: &OpHandle,
+    names: &Names,
+    given: Given<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let name = handle.name();
+    let bound = names.bind(name, &given)?;
+    let attributes = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
+
+    if let Some(like) = bound.like
+        && let Err(error) = Lane::of(like)
+    {
+        return Err(of_argument(py, name, "like", error.into()));
+    }
+    // SAFETY: the thread is attached.
+    let batch = unsafe { ledger::next_batch() };
+    let mut entered = SmallVec::<[Option<Entered<'_>>; 4]>::new();
+    for (at, object) in bound.tensors.iter().enumerate() {
+        let Some(object) = object else {
+            entered.push(None);
+            continue;
+        };
+        let is_written = handle.definition().writes(at);
+        if !is_written && is_number(*object) {
+            entered.push(None); // Its type is that of the others.
+            continue;
+        }
+        match Entered::for_call(*object, is_written, batch) {
+            Ok(argument) => entered.push(Some(argument)),
+            Err(error) => return Err(of_argument(py, name, &names.tensor(py, at), error.into())),
+        }
+    }
+    for (at, object) in bound.tensors.iter().enumerate() {
+        let Some(object) = object.filter(|_| entered[at].is_none()) else {
+            continue;
+        };
+        let dtype = dtype_of_number(handle, at, &entered, &bound.tensors);
+        let bytes = number_bytes(object, dtype).transpose();
+        let bytes = bytes.unwrap_or_else(|| Err(no_such_number(object, dtype)));
+        let argument = bytes.and_then(|bytes| Ok(Entered::number(bytes, dtype)?));
+        entered[at] =
+            Some(argument.map_err(|error| of_argument(py, name, &names.tensor(py, at), error))?);
+    }
+
+    let (mut operands, mut present) = (Operands::new(), 0);
+    for (at, argument) in entered.iter().enumerate() {
+        let Some(argument) = argument else {
+            operands.push(Operand::ABSENT);
+            continue;
+        };
+        present |= 1 << at;
+        let entry = argument.get();
+        let writable = !entry.read_only && handle.definition().writes(at);
+        let is = (entry.dtype, entry.device, entry.padded);
+        // SAFETY: the entry keeps the memory, and the ledger excludes that another call uses it in a
+        // way that this one doesn't allow. What other threads do is up to whoever calls: see
+        // docs/soundness.md.
+        operands.push(unsafe {
+            Operand::from_known(entry.first, entry.layout(), is, writable, &entry.bytes)
+        });
+    }
+    let label = bound.label.as_ref().map(|label| label.to_string_lossy());
+    let frame = Frame {
+        handle,
+        operands,
+        present,
+        attributes: match &attributes {
+            Some(attributes) => attributes,
+            None => handle.defaults().unwrap_or_default(),
+        },
+        label: label.as_deref().unwrap_or_default(),
+    };
+    let first = || {
+        bound.tensors[..names.given]
+            .iter()
+            .zip(&entered)
+            .find_map(|(object, argument)| {
+                let is_tensor = !argument.as_ref()?.get().object.is_null();
+                object.filter(|_| is_tensor)
+            })
+    };
+    let like = bound.like.or_else(first);
+    let mut around = Around {
+        py,
+        like,
+        entered: &entered,
+        in_callers_memory: bound.in_callers_memory,
+    };
+    let made = frame.run(&mut around)?;
+    give(py, handle, names, &bound.tensors, like, made)
+}
+
+/// Results, in the order of the op's parameters: what was given to be written, and what was made.
+#[inline]
+fn give<'py>(
+    py: Python<'py>,
+    handle: &OpHandle,
+    names: &Names,
+    given: &[Option<Borrowed<'_, 'py, PyAny>>],
+    like: Option<Borrowed<'_, 'py, PyAny>>,
+    made: Made,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut made = made.into_iter();
+    let mut results = SmallVec::<[Bound<'py, PyAny>; 1]>::new();
+    for (at, object) in given.iter().enumerate() {
+        if at < names.given && !handle.definition().writes(at) {
+            continue;
+        }
+        results.push(match object {
+            Some(object) => Bound::clone(object),
+            None => {
+                let (_, tensor) = made.next().expect("what wasn't given was made");
+                Like::new(like.map(|like| like.to_owned()), tensor).into_pyobject(py)?
+            }
+        });
+    }
+    match results.len() {
+        0 => Ok(py.None().into_bound(py)),
+        1 => Ok(results.remove(0)),
+        _ => Ok(PyTuple::new(py, results)?.into_any()),
+    }
+}
+
+/// A Python number; arrays' numbers are tensors.
+#[inline]
+fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_exact_instance_of::<PyBool>()
+}
+
+/// The element type that a number is taken as: that of the tensors which have the same, or else what
+/// all the numbers that have the same can be.
+fn dtype_of_number(
+    handle: &OpHandle,
+    at: usize,
+    entered: &[Option<Entered<'_>>],
+    given: &[Option<Borrowed<'_, '_, PyAny>>],
+) -> DType {
+    let op = handle.definition();
+    if let Some(dtype) = op.fixed_type(at) {
+        return dtype;
+    }
+    let others = || (0..given.len()).filter(|other| *other == at || op.has_type_of(at, *other));
+    let known = others().filter_map(|other| entered[other].as_ref()).next();
+    if let Some(argument) = known {
+        return argument.get().dtype;
+    }
+    let numbers = || others().filter_map(|other| given[other]);
+    if numbers().any(|number| number.is_instance_of::<PyFloat>()) {
+        DType::F64
+    } else if numbers().all(|number| number.is_instance_of::<PyBool>()) {
+        DType::BOOL
+    } else {
+        DType::I64
+    }
+}
+
+/// Adds the argument's name to an error. One of a kind that isn't ours may not be made of a text, or may
+/// mean something else: it stays, and gets a note.
+#[cold]
+fn of_argument(py: Python<'_>, op: &str, argument: &str, error: PyErr) -> PyErr {
+    let kind = error.get_type(py);
+    let ours = [
+        py.get_type::<PyBufferError>(),
+        py.get_type::<PyTypeError>(),
+        py.get_type::<PyValueError>(),
+        py.get_type::<PyLookupError>(),
+        py.get_type::<PyMemoryError>(),
+    ];
+    if !ours.iter().any(|known| known.is(&kind)) {
+        let note = format!("{op}: argument {argument:?}");
+        // From Python 3.11 on; before, it goes without.
+        let _ = error
+            .value(py)
+            .call_method1(intern!(py, "add_note"), (note,));
+        return error;
+    }
+    let message = format!("{op}: argument {argument:?}: {}", error.value(py));
+    let clear = PyErr::from_type(kind, message);
+    clear.set_cause(py, Some(error));
+    clear
+}
+
+/// A call from Python.
+struct Around<'a, 'py> {
+    py: Python<'py>,
+    like: Option<Borrowed<'a, 'py, PyAny>>,
+    entered: &'a [Option<Entered<'py>>],
+    in_callers_memory: bool,
+}
+
+impl Surroundings for Around<'_, '_> {
+    #[inline]
+    fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
+        if !self.in_callers_memory && device.is_host_accessible() {
+            return make(shape, dtype, device);
+        }
+        let like = self.like.map(|like| like.to_owned());
+        Ok(zeros(like.as_ref(), shape, dtype)?)
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        releases: bool,
+        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
+    ) -> Result<(), Failure> {
+        if !releases {
+            return body();
+        }
+        for argument in self.entered.iter().flatten() {
+            argument.own_during_call(self.py).map_err(PyErr::from)?;
+        }
+        self.py.detach(body)
+    }
+}
+
+impl From<CallError> for PyErr {
+    #[cold]
+    fn from(error: CallError) -> Self {
+        crate::python::error::of_call(error)
+    }
+}

@@ -1,0 +1,67 @@
+//! Ops of other extensions in the package `dlbridge`.
+
+use super::{kernel_rows, op_function};
+use crate::kernel::{KernelInfo, Registry};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+/// Has `dlbridge.ops` know the ops that this extension registered, and `dlbridge.kernels()` list their
+/// kernels: to be called when the extension's module is initialised. What comes with this crate is left
+/// out, as the package has it already.
+///
+/// ```no_run
+/// use pyo3::prelude::*;
+///
+/// #[pymodule]
+/// mod my_ops {
+///     use pyo3::prelude::*;
+///
+///     #[pymodule_init]
+///     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+///         dlbridge::python::publish_ops(module.py())
+///     }
+/// }
+/// ```
+///
+/// # Errors
+///
+/// When the package isn't installed, or has another op of one of these names.
+pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
+    let functions = PyDict::new(py);
+    let kernels = PyList::empty(py);
+    for handle in Registry::global().ops() {
+        if OWN.contains(&handle.name()) {
+            continue;
+        }
+        functions.set_item(handle.name(), op_function(py, &handle)?)?;
+    }
+    for row in kernel_rows(py)? {
+        if functions.contains(row.get_item("op")?)? {
+            kernels.append(row)?;
+        }
+    }
+    py.import("dlbridge.ops")?
+        .call_method1("_adopt", (functions, kernels))?;
+    Ok(())
+}
+
+/// The ops that come with this crate.
+const OWN: [&str; 4] = ["add", "axpy", "matmul", "sum"];
+
+/// A kernel, as a dict.
+pub(super) fn row<'py>(py: Python<'py>, kernel: &KernelInfo) -> PyResult<Bound<'py, PyAny>> {
+    let row = PyDict::new(py);
+    row.set_item("op", &kernel.op)?;
+    row.set_item("device", kernel.device.name())?;
+    let types = PyDict::new(py);
+    for (variable, allowed) in &kernel.types {
+        let names: Vec<_> = allowed.iter().map(ToString::to_string).collect();
+        types.set_item(variable, names)?;
+    }
+    row.set_item("types", types)?;
+    row.set_item("label", &kernel.label)?;
+    row.set_item("priority", kernel.priority)?;
+    row.set_item("description", &kernel.description)?;
+    row.set_item("origin", kernel.origin)?;
+    Ok(row.into_any())
+}
