@@ -26,9 +26,6 @@ mod observers;
 mod parameters;
 #[path = "kernel/registration.rs"]
 mod registration;
-#[path = "kernel/spans.rs"]
-#[cfg(feature = "tracing")]
-mod spans;
 #[path = "kernel/support.rs"]
 mod support;
 #[path = "kernel/threads.rs"]

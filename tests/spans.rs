@@ -1,8 +1,11 @@
 //! Each call is a span of the `tracing` crate, with the op and the kernel.
+//!
+//! A program of its own: where other threads call kernels, too, while a subscriber comes, `tracing` may
+//! take them for its only users.
+#![cfg(all(feature = "kernels", feature = "tracing"))]
 
-use crate::support::{copies, copy, op};
 use dlbridge::Tensor;
-use dlbridge::kernel::Kernel;
+use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,12 +75,16 @@ impl Subscriber for Writer {
 fn a_call_is_a_span() {
     let writer = Writer::default();
     let kernel_writes = writer.clone();
-    let copies = move |x: dlbridge::kernel::Source<'_, f32>,
-                       y: dlbridge::kernel::Target<'_, f32>| {
+    let copies = move |x: Source<'_, f32>, y: Target<'_, f32>| {
         kernel_writes.write("in the kernel");
-        copies(x, y);
+        y.map(&x, |x| x);
     };
-    let op = op(copy(), [Kernel::of("copy").name("mine").function(copies)]);
+    let registry = Registry::new();
+    let op = Op::new("copy").input("x", "T").output("y", "T");
+    registry.define(op).unwrap();
+    let kernel = Kernel::of("copy").name("mine").function(copies);
+    registry.register(kernel).unwrap();
+    let op = registry.op("copy").unwrap();
     tracing::subscriber::with_default(writer.clone(), || {
         op.call().input(&Tensor::from([1.0_f32])).make().unwrap();
         assert!(op.call().make().is_err());
