@@ -5,8 +5,9 @@ mod frameworks;
 mod hand_over;
 mod needs;
 
-use super::error::{not_exchangeable, not_importable};
+use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::{Lane, Maker, root_module};
+use super::mxnet;
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
@@ -19,8 +20,8 @@ pub use convert::{Outlook, convert, explain};
 use frameworks::{FRAMEWORKS, NUMPY, framework_of};
 use hand_over::own;
 pub(super) use needs::Misfit;
-use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::{Borrowed, intern};
 
 /// A tensor that becomes an object of the framework that an argument was of.
 ///
@@ -48,18 +49,30 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
         let Some(object) = object else {
             return own(py, tensor);
         };
-        match Lane::of(object.as_borrowed())? {
+        match lane_of(object.as_borrowed())? {
             Lane::Own => own(py, tensor),
             Lane::Numpy => FRAMEWORKS[NUMPY].hand_over(py, tensor),
             Lane::Table(table, maker) => by_table(py, table, maker, tensor),
             Lane::Buffer(_) | Lane::Protocol => {
                 let name = root_module(&object.get_type());
                 match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
+                    Some(framework) if name == "mxnet" => {
+                        mxnet::alike(&object, framework.hand_over(py, tensor)?)
+                    }
                     Some(framework) => framework.hand_over(py, tensor),
                     None => by_namespace(&object, tensor),
                 }
             }
         }
+    }
+}
+
+/// The way for an object that results are to be like.
+#[inline]
+pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> {
+    match Lane::of(object) {
+        Err(_) if mxnet::is_array(object) => Ok(Lane::Protocol),
+        lane => lane,
     }
 }
 
@@ -118,7 +131,7 @@ pub(super) fn zeros(
     dtype: DType,
 ) -> PyResult<Tensor> {
     if let Some(object) = like
-        && let Lane::Table(table, _) = Lane::of(object.as_borrowed())?
+        && let Lane::Table(table, _) = lane_of(object.as_borrowed())?
         && table.can_allocate()
     {
         Tensor::check_zeros(shape, dtype)?;

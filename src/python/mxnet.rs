@@ -13,6 +13,26 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, intern};
 
+/// Whether an object is one of MXNet's arrays.
+#[cold]
+pub(super) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
+    let method = intern!(object.py(), "to_dlpack_for_read");
+    root_module(&object.get_type()) == "mxnet" && object.hasattr(method).unwrap_or(false)
+}
+
+/// An array of the older class as one of the newer class, where another array is of that. It has the
+/// same memory.
+#[cold]
+pub(super) fn alike<'py>(
+    other: &Bound<'py, PyAny>,
+    array: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match other.get_type().is(array.get_type()) {
+        true => Ok(array),
+        false => array.call_method0(intern!(array.py(), "as_np_ndarray")),
+    }
+}
+
 /// A capsule of an array's memory, after the work on it is done, which MXNet does on threads of its
 /// own; `None` for an object that isn't one of its arrays.
 #[cold]

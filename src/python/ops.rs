@@ -158,24 +158,32 @@ unsafe extern "C" fn call(
     // SAFETY: whoever calls a Python function is attached. Asking Python for it, as `attach` does,
     // takes as long as a third of the rest.
     let py = unsafe { Python::assume_attached() };
+    let mut is_plain = true;
     // SAFETY: the caller's promise.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
         let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
         let given = bind::Given::new(py, arguments, count as usize, keywords);
         let op = op.get();
-        invoke::invoke(py, &op.handle, &op.names, given)
+        invoke::invoke(py, &op.handle, &op.names, given, &mut is_plain)
     }));
+    let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&*payload)));
+    if !is_plain || outcome.is_err() {
+        release_what_was_dropped();
+    }
     match outcome {
-        Ok(Ok(result)) => result.into_ptr(),
-        Ok(Err(error)) => {
+        Ok(result) => result.into_ptr(),
+        Err(error) => {
             error.restore(py);
             ptr::null_mut()
         }
-        Err(payload) => {
-            panicked(&*payload).restore(py);
-            ptr::null_mut()
-        }
     }
+}
+
+/// PyO3 counts attachments, of which it didn't see this one: references that were dropped it keeps for
+/// the next one that it sees.
+#[cold]
+fn release_what_was_dropped() {
+    Python::attach(|_| ());
 }
 
 #[cold]

@@ -7,9 +7,9 @@ use crate::kernel::{CallError, Failure, Frame, Made, OpHandle, Operand, Operands
 use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
 use crate::python::error::no_such_number;
-use crate::python::give::{Like, zeros};
-use crate::python::lane::Lane;
+use crate::python::give::{Like, lane_of, zeros};
 use crate::python::ledger;
+use crate::python::look::Keep;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
@@ -18,19 +18,22 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-/// Calls an op with what a Python function was called with.
+/// Calls an op with what a Python function was called with. A call is plain in which no reference of PyO3's
+/// is dropped; one that fails isn't.
 pub(super) fn invoke<'py>(
     py: Python<'py>,
     handle: &OpHandle,
     names: &Names,
     given: Given<'_, 'py>,
+    is_plain: &mut bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let name = handle.name();
     let bound = names.bind(name, &given)?;
+    *is_plain = bound.attributes.is_empty() && bound.like.is_none();
     let attributes = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
 
     if let Some(like) = bound.like
-        && let Err(error) = Lane::of(like)
+        && let Err(error) = lane_of(like)
     {
         return Err(of_argument(py, name, "like", error.into()));
     }
@@ -72,6 +75,7 @@ pub(super) fn invoke<'py>(
         };
         present |= 1 << at;
         let entry = argument.get();
+        *is_plain &= matches!(entry.keep, Keep::Object | Keep::Number(_));
         let writable = !entry.read_only && handle.definition().writes(at);
         let is = (entry.dtype, entry.device, entry.padded);
         // SAFETY: the entry keeps the memory, and the ledger excludes that another call uses it in a
@@ -107,6 +111,7 @@ pub(super) fn invoke<'py>(
         like,
         entered: &entered,
         in_callers_memory: bound.in_callers_memory,
+        is_plain,
     };
     let made = frame.run(&mut around)?;
     give(py, handle, names, &bound.tensors, like, made)
@@ -210,6 +215,7 @@ struct Around<'a, 'py> {
     like: Option<Borrowed<'a, 'py, PyAny>>,
     entered: &'a [Option<Entered<'py>>],
     in_callers_memory: bool,
+    is_plain: &'a mut bool,
 }
 
 impl Surroundings for Around<'_, '_> {
@@ -218,6 +224,7 @@ impl Surroundings for Around<'_, '_> {
         if !self.in_callers_memory && device.is_host_accessible() {
             return make(shape, dtype, device);
         }
+        *self.is_plain = false;
         let like = self.like.map(|like| like.to_owned());
         Ok(zeros(like.as_ref(), shape, dtype)?)
     }
@@ -231,6 +238,7 @@ impl Surroundings for Around<'_, '_> {
         if !releases {
             return body();
         }
+        *self.is_plain = false;
         for argument in self.entered.iter().flatten() {
             argument.own_during_call(self.py).map_err(PyErr::from)?;
         }

@@ -1,0 +1,79 @@
+//! The ops called from Rust, where nothing of Python is asked.
+
+use custom_op as _; // which registers them
+use dlbridge::Tensor;
+use dlbridge::kernel::{CallError, Registry};
+
+#[test]
+fn a_new_tensor() -> Result<(), Box<dyn std::error::Error>> {
+    let invert = Registry::global().op("image.invert")?;
+    let x = Tensor::from([[0_u8, 1], [254, 255]]);
+    assert_eq!(
+        invert.call().input(&x).make()?.to_vec::<u8>()?,
+        [255, 254, 1, 0]
+    );
+    Ok(())
+}
+
+#[test]
+fn written_to_a_given_one_with_attributes() -> Result<(), Box<dyn std::error::Error>> {
+    let normalize = Registry::global().op("image.normalize")?;
+    let (x, mut y) = (Tensor::from([1.0_f32, 3.0]), Tensor::from([0.0_f32, 0.0]));
+    let call = normalize.call().input(&x).output(&mut y);
+    call.attribute("mean", 2.0)
+        .attribute("deviation", 0.25)
+        .run()?;
+    assert_eq!(y.to_vec::<f32>()?, [-4.0, 4.0]);
+    let refused = normalize
+        .call()
+        .input(&x)
+        .attribute("deviation", 0.0)
+        .make();
+    let message = refused.unwrap_err().to_string();
+    assert!(
+        message.contains("a deviation is positive, and this is 0"),
+        "{message}"
+    );
+    Ok(())
+}
+
+#[test]
+fn another_kernel_by_its_label() -> Result<(), CallError> {
+    let normalize = Registry::global().op("image.normalize")?;
+    let x = Tensor::from([f64::NAN]);
+    normalize.call().input(&x).make()?;
+    let refused = normalize.call().input(&x).label("strict").make();
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("NaN is no brightness")
+    );
+    Ok(())
+}
+
+#[test]
+fn two_results() -> Result<(), Box<dyn std::error::Error>> {
+    let results = Registry::global()
+        .op("image.range")?
+        .call()
+        .input(&Tensor::from([3_u16, 1, 2]))
+        .run()?;
+    let numbers: Vec<_> = results
+        .iter()
+        .map(|result| result.to_vec::<u16>())
+        .collect::<Result<_, _>>()?;
+    assert_eq!(numbers, [[1], [3]]);
+    Ok(())
+}
+
+#[test]
+fn it_says_where_kernels_are_from() {
+    let kernels = Registry::global().kernels();
+    assert_eq!(kernels.len(), 4 + 3 + 3 + 4);
+    assert!(
+        kernels
+            .iter()
+            .all(|kernel| kernel.origin == "custom_op::image")
+    );
+}

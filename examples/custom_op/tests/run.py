@@ -1,0 +1,73 @@
+"""Builds the extension, and runs its tests from Python, once for each framework, in a process of its own.
+
+    python tests/run.py                  # all that are installed
+    python tests/run.py numpy torch      # these
+
+The Python that runs this has dlbridge, maturin, pytest and the frameworks. With DLBRIDGE_REQUIRE_ALL set, a
+framework that isn't installed is a failure.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+TESTS = Path(__file__).resolve().parent
+EXAMPLE = TESTS.parent
+FRAMEWORKS = ["numpy", "torch", "jax", "tensorflow", "paddle"]
+
+
+def main():
+    names = sys.argv[1:] or FRAMEWORKS
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        site = build(folder)
+        failures = sum([not run(name, site, folder / f"{name}.xml") for name in names])
+    return 1 if failures else 0
+
+
+def build(folder):
+    """Builds a wheel and installs it into a folder."""
+    wheels, site = folder / "wheels", folder / "site"
+    maturin = [sys.executable, "-m", "maturin", "build", "--release", "--quiet"]
+    subprocess.run([*maturin, "--interpreter", sys.executable, "--out", wheels], cwd=EXAMPLE, check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
+    subprocess.run([*pip, *wheels.glob("*.whl")], check=True)
+    return site
+
+
+def run(name, site, report):
+    """Runs the tests with one framework. Returns whether all is well."""
+    if importlib.util.find_spec(name) is None:
+        required = bool(os.environ.get("DLBRIDGE_REQUIRE_ALL"))
+        print(f"test examples/custom_op::{name} ... ignored, {name} isn't installed")
+        return result(name, 0, int(required), int(not required))
+    variables = {**os.environ, "FRAMEWORK": name, "PYTHONPATH": str(site), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", f"--junitxml={report}"]
+    # The README is gone through once.
+    files = TESTS if name == "numpy" else TESTS / "test_custom_op.py"
+    pytest = [sys.executable, "-m", "pytest", *options, files]
+    done = subprocess.run(pytest, env=variables, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout, done.stderr, sep="\n")
+    if not report.exists():
+        return result(name, 0, 1, 0)
+    counts = ElementTree.parse(report).getroot().find("testsuite").attrib
+    total, ignored = int(counts["tests"]), int(counts["skipped"])
+    # Where the process ended badly, something failed, whatever was counted before.
+    failed = max(int(counts["failures"]) + int(counts["errors"]), int(done.returncode != 0))
+    return result(name, max(total - failed - ignored, 0), failed, ignored)
+
+
+def result(name, passed, failed, ignored):
+    word = "FAILED" if failed else "ok"
+    counts = f"{passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out"
+    print(f"test result: {word}. {counts} (examples/custom_op, {name})", flush=True)
+    return failed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

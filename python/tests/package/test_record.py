@@ -1,0 +1,133 @@
+"""Recording calls of ops."""
+
+import time
+
+import dlbridge
+import pytest
+from dlbridge import ops
+from support import framework, refused
+from test_threads import in_threads
+
+np = framework("numpy")
+
+
+def test_what_a_call_is_told_of():
+    x, y = np.ones((2, 3), "f4"), np.ones((3, 1), "i8")
+    with dlbridge.record() as calls:
+        assert len(calls) == 0 and list(calls) == [] and repr(calls) == "<0 calls>"
+        ops.add(x, 1)
+        ops.matmul(y, np.ones((1, 4), "i8"), out=np.zeros((3, 4), "i8"))
+        ops.axpy(2, x, x.copy())
+        ops.add(x, x[0])
+    first, second, third, fourth = calls
+    assert isinstance(first, dlbridge.Call) and first == calls[0] and calls[-1] == fourth and calls[1:3] == [second, third]
+    assert (first.op, first.kernel) == ("add", "add (cpu, T=float32)")
+    # A number that stands for a tensor is broadcast, and its elements are counted.
+    assert first.shapes == [[2, 3]] * 3 and first.dtypes == ["float32"] * 3 and first.bytes == 3 * 24
+    assert second.shapes == [[3, 1], [1, 4], [3, 4]] and second.dtypes == ["int64"] * 3
+    assert second.bytes == 8 * (3 + 4 + 12) and second.op == "matmul" and "T=int64" in second.kernel
+    assert third.op == "axpy" and third.shapes == [[], [2, 3], [2, 3]] and third.bytes == 4 + 24 + 24
+    assert fourth.shapes == [[2, 3]] * 3
+    assert not any(call.failed for call in calls) and all(0 <= call.seconds < 1 for call in calls)
+    ops.add(x, 1)
+    assert len(calls) == 4 and repr(calls) == "<4 calls>"
+
+
+def test_times_are_those_of_the_kernel():
+    a = np.ones((200, 200))
+    with dlbridge.record() as calls:
+        before = time.perf_counter()
+        ops.matmul(a, a)
+        took = time.perf_counter() - before
+        ops.sum(a[:1, :1])
+    large, small = calls
+    assert small.seconds < large.seconds <= took and large.seconds > 0.0002
+
+
+def test_calls_that_fail():
+    x = np.ones(3, "f4")
+    with dlbridge.record() as calls:
+        with refused(RuntimeError, "alpha is one number"):
+            ops.axpy(x, x, x.copy())
+        for wrong in (lambda: ops.add(x), lambda: ops.add(x, x > 0), lambda: ops.sum(x, axis=3), lambda: ops.add(x, "x")):
+            with pytest.raises((TypeError, ValueError)):
+                wrong()
+    # Calls that no kernel was called for aren't there.
+    (call,) = calls
+    assert call.failed and call.op == "axpy" and call.shapes == [[3]] * 3
+    assert str(calls).splitlines()[2].endswith("failed")
+
+
+def test_it_ends_whatever_happens():
+    x = np.ones(3, "f4")
+    with refused(ZeroDivisionError, "1"), dlbridge.record() as calls:
+        ops.add(x, x)
+        raise ZeroDivisionError("1")
+    ops.add(x, x)
+    assert len(calls) == 1
+
+
+def test_recorders_inside_of_others():
+    x = np.ones(3, "f4")
+    with dlbridge.record() as outer:
+        ops.add(x, 1)
+        with dlbridge.record() as inner:
+            ops.sum(x)
+        ops.add(x, 2)
+    assert [call.op for call in outer] == ["add", "sum", "add"] and [call.op for call in inner] == ["sum"]
+    first, second = dlbridge.record(), dlbridge.record()
+    one, two = first.__enter__(), second.__enter__()
+    ops.add(x, x)
+    first.__exit__(None, None, None)
+    ops.sum(x)
+    second.__exit__(None, None, None)
+    assert ([call.op for call in one], [call.op for call in two]) == (["add"], ["add", "sum"])
+
+
+def test_calls_of_threads():
+    x, large = np.ones(3, "f4"), np.ones((64, 64), "f4")
+
+    def body(i):
+        for _ in range(100):
+            ops.add(x, i)
+            ops.matmul(large, large)
+
+    with dlbridge.record() as calls:
+        in_threads(body, 6)
+    names = [call.op for call in calls]
+    assert names.count("add") == names.count("matmul") == 600 and len(calls) == 1200
+
+
+def test_many_calls_are_gone_through_in_time():
+    x = np.ones(3, "f4")
+    with dlbridge.record() as calls:
+        for _ in range(20_000):
+            ops.add(x, x)
+    begin = time.perf_counter()
+    assert sum(call.bytes for call in calls) == 20_000 * 36 and len(calls) == 20_000
+    assert time.perf_counter() - begin < 5  # It was minutes, when each look copied all.
+
+
+def test_the_table():
+    x = np.ones((2, 3), "f4")
+    with dlbridge.record() as calls:
+        ops.sum(x)
+        ops.add(x, x)
+    lines = str(calls).splitlines()
+    assert lines[0].split() == ["op", "kernel", "shapes", "bytes", "time"] and set(lines[1]) == {"-", " "}
+    assert lines[2].startswith("sum  sum (cpu, T=float32)  2x3 ()       28     ") and lines[2].endswith(" us")
+    assert lines[3].startswith("add  add (cpu, T=float32)  2x3 2x3 2x3  72     ") and len(lines) == 4
+    with dlbridge.record() as none:
+        pass
+    assert str(none).splitlines()[0].split() == ["op", "kernel", "shapes", "bytes", "time"]
+
+
+def test_it_is_no_one_elses():
+    recorder = dlbridge._core._Recorder()
+    recorder.start()
+    recorder.start()
+    ops.sum(np.ones(3))
+    recorder.stop()
+    recorder.stop()
+    ops.sum(np.ones(3))
+    assert len(recorder) == len(recorder.rows()) == 1

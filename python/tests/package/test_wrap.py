@@ -1,0 +1,152 @@
+"""Functions over dlbridge's tensors as functions over a framework's."""
+
+import collections
+from typing import NamedTuple
+
+import dlbridge
+import pytest
+from dlbridge import ops
+from support import framework, refused
+
+np = framework("numpy")
+torch = framework("torch")
+
+
+class Pair(NamedTuple):
+    one: object
+    two: object
+
+
+class Rows(list):
+    pass
+
+
+def seen(call):
+    """What a function gets when it is wrapped and called."""
+    got = []
+
+    def function(*args, **kwargs):
+        got.append((args, kwargs))
+
+    assert call(dlbridge.wrap(function, "torch")) is None
+    return got[0]
+
+
+def test_arguments_and_results_are_handed_over():
+    def twice(x, out=None):
+        """Doubles."""
+        assert isinstance(x, dlbridge.Tensor) and (out is None or isinstance(out, dlbridge.Tensor))
+        return ops.add(x, x, out=out)
+
+    wrapped = dlbridge.wrap(twice, "torch")
+    assert (wrapped.__name__, wrapped.__doc__, wrapped.__wrapped__) == ("twice", "Doubles.", twice)
+    x = torch.arange(3.0)
+    y = wrapped(x)
+    assert type(y) is torch.Tensor and y.tolist() == [0, 2, 4]
+    out = torch.zeros(3)
+    result = wrapped(x, out=out)
+    assert type(result) is torch.Tensor and result.data_ptr() == out.data_ptr() and out.tolist() == [0, 2, 4]
+    result[0] = 9
+    assert out[0] == 9
+    # Whose tensors come in doesn't matter; what goes out is the framework's.
+    assert type(wrapped(np.ones(2))) is torch.Tensor and type(wrapped(dlbridge.ones(2))) is torch.Tensor
+    assert type(dlbridge.wrap(twice, "numpy")(x)) is np.ndarray
+    assert type(dlbridge.wrap(twice, "dlbridge")(x)) is dlbridge.Tensor
+
+
+def test_ops_themselves():
+    add = dlbridge.to_pytorch_func(ops.add)
+    x = torch.ones(2, 3)
+    assert add.__name__ == "add" and add(x, 1).tolist() == [[2] * 3] * 2
+    with refused(ValueError, 'add: argument "b" has shape [2]'):
+        add(x, torch.ones(2))
+    matmul, out = dlbridge.to_pytorch_func(ops.matmul), torch.zeros(2, 2)
+    assert torch.equal(matmul(x, x.T, out=out), torch.mm(x, x.T)) and torch.equal(out, torch.mm(x, x.T))
+
+
+def test_what_is_in_containers():
+    x, y = torch.ones(2), torch.zeros(2)
+    args, kwargs = seen(lambda f: f([x, (y, {"a": x, "b": [y]})], Pair(x, 1), Rows([x]), more=(x,), none=None))
+    (first, (second, inner)), pair, rows = args
+    for tensor in (first, second, inner["a"], inner["b"][0], pair.one, rows[0], kwargs["more"][0]):
+        assert type(tensor) is dlbridge.Tensor
+    assert type(pair) is Pair and pair.two == 1 and type(rows) is Rows and kwargs["none"] is None
+    assert first.data_ptr == pair.one.data_ptr == x.data_ptr()
+
+    def give(x):
+        return {"rows": [x[0], (x[1],)], "pair": Pair(x, "text"), "number": 3, "ordered": collections.OrderedDict(a=x)}
+
+    result = dlbridge.wrap(give, "torch")(torch.eye(2))
+    assert result["rows"][0].tolist() == [1, 0] and result["rows"][1][0].tolist() == [0, 1]
+    assert type(result["pair"]) is Pair and type(result["pair"].one) is torch.Tensor and result["pair"].two == "text"
+    assert result["number"] == 3 and type(result["ordered"]["a"]) is torch.Tensor
+    # A structure of PyTorch's, which is a tuple with more to it.
+    values = seen(lambda f: f(torch.max(torch.eye(2), 0)))[0][0]
+    assert [type(value) for value in values] == [dlbridge.Tensor] * 2
+
+
+def test_what_is_no_tensor_stays_what_it_is():
+    class Other:
+        pass
+
+    values = [1, 2.5, "text", b"bytes", None, Other(), np.float32, torch.Tensor, torch.float32, dlbridge.Tensor, {1, 2}]
+    args, kwargs = seen(lambda f: f(*values, dtype=np.ndarray))
+    assert all(one is other for one, other in zip(args, values)) and kwargs["dtype"] is np.ndarray
+    generator = (x for x in [torch.ones(1)])
+    assert seen(lambda f: f(generator))[0][0] is generator
+
+
+def test_what_it_writes_is_the_callers():
+    def clear(tensors, *, last):
+        for tensor in (*tensors, last):
+            ops.add(tensor, 1, out=tensor)
+
+    tensors = [torch.zeros(2), torch.zeros(4)[::2]]
+    last = torch.zeros(3, 3)
+    dlbridge.wrap(clear, "torch")(tensors, last=last.T)
+    assert [x.tolist() for x in tensors] == [[1, 1]] * 2 and last.sum() == 9
+
+
+def test_what_can_not_be_handed_over():
+    wrapped = dlbridge.wrap(lambda x: x, "torch")
+    with refused(BufferError, "autograd follows", "detach()"):
+        wrapped(torch.ones(2, requires_grad=True))
+    array = np.ones(3)
+    array.flags.writeable = False
+    with refused(BufferError, "the tensor is read-only, and PyTorch writes to memory all the same"):
+        wrapped(array)
+    assert dlbridge.wrap(lambda x: x.readonly, "numpy")(array) is True
+    with refused(LookupError, "nothing"):
+        dlbridge.wrap(lambda x: x, "nothing")(torch.ones(2))
+    with refused(ZeroDivisionError, "division by zero"):
+        dlbridge.wrap(lambda x: x / 0, "torch")(1)
+
+
+def test_over_another_framework():
+    def norm(x):
+        assert type(x) is np.ndarray
+        x -= x.mean()
+        return x, np.abs(x).max()
+
+    x = torch.tensor([1.0, 2.0, 3.0])
+    y, largest = dlbridge.wrap(norm, "torch", over="numpy")(x)
+    assert y.data_ptr() == x.data_ptr() and x.tolist() == [-1, 0, 1] and largest == 1
+    mm = dlbridge.wrap(torch.mm, "numpy", over="torch")
+    a = np.arange(6.0).reshape(2, 3)
+    assert type(mm(a, a.T)) is np.ndarray and np.array_equal(mm(a, a.T), a @ a.T)
+    out = np.zeros((2, 2))
+    assert mm(a, a.T, out=out).ctypes.data == out.ctypes.data and np.array_equal(out, a @ a.T)
+
+
+@pytest.mark.parametrize("name", ["jax", "pyarrow", "tvm_ffi"])
+def test_for_others(name):
+    framework(name)
+    result = dlbridge.wrap(lambda x: ops.add(x, x), name)(np.ones(16, "f4"))
+    assert type(result).__module__.split(".")[0] in (name, "jaxlib")
+    assert dlbridge.from_dlpack(result).tolist() == [2] * 16
+
+
+def test_nothing_is_copied():
+    framework("mlx.core")
+    with refused(BufferError, "MLX copies all that it takes"):
+        dlbridge.wrap(lambda x: x, "mlx")(np.ones(16, "f4"))
