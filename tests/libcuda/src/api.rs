@@ -16,6 +16,7 @@ pub mod occupancy;
 pub mod pointer;
 pub mod pool;
 pub mod stream;
+pub mod unsupported;
 
 /// All functions with their addresses.
 pub(crate) fn functions() -> Vec<(&'static str, usize)> {
@@ -36,6 +37,7 @@ pub(crate) fn functions() -> Vec<(&'static str, usize)> {
         pointer::functions(),
         pool::functions(),
         stream::functions(),
+        unsupported::functions(),
     ]
     .concat()
 }

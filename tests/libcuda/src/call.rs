@@ -166,4 +166,5 @@ unsaid! {
     [] *mut *mut c_void;
     [] *mut c_char;
     [] crate::abi::structures::Location;
+    [] crate::api::unsupported::IpcHandle;
 }

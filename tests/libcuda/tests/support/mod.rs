@@ -134,7 +134,12 @@ impl Double {
     /// Copies to the host's memory, after all work of the stream.
     pub(crate) fn read(&self, from: Address, bytes: usize, stream: Stream) -> Vec<u8> {
         let mut to = vec![0; bytes];
-        ok!(cuMemcpyDtoHAsync_v2(host(to.as_ptr()), from, bytes, stream));
+        ok!(cuMemcpyDtoHAsync_v2(
+            host(to.as_mut_ptr()),
+            from,
+            bytes,
+            stream
+        ));
         to
     }
 
