@@ -131,7 +131,7 @@ impl Driver {
                 ));
                 Err(Code::ERROR_INVALID_VALUE)
             }
-            None if device => {
+            None if device || !self.memory.stands(rows.start) => {
                 self.record.mistake(format!(
                     "{what} {:#x} is no memory of the driver",
                     rows.start

@@ -79,6 +79,11 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
+    /// Whether its pages are closed while no operation runs: once released, pinned and managed memory is too.
+    fn is_shut(&self) -> bool {
+        self.kind.closed() || self.gone
+    }
+
     fn has_fence(&self) -> bool {
         self.kind.closed() && !self.size.is_multiple_of(PAGE)
     }
@@ -170,7 +175,7 @@ impl Memory {
 
     /// Opens pages for an operation; `close` ends that.
     pub(crate) fn open(&self, address: u64, write: bool) {
-        if let Some(found) = self.find(address).filter(|found| found.kind.closed()) {
+        if let Some(found) = self.find(address).filter(|found| found.is_shut()) {
             arena::protect(
                 found.start,
                 found.size,
@@ -186,7 +191,7 @@ impl Memory {
     }
 
     fn close(&self, allocation: &Allocation) {
-        if allocation.kind.closed() {
+        if allocation.is_shut() {
             arena::protect(allocation.start, allocation.size, Access::Nothing);
         }
     }

@@ -108,6 +108,9 @@ impl Driver {
             return;
         }
         self.initialized = true;
+        if let Some(late) = setting("LIBCUDA_DOUBLE_LATE") {
+            self.work.eager = late == 0;
+        }
         let total = setting("LIBCUDA_DOUBLE_MEMORY").unwrap_or(4 << 30);
         for device in 0..device_count() {
             let primary = self.add_context(device, true);

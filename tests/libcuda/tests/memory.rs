@@ -252,6 +252,55 @@ fn pinned_memory_freed_while_work_uses_it_is_a_mistake() {
 }
 
 #[test]
+fn released_pinned_memory_is_poisoned_for_copies_too() {
+    let double = double();
+    let (memory, pinned) = (double.allocate(16), double.pinned(16));
+    ok!(cuMemFreeHost(host(pinned.as_ptr())));
+    ok!(cuMemcpyHtoD_v2(memory, host(pinned.as_ptr()), 16));
+    double.mistake("uses allocation 2 after its release by cuMemFreeHost");
+    assert_eq!(double.peek(memory, 16), [0xDB; 16]);
+}
+
+#[test]
+fn memory_that_was_released_long_ago_is_refused() {
+    let double = double();
+    let (large, small) = (double.allocate(48 << 20), double.allocate(16));
+    ok!(cuMemFree_v2(large));
+    let next = double.allocate(48 << 20);
+    ok!(cuMemFree_v2(next));
+    assert_eq!(code!(cuMemcpy(small, large, 16)), INVALID_VALUE);
+    double.mistake("is no memory of the driver");
+}
+
+#[test]
+fn pool_memory_freed_at_once_must_not_be_in_use() {
+    let double = double();
+    let stream = double.stream();
+    let memory = double.allocate_on(16, stream);
+    double.fill(memory, 1, 16, stream);
+    ok!(cuMemFree_v2(memory));
+    double.mistake("cuMemFree_v2 releases allocation 1, and nobody waited for");
+    let memory = double.allocate_on(16, stream);
+    ok!(cuStreamSynchronize(stream));
+    ok!(cuMemFree_v2(memory));
+    double.no_mistakes();
+}
+
+#[test]
+fn ten_thousand_round_trips_leave_nothing() {
+    let double = double();
+    let stream = double.stream();
+    for _ in 0..10_000 {
+        let memory = double.allocate_on(64, stream);
+        double.fill(memory, 1, 64, stream);
+        ok!(cuMemFreeAsync(memory, stream));
+    }
+    ok!(cuStreamSynchronize(stream));
+    assert_eq!((double.live("memory"), double.live("pending")), (0, 0));
+    double.no_mistakes();
+}
+
+#[test]
 fn rows_are_copied_and_filled() {
     let double = double();
     let (memory, source) = (double.allocate(32), [1_u8, 2, 3, 4, 5, 6]);

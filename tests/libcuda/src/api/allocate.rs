@@ -44,13 +44,13 @@ api! {
             let words = driver.memory.words(address.0);
             driver.record.mistake(format!("{words} of context {owner} is freed while context {context} is current"));
         }
-        if kind.pooled() {
-            // The driver waits for nothing here: who frees such memory at once says that all its uses are done.
-            report_unfinished(driver, "cuMemFree_v2", address.0);
-        } else {
+        if !kind.pooled() {
             // An error of the work is told by the next call; the memory is freed all the same.
             let _ = driver.synchronize_context(owner);
         }
+        // For memory of pools the driver waits for nothing: who frees it at once says that all its uses are done. Nor
+        // does it wait for other contexts.
+        report_unfinished(driver, "cuMemFree_v2", address.0);
         release_now(driver, address.0, "cuMemFree_v2");
         Ok(())
     }

@@ -117,10 +117,11 @@ fn best(
     };
     let (mut best, mut busiest) = (0, 0);
     for threads in (1..=most / 32).rev().map(|warps| warps * 32) {
-        // SAFETY: the caller's function takes any size of a block.
-        let shared = of_block.map_or(shared, |of_block| {
-            driver.unlocked(|| unsafe { of_block(threads) })
-        });
+        let shared = match of_block {
+            // SAFETY: the caller's function takes any size of a block.
+            Some(of_block) => driver.unlocked(|| unsafe { of_block(threads) }),
+            None => shared,
+        };
         let blocks = fitting(threads, shared)?;
         if blocks * threads > busiest {
             (best, busiest) = (threads, blocks * threads);
