@@ -1,10 +1,10 @@
 //! Streams that are being captured, and the graphs that come of it.
 
 use crate::access::Touch;
+use crate::allocation::Release;
 use crate::clock::Clock;
 use crate::codes::{Code, Outcome};
 use crate::driver::{Driver, thread};
-use crate::memory::Release;
 use crate::objects::StreamKind;
 use crate::work::Action;
 use std::cell::Cell;
@@ -137,13 +137,14 @@ impl Driver {
         let touches = action.touches(self);
         if let Action::Release(address) = action {
             self.give_back_to_pool(address);
-            if let Some(found) = self.memory.find_mut(address) {
-                // It isn't live from here on; each launch of the graph allocates it anew.
-                found.released = Some(Release {
+            // It isn't live from here on; each launch of the graph allocates it anew.
+            self.memory.end(
+                address,
+                Release {
                     when: None,
                     words: words.clone(),
-                });
-            }
+                },
+            );
         }
         let capture = &self.captures.live[&place.capture];
         let mut before = place.after.clone();

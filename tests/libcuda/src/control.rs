@@ -1,10 +1,10 @@
 //! What tests ask of the double besides the driver's own functions. All may be called at any time.
 
 use crate::abi::{Host, Stream, Text};
+use crate::allocation::Kind;
 use crate::codes::Code;
 use crate::driver::Locked;
 use crate::kernels::{Callback, CudaDoubleKernel, Registered, parse_signature};
-use crate::memory::Kind;
 use std::ffi::{CString, c_char, c_int, c_void};
 
 /// Forgets everything: the driver is as before `cuInit`. Addresses that were given out stay taken,
@@ -30,7 +30,7 @@ pub extern "C" fn cudaDoubleMistakes() -> *mut c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleAllocations() -> *mut c_char {
     let driver = Locked::take();
-    let line = |found: &crate::memory::Allocation| {
+    let line = |found: &crate::allocation::Allocation| {
         let (words, kind) = (driver.memory.words(found.start), found.kind.word());
         format!(
             "{words}: {} bytes of {kind} on device {} at {:#x}",

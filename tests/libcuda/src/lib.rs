@@ -13,6 +13,7 @@
 
 pub mod abi;
 mod access;
+mod allocation;
 pub mod api;
 mod arena;
 mod call;
@@ -24,6 +25,7 @@ mod driver;
 pub mod kernels;
 mod memory;
 mod objects;
+mod ptx;
 mod record;
 mod run;
 mod work;

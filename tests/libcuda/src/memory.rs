@@ -1,6 +1,6 @@
 //! The memory that the driver gave out: whose it is, what it is for, and who uses it.
 
-use crate::access::Use;
+use crate::allocation::{Allocation, Kind, Release};
 use crate::arena::{self, Access, Arena, PAGE};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,79 +16,6 @@ const FILLED: u64 = 64 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
 const KEPT_COUNT: usize = 4096;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Device,
-    /// Of a pool, allocated and released in the order of streams.
-    StreamOrdered,
-    /// Like [`Kind::StreamOrdered`], and allocated by a graph.
-    OfGraph,
-    Pinned,
-    /// The host's own memory, made known to the driver.
-    Registered,
-    Managed,
-    /// A global variable of a module.
-    Global,
-}
-
-impl Kind {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Kind::Device => "device memory",
-            Kind::StreamOrdered => "stream-ordered memory",
-            Kind::OfGraph => "memory of a graph",
-            Kind::Pinned => "pinned memory",
-            Kind::Registered => "registered memory",
-            Kind::Managed => "managed memory",
-            Kind::Global => "a module's variable",
-        }
-    }
-
-    /// Whether the host may not touch it.
-    pub(crate) fn closed(self) -> bool {
-        !matches!(self, Kind::Pinned | Kind::Registered | Kind::Managed)
-    }
-
-    pub(crate) fn pooled(self) -> bool {
-        matches!(self, Kind::StreamOrdered | Kind::OfGraph)
-    }
-}
-
-/// The release of memory: when it is ordered, and what asked for it.
-#[derive(Clone, Debug)]
-pub(crate) struct Release {
-    /// The stream and the number of the operation there; nothing when the host waited for all work first.
-    pub(crate) when: Option<(u32, u64)>,
-    pub(crate) words: String,
-}
-
-pub(crate) struct Allocation {
-    pub(crate) id: u64,
-    pub(crate) start: u64,
-    pub(crate) size: u64,
-    pub(crate) kind: Kind,
-    pub(crate) context: u32,
-    pub(crate) device: usize,
-    pub(crate) pool: Option<u32>,
-    pub(crate) flags: u32,
-    pub(crate) released: Option<Release>,
-    /// Whether the release took place, and the memory is poisoned.
-    pub(crate) gone: bool,
-    /// Uses that work which is queued later may have to be ordered with.
-    pub(crate) uses: Vec<Use>,
-}
-
-impl Allocation {
-    /// Whether its pages are closed while no operation runs: once released, pinned and managed memory is too.
-    fn is_shut(&self) -> bool {
-        self.kind.closed() || self.gone
-    }
-
-    fn has_fence(&self) -> bool {
-        self.kind.closed() && !self.size.is_multiple_of(PAGE)
-    }
-}
-
 #[derive(Default)]
 pub(crate) struct Memory {
     arena: Arena,
@@ -96,6 +23,8 @@ pub(crate) struct Memory {
     kept: VecDeque<u64>,
     kept_bytes: u64,
     next_id: u64,
+    /// Bytes of each device in live allocations.
+    used: BTreeMap<usize, u64>,
 }
 
 impl Memory {
@@ -136,6 +65,9 @@ impl Memory {
             }
         }
         self.close(&new);
+        if kind.closed() {
+            *self.used.entry(device).or_default() += size;
+        }
         self.allocations.insert(start, new);
         Some(start)
     }
@@ -211,6 +143,36 @@ impl Memory {
         let holds = bytes.iter().all(|&byte| byte == FENCE);
         self.close(found);
         holds
+    }
+
+    /// From here on it isn't the program's, even if the release takes place later.
+    pub(crate) fn end(&mut self, address: u64, release: Release) {
+        let Some(found) = self.find_mut(address) else {
+            return;
+        };
+        let (device, size) = (
+            found.device,
+            if found.kind.closed() { found.size } else { 0 },
+        );
+        if found.released.replace(release).is_none() {
+            self.used.entry(device).and_modify(|used| *used -= size);
+        }
+    }
+
+    /// Memory of a graph is the program's again when the graph is launched again; says whether it wasn't.
+    pub(crate) fn begin_again(&mut self, address: u64) -> bool {
+        let Some(found) = self.find_mut(address) else {
+            return false;
+        };
+        let (device, size, ended) = (found.device, found.size, found.released.take().is_some());
+        if ended {
+            *self.used.entry(device).or_default() += size;
+        }
+        ended
+    }
+
+    pub(crate) fn used(&self, device: usize) -> u64 {
+        self.used.get(&device).copied().unwrap_or_default()
     }
 
     /// The release takes place: what is there is overwritten, and the pages stay for a while for late work.

@@ -1,11 +1,11 @@
 //! Devices, contexts, streams, events and pools: what is known of each.
 
 use crate::abi::{Context, Handle, Stream};
+use crate::allocation::Release;
 use crate::capture::Place;
 use crate::clock::Clock;
 use crate::codes::{Code, Outcome};
 use crate::driver::{Driver, thread};
-use crate::memory::Release;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub(crate) struct DeviceState {
@@ -259,9 +259,7 @@ impl Driver {
             self.record
                 .mistake(format!("context {id} ends while {words} ({kind}) is live"));
             let words = "the end of its context".to_owned();
-            if let Some(found) = self.memory.find_mut(address) {
-                found.released = Some(Release { when: None, words });
-            }
+            self.memory.end(address, Release { when: None, words });
             self.memory.poison(address);
         }
         let Some(state) = self.contexts.live.get_mut(&id) else {

@@ -2,11 +2,11 @@
 
 use crate::abi::{Host, HostFunction, StreamCallback};
 use crate::access::{How, Moment, Rows, Touch};
+use crate::allocation::Release;
 use crate::clock::Clock;
 use crate::codes::{Code, Outcome};
 use crate::driver::Driver;
 use crate::kernels::Launch;
-use crate::memory::Release;
 use crate::objects::StreamKind;
 use std::collections::{BTreeMap, HashSet};
 
@@ -194,23 +194,21 @@ impl Driver {
     fn note_release(&mut self, action: &Action, stream: u32, number: u64, words: &str) {
         match *action {
             Action::Release(address) => {
-                if let Some(found) = self.memory.find_mut(address) {
-                    found.released = Some(Release {
+                self.memory.end(
+                    address,
+                    Release {
                         when: Some((stream, number)),
                         words: words.to_owned(),
-                    });
-                }
+                    },
+                );
                 self.give_back_to_pool(address);
             }
             Action::Allocate(address) => {
-                let Some(found) = self.memory.find_mut(address) else {
-                    return;
-                };
-                let again = found.released.take().is_some();
-                let (pool, size) = (found.pool, found.size);
-                if let Some(pool) = pool
-                    .and_then(|pool| self.pools.live.get_mut(&pool))
-                    .filter(|_| again)
+                let again = self.memory.begin_again(address);
+                let found = self.memory.find(address).filter(|_| again);
+                let pooled = found.and_then(|found| Some((found.pool?, found.size)));
+                if let Some((pool, size)) = pooled
+                    && let Some(pool) = self.pools.live.get_mut(&pool)
                 {
                     pool.used += size;
                 }

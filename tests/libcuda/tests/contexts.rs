@@ -1,5 +1,6 @@
 //! Contexts, handles that were destroyed, and errors that tests ask for.
 
+#[macro_use]
 mod support;
 
 use cuda::abi::{Address, Context, Event, Out, Stream};

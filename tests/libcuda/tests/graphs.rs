@@ -1,5 +1,6 @@
 //! Streams are captured, and graphs replayed.
 
+#[macro_use]
 mod support;
 
 use cuda::abi::{Address, Event, Graph, GraphExec, Out, Stream};

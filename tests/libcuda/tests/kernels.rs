@@ -1,5 +1,6 @@
 //! Kernels that tests register run in their turn, with the arguments that the launch had.
 
+#[macro_use]
 mod support;
 
 use cuda::abi::{Function, Module, Out, Stream, Text};

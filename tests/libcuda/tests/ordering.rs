@@ -1,5 +1,6 @@
 //! Work runs in the order of streams and events, as late as it may.
 
+#[macro_use]
 mod support;
 
 use cuda::abi::{Address, Event, Out, Stream};

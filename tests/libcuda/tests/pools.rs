@@ -1,5 +1,6 @@
 //! Pools of stream-ordered memory.
 
+#[macro_use]
 mod support;
 
 use cuda::abi::structures::{AccessDescription, Location, PoolProps};

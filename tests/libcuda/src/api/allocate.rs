@@ -1,10 +1,10 @@
 //! Device memory: allocated and released at once, or in the order of a stream.
 
 use crate::abi::{Address, Handle, Out, Pool, Stream};
+use crate::allocation::{Kind, Release};
 use crate::call::api;
 use crate::codes::{Code, Outcome};
 use crate::driver::{Driver, Locked};
-use crate::memory::{Kind, Release};
 use crate::work::Action;
 
 /// Rows of pitched memory begin at multiples of this.
@@ -85,7 +85,7 @@ api! {
         let context = driver.current_context()?;
         let device = driver.device_of(context);
         let all = driver.devices[device].total;
-        free.give((all - driver.used_on(device)) as usize)?;
+        free.give((all - driver.memory.used(device)) as usize)?;
         total.give(all as usize)
     }
 
@@ -123,10 +123,10 @@ fn allocate_ordered(
         Kind::StreamOrdered
     };
     let context = driver.streams.live[&stream].context;
-    let start = driver.new_memory(kind, bytes, context)?;
     let device = driver.pools.live[&pool].device;
+    let start = driver.new_memory_on(device, kind, bytes, context)?;
     if let Some(found) = driver.memory.find_mut(start) {
-        (found.pool, found.device) = (Some(pool), device);
+        found.pool = Some(pool);
     }
     if let Some(pool) = driver.pools.live.get_mut(&pool) {
         pool.used += bytes as u64;
@@ -142,12 +142,13 @@ fn allocate_ordered(
 /// Releases memory without waiting for any stream.
 pub(crate) fn release_now(driver: &mut Locked, address: u64, words: &str) {
     driver.give_back_to_pool(address);
-    if let Some(found) = driver.memory.find_mut(address) {
-        found.released = Some(Release {
+    driver.memory.end(
+        address,
+        Release {
             when: None,
             words: words.to_owned(),
-        });
-    }
+        },
+    );
     driver.finish_release(address);
 }
 
@@ -162,20 +163,22 @@ pub(crate) fn report_unfinished(driver: &mut Locked, function: &str, address: u6
 }
 
 impl Driver {
-    pub(crate) fn used_on(&self, device: usize) -> u64 {
-        let there = self
-            .memory
-            .live()
-            .filter(|found| found.device == device && found.kind.closed());
-        there.map(|found| found.size).sum()
+    pub(crate) fn new_memory(&mut self, kind: Kind, bytes: usize, context: u32) -> Outcome<u64> {
+        self.new_memory_on(self.device_of(context), kind, bytes, context)
     }
 
-    pub(crate) fn new_memory(&mut self, kind: Kind, bytes: usize, context: u32) -> Outcome<u64> {
-        let (size, device) = (bytes as u64, self.device_of(context));
+    fn new_memory_on(
+        &mut self,
+        device: usize,
+        kind: Kind,
+        bytes: usize,
+        context: u32,
+    ) -> Outcome<u64> {
+        let size = bytes as u64;
         if size == 0 {
             return Err(Code::ERROR_INVALID_VALUE);
         }
-        if size > self.devices[device].total - self.used_on(device) {
+        if size > self.devices[device].total - self.memory.used(device) {
             return Err(Code::ERROR_OUT_OF_MEMORY);
         }
         self.memory

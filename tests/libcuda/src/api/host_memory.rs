@@ -2,11 +2,11 @@
 
 use crate::abi::structures::Location;
 use crate::abi::{Address, Device, Host, Out, Stream};
+use crate::allocation::Kind;
 use crate::api::allocate::{release_now, report_unfinished};
 use crate::call::api;
 use crate::codes::{Code, Outcome};
 use crate::driver::Locked;
-use crate::memory::Kind;
 use crate::work::Action;
 use std::ffi::c_int;
 

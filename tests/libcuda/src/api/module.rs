@@ -1,11 +1,12 @@
 //! Modules and their functions. Any image is taken; of PTX the kernels' names and arguments are read.
 
 use crate::abi::{Address, Function, Handle, Module, Out, Text};
+use crate::allocation::{Kind, Release};
 use crate::call::api;
 use crate::codes::{Code, Outcome};
 use crate::driver::Locked;
-use crate::kernels::{LoadedFunction, LoadedModule, parse_ptx};
-use crate::memory::{Kind, Release};
+use crate::kernels::{LoadedFunction, LoadedModule};
+use crate::ptx;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -165,7 +166,7 @@ fn load(driver: &mut Locked, module: &Out<Module>, image: *const c_void) -> Outc
     } else {
         // SAFETY: what isn't binary is text that ends in NUL, as the driver's documentation asks.
         let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
-        Some(parse_ptx(&text)).filter(|entries| !entries.is_empty())
+        Some(ptx::parse(&text)).filter(|entries| !entries.is_empty())
     };
     let (functions, globals) = (BTreeMap::new(), BTreeMap::new());
     module.give(Module::of(driver.modules.add(LoadedModule {
@@ -195,12 +196,13 @@ fn unload(driver: &mut Locked, module: Module) -> Outcome {
         .live
         .retain(|_, function| function.module != id);
     for start in state.globals.into_values() {
-        if let Some(found) = driver.memory.find_mut(start) {
-            found.released = Some(Release {
+        driver.memory.end(
+            start,
+            Release {
                 when: None,
                 words: "cuModuleUnload".to_owned(),
-            });
-        }
+            },
+        );
         driver.memory.poison(start);
     }
     Ok(())

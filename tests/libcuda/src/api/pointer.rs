@@ -1,10 +1,10 @@
 //! What is known of a pointer.
 
 use crate::abi::{Address, Context, Handle, Host, In, Out};
+use crate::allocation::Kind;
 use crate::call::api;
 use crate::codes::{Code, Outcome};
 use crate::driver::Locked;
-use crate::memory::Kind;
 use std::ffi::{c_int, c_void};
 
 const DEVICE_ORDINAL: c_int = 9;

@@ -38,7 +38,6 @@ pub(crate) fn double() -> Double {
 }
 
 /// Calls a function of the driver, which must succeed.
-#[macro_export]
 macro_rules! ok {
     ($function:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: the tests pass valid pointers, or the function checks them.
@@ -47,7 +46,6 @@ macro_rules! ok {
 }
 
 /// Calls a function of the driver, and is its code.
-#[macro_export]
 macro_rules! code {
     ($function:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: as above.
@@ -56,7 +54,6 @@ macro_rules! code {
 }
 
 /// Something that a function gives through its first argument.
-#[macro_export]
 macro_rules! given {
     ($type:ident, $function:ident($($argument:expr),* $(,)?)) => {{
         let mut value = $type::default();
