@@ -1,0 +1,243 @@
+//! Modules and their functions. Any image is taken; of PTX the kernels' names and arguments are read.
+
+use crate::abi::{Address, Function, Handle, Module, Out, Text};
+use crate::allocation::{Kind, Release};
+use crate::call::api;
+use crate::codes::{Code, Outcome};
+use crate::driver::Locked;
+use crate::kernels::{LoadedFunction, LoadedModule};
+use crate::ptx;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+/// The beginnings of images that aren't text: ELF, and fat binaries with and without their wrapper.
+const BINARY: [[u8; 4]; 3] = [
+    *b"\x7fELF",
+    0xba55_ed50_u32.to_le_bytes(),
+    0x4662_43b1_u32.to_le_bytes(),
+];
+/// The size of every global variable of a module.
+const GLOBAL_BYTES: usize = 4096;
+
+api! {
+    fn cuModuleLoad(driver, module: Out<Module>, file: Text) {
+        load_file(driver, &module, &file)
+    }
+
+    fn cuModuleLoadData(driver, module: Out<Module>, image: *const c_void) {
+        load(driver, &module, image)
+    }
+
+    fn cuModuleLoadDataEx(
+        driver,
+        module: Out<Module>,
+        image: *const c_void,
+        count: u32,
+        options: *mut c_void,
+        values: *mut *mut c_void,
+    ) {
+        load(driver, &module, image)
+    }
+
+    fn cuModuleLoadFatBinary(driver, module: Out<Module>, image: *const c_void) {
+        load(driver, &module, image)
+    }
+
+    fn cuModuleUnload(driver, module: Module) {
+        unload(driver, module)
+    }
+
+    fn cuModuleGetFunction(driver, function: Out<Function>, module: Module, name: Text) {
+        get_function(driver, &function, module, &name)
+    }
+
+    fn cuModuleGetGlobal_v2(driver, address: Out<Address>, bytes: Out<usize>, module: Module, name: Text) {
+        let name = name.read()?;
+        let context = driver.get(module)?.context;
+        let known = driver.get(module)?.globals.get(&name).copied();
+        let start = match known {
+            Some(start) => start,
+            None => driver.new_memory(Kind::Global, GLOBAL_BYTES, context)?,
+        };
+        driver.get(module)?.globals.insert(name, start);
+        address.give_if_wanted(Address(start));
+        bytes.give_if_wanted(GLOBAL_BYTES);
+        Ok(())
+    }
+
+    fn cuModuleGetLoadingMode(_driver, mode: Out<c_int>) {
+        // CU_MODULE_LAZY_LOADING
+        mode.give(2)
+    }
+
+    fn cuLibraryLoadData(
+        driver,
+        library: Out<Module>,
+        code: *const c_void,
+        options: *mut c_void,
+        values: *mut *mut c_void,
+        count: u32,
+        library_options: *mut c_void,
+        library_values: *mut *mut c_void,
+        library_count: u32,
+    ) {
+        load(driver, &library, code)
+    }
+
+    fn cuLibraryUnload(driver, library: Module) {
+        unload(driver, library)
+    }
+
+    fn cuLibraryGetKernel(driver, kernel: Out<Function>, library: Module, name: Text) {
+        get_function(driver, &kernel, library, &name)
+    }
+
+    fn cuLibraryGetModule(driver, module: Out<Module>, library: Module) {
+        driver.known(library)?;
+        module.give(library)
+    }
+
+    fn cuKernelGetFunction(driver, function: Out<Function>, kernel: Function) {
+        driver.known(kernel)?;
+        function.give(kernel)
+    }
+
+    fn cuFuncGetModule(driver, module: Out<Module>, function: Function) {
+        module.give(Module::of(driver.get(function)?.module))
+    }
+
+    fn cuFuncGetName(driver, name: Out<*const c_char>, function: Function) {
+        name.give(driver.get(function)?.name.as_ptr())
+    }
+
+    fn cuFuncGetAttribute(driver, value: Out<c_int>, attribute: c_int, function: Function) {
+        value.give(*driver.get(function)?.attributes.get(&attribute).ok_or(Code::ERROR_INVALID_VALUE)?)
+    }
+
+    fn cuFuncSetAttribute(driver, function: Function, attribute: c_int, value: c_int) {
+        // MAX_DYNAMIC_SHARED_SIZE_BYTES, bounded by what a block can opt in to; and those that are free to choose
+        let most = match attribute {
+            8 => crate::api::device::attribute(97),
+            9.. => c_int::MAX,
+            _ => return Err(Code::ERROR_INVALID_VALUE),
+        };
+        if value > most {
+            return Err(Code::ERROR_INVALID_VALUE);
+        }
+        driver.get(function)?.attributes.insert(attribute, value);
+        Ok(())
+    }
+
+    fn cuFuncSetCacheConfig(driver, function: Function, config: c_int) {
+        driver.known(function).map(|_| ())
+    }
+
+    fn cuFuncGetParamInfo(driver, function: Function, index: usize, offset: Out<usize>, size: Out<usize>) {
+        let arguments = driver.get(function)?.arguments.as_ref().ok_or(Code::ERROR_NOT_SUPPORTED)?;
+        let this = arguments.get(index).ok_or(Code::ERROR_INVALID_VALUE)?;
+        let before = arguments[..index].iter();
+        let start = before.fold(0_usize, |end, argument| end.next_multiple_of(argument.align) + argument.size);
+        offset.give(start.next_multiple_of(this.align))?;
+        size.give_if_wanted(this.size);
+        Ok(())
+    }
+}
+
+fn load_file(driver: &mut Locked, module: &Out<Module>, file: &Text) -> Outcome {
+    let mut image = std::fs::read(file.read()?).map_err(|_| Code::ERROR_FILE_NOT_FOUND)?;
+    // Text must end, and a binary must have a beginning to look at.
+    image.extend([0; 4]);
+    load(driver, module, image.as_ptr().cast())
+}
+
+fn load(driver: &mut Locked, module: &Out<Module>, image: *const c_void) -> Outcome {
+    module.check()?;
+    let context = driver.current_context()?;
+    if image.is_null() {
+        return Err(Code::ERROR_INVALID_VALUE);
+    }
+    // SAFETY: an image is at least as long as the beginning that says what it is, or is a text that ends in NUL; the
+    // bytes are compared one by one, so nothing is read behind a NUL.
+    let is_binary = BINARY
+        .iter()
+        .any(|magic| unsafe { begins_with(image.cast(), magic) });
+    let entries = if is_binary {
+        None
+    } else {
+        // SAFETY: what isn't binary is text that ends in NUL, as the driver's documentation asks.
+        let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
+        Some(ptx::parse(&text)).filter(|entries| !entries.is_empty())
+    };
+    let (functions, globals) = (BTreeMap::new(), BTreeMap::new());
+    module.give(Module::of(driver.modules.add(LoadedModule {
+        context,
+        entries,
+        functions,
+        globals,
+    })))
+}
+
+/// # Safety
+///
+/// The bytes must be readable up to the first that differs from the magic number's.
+unsafe fn begins_with(image: *const u8, magic: &[u8; 4]) -> bool {
+    // SAFETY: the caller's promise; `all` stops at the first difference.
+    magic
+        .iter()
+        .enumerate()
+        .all(|(place, byte)| unsafe { image.add(place).read() } == *byte)
+}
+
+fn unload(driver: &mut Locked, module: Module) -> Outcome {
+    let id = driver.known(module)?;
+    let state = driver.take(module)?;
+    driver
+        .functions
+        .live
+        .retain(|_, function| function.module != id);
+    for start in state.globals.into_values() {
+        driver.memory.end(
+            start,
+            Release {
+                when: None,
+                words: "cuModuleUnload".to_owned(),
+            },
+        );
+        driver.memory.poison(start);
+    }
+    Ok(())
+}
+
+fn get_function(
+    driver: &mut Locked,
+    function: &Out<Function>,
+    module: Module,
+    name: &Text,
+) -> Outcome {
+    function.check()?;
+    let name = name.read()?;
+    let id = driver.known(module)?;
+    let state = driver.get(module)?;
+    if let Some(&known) = state.functions.get(&name) {
+        return function.give(Function::of(known));
+    }
+    let arguments = match &state.entries {
+        Some(entries) => Some(entries.get(&name).cloned().ok_or(Code::ERROR_NOT_FOUND)?),
+        None => None,
+    };
+    // Threads, static shared, constant and local memory, registers, PTX and binary versions, caching, dynamic shared
+    // memory, carveout: the numbers of a small kernel.
+    let values = [1024, 0, 0, 0, 32, 90, 90, 0, 49_152, -1];
+    let attributes = (0..).zip(values).collect();
+    let text = CString::new(name.as_str()).map_err(|_| Code::ERROR_INVALID_VALUE)?;
+    let new = LoadedFunction {
+        module: id,
+        context: state.context,
+        name: text,
+        arguments,
+        attributes,
+    };
+    let added = driver.functions.add(new);
+    driver.get(module)?.functions.insert(name, added);
+    function.give(Function::of(added))
+}
