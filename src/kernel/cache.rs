@@ -15,9 +15,10 @@ pub(super) type Words = SmallVec<[u64; FEW]>;
 /// So many numbers need no memory of their own.
 pub(super) const FEW: usize = 8;
 
-const BUCKETS: usize = 1024;
+/// A power of two; Miri takes long to walk over many.
+const BUCKETS: usize = if cfg!(miri) { 16 } else { 1024 };
 /// Signatures that are found without a lock.
-const MOST: usize = 1024;
+const MOST: usize = BUCKETS;
 /// Others that are kept, as where an attribute is another number in each call.
 const MOST_OTHERS: usize = 64;
 

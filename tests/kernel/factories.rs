@@ -6,7 +6,7 @@ use dlbridge::kernel::{
 };
 use dlbridge::{DType, Tensor};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 
 /// `plus(x: T, *, n: int = 0) -> y: T`.
 fn plus() -> Op {
@@ -223,11 +223,12 @@ fn a_factory_may_register_kernels_and_call_ops() {
 #[test]
 fn a_state_may_call_the_op_when_it_goes() {
     /// Calls the op it belongs to when it is dropped.
-    struct Farewell(Arc<OnceLock<OpHandle>>, Arc<AtomicUsize>);
+    struct Farewell(Arc<Mutex<Option<OpHandle>>>, Arc<AtomicUsize>);
 
     impl Drop for Farewell {
         fn drop(&mut self) {
-            if let Some(op) = self.0.get() {
+            let op = self.0.lock().unwrap().clone();
+            if let Some(op) = op {
                 let bye = op.call().number(1_i64).label("bye").make().unwrap();
                 assert_eq!(bye.item::<i64>().unwrap(), 1);
                 self.1.fetch_add(1, Ordering::Relaxed);
@@ -235,7 +236,7 @@ fn a_state_may_call_the_op_when_it_goes() {
         }
     }
 
-    let (handle, count) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let (handle, count) = (Arc::new(Mutex::new(None)), Arc::new(AtomicUsize::new(0)));
     let (inside, counted) = (handle.clone(), Arc::clone(&count));
     let registry = Registry::new();
     registry.define(plus()).unwrap();
@@ -252,12 +253,13 @@ fn a_state_may_call_the_op_when_it_goes() {
         .register(Kernel::of("plus").label("bye").function(copies))
         .unwrap();
     let op = registry.op("plus").unwrap();
-    assert!(handle.set(op.clone()).is_ok());
+    *handle.lock().unwrap() = Some(op.clone());
     for n in 0..MANY {
         call(&op, 1, n);
     }
     let third = Kernel::of("plus").label("third").function(copies);
     registry.register(third).unwrap();
+    *handle.lock().unwrap() = None;
     assert!(cfg!(miri) || count.load(Ordering::Relaxed) > 1000);
 }
 

@@ -107,8 +107,7 @@ fn one_of_two_that_are_ambiguous_is_registered() {
 fn observers_come_and_go_meanwhile() {
     let registry = which();
     let op = registry.op("which").unwrap();
-    let told = AtomicUsize::new(0);
-    let told: &'static AtomicUsize = Box::leak(Box::new(told));
+    static TOLD: AtomicUsize = AtomicUsize::new(0);
     on_all_threads(|thread| {
         let this = thread::current().id();
         for round in 0..KERNELS {
@@ -119,7 +118,7 @@ fn observers_come_and_go_meanwhile() {
             }
             let observer = observe(move |record| {
                 if thread::current().id() == this && record.op == "which" {
-                    told.fetch_add(1, Ordering::SeqCst);
+                    TOLD.fetch_add(1, Ordering::SeqCst);
                 }
             });
             op.call().number(1.0_f32).make().unwrap();
@@ -127,7 +126,7 @@ fn observers_come_and_go_meanwhile() {
             op.call().number(1.0_f32).make().unwrap();
         }
     });
-    assert_eq!(told.load(Ordering::SeqCst) as i64, THREADS as i64 * KERNELS);
+    assert_eq!(TOLD.load(Ordering::SeqCst) as i64, THREADS as i64 * KERNELS);
 }
 
 #[test]
