@@ -3,6 +3,8 @@
 
 #[path = "kernel/aliasing.rs"]
 mod aliasing;
+#[path = "kernel/ambiguity.rs"]
+mod ambiguity;
 #[path = "kernel/attributes.rs"]
 mod attributes;
 #[path = "kernel/calls.rs"]
@@ -17,6 +19,10 @@ mod dispatch;
 mod errors;
 #[path = "kernel/factories.rs"]
 mod factories;
+#[path = "kernel/listing.rs"]
+mod listing;
+#[path = "kernel/memory.rs"]
+mod memory;
 #[cfg(not(miri))]
 #[path = "kernel/model.rs"]
 mod model;
@@ -24,6 +30,8 @@ mod model;
 mod observers;
 #[path = "kernel/parameters.rs"]
 mod parameters;
+#[path = "kernel/part.rs"]
+mod part;
 #[path = "kernel/registration.rs"]
 mod registration;
 #[path = "kernel/support.rs"]

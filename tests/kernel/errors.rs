@@ -1,13 +1,11 @@
 //! Calls that are refused: for which reason, and in which words.
 
-use crate::support::{Written, assert_refused, copies, copy, op};
+use crate::support::{assert_refused, copies, copy, op};
 use dlbridge::device::DeviceKind;
 use dlbridge::kernel::{
-    AttributeKind, Construction, Kernel, Op, Operand, Reason, Registry, Source, Target, Untyped,
-    UntypedMut,
+    AttributeKind, Construction, Kernel, Op, Reason, Registry, Source, Target, Untyped, UntypedMut,
 };
-use dlbridge::layout::Layout;
-use dlbridge::{DType, Device, Storage, Tensor, View, ViewMut};
+use dlbridge::{DType, Tensor, View, ViewMut};
 
 fn copying() -> dlbridge::kernel::OpHandle {
     op(copy(), [Kernel::of("copy").function(copies)])
@@ -220,135 +218,6 @@ fn one_result_is_made_or_nothing_is_done() {
     let text = "copy: one result is to be made, and there are 0";
     assert_refused!(given, Reason::Invalid(_), text);
     assert_eq!(y.to_vec::<f32>().unwrap(), [0.0]);
-}
-
-#[test]
-fn what_is_written_may_be() {
-    let op = copying();
-    let x = Tensor::from([1.0_f32]);
-    let text = r#"copy: argument "y" is to be written, and is read-only; pass a copy"#;
-    assert_refused!(
-        op.call().input(&x).named("y", &x).run(),
-        Reason::ReadOnly { .. },
-        text
-    );
-
-    let mut read_only = x.copy().unwrap().into_read_only();
-    let called = op.call().input(&x).output(&mut read_only).run();
-    let (reason, text) = crate::support::refused(called);
-    assert!(matches!(reason, Reason::Tensor { .. }), "{reason:?}");
-    assert!(text.starts_with(r#"copy: argument "y": "#), "{text}");
-
-    let mut shared = x.copy().unwrap();
-    let other = shared.clone();
-    let called = op.call().input(&x).output(&mut shared).run();
-    let (reason, text) = crate::support::refused(called);
-    assert!(matches!(reason, Reason::Tensor { .. }), "{reason:?}");
-    assert!(text.starts_with(r#"copy: argument "y": "#), "{text}");
-    drop(other);
-    op.call().input(&x).output(&mut shared).run().unwrap();
-}
-
-/// An operand over some numbers, with any layout.
-///
-/// # Safety
-///
-/// The layout leads to numbers of the slice alone, and they are used in no other way.
-unsafe fn over<'a>(numbers: *mut f32, layout: &'a Layout) -> Operand<'a> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        Operand::from_raw(
-            numbers.cast(),
-            layout.as_ref(),
-            DType::F32,
-            Device::CPU,
-            false,
-            true,
-        )
-    }
-}
-
-#[test]
-fn memory_is_shared_as_the_op_says_or_not_at_all() {
-    let op = copying();
-    let mut numbers = [1.0_f32, 2.0, 3.0];
-    let first = numbers.as_mut_ptr();
-    let pair = Layout::contiguous(&[2]).unwrap();
-    let repeated = Layout::strided(&[2], &[0]).unwrap();
-    // SAFETY: all of it is in the array, which is used through this pointer alone.
-    let (here, next, twice) = unsafe {
-        (
-            || over(first, &pair),
-            || over(first.add(1), &pair),
-            over(first, &repeated),
-        )
-    };
-    assert_refused!(
-        op.call().input(here()).output(Written(next())).run(),
-        Reason::Aliased { .. },
-        r#"copy: argument "y" is to be written, and shares memory with "x"; it can be exactly that tensor, but not another part of its memory; pass a copy"#
-    );
-    op.call()
-        .input(here())
-        .output(Written(here()))
-        .run()
-        .unwrap();
-    assert_refused!(
-        op.call()
-            .input(&Tensor::from([1.0_f32, 2.0]))
-            .output(Written(twice))
-            .run(),
-        Reason::SelfOverlap { .. },
-        r#"copy: argument "y" is to be written, and elements of it are at one place; pass a copy"#
-    );
-    // A kernel of slices can't have what the op allows.
-    let slices = |_: &[f32], _: &mut [f32]| {};
-    let op = crate::support::op(copy(), [Kernel::of("copy").function(slices)]);
-    assert_refused!(
-        op.call().input(here()).output(Written(here())).run(),
-        Reason::Aliased { .. },
-        r#"copy: argument "y" is to be written, and shares memory with "x"; pass a copy"#
-    );
-}
-
-#[test]
-fn elements_are_aligned_and_values_of_their_type() {
-    let op = copying();
-    let bytes = Tensor::from([0_u8; 13]);
-    let start = (0..4)
-        .find(|at| (bytes.data_ptr() as usize + at) % 4 == 1)
-        .unwrap();
-    let x = bytes
-        .slice(0, start..start + 8)
-        .unwrap()
-        .bit_cast(DType::F32);
-    let address = bytes.data_ptr() as usize + start;
-    match x {
-        Ok(x) => assert_refused!(
-            op.call().input(&x).make(),
-            Reason::Misaligned { .. },
-            format!(
-                "copy: argument \"x\" begins at {address:#x}, which is not aligned to 4 bytes; pass a copy"
-            )
-        ),
-        Err(error) => panic!("{error}"),
-    }
-
-    let storage = Storage::from_vec(vec![0_u8, 1, 7]);
-    let flags = Tensor::from_storage(storage, &[3], DType::BOOL).unwrap();
-    let not = |x: View<'_, bool>, mut y: ViewMut<'_, bool>| {
-        y.iter_mut().zip(&x).for_each(|(y, x)| *y = !x);
-    };
-    let op = crate::support::op(copy(), [Kernel::of("copy").function(not)]);
-    let text = r#"copy: argument "x" has a byte 0x07, which is no bool"#;
-    assert_refused!(
-        op.call().input(&flags).make(),
-        Reason::InvalidValue { .. },
-        text
-    );
-    let good = flags.slice(0, ..2).unwrap();
-    let not = op.call().input(&good).make().unwrap();
-    assert_eq!(not.to_vec::<bool>().unwrap(), [true, false]);
 }
 
 #[test]

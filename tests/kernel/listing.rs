@@ -1,0 +1,83 @@
+//! What there is: kernels and ops as they are listed, and registries that leave some out.
+
+use dlbridge::DType;
+use dlbridge::device::DeviceKind;
+use dlbridge::kernel::{AttributeKind, Kernel, Op, Ranked, Registry, Source, Target, Untyped};
+
+#[test]
+fn kernels_are_listed_with_what_they_ask_for() {
+    let registry = Registry::new();
+    let op = Op::new("scale")
+        .doc("Every element times a factor.")
+        .input("factor", "F")
+        .input("x", "T")
+        .output("out", "T")
+        .attribute("mode", AttributeKind::Text, Some("fast".into()));
+    registry.define(op).unwrap();
+    let kernel = Kernel::of("scale")
+        .name("mine")
+        .types("F", &[DType::F16, DType::F32])
+        .attribute("mode", ["fast", "slow"])
+        .label("test")
+        .priority(3)
+        .function(|_: Untyped<'_>, _: Ranked<&[f32], 2>, _: Target<'_, f32>| {});
+    registry.register(kernel).unwrap();
+    let infos = registry.kernels();
+    let info = &infos[0];
+    assert_eq!(
+        info.description,
+        r#"scale mine (cpu, F=float16|float32, T=float32, x: row-major rank 2, mode="fast"|"slow", label "test", priority 3)"#
+    );
+    assert_eq!(
+        (&*info.op, &*info.label, info.priority),
+        ("scale", "test", 3)
+    );
+    assert_eq!((info.device, info.origin), (DeviceKind::Cpu, ""));
+    let types = [("F", vec![DType::F16, DType::F32]), ("T", vec![DType::F32])];
+    let types = types.map(|(name, types)| (name.to_owned(), types));
+    assert_eq!(info.types, types);
+
+    let scale = registry.op("scale").unwrap();
+    assert_eq!(
+        scale.definition().documentation(),
+        "Every element times a factor."
+    );
+    assert_eq!(
+        scale.definition().signature(),
+        r#"scale(factor: F, x: T, *, mode: str = "fast") -> out: T"#
+    );
+    assert_eq!(
+        format!("{registry:?}"),
+        format!("[Op({})]", scale.definition())
+    );
+}
+
+#[test]
+fn a_new_registry_is_empty_and_ops_can_be_left_out() {
+    assert!(Registry::new().ops().is_empty());
+    assert!(Registry::new().op("add").is_err());
+    let (some, refused) = Registry::collected(|name| name == "add" || name == "sum");
+    assert_eq!(refused, []);
+    let names: Vec<_> = some.ops().iter().map(|op| op.name().to_owned()).collect();
+    assert_eq!(names, ["add", "sum"]);
+    assert!(
+        some.kernels()
+            .iter()
+            .all(|kernel| ["add", "sum"].contains(&&*kernel.op))
+    );
+    let all: Vec<_> = Registry::global()
+        .ops()
+        .iter()
+        .map(|op| op.name().to_owned())
+        .collect();
+    assert_eq!(all, ["add", "axpy", "matmul", "sum"]);
+    // What is registered with the one is not with the other.
+    some.register(
+        Kernel::of("add")
+            .label("mine")
+            .function(|_: Source<'_, f32>, _: Source<'_, f32>, _: Target<'_, f32>| {}),
+    )
+    .unwrap();
+    let has_mine = |registry: &Registry| registry.kernels().iter().any(|k| k.label == "mine");
+    assert!(has_mine(&some) && !has_mine(Registry::global()));
+}
