@@ -156,6 +156,17 @@ impl Device {
     pub const fn is_host_accessible(self) -> bool {
         self.kind.is_host_accessible()
     }
+
+    /// Whether one address could be the same memory on both devices: what is managed, others may
+    /// describe as CUDA's.
+    #[cfg(any(feature = "python", feature = "kernels"))]
+    pub(crate) fn may_share_memory_with(self, other: Self) -> bool {
+        let is_managed = |device: Self| device.kind == DeviceKind::CudaManaged;
+        self == other
+            || self.is_host_accessible() && other.is_host_accessible()
+            || is_managed(self)
+            || is_managed(other)
+    }
 }
 
 impl TryFrom<DLDevice> for Device {

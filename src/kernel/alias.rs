@@ -4,7 +4,6 @@ use super::choose::Registered;
 use super::error::Reason;
 use super::op::{Op, Role};
 use super::operand::Operand;
-use crate::device::DeviceKind;
 use smallvec::SmallVec;
 
 /// Pairs of an output and an input that are exactly in the same place, which the op allows.
@@ -92,12 +91,7 @@ fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     if a.layout.is_empty() || b.layout.is_empty() {
         return true;
     }
-    let is_host = |operand: &Operand<'_>| operand.device.is_host_accessible();
-    // What is managed, others may describe as CUDA's.
-    let is_managed = |operand: &Operand<'_>| operand.device.kind() == DeviceKind::CudaManaged;
-    let is_one_space =
-        a.device == b.device || is_host(a) && is_host(b) || is_managed(a) || is_managed(b);
-    if !is_one_space {
+    if !a.device.may_share_memory_with(b.device) {
         return true;
     }
     match a.device.has_addresses() && b.device.has_addresses() {

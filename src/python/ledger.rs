@@ -86,9 +86,7 @@ impl Entry {
     /// Whether they are, of two whose ranges of addresses meet.
     #[cold]
     fn meets(&self, other: &Self) -> bool {
-        let is_one_space = |device: Device| device.is_host_accessible();
-        if self.device != other.device && !(is_one_space(self.device) && is_one_space(other.device))
-        {
+        if !self.device.may_share_memory_with(other.device) {
             return false;
         }
         !self.device.has_addresses() || !self.region().overlaps(&other.region()).is_excluded()
