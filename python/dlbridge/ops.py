@@ -8,9 +8,12 @@ than usual, and `memory="caller"` for results in memory from the framework's own
 `help(add)` says what an op does, `add.__self__.kernels()` what it is done by.
 """
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _core
+
+if TYPE_CHECKING:
+    from ._ops import add as add, axpy as axpy, matmul as matmul, sum as sum
 
 _adopted: dict[str, Callable[..., Any]] = {}
 _adopted_kernels: list[dict[str, Any]] = []
