@@ -8,18 +8,23 @@ than usual, and `memory="caller"` for results in memory from the framework's own
 `help(add)` says what an op does, `add.__self__.kernels()` what it is done by.
 """
 
-from typing import TYPE_CHECKING, Any, Callable
+from __future__ import annotations
 
 from . import _core
 
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from ._ops import add as add, axpy as axpy, matmul as matmul, sum as sum
 
 _adopted: dict[str, Callable[..., Any]] = {}
 _adopted_kernels: list[dict[str, Any]] = []
 
 
-class Kernels(list[dict[str, Any]]):
+class Kernels(list[dict[str, "Any"]]):
     """Kernels, a dict each. Printed, they are a table."""
 
     def __str__(self) -> str:
