@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from . import _core
-from .ops import _table
+from .ops import _recorders, _table
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import overload
+
+    from ._core import _Recorder
 
 
 class Call:
@@ -47,11 +48,12 @@ class Call:
 class Calls:
     """The calls that were recorded until now, as a sequence. Printed, they are a table."""
 
-    def __init__(self, recorder: _core._Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorders: list[_Recorder]) -> None:
+        self._recorders = recorders
 
     def _calls(self) -> list[Call]:
-        return [Call(*row) for row in self._recorder.rows()]
+        rows = [row for recorder in self._recorders for row in recorder.rows()]
+        return [Call(*row[1:]) for row in sorted(rows, key=lambda row: row[0])]
 
     if TYPE_CHECKING:
 
@@ -67,7 +69,7 @@ class Calls:
         return iter(self._calls())
 
     def __len__(self) -> int:
-        return len(self._recorder)
+        return sum(len(recorder) for recorder in self._recorders)
 
     def __str__(self) -> str:
         rows = [("op", "kernel", "shapes", "bytes", "time")]
@@ -82,7 +84,7 @@ class Calls:
 
 
 class record:
-    """Records all calls of ops, of any thread, while the block runs.
+    """Records all calls of ops that are known when it begins, of any thread, while the block runs.
 
     with dlbridge.record() as calls:
         dlbridge.ops.add(a, b)
@@ -90,11 +92,13 @@ class record:
     """
 
     def __init__(self) -> None:
-        self._recorder = _core._Recorder()
+        self._recorders = [recorder() for recorder in _recorders]
 
     def __enter__(self) -> Calls:
-        self._recorder.start()
-        return Calls(self._recorder)
+        for recorder in self._recorders:
+            recorder.start()
+        return Calls(self._recorders)
 
     def __exit__(self, *_: object) -> None:
-        self._recorder.stop()
+        for recorder in self._recorders:
+            recorder.stop()

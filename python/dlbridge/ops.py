@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _adopted: dict[str, Callable[..., Any]] = {}
 _adopted_kernels: list[dict[str, Any]] = []
+# What watches calls: each extension has its own.
+_recorders: list[type[_core._Recorder]] = [_core._Recorder]
 
 
 class Kernels(list[dict[str, "Any"]]):
@@ -56,13 +58,16 @@ def kernels(op: str | None = None) -> Kernels:
     return Kernels(row for row in rows if op is None or row["op"] == op)
 
 
-def _adopt(functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]]) -> None:
+def _adopt(
+    functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]], recorder: type[_core._Recorder]
+) -> None:
     """Takes the ops of another extension, each of which must be the first of its name."""
     taken = [name for name in functions if name in _adopted or name in _core._op_names()]
     if taken:
         raise ValueError(f"there are ops of these names already: {', '.join(taken)}")
     _adopted.update(functions)
     _adopted_kernels.extend(rows)
+    _recorders.append(recorder)
 
 
 class Namespace:
