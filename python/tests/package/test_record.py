@@ -51,7 +51,12 @@ def test_calls_that_fail():
     with dlbridge.record() as calls:
         with refused(RuntimeError, "alpha is one number"):
             ops.axpy(x, x, x.copy())
-        for wrong in (lambda: ops.add(x), lambda: ops.add(x, x > 0), lambda: ops.sum(x, axis=3), lambda: ops.add(x, "x")):
+        for wrong in (
+            lambda: ops.add(x),
+            lambda: ops.add(x, x > 0),
+            lambda: ops.sum(x, axis=3),
+            lambda: ops.add(x, "x"),
+        ):
             with pytest.raises((TypeError, ValueError)):
                 wrong()
     # Calls that no kernel was called for aren't there.
