@@ -79,7 +79,7 @@ pub use detach::{Detach, detach};
 pub use error::Refused;
 pub use give::{Like, Outlook, convert, explain, to_framework};
 #[cfg(feature = "kernels")]
-pub use ops::{PyOp, kernel_rows, op_function, op_named, publish_ops};
+pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

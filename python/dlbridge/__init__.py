@@ -3,6 +3,7 @@
 from ._core import (
     Device,
     DType,
+    Op,
     Tensor,
     _restore,
     arange,
@@ -26,6 +27,7 @@ __all__ = [
     "DType",
     "Device",
     "Explanation",
+    "Op",
     "Tensor",
     "arange",
     "asarray",

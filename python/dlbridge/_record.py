@@ -1,41 +1,67 @@
 """Recording which kernels are called."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, overload
+from __future__ import annotations
 
-from . import _core
-from .ops import _table
+from .ops import _recorders, _table
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import overload
+
+    from ._core import _Recorder
 
 
-class Call(NamedTuple):
+class Call:
     """A call of a kernel."""
 
-    op: str
-    kernel: str
-    shapes: list[list[int]]
-    """The arguments' shapes, inputs first, as the kernel saw them."""
-    dtypes: list[str]
-    bytes: int
-    """How many the arguments' elements take in all."""
-    seconds: float
-    """How long the kernel took."""
-    failed: bool
+    __slots__ = ("bytes", "dtypes", "failed", "kernel", "op", "seconds", "shapes")
+
+    def __init__(
+        self,
+        op: str,
+        kernel: str,
+        shapes: list[list[int]],
+        dtypes: list[str],
+        bytes: int,
+        seconds: float,
+        failed: bool,
+    ) -> None:
+        self.op = op
+        #: As it is listed.
+        self.kernel = kernel
+        #: The arguments' shapes, inputs first, as the kernel saw them.
+        self.shapes = shapes
+        self.dtypes = dtypes
+        #: How many the arguments' elements take in all.
+        self.bytes = bytes
+        #: How long the kernel took.
+        self.seconds = seconds
+        #: Whether it gave up.
+        self.failed = failed
+
+    def __repr__(self) -> str:
+        return f"<call of {self.kernel}>"
 
 
-class Calls(Sequence[Call]):
-    """The calls that were recorded until now. Printed, they are a table."""
+class Calls:
+    """The calls that were recorded until now, as a sequence. Printed, they are a table."""
 
-    def __init__(self, recorder: _core._Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorders: list[_Recorder]) -> None:
+        self._recorders = recorders
 
     def _calls(self) -> list[Call]:
-        return [Call(*row) for row in self._recorder.rows()]
+        rows = [row for recorder in self._recorders for row in recorder.rows()]
+        return [Call(*row[1:]) for row in sorted(rows, key=lambda row: row[0])]
 
-    @overload
-    def __getitem__(self, index: int) -> Call: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Call]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, index: int) -> Call: ...
+        @overload
+        def __getitem__(self, index: slice) -> list[Call]: ...
+
     def __getitem__(self, index: int | slice) -> Call | list[Call]:
         return self._calls()[index]
 
@@ -43,7 +69,7 @@ class Calls(Sequence[Call]):
         return iter(self._calls())
 
     def __len__(self) -> int:
-        return len(self._recorder)
+        return sum(len(recorder) for recorder in self._recorders)
 
     def __str__(self) -> str:
         rows = [("op", "kernel", "shapes", "bytes", "time")]
@@ -57,17 +83,22 @@ class Calls(Sequence[Call]):
         return f"<{len(self)} calls>"
 
 
-@contextmanager
-def record() -> Iterator[Calls]:
-    """Records all calls of ops, of any thread, while the block runs.
+class record:
+    """Records all calls of ops that are known when it begins, of any thread, while the block runs.
 
     with dlbridge.record() as calls:
         dlbridge.ops.add(a, b)
     print(calls)
     """
-    recorder = _core._Recorder()
-    recorder.start()
-    try:
-        yield Calls(recorder)
-    finally:
-        recorder.stop()
+
+    def __init__(self) -> None:
+        self._recorders = [recorder() for recorder in _recorders]
+
+    def __enter__(self) -> Calls:
+        for recorder in self._recorders:
+            recorder.start()
+        return Calls(self._recorders)
+
+    def __exit__(self, *_: object) -> None:
+        for recorder in self._recorders:
+            recorder.stop()

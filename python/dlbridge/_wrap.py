@@ -1,9 +1,14 @@
 """Functions over one kind of tensors as functions over another."""
 
-import functools
-from typing import Any, Callable
+from __future__ import annotations
 
 from . import _core
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def wrap(function: Callable[..., Any], framework: str, *, over: str = "dlbridge") -> Callable[..., Any]:
@@ -15,6 +20,8 @@ def wrap(function: Callable[..., Any], framework: str, *, over: str = "dlbridge"
 
     add = dlbridge.wrap(lambda a, b, out: dlbridge.ops.add(a, b, out=out), "torch")
     """
+
+    import functools  # Here, as the package is imported more often than functions are wrapped.
 
     def there(value: Any) -> Any:
         return _each(value, lambda tensor: _hand_over(tensor, over))

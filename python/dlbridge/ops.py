@@ -8,15 +8,25 @@ than usual, and `memory="caller"` for results in memory from the framework's own
 `help(add)` says what an op does, `add.__self__.kernels()` what it is done by.
 """
 
-from typing import Any, Callable
+from __future__ import annotations
 
 from . import _core
 
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from ._ops import add as add, axpy as axpy, matmul as matmul, sum as sum
+
 _adopted: dict[str, Callable[..., Any]] = {}
 _adopted_kernels: list[dict[str, Any]] = []
+# What watches calls: each extension has its own.
+_recorders: list[type[_core._Recorder]] = [_core._Recorder]
 
 
-class Kernels(list[dict[str, Any]]):
+class Kernels(list[dict[str, "Any"]]):
     """Kernels, a dict each. Printed, they are a table."""
 
     def __str__(self) -> str:
@@ -48,13 +58,16 @@ def kernels(op: str | None = None) -> Kernels:
     return Kernels(row for row in rows if op is None or row["op"] == op)
 
 
-def _adopt(functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]]) -> None:
+def _adopt(
+    functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]], recorder: type[_core._Recorder]
+) -> None:
     """Takes the ops of another extension, each of which must be the first of its name."""
     taken = [name for name in functions if name in _adopted or name in _core._op_names()]
     if taken:
         raise ValueError(f"there are ops of these names already: {', '.join(taken)}")
     _adopted.update(functions)
     _adopted_kernels.extend(rows)
+    _recorders.append(recorder)
 
 
 class Namespace:

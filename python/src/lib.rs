@@ -23,11 +23,11 @@ mod _core {
     #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
-    use super::ops::{Recorder, kernels, op, op_names};
+    use super::ops::{kernels, op, op_names};
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
-    use dlbridge::python::PyOp;
+    use dlbridge::python::{PyOp, PyRecorder};
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

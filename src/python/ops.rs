@@ -4,8 +4,10 @@ mod attribute;
 mod bind;
 mod invoke;
 mod publish;
+mod recorder;
 
 pub use publish::publish_ops;
+pub use recorder::PyRecorder;
 
 use super::error::unknown_name;
 use crate::kernel::{KernelInfo, OpHandle, Registry};

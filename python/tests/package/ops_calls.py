@@ -1,4 +1,4 @@
-"""What the test files of ops share for all frameworks: results are the caller's, and written in place where they can."""
+"""What the test files of ops share: results are of the caller's framework, and written in place where they can."""
 
 import dlbridge
 import numpy as np

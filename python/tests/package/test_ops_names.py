@@ -32,7 +32,8 @@ def published(monkeypatch):
     monkeypatch.setattr(ops, "_adopted", dict(ops._adopted))
     monkeypatch.setattr(ops, "_adopted_kernels", list(ops._adopted_kernels))
     before = set(vars(ops))
-    yield ops._adopt
+    monkeypatch.setattr(ops, "_recorders", list(ops._recorders))
+    yield lambda functions, rows: ops._adopt(functions, rows, dlbridge._core._Recorder)
     for name in set(vars(ops)) - before:
         delattr(ops, name)
 

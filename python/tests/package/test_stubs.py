@@ -1,6 +1,8 @@
 """The package's types: what the stubs say is what the module has, and what type checkers make of programs."""
 
+import ast
 import importlib.util
+import inspect
 import os
 import subprocess
 import sys
@@ -70,6 +72,24 @@ explanation: Explanation = dlbridge.explain(Producer(), "jax")
 parts: tuple[str, str, str | None, str | None] = (
     explanation.to, explanation.outcome, explanation.reason, explanation.remedy,
 )
+total: Tensor = dlbridge.ops.add(t, t)
+total = dlbridge.ops.add(t, 1.5, label="", memory="caller")
+total = dlbridge.ops.add(1, t, t)
+total = dlbridge.ops.add(1, 2)
+total = dlbridge.ops.add(b"ab", bytearray(2))
+total = dlbridge.ops.sum(Producer(), axis=(0, -1), keepdims=True, like=t)
+total = dlbridge.ops.axpy(2, Producer(), t)
+produced: Producer = dlbridge.ops.matmul(Producer(), t)
+produced = dlbridge.ops.matmul(t, t, out=Producer())
+buffer: bytearray = dlbridge.ops.add(b"ab", 1, out=bytearray(2))
+found: Any = dlbridge.ops.other_extension.op(t, anything=3)
+name: str = [*dlbridge.kernels(), *dlbridge.kernels("add")][0]["op"] + str(dlbridge.kernels())
+with dlbridge.record() as calls:
+    call: dlbridge.Call = calls[0]
+    duration: float = call.seconds + sum(call.bytes for call in calls) + len(calls[1:])
+to_torch: Any = dlbridge.wrap(dlbridge.ops.sum, "torch", over="numpy")(1)
+to_torch = dlbridge.to_pytorch_func(dlbridge.ops.add)(1, 2) or dlbridge.to_mxnet_func(len, over="tvm")([])
+op: dlbridge.Op
 if explanation and explanation.shares:
     version: str = dlbridge.__version__
 '''
@@ -99,6 +119,16 @@ WRONG = [
     "dlbridge.zeros(2).to(1)",
     "dlbridge.explain(dlbridge.zeros(2), None)",
     "dlbridge.explain(dlbridge.zeros(2), 'jax').because",
+    "dlbridge.ops.add(dlbridge.zeros(2))",
+    "dlbridge.ops.add(dlbridge.zeros(2), [1])",
+    "dlbridge.ops.add(dlbridge.zeros(2), 1, out=3)",
+    "dlbridge.ops.add(dlbridge.zeros(2), 1, memory='theirs')",
+    "dlbridge.ops.sum(dlbridge.zeros(2), axis=0.5)",
+    "dlbridge.ops.axpy(1, dlbridge.zeros(2), 3)",
+    "y: int = dlbridge.ops.matmul(dlbridge.zeros(2), dlbridge.zeros(2))",
+    "dlbridge.record(1)",
+    "dlbridge.kernels(1)",
+    "dlbridge.wrap(len)",
     "dlbridge._restore",
     "dlbridge.tensor([1])",
     "class Derived(dlbridge.Tensor): ...",
@@ -134,10 +164,21 @@ def test_the_stubs_are_the_module(tmp_path):
 def test_the_stubs_name_all_that_is_offered():
     stubs = (Path(dlbridge.__file__).parent / "_core.pyi").read_text()
     for name in dlbridge.__all__:
-        assert f"class {name}" in stubs or f"def {name}(" in stubs or name in ("Explanation", "explain")
+        # The others are in Python, and have their types there.
+        if hasattr(dlbridge._core, name):
+            assert f"class {name}" in stubs or f"def {name}(" in stubs, name
     for name in dir(dlbridge.Tensor):
         if not name.startswith("_"):
             assert f"def {name}(" in stubs, name
+
+
+def test_the_stubs_of_ops_are_the_ops():
+    tree = ast.parse((Path(dlbridge.__file__).parent / "_ops.pyi").read_text())
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert {function.name for function in functions} == set(dlbridge._core._op_names())
+    for function in functions:
+        names = [argument.arg for argument in function.args.args + function.args.kwonlyargs]
+        assert sorted(names) == sorted(inspect.signature(getattr(dlbridge.ops, function.name)).parameters)
 
 
 def test_the_package_is_typed(tmp_path):

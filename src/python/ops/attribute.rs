@@ -33,11 +33,14 @@ pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> 
 /// A value as it stands in a signature, where Python's parser reads it.
 pub(super) fn literal(py: Python<'_>, value: &Attribute) -> String {
     match value {
-        Attribute::Text(text) => {
-            let repr = PyString::new(py, text).repr();
-            repr.map_or_else(|_| "...".to_owned(), |repr| repr.to_string())
-        }
+        Attribute::Text(text) => ascii(py, text).unwrap_or_else(|_| "...".to_owned()),
         Attribute::Float(number) if !number.is_finite() => "...".to_owned(),
         value => value.to_string(),
     }
+}
+
+/// What `inspect` looks into has no other letters.
+fn ascii(py: Python<'_>, text: &str) -> PyResult<String> {
+    let ascii = py.import("builtins")?.getattr("ascii")?;
+    ascii.call1((text,))?.extract()
 }

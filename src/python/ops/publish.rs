@@ -1,6 +1,6 @@
 //! Ops of other extensions in the package `dlbridge`.
 
-use super::{kernel_rows, op_function};
+use super::{PyRecorder, kernel_rows, op_function};
 use crate::kernel::{KernelInfo, Registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -41,7 +41,7 @@ pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
         }
     }
     py.import("dlbridge.ops")?
-        .call_method1("_adopt", (functions, kernels))?;
+        .call_method1("_adopt", (functions, kernels, py.get_type::<PyRecorder>()))?;
     Ok(())
 }
 

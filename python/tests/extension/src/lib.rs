@@ -6,6 +6,7 @@ mod macros;
 mod calls;
 mod kinds;
 mod life;
+mod ops;
 mod owned;
 mod results;
 mod typed;
@@ -20,5 +21,6 @@ fn dlbridge_testing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     calls::register(module)?;
     owned::register(module)?;
     results::register(module)?;
+    ops::register(module)?;
     life::register(module)
 }

@@ -1,0 +1,90 @@
+//! Ops of each kind of attribute and result, and kernels that go wrong.
+
+use dlbridge::kernel::{
+    AttributeKind, Construction, ElementType, Failure, Kernel, Op, Source, Target, UntypedMut,
+};
+use dlbridge::{DType, View, ViewMut, register_kernel, register_op};
+use half::f16;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+
+/// Has `dlbridge.ops` know them.
+#[pyfunction]
+fn publish_ops(py: Python<'_>) -> PyResult<()> {
+    dlbridge::python::publish_ops(py)
+}
+
+register_op!(
+    Op::new("testing.kinds")
+        .doc("Gives back what its attributes say.")
+        .input("x", ElementType::Any)
+        .output("numbers", DType::F64)
+        .output("typed", ElementType::Attribute("dtype".into()))
+        .attribute("flag", AttributeKind::Bool, None)
+        .attribute("count", AttributeKind::Int, Some((-3_i64).into()))
+        .attribute("factor", AttributeKind::Float, Some(f64::INFINITY.into()))
+        .attribute("text", AttributeKind::Text, Some("it's \u{301}\n".into()))
+        .attribute("dtype", AttributeKind::DType, Some(DType::U8.into()))
+        .shapes(|_| Ok(vec![vec![4], vec![2]]))
+);
+register_kernel!(
+    Kernel::of("testing.kinds").factory(|context: &Construction<'_>| {
+        let numbers = [
+            f64::from(context.attribute::<bool>("flag")?),
+            context.attribute::<i64>("count")? as f64,
+            context.attribute("factor")?,
+            context.attribute::<String>("text")?.chars().count() as f64,
+        ];
+        Ok(
+            move |_: dlbridge::kernel::Untyped<'_>, out: &mut [f64], _: UntypedMut<'_>| {
+                out.copy_from_slice(&numbers);
+            },
+        )
+    })
+);
+
+register_op!(
+    Op::new("testing.panics")
+        .input("x", "T")
+        .output("y", "T")
+        .in_place("y", "x")
+);
+register_kernel!(
+    Kernel::of("testing.panics")
+        .releases_gil_from(100)
+        .function(panics)
+);
+
+fn panics(x: Source<'_, f32>, y: Target<'_, f32>) {
+    y.map(&x, |x| {
+        if x < 0.0 {
+            panic!("{x} is negative")
+        } else {
+            x
+        }
+    });
+}
+
+register_op!(
+    Op::new("testing.raises")
+        .input("x", DType::F16)
+        .in_out("y", DType::BOOL)
+);
+register_kernel!(
+    Kernel::of("testing.raises")
+        .releases_gil_from(100)
+        .function(raises)
+);
+
+/// Raises an exception of Python's where `x` is more than 1.
+fn raises(x: View<'_, f16>, mut y: ViewMut<'_, bool>) -> Result<(), Failure> {
+    y.iter_mut().for_each(|y| *y = !*y);
+    match x.iter().find(|x| **x > f16::ONE) {
+        Some(x) => Err(PyKeyError::new_err(x.to_f32()).into()),
+        None => Ok(()),
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(publish_ops, module)?)
+}
