@@ -193,12 +193,11 @@ impl<'r, 'a> Call<'r, 'a> {
         }
         let frame = Frame {
             handle,
-            operands: self.operands,
             present: self.present,
             attributes,
             label: self.label,
         };
-        frame.run(&mut Alone)
+        frame.run(&mut self.operands, &mut Alone)
     }
 
     fn given(&self) -> usize {

@@ -43,28 +43,32 @@ pub(crate) trait Surroundings {
 /// Results that were made, by the places of their parameters.
 pub(crate) type Made = SmallVec<[(usize, Tensor); 1]>;
 
-/// A call, about to be made.
-pub(crate) struct Frame<'r, 'a> {
+/// A call, about to be made, beside its arguments: those stay where they were put together, as moving
+/// them, to be read at once, takes longer than most of what is done with them.
+pub(crate) struct Frame<'r> {
     pub(crate) handle: &'r OpHandle,
-    pub(crate) operands: Operands<'a>,
-    /// Which of them there are, a bit each.
+    /// Which arguments there are, a bit each.
     pub(crate) present: u32,
     pub(crate) attributes: &'r [Attribute],
     pub(crate) label: &'r str,
 }
 
-impl Frame<'_, '_> {
-    /// Makes the call.
+impl Frame<'_> {
+    /// Makes the call, of as many arguments as the op has.
     #[inline]
-    pub(crate) fn run(mut self, around: &mut impl Surroundings) -> Result<Made, CallError> {
-        let operands = std::mem::take(&mut self.operands);
+    pub(crate) fn run(
+        &self,
+        operands: &mut [Operand<'_>],
+        around: &mut impl Surroundings,
+    ) -> Result<Made, CallError> {
         self.checked(operands, around)
             .map_err(|reason| reason.of(self.handle.name()))
     }
 
+    #[inline]
     fn checked(
         &self,
-        mut operands: Operands<'_>,
+        operands: &mut [Operand<'_>],
         around: &mut impl Surroundings,
     ) -> Result<Made, Reason> {
         let op = self.handle.definition();
@@ -78,7 +82,7 @@ impl Frame<'_, '_> {
         }
         let expected = shapes::expected(op, &operands[..given], self.attributes)?;
         let Expected::Broadcast(shape) = &expected else {
-            return self.settled(&mut operands, &expected, around);
+            return self.settled(operands, &expected, around);
         };
         // Inputs that are broadcast get other layouts, which stay here.
         let layouts = shapes::broadcast(op, &operands[..given], shape)?;

@@ -88,7 +88,6 @@ pub(super) fn invoke<'py>(
     let label = bound.label.as_ref().map(|label| label.to_string_lossy());
     let frame = Frame {
         handle,
-        operands,
         present,
         attributes: match &attributes {
             Some(attributes) => attributes,
@@ -113,7 +112,7 @@ pub(super) fn invoke<'py>(
         in_callers_memory: bound.in_callers_memory,
         is_plain,
     };
-    let made = frame.run(&mut around)?;
+    let made = frame.run(&mut operands, &mut around)?;
     give(py, handle, names, &bound.tensors, like, made)
 }
 
