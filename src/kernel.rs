@@ -77,7 +77,7 @@ pub use error::{CallError, Failure, Reason, RegistrationError};
 #[doc(hidden)]
 pub use frame::lookup;
 pub use function::{KernelFunction, Outcome};
-pub use handle::{KernelInfo, OpHandle};
+pub use handle::{GlobalOp, KernelInfo, OpHandle};
 pub use observe::{Observer, Record, observe};
 pub use op::{ElementType, Op, Question, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};

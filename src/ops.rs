@@ -38,20 +38,3 @@ pub use axpy::axpy;
 pub use matmul::matmul;
 #[cfg(feature = "op-sum")]
 pub use sum::sum;
-
-/// The op of this name in the global registry, looked up once.
-#[allow(unused_macros, reason = "a build can leave all ops out")]
-macro_rules! handle {
-    ($name:literal) => {{
-        static HANDLE: std::sync::OnceLock<crate::kernel::OpHandle> = std::sync::OnceLock::new();
-        match HANDLE.get() {
-            Some(handle) => handle,
-            None => {
-                let handle = crate::kernel::Registry::global().op($name)?;
-                HANDLE.get_or_init(|| handle)
-            }
-        }
-    }};
-}
-#[allow(unused_imports, reason = "a build can leave all ops out")]
-use handle;

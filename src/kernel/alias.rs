@@ -34,8 +34,8 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
             if other_at == at || other_at > at && op.writes(other_at) {
                 continue;
             }
-            let (ours, theirs) = (operand.bytes, other.bytes);
-            if ours.1 <= theirs.0 || theirs.1 <= ours.0 || are_apart(operand, other) {
+            let (ours, theirs) = (&operand.bytes, &other.bytes);
+            if ours.end <= theirs.start || theirs.end <= ours.start || are_apart(operand, other) {
                 continue;
             }
             if !is_same_place(operand, other) || !op.may_be_in_place(at, other_at) {

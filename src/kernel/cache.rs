@@ -1,6 +1,7 @@
 //! What was chosen for calls of a signature, found again without a lock.
 
 use super::choose::Chosen;
+use crate::layout::are_same;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
@@ -176,12 +177,6 @@ const FACTORS: [u64; FEW] = [
     0x8ebc_6af0_9c88_c6e3,
     0x5899_65cc_7537_4cc3,
 ];
-
-/// They are few, so that a comparison of memory would take longer to begin than to do.
-#[inline]
-fn are_same(a: &[u64], b: &[u64]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
-}
 
 impl Drop for Chain {
     fn drop(&mut self) {

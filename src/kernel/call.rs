@@ -166,8 +166,8 @@ impl<'r, 'a> Call<'r, 'a> {
     /// As of [`run`](Self::run); and when the op has no result, or several, or it was given: then
     /// nothing is done.
     pub fn make(mut self) -> Result<Tensor, CallError> {
-        let mut results = self.given()..self.operands.len();
-        let count = results.by_ref().filter(|at| !self.has(*at)).count();
+        let results = self.given()..self.operands.len();
+        let count = results.filter(|at| !self.has(*at)).count();
         if count != 1 {
             let problem = format!("one result is to be made, and there are {count}");
             self.fail(Reason::Invalid(problem));

@@ -43,7 +43,9 @@ inventory::collect!(Registration);
 macro_rules! register_op {
     ($op:expr) => {
         $crate::kernel::__private::submit! {
-            $crate::kernel::__private::Registration::op(|registry| registry.define($op))
+            $crate::kernel::__private::Registration::op(|registry| {
+                registry.define_from($op, module_path!())
+            })
         }
     };
 }

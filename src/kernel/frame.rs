@@ -22,6 +22,7 @@ use crate::tensor::Tensor;
 use checks::{check_for_kernel, check_output, main_device, missing, output_type, type_variables};
 use sign::sign;
 use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 /// Arguments by their places; [`Operand::ABSENT`] for results that are to be made.
@@ -193,15 +194,17 @@ impl Frame<'_> {
         };
         let outcome = if observe::is_observed() {
             let start = Instant::now();
-            let outcome = around.run(releases, &mut body);
+            // Of a panic they are told, too.
+            let run = AssertUnwindSafe(|| around.run(releases, &mut body));
+            let outcome = catch_unwind(run);
             observe::tell(&Record {
                 op: &op.name,
                 kernel: &kernel.description,
                 operands,
                 time: start.elapsed(),
-                failed: outcome.is_err(),
+                failed: !matches!(outcome, Ok(Ok(()))),
             });
-            outcome
+            outcome.unwrap_or_else(|panic| resume_unwind(panic))
         } else {
             around.run(releases, &mut body)
         };

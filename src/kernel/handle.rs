@@ -5,8 +5,9 @@ use super::cache::{Cache, Found, Words};
 use super::call::Call;
 use super::choose::{Chosen, Registered, Seen, choose};
 use super::definition::Construction;
-use super::error::{Reason, RegistrationError};
+use super::error::{CallError, Reason, RegistrationError};
 use super::op::Op;
+use super::registry::Registry;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use std::fmt;
@@ -18,11 +19,65 @@ pub struct OpHandle(pub(super) Arc<Shared>);
 
 pub(super) struct Shared {
     pub(super) op: Op,
+    pub(super) origin: &'static str,
     /// The attributes' values where a call says nothing, if each has one.
     pub(super) defaults: Option<Vec<Attribute>>,
     pub(super) kernels: RwLock<Vec<Arc<Registered>>>,
     pub(super) cache: Cache,
     pub(super) refused: OnceLock<RegistrationError>,
+}
+
+/// An op of the [global registry](Registry::global), looked up when it is first called: for functions
+/// that call always the same one.
+///
+/// ```
+/// use dlbridge::Tensor;
+/// use dlbridge::kernel::{CallError, GlobalOp, Kernel, Op, Source, Target};
+///
+/// dlbridge::register_op!(Op::new("demo.square").input("x", "T").output("y", "T"));
+/// dlbridge::register_kernel!(Kernel::of("demo.square").function(kernel));
+///
+/// fn kernel(x: Source<'_, f32>, y: Target<'_, f32>) {
+///     y.map(&x, |x| x * x);
+/// }
+///
+/// pub fn square(x: &Tensor) -> Result<Tensor, CallError> {
+///     static SQUARE: GlobalOp = GlobalOp::new("demo.square");
+///     SQUARE.get()?.call().input(x).make()
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// assert_eq!(square(&Tensor::from([3.0_f32]))?.to_vec::<f32>()?, [9.0]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct GlobalOp {
+    name: &'static str,
+    handle: OnceLock<OpHandle>,
+}
+
+impl GlobalOp {
+    /// The op of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            handle: OnceLock::new(),
+        }
+    }
+
+    /// The op.
+    ///
+    /// # Errors
+    ///
+    /// When nothing of this name was registered.
+    pub fn get(&self) -> Result<&OpHandle, CallError> {
+        if let Some(handle) = self.handle.get() {
+            return Ok(handle);
+        }
+        let handle = Registry::global().op(self.name)?;
+        Ok(self.handle.get_or_init(|| handle))
+    }
 }
 
 /// A kernel that there is.
@@ -41,7 +96,7 @@ pub struct KernelInfo {
     pub priority: i32,
     /// All of this, and what it asks of its arguments, in words.
     pub description: String,
-    /// The module that registered it.
+    /// The module that registered it; empty where it was registered by hand.
     pub origin: &'static str,
 }
 
@@ -54,6 +109,11 @@ impl OpHandle {
     /// What it takes and gives.
     pub fn definition(&self) -> &Op {
         &self.0.op
+    }
+
+    /// The module that registered it; empty where it was [defined](Registry::define) by hand.
+    pub fn origin(&self) -> &'static str {
+        self.0.origin
     }
 
     /// Begins a call.
@@ -108,15 +168,14 @@ impl OpHandle {
         if let Some(error) = self.0.refused.get() {
             return Err(Reason::Refused(error.clone()));
         }
-        let kernels = self.lock().clone();
-        let kernel = match choose(op, &kernels, seen, attributes, label) {
-            Ok(kernel) => kernel.clone(),
-            Err(there_are) => {
-                return Err(Reason::NoKernel {
-                    wanted: wanted(op, seen, label),
-                    there_are,
-                });
-            }
+        let (kernel, count) = {
+            let kernels = self.lock();
+            let chosen = choose(op, &kernels, seen, attributes, label);
+            let kernel = chosen.map_err(|there_are| Reason::NoKernel {
+                wanted: wanted(op, seen, label),
+                there_are,
+            })?;
+            (kernel.clone(), kernels.len())
         };
         let context = Construction {
             op,
@@ -132,7 +191,7 @@ impl OpHandle {
         let chosen = Chosen { kernel, compute };
         // Kernels are only ever added. One that came while this was made may be the better one.
         let now = self.lock();
-        Ok(match now.len() == kernels.len() {
+        Ok(match now.len() == count {
             true => self.0.cache.keep(words, chosen),
             false => Found::Lent(Arc::new(chosen)),
         })

@@ -18,7 +18,7 @@ pub struct Record<'a> {
     pub operands: &'a [Operand<'a>],
     /// How long the kernel took.
     pub time: Duration,
-    /// Whether it gave up.
+    /// Whether it gave up, or panicked.
     pub failed: bool,
 }
 

@@ -243,7 +243,7 @@ impl Op {
     }
 
     /// How many parameters are given by every call: inputs, and those that are read and written.
-    pub(super) fn given(&self) -> usize {
+    pub(crate) fn given(&self) -> usize {
         let is_given = |parameter: &&Parameter| parameter.role != Role::Output;
         self.parameters.iter().take_while(is_given).count()
     }

@@ -6,6 +6,7 @@ use crate::error::{AccessError, Error, SharedWith};
 use crate::layout::{LayoutRef, Region};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
+use std::ops::Range;
 
 /// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
 ///
@@ -19,7 +20,7 @@ pub struct Operand<'a> {
     pub(super) padded: bool,
     pub(super) writable: bool,
     /// The addresses of the bytes that the elements touch; all there are where that isn't known.
-    pub(super) bytes: (usize, usize),
+    pub(super) bytes: Range<usize>,
 }
 
 impl<'a> Operand<'a> {
@@ -31,7 +32,7 @@ impl<'a> Operand<'a> {
         device: Device::CPU,
         padded: false,
         writable: false,
-        bytes: (0, 0),
+        bytes: 0..0,
     };
 
     /// A tensor that is read.
@@ -39,15 +40,8 @@ impl<'a> Operand<'a> {
     pub fn read(tensor: &'a Tensor) -> Self {
         let (first, layout) = (tensor.data_mut(), tensor.layout());
         let (dtype, device, padded) = (tensor.dtype(), tensor.device(), tensor.is_padded());
-        Self {
-            first,
-            layout,
-            dtype,
-            device,
-            padded,
-            writable: false,
-            bytes: bytes_touched(first, layout, dtype, device, padded),
-        }
+        // SAFETY: the tensor is borrowed, which keeps its memory, and has nobody write it.
+        unsafe { Self::from_raw(first, layout, dtype, device, padded, false) }
     }
 
     /// A tensor that is written, and may be read.
@@ -86,15 +80,9 @@ impl<'a> Operand<'a> {
         padded: bool,
         writable: bool,
     ) -> Self {
-        Self {
-            first,
-            layout,
-            dtype,
-            device,
-            padded,
-            writable,
-            bytes: bytes_touched(first, layout, dtype, device, padded),
-        }
+        let bytes = bytes_touched(first, layout, dtype, device, padded);
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_known(first, layout, (dtype, device, padded), writable, bytes) }
     }
 
     /// [`from_raw`](Self::from_raw), where it is known which bytes the elements touch.
@@ -102,14 +90,13 @@ impl<'a> Operand<'a> {
     /// # Safety
     ///
     /// As of [`from_raw`](Self::from_raw), and that is true.
-    #[cfg(feature = "python")]
     #[inline(always)]
     pub(crate) unsafe fn from_known(
         first: *mut u8,
         layout: LayoutRef<'a>,
         (dtype, device, padded): (DType, Device, bool),
         writable: bool,
-        bytes: &std::ops::Range<usize>,
+        bytes: Range<usize>,
     ) -> Self {
         Self {
             first,
@@ -118,7 +105,7 @@ impl<'a> Operand<'a> {
             device,
             padded,
             writable,
-            bytes: (bytes.start, bytes.end),
+            bytes,
         }
     }
 
@@ -171,9 +158,8 @@ impl<'a> Operand<'a> {
 
     /// Has the elements be elsewhere.
     pub(super) fn move_to(&mut self, first: *mut u8) {
-        let length = self.bytes.1 - self.bytes.0;
         self.first = first;
-        self.bytes = (first.addr(), first.addr() + length);
+        self.bytes = first.addr()..first.addr() + self.bytes.len();
     }
 
     pub(super) fn region(&self) -> Region<'a> {
@@ -194,21 +180,18 @@ fn bytes_touched(
     dtype: DType,
     device: Device,
     padded: bool,
-) -> (usize, usize) {
+) -> Range<usize> {
     let first = first.addr();
     if !device.has_addresses() {
-        return (0, usize::MAX);
+        return 0..usize::MAX;
     }
     let bits = dtype.step_bits(padded);
     if layout.is_contiguous() && bits.is_multiple_of(8) {
-        return (first, first.wrapping_add(layout.len() * (bits / 8)));
+        return first..first.wrapping_add(layout.len() * (bits / 8));
     }
     match layout.check_memory(dtype, padded, first, 0, true) {
-        Ok(span) => (
-            first.wrapping_add_signed(span.start),
-            first.wrapping_add_signed(span.end),
-        ),
-        Err(_) => (0, usize::MAX),
+        Ok(span) => first.wrapping_add_signed(span.start)..first.wrapping_add_signed(span.end),
+        Err(_) => 0..usize::MAX,
     }
 }
 
@@ -272,6 +255,6 @@ pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: LayoutRef<'a>) -> Operan
         device: operand.device,
         padded: operand.padded,
         writable: operand.writable,
-        bytes: operand.bytes,
+        bytes: operand.bytes.clone(),
     }
 }

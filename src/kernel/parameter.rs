@@ -113,7 +113,6 @@ macro_rules! parameter {
             const WANTS: Wants = $wants;
 
             #[inline]
-            #[allow(unused_unsafe, reason = "some do nothing unsafe")]
             unsafe fn take<'a>($operand: &'a Operand<'a>) -> Self::Item<'a> {
                 // SAFETY: the caller's promise.
                 unsafe { $take }
@@ -200,8 +199,10 @@ macro_rules! untyped {
             }
         }
 
-        parameter!({} $Name<'_> as $Name<'a>,
-            Wants {
+        impl sealed::Sealed for $Name<'_> {}
+        impl Parameter for $Name<'_> {
+            type Item<'a> = $Name<'a>;
+            const WANTS: Wants = Wants {
                 dtype: None,
                 rank: None,
                 row_major: false,
@@ -210,9 +211,13 @@ macro_rules! untyped {
                 on_host: false,
                 alignment: 1,
                 any_bits: true,
-            },
-            |operand| $Name(operand)
-        );
+            };
+
+            #[inline]
+            unsafe fn take<'a>(operand: &'a Operand<'a>) -> $Name<'a> {
+                $Name(operand)
+            }
+        }
     };
 }
 

@@ -82,6 +82,11 @@ impl Registry {
     ///
     /// When it makes no sense, or there is one of this name that is defined otherwise.
     pub fn define(&self, op: Op) -> Result<(), RegistrationError> {
+        self.define_from(op, "")
+    }
+
+    #[doc(hidden)]
+    pub fn define_from(&self, op: Op, origin: &'static str) -> Result<(), RegistrationError> {
         op.check()?;
         let mut ops = self.write();
         if let Some(known) = ops.get(&op.name) {
@@ -97,6 +102,7 @@ impl Registry {
         let shared = Shared {
             defaults: defaults.collect(),
             op: op.clone(),
+            origin,
             kernels: RwLock::default(),
             cache: Cache::new(),
             refused: OnceLock::new(),

@@ -72,7 +72,8 @@ impl LayoutRef<'_> {
     }
 }
 
-/// Whether sizes, or strides, are the same: [`PartialEq`] for few numbers.
+/// Whether numbers, of which there are few, such as sizes, are the same: a comparison of memory would
+/// take longer to begin than to do.
 #[cfg(any(feature = "python", feature = "kernels"))]
 #[inline(always)]
 pub(crate) fn are_same<T>(a: &[T], b: &[T]) -> bool

@@ -1,8 +1,8 @@
 //! `add`: the sum of two tensors, by element.
 
-use super::handle;
 use super::number::Number;
 use crate::kernel::CallError;
+use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
 use crate::kernel::Op;
@@ -36,5 +36,6 @@ fn kernel<T: Number>(a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>) {
 ///
 /// When they are none that can be added.
 pub fn add<'a>(a: impl IntoOperand<'a>, b: impl IntoOperand<'a>) -> Result<Tensor, CallError> {
-    handle!("add").call().input(a).input(b).make()
+    static ADD: GlobalOp = GlobalOp::new("add");
+    ADD.get()?.call().input(a).input(b).make()
 }

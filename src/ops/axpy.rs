@@ -1,9 +1,9 @@
 //! `axpy`: a multiple of a tensor is added to another one, in place.
 
-use super::handle;
 use super::number::Number;
 use crate::dtype::Element;
 use crate::kernel::CallError;
+use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::IntoOperandMut;
 use crate::kernel::Kernel;
@@ -20,6 +20,10 @@ register_op!(
         .in_out("y", "T")
         .shapes(|question| {
             let (x, y) = (question.shape("x"), question.shape("y"));
+            let alpha = question.shape("alpha");
+            if !alpha.is_empty() {
+                return Err(format!("alpha is one number, and has shape {alpha:?}").into());
+            }
             if x != y {
                 return Err(format!("x has shape {x:?}, and y {y:?}").into());
             }
@@ -31,22 +35,10 @@ register_kernel!(
     Kernel::of("axpy").host_memory("alpha").releases_gil_from(1 << 16).function(kernel::<T>)
 );
 
-/// The factor is a number: only tensors of rank 0 are.
-fn kernel<T: Number>(
-    alpha: View<'_, T>,
-    x: View<'_, T>,
-    mut y: ViewMut<'_, T>,
-) -> Result<(), String> {
-    let Some(alpha) = alpha.get(&[]).copied() else {
-        return Err(format!(
-            "alpha is one number, and has shape {:?}",
-            alpha.shape()
-        ));
-    };
+fn kernel<T: Number>(alpha: T, x: View<'_, T>, mut y: ViewMut<'_, T>) {
     for (y, x) in y.iter_mut().zip(&x) {
         *y = y.plus(alpha.times(*x));
     }
-    Ok(())
 }
 
 /// Adds a multiple of one tensor to another one, in place.
@@ -59,6 +51,7 @@ pub fn axpy<'a, T: Element>(
     x: impl IntoOperand<'a>,
     y: impl IntoOperandMut<'a>,
 ) -> Result<(), CallError> {
-    let call = handle!("axpy").call().number(alpha).input(x).in_out(y);
+    static AXPY: GlobalOp = GlobalOp::new("axpy");
+    let call = AXPY.get()?.call().number(alpha).input(x).in_out(y);
     call.run().map(drop)
 }

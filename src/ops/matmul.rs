@@ -1,8 +1,8 @@
 //! `matmul`: the product of two matrices.
 
-use super::handle;
 use super::number::Number;
 use crate::kernel::CallError;
+use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
 use crate::kernel::Op;
@@ -65,5 +65,6 @@ fn kernel<T: Number>(
 ///
 /// When they are none that can be multiplied.
 pub fn matmul<'a>(a: impl IntoOperand<'a>, b: impl IntoOperand<'a>) -> Result<Tensor, CallError> {
-    handle!("matmul").call().input(a).input(b).make()
+    static MATMUL: GlobalOp = GlobalOp::new("matmul");
+    MATMUL.get()?.call().input(a).input(b).make()
 }

@@ -1,11 +1,11 @@
 //! `sum`: elements are added up along some dimensions, or all.
 
-use super::handle;
 use super::number::Number;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::Construction;
 use crate::kernel::Failure;
+use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
 use crate::kernel::Op;
@@ -108,7 +108,8 @@ fn kernel<T: Number>(axes: &[i64], x: View<'_, T>, mut out: ViewMut<'_, T>) -> R
 ///
 /// When there is no such axis.
 pub fn sum<'a>(x: impl IntoOperand<'a>, axes: &[i64], keepdims: bool) -> Result<Tensor, CallError> {
-    let call = handle!("sum").call().input(x);
+    static SUM: GlobalOp = GlobalOp::new("sum");
+    let call = SUM.get()?.call().input(x);
     call.attribute("axis", axes)
         .attribute("keepdims", keepdims)
         .make()

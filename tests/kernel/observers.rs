@@ -169,6 +169,30 @@ fn calls_within_kernels_are_told_first() {
 }
 
 #[test]
+fn a_kernel_that_panics_is_told_of() {
+    fn kernel(_: View<'_, f32>, _: ViewMut<'_, f32>) {
+        panic!("it panics");
+    }
+    let op = dlbridge::kernel::Op::new("panicking")
+        .input("x", "T")
+        .output("y", "T");
+    let op = self::op(op, [Kernel::of("panicking").function(kernel)]);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = told.clone();
+    let observer = observe(move |record| {
+        if record.op == "panicking" {
+            seen.lock().unwrap().push(record.failed);
+        }
+    });
+    let call = || op.call().number(1.0_f32).make();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+    let payload = panicked.map(drop).unwrap_err();
+    assert_eq!(payload.downcast_ref(), Some(&"it panics"));
+    drop(observer);
+    assert_eq!(*told.lock().unwrap(), [true]);
+}
+
+#[test]
 fn an_observer_that_panics_is_told_of_the_next_call_too() {
     let op = watched("panics");
     let calls = Arc::new(AtomicUsize::new(0));

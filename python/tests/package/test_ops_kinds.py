@@ -98,6 +98,11 @@ def test_a_kernel_that_raises(size):
     assert not y.any()
 
 
+def test_a_kernel_that_gives_up():
+    with refused(RuntimeError, "testing.fails: testing.fails (cpu) failed: 3 are too many"):
+        ops.fails(np.ones(3, "f4"))
+
+
 def test_fixed_types():
     y = np.zeros((), bool)
     assert ops.raises(1, y) is y and y
@@ -112,6 +117,6 @@ def test_fixed_types():
 
 
 def test_published_once():
-    with refused(ValueError, "there are ops of these names already: testing.kinds, testing.panics, testing.raises"):
+    with refused(ValueError, "there are ops of these names already: testing.fails, testing.kinds, testing.panics, testing.raises"):
         dlbridge_testing.publish_ops()
     assert len(dlbridge.kernels("testing.kinds")) == 1

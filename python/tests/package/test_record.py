@@ -3,12 +3,14 @@
 import time
 
 import dlbridge
+import dlbridge_testing
 import pytest
 from dlbridge import ops
 from support import framework, refused
 from test_threads import in_threads
 
 np = framework("numpy")
+dlbridge_testing.publish_ops()
 
 
 def test_what_a_call_is_told_of():
@@ -49,8 +51,10 @@ def test_times_are_those_of_the_kernel():
 def test_calls_that_fail():
     x = np.ones(3, "f4")
     with dlbridge.record() as calls:
-        with refused(RuntimeError, "alpha is one number"):
-            ops.axpy(x, x, x.copy())
+        with refused(RuntimeError, "3 are too many"):
+            ops.testing.fails(x)
+        with pytest.raises(BaseException, match="-1 is negative"):
+            ops.testing.panics(-x)
         for wrong in (
             lambda: ops.add(x),
             lambda: ops.add(x, x > 0),
@@ -60,9 +64,10 @@ def test_calls_that_fail():
             with pytest.raises((TypeError, ValueError)):
                 wrong()
     # Calls that no kernel was called for aren't there.
-    (call,) = calls
-    assert call.failed and call.op == "axpy" and call.shapes == [[3]] * 3
-    assert str(calls).splitlines()[2].endswith("failed")
+    gave_up, panicked = calls
+    assert gave_up.failed and gave_up.op == "testing.fails" and gave_up.shapes == [[3]] * 2
+    assert panicked.failed and panicked.op == "testing.panics"
+    assert [line.endswith("failed") for line in str(calls).splitlines()[2:]] == [True] * 2
 
 
 def test_it_ends_whatever_happens():

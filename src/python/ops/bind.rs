@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 /// The names that a call of an op may use, each the one string of its kind, as names in calls are:
 /// comparing pointers mostly does.
 pub(super) struct Names {
-    /// Of tensors: which of them, and whether it is given by every call.
     tensors: Vec<Py<PyString>>,
     attributes: Vec<(Py<PyString>, AttributeKind)>,
     /// How many of the tensors are inputs.
@@ -42,7 +41,7 @@ impl Names {
                 .attributes()
                 .map(|(attribute, kind, _)| (name(attribute), kind))
                 .collect(),
-            given: op.parameters().filter(|(_, reads, _)| *reads).count(),
+            given: op.given(),
             out: name("out"),
             like: name("like"),
             label: name("label"),
@@ -55,9 +54,9 @@ impl Names {
         if let Some(place) = self.place_by(is) {
             return Ok(Some(place));
         }
-        let keyword = keyword.cast::<PyString>()?.to_string_lossy().into_owned();
-        let py = keyword_py();
-        Ok(self.place_by(|name| name.bind(py).to_string_lossy() == keyword))
+        let (py, text) = (keyword.py(), keyword.cast::<PyString>()?);
+        let text = text.to_string_lossy();
+        Ok(self.place_by(|name| name.bind(py).to_string_lossy() == text))
     }
 
     #[inline]
@@ -80,12 +79,6 @@ impl Names {
             .find(|(name, _)| is(name))
             .map(|(_, place)| place)
     }
-}
-
-/// Whoever looks at keywords is attached.
-fn keyword_py<'py>() -> Python<'py> {
-    // SAFETY: names are looked at while a Python call is made.
-    unsafe { Python::assume_attached() }
 }
 
 /// What a Python function was called with.

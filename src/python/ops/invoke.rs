@@ -82,7 +82,13 @@ pub(super) fn invoke<'py>(
         // way that this one doesn't allow. What other threads do is up to whoever calls: see
         // docs/soundness.md.
         operands.push(unsafe {
-            Operand::from_known(entry.first, entry.layout(), is, writable, &entry.bytes)
+            Operand::from_known(
+                entry.first,
+                entry.layout(),
+                is,
+                writable,
+                entry.bytes.clone(),
+            )
         });
     }
     let label = bound.label.as_ref().map(|label| label.to_string_lossy());
@@ -220,7 +226,8 @@ struct Around<'a, 'py> {
 impl Surroundings for Around<'_, '_> {
     #[inline]
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
-        if !self.in_callers_memory && device.is_host_accessible() {
+        // Frameworks' allocators are asked for memory of the host alone.
+        if !self.in_callers_memory || !device.is_host_accessible() {
             return make(shape, dtype, device);
         }
         *self.is_plain = false;

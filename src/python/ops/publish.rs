@@ -1,7 +1,7 @@
 //! Ops of other extensions in the package `dlbridge`.
 
 use super::{PyRecorder, kernel_rows, op_function};
-use crate::kernel::{KernelInfo, Registry};
+use crate::kernel::{KernelInfo, OpHandle, Registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -29,11 +29,18 @@ use pyo3::types::{PyDict, PyList};
 pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
     let functions = PyDict::new(py);
     let kernels = PyList::empty(py);
-    for handle in Registry::global().ops() {
-        if OWN.contains(&handle.name()) {
-            continue;
-        }
-        functions.set_item(handle.name(), op_function(py, &handle)?)?;
+    // What comes with this crate is in a module of it.
+    let is_own = |handle: &OpHandle| {
+        handle
+            .origin()
+            .starts_with(concat!(env!("CARGO_CRATE_NAME"), "::"))
+    };
+    for handle in Registry::global()
+        .ops()
+        .iter()
+        .filter(|handle| !is_own(handle))
+    {
+        functions.set_item(handle.name(), op_function(py, handle)?)?;
     }
     for row in kernel_rows(py)? {
         if functions.contains(row.get_item("op")?)? {
@@ -45,11 +52,15 @@ pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The ops that come with this crate.
-const OWN: [&str; 4] = ["add", "axpy", "matmul", "sum"];
+/// Kernels, a dict each.
+pub(super) fn rows<'py>(
+    py: Python<'py>,
+    kernels: &[KernelInfo],
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    kernels.iter().map(|kernel| row(py, kernel)).collect()
+}
 
-/// A kernel, as a dict.
-pub(super) fn row<'py>(py: Python<'py>, kernel: &KernelInfo) -> PyResult<Bound<'py, PyAny>> {
+fn row<'py>(py: Python<'py>, kernel: &KernelInfo) -> PyResult<Bound<'py, PyAny>> {
     let row = PyDict::new(py);
     row.set_item("op", &kernel.op)?;
     row.set_item("device", kernel.device.name())?;

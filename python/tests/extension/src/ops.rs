@@ -85,6 +85,17 @@ fn raises(x: View<'_, f16>, mut y: ViewMut<'_, bool>) -> Result<(), Failure> {
     }
 }
 
+register_op!(
+    Op::new("testing.fails")
+        .input("x", DType::F32)
+        .output("y", DType::F32)
+);
+register_kernel!(Kernel::of("testing.fails").function(fails));
+
+fn fails(x: View<'_, f32>, _: ViewMut<'_, f32>) -> Result<(), String> {
+    Err(format!("{} are too many", x.len()))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(publish_ops, module)?)
 }
