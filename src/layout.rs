@@ -28,7 +28,10 @@
 //! whose format has 64 bits.
 
 mod answers;
+mod memory;
 mod overlap;
+#[cfg(feature = "python")]
+mod row_major;
 mod runs;
 mod validate;
 mod views;

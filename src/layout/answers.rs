@@ -1,8 +1,6 @@
 //! What can be asked of a layout.
 
 use super::LayoutRef;
-#[cfg(feature = "python")]
-use crate::dtype::DType;
 
 impl<'a> LayoutRef<'a> {
     /// Whether the elements lie one after another in row-major (C) order.
@@ -57,19 +55,6 @@ fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
         }
     }
     true
-}
-
-impl LayoutRef<'_> {
-    /// The bytes of elements of whole bytes, one after another on the host: what
-    /// [`check_memory`](Self::check_memory) finds out, in few steps. `None` where it has to be asked.
-    #[cfg(feature = "python")]
-    #[inline(always)]
-    pub(crate) fn bytes_at(self, first: usize, dtype: DType) -> Option<usize> {
-        let bits = usize::from(dtype.bits());
-        let bytes = self.len().checked_mul(bits / 8)?;
-        let fits = bytes <= isize::MAX as usize / 8 && first.checked_add(bytes).is_some();
-        (fits && first != 0 && bits.is_multiple_of(8) && dtype.lanes() == 1).then_some(bytes)
-    }
 }
 
 /// Whether numbers, of which there are few, such as sizes, are the same: a comparison of memory would

@@ -1,0 +1,113 @@
+//! The usual case, elements one after another, of numbers as C has them: made, compared and placed in few
+//! steps, for the arguments of calls from Python. The same comes out of it as in the general way.
+
+use super::{Dims, INLINE_RANK, Layout, LayoutRef, are_same};
+use crate::dtype::DType;
+use std::slice;
+
+#[cfg(test)]
+mod tests;
+
+impl Layout {
+    /// Makes a scalar's layout of any.
+    #[inline]
+    pub(crate) fn become_scalar(&mut self) {
+        match &mut self.dims {
+            Dims::Inline { rank, .. } => *rank = 0,
+            Dims::Heap { .. } => *self = Self::SCALAR,
+        }
+        self.len = 1;
+    }
+
+    /// Whether these are the numbers, as C has them, that the layout was made of, or of which it
+    /// would be made just the same.
+    ///
+    /// # Safety
+    ///
+    /// [`become_row_major`](Self::become_row_major) made the layout, and the caller promises what
+    /// it asks for.
+    #[inline(always)]
+    pub(crate) unsafe fn is_row_major_of(
+        &self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        let layout = self.as_ref();
+        if rank != layout.rank() {
+            return false;
+        }
+        if rank == 0 {
+            return true;
+        }
+        // SAFETY: the caller's promise. A size that is negative is none of ours.
+        unsafe {
+            are_same(layout.shape, slice::from_raw_parts(sizes.cast(), rank))
+                && (strides.is_null()
+                    || are_same(layout.strides, slice::from_raw_parts(strides, rank)))
+        }
+    }
+
+    /// The layout of elements one after another, as [`contiguous`](Self::contiguous) makes it, in
+    /// place and in few steps, of numbers as C has them. `false`, and a layout that must be made
+    /// anew, where that isn't the layout, its numbers are wrong, or there are more than are kept inline.
+    ///
+    /// # Safety
+    ///
+    /// `sizes`, and `strides` where it isn't NULL, lead to as many numbers as the rank says.
+    #[inline(always)]
+    pub(crate) unsafe fn become_row_major(
+        &mut self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        let Dims::Inline {
+            rank: old_rank,
+            contiguous,
+            shape: to_shape,
+            strides: to_strides,
+        } = &mut self.dims
+        else {
+            return false;
+        };
+        if rank > INLINE_RANK {
+            return false;
+        }
+        let (mut step, mut len) = (1_isize, 1_isize);
+        for axis in (0..rank).rev() {
+            // SAFETY: the caller's promise.
+            let (size, stride) = unsafe {
+                let stride = if strides.is_null() {
+                    step
+                } else {
+                    *strides.add(axis)
+                };
+                (*sizes.add(axis), stride)
+            };
+            to_shape[axis].write(size as usize);
+            to_strides[axis].write(stride);
+            len = len.wrapping_mul(size);
+            match step.checked_mul(size.max(1)) {
+                Some(next) if size >= 0 && stride == step => step = next,
+                _ => return false,
+            }
+        }
+        *old_rank = rank as u32;
+        *contiguous = true;
+        self.len = len as usize;
+        true
+    }
+}
+
+impl LayoutRef<'_> {
+    /// The bytes of elements of whole bytes, one after another on the host: what
+    /// [`check_memory`](Self::check_memory) finds out, in few steps. `None` where it has to be asked.
+    #[inline(always)]
+    pub(crate) fn bytes_at(self, first: usize, dtype: DType) -> Option<usize> {
+        let bits = usize::from(dtype.bits());
+        let bytes = self.len().checked_mul(bits / 8)?;
+        let fits = bytes <= isize::MAX as usize / 8 && first.checked_add(bytes).is_some();
+        (fits && first != 0 && bits.is_multiple_of(8) && dtype.lanes() == 1).then_some(bytes)
+    }
+}
