@@ -5,10 +5,14 @@
 mod aliasing;
 #[path = "kernel/ambiguity.rs"]
 mod ambiguity;
+#[path = "support/at_once.rs"]
+mod at_once;
 #[path = "kernel/attributes.rs"]
 mod attributes;
 #[path = "kernel/calls.rs"]
 mod calls;
+#[path = "support/cases.rs"]
+mod cases;
 #[path = "kernel/devices.rs"]
 mod devices;
 // All calls that there can be take Miri too long.

@@ -2,6 +2,8 @@
 //! shapes, layouts and element types.
 #![cfg(feature = "ops")]
 
+#[path = "support/cases.rs"]
+mod cases;
 #[path = "ops/examples.rs"]
 mod examples;
 #[path = "ops/oracle.rs"]

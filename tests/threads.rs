@@ -4,6 +4,8 @@
 //! Miri runs this with few rounds. So does ThreadSanitizer, with all of them:
 //! `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target <host> --test threads`.
 
+#[path = "support/at_once.rs"]
+mod at_once;
 #[path = "interchange/foreign.rs"]
 mod foreign;
 #[path = "threads/handle.rs"]
@@ -11,6 +13,7 @@ mod handle;
 #[path = "threads/kinds.rs"]
 mod kinds;
 
+use at_once::{THREADS, on_all_threads};
 use dlbridge::dlpack::{Legacy, Managed, Versioned};
 use dlbridge::{DType, Tensor, WeakStorage};
 use foreign::Counter;
@@ -19,24 +22,8 @@ use kinds::{KINDS, NUMBERS, assert_numbers, imported, owned};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 
-const THREADS: usize = 8;
-
 /// How often each thread does what a test is about.
 const ROUNDS: usize = if cfg!(miri) { 6 } else { 3000 };
-
-/// Runs `body` on all threads at once, with the number of each.
-fn on_all_threads(body: impl Fn(usize) + Sync) {
-    let (start, body) = (Barrier::new(THREADS), &body);
-    thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let start = &start;
-            scope.spawn(move || {
-                start.wait();
-                body(thread);
-            });
-        }
-    });
-}
 
 /// One way to use a shared tensor and leave nothing behind. `step` chooses which.
 fn use_and_let_go(tensor: &Tensor, weak: &WeakStorage, step: usize) {

@@ -1,19 +1,11 @@
 //! Which arguments may share memory: compared with the addresses of all their elements.
 
+use crate::cases::cases;
 use crate::part::{Part, buffer, part, part_of, shape};
 use crate::support::{Written, op};
 use dlbridge::kernel::{Kernel, Op, Reason, Source, Target, Untyped, UntypedMut};
 use dlbridge::{DType, View, ViewMut};
 use proptest::prelude::*;
-use proptest::test_runner::Config;
-
-fn cases(cases: u32) -> Config {
-    Config {
-        cases: if cfg!(miri) { 2 } else { cases },
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
 
 /// Why a call is refused: which argument, and with which other one.
 #[derive(Debug, PartialEq)]

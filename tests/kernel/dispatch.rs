@@ -1,5 +1,6 @@
 //! Which kernel a call gets, and which kernels are refused: compared with a naive model.
 
+use crate::cases::cases;
 use crate::model::{Argument, Asked, CallModel, KernelModel, chosen};
 use crate::support::Written;
 use dlbridge::device::DeviceKind;
@@ -11,7 +12,6 @@ use dlbridge::layout::Layout;
 use dlbridge::{DType, Device, View, ViewMut};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use proptest::test_runner::Config;
 use std::cell::Cell;
 use std::sync::LazyLock;
 
@@ -198,15 +198,6 @@ fn ran(registry: &Registry, call: &CallModel) -> Option<usize> {
     }
     assert_eq!(called.is_ok(), RAN.get().is_some());
     RAN.get()
-}
-
-/// So many cases, and far fewer under Miri.
-fn cases(cases: u32) -> Config {
-    Config {
-        cases: if cfg!(miri) { 2 } else { cases },
-        failure_persistence: None,
-        ..Config::default()
-    }
 }
 
 fn empty() -> Registry {

@@ -1,29 +1,14 @@
 //! Many threads that register, call and watch the same op at once.
 
+use crate::at_once::{THREADS, on_all_threads};
 use dlbridge::Tensor;
 use dlbridge::kernel::{Construction, Kernel, Op, Registry, Source, Target, observe};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::thread;
-
-const THREADS: usize = 8;
 
 /// How many kernels each thread registers, and how many calls it makes after each.
 const KERNELS: i64 = if cfg!(miri) { 3 } else { 60 };
 const CALLS: usize = if cfg!(miri) { 3 } else { 200 };
-
-fn on_all_threads(body: impl Fn(usize) + Sync) {
-    let (start, body) = (Barrier::new(THREADS), &body);
-    thread::scope(|scope| {
-        for thread in 0..THREADS {
-            let start = &start;
-            scope.spawn(move || {
-                start.wait();
-                body(thread);
-            });
-        }
-    });
-}
 
 /// A kernel whose result is its priority.
 fn numbered(priority: i64, by_factory: bool) -> Kernel {

@@ -1,20 +1,12 @@
 //! Random shapes, layouts and numbers of each element type, compared with the oracles.
 
+use crate::cases::cases;
 use crate::oracle::{List, Number};
 use dlbridge::kernel::Registry;
 use dlbridge::{Tensor, ops};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::Config;
-
-fn cases(cases: u32) -> Config {
-    Config {
-        cases: if cfg!(miri) { 2 } else { cases },
-        failure_persistence: None,
-        ..Config::default()
-    }
-}
 
 /// How a tensor lies in memory: what is done to a dense one, and undone by what is seen of it.
 #[derive(Debug, Clone)]
