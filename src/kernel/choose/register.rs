@@ -4,7 +4,7 @@ use super::{Registered, reaches};
 use crate::device::DeviceKind;
 use crate::dtype::DType;
 use crate::kernel::attribute::Attribute;
-use crate::kernel::definition::Kernel;
+use crate::kernel::definition::{Kernel, Make};
 use crate::kernel::error::RegistrationError;
 use crate::kernel::op::{Kind, Op, Role};
 use crate::kernel::parameter::Wants;
@@ -17,88 +17,16 @@ impl Registered {
         kernel: Kernel,
         origin: &'static str,
     ) -> Result<Self, RegistrationError> {
-        let bad = |problem: String| RegistrationError::BadKernel {
+        let Placed {
+            make,
+            types,
+            host_memory,
+            attributes,
+        } = Placed::of(op, &kernel).map_err(|problem| RegistrationError::BadKernel {
             op: op.name.clone(),
             kernel: kernel.name.clone().unwrap_or_else(|| "the kernel".into()),
             problem,
-        };
-        let (given, wanted) = (kernel.wants.len(), op.parameters.len());
-        let Some(make) = &kernel.make else {
-            return Err(bad("it has no function".into()));
-        };
-        if given != wanted {
-            return Err(bad(format!(
-                "its function has {given} arguments, and {op} has {wanted}"
-            )));
-        }
-        let mut types = vec![None::<Vec<DType>>; op.variables.len()];
-        for (variable, allowed) in &kernel.types {
-            let Some(at) = op.variables.iter().position(|known| known == variable) else {
-                return Err(bad(format!("{op} has no type variable {variable:?}")));
-            };
-            if types[at].replace(allowed.clone()).is_some() {
-                return Err(bad(format!("the types of {variable} are given twice")));
-            }
-        }
-        let mut host_memory = 0;
-        for name in &kernel.host_memory {
-            let Some(at) = op.position(name) else {
-                return Err(bad(format!("{op} has no argument {name:?}")));
-            };
-            host_memory |= 1 << at;
-        }
-        let device = kernel.device;
-        if device != DeviceKind::Cpu && host_memory == all(op.parameters.len()) {
-            return Err(bad(format!(
-                "all its arguments are on the host, and nothing tells that it is for {device}",
-                device = device.name()
-            )));
-        }
-        for (at, (parameter, wants)) in op.parameters.iter().zip(&kernel.wants).enumerate() {
-            let name = &parameter.name;
-            let is_reached = host_memory & (1 << at) != 0 || device.is_host_accessible();
-            if wants.on_host && !is_reached {
-                return Err(bad(format!(
-                    "its function looks at the elements of {name:?}, which are on {}; take it untyped",
-                    device.name()
-                )));
-            }
-            if wants.writes != (parameter.role != Role::Input) {
-                let verb = if wants.writes { "writes" } else { "only reads" };
-                return Err(bad(format!("its function {verb} {name:?}")));
-            }
-            let Some(dtype) = wants.dtype else { continue };
-            match &parameter.kind {
-                Kind::Is(wanted) if *wanted != dtype => {
-                    return Err(bad(format!("its {name:?} is {dtype}, and not {wanted}")));
-                }
-                Kind::Variable(at) => match &types[*at] {
-                    Some(allowed) if *allowed != [dtype] => {
-                        let variable = &op.variables[*at];
-                        return Err(bad(format!(
-                            "its {variable} is {dtype}, and something else"
-                        )));
-                    }
-                    _ => types[*at] = Some(vec![dtype]),
-                },
-                _ => {}
-            }
-        }
-        let mut attributes = Vec::new();
-        for (name, values) in &kernel.attributes {
-            let Some(at) = op.attributes.iter().position(|known| known.name == *name) else {
-                return Err(bad(format!("{op} has no attribute {name:?}")));
-            };
-            let kind = op.attributes[at].kind;
-            let values: Option<Vec<_>> = values.iter().map(|value| value.converted(kind)).collect();
-            let Some(values) = values else {
-                return Err(bad(format!("attribute {name:?} is of kind {kind}")));
-            };
-            if attributes.iter().any(|(known, _)| *known == at) {
-                return Err(bad(format!("the values of {name:?} are given twice")));
-            }
-            attributes.push((at, values));
-        }
+        })?;
         let mut this = Self {
             description: String::new(),
             device: kernel.device,
@@ -109,7 +37,7 @@ impl Registered {
             attributes,
             host_memory,
             releases_from: kernel.releases_from,
-            make: make.clone(),
+            make,
             states: States::default(),
             origin,
             demands: [0; 4],
@@ -189,6 +117,153 @@ impl Registered {
             && wants().all(|(a, b)| a.dtype.is_none() || b.dtype.is_none() || a.dtype == b.dtype)
             && (self.host_memory == other.host_memory || is_reached_by_host_too(self.device))
     }
+}
+
+/// What a kernel says by name, by the places that the names have in the op.
+struct Placed {
+    make: Make,
+    /// As in [`Registered`].
+    types: Vec<Option<Vec<DType>>>,
+    host_memory: u32,
+    attributes: Vec<(usize, Vec<Attribute>)>,
+}
+
+impl Placed {
+    /// Or what is wrong with the kernel.
+    fn of(op: &Op, kernel: &Kernel) -> Result<Self, String> {
+        let make = function_of(op, kernel)?;
+        let mut types = types_allowed(op, kernel)?;
+        let host_memory = host_memory_of(op, kernel)?;
+        for at in 0..op.parameters.len() {
+            check_reach(op, kernel, at, host_memory)?;
+            check_role(op, kernel, at)?;
+            agree_on_type(op, kernel, at, &mut types)?;
+        }
+        Ok(Self {
+            make,
+            types,
+            host_memory,
+            attributes: attributes_asked(op, kernel)?,
+        })
+    }
+}
+
+/// Its function, which has as many arguments as the op.
+fn function_of(op: &Op, kernel: &Kernel) -> Result<Make, String> {
+    let (given, wanted) = (kernel.wants.len(), op.parameters.len());
+    match &kernel.make {
+        None => Err("it has no function".into()),
+        Some(_) if given != wanted => Err(format!(
+            "its function has {given} arguments, and {op} has {wanted}"
+        )),
+        Some(make) => Ok(make.clone()),
+    }
+}
+
+/// What each type variable may be, as far as the kernel says so beside its function.
+fn types_allowed(op: &Op, kernel: &Kernel) -> Result<Vec<Option<Vec<DType>>>, String> {
+    let mut types = vec![None::<Vec<DType>>; op.variables.len()];
+    for (variable, allowed) in &kernel.types {
+        let Some(at) = op.variables.iter().position(|known| known == variable) else {
+            return Err(format!("{op} has no type variable {variable:?}"));
+        };
+        if types[at].replace(allowed.clone()).is_some() {
+            return Err(format!("the types of {variable} are given twice"));
+        }
+    }
+    Ok(types)
+}
+
+/// Which arguments stay on the host, a bit each. Not all, unless that is the kernel's device: nothing else
+/// in a call tells the device.
+fn host_memory_of(op: &Op, kernel: &Kernel) -> Result<u32, String> {
+    let mut host_memory = 0;
+    for name in &kernel.host_memory {
+        let Some(at) = op.position(name) else {
+            return Err(format!("{op} has no argument {name:?}"));
+        };
+        host_memory |= 1 << at;
+    }
+    if kernel.device != DeviceKind::Cpu && host_memory == all(op.parameters.len()) {
+        return Err(format!(
+            "all its arguments are on the host, and nothing tells that it is for {}",
+            kernel.device.name()
+        ));
+    }
+    Ok(host_memory)
+}
+
+/// Where the function looks at elements, the host reaches them.
+fn check_reach(op: &Op, kernel: &Kernel, at: usize, host_memory: u32) -> Result<(), String> {
+    let is_reached = host_memory & (1 << at) != 0 || kernel.device.is_host_accessible();
+    if kernel.wants[at].on_host && !is_reached {
+        return Err(format!(
+            "its function looks at the elements of {:?}, which are on {}; take it untyped",
+            op.parameters[at].name,
+            kernel.device.name()
+        ));
+    }
+    Ok(())
+}
+
+/// Inputs are only read, and all others written.
+fn check_role(op: &Op, kernel: &Kernel, at: usize) -> Result<(), String> {
+    let (parameter, writes) = (&op.parameters[at], kernel.wants[at].writes);
+    if writes != (parameter.role != Role::Input) {
+        let verb = if writes { "writes" } else { "only reads" };
+        return Err(format!("its function {verb} {:?}", parameter.name));
+    }
+    Ok(())
+}
+
+/// The element type that the function takes is the op's, and tells what a type variable is.
+fn agree_on_type(
+    op: &Op,
+    kernel: &Kernel,
+    at: usize,
+    types: &mut [Option<Vec<DType>>],
+) -> Result<(), String> {
+    let parameter = &op.parameters[at];
+    let Some(dtype) = kernel.wants[at].dtype else {
+        return Ok(());
+    };
+    match &parameter.kind {
+        Kind::Is(wanted) if *wanted != dtype => Err(format!(
+            "its {:?} is {dtype}, and not {wanted}",
+            parameter.name
+        )),
+        Kind::Variable(at) => match &types[*at] {
+            Some(allowed) if *allowed != [dtype] => Err(format!(
+                "its {} is {dtype}, and something else",
+                op.variables[*at]
+            )),
+            _ => {
+                types[*at] = Some(vec![dtype]);
+                Ok(())
+            }
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The values that attributes must have, of the attributes' kinds.
+fn attributes_asked(op: &Op, kernel: &Kernel) -> Result<Vec<(usize, Vec<Attribute>)>, String> {
+    let mut attributes = Vec::new();
+    for (name, values) in &kernel.attributes {
+        let Some(at) = op.attributes.iter().position(|known| known.name == *name) else {
+            return Err(format!("{op} has no attribute {name:?}"));
+        };
+        let kind = op.attributes[at].kind;
+        let values: Option<Vec<_>> = values.iter().map(|value| value.converted(kind)).collect();
+        let Some(values) = values else {
+            return Err(format!("attribute {name:?} is of kind {kind}"));
+        };
+        if attributes.iter().any(|(known, _)| *known == at) {
+            return Err(format!("the values of {name:?} are given twice"));
+        }
+        attributes.push((at, values));
+    }
+    Ok(attributes)
 }
 
 /// Whether there is memory that both such a device and the host reach.
