@@ -1,12 +1,13 @@
-"""Builds the extension, and runs its tests from Python, once for each framework, in a process of its own.
+"""Builds an example of an extension, and runs its tests from Python, once for each framework, in a process of its own.
 
-    python tests/run.py                  # all that are installed
-    python tests/run.py numpy torch      # these
+    python examples/run_tests.py custom_op                     # all that are installed
+    python examples/run_tests.py python_extension numpy torch  # these
 
-The Python that runs this has dlbridge, maturin, pytest and the frameworks. With DLBRIDGE_REQUIRE_ALL set, a
-framework that isn't installed is a failure.
+The Python that runs this has maturin, pytest, NumPy, what the example depends on (its pyproject.toml tells), and the
+frameworks. With DLBRIDGE_REQUIRE_ALL set, a framework that isn't installed is a failure.
 """
 
+import argparse
 import importlib.util
 import os
 import subprocess
@@ -15,57 +16,59 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
-TESTS = Path(__file__).resolve().parent
-EXAMPLE = TESTS.parent
+EXAMPLES = Path(__file__).resolve().parent
 FRAMEWORKS = ["numpy", "torch", "jax", "tensorflow", "paddle"]
 
 
 def main():
-    names = sys.argv[1:] or FRAMEWORKS
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("example", choices=sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml")))
+    arguments.add_argument("frameworks", nargs="*")
+    arguments = arguments.parse_args()
+    example = EXAMPLES / arguments.example
+    names = arguments.frameworks or FRAMEWORKS
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        site = build(folder)
-        failures = sum([not run(name, site, folder / f"{name}.xml") for name in names])
+        site = build(example, folder)
+        failures = sum([not run(example, name, site, folder / f"{name}.xml") for name in names])
     return 1 if failures else 0
 
 
-def build(folder):
+def build(example, folder):
     """Builds a wheel and installs it into a folder."""
     wheels, site = folder / "wheels", folder / "site"
     maturin = [sys.executable, "-m", "maturin", "build", "--release", "--quiet"]
-    subprocess.run([*maturin, "--interpreter", sys.executable, "--out", wheels], cwd=EXAMPLE, check=True)
+    subprocess.run([*maturin, "--interpreter", sys.executable, "--out", wheels], cwd=example, check=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
     subprocess.run([*pip, *wheels.glob("*.whl")], check=True)
     return site
 
 
-def run(name, site, report):
+def run(example, name, site, report):
     """Runs the tests with one framework. Returns whether all is well."""
     if importlib.util.find_spec(name) is None:
         required = bool(os.environ.get("DLBRIDGE_REQUIRE_ALL"))
-        print(f"test examples/custom_op::{name} ... ignored, {name} isn't installed")
-        return result(name, 0, int(required), int(not required))
+        print(f"test examples/{example.name}::{name} ... ignored, {name} isn't installed")
+        return result(example, name, 0, int(required), int(not required))
     variables = {**os.environ, "FRAMEWORK": name, "PYTHONPATH": str(site), "TF_CPP_MIN_LOG_LEVEL": "3"}
     options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", f"--junitxml={report}"]
-    # The README is gone through once.
-    files = TESTS if name == "numpy" else TESTS / "test_custom_op.py"
-    pytest = [sys.executable, "-m", "pytest", *options, files]
+    pytest = [sys.executable, "-m", "pytest", *options, example / "tests"]
     done = subprocess.run(pytest, env=variables, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stdout, done.stderr, sep="\n")
     if not report.exists():
-        return result(name, 0, 1, 0)
+        return result(example, name, 0, 1, 0)
     counts = ElementTree.parse(report).getroot().find("testsuite").attrib
     total, ignored = int(counts["tests"]), int(counts["skipped"])
     # Where the process ended badly, something failed, whatever was counted before.
     failed = max(int(counts["failures"]) + int(counts["errors"]), int(done.returncode != 0))
-    return result(name, max(total - failed - ignored, 0), failed, ignored)
+    return result(example, name, max(total - failed - ignored, 0), failed, ignored)
 
 
-def result(name, passed, failed, ignored):
+def result(example, name, passed, failed, ignored):
     word = "FAILED" if failed else "ok"
     counts = f"{passed} passed; {failed} failed; {ignored} ignored; 0 measured; 0 filtered out"
-    print(f"test result: {word}. {counts} (examples/custom_op, {name})", flush=True)
+    print(f"test result: {word}. {counts} (examples/{example.name}, {name})", flush=True)
     return failed == 0
 
 
