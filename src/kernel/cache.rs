@@ -1,4 +1,5 @@
-//! What was chosen for calls of a signature, found again without a lock.
+//! What was chosen for calls of a signature, found again: without a lock in a table, until that is full,
+//! and behind a mutex what came last of all others.
 
 use super::choose::Chosen;
 use crate::layout::are_same;
