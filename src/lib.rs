@@ -43,9 +43,12 @@
 //!
 //! # Features
 //!
+//! * `cuda`: memory, streams and kernels on NVIDIA GPUs, whose driver is looked up when it is needed.
 //! * `ndarray`: typed views as views of the `ndarray` crate, and back.
 //! * `python`: arguments, results and a class for extensions of Python that are written with PyO3.
 
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod device;
 pub mod dtype;
 pub mod error;

@@ -238,6 +238,42 @@ impl Storage {
         }
     }
 
+    /// No memory, on a device.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn nothing_on(device: Device) -> Self {
+        let mut nothing = Self::nothing();
+        nothing.memory.device = device;
+        nothing
+    }
+
+    /// Memory with an owner that can be [looked at](Self::keeper).
+    ///
+    /// # Safety
+    ///
+    /// As of [`from_parts`](Self::from_parts).
+    #[cfg(feature = "cuda")]
+    pub(crate) unsafe fn kept_by<O: Send + Sync + 'static>(
+        data: *mut u8,
+        bytes: usize,
+        device: Device,
+        access: Access,
+        owner: O,
+    ) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::from_parts(data, bytes, device, access, Owner::shown(owner)) }
+    }
+
+    /// The owner, where it is one of this type that was given to [`kept_by`](Self::kept_by).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn keeper<O: Send + Sync + 'static>(&self) -> Option<&O> {
+        self.owner.look()
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn access(&self) -> Access {
+        self.memory.access
+    }
+
     /// Where the memory begins: an address on [`device`](Self::device), or a handle.
     #[inline]
     pub fn data_ptr(&self) -> *const u8 {

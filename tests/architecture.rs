@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 11] = [
+const FLOORS: [(&str, u8); 12] = [
     ("device", 2),
     ("dtype", 2),
     ("error", 2),
@@ -16,6 +16,7 @@ const FLOORS: [(&str, u8); 11] = [
     ("view", 3),
     ("interchange", 4),
     ("kernel", 5),
+    ("cuda", 6),
     ("ops", 6),
     ("python", 7),
 ];

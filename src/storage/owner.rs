@@ -13,6 +13,8 @@
 //! taking over a `Vec` nor an import allocates anything for it.
 
 use super::counted::{Counted, Weak};
+#[cfg(feature = "cuda")]
+use std::any::TypeId;
 use std::any::type_name;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
@@ -44,6 +46,8 @@ struct Erased {
 
 struct Vtable {
     name: fn() -> &'static str,
+    #[cfg(feature = "cuda")]
+    id: fn() -> TypeId,
     release: unsafe fn([*mut (); 2]),
 }
 
@@ -53,6 +57,8 @@ struct VtableOf<O>(O);
 impl<O: SmallOwner> VtableOf<O> {
     const VTABLE: Vtable = Vtable {
         name: type_name::<O>,
+        #[cfg(feature = "cuda")]
+        id: TypeId::of::<O>,
         // SAFETY: the caller releases an owner of this type, once.
         release: |words| drop(unsafe { O::from_words(words) }),
     };
@@ -118,6 +124,28 @@ impl Owner {
         // SAFETY: the pointer is that of a box, and nobody else has it.
         let result = look(unsafe { &mut (*boxed.0).0 });
         (Self::small(boxed), result)
+    }
+
+    /// Keeps something that can be [looked at](Self::look).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn shown<O: Send + Sync + 'static>(owner: O) -> Self {
+        Self::small(Shown(Boxed(Box::into_raw(Box::new(Even(owner))))))
+    }
+
+    /// The owner, where it is one of this type that is [shown](Self::shown).
+    #[cfg(feature = "cuda")]
+    pub(crate) fn look<O: Send + Sync + 'static>(&self) -> Option<&O> {
+        if (self.vtable.id)() != TypeId::of::<Shown<O>>() {
+            return None;
+        }
+        let state = self.state.load(Ordering::Acquire);
+        let [pointer, _] = match self.sole(state) {
+            Some(owner) => owner.words,
+            None => handle(state).words,
+        };
+        // SAFETY: the type says that the first word is the pointer to a box of this, which is there as long
+        // as `self`, wherever the words are; only shared references are made to it until it is dropped.
+        Some(unsafe { &(*pointer.cast::<Even<O>>()).0 })
     }
 
     /// The owner itself, unless it is counted. It still belongs to `self`.
@@ -277,6 +305,23 @@ unsafe impl<O: Send + 'static> SmallOwner for Boxed<O> {
 
     unsafe fn from_words([pointer, _]: [*mut (); 2]) -> Self {
         Self(pointer.cast())
+    }
+}
+
+/// A box whose content may be looked at by whoever has a handle.
+#[cfg(feature = "cuda")]
+struct Shown<O>(Boxed<O>);
+
+#[cfg(feature = "cuda")]
+// SAFETY: as of the box.
+unsafe impl<O: Send + 'static> SmallOwner for Shown<O> {
+    fn into_words(self) -> [*mut (); 2] {
+        self.0.into_words()
+    }
+
+    unsafe fn from_words(words: [*mut (); 2]) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { Boxed::from_words(words) })
     }
 }
 

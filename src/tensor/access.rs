@@ -153,7 +153,7 @@ impl Tensor {
     }
 
     /// Checks that nobody else uses the memory, and the owner lets it be written.
-    fn check_exclusive(&mut self) -> Result<(), AccessError> {
+    pub(crate) fn check_exclusive(&mut self) -> Result<(), AccessError> {
         if self.is_exclusive() {
             return Ok(());
         }

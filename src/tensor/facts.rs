@@ -109,6 +109,25 @@ impl Tensor {
         Self(unsafe { Counted::from_raw(pointer.cast()) })
     }
 
+    /// The same tensor, marked as a copy that was made for whoever gets it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn marked_copied(mut self) -> Self {
+        let facts = self.0.get_mut().expect("a copy that nobody else has yet");
+        facts.parts.copied = true;
+        self
+    }
+
+    /// The same tensor, its memory kept by something that keeps what kept it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn rekept(&self, keep: impl FnOnce(Storage) -> Storage) -> Self {
+        let mut parts = self.0.parts.clone();
+        let before = (parts.storage.data_ptr(), parts.storage.bytes());
+        parts.storage = keep(parts.storage);
+        assert_eq!(before, (parts.storage.data_ptr(), parts.storage.bytes()));
+        // SAFETY: the memory is the same.
+        unsafe { Self::from_parts(parts, self.0.layout.clone()) }
+    }
+
     /// Another view of the same memory, with some parts changed.
     ///
     /// # Safety

@@ -141,6 +141,12 @@ pub unsafe extern "C" fn cudaDoubleFail(function: *const c_char, nth: u64, code:
     Locked::take().record.fail(function, nth, Code(code));
 }
 
+/// Lets calls succeed again that were to fail.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDoubleForgetFailures() {
+    Locked::take().record.forget_failures();
+}
+
 /// Whether streams run their work as late as they may (1, as at the start) or as soon as they may (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleSetLate(late: c_int) {

@@ -72,6 +72,10 @@ impl Record {
         });
     }
 
+    pub(crate) fn forget_failures(&mut self) {
+        self.failures.clear();
+    }
+
     pub(crate) fn calls(&self, name: &str) -> u64 {
         if name.is_empty() {
             self.total

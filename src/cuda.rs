@@ -1,0 +1,62 @@
+//! CUDA: memory, streams and kernels on NVIDIA GPUs.
+//!
+//! Nothing here is linked to CUDA: the driver is looked up when it is first asked for, and where there
+//! is none, that is an error like any other.
+//!
+//! ```
+//! use dlbridge::cuda::{self, CudaError, Gpu, Stream};
+//! use dlbridge::Tensor;
+//!
+//! fn there_and_back() -> Result<(), Box<dyn std::error::Error>> {
+//!     let stream = Stream::new(Gpu::new(0)?)?;
+//!     let sent = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream)?;
+//!     assert_eq!(sent.device().to_string(), "cuda:0");
+//!     assert_eq!(cuda::fetch(&sent)?.to_string(), "[1. 2.]");
+//!     Ok(())
+//! }
+//!
+//! match cuda::count() {
+//!     Ok(_) => there_and_back()?,
+//!     Err(error) => assert!(matches!(error, CudaError::NoDriver | CudaError::NoGpu)),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Order
+//!
+//! Work on a GPU is asked for on a [`Stream`], and done later, in the order of that stream. Each thread
+//! has a current stream for each GPU ([`Stream::current`]); what is called without one uses that.
+//!
+//! Memory that this module allocated, or that was [adopted](adopt), knows on which stream it was last
+//! written, and on which ones it has been read since. Whoever uses it on another stream has that one
+//! wait, by an event, and not the processor. It is released when its last handle goes, after all that
+//! work; so a handle can be dropped while kernels that use it are still to run.
+//!
+//! While a graph is captured, only work on the capturing stream becomes part of it: memory must have
+//! been made before, and be used on no other stream meanwhile.
+
+mod adopted;
+mod array;
+mod copy;
+mod driver;
+mod error;
+mod event;
+mod gpu;
+mod later;
+mod memory;
+mod pinned;
+mod pointer;
+mod pool;
+mod stream;
+mod timeline;
+
+pub use adopted::adopt;
+pub use array::{empty, zeros};
+pub use copy::{copy_into, fetch, send};
+pub use driver::count;
+pub use error::CudaError;
+pub use gpu::{Entered, Gpu};
+pub use later::release_after;
+pub use pinned::{managed, pinned};
+pub use pointer::{PointerKind, device_of};
+pub use stream::{Current, Stream};

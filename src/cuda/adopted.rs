@@ -1,0 +1,53 @@
+//! Tensors of others on a GPU, and in which order they are used.
+
+use super::error::CudaError;
+use super::memory::Memory;
+use super::stream::Stream;
+use super::timeline::Use;
+use crate::device::DeviceKind;
+use crate::tensor::Tensor;
+
+/// Has a tensor that came from somebody else be used in the right order, and released in the right order:
+/// `home` is the stream on which whoever made it works, and reuses its memory; `ready_on` is where it is
+/// ready, which may be the same.
+///
+/// # Errors
+///
+/// When it is on no GPU, or on another one than the streams'.
+pub fn adopt(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor, CudaError> {
+    let device = tensor.device();
+    if device.kind() != DeviceKind::Cuda {
+        return Err(CudaError::NotCuda { device });
+    }
+    for stream in [home, ready_on] {
+        if stream.gpu().device() != device {
+            return Err(CudaError::WrongStream {
+                found: stream.gpu().id(),
+                wanted: device,
+            });
+        }
+    }
+    if keeper(&tensor).is_some() {
+        return Ok(tensor);
+    }
+    Ok(tensor.rekept(|storage| Memory::foreign(storage, home.clone(), ready_on.clone())))
+}
+
+/// What keeps a tensor's memory, where that is known here.
+pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
+    tensor.storage().keeper::<Memory>()
+}
+
+/// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is known is
+/// left to whoever uses it.
+pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), CudaError> {
+    match keeper(tensor) {
+        Some(memory) => memory.use_on(stream, what),
+        None => Ok(()),
+    }
+}
+
+/// The stream on which a tensor was last written, where that is known.
+pub(crate) fn writer_of(tensor: &Tensor) -> Option<Stream> {
+    keeper(tensor)?.writer()
+}

@@ -1,0 +1,303 @@
+//! Copies between the host and GPUs, and from one GPU to another.
+
+mod plan;
+
+use super::adopted::use_on;
+use super::array::empty;
+use super::driver::call;
+use super::error::CudaError;
+use super::gpu::Gpu;
+use super::later::release_after;
+use super::stream::Stream;
+use super::timeline::Use;
+use crate::device::{Device, DeviceKind};
+use crate::error::{AccessError, Error};
+use crate::tensor::Tensor;
+use cudarc::driver::sys;
+use plan::{Plan, Rectangle};
+use std::ptr;
+
+/// Copies a tensor of the host or any GPU to a stream's GPU, where it is row-major, and ready on that
+/// stream.
+///
+/// The processor waits only for what it must read itself: memory of the host that isn't pinned.
+///
+/// # Errors
+///
+/// When there is not enough memory, the elements can't be copied, or a graph is captured.
+pub fn send(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
+    let mut sent = empty(tensor.shape(), tensor.dtype(), stream)?;
+    copy_into(&mut sent, tensor, stream)?;
+    Ok(sent.marked_copied())
+}
+
+/// Copies a tensor of a GPU to the host, where it is row-major, and waits until it is there.
+///
+/// It is copied in the order of the stream on which it was last written, where that is known, and else of
+/// the thread's current one.
+///
+/// # Errors
+///
+/// When there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
+pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
+    if tensor.device().is_host_accessible() {
+        return Ok(tensor.copy()?);
+    }
+    let stream = match super::adopted::writer_of(tensor) {
+        Some(stream) => stream,
+        None => Stream::current(Gpu::of(tensor.device())?),
+    };
+    let mut fetched = Tensor::zeroed(tensor.shape(), tensor.dtype())?;
+    copy_into(&mut fetched, tensor, &stream)?;
+    Ok(fetched.marked_copied())
+}
+
+/// Copies one tensor's elements into another one's memory, in a stream's order. At least one of them is on
+/// a GPU.
+///
+/// The processor waits when one of them is memory of the host that isn't pinned; otherwise the copy is
+/// done later, and pinned memory is to be looked at after [`Stream::synchronize`].
+///
+/// # Errors
+///
+/// When the shapes or types differ, one of them can't be written, they overlap, or a graph is captured and
+/// a copy can't be part of it.
+pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
+    to.check_exclusive().map_err(Error::from)?;
+    // SAFETY: nobody else uses its memory.
+    unsafe { copy_elements(to, from, stream) }
+}
+
+/// [`copy_into`] memory that others may use too.
+///
+/// # Safety
+///
+/// Nobody uses the target's memory meanwhile; if it isn't on a GPU, until the stream's work is done.
+pub(crate) unsafe fn copy_elements(
+    to: &Tensor,
+    from: &Tensor,
+    stream: &Stream,
+) -> Result<(), CudaError> {
+    let (from_place, to_place) = (Place::of(from)?, Place::of(to)?);
+    check(to, from, from_place, to_place)?;
+    if from.is_empty() {
+        return Ok(());
+    }
+    let _entered = stream.gpu().enter()?;
+    let waits = from_place == Place::Pageable || to_place == Place::Pageable;
+    let is_captured = stream.is_capturing()?;
+    if is_captured && waits {
+        return Err(CudaError::Capturing {
+            what: "memory of the host that isn't pinned can't be copied",
+        });
+    }
+    use_on(from, stream, Use::Read)?;
+    use_on(to, stream, Use::Write)?;
+    // A row's bytes are where they are on both sides, as types and shapes are the same.
+    if from_place == Place::Pageable && !from.layout().is_contiguous() {
+        // SAFETY: the caller's promise.
+        return unsafe { copy_elements(to, &from.copy()?, stream) };
+    }
+    if to_place == Place::Pageable && !to.layout().is_contiguous() {
+        // SAFETY: the caller's promise.
+        return unsafe { scatter(to, from, stream) };
+    }
+    transfer(to, from, stream)?;
+    match (from_place, to_place) {
+        _ if is_captured => Ok(()),
+        (Place::Pageable, _) | (_, Place::Pageable) => stream.synchronize(),
+        (Place::Pinned, _) => release_after(stream, from.clone()),
+        (_, Place::Pinned) => release_after(stream, to.clone()),
+        _ => Ok(()),
+    }
+}
+
+/// Where a tensor is, as far as copies are concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Memory of the host that a GPU doesn't reach.
+    Pageable,
+    /// Memory of the host that GPUs reach.
+    Pinned,
+    /// A GPU's own, or managed.
+    Gpu(i32),
+}
+
+impl Place {
+    fn of(tensor: &Tensor) -> Result<Self, CudaError> {
+        let device = tensor.device();
+        match device.kind() {
+            DeviceKind::Cpu => Ok(Self::Pageable),
+            DeviceKind::CudaHost => Ok(Self::Pinned),
+            DeviceKind::Cuda | DeviceKind::CudaManaged => Ok(Self::Gpu(device.id())),
+            _ => Err(CudaError::NotCuda { device }),
+        }
+    }
+}
+
+fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Result<(), CudaError> {
+    let refused = |problem: String| Err(CudaError::Copy { problem });
+    let elements = |tensor: &Tensor| format!("{:?} of {}", tensor.shape(), tensor.dtype());
+    if to.shape() != from.shape() || to.dtype() != from.dtype() {
+        return refused(format!(
+            "a tensor {} can't take the elements of one {}",
+            elements(to),
+            elements(from)
+        ));
+    }
+    if !matches!(
+        (from_place, to_place),
+        (Place::Gpu(_), _) | (_, Place::Gpu(_))
+    ) {
+        return refused("neither of the tensors is on a GPU".to_owned());
+    }
+    if to.is_read_only() {
+        return Err(Error::from(AccessError::ReadOnly).into());
+    }
+    if !to.layout().overlaps_itself().is_excluded() {
+        return Err(Error::from(AccessError::SelfOverlap {
+            shape: to.shape().to_vec(),
+            strides: to.strides().to_vec(),
+        })
+        .into());
+    }
+    if !to.overlaps(from).is_excluded() {
+        return refused("one of the tensors is in the other one's memory".to_owned());
+    }
+    let is_dense = to.layout().is_contiguous() && from.layout().is_contiguous();
+    let is_packed = !from.dtype().step_bits(from.is_padded()).is_multiple_of(8);
+    if (is_packed && !is_dense) || from.is_padded() != to.is_padded() {
+        return refused(format!(
+            "elements of {} that don't lie one after another can't be copied to or from a GPU",
+            from.dtype()
+        ));
+    }
+    Ok(())
+}
+
+/// To memory of the host with gaps, by way of some without.
+///
+/// # Safety
+///
+/// As of [`copy_elements`].
+unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
+    let mut dense = Tensor::zeroed(from.shape(), from.dtype())?;
+    copy_into(&mut dense, from, stream)?;
+    let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
+    let plan = Plan::new(to.layout(), dense.layout(), itemsize);
+    let Rectangle {
+        width,
+        rows,
+        to_pitch,
+        from_pitch,
+    } = plan.rectangle;
+    let (target, source) = (to.data_mut(), dense.data_ptr());
+    for (to, from) in plan.places() {
+        for row in 0..rows {
+            // SAFETY: the plan leads to the elements' bytes and no others, the target's are on the host, and
+            // the caller promises that nobody else uses them; the source is new.
+            unsafe {
+                let source = source.offset(from).add(row * from_pitch);
+                let target = target.offset(to).add(row * to_pitch);
+                ptr::copy_nonoverlapping(source, target, width);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn transfer(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
+    let (target, source) = (to.data_ptr().addr(), from.data_ptr().addr());
+    let bits = from.dtype().step_bits(from.is_padded());
+    if to.layout().is_contiguous() && from.layout().is_contiguous() {
+        return run(target, source, from.bytes(), stream);
+    }
+    if let (Place::Gpu(a), Place::Gpu(b)) = (Place::of(to)?, Place::of(from)?)
+        && a != b
+    {
+        return across(to, from, stream);
+    }
+    let plan = Plan::new(to.layout(), from.layout(), bits / 8);
+    for (to, from) in plan.places() {
+        let (to, from) = (
+            target.wrapping_add_signed(to),
+            source.wrapping_add_signed(from),
+        );
+        rectangle(to, from, plan.rectangle, stream)?;
+    }
+    Ok(())
+}
+
+/// From one GPU to another, of which at least one has gaps: rectangles don't cross.
+fn across(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
+    let gpu = |device: Device| Gpu::of(device);
+    let mut dense = from.clone();
+    if !from.layout().is_contiguous() {
+        let there = Stream::new(gpu(from.device())?)?;
+        there.wait_for(stream)?;
+        dense = empty(from.shape(), from.dtype(), &there)?;
+        transfer(&dense, from, &there)?;
+        use_on(&dense, stream, Use::Read)?;
+    }
+    if to.layout().is_contiguous() {
+        return run(
+            to.data_ptr().addr(),
+            dense.data_ptr().addr(),
+            dense.bytes(),
+            stream,
+        );
+    }
+    let there = Stream::new(gpu(to.device())?)?;
+    there.wait_for(stream)?;
+    let here = empty(to.shape(), to.dtype(), &there)?;
+    run(
+        here.data_ptr().addr(),
+        dense.data_ptr().addr(),
+        dense.bytes(),
+        &there,
+    )?;
+    transfer(to, &here, &there)?;
+    stream.wait_for(&there)
+}
+
+/// Bytes without gaps. Addresses say for themselves where they are.
+fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), CudaError> {
+    let _entered = stream.gpu().enter()?;
+    // SAFETY: both are memory of that many bytes, the stream waited for what is done with it before, and
+    // whoever keeps it does so until the copy was made.
+    unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
+}
+
+fn rectangle(
+    to: usize,
+    from: usize,
+    rectangle: Rectangle,
+    stream: &Stream,
+) -> Result<(), CudaError> {
+    if rectangle.rows == 1 {
+        return run(to, from, rectangle.width, stream);
+    }
+    let _entered = stream.gpu().enter()?;
+    // Addresses say for themselves where they are; what is for others stays empty.
+    let unified = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED;
+    let copy = sys::CUDA_MEMCPY2D {
+        srcXInBytes: 0,
+        srcY: 0,
+        srcMemoryType: unified,
+        srcHost: ptr::null(),
+        srcDevice: from as u64,
+        srcArray: ptr::null_mut(),
+        srcPitch: rectangle.from_pitch,
+        dstXInBytes: 0,
+        dstY: 0,
+        dstMemoryType: unified,
+        dstHost: ptr::null_mut(),
+        dstDevice: to as u64,
+        dstArray: ptr::null_mut(),
+        dstPitch: rectangle.to_pitch,
+        WidthInBytes: rectangle.width,
+        Height: rectangle.rows,
+    };
+    // SAFETY: as of runs, for rows of as many bytes, so far apart.
+    unsafe { call!(cuMemcpy2DAsync_v2(&copy, stream.raw())) }
+}

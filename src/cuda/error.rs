@@ -1,0 +1,123 @@
+//! [`CudaError`]: what can go wrong with a GPU.
+
+use crate::device::Device;
+use crate::error::Error;
+
+/// What went wrong with a GPU, or on the way to one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// NVIDIA's driver isn't installed.
+    #[error(
+        "there is no CUDA driver here: libcuda.so.1, which comes with NVIDIA's driver, was not found"
+    )]
+    NoDriver,
+    /// The driver is too old.
+    #[error("the CUDA driver is of version {}.{}, and 12.0 is the oldest that will do", .found / 1000, .found % 1000 / 10)]
+    OldDriver {
+        /// Its version, as it says it: 11040 for 11.4.
+        found: i32,
+    },
+    /// There is a driver, and no GPU that it can use.
+    #[error("the CUDA driver finds no GPU")]
+    NoGpu,
+    /// There is no such GPU.
+    #[error("there is no device cuda:{id}; there {} here", counted(*.count))]
+    NoSuchGpu {
+        /// Which one was asked for.
+        id: i32,
+        /// How many there are.
+        count: usize,
+    },
+    /// A device that isn't CUDA's.
+    #[error("{device} is no device of CUDA's")]
+    NotCuda {
+        /// The device.
+        device: Device,
+    },
+    /// There is not enough memory on a device.
+    #[error("there is not enough memory on {device} for {bytes} bytes")]
+    OutOfMemory {
+        /// The device.
+        device: Device,
+        /// How much was asked for.
+        bytes: usize,
+    },
+    /// Something that can't be part of a graph.
+    #[error("{what} while a graph is captured")]
+    Capturing {
+        /// What can't be done.
+        what: &'static str,
+    },
+    /// A stream is one of another GPU.
+    #[error("the stream is one of cuda:{found}, and the memory on {wanted}")]
+    WrongStream {
+        /// The stream's GPU.
+        found: i32,
+        /// The GPU whose stream is needed.
+        wanted: Device,
+    },
+    /// Memory that CUDA knows nothing of.
+    #[error("address {address:#x} is in no memory that CUDA knows")]
+    UnknownAddress {
+        /// The address.
+        address: usize,
+    },
+    /// A copy into memory that can't take it.
+    #[error("{problem}")]
+    Copy {
+        /// Why not.
+        problem: String,
+    },
+    /// A shape, an element type or an access that is none for this.
+    #[error(transparent)]
+    Tensor(#[from] Error),
+    /// The driver refused, or the GPU failed.
+    #[error("{function} failed with {name}: {description}")]
+    Driver {
+        /// The driver's function.
+        function: &'static str,
+        /// What it answered.
+        code: u32,
+        /// The answer's name.
+        name: String,
+        /// What the driver says of it.
+        description: String,
+    },
+}
+
+impl CudaError {
+    /// The driver's answer, where this is one.
+    pub fn code(&self) -> Option<u32> {
+        match self {
+            Self::Driver { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+impl CudaError {
+    /// Whether nothing can be done with the GPU any more in this process.
+    pub(super) fn is_final(&self) -> bool {
+        use cudarc::driver::sys::CUresult as Answer;
+        const FINAL: [Answer; 8] = [
+            Answer::CUDA_ERROR_DEINITIALIZED,
+            Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED,
+            Answer::CUDA_ERROR_ILLEGAL_ADDRESS,
+            Answer::CUDA_ERROR_LAUNCH_FAILED,
+            Answer::CUDA_ERROR_LAUNCH_TIMEOUT,
+            Answer::CUDA_ERROR_HARDWARE_STACK_ERROR,
+            Answer::CUDA_ERROR_ECC_UNCORRECTABLE,
+            Answer::CUDA_ERROR_ASSERT,
+        ];
+        let code = self.code();
+        FINAL.iter().any(|answer| code == Some(*answer as u32))
+    }
+}
+
+fn counted(count: usize) -> String {
+    match count {
+        1 => "is one".to_owned(),
+        count => format!("are {count}"),
+    }
+}

@@ -1,0 +1,85 @@
+//! [`Events`]: marks in streams, by which one waits for another, kept to be used again.
+
+use super::driver::call;
+use super::error::CudaError;
+use cudarc::driver::sys;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+/// A GPU's events that are not in use.
+#[derive(Default)]
+pub(super) struct Events(Mutex<Vec<Event>>);
+
+/// A mark in a stream.
+pub(super) struct Event(sys::CUevent);
+
+// SAFETY: a handle, which the driver takes on any thread.
+unsafe impl Send for Event {}
+
+/// More than these are destroyed when they are given back.
+const MOST: usize = 256;
+
+impl Events {
+    /// An event, to be given back. The GPU's context must be current.
+    fn take(&self) -> Result<Event, CudaError> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(event) = known {
+            return Ok(event);
+        }
+        let mut event = ptr::null_mut();
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: the caller entered the GPU.
+        unsafe { call!(cuEventCreate(&mut event, flags)) }?;
+        Ok(Event(event))
+    }
+
+    /// Takes an event back, of which nobody asks any more.
+    pub(super) fn give_back(&self, event: Event) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < MOST {
+            kept.push(event);
+            return;
+        }
+        drop(kept);
+        // SAFETY: it was created, and this is its end. The driver destroys it once it has happened.
+        let _ = unsafe { sys::cuEventDestroy_v2(event.0) };
+    }
+
+    /// Marks the end of the work that a stream has by now. The GPU's context must be current.
+    pub(super) fn mark(&self, stream: sys::CUstream) -> Result<Event, CudaError> {
+        let event = self.take()?;
+        // SAFETY: the caller entered the GPU, and vouches for its stream.
+        match unsafe { call!(cuEventRecord(event.0, stream)) } {
+            Ok(()) => Ok(event),
+            Err(error) => {
+                self.give_back(event);
+                Err(error)
+            }
+        }
+    }
+
+    /// Has one stream wait for the work that another has by now. The GPU's context must be current.
+    pub(super) fn join(
+        &self,
+        waiting: sys::CUstream,
+        awaited: sys::CUstream,
+    ) -> Result<(), CudaError> {
+        let event = self.mark(awaited)?;
+        // SAFETY: as above.
+        let outcome = unsafe { call!(cuStreamWaitEvent(waiting, event.0, 0)) };
+        // What was waited for is settled: marking something else changes nothing about it.
+        self.give_back(event);
+        outcome
+    }
+}
+
+impl Event {
+    /// Whether the work before it is done. The GPU's context must be current.
+    pub(super) fn is_over(&self) -> Result<bool, CudaError> {
+        // SAFETY: an event that was recorded.
+        match unsafe { sys::cuEventQuery(self.0) } {
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            answer => super::driver::checked("cuEventQuery", answer).map(|()| true),
+        }
+    }
+}

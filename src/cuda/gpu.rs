@@ -1,0 +1,262 @@
+//! [`Gpu`]: a device, and its context, in which frameworks work too.
+
+use super::driver::{call, count};
+use super::error::CudaError;
+use super::event::Events;
+use super::pool::Pool;
+use crate::device::{Device, DeviceKind};
+use cudarc::driver::sys;
+use std::ffi::CStr;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use sys::CUdevice_attribute as Attribute;
+
+/// An NVIDIA GPU.
+///
+/// Its context is the primary one, as it is for every framework: memory and streams are shared. It is
+/// kept until the program ends.
+#[derive(Clone, Copy)]
+pub struct Gpu(&'static Facts);
+
+/// What is known of a GPU.
+pub(super) struct Facts {
+    id: i32,
+    device: sys::CUdevice,
+    context: Context,
+    capability: (i32, i32),
+    processors: i32,
+    pub(super) events: Events,
+    pub(super) pool: Pool,
+}
+
+/// The driver's handle of a context.
+#[derive(Clone, Copy)]
+struct Context(sys::CUcontext);
+
+// SAFETY: a handle, which the driver takes on any thread.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Gpu {
+    /// The GPU of this number.
+    ///
+    /// # Errors
+    ///
+    /// When there is no driver, or no such GPU, or it can't be used.
+    pub fn new(id: i32) -> Result<Self, CudaError> {
+        static GPUS: OnceLock<Vec<Place>> = OnceLock::new();
+        let count = count()?;
+        let gpus = GPUS.get_or_init(|| (0..count).map(|_| Place::default()).collect());
+        let place = usize::try_from(id).ok().and_then(|id| gpus.get(id));
+        let place = place.ok_or(CudaError::NoSuchGpu { id, count })?;
+        place.gpu(id)
+    }
+
+    /// The GPU that a device is, or that its memory is pinned for or shared with.
+    ///
+    /// # Errors
+    ///
+    /// When it is none, and as of [`new`](Self::new).
+    pub fn of(device: Device) -> Result<Self, CudaError> {
+        match device.kind() {
+            DeviceKind::Cuda | DeviceKind::CudaHost | DeviceKind::CudaManaged => {
+                Self::new(device.id())
+            }
+            _ => Err(CudaError::NotCuda { device }),
+        }
+    }
+
+    /// Its number.
+    pub fn id(self) -> i32 {
+        self.0.id
+    }
+
+    /// The device, as tensors say where they are.
+    pub fn device(self) -> Device {
+        Device::cuda(self.0.id)
+    }
+
+    /// What it is called.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails.
+    pub fn name(self) -> Result<String, CudaError> {
+        let mut name = [0; 256];
+        // SAFETY: the driver writes at most as many characters, the last one 0.
+        unsafe {
+            call!(cuDeviceGetName(
+                name.as_mut_ptr(),
+                name.len() as i32,
+                self.0.device
+            ))?;
+            Ok(CStr::from_ptr(name.as_ptr()).to_string_lossy().into())
+        }
+    }
+
+    /// The version of its instructions: (9, 0) for what compilers call `sm_90`.
+    pub fn compute_capability(self) -> (i32, i32) {
+        self.0.capability
+    }
+
+    /// How many multiprocessors it has.
+    pub fn multiprocessors(self) -> usize {
+        self.0.processors as usize
+    }
+
+    /// How many bytes of memory are free, and how many there are.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails.
+    pub fn memory(self) -> Result<(usize, usize), CudaError> {
+        let (mut free, mut all) = (0, 0);
+        let _entered = self.enter()?;
+        // SAFETY: the context is current.
+        unsafe { call!(cuMemGetInfo_v2(&mut free, &mut all)) }?;
+        Ok((free, all))
+    }
+
+    /// Waits until all work on it is done, whoever asked for it.
+    ///
+    /// # Errors
+    ///
+    /// When work failed, or a graph is captured.
+    pub fn synchronize(self) -> Result<(), CudaError> {
+        let _entered = self.enter()?;
+        // SAFETY: the context is current.
+        unsafe { call!(cuCtxSynchronize()) }?;
+        super::later::collect();
+        Ok(())
+    }
+
+    /// Gives memory back to the driver that was released, and kept to be allocated again.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails.
+    pub fn trim(self) -> Result<(), CudaError> {
+        super::later::collect();
+        self.facts().pool.trim()
+    }
+
+    /// Makes its context the thread's current one, until what this returns is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails.
+    #[inline]
+    pub fn enter(self) -> Result<Entered, CudaError> {
+        let mut current = ptr::null_mut();
+        // SAFETY: the driver was started, or there would be no GPU.
+        unsafe { call!(cuCtxGetCurrent(&mut current)) }?;
+        let pushed = current != self.0.context.0;
+        if pushed {
+            // SAFETY: a context that is kept.
+            unsafe { call!(cuCtxPushCurrent_v2(self.0.context.0)) }?;
+        }
+        Ok(Entered {
+            pushed,
+            _thread: PhantomData,
+        })
+    }
+
+    #[inline]
+    pub(super) fn facts(self) -> &'static Facts {
+        self.0
+    }
+}
+
+impl PartialEq for Gpu {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for Gpu {}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gpu({})", self.id())
+    }
+}
+
+/// A GPU's context is current, until this is dropped; then the one is that was before.
+#[must_use = "when it is dropped, the context that was current before is so again"]
+#[derive(Debug)]
+pub struct Entered {
+    pushed: bool,
+    /// Contexts are current on threads: this mustn't leave its own.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut popped = ptr::null_mut();
+            // There is nobody to tell of a failure.
+            // SAFETY: it was pushed on this thread, and what was pushed later was popped before.
+            let _ = unsafe { sys::cuCtxPopCurrent_v2(&mut popped) };
+        }
+    }
+}
+
+/// Where a GPU's facts are, once it was used. A failure isn't kept: memory may be there next time.
+#[derive(Default)]
+struct Place {
+    gpu: OnceLock<&'static Facts>,
+    opening: Mutex<()>,
+}
+
+impl Place {
+    fn gpu(&self, id: i32) -> Result<Gpu, CudaError> {
+        if let Some(facts) = self.gpu.get() {
+            return Ok(Gpu(facts));
+        }
+        let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(facts) = self.gpu.get() {
+            return Ok(Gpu(facts));
+        }
+        let facts = Box::leak(Box::new(open(id)?));
+        Ok(Gpu(self.gpu.get_or_init(|| facts)))
+    }
+}
+
+fn open(id: i32) -> Result<Facts, CudaError> {
+    let mut device = 0;
+    // SAFETY: the driver was started.
+    unsafe { call!(cuDeviceGet(&mut device, id)) }?;
+    let ask = |attribute| {
+        let mut value = 0;
+        // SAFETY: as above, of a device that it gave.
+        unsafe { call!(cuDeviceGetAttribute(&mut value, attribute, device)) }.map(|()| value)
+    };
+    let capability = (
+        ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+        ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+    );
+    let processors = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let has_pools = ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
+    let pool = if has_pools {
+        Pool::new(id)?
+    } else {
+        Pool::none()
+    };
+    let mut context = ptr::null_mut();
+    // SAFETY: as above. What is retained here is never released.
+    unsafe { call!(cuDevicePrimaryCtxRetain(&mut context, device)) }?;
+    Ok(Facts {
+        id,
+        device,
+        context: Context(context),
+        capability,
+        processors,
+        events: Events::default(),
+        pool,
+    })
+}

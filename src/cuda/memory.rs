@@ -1,0 +1,180 @@
+//! [`Memory`]: what keeps memory on a GPU, and in which order of work it is released.
+
+use super::driver::call;
+use super::error::CudaError;
+use super::gpu::Gpu;
+use super::later::{self, Release};
+use super::stream::Stream;
+use super::timeline::{Timeline, Use};
+use crate::device::Device;
+use crate::storage::{Access, Storage};
+use cudarc::driver::sys;
+use std::ptr;
+
+/// The owner of memory on a GPU.
+pub(super) struct Memory {
+    /// `None` once it is being released.
+    held: Option<Box<Held>>,
+}
+
+/// Memory that is still there.
+pub(super) struct Held {
+    timeline: Timeline,
+    what: What,
+}
+
+/// How the memory is released.
+enum What {
+    /// In the order of a stream, to the pool that it is from.
+    Pooled(sys::CUdeviceptr),
+    /// When no work uses it any more.
+    Plain(sys::CUdeviceptr),
+    /// By whoever it is from, in the order of the stream on which that one works.
+    Foreign { _storage: Storage, home: Stream },
+}
+
+impl Memory {
+    fn storage(data: usize, bytes: usize, device: Device, access: Access, held: Held) -> Storage {
+        let owner = Self {
+            held: Some(Box::new(held)),
+        };
+        let data = ptr::without_provenance_mut(data);
+        // SAFETY: the memory is there until it is released, which is in the owner's drop; the processor
+        // never looks at it.
+        unsafe { Storage::kept_by(data, bytes, device, access, owner) }
+    }
+
+    /// Memory that somebody else made, and that is used on streams beside that one's own.
+    pub(super) fn foreign(storage: Storage, home: Stream, ready_on: Stream) -> Storage {
+        let (data, bytes) = (storage.data_ptr().addr(), storage.bytes());
+        let (device, access) = (storage.device(), storage.access());
+        let held = Held {
+            timeline: Timeline::new(ready_on),
+            what: What::Foreign {
+                _storage: storage,
+                home,
+            },
+        };
+        Self::storage(data, bytes, device, access, held)
+    }
+
+    /// Has a stream wait for what must be done before it uses the memory.
+    pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
+        match &self.held {
+            Some(held) => held.timeline.use_on(stream, what),
+            None => Ok(()),
+        }
+    }
+
+    /// The stream on which it was last written.
+    pub(super) fn writer(&self) -> Option<Stream> {
+        self.held.as_ref().map(|held| held.timeline.writer())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take() {
+            later::release(held);
+        }
+    }
+}
+
+impl Release for Held {
+    fn try_release(&mut self) -> Result<bool, CudaError> {
+        let _entered = self.timeline.gpu().enter()?;
+        if self.timeline.is_capturing()? {
+            return Ok(false);
+        }
+        let joined = match self.timeline.join()? {
+            Some(stream) => Some(stream),
+            None => {
+                // SAFETY: the context is current.
+                let answer = unsafe { sys::cuCtxSynchronize() };
+                if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {
+                    return Ok(false);
+                }
+                super::driver::checked("cuCtxSynchronize", answer)?;
+                None
+            }
+        };
+        match &self.what {
+            What::Pooled(address) => {
+                let stream = joined.map_or(ptr::null_mut(), |stream| stream.raw());
+                // SAFETY: it was allocated, all work that uses it comes before, and this is its end.
+                unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
+            }
+            What::Plain(address) => {
+                if let Some(stream) = joined {
+                    stream.synchronize()?;
+                }
+                // SAFETY: it was allocated, no work uses it any more, and this is its end.
+                unsafe { call!(cuMemFree_v2(*address)) }?;
+            }
+            What::Foreign { home, .. } => {
+                if let Some(stream) = joined {
+                    home.wait_for(&stream)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Memory on a stream's GPU that was not written yet, ready on that stream.
+///
+/// # Errors
+///
+/// When there is not enough, or the stream is being captured.
+pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaError> {
+    later::collect();
+    let gpu = stream.gpu();
+    let device = gpu.device();
+    if bytes == 0 {
+        return Ok(Storage::nothing_on(device));
+    }
+    let _entered = gpu.enter()?;
+    if stream.is_capturing()? {
+        return Err(CudaError::Capturing {
+            what: "no memory can be allocated",
+        });
+    }
+    let what = match place(gpu, bytes, stream) {
+        Err(error) if error.code() == Some(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32) => {
+            return Err(CudaError::OutOfMemory { device, bytes });
+        }
+        place => place?,
+    };
+    let (What::Pooled(address) | What::Plain(address)) = what else {
+        unreachable!("what was just allocated is ours");
+    };
+    let held = Held {
+        timeline: Timeline::new(stream.clone()),
+        what,
+    };
+    Ok(Memory::storage(
+        address as usize,
+        bytes,
+        device,
+        Access::Exclusive,
+        held,
+    ))
+}
+
+fn place(gpu: Gpu, bytes: usize, stream: &Stream) -> Result<What, CudaError> {
+    let mut address = 0;
+    // SAFETY: the caller entered the GPU; the stream is one of it.
+    unsafe {
+        if let Some(pool) = gpu.facts().pool.handle() {
+            call!(cuMemAllocFromPoolAsync(
+                &mut address,
+                bytes,
+                pool,
+                stream.raw()
+            ))?;
+            return Ok(What::Pooled(address));
+        }
+        call!(cuMemAlloc_v2(&mut address, bytes))?;
+    }
+    Ok(What::Plain(address))
+}

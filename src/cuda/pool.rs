@@ -1,0 +1,58 @@
+//! [`Pool`]: the driver's memory pool from which a GPU's memory is allocated in the order of streams.
+
+use super::driver::call;
+use super::error::CudaError;
+use cudarc::driver::sys;
+use std::ffi::c_void;
+use std::ptr;
+
+/// A memory pool of our own, since the device's is everybody's; NULL where the GPU has none.
+pub(super) struct Pool(sys::CUmemoryPool);
+
+// SAFETY: a handle, which the driver takes on any thread.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    pub(super) fn none() -> Self {
+        Self(ptr::null_mut())
+    }
+
+    /// A pool that keeps what is released, as asking the driver for memory takes long.
+    pub(super) fn new(id: i32) -> Result<Self, CudaError> {
+        // SAFETY: all zeros are a value of this C struct.
+        let mut wanted: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
+        wanted.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        wanted.handleTypes = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE;
+        wanted.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        wanted.location.id = id;
+        let mut pool = ptr::null_mut();
+        let threshold = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        let mut all = u64::MAX;
+        // SAFETY: the driver was started, and reads what is described here.
+        unsafe {
+            call!(cuMemPoolCreate(&mut pool, &wanted))?;
+            call!(cuMemPoolSetAttribute(
+                pool,
+                threshold,
+                (&raw mut all).cast::<c_void>()
+            ))?;
+        }
+        Ok(Self(pool))
+    }
+
+    /// The driver's handle, if there is a pool.
+    #[inline]
+    pub(super) fn handle(&self) -> Option<sys::CUmemoryPool> {
+        (!self.0.is_null()).then_some(self.0)
+    }
+
+    pub(super) fn trim(&self) -> Result<(), CudaError> {
+        let Some(pool) = self.handle() else {
+            return Ok(());
+        };
+        // SAFETY: a pool that is never destroyed.
+        unsafe { call!(cuMemPoolTrimTo(pool, 0)) }
+    }
+}

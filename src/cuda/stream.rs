@@ -1,0 +1,297 @@
+//! [`Stream`]: the order in which a GPU does what it is asked for.
+
+use super::driver::call;
+use super::error::CudaError;
+use super::gpu::Gpu;
+use cudarc::driver::sys;
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+
+/// A queue of work on a GPU: one of ours, the GPU's default one, or a framework's.
+#[derive(Clone)]
+pub struct Stream {
+    gpu: Gpu,
+    raw: Raw,
+    life: Life,
+}
+
+/// The driver's handle of a stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Raw(sys::CUstream);
+
+// SAFETY: a handle, which the driver takes on any thread.
+unsafe impl Send for Raw {}
+// SAFETY: as above.
+unsafe impl Sync for Raw {}
+
+/// How long a stream is there.
+#[derive(Clone)]
+pub(super) enum Life {
+    /// As long as the GPU.
+    Lasting,
+    /// As long as what keeps it, which may be anything.
+    Kept { _keeper: Arc<dyn Any + Send + Sync> },
+    /// As long as somebody promised who may be gone when memory is released.
+    Unknown,
+}
+
+/// The handle that stands for the default stream of each thread.
+const PER_THREAD: usize = 2;
+
+impl Stream {
+    /// A new stream, which waits for no other one unless it is asked to.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails.
+    pub fn new(gpu: Gpu) -> Result<Self, CudaError> {
+        let _entered = gpu.enter()?;
+        let mut raw = ptr::null_mut();
+        let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+        // SAFETY: the context is current.
+        unsafe { call!(cuStreamCreate(&mut raw, flags)) }?;
+        let keeper = Arc::new(Created { gpu, raw: Raw(raw) });
+        Ok(Self {
+            gpu,
+            raw: Raw(raw),
+            life: Life::Kept { _keeper: keeper },
+        })
+    }
+
+    /// The GPU's default stream, called the legacy one.
+    pub fn default_of(gpu: Gpu) -> Self {
+        Self {
+            gpu,
+            raw: Raw(ptr::null_mut()),
+            life: Life::Lasting,
+        }
+    }
+
+    /// A stream that somebody else made, by the driver's or the runtime's handle: 0 and 1 are the
+    /// default stream, 2 the thread's own default one.
+    ///
+    /// When memory that was used on it is released, all the GPU's work is waited for, as the stream may
+    /// be gone then; [`kept`](Self::kept) and [`lasting`](Self::lasting) are better.
+    ///
+    /// # Safety
+    ///
+    /// It is a stream of this GPU, and there as long as this one or a clone of it is used.
+    pub unsafe fn from_raw(gpu: Gpu, handle: *mut c_void) -> Self {
+        let raw = Raw(match handle.addr() {
+            1 => ptr::null_mut(),
+            _ => handle.cast(),
+        });
+        Self {
+            gpu,
+            raw,
+            life: match raw.0.is_null() {
+                true => Life::Lasting,
+                false => Life::Unknown,
+            },
+        }
+    }
+
+    /// The same stream, and what keeps it.
+    ///
+    /// # Safety
+    ///
+    /// The stream is there as long as `keeper` isn't dropped.
+    pub unsafe fn kept(mut self, keeper: impl Any + Send + Sync) -> Self {
+        if matches!(self.life, Life::Unknown) && !self.is_of_thread() {
+            let _keeper = Arc::new(keeper);
+            self.life = Life::Kept { _keeper };
+        }
+        self
+    }
+
+    /// The same stream, one of those that are never destroyed.
+    ///
+    /// # Safety
+    ///
+    /// That is true.
+    pub unsafe fn lasting(mut self) -> Self {
+        if !self.is_of_thread() {
+            self.life = Life::Lasting;
+        }
+        self
+    }
+
+    /// The thread's current stream for a GPU: the default one, unless another was
+    /// [made current](Self::make_current).
+    pub fn current(gpu: Gpu) -> Self {
+        Self::explicit(gpu).unwrap_or_else(|| Self::default_of(gpu))
+    }
+
+    /// The stream that was made current on this thread, if one was.
+    pub(crate) fn explicit(gpu: Gpu) -> Option<Self> {
+        let of_gpu = |streams: &RefCell<Vec<Self>>| {
+            let streams = streams.borrow();
+            streams
+                .iter()
+                .rev()
+                .find(|stream| stream.gpu == gpu)
+                .cloned()
+        };
+        CURRENT.try_with(of_gpu).unwrap_or_default()
+    }
+
+    /// Has the thread use this stream, until what this returns is dropped.
+    pub fn make_current(&self) -> Current {
+        let depth = CURRENT.with_borrow_mut(|streams| {
+            streams.push(self.clone());
+            streams.len()
+        });
+        Current {
+            depth,
+            _thread: PhantomData,
+        }
+    }
+
+    /// Its GPU.
+    #[inline]
+    pub fn gpu(&self) -> Gpu {
+        self.gpu
+    }
+
+    /// The driver's handle; NULL is the default stream.
+    #[inline]
+    pub fn handle(&self) -> *mut c_void {
+        self.raw.0.cast()
+    }
+
+    #[inline]
+    pub(super) fn raw(&self) -> sys::CUstream {
+        self.raw.0
+    }
+
+    /// Has the work that it is given from now on wait for the work that the other one has by now.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails, or one of them is being captured and the other one not.
+    pub fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
+        if self == other {
+            return Ok(());
+        }
+        let _entered = other.gpu.enter()?;
+        let events = &other.gpu.facts().events;
+        events.join(self.raw(), other.raw())
+    }
+
+    /// Waits until its work is done.
+    ///
+    /// # Errors
+    ///
+    /// When work failed, or the stream is being captured.
+    pub fn synchronize(&self) -> Result<(), CudaError> {
+        let _entered = self.gpu.enter()?;
+        // SAFETY: the context is current, and the stream there.
+        unsafe { call!(cuStreamSynchronize(self.raw())) }?;
+        super::later::collect();
+        Ok(())
+    }
+
+    /// Whether all its work is done.
+    ///
+    /// # Errors
+    ///
+    /// When work failed, or the stream is being captured.
+    pub fn is_done(&self) -> Result<bool, CudaError> {
+        let _entered = self.gpu.enter()?;
+        // SAFETY: the context is current, and the stream there.
+        match unsafe { sys::cuStreamQuery(self.raw()) } {
+            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            answer => super::driver::checked("cuStreamQuery", answer).map(|()| true),
+        }
+    }
+
+    /// Whether its work becomes part of a graph at present, rather than being done.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails; also when another stream is being captured and this is the default one.
+    pub fn is_capturing(&self) -> Result<bool, CudaError> {
+        let _entered = self.gpu.enter()?;
+        let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the context is current, and the stream there.
+        unsafe { call!(cuStreamIsCapturing(self.raw(), &mut status)) }?;
+        Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// Whether memory that was used on it can be released in its order, whenever that is.
+    pub(super) fn outlives_its_uses(&self) -> bool {
+        !matches!(self.life, Life::Unknown)
+    }
+
+    /// Each thread has its own stream of this handle.
+    fn is_of_thread(&self) -> bool {
+        self.raw.0.addr() == PER_THREAD
+    }
+}
+
+impl PartialEq for Stream {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw && self.gpu == other.gpu
+    }
+}
+
+impl Eq for Stream {}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Stream({:#x} of {})",
+            self.raw.0.addr(),
+            self.gpu.device()
+        )
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Vec<Stream>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stream is current, until this is dropped.
+#[must_use = "when it is dropped, the stream that was current before is so again"]
+#[derive(Debug)]
+pub struct Current {
+    depth: usize,
+    /// Streams are current on threads: this mustn't leave its own.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        // What became current later, and was forgotten, goes too. Streams are dropped only then: that may run
+        // foreign code.
+        let ended = CURRENT.try_with(|streams| {
+            let mut streams = streams.borrow_mut();
+            let from = (self.depth - 1).min(streams.len());
+            streams.split_off(from)
+        });
+        drop(ended);
+    }
+}
+
+/// A stream of ours.
+struct Created {
+    gpu: Gpu,
+    raw: Raw,
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        // There is nobody to tell of a failure. The driver destroys it once its work is done.
+        if let Ok(_entered) = self.gpu.enter() {
+            // SAFETY: it was created, and this is its end.
+            let _ = unsafe { sys::cuStreamDestroy_v2(self.raw.0) };
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Runs tests on the double, each in a process of its own that finds it in the place of the driver.
+
+use libloading::Library;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Runs the body in a child process on the double, and checks that it made no mistake and left nothing.
+pub(crate) fn on_double(test: &str, body: fn()) {
+    in_child(test, &driver_folder(), &[], || {
+        body();
+        for id in 0..2 {
+            dlbridge::cuda::Gpu::new(id).unwrap().synchronize().unwrap();
+        }
+        assert_eq!(mistakes(), "");
+        assert_eq!(
+            (live("memory"), live("pending")),
+            (0, 0),
+            "{}",
+            text("cudaDoubleAllocations")
+        );
+    });
+}
+
+/// Runs the body in a child process in which there may be no driver, or another number of GPUs.
+pub(crate) fn in_child(
+    test: &str,
+    libraries: &Path,
+    environment: &[(&str, &str)],
+    body: impl FnOnce(),
+) {
+    const INSIDE: &str = "DLBRIDGE_TEST_IN_CHILD";
+    if std::env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child
+        .args(["--exact", "--nocapture", test])
+        .env(INSIDE, "1")
+        .env("LD_LIBRARY_PATH", libraries)
+        .envs(environment.iter().copied());
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "there is no test {test}: {said}");
+}
+
+/// A folder with the double under the driver's names.
+pub(crate) fn driver_folder() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let target = root.join("target/extensions");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--lib", "--manifest-path"])
+            .arg(root.join("tests/libcuda/Cargo.toml"))
+            .env("CARGO_TARGET_DIR", &target)
+            .status();
+        assert!(status.unwrap().success(), "the double can't be built");
+        let folder = tempfile::tempdir_in(&target).unwrap().keep();
+        for name in ["libcuda.so", "libcuda.so.1"] {
+            std::os::unix::fs::symlink(target.join("debug/libcuda.so"), folder.join(name)).unwrap();
+        }
+        folder
+    };
+    if std::env::var_os("DLBRIDGE_TEST_IN_CHILD").is_some() {
+        return PathBuf::new();
+    }
+    BUILT.get_or_init(build).clone()
+}
+
+fn library() -> &'static Library {
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    // SAFETY: the double runs nothing when it is loaded.
+    LIBRARY.get_or_init(|| unsafe { Library::new("libcuda.so.1") }.unwrap())
+}
+
+/// One of the double's own functions.
+fn control<F: Copy>(name: &str) -> F {
+    // SAFETY: the callers name a type that fits, and the library is never closed.
+    unsafe { *library().get::<F>(name.as_bytes()).unwrap() }
+}
+
+fn text(function: &str) -> String {
+    let text = control::<extern "C" fn() -> *mut c_char>(function)();
+    // SAFETY: the double returns a string of C, to be freed by it.
+    unsafe {
+        let owned = CStr::from_ptr(text).to_str().unwrap().to_owned();
+        control::<unsafe extern "C" fn(*mut c_char)>("cudaDoubleFreeText")(text);
+        owned
+    }
+}
+
+/// What was wrong, a mistake a line.
+pub(crate) fn mistakes() -> String {
+    text("cudaDoubleMistakes")
+}
+
+/// What was called, and what ran.
+pub(crate) fn journal() -> String {
+    text("cudaDoubleJournal")
+}
+
+/// How many there are of something.
+pub(crate) fn live(what: &str) -> i64 {
+    let what = CString::new(what).unwrap();
+    control::<unsafe extern "C" fn(*const c_char) -> i64>("cudaDoubleLive").call(&what)
+}
+
+/// How often a function was called; any function, without a name.
+pub(crate) fn calls(function: &str) -> u64 {
+    let function = CString::new(function).unwrap();
+    control::<unsafe extern "C" fn(*const c_char) -> u64>("cudaDoubleCalls").call(&function)
+}
+
+/// Has the n-th call from now on of a function, or of any, fail.
+pub(crate) fn fail(function: &str, nth: u64, code: c_int) {
+    let function = CString::new(function).unwrap();
+    let fail: unsafe extern "C" fn(*const c_char, u64, c_int) = control("cudaDoubleFail");
+    // SAFETY: a string of C.
+    unsafe { fail(function.as_ptr(), nth, code) }
+}
+
+/// Lets calls succeed again that were to fail.
+pub(crate) fn forget_failures() {
+    control::<extern "C" fn()>("cudaDoubleForgetFailures")();
+}
+
+/// What device memory holds now, without anything being run.
+pub(crate) fn peek(address: *const u8, bytes: usize) -> Vec<u8> {
+    let mut found = vec![0; bytes];
+    let peek: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> c_int =
+        control("cudaDoublePeek");
+    // SAFETY: there is room for so many bytes.
+    let answer = unsafe { peek(found.as_mut_ptr().cast(), address.cast(), bytes) };
+    assert_eq!(answer, 0, "{address:p} is in no live memory");
+    found
+}
+
+trait CallByName<R> {
+    fn call(self, name: &CStr) -> R;
+}
+
+impl<R> CallByName<R> for unsafe extern "C" fn(*const c_char) -> R {
+    fn call(self, name: &CStr) -> R {
+        // SAFETY: a string of C.
+        unsafe { self(name.as_ptr()) }
+    }
+}

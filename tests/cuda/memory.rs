@@ -1,0 +1,220 @@
+//! What is allocated, and when it is released.
+
+use crate::double::{calls, journal, live, on_double, peek};
+use dlbridge::cuda::{self, CudaError, Gpu, Stream};
+use dlbridge::{DType, Device, DeviceKind, Tensor};
+
+fn stream() -> Stream {
+    Stream::new(Gpu::new(0).unwrap()).unwrap()
+}
+
+#[test]
+fn tensors_on_a_gpu_are_like_others() {
+    on_double("memory::tensors_on_a_gpu_are_like_others", || {
+        let stream = stream();
+        let zeros = cuda::zeros(&[2, 3], DType::F32, &stream).unwrap();
+        assert_eq!(zeros.device(), Device::cuda(0));
+        assert_eq!((zeros.shape(), zeros.strides()), (&[2, 3][..], &[3, 1][..]));
+        assert_eq!(zeros.data_ptr().addr() % 256, 0);
+        assert!(!zeros.is_read_only());
+        assert!(
+            zeros.view::<f32>().is_err(),
+            "the processor can't look at it"
+        );
+        assert_eq!(
+            cuda::fetch(&zeros).unwrap().to_vec::<f32>().unwrap(),
+            [0.0; 6]
+        );
+        let part = zeros.slice(0, 1..2).unwrap().transpose();
+        drop(zeros);
+        assert_eq!(
+            cuda::fetch(&part).unwrap().to_string(),
+            "[[0.]\n [0.]\n [0.]]"
+        );
+    });
+}
+
+#[test]
+fn nothing_takes_no_memory() {
+    on_double("memory::nothing_takes_no_memory", || {
+        let empty = cuda::zeros(&[0, 4], DType::F32, &stream()).unwrap();
+        assert_eq!(
+            (live("device memory"), empty.device()),
+            (0, Device::cuda(0))
+        );
+        assert_eq!(cuda::fetch(&empty).unwrap().shape(), [0, 4]);
+        let sent = cuda::send(&Tensor::zeros(&[0], DType::F32).unwrap(), &stream()).unwrap();
+        assert_eq!(sent.shape(), [0]);
+        let pinned = cuda::pinned(&[0], DType::F32, Gpu::new(0).unwrap()).unwrap();
+        assert_eq!(pinned.device().kind(), DeviceKind::CudaHost);
+    });
+}
+
+#[test]
+fn what_is_too_much_is_refused() {
+    on_double("memory::what_is_too_much_is_refused", || {
+        let stream = stream();
+        let error = cuda::empty(&[1 << 50], DType::F32, &stream).unwrap_err();
+        let bytes = 4 << 50;
+        let device = Device::cuda(0);
+        assert_eq!(error, CudaError::OutOfMemory { device, bytes });
+        assert_eq!(
+            error.to_string(),
+            "there is not enough memory on cuda:0 for 4503599627370496 bytes"
+        );
+        let error = cuda::empty(&[usize::MAX, 2], DType::F32, &stream).unwrap_err();
+        assert!(matches!(error, CudaError::Tensor(_)), "{error}");
+        let error = cuda::pinned(&[1 << 50], DType::F32, stream.gpu()).unwrap_err();
+        assert!(matches!(error, CudaError::OutOfMemory { .. }), "{error}");
+    });
+}
+
+#[test]
+fn it_is_released_in_the_order_of_its_stream() {
+    on_double("memory::it_is_released_in_the_order_of_its_stream", || {
+        let stream = stream();
+        let tensor = cuda::zeros(&[4], DType::I32, &stream).unwrap();
+        let address = tensor.data_ptr();
+        assert_eq!(peek(address, 4), [0xA5; 4], "nothing has run yet");
+        drop(tensor);
+        assert_eq!(calls("cuMemFreeAsync"), 1);
+        assert_eq!(
+            (calls("cuStreamSynchronize"), calls("cuCtxSynchronize")),
+            (0, 0)
+        );
+        assert_eq!(peek(address, 4), [0xA5; 4], "nor was it released");
+        stream.synchronize().unwrap();
+        assert_eq!(live("device memory"), 0);
+        let journal = journal();
+        let order = [
+            "cuMemAllocFromPoolAsync",
+            "cuMemsetD8Async",
+            "cuMemFreeAsync",
+        ];
+        let places = order.map(|name| journal.find(name).unwrap());
+        assert!(places.is_sorted(), "{journal}");
+    });
+}
+
+#[test]
+fn a_reader_on_another_stream_is_awaited() {
+    on_double("memory::a_reader_on_another_stream_is_awaited", || {
+        let (one, other) = (stream(), stream());
+        let from = cuda::send(&Tensor::from([1.0_f32, 2.0, 3.0]), &one).unwrap();
+        let mut to = cuda::empty(&[3], DType::F32, &other).unwrap();
+        cuda::copy_into(&mut to, &from, &other).unwrap();
+        // The copy is still to be done.
+        drop(from);
+        one.synchronize().unwrap();
+        assert_eq!(cuda::fetch(&to).unwrap().to_string(), "[1. 2. 3.]");
+    });
+}
+
+#[test]
+fn writers_and_readers_take_turns() {
+    on_double("memory::writers_and_readers_take_turns", || {
+        let streams: Vec<_> = (0..4).map(|_| stream()).collect();
+        let mut shared = cuda::send(&Tensor::from([0_i64]), &streams[0]).unwrap();
+        let mut seen = Vec::new();
+        for round in 0..12 {
+            let (writer, readers) = (&streams[round % 4], [round + 1, round + 2, round + 1]);
+            let new = cuda::send(&Tensor::from([round as i64]), writer).unwrap();
+            cuda::copy_into(&mut shared, &new, writer).unwrap();
+            for reader in readers {
+                let reader = &streams[reader % 4];
+                let mut copy = cuda::empty(&[1], DType::I64, reader).unwrap();
+                cuda::copy_into(&mut copy, &shared, reader).unwrap();
+                seen.push((round as i64, copy));
+            }
+        }
+        drop(shared);
+        for (round, copy) in seen {
+            assert_eq!(
+                cuda::fetch(&copy).unwrap().to_vec::<i64>().unwrap(),
+                [round]
+            );
+        }
+    });
+}
+
+#[test]
+fn what_others_made_is_released_after_our_work() {
+    on_double(
+        "memory::what_others_made_is_released_after_our_work",
+        || {
+            let (theirs, ours) = (stream(), stream());
+            let made = cuda::send(&Tensor::from([5_u8, 6]), &theirs).unwrap();
+            // As it comes from another library, that orders its memory on its own stream alone.
+            let foreign = Tensor::from_dlpack(made.to_dlpack()).unwrap();
+            drop(made);
+            let adopted = cuda::adopt(foreign, &theirs, &theirs).unwrap();
+            let mut copy = cuda::empty(&[2], DType::U8, &ours).unwrap();
+            cuda::copy_into(&mut copy, &adopted, &ours).unwrap();
+            drop(adopted);
+            theirs.synchronize().unwrap();
+            assert_eq!(cuda::fetch(&copy).unwrap().to_vec::<u8>().unwrap(), [5, 6]);
+            let error = cuda::adopt(Tensor::from([1_u8]), &ours, &ours).unwrap_err();
+            assert_eq!(error.to_string(), "cpu is no device of CUDA's");
+            let far = Stream::new(Gpu::new(1).unwrap()).unwrap();
+            let error = cuda::adopt(copy, &far, &far).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "the stream is one of cuda:1, and the memory on cuda:0"
+            );
+        },
+    );
+}
+
+#[test]
+fn a_stream_of_unknown_life_is_not_asked_when_it_may_be_gone() {
+    on_double(
+        "memory::a_stream_of_unknown_life_is_not_asked_when_it_may_be_gone",
+        || {
+            let gpu = Gpu::new(0).unwrap();
+            let owned = stream();
+            // SAFETY: it is there as long as `owned`, and not used later.
+            let borrowed = unsafe { Stream::from_raw(gpu, owned.handle()) };
+            assert_eq!(borrowed, owned);
+            let tensor = cuda::zeros(&[4], DType::I32, &borrowed).unwrap();
+            drop((borrowed, owned));
+            drop(tensor);
+            assert_eq!(calls("cuCtxSynchronize"), 1);
+            gpu.synchronize().unwrap();
+        },
+    );
+}
+
+#[test]
+fn released_memory_is_used_again() {
+    on_double("memory::released_memory_is_used_again", || {
+        let stream = stream();
+        for _ in 0..10_000 {
+            drop(cuda::zeros(&[256], DType::F32, &stream).unwrap());
+            stream.synchronize().unwrap();
+        }
+        assert_eq!(live("device memory"), 0);
+        stream.gpu().trim().unwrap();
+        assert_eq!(calls("cuMemPoolTrimTo"), 1);
+    });
+}
+
+#[test]
+fn the_host_looks_at_pinned_and_managed_memory() {
+    on_double(
+        "memory::the_host_looks_at_pinned_and_managed_memory",
+        || {
+            let gpu = Gpu::new(0).unwrap();
+            let mut pinned = cuda::pinned(&[2], DType::F32, gpu).unwrap();
+            assert_eq!(pinned.device().to_string(), "cuda_host:0");
+            pinned.view_mut::<f32>().unwrap().fill(2.5);
+            let mut managed = cuda::managed(&[2], DType::F32, gpu).unwrap();
+            assert_eq!(managed.device().to_string(), "cuda_managed:0");
+            managed.view_mut::<f32>().unwrap()[[1]] = 1.5;
+            assert_eq!(pinned.to_vec::<f32>().unwrap(), [2.5, 2.5]);
+            assert_eq!(managed.to_vec::<f32>().unwrap(), [0.0, 1.5]);
+            assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
+            drop((pinned, managed));
+            assert_eq!(live("memory"), 0);
+        },
+    );
+}

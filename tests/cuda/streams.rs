@@ -1,0 +1,113 @@
+//! Streams: current ones, and waiting.
+
+use crate::double::{live, on_double};
+use dlbridge::cuda::{self, Gpu, Stream, release_after};
+use dlbridge::{DType, Tensor};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn gpu() -> Gpu {
+    Gpu::new(0).unwrap()
+}
+
+#[test]
+fn the_current_stream_is_the_innermost() {
+    on_double("streams::the_current_stream_is_the_innermost", || {
+        let (one, other) = (Stream::new(gpu()).unwrap(), Stream::new(gpu()).unwrap());
+        assert_eq!(Stream::current(gpu()), Stream::default_of(gpu()));
+        let outer = one.make_current();
+        {
+            let _inner = other.make_current();
+            assert_eq!(Stream::current(gpu()), other);
+            let far = Gpu::new(1).unwrap();
+            assert_eq!(Stream::current(far), Stream::default_of(far));
+            std::thread::spawn(|| assert_eq!(Stream::current(gpu()), Stream::default_of(gpu())))
+                .join()
+                .unwrap();
+        }
+        assert_eq!(Stream::current(gpu()), one);
+        drop(outer);
+        assert_eq!(Stream::current(gpu()), Stream::default_of(gpu()));
+        drop((one, other));
+        assert_eq!(live("streams"), 0);
+    });
+}
+
+#[test]
+fn handles_of_the_default_stream_are_one() {
+    on_double("streams::handles_of_the_default_stream_are_one", || {
+        for handle in [0, 1] {
+            let handle = std::ptr::without_provenance_mut(handle);
+            // SAFETY: handles of the default stream.
+            let stream = unsafe { Stream::from_raw(gpu(), handle) };
+            assert_eq!(stream, Stream::default_of(gpu()));
+            assert!(stream.handle().is_null());
+        }
+    });
+}
+
+#[test]
+fn one_stream_waits_for_another() {
+    on_double("streams::one_stream_waits_for_another", || {
+        let (slow, fast) = (Stream::new(gpu()).unwrap(), Stream::new(gpu()).unwrap());
+        let tensor = cuda::zeros(&[3], DType::F32, &slow).unwrap();
+        assert!(!slow.is_done().unwrap());
+        fast.wait_for(&slow).unwrap();
+        fast.synchronize().unwrap();
+        assert!(slow.is_done().unwrap());
+        for _ in 0..1000 {
+            fast.wait_for(&slow).unwrap();
+            slow.wait_for(&fast).unwrap();
+        }
+        assert!(live("events") < 4, "events are used again");
+        drop(tensor);
+        slow.synchronize().unwrap();
+    });
+}
+
+/// Counts when it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_work_needs_is_kept_until_it_is_done() {
+    on_double("streams::what_work_needs_is_kept_until_it_is_done", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let drops = Arc::new(AtomicUsize::new(0));
+        let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();
+        release_after(&stream, Counted(drops.clone())).unwrap();
+        let another = cuda::zeros(&[3], DType::F32, &stream).unwrap();
+        assert_eq!(drops.load(Ordering::Relaxed), 0, "the work wasn't done yet");
+        stream.synchronize().unwrap();
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+        drop((tensor, another));
+        stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn a_framework_keeps_its_stream() {
+    on_double("streams::a_framework_keeps_its_stream", || {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let made = Stream::new(gpu()).unwrap();
+        // SAFETY: the keeper keeps it.
+        let stream =
+            unsafe { Stream::from_raw(gpu(), made.handle()).kept((made, Counted(drops.clone()))) };
+        let tensor = cuda::send(&Tensor::from([1_u8]), &stream).unwrap();
+        drop(stream);
+        assert_eq!(
+            drops.load(Ordering::Relaxed),
+            0,
+            "the memory is released on it"
+        );
+        drop(tensor);
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
+        assert_eq!(live("streams"), 0);
+        gpu().synchronize().unwrap();
+    });
+}
