@@ -37,6 +37,7 @@
 
 mod adopted;
 mod array;
+mod backend;
 mod copy;
 mod driver;
 mod error;
@@ -50,13 +51,17 @@ mod pool;
 mod stream;
 mod timeline;
 
-pub use adopted::adopt;
+pub use adopted::{adopt, adopt_unordered};
+#[cfg(feature = "python")]
+pub(crate) use adopted::{use_on, writer_of};
 pub use array::{empty, zeros};
-pub use copy::{copy_into, fetch, send};
-pub use driver::count;
+pub use copy::{copy_into, copy_on_host, fetch, send};
+pub use driver::{count, is_present};
 pub use error::CudaError;
 pub use gpu::{Entered, Gpu};
 pub use later::release_after;
 pub use pinned::{managed, pinned};
 pub use pointer::{PointerKind, device_of};
 pub use stream::{Current, Stream};
+#[cfg(feature = "python")]
+pub(crate) use timeline::Use;

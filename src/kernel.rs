@@ -50,6 +50,7 @@
 
 mod alias;
 mod attribute;
+mod backend;
 mod cache;
 mod call;
 mod cells;
@@ -70,6 +71,8 @@ mod shapes;
 mod states;
 
 pub use attribute::{Attribute, AttributeKind, AttributeValue};
+#[cfg(feature = "cuda")]
+pub(crate) use backend::{Backend, Body, Uses};
 pub use call::Call;
 pub use cells::{Source, Target};
 pub use definition::{Construction, Kernel};

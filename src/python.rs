@@ -56,6 +56,11 @@ mod buffer;
 #[path = "python/no_buffer.rs"]
 mod buffer;
 mod class;
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(not(feature = "cuda"))]
+#[path = "python/no_cuda.rs"]
+mod cuda;
 mod detach;
 mod error;
 mod give;
@@ -67,6 +72,7 @@ mod numpy;
 #[cfg(feature = "kernels")]
 mod ops;
 mod paddle;
+mod place;
 mod spec;
 mod take;
 mod tensorflow;
@@ -75,11 +81,14 @@ mod torch;
 pub use argument::{In, OrNumber, Out, Owned};
 pub use attach::check_interpreter;
 pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
+#[cfg(feature = "cuda")]
+pub use cuda::PyStream;
 pub use detach::{Detach, detach};
 pub use error::Refused;
 pub use give::{Like, Outlook, convert, explain, to_framework};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
+pub use place::{make, to_device};
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

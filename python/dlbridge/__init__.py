@@ -15,7 +15,7 @@ from ._core import (
     ones,
     zeros,
 )
-from . import ops
+from . import cuda, ops
 from ._explain import Explanation, explain
 from ._record import Call, Calls, record
 from ._wrap import to_mxnet_func, to_pytorch_func, wrap
@@ -32,6 +32,7 @@ __all__ = [
     "arange",
     "asarray",
     "convert",
+    "cuda",
     "empty",
     "explain",
     "from_dlpack",

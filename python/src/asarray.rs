@@ -1,8 +1,8 @@
 //! `asarray`: a tensor of whatever there is.
 
-use crate::make::{cast, check_device, number, type_of};
+use crate::make::{cast, check_device, number, settled, type_of};
 use dlbridge::dtype::Scalar;
-use dlbridge::python::{PyTensor, Wanted, scalar};
+use dlbridge::python::{PyTensor, Wanted, scalar, to_device};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -24,12 +24,12 @@ pub(super) fn asarray<'py>(
         check_device(device)?;
         check_copy(copy)?;
         let dtype = dtype.unwrap_or_else(|| type_of(number));
-        return Tensor::full_of(&[], dtype, number)?.into_pyobject(py);
+        return settled(Tensor::full_of(&[], dtype, number)?, device)?.into_pyobject(py);
     }
     if x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>() {
         check_device(device)?;
         check_copy(copy)?;
-        return nested(x, dtype)?.into_pyobject(py);
+        return settled(nested(x, dtype)?, device)?.into_pyobject(py);
     }
     let wanted = Wanted { copy, device };
     let tensor = match PyTensor::of(x, wanted) {
@@ -43,7 +43,9 @@ pub(super) fn asarray<'py>(
     match dtype {
         Some(dtype) if dtype != tensor.get().tensor().dtype() => {
             check_copy(copy)?;
-            cast(tensor.get().tensor(), dtype)?.into_pyobject(py)
+            let (tensor, home) = (tensor.get().tensor(), tensor.get().tensor().device());
+            let cast = cast(&to_device(tensor, Device::CPU)?, dtype)?;
+            to_device(&cast, home)?.into_pyobject(py)
         }
         _ => Ok(tensor),
     }

@@ -2,6 +2,7 @@
 //! nothing, ops. What isn't about speed is in Python.
 
 mod asarray;
+mod cuda;
 mod make;
 mod ops;
 
@@ -21,13 +22,17 @@ mod _core {
     #[pymodule_export]
     use super::asarray::asarray;
     #[pymodule_export]
+    use super::cuda::{
+        check, current_stream, device_count, is_available, properties, synchronize, trim,
+    };
+    #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
     use super::ops::{kernels, op, op_names};
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
-    use dlbridge::python::{PyOp, PyRecorder};
+    use dlbridge::python::{PyOp, PyRecorder, PyStream};
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

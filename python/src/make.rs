@@ -1,10 +1,10 @@
 //! Tensors from nothing.
 
 use dlbridge::dtype::Scalar;
-use dlbridge::python::scalar;
+use dlbridge::python::{make, scalar, to_device};
 use dlbridge::{DType, Device, Error, Tensor};
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -36,12 +36,21 @@ impl FromPyObject<'_, '_> for Shape {
     }
 }
 
-/// Tensors are made on the host.
+/// A tensor that was made on the host, on the device where it should be.
+pub(super) fn settled(tensor: Tensor, device: Option<Device>) -> PyResult<Tensor> {
+    match device {
+        Some(device) if device != Device::CPU => {
+            check_device(Some(device))?;
+            to_device(&tensor, device)
+        }
+        _ => Ok(tensor),
+    }
+}
+
+/// Whether tensors can be made on a device.
 pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
     match device {
-        Some(device) if device != Device::CPU => Err(PyBufferError::new_err(format!(
-            "dlbridge makes no tensors on {device}"
-        ))),
+        Some(device) if device != Device::CPU => make(&[0], DType::U8, device).map(drop),
         _ => Ok(()),
     }
 }
@@ -53,7 +62,10 @@ pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
     text_signature = "(shape, dtype='float32', *, device=None)"
 )]
 pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
-    check_device(device)?;
+    if let Some(device) = device.filter(|device| *device != Device::CPU) {
+        let tensor = make(shape.sizes(), dtype, device);
+        return tensor.or_else(|_| settled(Tensor::ones(shape.sizes(), dtype)?, Some(device)));
+    }
     let tensor = Tensor::zeros(shape.sizes(), dtype);
     Ok(tensor.or_else(|_| Tensor::ones(shape.sizes(), dtype))?)
 }
@@ -65,8 +77,7 @@ pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyRes
     text_signature = "(shape, dtype='float32', *, device=None)"
 )]
 pub(super) fn zeros(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
-    check_device(device)?;
-    Ok(Tensor::zeros(shape.sizes(), dtype)?)
+    make(shape.sizes(), dtype, device.unwrap_or(Device::CPU))
 }
 
 /// A tensor of ones.
@@ -77,7 +88,7 @@ pub(super) fn zeros(shape: Shape, dtype: DType, device: Option<Device>) -> PyRes
 )]
 pub(super) fn ones(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
     check_device(device)?;
-    Ok(Tensor::ones(shape.sizes(), dtype)?)
+    settled(Tensor::ones(shape.sizes(), dtype)?, device)
 }
 
 /// A tensor of one number, whose type decides on the elements' where that isn't given.
@@ -92,7 +103,7 @@ pub(super) fn full(
     check_device(device)?;
     let value = number(value)?;
     let dtype = dtype.unwrap_or_else(|| type_of(value));
-    Ok(Tensor::full_of(shape.sizes(), dtype, value)?)
+    settled(Tensor::full_of(shape.sizes(), dtype, value)?, device)
 }
 
 /// Numbers in equal steps: `arange(stop)`, `arange(start, stop)` or `arange(start, stop, step)`.
@@ -126,10 +137,11 @@ pub(super) fn arange(
             Tensor::arange(start, stop, step)?
         }
     };
-    match dtype {
-        Some(dtype) => Ok(cast(&numbers, dtype)?),
-        None => Ok(numbers),
-    }
+    let numbers = match dtype {
+        Some(dtype) => cast(&numbers, dtype)?,
+        None => numbers,
+    };
+    settled(numbers, device)
 }
 
 fn check_step(is_zero: bool) -> PyResult<()> {

@@ -15,22 +15,42 @@ use crate::tensor::Tensor;
 ///
 /// When it is on no GPU, or on another one than the streams'.
 pub fn adopt(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor, CudaError> {
+    for stream in [home, ready_on] {
+        check(&tensor, stream)?;
+    }
+    Ok(adopted(tensor, Some(home.clone()), ready_on))
+}
+
+/// [`adopt`], of somebody whose stream isn't known: what keeps the tensor does so until the work is done that
+/// uses it.
+///
+/// # Errors
+///
+/// As of [`adopt`].
+pub fn adopt_unordered(tensor: Tensor, ready_on: &Stream) -> Result<Tensor, CudaError> {
+    check(&tensor, ready_on)?;
+    Ok(adopted(tensor, None, ready_on))
+}
+
+fn check(tensor: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let device = tensor.device();
     if device.kind() != DeviceKind::Cuda {
         return Err(CudaError::NotCuda { device });
     }
-    for stream in [home, ready_on] {
-        if stream.gpu().device() != device {
-            return Err(CudaError::WrongStream {
-                found: stream.gpu().id(),
-                wanted: device,
-            });
-        }
+    if stream.gpu().device() != device {
+        return Err(CudaError::WrongStream {
+            found: stream.gpu().id(),
+            wanted: device,
+        });
     }
+    Ok(())
+}
+
+fn adopted(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor {
     if keeper(&tensor).is_some() {
-        return Ok(tensor);
+        return tensor;
     }
-    Ok(tensor.rekept(|storage| Memory::foreign(storage, home.clone(), ready_on.clone())))
+    tensor.rekept(|storage| Memory::foreign(storage, home, ready_on.clone()))
 }
 
 /// What keeps a tensor's memory, where that is known here.

@@ -136,7 +136,21 @@ impl Place {
 }
 
 fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Result<(), CudaError> {
-    let refused = |problem: String| Err(CudaError::Copy { problem });
+    if !matches!(
+        (from_place, to_place),
+        (Place::Gpu(_), _) | (_, Place::Gpu(_))
+    ) {
+        return refused("neither of the tensors is on a GPU".to_owned());
+    }
+    check_elements(to, from)
+}
+
+fn refused(problem: String) -> Result<(), CudaError> {
+    Err(CudaError::Copy { problem })
+}
+
+/// Checks all that doesn't depend on where the tensors are.
+fn check_elements(to: &Tensor, from: &Tensor) -> Result<(), CudaError> {
     let elements = |tensor: &Tensor| format!("{:?} of {}", tensor.shape(), tensor.dtype());
     if to.shape() != from.shape() || to.dtype() != from.dtype() {
         return refused(format!(
@@ -144,12 +158,6 @@ fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Resu
             elements(to),
             elements(from)
         ));
-    }
-    if !matches!(
-        (from_place, to_place),
-        (Place::Gpu(_), _) | (_, Place::Gpu(_))
-    ) {
-        return refused("neither of the tensors is on a GPU".to_owned());
     }
     if to.is_read_only() {
         return Err(Error::from(AccessError::ReadOnly).into());
@@ -183,19 +191,52 @@ fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Resu
 unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let mut dense = Tensor::zeroed(from.shape(), from.dtype())?;
     copy_into(&mut dense, from, stream)?;
+    // SAFETY: the caller's promise; the source is new.
+    unsafe { write_rows(to, &dense) };
+    Ok(())
+}
+
+/// Copies elements into other memory that the host reaches, such as pinned one.
+///
+/// # Errors
+///
+/// When the shapes or types differ, the target can't be written, or the processor can't reach one of them.
+pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
+    for tensor in [&*to, from] {
+        let device = tensor.device();
+        if !device.is_host_accessible() {
+            return Err(Error::from(AccessError::NotOnHost { device }).into());
+        }
+    }
+    to.check_exclusive().map_err(Error::from)?;
+    check_elements(to, from)?;
+    if !from.is_empty() {
+        // SAFETY: nobody else uses the target, both are on the host, and the source is borrowed.
+        unsafe { write_rows(to, from) };
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// Both are on the host, nobody else uses the target's memory, and nobody writes the source's.
+unsafe fn write_rows(to: &Tensor, from: &Tensor) {
+    let (target, source) = (to.data_mut(), from.data_ptr());
+    if to.layout().is_contiguous() && from.layout().is_contiguous() {
+        // SAFETY: so many bytes have the elements of both.
+        return unsafe { ptr::copy_nonoverlapping(source, target, from.bytes()) };
+    }
     let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
-    let plan = Plan::new(to.layout(), dense.layout(), itemsize);
+    let plan = Plan::new(to.layout(), from.layout(), itemsize);
     let Rectangle {
         width,
         rows,
         to_pitch,
         from_pitch,
     } = plan.rectangle;
-    let (target, source) = (to.data_mut(), dense.data_ptr());
     for (to, from) in plan.places() {
         for row in 0..rows {
-            // SAFETY: the plan leads to the elements' bytes and no others, the target's are on the host, and
-            // the caller promises that nobody else uses them; the source is new.
+            // SAFETY: the plan leads to the elements' bytes and no others.
             unsafe {
                 let source = source.offset(from).add(row * from_pitch);
                 let target = target.offset(to).add(row * to_pitch);
@@ -203,7 +244,6 @@ unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), Cud
             }
         }
     }
-    Ok(())
 }
 
 fn transfer(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {

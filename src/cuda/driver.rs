@@ -57,10 +57,17 @@ pub fn count() -> Result<usize, CudaError> {
     COUNT.get_or_init(start).clone()
 }
 
-/// Looks the driver up, and starts it.
-fn start() -> Result<usize, CudaError> {
+/// Whether there is a driver. It isn't started for that, which would rule out that the process forks.
+#[inline]
+pub fn is_present() -> bool {
+    static IS_PRESENT: OnceLock<bool> = OnceLock::new();
     // SAFETY: the driver's library may be loaded any time, and runs no code that needs anything of us.
-    if !unsafe { sys::is_culib_present() } {
+    *IS_PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+}
+
+/// Starts the driver.
+fn start() -> Result<usize, CudaError> {
+    if !is_present() {
         return Err(CudaError::NoDriver);
     }
     let mut version = 0;

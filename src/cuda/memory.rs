@@ -29,8 +29,12 @@ enum What {
     Pooled(sys::CUdeviceptr),
     /// When no work uses it any more.
     Plain(sys::CUdeviceptr),
-    /// By whoever it is from, in the order of the stream on which that one works.
-    Foreign { _storage: Storage, home: Stream },
+    /// By whoever it is from, in the order of the stream on which that one works; or, where that isn't known,
+    /// when the work is done.
+    Foreign {
+        storage: Option<Storage>,
+        home: Option<Stream>,
+    },
 }
 
 impl Memory {
@@ -45,13 +49,13 @@ impl Memory {
     }
 
     /// Memory that somebody else made, and that is used on streams beside that one's own.
-    pub(super) fn foreign(storage: Storage, home: Stream, ready_on: Stream) -> Storage {
+    pub(super) fn foreign(storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
         let (data, bytes) = (storage.data_ptr().addr(), storage.bytes());
         let (device, access) = (storage.device(), storage.access());
         let held = Held {
             timeline: Timeline::new(ready_on),
             what: What::Foreign {
-                _storage: storage,
+                storage: Some(storage),
                 home,
             },
         };
@@ -98,7 +102,7 @@ impl Release for Held {
                 None
             }
         };
-        match &self.what {
+        match &mut self.what {
             What::Pooled(address) => {
                 let stream = joined.map_or(ptr::null_mut(), |stream| stream.raw());
                 // SAFETY: it was allocated, all work that uses it comes before, and this is its end.
@@ -111,11 +115,11 @@ impl Release for Held {
                 // SAFETY: it was allocated, no work uses it any more, and this is its end.
                 unsafe { call!(cuMemFree_v2(*address)) }?;
             }
-            What::Foreign { home, .. } => {
-                if let Some(stream) = joined {
-                    home.wait_for(&stream)?;
-                }
-            }
+            What::Foreign { storage, home } => match (joined, home) {
+                (Some(stream), Some(home)) => home.wait_for(&stream)?,
+                (Some(stream), None) => later::release_after(&stream, storage.take())?,
+                (None, _) => {}
+            },
         }
         Ok(true)
     }

@@ -1,6 +1,7 @@
 //! [`Call`]: an op is called from Rust.
 
 use super::attribute::Attribute;
+use super::backend::Backend;
 use super::error::{CallError, Failure, Reason};
 use super::frame::{Frame, Made, Operands, Surroundings};
 use super::handle::OpHandle;
@@ -317,10 +318,14 @@ impl Surroundings for Alone {
     }
 }
 
-/// A tensor of zeros in memory of ours.
+/// A tensor in memory of ours: zeros on the host, and what isn't written yet elsewhere.
 pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
-    if !device.is_host_accessible() {
-        return Err(format!("there is no memory of ours on {device}").into());
+    if device == Device::CPU {
+        return Ok(Tensor::zeros(shape, dtype)?);
     }
-    Ok(Tensor::zeros(shape, dtype)?)
+    match Backend::of(device.kind()) {
+        Some(backend) => (backend.make)(shape, dtype, device),
+        None if device.is_host_accessible() => Ok(Tensor::zeros(shape, dtype)?),
+        None => Err(format!("there is no memory of ours on {device}").into()),
+    }
 }

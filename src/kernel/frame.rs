@@ -8,6 +8,7 @@ pub use sign::lookup;
 
 use super::alias;
 use super::attribute::Attribute;
+use super::backend::{Backend, Uses};
 use super::cache::{Found, Words};
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
@@ -16,7 +17,7 @@ use super::observe::{self, Record};
 use super::op::{Op, Question};
 use super::operand::{Operand, relaid};
 use super::shapes::{self, Expected};
-use crate::device::Device;
+use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::tensor::Tensor;
 use checks::{check_for_kernel, check_output, main_device, missing, output_type, type_variables};
@@ -137,7 +138,8 @@ impl Frame<'_> {
         if !coincide.is_empty() {
             alias::check_for_kernel(op, operands, &found.kernel, coincide)?;
         }
-        self.call(op, operands, &found, around)?;
+        let found = (&found, device);
+        self.call(op, operands, found, around)?;
         Ok(made)
     }
 
@@ -163,7 +165,7 @@ impl Frame<'_> {
         &self,
         op: &Op,
         operands: &[Operand<'_>],
-        found: &Found<'_>,
+        (found, device): (&Found<'_>, Device),
         around: &mut impl Surroundings,
     ) -> Result<(), Reason> {
         let kernel = &found.kernel;
@@ -188,9 +190,17 @@ impl Frame<'_> {
         let _span =
             tracing::debug_span!("dlbridge", op = op.name, kernel = kernel.description).entered();
         let shared = Shared(operands);
+        let backend = match kernel.device {
+            DeviceKind::Cpu => None,
+            kind => Backend::of(kind),
+        };
         let mut body = || {
             let shared = &shared;
-            (found.compute)(shared.0)
+            let mut compute = || (found.compute)(shared.0);
+            match backend {
+                None => compute(),
+                Some(backend) => (backend.run)(device, Uses::new(op, shared.0), &mut compute),
+            }
         };
         let outcome = if observe::is_observed() {
             let start = Instant::now();

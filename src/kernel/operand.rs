@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{AccessError, Error, SharedWith};
 use crate::layout::{LayoutRef, Region};
+use crate::storage::Storage;
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use std::ops::Range;
@@ -21,6 +22,8 @@ pub struct Operand<'a> {
     pub(super) writable: bool,
     /// The addresses of the bytes that the elements touch; all there are where that isn't known.
     pub(super) bytes: Range<usize>,
+    /// What keeps the memory, where that is a tensor.
+    pub(super) storage: Option<&'a Storage>,
 }
 
 impl<'a> Operand<'a> {
@@ -33,6 +36,7 @@ impl<'a> Operand<'a> {
         padded: false,
         writable: false,
         bytes: 0..0,
+        storage: None,
     };
 
     /// A tensor that is read.
@@ -41,7 +45,8 @@ impl<'a> Operand<'a> {
         let (first, layout) = (tensor.data_mut(), tensor.layout());
         let (dtype, device, padded) = (tensor.dtype(), tensor.device(), tensor.is_padded());
         // SAFETY: the tensor is borrowed, which keeps its memory, and has nobody write it.
-        unsafe { Self::from_raw(first, layout, dtype, device, padded, false) }
+        let operand = unsafe { Self::from_raw(first, layout, dtype, device, padded, false) };
+        operand.kept_by(tensor.storage())
     }
 
     /// A tensor that is written, and may be read.
@@ -106,7 +111,15 @@ impl<'a> Operand<'a> {
             padded,
             writable,
             bytes,
+            storage: None,
         }
+    }
+
+    /// The same operand, of which it is known what keeps its memory.
+    #[inline]
+    pub(crate) fn kept_by(mut self, storage: &'a Storage) -> Self {
+        self.storage = Some(storage);
+        self
     }
 
     /// The address of the element of index 0; on devices without addresses, the handle.
@@ -247,7 +260,7 @@ impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
 
 /// The same elements under another layout, which leads to no others.
 #[inline]
-pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: LayoutRef<'a>) -> Operand<'a> {
+pub(super) fn relaid<'a>(operand: &Operand<'a>, layout: LayoutRef<'a>) -> Operand<'a> {
     Operand {
         layout,
         first: operand.first,
@@ -256,5 +269,6 @@ pub(super) fn relaid<'a>(operand: &Operand<'_>, layout: LayoutRef<'a>) -> Operan
         padded: operand.padded,
         writable: operand.writable,
         bytes: operand.bytes.clone(),
+        storage: operand.storage,
     }
 }

@@ -205,7 +205,7 @@ fn short(name: &str) -> String {
         short.push_str(part.rsplit("::").next().unwrap_or(part));
     }
     let mut short = short.as_str();
-    while let Some(inner) = ["Boxed<", "Even<", "Box<"]
+    while let Some(inner) = ["Boxed<", "Even<", "Box<", "Shown<"]
         .iter()
         .find_map(|holder| short.strip_prefix(holder)?.strip_suffix('>'))
     {

@@ -73,6 +73,36 @@ pub(super) fn not_importable(error: Error) -> PyErr {
     }
 }
 
+/// Why there is no new tensor. It can be told without Python.
+pub(super) enum Unmade {
+    /// The shape or the type is none.
+    Tensor(Error),
+    /// There is not enough memory on the device.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "there are no devices")
+    )]
+    NoMemory(String),
+    /// The device isn't there.
+    NoDevice(String),
+}
+
+impl From<Error> for Unmade {
+    fn from(error: Error) -> Self {
+        Self::Tensor(error)
+    }
+}
+
+impl From<Unmade> for PyErr {
+    fn from(unmade: Unmade) -> Self {
+        match unmade {
+            Unmade::Tensor(error) => error.into(),
+            Unmade::NoMemory(message) => PyMemoryError::new_err(message),
+            Unmade::NoDevice(message) => not_exchangeable(message),
+        }
+    }
+}
+
 /// Of an object that is no tensor at all.
 #[cold]
 pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {

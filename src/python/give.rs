@@ -89,7 +89,7 @@ fn by_table(
         Maker::Other => None,
     };
     match misfit {
-        None => table.make_object(py, tensor.into_dlpack()),
+        None => hand_over::by_table(py, table, maker, tensor),
         Some(misfit) => Err(not_exchangeable(misfit.into_message())),
     }
 }

@@ -6,9 +6,13 @@ use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable};
 use super::lane::{Lane, Maker};
 use super::ledger::Entry;
-use super::{class, mxnet, numpy, tensorflow, torch};
+#[cfg(feature = "cuda")]
+use super::take::Object;
+use super::{class, cuda, mxnet, numpy, tensorflow, torch};
 use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
 use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
+#[cfg(feature = "kernels")]
+use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -165,8 +169,36 @@ impl Entry {
         Ok(())
     }
 
+    /// The tensor of an object of our own class.
+    #[cfg(feature = "kernels")]
+    pub(super) fn tensor_of_ours(&self) -> Option<&Tensor> {
+        if self.object.is_null() {
+            return None;
+        }
+        // SAFETY: the entry has a reference to the object, and whoever looks at it is attached.
+        let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
+        match Lane::of(object) {
+            // SAFETY: lanes are those of the object's type; the object keeps it for as long as the entry is used.
+            Ok(Lane::Own) => Some(unsafe { class::tensor_of(object) }),
+            _ => None,
+        }
+    }
+
+    /// The capsule that keeps the memory, if one does.
+    #[cfg(feature = "cuda")]
+    pub(super) fn kept_capsule(&self, py: Python<'_>) -> Option<Object> {
+        match &self.keep {
+            Keep::Capsule(lent) => Some(Object::new(lent.capsule(py).as_any().as_borrowed())),
+            _ => None,
+        }
+    }
+
     fn look_into_capsule(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
-        let capsule = ask(&object, &Wish::default())?;
+        let wish = Wish {
+            stream: cuda::to_ask(&object)?,
+            ..Wish::default()
+        };
+        let capsule = ask(&object, &wish)?;
         match Offer::of(capsule.as_any().as_borrowed())? {
             Offer::Versioned(capsule) => self.look_at_managed::<Versioned>(capsule),
             Offer::Legacy(capsule) => self.look_at_managed::<Legacy>(capsule),

@@ -4,7 +4,7 @@ use super::attach::with_python;
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
 use super::lane::{Lane, root_module};
-use super::{class, mxnet, numpy, tensorflow, torch};
+use super::{class, cuda, mxnet, numpy, tensorflow, torch};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask};
 use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Managed, Versioned};
@@ -38,31 +38,30 @@ pub struct Wanted {
 /// A `TypeError` for what is no tensor, and a `BufferError` for one that can't be exchanged, or
 /// not in the way that is wanted.
 pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    let object = object.as_borrowed();
     let shared = |tensor: Tensor| -> PyResult<Tensor> {
-        if let Some(device) = wanted.device
-            && tensor.device() != device
-        {
-            return Err(not_exchangeable(format!(
-                "the tensor is on {}, and dlbridge can't copy it to {device}",
-                tensor.device()
-            )));
-        }
-        match wanted.copy {
-            Some(true) => Ok(tensor.copy()?),
+        let tensor = cuda::adopted(object, tensor)?;
+        match wanted.device {
+            Some(device) if device != tensor.device() => moved(&tensor, device, wanted.copy),
+            _ if wanted.copy == Some(true) => cuda::copy(&tensor),
             _ => Ok(tensor),
         }
     };
-    let object = object.as_borrowed();
     if let Some((descriptor, held)) = torch::take_usual(object) {
         // SAFETY: what is held keeps what the descriptor says.
         return shared(unsafe { of_torch(&descriptor, Owner::small(held)) }?);
     }
     let lane = match Lane::of(object) {
         Ok(lane) => lane,
-        Err(error) => match mxnet::ask(object, true)? {
-            Some(capsule) => return shared(mxnet::take(capsule.as_borrowed())?),
-            None => return Err(error.into()),
-        },
+        Err(error) => {
+            if let Some(capsule) = mxnet::ask(object, true)? {
+                return shared(mxnet::take(capsule.as_borrowed())?);
+            }
+            return match cuda::by_interface(object)? {
+                Some(tensor) => shared(tensor),
+                None => Err(error.into()),
+            };
+        }
     };
     match lane {
         // SAFETY: lanes are those of the object's type.
@@ -97,6 +96,17 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
     }
 }
 
+/// A tensor's copy on another device.
+fn moved(tensor: &Tensor, device: Device, copy: Option<bool>) -> PyResult<Tensor> {
+    if copy == Some(false) {
+        return Err(not_exchangeable(format!(
+            "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
+            tensor.device()
+        )));
+    }
+    cuda::to_device(tensor, device)
+}
+
 fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     let module = root_module(&object.get_type());
     // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
@@ -106,23 +116,44 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
     let wish = Wish {
         copy: wanted.copy.filter(|copy| !copy || copies_right),
         device: wanted.device.map(Into::into),
-        stream: None,
+        stream: cuda::to_ask(&object)?,
     };
-    let capsule = match ask(&object, &wish) {
-        // Who can't copy is asked to share, and copied here.
-        Err(refusal) if wanted.copy == Some(true) => {
-            let plain = Wish { copy: None, ..wish };
-            ask(&object, &plain).map_err(|_| refusal)?
+    // Who can't copy is asked to share, and copied here.
+    let (capsule, mut refusal) = match ask(&object, &wish) {
+        Ok(capsule) => (capsule, None),
+        Err(refusal) if wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU) => {
+            let plain = Wish {
+                copy: None,
+                device: None,
+                ..wish
+            };
+            match ask(&object, &plain) {
+                Ok(capsule) => (capsule, Some(refusal)),
+                Err(_) => return Err(refusal),
+            }
         }
-        capsule => capsule?,
+        Err(refusal) => return Err(refusal),
     };
     let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
-        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted.device, keep()),
-        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted.device, keep()),
-    }?;
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep()),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep()),
+    };
+    let tensor = match (tensor, refusal.take()) {
+        // The first error is why there was a second attempt.
+        (Err(_), Some(refusal)) => return Err(refusal),
+        (tensor, before) => {
+            refusal = before;
+            cuda::adopted(object, tensor?)?
+        }
+    };
+    if let Some(device) = wanted.device
+        && device != tensor.device()
+    {
+        return moved(&tensor, device, wanted.copy).map_err(|error| refusal.unwrap_or(error));
+    }
     match wanted.copy {
         // Some producers take the keyword, and share all the same, or give what is not to be written.
-        Some(true) if !tensor.is_copied() || tensor.is_read_only() => Ok(tensor.copy()?),
+        Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
         Some(false) if tensor.is_copied() => Err(not_exchangeable(
             "the producer copied the tensor, though copy=False was asked for",
         )),
@@ -130,9 +161,15 @@ fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tens
     }
 }
 
+/// Whether a tensor that is on a device is copied to the one where it is wanted.
+fn may_be_moved(wanted: Wanted, from: Device) -> bool {
+    let is_possible = |to| cuda::can_move(from, to);
+    wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)
+}
+
 fn of_capsule<A: Named>(
     capsule: Borrowed<'_, '_, PyCapsule>,
-    wanted: Option<Device>,
+    wanted: Wanted,
     keep: Option<Object>,
 ) -> PyResult<Tensor> {
     let check = |managed: &A| {
@@ -141,10 +178,12 @@ fn of_capsule<A: Named>(
         let described =
             unsafe { Described::read(managed.descriptor(), managed.flags(), &mut layout) };
         let found = described.map_err(not_importable)?.device;
-        match wanted {
-            Some(wanted) if wanted != found => Err(not_exchangeable(format!(
-                "memory on {wanted} was asked for, and the producer's is on {found}"
-            ))),
+        match wanted.device {
+            Some(device) if device != found && !may_be_moved(wanted, found) => {
+                Err(not_exchangeable(format!(
+                    "memory on {device} was asked for, and the producer's is on {found}"
+                )))
+            }
             _ => Ok(()),
         }
     };

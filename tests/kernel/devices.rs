@@ -114,14 +114,14 @@ fn one_call_is_on_one_device() {
 
 #[test]
 fn results_on_a_device_without_memory_of_ours_are_given() {
-    let op = op(copy(), [named("cuda", DeviceKind::Cuda)]);
+    let op = op(copy(), [named("rocm", DeviceKind::Rocm)]);
     let layout = Layout::contiguous(&PAIR).unwrap();
     assert_refused!(
         op.call()
-            .input(invented(0x1000, &layout, Device::cuda(0)))
+            .input(invented(0x1000, &layout, Device::new(DeviceKind::Rocm, 0)))
             .make(),
         Reason::Allocation { .. },
-        r#"copy: the result "y" can't be made: there is no memory of ours on cuda:0"#
+        r#"copy: the result "y" can't be made: there is no memory of ours on rocm:0"#
     );
 }
 

@@ -222,6 +222,13 @@ pub struct Lent {
     name: Option<&'static CStr>,
 }
 
+impl Lent {
+    /// The capsule, which keeps the managed tensor.
+    pub fn capsule<'py>(&self, py: Python<'py>) -> Borrowed<'_, 'py, PyCapsule> {
+        self.capsule.bind_borrowed(py)
+    }
+}
+
 impl Drop for Lent {
     fn drop(&mut self) {
         let Some(name) = self.name else { return };

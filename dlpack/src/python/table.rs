@@ -93,6 +93,11 @@ impl Table {
         self.0.dltensor_from_py_object_no_sync.is_some()
     }
 
+    /// Whether [`current_stream`](Self::current_stream) works.
+    pub fn can_tell_stream(self) -> bool {
+        self.0.current_work_stream.is_some()
+    }
+
     /// Whether [`allocate`](Self::allocate) works.
     pub fn can_allocate(self) -> bool {
         self.0.managed_tensor_allocator.is_some()

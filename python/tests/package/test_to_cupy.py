@@ -57,10 +57,12 @@ def test_without_a_gpu_there_is_nothing_to_take():
 
 def test_a_device_that_is_not_there():
     ours = dlbridge.from_dlpack(aligned("float32"))
-    with refused(BufferError, "the tensor is on cpu, and dlbridge can't copy it to cuda:0"):
-        dlbridge.from_dlpack(ours, device="cuda:0")
-    with pytest.raises(BufferError):
-        ours.__dlpack__(dl_device=(2, 0))
+    id = dlbridge.cuda.device_count()
+    why = f"there is no device cuda:{id}" if id else "there is no CUDA driver"
+    with refused(BufferError, why):
+        dlbridge.from_dlpack(ours, device=f"cuda:{id}")
+    with refused(BufferError, why):
+        ours.__dlpack__(dl_device=(2, id))
 
 
 @needs_gpu

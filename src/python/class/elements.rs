@@ -3,6 +3,7 @@
 use super::PyTensor;
 use crate::dtype::{Scalar, TypeCode};
 use crate::error::Error;
+use crate::python::cuda;
 use crate::python::error::unsuitable;
 use crate::python::take::{Wanted, from_object};
 use crate::tensor::Tensor;
@@ -15,7 +16,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
 impl PyTensor {
     /// The same elements in memory of its own, row-major.
     fn copy(&self) -> PyResult<Self> {
-        Ok(self.tensor.copy()?.into())
+        Ok(cuda::copy(&self.tensor)?.into())
     }
 
     /// The only element, as a Python number.
@@ -30,13 +31,14 @@ impl PyTensor {
 
     /// Whether another tensor has the same shape, element type and elements.
     fn equals(&self, other: Tensor) -> PyResult<bool> {
-        Ok(self.tensor.equals(&other)?)
+        Ok(cuda::on_host(&self.tensor)?.equals(&*cuda::on_host(&other)?)?)
     }
 
     /// Whether each two elements differ by at most `atol + rtol * abs(theirs)`.
     #[pyo3(signature = (other, *, rtol=1e-5, atol=1e-8))]
     fn allclose(&self, other: Tensor, rtol: f64, atol: f64) -> PyResult<bool> {
-        Ok(self.tensor.all_close(&other, rtol, atol)?)
+        let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
+        Ok(ours.all_close(&theirs, rtol, atol)?)
     }
 
     fn __richcmp__(
@@ -57,7 +59,7 @@ impl PyTensor {
             // A number beyond all that a tensor can hold equals none of its elements.
             let number = scalar(other).ok().flatten();
             let number = number.unwrap_or(Scalar::Float(f64::NAN));
-            let equal = equal_to(&self.tensor, number, is_equal)?;
+            let equal = equal_to(&*cuda::on_host(&self.tensor)?, number, is_equal)?;
             return Ok(equal.into_pyobject(py)?.into_any().unbind());
         }
         let other = match from_object(other, Wanted::default()) {
@@ -67,7 +69,8 @@ impl PyTensor {
             }
             Err(error) => return Err(error),
         };
-        let equal = equal(&self.tensor, &other, is_equal)?;
+        let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
+        let equal = equal(&ours, &theirs, is_equal)?;
         Ok(equal.into_pyobject(py)?.into_any().unbind())
     }
 
@@ -125,6 +128,7 @@ fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
             tensor.dtype()
         )));
     }
+    let tensor = cuda::on_host(tensor)?;
     let mut scalars = tensor.scalars()?;
     number(py, scalars.next().expect("there is one element"))
 }
@@ -136,7 +140,7 @@ fn to_list<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>>
     if lanes > 1 {
         shape.push(lanes);
     }
-    nest(py, &shape, &mut tensor.scalars()?)
+    nest(py, &shape, &mut cuda::on_host(tensor)?.scalars()?)
 }
 
 fn nest<'py>(

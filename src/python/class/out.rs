@@ -4,29 +4,56 @@
 use super::buffer;
 use super::protocol::TABLE;
 use super::{PyTensor, pickle};
+use crate::device::Device;
 use crate::dlpack::python::{Request, answer, into_capsule, table_capsule};
 use crate::dlpack::{DLDevice, Legacy};
 use crate::error::Error;
+use crate::python::cuda;
+use crate::python::error::not_exchangeable;
 use crate::python::give::convert;
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
 
 #[pymethods]
 impl PyTensor {
-    /// This tensor as an object of a framework.
+    /// This tensor as an object of a framework; or on a device, by its name or as an object.
     ///
     /// `copy` is False for shared memory or an error, True for a copy, and None for shared memory
-    /// where that is possible and a copy where it isn't.
-    #[pyo3(signature = (framework, *, copy=false))]
+    /// where that is possible and a copy where it isn't. On another device there is a copy, unless it is
+    /// forbidden by `copy=False`.
+    #[pyo3(
+        signature = (to, *, copy=Copying::Unsaid),
+        text_signature = "($self, to, *, copy=False)"
+    )]
     fn to<'py>(
         &self,
         py: Python<'py>,
-        framework: &str,
-        #[pyo3(from_py_with = maybe_bool)] copy: Option<bool>,
+        to: &Bound<'py, PyAny>,
+        copy: Copying,
     ) -> PyResult<Bound<'py, PyAny>> {
-        convert(py, self.tensor.clone(), framework, copy)
+        let framework = to.cast::<PyString>().map(|name| name.to_string());
+        let device = match &framework {
+            Ok(name) => name.parse().ok(),
+            Err(_) => Some(to.extract()?),
+        };
+        if let Some(device) = device {
+            let moved = self.on_device(device, copy)?;
+            return Ok(self.part(py, moved).into_pyobject(py)?.into_any());
+        }
+        let copy = match copy {
+            Copying::Unsaid => Some(false),
+            Copying::Said(copy) => copy,
+        };
+        convert(
+            py,
+            self.tensor.clone(),
+            &framework.unwrap_or_default(),
+            copy,
+        )
     }
 
     /// A capsule, for those that take no objects: of the older kind, unless a version is given.
@@ -120,7 +147,7 @@ impl PyTensor {
     }
 
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(self.tensor.copy()?.into())
+        Ok(cuda::copy(&self.tensor)?.into())
     }
 
     fn __reduce_ex__<'py>(&self, py: Python<'py>, protocol: i32) -> PyResult<Bound<'py, PyTuple>> {
@@ -128,10 +155,32 @@ impl PyTensor {
     }
 }
 
-/// `None`, `True` or `False`, and nothing that is merely true.
-fn maybe_bool(object: &Bound<'_, PyAny>) -> PyResult<Option<bool>> {
-    if object.is_none() {
-        return Ok(None);
+impl PyTensor {
+    fn on_device(&self, device: Device, copy: Copying) -> PyResult<Tensor> {
+        let is_there = self.tensor.device() == device;
+        match copy {
+            Copying::Said(Some(true)) if is_there => cuda::copy(&self.tensor),
+            Copying::Said(Some(false)) if !is_there => Err(not_exchangeable(format!(
+                "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
+                self.tensor.device()
+            ))),
+            _ => cuda::to_device(&self.tensor, device),
+        }
     }
-    object.extract().map(Some)
+}
+
+/// What was said of copies, if anything.
+#[derive(Clone, Copy)]
+enum Copying {
+    Unsaid,
+    /// `None`, `True` or `False`, and nothing that is merely true.
+    Said(Option<bool>),
+}
+
+impl FromPyObject<'_, '_> for Copying {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        object.extract().map(Self::Said)
+    }
 }

@@ -7,7 +7,8 @@ use crate::dlpack::{Abi, DLDevice, DLPackExchangeAPI, DLTensor, Managed, Version
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::python::error::{not_exchangeable, not_importable};
+use crate::python::cuda;
+use crate::python::error::{Unmade, not_importable};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -20,13 +21,7 @@ impl Producer for PyTensor {
     }
 
     fn order(&self, stream: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
-        match stream {
-            None => Ok(()),
-            Some(stream) => Err(not_exchangeable(format!(
-                "memory on {} is used on no stream, so it can't be made ready on stream {stream}",
-                self.tensor().device()
-            ))),
-        }
+        cuda::ordered(self.tensor(), stream)
     }
 
     fn share<A: Abi>(&self) -> PyResult<Managed<A>> {
@@ -35,13 +30,7 @@ impl Producer for PyTensor {
 
     fn copy_to<A: Abi>(&self, device: DLDevice) -> PyResult<Managed<A>> {
         let to = Device::try_from(device).map_err(|error| not_importable(error.into()))?;
-        if to != Device::CPU {
-            let from = self.tensor().device();
-            return Err(not_exchangeable(format!(
-                "a tensor on {from} can't be copied to {to}"
-            )));
-        }
-        let copy = self.tensor().copy()?;
+        let copy = cuda::copy_on(self.tensor(), to)?;
         Ok(copy.export_into::<A>().map_err(Error::from)?)
     }
 }
@@ -56,11 +45,15 @@ pub(super) static TABLE: Shared = Shared(table::<PyTensor>());
 
 impl Exchange for PyTensor {
     fn own(object: Borrowed<'_, '_, PyAny>) -> PyResult<Managed<Versioned>> {
-        Ok(object.cast::<Self>()?.get().tensor().to_dlpack())
+        let tensor = object.cast::<Self>()?.get().tensor();
+        cuda::lent(tensor)?;
+        Ok(tensor.to_dlpack())
     }
 
     fn borrow(object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor> {
-        Ok(object.cast::<Self>()?.get().tensor().describe())
+        let tensor = object.cast::<Self>()?.get().tensor();
+        cuda::lent(tensor)?;
+        Ok(tensor.describe())
     }
 
     fn make_object(py: Python<'_>, managed: Managed<Versioned>) -> PyResult<Bound<'_, PyAny>> {
@@ -69,34 +62,38 @@ impl Exchange for PyTensor {
     }
 
     unsafe fn allocate(prototype: &DLTensor) -> Result<Managed<Versioned>, AllocationError> {
-        let failed = |error: Error| AllocationError {
-            kind: match error {
-                Error::Access(_) => "MemoryError",
-                _ => "BufferError",
+        let unmade = |unmade: Unmade| match unmade {
+            Unmade::Tensor(error) => AllocationError {
+                kind: match error {
+                    Error::Access(_) => "MemoryError",
+                    _ => "BufferError",
+                },
+                message: error.to_string(),
             },
-            message: error.to_string(),
-        };
-        let device = Device::try_from(prototype.device).map_err(|error| failed(error.into()))?;
-        if device != Device::CPU {
-            return Err(AllocationError {
+            Unmade::NoMemory(message) => AllocationError {
+                kind: "MemoryError",
+                message,
+            },
+            Unmade::NoDevice(message) => AllocationError {
                 kind: "BufferError",
-                message: format!("dlbridge doesn't allocate on {device}"),
-            });
-        }
+                message,
+            },
+        };
+        let failed = |error: Error| unmade(error.into());
+        let device = Device::try_from(prototype.device).map_err(|error| failed(error.into()))?;
         let dtype = DType::try_from(prototype.dtype).map_err(|error| failed(error.into()))?;
         // SAFETY: the caller's promise; the strides say nothing here.
         let layout = unsafe { Layout::from_c(prototype.ndim, prototype.shape, std::ptr::null()) }
             .map_err(|error| failed(error.into()))?;
-        let tensor = Tensor::zeroed(layout.shape(), dtype).map_err(failed)?;
+        let tensor = match device {
+            Device::CPU => Tensor::zeroed(layout.shape(), dtype).map_err(failed)?,
+            _ => cuda::make(layout.shape(), dtype, device).map_err(unmade)?,
+        };
         Ok(tensor.into_dlpack())
     }
 
     fn current_stream(_py: Python<'_>, device: DLDevice) -> PyResult<*mut c_void> {
         let device = Device::try_from(device).map_err(|error| not_importable(error.into()))?;
-        if device.is_host_accessible() {
-            Ok(std::ptr::null_mut())
-        } else {
-            Err(not_exchangeable(format!("no stream of {device} is in use")))
-        }
+        cuda::current_stream(device)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::frameworks::{Framework, framework_of};
 use super::needs::Misfit;
+use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -39,10 +40,10 @@ pub fn convert<'py>(
         None => is_curable,
     };
     if is_copied {
-        return framework.hand_over(py, tensor.copy()?);
+        return framework.hand_over(py, cuda::copy(&tensor)?);
     }
     if fits {
-        return (framework.give)(py, framework.settled(tensor)?);
+        return framework.deliver(py, framework.settled(tensor)?);
     }
     framework.hand_over(py, tensor)
 }

@@ -9,7 +9,7 @@ use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
 use crate::error::Error;
 use crate::python::error::{not_exchangeable, unknown_name};
-use crate::python::numpy;
+use crate::python::{cuda, numpy};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
@@ -25,8 +25,8 @@ pub(super) struct Framework {
     surely_has: fn(&Tensor) -> bool,
     /// What takes Python to find out.
     more: Option<Ask>,
-    /// Hands over what fits.
-    pub(super) give: Give,
+    /// Hands over what fits, and is ready.
+    give: Give,
 }
 
 type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Misfit>>;
@@ -47,12 +47,23 @@ impl Framework {
         tensor: Tensor,
     ) -> PyResult<Bound<'py, PyAny>> {
         if (self.surely_has)(&tensor) {
-            return (self.give)(py, tensor);
+            return self.deliver(py, tensor);
         }
         match self.misfit(py, &tensor)? {
-            None => (self.give)(py, self.settled(tensor)?),
+            None => self.deliver(py, self.settled(tensor)?),
             Some(misfit) => Err(not_exchangeable(misfit.into_message())),
         }
+    }
+
+    /// Hands over a tensor that fits.
+    #[inline]
+    pub(super) fn deliver<'py>(
+        &self,
+        py: Python<'py>,
+        tensor: Tensor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        cuda::given_to(py, &tensor, self.name)?;
+        (self.give)(py, tensor)
     }
 
     /// The tensor, or, of one without elements at an address that the framework finds wrong all the

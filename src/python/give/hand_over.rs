@@ -6,7 +6,8 @@ use crate::dlpack::python::{Table, into_capsule};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::python::error::not_exchangeable;
-use crate::python::numpy;
+use crate::python::lane::Maker;
+use crate::python::{cuda, numpy};
 use crate::tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -26,12 +27,22 @@ pub(super) fn to_numpy(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyA
 
 pub(super) fn to_torch(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     static TABLE: PyOnceLock<Table> = PyOnceLock::new();
-    table_in(py, &TABLE, "torch")?.make_object(py, tensor.into_dlpack())
+    by_table(py, table_in(py, &TABLE, "torch")?, Maker::Torch, tensor)
 }
 
 pub(super) fn to_paddle(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     static TABLE: PyOnceLock<Table> = PyOnceLock::new();
-    table_in(py, &TABLE, "paddle")?.make_object(py, tensor.into_dlpack())
+    by_table(py, table_in(py, &TABLE, "paddle")?, Maker::Paddle, tensor)
+}
+
+pub(super) fn by_table(
+    py: Python<'_>,
+    table: Table,
+    maker: Maker,
+    tensor: Tensor,
+) -> PyResult<Bound<'_, PyAny>> {
+    cuda::given_by_table(py, &tensor, table, maker)?;
+    table.make_object(py, tensor.into_dlpack())
 }
 
 /// The table of a framework's tensors, looked up once.

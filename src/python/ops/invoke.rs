@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::kernel::{CallError, Failure, Frame, Made, OpHandle, Operand, Operands, Surroundings};
 use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
+use crate::python::cuda;
 use crate::python::error::no_such_number;
 use crate::python::give::{Like, lane_of, zeros};
 use crate::python::ledger;
@@ -67,7 +68,7 @@ pub(super) fn invoke<'py>(
             Some(argument.map_err(|error| of_argument(py, name, &names.tensor(py, at), error))?);
     }
 
-    let (mut operands, mut present) = (Operands::new(), 0);
+    let (mut operands, mut present, mut on_host) = (Operands::new(), 0, true);
     for (at, argument) in entered.iter().enumerate() {
         let Some(argument) = argument else {
             operands.push(Operand::ABSENT);
@@ -81,14 +82,18 @@ pub(super) fn invoke<'py>(
         // SAFETY: the entry keeps the memory, and the ledger excludes that another call uses it in a
         // way that this one doesn't allow. What other threads do is up to whoever calls: see
         // docs/soundness.md.
-        operands.push(unsafe {
-            Operand::from_known(
-                entry.first,
-                entry.layout(),
-                is,
-                writable,
-                entry.bytes.clone(),
-            )
+        let operand = unsafe {
+            let bytes = entry.bytes.clone();
+            Operand::from_known(entry.first, entry.layout(), is, writable, bytes)
+        };
+        operands.push(if entry.device == Device::CPU {
+            operand
+        } else {
+            on_host = false;
+            match entry.tensor_of_ours() {
+                Some(tensor) => operand.kept_by(tensor.storage()),
+                None => operand,
+            }
         });
     }
     let label = bound.label.as_ref().map(|label| label.to_string_lossy());
@@ -118,7 +123,13 @@ pub(super) fn invoke<'py>(
         in_callers_memory: bound.in_callers_memory,
         is_plain,
     };
-    let made = frame.run(&mut operands, &mut around)?;
+    let made = match on_host {
+        true => frame.run(&mut operands, &mut around)?,
+        false => {
+            *around.is_plain = false;
+            cuda::run(py, &entered, || frame.run(&mut operands, &mut around))?
+        }
+    };
     give(py, handle, names, &bound.tensors, like, made)
 }
 

@@ -1,0 +1,86 @@
+//! GPUs.
+
+use dlbridge::Device;
+use dlbridge::cuda::{Gpu, Stream, count};
+use dlbridge::python::PyStream;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+
+fn failed(error: dlbridge::cuda::CudaError) -> PyErr {
+    error.into()
+}
+
+/// The GPU of a device, by whatever names it; the first one where none is named.
+fn gpu(device: Option<&Bound<'_, PyAny>>) -> PyResult<Gpu> {
+    let Some(device) = device else {
+        return Gpu::new(0).map_err(failed);
+    };
+    if let Ok(id) = device.extract::<i32>() {
+        return Gpu::new(id).map_err(failed);
+    }
+    Gpu::of(device.extract::<Device>()?).map_err(failed)
+}
+
+/// Whether there is a GPU that can be used.
+#[pyfunction]
+#[pyo3(name = "_cuda_is_available")]
+pub(super) fn is_available() -> bool {
+    count().is_ok()
+}
+
+/// How many GPUs there are.
+#[pyfunction]
+#[pyo3(name = "_cuda_device_count")]
+pub(super) fn device_count() -> usize {
+    count().unwrap_or(0)
+}
+
+/// What a GPU is: name, compute capability, multiprocessors, bytes that are free, and that there are.
+#[pyfunction]
+#[pyo3(name = "_cuda_properties", signature = (device=None))]
+pub(super) fn properties(
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(String, (i32, i32), usize, usize, usize)> {
+    let gpu = gpu(device)?;
+    let (free, all) = gpu.memory().map_err(failed)?;
+    let name = gpu.name().map_err(failed)?;
+    Ok((
+        name,
+        gpu.compute_capability(),
+        gpu.multiprocessors(),
+        free,
+        all,
+    ))
+}
+
+/// Waits for all work on a GPU.
+#[pyfunction]
+#[pyo3(name = "_cuda_synchronize", signature = (device=None))]
+pub(super) fn synchronize(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let gpu = gpu(device)?;
+    py.detach(|| gpu.synchronize()).map_err(failed)
+}
+
+/// The stream on which this thread works.
+#[pyfunction]
+#[pyo3(name = "_cuda_current_stream", signature = (device=None))]
+pub(super) fn current_stream(device: Option<&Bound<'_, PyAny>>) -> PyResult<PyStream> {
+    Ok(PyStream::from(Stream::current(gpu(device)?)))
+}
+
+/// Gives memory back that is kept to be used again.
+#[pyfunction]
+#[pyo3(name = "_cuda_trim", signature = (device=None))]
+pub(super) fn trim(device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    gpu(device)?.trim().map_err(failed)
+}
+
+/// Says why there is no GPU, where that is so.
+#[pyfunction]
+#[pyo3(name = "_cuda_check")]
+pub(super) fn check() -> PyResult<()> {
+    match count() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(PyBufferError::new_err(error.to_string())),
+    }
+}

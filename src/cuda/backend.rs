@@ -1,0 +1,47 @@
+//! What calls of kernels on GPUs need: memory for their results, and the right order.
+
+use super::array::empty;
+use super::driver::is_present;
+use super::gpu::Gpu;
+use super::memory::Memory;
+use super::pinned::managed;
+use super::stream::Stream;
+use super::timeline::Use;
+use crate::device::{Device, DeviceKind};
+use crate::dtype::DType;
+use crate::kernel::{Backend, Body, Failure, Uses};
+use crate::tensor::Tensor;
+
+inventory::submit! {
+    Backend { kind: DeviceKind::Cuda, make, run }
+}
+
+inventory::submit! {
+    Backend { kind: DeviceKind::CudaManaged, make, run }
+}
+
+fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
+    let gpu = Gpu::of(device)?;
+    Ok(match device.kind() {
+        DeviceKind::Cuda => empty(shape, dtype, &Stream::current(gpu))?,
+        _ => managed(shape, dtype, gpu)?,
+    })
+}
+
+/// Runs a kernel with the GPU's context current, on whose current stream the memory may be used.
+fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failure> {
+    if !is_present() {
+        // Then nothing of this is CUDA's, and there is no order to keep.
+        return body();
+    }
+    let gpu = Gpu::of(device)?;
+    let stream = Stream::current(gpu);
+    let _entered = gpu.enter()?;
+    for (storage, is_written) in uses.iter() {
+        if let Some(memory) = storage.keeper::<Memory>() {
+            let what = if is_written { Use::Write } else { Use::Read };
+            memory.use_on(&stream, what)?;
+        }
+    }
+    body()
+}

@@ -1,0 +1,47 @@
+//! Python's tensors on GPUs: on which streams frameworks work, and in which order their memory is used.
+//!
+//! An exchange table tells its framework's current stream; CuPy is asked for it. Of others none is known:
+//! they are asked, as the array API standard has it, to have their tensor ready on the thread's current
+//! stream ([`Stream::current`](crate::cuda::Stream::current)), and keep it until the work on it is done.
+
+mod calls;
+mod copies;
+mod exchange;
+mod interface;
+mod streams;
+
+pub(super) use calls::run;
+pub(super) use copies::{can_move, copy, copy_on, make, on_host, to_device};
+pub(super) use exchange::{adopted, current_stream, given_by_table, given_to, lent, ordered};
+pub(super) use interface::by_interface;
+pub use streams::PyStream;
+pub(super) use streams::to_ask;
+
+use super::error::not_exchangeable;
+use crate::cuda::{CudaError, Gpu, is_present};
+use crate::device::{Device, DeviceKind};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
+use pyo3::prelude::*;
+
+impl From<CudaError> for PyErr {
+    #[cold]
+    fn from(error: CudaError) -> Self {
+        match error {
+            CudaError::Tensor(error) => error.into(),
+            CudaError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
+            CudaError::Driver { .. } | CudaError::Capturing { .. } => {
+                PyRuntimeError::new_err(error.to_string())
+            }
+            _ => not_exchangeable(error.to_string()),
+        }
+    }
+}
+
+/// The GPU whose own memory a device is; `None` for others, and where nothing of CUDA's can be.
+#[inline]
+fn gpu_of(device: Device) -> Result<Option<Gpu>, CudaError> {
+    if device.kind() != DeviceKind::Cuda || !is_present() {
+        return Ok(None);
+    }
+    Gpu::of(device).map(Some)
+}

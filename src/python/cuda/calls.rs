@@ -1,0 +1,89 @@
+//! Calls of ops with tensors on a GPU.
+
+use super::super::argument::Entered;
+use super::super::take::Object;
+use super::streams::{Worker, worker_of};
+use super::{gpu_of, is_present};
+use crate::cuda::{Gpu, Stream, release_after};
+use crate::device::DeviceKind;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+/// What frameworks do with the memory of a call's arguments.
+struct Theirs {
+    /// Their streams, other than the one of the call.
+    streams: SmallVec<[Stream; 2]>,
+    /// What must be kept until the work is done, as nobody knows on which stream its memory is used again.
+    kept: SmallVec<[Object; 2]>,
+}
+
+/// Makes a call on the stream on which its arguments' framework works, or on the one that was made current.
+/// Where several frameworks take part, their streams wait for each other.
+pub(in crate::python) fn run<'py, R, E>(
+    py: Python<'py>,
+    entered: &[Option<Entered<'py>>],
+    call: impl FnOnce() -> Result<R, E>,
+) -> PyResult<R>
+where
+    PyErr: From<E>,
+{
+    let is_of_gpu = |kind| matches!(kind, DeviceKind::Cuda | DeviceKind::CudaManaged);
+    let mut devices = entered
+        .iter()
+        .flatten()
+        .map(|argument| argument.get().device);
+    let device = devices.find(|device| is_of_gpu(device.kind()));
+    let gpu = match device {
+        Some(device) if is_present() => Gpu::of(device)?,
+        _ => return Ok(call()?),
+    };
+    let mut theirs = Theirs {
+        streams: SmallVec::new(),
+        kept: SmallVec::new(),
+    };
+    let mut is_asked = false;
+    for argument in entered.iter().flatten() {
+        let entry = argument.get();
+        if entry.object.is_null() || gpu_of(entry.device)? != Some(gpu) {
+            continue;
+        }
+        // SAFETY: the entry has a reference to the object.
+        let object = unsafe { Borrowed::from_ptr(py, entry.object) };
+        match worker_of(object, gpu)? {
+            Worker::On(stream) if !theirs.streams.contains(&stream) => theirs.streams.push(stream),
+            Worker::On(_) | Worker::Own => {}
+            Worker::Unknown => {
+                is_asked = true;
+                theirs.kept.push(Object::new(object));
+                theirs.kept.extend(entry.kept_capsule(py));
+            }
+        }
+    }
+    let first = || theirs.streams.first().cloned();
+    let stream = Stream::explicit(gpu).or_else(first);
+    let stream = stream.unwrap_or_else(|| Stream::current(gpu));
+    if is_asked {
+        // There its tensor was asked to be ready.
+        let ready_on = Stream::current(gpu);
+        if !theirs.streams.contains(&ready_on) {
+            theirs.streams.push(ready_on);
+        }
+    }
+    theirs.streams.retain(|theirs| *theirs != stream);
+    for other in &theirs.streams {
+        stream.wait_for(other)?;
+    }
+    let result = {
+        let _current = stream.make_current();
+        call()?
+    };
+    for other in &theirs.streams {
+        other.wait_for(&stream)?;
+    }
+    // What a graph uses, its owner keeps.
+    if !theirs.kept.is_empty() && !stream.is_capturing()? {
+        release_after(&stream, theirs.kept)?;
+    }
+    Ok(result)
+}

@@ -1,0 +1,115 @@
+//! Copies to and from GPUs, and tensors made there.
+
+use super::super::error::{Unmade, not_exchangeable};
+use super::gpu_of;
+use crate::cuda::{self, CudaError, Gpu, Stream, is_present};
+use crate::device::{Device, DeviceKind};
+use crate::dtype::DType;
+use crate::tensor::Tensor;
+use pyo3::prelude::*;
+use std::borrow::Cow;
+
+/// Whether a tensor can be copied from one device to another.
+pub(in crate::python) fn can_move(from: Device, to: Device) -> bool {
+    let is_known = |device: Device| device == Device::CPU || Gpu::of(device).is_ok();
+    is_present() && is_known(from) && is_known(to)
+}
+
+/// A tensor on another device, or itself where it is there.
+pub(in crate::python) fn to_device(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
+    if tensor.device() == device {
+        return Ok(tensor.clone());
+    }
+    copy_on(tensor, device)
+}
+
+/// The same elements in memory of their own, on the same device where there is such memory.
+pub(in crate::python) fn copy(tensor: &Tensor) -> PyResult<Tensor> {
+    match is_present() {
+        true => copy_on(tensor, tensor.device()),
+        false => Ok(tensor.copy()?),
+    }
+}
+
+fn is_of_cuda(device: Device) -> bool {
+    use DeviceKind::{Cuda, CudaHost, CudaManaged};
+    matches!(device.kind(), Cuda | CudaHost | CudaManaged)
+}
+
+/// The same elements in memory of their own, on a device.
+pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
+    if device == Device::CPU {
+        return host_copy(tensor);
+    }
+    if !is_of_cuda(device) {
+        return Err(not_exchangeable(format!(
+            "the tensor is on {}, and dlbridge can't copy it to {device}",
+            tensor.device()
+        )));
+    }
+    let gpu = Gpu::of(device)?;
+    let stream = Stream::current(gpu);
+    // The processor waits for nothing else than copies; other threads may run meanwhile.
+    Python::attach(|py| {
+        py.detach(|| -> Result<Tensor, CudaError> {
+            let mut to = match device.kind() {
+                DeviceKind::Cuda => return cuda::send(tensor, &stream),
+                DeviceKind::CudaHost => cuda::pinned(tensor.shape(), tensor.dtype(), gpu)?,
+                _ => cuda::managed(tensor.shape(), tensor.dtype(), gpu)?,
+            };
+            match tensor.device().is_host_accessible() {
+                true => cuda::copy_on_host(&mut to, tensor)?,
+                false => {
+                    cuda::copy_into(&mut to, tensor, &stream)?;
+                    stream.synchronize()?;
+                }
+            }
+            Ok(to)
+        })
+    })
+    .map_err(PyErr::from)
+}
+
+fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
+    if gpu_of(tensor.device())?.is_none() {
+        return Ok(tensor.copy()?);
+    }
+    Ok(Python::attach(|py| py.detach(|| cuda::fetch(tensor)))?)
+}
+
+/// The tensor, or a copy of it on the host where the processor can't look at it.
+pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
+    match gpu_of(tensor.device())? {
+        None => Ok(Cow::Borrowed(tensor)),
+        Some(_) => host_copy(tensor).map(Cow::Owned),
+    }
+}
+
+/// Zeros on a device.
+pub(in crate::python) fn make(
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+) -> Result<Tensor, Unmade> {
+    if device == Device::CPU {
+        return Ok(Tensor::zeros(shape, dtype)?);
+    }
+    if !is_of_cuda(device) {
+        return Err(Unmade::NoDevice(format!(
+            "dlbridge makes no tensors on {device}"
+        )));
+    }
+    let make = || {
+        let gpu = Gpu::of(device)?;
+        match device.kind() {
+            DeviceKind::Cuda => cuda::zeros(shape, dtype, &Stream::current(gpu)),
+            DeviceKind::CudaHost => cuda::pinned(shape, dtype, gpu),
+            _ => cuda::managed(shape, dtype, gpu),
+        }
+    };
+    make().map_err(|error| match error {
+        CudaError::Tensor(error) => Unmade::Tensor(error),
+        CudaError::OutOfMemory { .. } => Unmade::NoMemory(error.to_string()),
+        error => Unmade::NoDevice(error.to_string()),
+    })
+}

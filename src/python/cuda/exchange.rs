@@ -1,0 +1,124 @@
+//! In which order memory is used that comes from others, and that goes out.
+
+use super::super::error::not_exchangeable;
+use super::super::lane::Maker;
+use super::gpu_of;
+use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
+use crate::cuda::{Stream, Use, adopt, adopt_unordered, use_on, writer_of};
+use crate::device::Device;
+use crate::dlpack::python::Table;
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use std::ffi::c_void;
+use std::ptr;
+
+/// A tensor that came from an object, to be used and released in the order of its framework's work.
+#[inline]
+pub(in crate::python) fn adopted(
+    object: Borrowed<'_, '_, PyAny>,
+    tensor: Tensor,
+) -> PyResult<Tensor> {
+    let Some(gpu) = gpu_of(tensor.device())? else {
+        return Ok(tensor);
+    };
+    match worker_of(object, gpu)? {
+        Worker::Own => Ok(tensor),
+        Worker::On(home) => Ok(adopt(tensor, &home, &home)?),
+        Worker::Unknown => Ok(adopt_unordered(tensor, &Stream::current(gpu))?),
+    }
+}
+
+/// Has a tensor be ready for a table's framework, which takes it as it is.
+#[inline]
+pub(in crate::python) fn given_by_table(
+    py: Python<'_>,
+    tensor: &Tensor,
+    table: Table,
+    maker: Maker,
+) -> PyResult<()> {
+    let Some(gpu) = gpu_of(tensor.device())? else {
+        return Ok(());
+    };
+    match of_table(py, table, maker, gpu)? {
+        Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
+        None => wait(tensor),
+    }
+}
+
+/// Has a tensor be ready for a framework that will ask for it.
+pub(in crate::python) fn given_to(py: Python<'_>, tensor: &Tensor, name: &str) -> PyResult<()> {
+    let Some(gpu) = gpu_of(tensor.device())? else {
+        return Ok(());
+    };
+    match name {
+        // It asks, by a number, for the order on a stream whose keeper is known here.
+        "cupy" => Ok(use_on(tensor, &of_cupy(py, gpu)?, Use::Write)?),
+        // They ask for themselves, by number; or their tables tell, when the tensor goes by those.
+        "jax" | "dlbridge" | "torch" | "paddle" => Ok(()),
+        // They take a capsule without a word about streams.
+        _ => wait(tensor),
+    }
+}
+
+/// Waits for what is done with a tensor, for who knows nothing of streams.
+fn wait(tensor: &Tensor) -> PyResult<()> {
+    match writer_of(tensor) {
+        Some(stream) => Ok(stream.synchronize()?),
+        None => Ok(()),
+    }
+}
+
+/// Has a tensor be ready on the stream of a number, as a consumer asks.
+pub(in crate::python) fn ordered(
+    tensor: &Tensor,
+    stream: Option<&Bound<'_, PyInt>>,
+) -> PyResult<()> {
+    let device = tensor.device();
+    let Some(gpu) = gpu_of(device)? else {
+        return match stream {
+            None => Ok(()),
+            Some(stream) => Err(not_exchangeable(format!(
+                "memory on {device} is used on no stream, so it can't be made ready on stream {stream}"
+            ))),
+        };
+    };
+    let stream = match stream {
+        // Then the standard has the default stream meant.
+        None => Some(Stream::default_of(gpu)),
+        Some(number) => of_number(gpu, number)?,
+    };
+    match stream {
+        Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
+        None => Ok(()),
+    }
+}
+
+/// Has a tensor be ready for a consumer by our own table, which works on our current stream.
+pub(in crate::python) fn lent(tensor: &Tensor) -> PyResult<()> {
+    match gpu_of(tensor.device())? {
+        Some(gpu) => Ok(use_on(tensor, &Stream::current(gpu), Use::Write)?),
+        None => Ok(()),
+    }
+}
+
+/// The stream that our own table tells.
+pub(in crate::python) fn current_stream(device: Device) -> PyResult<*mut c_void> {
+    if device.is_host_accessible() {
+        return Ok(ptr::null_mut());
+    }
+    match gpu_of(device)? {
+        Some(gpu) => Ok(Stream::current(gpu).handle()),
+        None => Err(not_exchangeable(format!("no stream of {device} is in use"))),
+    }
+}
+
+/// The stream on which a tensor is ready, by its number.
+pub(in crate::python) fn ready_on(tensor: &Tensor) -> PyResult<Option<usize>> {
+    let Some(gpu) = gpu_of(tensor.device())? else {
+        return Ok(None);
+    };
+    let stream = writer_of(tensor).unwrap_or_else(|| Stream::current(gpu));
+    Ok(Some(number_of(&stream)))
+}

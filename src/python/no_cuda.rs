@@ -1,0 +1,112 @@
+//! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made there.
+
+#[cfg(feature = "kernels")]
+use super::argument::Entered;
+use super::error::{Unmade, not_exchangeable};
+use super::lane::Maker;
+use crate::device::Device;
+use crate::dlpack::python::Table;
+use crate::dtype::DType;
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::ptr;
+
+pub(super) fn to_ask<'py>(_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(None)
+}
+
+pub(super) fn by_interface(_: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Tensor>> {
+    Ok(None)
+}
+
+#[inline]
+pub(super) fn adopted(_: Borrowed<'_, '_, PyAny>, tensor: Tensor) -> PyResult<Tensor> {
+    Ok(tensor)
+}
+
+#[inline]
+pub(super) fn given_by_table(_: Python<'_>, _: &Tensor, _: Table, _: Maker) -> PyResult<()> {
+    Ok(())
+}
+
+pub(super) fn given_to(_: Python<'_>, _: &Tensor, _: &str) -> PyResult<()> {
+    Ok(())
+}
+
+pub(super) fn ordered(tensor: &Tensor, stream: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
+    match stream {
+        None => Ok(()),
+        Some(stream) => Err(not_exchangeable(format!(
+            "memory on {} is used on no stream, so it can't be made ready on stream {stream}",
+            tensor.device()
+        ))),
+    }
+}
+
+pub(super) fn lent(_: &Tensor) -> PyResult<()> {
+    Ok(())
+}
+
+pub(super) fn current_stream(device: Device) -> PyResult<*mut c_void> {
+    if device.is_host_accessible() {
+        return Ok(ptr::null_mut());
+    }
+    Err(not_exchangeable(format!("no stream of {device} is in use")))
+}
+
+#[cfg(feature = "kernels")]
+pub(super) fn run<'py, R, E>(
+    _: Python<'py>,
+    _: &[Option<Entered<'py>>],
+    call: impl FnOnce() -> Result<R, E>,
+) -> PyResult<R>
+where
+    PyErr: From<E>,
+{
+    Ok(call()?)
+}
+
+pub(super) fn can_move(_: Device, _: Device) -> bool {
+    false
+}
+
+pub(super) fn to_device(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
+    if tensor.device() == device {
+        return Ok(tensor.clone());
+    }
+    Err(not_exchangeable(format!(
+        "the tensor is on {}, and dlbridge can't copy it to {device}",
+        tensor.device()
+    )))
+}
+
+pub(super) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
+    if device != Device::CPU {
+        let from = tensor.device();
+        return Err(not_exchangeable(format!(
+            "a tensor on {from} can't be copied to {device}"
+        )));
+    }
+    Ok(tensor.copy()?)
+}
+
+pub(super) fn copy(tensor: &Tensor) -> PyResult<Tensor> {
+    Ok(tensor.copy()?)
+}
+
+pub(super) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
+    Ok(Cow::Borrowed(tensor))
+}
+
+pub(super) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Unmade> {
+    if device != Device::CPU {
+        return Err(Unmade::NoDevice(format!(
+            "dlbridge makes no tensors on {device}"
+        )));
+    }
+    Ok(Tensor::zeros(shape, dtype)?)
+}
