@@ -1,6 +1,8 @@
-//! Memory, streams and copies on GPUs, on a test double of NVIDIA's driver: see `tests/libcuda`.
+//! Memory, streams, copies and kernels on GPUs, on a test double of NVIDIA's driver: see `tests/libcuda`.
 #![cfg(all(feature = "cuda", unix, not(miri)))]
 
+#[path = "cuda/allocations.rs"]
+mod allocations;
 #[path = "cuda/capture.rs"]
 mod capture;
 #[path = "cuda/copies.rs"]
@@ -11,7 +13,15 @@ mod double;
 mod failures;
 #[path = "cuda/gpus.rs"]
 mod gpus;
+#[path = "cuda/kernels.rs"]
+mod kernels;
+#[path = "cuda/launch.rs"]
+mod launch;
+#[path = "cuda/launch_errors.rs"]
+mod launch_errors;
 #[path = "cuda/memory.rs"]
 mod memory;
+#[path = "cuda/modules.rs"]
+mod modules;
 #[path = "cuda/streams.rs"]
 mod streams;

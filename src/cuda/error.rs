@@ -1,5 +1,6 @@
 //! [`CudaError`]: what can go wrong with a GPU.
 
+use super::launch::LaunchError;
 use crate::device::Device;
 use crate::error::Error;
 
@@ -68,6 +69,28 @@ pub enum CudaError {
     Copy {
         /// Why not.
         problem: String,
+    },
+    /// Machine code that can't be loaded.
+    #[error("the kernels can't be loaded: {problem}")]
+    Image {
+        /// Why not, as far as that is known: what the driver's compiler says.
+        problem: String,
+    },
+    /// There is no such kernel in a module.
+    #[error(
+        "there is no kernel {name:?} in the module; one of C++ must be `extern \"C\"`, or be named when it is compiled"
+    )]
+    NoFunction {
+        /// The name.
+        name: String,
+    },
+    /// A launch that can't be.
+    #[error("kernel {kernel}: {problem}")]
+    Launch {
+        /// The kernel's name.
+        kernel: String,
+        /// What is wrong with it.
+        problem: LaunchError,
     },
     /// A shape, an element type or an access that is none for this.
     #[error(transparent)]

@@ -15,8 +15,8 @@ pub(crate) fn on_double(test: &str, body: fn()) {
         }
         assert_eq!(mistakes(), "");
         assert_eq!(
-            (live("memory"), live("pending")),
-            (0, 0),
+            (live("memory"), live("pending"), live("modules")),
+            (0, 0, 0),
             "{}",
             text("cudaDoubleAllocations")
         );
@@ -125,6 +125,72 @@ pub(crate) fn fail(function: &str, nth: u64, code: c_int) {
 /// Lets calls succeed again that were to fail.
 pub(crate) fn forget_failures() {
     control::<extern "C" fn()>("cudaDoubleForgetFailures")();
+}
+
+/// Forgets mistakes that were made on purpose.
+pub(crate) fn forget_mistakes() {
+    control::<extern "C" fn()>("cudaDoubleForgetMistakes")();
+}
+
+/// A launch, as the double shows it to what stands for the kernel.
+#[repr(C)]
+pub(crate) struct Launched {
+    name: *const c_char,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    arguments: *const *const c_void,
+    count: usize,
+    stream: *mut c_void,
+}
+
+impl Launched {
+    /// An argument's value.
+    ///
+    /// # Safety
+    ///
+    /// It is of this type, which has no values that some bits are not.
+    pub(crate) unsafe fn argument<T: Copy>(&self, place: usize) -> T {
+        assert!(place < self.count);
+        // SAFETY: there is an address for each argument, at which there is a value of the caller's type.
+        unsafe {
+            self.arguments
+                .add(place)
+                .read()
+                .cast::<T>()
+                .read_unaligned()
+        }
+    }
+}
+
+/// Has the double run something in the place of kernels of this name; the signature says which arguments they read
+/// (`r`) and write (`w`) through, and which are values (`v`), and how many bytes each takes.
+pub(crate) fn register(
+    name: &str,
+    signature: &str,
+    kernel: extern "C" fn(*const Launched, *mut c_void) -> c_int,
+) {
+    type Register = unsafe extern "C" fn(
+        *const c_char,
+        *const c_char,
+        extern "C" fn(*const Launched, *mut c_void) -> c_int,
+        *mut c_void,
+    ) -> c_int;
+    let (name, signature) = (
+        CString::new(name).unwrap(),
+        CString::new(signature).unwrap(),
+    );
+    let register: Register = control("cudaDoubleRegisterKernel");
+    // SAFETY: strings of C, and a function that needs no data.
+    let answer = unsafe {
+        register(
+            name.as_ptr(),
+            signature.as_ptr(),
+            kernel,
+            std::ptr::null_mut(),
+        )
+    };
+    assert_eq!(answer, 0, "{signature:?} is no signature");
 }
 
 /// What device memory holds now, without anything being run.
