@@ -52,6 +52,7 @@ mod module;
 mod pinned;
 mod pointer;
 mod pool;
+mod signature;
 mod stream;
 mod timeline;
 
@@ -69,6 +70,7 @@ pub use launch::{Argument, Call, Launch, LaunchError};
 pub use module::Module;
 pub use pinned::{managed, pinned};
 pub use pointer::{PointerKind, device_of};
+pub use signature::{ParameterKind, Signature};
 pub use stream::{Current, Stream};
 #[cfg(feature = "python")]
 pub(crate) use timeline::Use;

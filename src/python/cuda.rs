@@ -8,12 +8,14 @@ mod calls;
 mod copies;
 mod exchange;
 mod interface;
+mod kernel;
 mod streams;
 
 pub(super) use calls::run;
 pub(super) use copies::{can_move, copy, copy_on, make, on_host, to_device};
 pub(super) use exchange::{adopted, current_stream, given_by_table, given_to, lent, ordered};
 pub(super) use interface::by_interface;
+pub use kernel::{PyKernel, PyModule};
 pub use streams::PyStream;
 pub(super) use streams::to_ask;
 

@@ -50,6 +50,18 @@ impl<'a> Argument<'a> {
         }
     }
 
+    /// A number of so many of these bytes.
+    #[cfg(feature = "python")]
+    #[inline]
+    pub(crate) fn of_bytes(bytes: [u8; 16], count: usize) -> Self {
+        assert!(count <= bytes.len(), "a number has up to 16 bytes");
+        Self {
+            place: Place::Here(Small(bytes)),
+            bytes: count,
+            lent: PhantomData,
+        }
+    }
+
     /// How many bytes the value takes.
     #[inline]
     pub fn bytes(&self) -> usize {
