@@ -317,10 +317,10 @@ impl Surroundings for Alone {
     }
 }
 
-/// A tensor of zeros in memory of ours.
+/// A tensor in memory of ours, in which every bit is 0.
 pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
     if !device.is_host_accessible() {
         return Err(format!("there is no memory of ours on {device}").into());
     }
-    Ok(Tensor::zeros(shape, dtype)?)
+    Ok(Tensor::zeroed(shape, dtype)?)
 }

@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::kernel::attribute::Attribute;
 use crate::kernel::definition::Kernel;
 use crate::kernel::error::RegistrationError;
-use crate::kernel::op::{Kind, Op, Role};
+use crate::kernel::op::{AttributeDefinition, Kind, Op, Role};
 use crate::kernel::parameter::Wants;
 use crate::kernel::states::States;
 
@@ -84,20 +84,22 @@ impl Registered {
                 _ => {}
             }
         }
-        let mut attributes = Vec::new();
-        for (name, values) in &kernel.attributes {
-            let Some(at) = op.attributes.iter().position(|known| known.name == *name) else {
-                return Err(bad(format!("{op} has no attribute {name:?}")));
+        let mut attributes = attribute_values(op, &kernel).map_err(bad)?;
+        for (parameter, wants) in op.parameters.iter().zip(&kernel.wants) {
+            let (Kind::Attribute(name), Some(dtype)) = (&parameter.kind, wants.dtype) else {
+                continue;
             };
-            let kind = op.attributes[at].kind;
-            let values: Option<Vec<_>> = values.iter().map(|value| value.converted(kind)).collect();
-            let Some(values) = values else {
-                return Err(bad(format!("attribute {name:?} is of kind {kind}")));
-            };
-            if attributes.iter().any(|(known, _)| *known == at) {
-                return Err(bad(format!("the values of {name:?} are given twice")));
+            let value = vec![Attribute::DType(dtype)];
+            let is_it = |known: &AttributeDefinition| known.name == *name;
+            let at = op.attributes.iter().position(is_it);
+            let at = at.expect("the op was checked for that when it was defined");
+            match attributes.iter().find(|(known, _)| *known == at) {
+                None => attributes.push((at, value)),
+                Some((_, values)) if *values == value => {}
+                Some(_) => {
+                    return Err(bad(format!("its {name} is {dtype}, and something else")));
+                }
             }
-            attributes.push((at, values));
         }
         let mut this = Self {
             description: String::new(),
@@ -189,6 +191,26 @@ impl Registered {
             && wants().all(|(a, b)| a.dtype.is_none() || b.dtype.is_none() || a.dtype == b.dtype)
             && (self.host_memory == other.host_memory || is_reached_by_host_too(self.device))
     }
+}
+
+/// The values that the kernel says it is for, by the attributes' places.
+fn attribute_values(op: &Op, kernel: &Kernel) -> Result<Vec<(usize, Vec<Attribute>)>, String> {
+    let mut attributes = Vec::new();
+    for (name, values) in &kernel.attributes {
+        let Some(at) = op.attributes.iter().position(|known| known.name == *name) else {
+            return Err(format!("{op} has no attribute {name:?}"));
+        };
+        let kind = op.attributes[at].kind;
+        let values: Option<Vec<_>> = values.iter().map(|value| value.converted(kind)).collect();
+        let Some(values) = values else {
+            return Err(format!("attribute {name:?} is of kind {kind}"));
+        };
+        if attributes.iter().any(|(known, _)| *known == at) {
+            return Err(format!("the values of {name:?} are given twice"));
+        }
+        attributes.push((at, values));
+    }
+    Ok(attributes)
 }
 
 /// Whether there is memory that both such a device and the host reach.
