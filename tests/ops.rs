@@ -2,8 +2,20 @@
 //! shapes, layouts and element types.
 #![cfg(feature = "ops")]
 
+#[path = "ops/casts.rs"]
+mod casts;
+#[path = "ops/exact.rs"]
+mod exact;
 #[path = "ops/examples.rs"]
 mod examples;
+#[path = "ops/floats.rs"]
+mod floats;
+#[path = "ops/given.rs"]
+mod given;
+#[path = "ops/images.rs"]
+mod images;
+#[path = "ops/number.rs"]
+mod number;
 #[path = "ops/oracle.rs"]
 mod oracle;
 #[path = "ops/random.rs"]
