@@ -37,6 +37,7 @@
 
 mod adopted;
 mod array;
+mod compile;
 mod copy;
 mod driver;
 mod error;
@@ -56,6 +57,7 @@ mod timeline;
 
 pub use adopted::adopt;
 pub use array::{empty, zeros};
+pub use compile::{Image, ImageKind, Source, add_search_path, set_nvrtc_path};
 pub use copy::{copy_into, fetch, send};
 pub use driver::count;
 pub use error::CudaError;
