@@ -38,6 +38,7 @@
 mod adopted;
 mod array;
 mod backend;
+mod compile;
 mod copy;
 mod driver;
 mod error;
@@ -60,6 +61,7 @@ pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
 pub(crate) use adopted::{use_on, writer_of};
 pub use array::{empty, zeros};
+pub use compile::{Image, ImageKind, Source, add_search_path, set_nvrtc_path};
 pub use copy::{copy_into, copy_on_host, fetch, send};
 pub use driver::{count, is_present};
 pub use error::CudaError;

@@ -3,6 +3,7 @@
 use super::launch::LaunchError;
 use crate::device::Device;
 use crate::error::Error;
+use std::path::{Path, PathBuf};
 
 /// What went wrong with a GPU, or on the way to one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +71,62 @@ pub enum CudaError {
         /// Why not.
         problem: String,
     },
+    /// NVRTC, which compiles kernels while the program runs, isn't there.
+    #[error("NVRTC, which compiles CUDA C++, was not found {}", looked_for(.told.as_deref()))]
+    NoCompiler {
+        /// Where it was said to be, if that was said.
+        told: Option<PathBuf>,
+    },
+    /// A library that isn't NVRTC, or can't be loaded.
+    #[error("{} can't be used as NVRTC: {problem}", .path.display())]
+    BadCompiler {
+        /// Where it is.
+        path: PathBuf,
+        /// What the loader says.
+        problem: String,
+    },
+    /// NVRTC is too old.
+    #[error("NVRTC in {} is of version {}.{}, and 12.0 is the oldest that will do", .path.display(), .found.0, .found.1)]
+    OldCompiler {
+        /// Where it is.
+        path: PathBuf,
+        /// Its version.
+        found: (i32, i32),
+    },
+    /// A GPU that NVRTC doesn't compile for any more.
+    #[error(
+        "the GPU is of architecture sm_{found}, and NVRTC compiles for sm_{oldest} and newer ones"
+    )]
+    OldGpu {
+        /// The GPU's, as a number.
+        found: i32,
+        /// The oldest one that NVRTC knows.
+        oldest: i32,
+    },
+    /// There is something wrong with a source, or its options.
+    #[error("{name} can't be compiled:\n{log}")]
+    Compile {
+        /// What the source is called.
+        name: String,
+        /// What NVRTC says, with the lines that it is about.
+        log: String,
+    },
+    /// NVRTC failed otherwise.
+    #[error("{function} failed with {name}")]
+    Compiler {
+        /// NVRTC's function.
+        function: &'static str,
+        /// What it answered.
+        code: i32,
+        /// The answer's name.
+        name: String,
+    },
+    /// A text that C can't be given.
+    #[error("there is a NUL in the {what}")]
+    Nul {
+        /// What it is: the source, an option, a name.
+        what: &'static str,
+    },
     /// Machine code that can't be loaded.
     #[error("the kernels can't be loaded: {problem}")]
     Image {
@@ -135,6 +192,15 @@ impl CudaError {
         ];
         let code = self.code();
         FINAL.iter().any(|answer| code == Some(*answer as u32))
+    }
+}
+
+fn looked_for(told: Option<&Path>) -> String {
+    match told {
+        Some(told) => format!("in {}", told.display()),
+        None => "in this process, in LD_LIBRARY_PATH, CUDA_PATH or CUDA_HOME, among Python's packages (where \
+            nvidia-cuda-nvrtc has it), or in /usr/local/cuda; DLBRIDGE_NVRTC can say where it is"
+            .to_owned(),
     }
 }
 
