@@ -41,7 +41,7 @@ mod walk;
 pub(crate) use answers::are_same;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
-pub(crate) use walk::runs_of_both;
+pub(crate) use walk::in_step;
 
 use std::fmt;
 use std::mem::MaybeUninit;

@@ -4,34 +4,40 @@
 use super::Layout;
 use super::{LayoutRef, Run};
 
-/// The elements of two layouts, of which there are as many, in logical order: pieces that are a run of
+/// Visits the elements of two layouts, of which there are as many, in logical order: pieces that are a run of
 /// the one and a run of the other.
-pub(crate) fn runs_of_both(
-    ours: LayoutRef<'_>,
-    theirs: LayoutRef<'_>,
-) -> impl Iterator<Item = (Run, Run)> + use<> {
+#[inline]
+pub(crate) fn in_step(ours: LayoutRef<'_>, theirs: LayoutRef<'_>, mut visit: impl FnMut(Run, Run)) {
     debug_assert_eq!(ours.len(), theirs.len());
-    let (mut ours, mut theirs) = (ours.runs(), theirs.runs());
-    let (mut our_run, mut their_run) = (Run::NONE, Run::NONE);
-    std::iter::from_fn(move || {
-        if our_run.len == 0 {
-            our_run = ours.next()?;
+    if theirs.is_contiguous() {
+        // Most often, and then there is less to count.
+        let mut offset = 0;
+        for our_run in ours.runs() {
+            let (len, step) = (our_run.len, 1);
+            visit(our_run, Run { offset, len, step });
+            offset += len as isize;
         }
-        if their_run.len == 0 {
-            their_run = theirs.next()?;
+        return;
+    }
+    let mut their_runs = theirs.runs();
+    let Some(mut their_run) = their_runs.next() else {
+        return;
+    };
+    for mut our_run in ours.runs() {
+        while our_run.len > 0 {
+            if their_run.len == 0 {
+                match their_runs.next() {
+                    Some(next) => their_run = next,
+                    None => return,
+                }
+            }
+            let len = our_run.len.min(their_run.len);
+            visit(our_run.take(len), their_run.take(len));
         }
-        let len = our_run.len.min(their_run.len);
-        Some((our_run.take(len), their_run.take(len)))
-    })
+    }
 }
 
 impl Run {
-    const NONE: Self = Self {
-        offset: 0,
-        len: 0,
-        step: 0,
-    };
-
     /// Takes so many elements away from its beginning.
     #[inline]
     fn take(&mut self, len: usize) -> Self {
@@ -83,10 +89,12 @@ mod tests {
     }
 
     fn both(ours: &Layout, theirs: &Layout) -> Vec<[(isize, usize, isize); 2]> {
-        let runs = runs_of_both(ours.as_ref(), theirs.as_ref());
         let facts = |run: Run| (run.offset, run.len, run.step);
-        runs.map(|(ours, theirs)| [facts(ours), facts(theirs)])
-            .collect()
+        let mut pieces = Vec::new();
+        in_step(ours.as_ref(), theirs.as_ref(), |ours, theirs| {
+            pieces.push([facts(ours), facts(theirs)]);
+        });
+        pieces
     }
 
     #[test]
@@ -97,6 +105,14 @@ mod tests {
         assert_eq!(
             both(&dense, &padded),
             [[(0, 3, 1), (0, 3, 1)], [(3, 3, 1), (4, 3, 1)]]
+        );
+        assert_eq!(
+            both(&padded, &dense),
+            [[(0, 3, 1), (0, 3, 1)], [(4, 3, 1), (3, 3, 1)]]
+        );
+        assert_eq!(
+            both(&padded, &padded),
+            [[(0, 3, 1), (0, 3, 1)], [(4, 3, 1), (4, 3, 1)]]
         );
         // Of lengths that don't divide each other.
         let (twos, threes) = (strided(&[3, 2], &[5, 1]), strided(&[2, 3], &[-7, 2]));

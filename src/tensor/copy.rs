@@ -3,7 +3,7 @@
 use super::{Parts, Tensor};
 use crate::dtype::{read_small_bits, write_small_bits};
 use crate::error::{AccessError, Error};
-use crate::layout::{Layout, LayoutRef, Run, runs_of_both};
+use crate::layout::{Layout, LayoutRef, Run, in_step};
 use crate::storage::Storage;
 use std::{ptr, slice};
 
@@ -155,7 +155,7 @@ unsafe fn copy_arrays<const N: usize>(
     (from, ours): (*const u8, LayoutRef<'_>),
     (to, theirs): (*mut u8, LayoutRef<'_>),
 ) {
-    for (read, write) in runs_of_both(ours, theirs) {
+    in_step(ours, theirs, |read, write| {
         // SAFETY: the caller's promise. An array of bytes has no alignment to keep.
         unsafe {
             let from = from.cast::<[u8; N]>().offset(read.offset);
@@ -168,7 +168,7 @@ unsafe fn copy_arrays<const N: usize>(
                 }
             }
         }
-    }
+    });
 }
 
 /// [`copy_items`], of any size.
@@ -181,7 +181,7 @@ unsafe fn copy_wide_items(
     (to, theirs): (*mut u8, LayoutRef<'_>),
     bytes: usize,
 ) {
-    for (read, write) in runs_of_both(ours, theirs) {
+    in_step(ours, theirs, |read, write| {
         for i in 0..read.len as isize {
             // No overflow: the bits to every element are a number, by invariant 7.
             let place = |run: Run| (run.offset + i * run.step) * bytes as isize;
@@ -190,5 +190,5 @@ unsafe fn copy_wide_items(
                 ptr::copy_nonoverlapping(from.offset(place(read)), to.offset(place(write)), bytes);
             }
         }
-    }
+    });
 }
