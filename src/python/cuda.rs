@@ -15,11 +15,11 @@ pub(super) use calls::run;
 pub(super) use copies::{can_move, copy, copy_on, make, on_host, to_device};
 pub(super) use exchange::{adopted, current_stream, given_by_table, given_to, lent, ordered};
 pub(super) use interface::by_interface;
-pub use kernel::{PyKernel, PyModule};
+pub use kernel::{PyKernel, PyKernels};
 pub use streams::PyStream;
 pub(super) use streams::to_ask;
 
-use super::error::not_exchangeable;
+use super::error::{not_exchangeable, unsuitable};
 use crate::cuda::{CudaError, Gpu, is_present};
 use crate::device::{Device, DeviceKind};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
@@ -31,7 +31,9 @@ impl From<CudaError> for PyErr {
         match error {
             CudaError::Tensor(error) => error.into(),
             CudaError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-            CudaError::Driver { .. } | CudaError::Capturing { .. } => {
+            CudaError::Compile { .. } => unsuitable(error.to_string()),
+            CudaError::Launch { .. } => unsuitable(error.to_string()),
+            CudaError::Driver { .. } | CudaError::Capturing { .. } | CudaError::Compiler { .. } => {
                 PyRuntimeError::new_err(error.to_string())
             }
             _ => not_exchangeable(error.to_string()),

@@ -18,12 +18,12 @@ use smallvec::SmallVec;
 /// Kernels on a GPU, compiled from source or loaded.
 #[pyclass(frozen, name = "Module", module = "dlbridge.cuda")]
 #[derive(Debug)]
-pub struct PyModule {
+pub struct PyKernels {
     module: Module,
     source: Option<String>,
 }
 
-impl PyModule {
+impl PyKernels {
     /// A module, and the source of which it was compiled, where that is known.
     pub fn new(module: Module, source: Option<String>) -> Self {
         Self { module, source }
@@ -31,7 +31,7 @@ impl PyModule {
 }
 
 #[pymethods]
-impl PyModule {
+impl PyKernels {
     /// The kernel of a name.
     ///
     /// What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
