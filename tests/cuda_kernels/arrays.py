@@ -13,6 +13,8 @@ TYPES = {
     "f64": numpy.dtype(numpy.float64),
     **{f"{sign}{bits}": numpy.dtype(f"{sign}{bits // 8}") for sign in "iu" for bits in (8, 16, 32, 64)},
 }
+# Elements of which only the size matters.
+TYPES.update({f"bytes{size}": numpy.dtype(f"V{size}") for size in (1, 2, 4, 8, 16)})
 MOST_DIMENSIONS = 8
 UNTOUCHED = 0xA5
 
@@ -56,12 +58,12 @@ def transposed(shape):
 
 
 def backwards(shape):
-    return size(shape), lambda all: all.reshape(shape)[tuple(slice(None, None, -1) for _ in shape)]
+    return size(shape), lambda all: all.reshape(shape)[(*(slice(None, None, -1) for _ in shape), ...)]
 
 
 def every_second(shape):
     room = tuple(2 * extent for extent in shape)
-    return size(room), lambda all: all.reshape(room)[tuple(slice(1, None, 2) for _ in shape)]
+    return size(room), lambda all: all.reshape(room)[(*(slice(1, None, 2) for _ in shape), ...)]
 
 
 def padded(shape):

@@ -318,6 +318,14 @@ inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline double __ddiv_rn(double a, double b) { return a / b; }
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  uint64_t bytes = uint64_t(high) << 32 | low;
+  unsigned result = 0;
+  for (unsigned k = 0; k < 4; ++k) {
+    result |= unsigned(bytes >> (selector >> 4 * k & 7) * 8 & 0xff) << 8 * k;
+  }
+  return result;
+}
 inline float __expf(float value) { return std::exp(value); }
 
 inline float f16_to_f32(unsigned short bits) { return on_cpu::same_bits<_Float16>(bits); }

@@ -21,7 +21,7 @@ OPTIONS = (
 BUILT = ROOT / "target" / "cuda_kernels"
 
 
-def translation_unit(modules):
+def translation_unit(modules, is_used):
     """One source with all of them, each in a namespace, and a function that finds an entry by its name."""
     parts = ['#include "on_cpu.hpp"']
     parts += [f'#include "{header.name}"' for header in headers()]
@@ -31,7 +31,8 @@ def translation_unit(modules):
         parts += [f"#define {macro} {value}" for macro, value in macros]
         parts += [f"namespace of_{module.name} {{", f'#include "{module.file}"', "}"]
         parts += [f"#undef {macro}" for macro, _ in macros]
-        entries += [(module.name, f"{module.name}_{entry}") for entry in module.entries()]
+        used = (entry for entry in module.entries() if is_used(module, entry))
+        entries += [(module.name, f"{module.name}_{entry}") for entry in used]
     table = ",\n".join(
         f'  {{"{entry}", [](Arguments) {{ return on_cpu::launch(of_{name}::{entry}, arguments, blocks, block, order); }}}}'
         for name, entry in entries
@@ -69,9 +70,9 @@ extern "C" void release(void *memory) { free(memory); }
 """
 
 
-def build(modules):
+def build(modules, is_used):
     """The shared library, which is kept until one of its sources changes."""
-    source = translation_unit(modules)
+    source = translation_unit(modules, is_used)
     files = [HERE / "on_cpu.hpp", *headers(), *(KERNELS / file for file in {module.file for module in modules})]
     text = "\0".join([source, COMPILER, *OPTIONS, *(file.read_text() for file in sorted(files))])
     library = BUILT / f"{modules[0].file.split('.')[0]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
@@ -92,10 +93,10 @@ class Mistake(Exception):
 
 
 class Device:
-    """Kernels, and memory that they work on."""
+    """Kernels, and memory that they work on. Entries that aren't used needn't be compiled."""
 
-    def __init__(self, modules):
-        self.library = ctypes.CDLL(str(build(modules)))
+    def __init__(self, modules, is_used=lambda module, entry: True):
+        self.library = ctypes.CDLL(str(build(modules, is_used)))
         self.library.run_kernel.restype = ctypes.c_char_p
         self.library.allocate.restype = ctypes.c_void_p
 

@@ -28,7 +28,8 @@ struct b8 {
   u8 byte;
 };
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE_MEMBER __device__ __forceinline__
+#define DEVICE static DEVICE_MEMBER
 
 template <class T>
 constexpr bool is_half = false;
@@ -184,7 +185,7 @@ DEVICE D convert(S source) {
 // functions for f32 and f64 are ones that the compiler never merges into fused operations.
 struct Add {
   template <class T>
-  __device__ __forceinline__ T operator()(T a, T b) const {
+  DEVICE_MEMBER T operator()(T a, T b) const {
     if constexpr (is_same<T, f64>) {
       return __dadd_rn(a, b);
     } else if constexpr (is_float<T>) {
@@ -196,7 +197,7 @@ struct Add {
 };
 struct Sub {
   template <class T>
-  __device__ __forceinline__ T operator()(T a, T b) const {
+  DEVICE_MEMBER T operator()(T a, T b) const {
     if constexpr (is_same<T, f64>) {
       return __dsub_rn(a, b);
     } else if constexpr (is_float<T>) {
@@ -208,7 +209,7 @@ struct Sub {
 };
 struct Mul {
   template <class T>
-  __device__ __forceinline__ T operator()(T a, T b) const {
+  DEVICE_MEMBER T operator()(T a, T b) const {
     if constexpr (is_same<T, f64>) {
       return __dmul_rn(a, b);
     } else if constexpr (is_float<T>) {
@@ -220,7 +221,7 @@ struct Mul {
 };
 struct Div {
   template <class T>
-  __device__ __forceinline__ T operator()(T a, T b) const {
+  DEVICE_MEMBER T operator()(T a, T b) const {
     if constexpr (is_same<T, f64>) {
       return __ddiv_rn(a, b);
     } else {
