@@ -1,0 +1,141 @@
+// Functions applied element by element, from one or more inputs to an output, which may be one of
+// the inputs itself.
+#pragma once
+
+#include "common.cuh"
+
+// A tensor that is read, and which of the layout's tensors it is; the output is number 0.
+template <int number, class T>
+struct Input {
+  const T* at;
+};
+template <int number, class T>
+DEVICE Input<number, T> input(const T* at) {
+  return {at};
+}
+
+template <int N, class F, class O, class... I>
+DEVICE void store_pack(F function, O* out, const Pack<I, N>&... inputs) {
+  Pack<O, N> results;
+#pragma unroll
+  for (int i = 0; i < N; ++i) results.at[i] = function(inputs.at[i]...);
+  store<N>(out, results);
+}
+
+// What a thread has loaded of an input before it calculates: loads that don't wait for each other.
+template <class T, int packs, int N>
+struct Loaded {
+  Pack<T, N> packs_at[packs];
+};
+
+template <int packs, int N, class T>
+DEVICE Loaded<T, packs, N> load_packs(const T* from, u64 first, u64 count) {
+  Loaded<T, packs, N> loaded;
+#pragma unroll
+  for (int k = 0; k < packs; ++k) {
+    u64 pack = first + u64(k) * blockDim.x;
+    if (pack < count) loaded.packs_at[k] = load<N>(from + pack * N);
+  }
+  return loaded;
+}
+
+template <class F, class O, int packs, int N, class... I>
+DEVICE void store_packs(F function, O* out, u64 first, u64 count,
+                        const Loaded<I, packs, N>&... inputs) {
+#pragma unroll
+  for (int k = 0; k < packs; ++k) {
+    u64 pack = first + u64(k) * blockDim.x;
+    if (pack >= count) break;
+    store_pack(function, out + pack * N, inputs.packs_at[k]...);
+  }
+}
+
+// Everything contiguous, and aligned to packs of N elements. Each thread has several under way.
+template <int N, int packs, class F, class O, class... I>
+DEVICE void map_flat(F function, u64 count, O* out, const I*... inputs) {
+  u64 pack_count = count / N;
+  u64 step = thread_count() * packs;
+  u64 first = u64(blockIdx.x) * packs * blockDim.x + threadIdx.x;
+  for (; first < pack_count; first += step) {
+    store_packs(function, out, first, pack_count,
+                load_packs<packs, N>(inputs, first, pack_count)...);
+  }
+  u64 rest = pack_count * N + thread_number();
+  if (rest < count) out[rest] = function(inputs[rest]...);
+}
+
+// One pack of a row; of a broadcast input, its one element N times.
+template <int N, class T>
+DEVICE Pack<T, N> load_of_row(const T* from, bool is_broadcast) {
+  if (!is_broadcast) return load<N>(from);
+  Pack<T, N> pack;
+  T element = *from;
+#pragma unroll
+  for (int i = 0; i < N; ++i) pack.at[i] = element;
+  return pack;
+}
+
+// The fastest dimension has stride 1 in the output, and 1 or 0 in each input; the rows of those
+// with stride 1 begin at multiples of N elements. One pack a thread, whose place is worked out once.
+template <int N, int tensors, class F, class O, class... I, int... number>
+DEVICE void map_rows(F function, const Strided<tensors>& layout, u32 rows, O* out,
+                     Input<number, I>... inputs) {
+  u64 columns = layout.sizes[0];
+  u32 packs_of_row = u32((columns + N - 1) / N);
+  u32 packs = packs_of_row * rows;
+  for (u32 pack = u32(thread_number()); pack < packs; pack += u32(thread_count())) {
+    u32 row = pack / packs_of_row;
+    u64 column = u64(pack - row * packs_of_row) * N;
+    i64 offsets[tensors];
+    locate<1>(layout, row, offsets);
+    if (columns - column >= N) {
+      store_pack<N>(function, out + offsets[0] + column,
+                    load_of_row<N>(inputs.at + offsets[number] + column * layout.strides[number][0],
+                                   layout.strides[number][0] == 0)...);
+    } else {
+#pragma unroll 1
+      for (; column < columns; ++column) {
+        out[offsets[0] + column] = function(
+            inputs.at[offsets[number] + column * layout.strides[number][0]]...);
+      }
+    }
+  }
+}
+
+template <int number, int elements, int N, class Offset, class T>
+DEVICE Loaded<T, elements, 1> load_at(const T* from, const Offset (&offsets)[elements][N]) {
+  Loaded<T, elements, 1> loaded;
+#pragma unroll
+  for (int k = 0; k < elements; ++k) loaded.packs_at[k].at[0] = from[offsets[k][number]];
+  return loaded;
+}
+
+template <class F, class O, class Number, class Offset, int elements, int N, class... I>
+DEVICE void store_at(F function, O* out, Number first, Number count,
+                     const Offset (&offsets)[elements][N], const Loaded<I, elements, 1>&... inputs) {
+#pragma unroll
+  for (int k = 0; k < elements; ++k) {
+    if (first + Number(k) * blockDim.x >= count) break;
+    out[offsets[k][0]] = function(inputs.packs_at[k].at[0]...);
+  }
+}
+
+// The same for any strides, with one element after another. Neighbours in a warp are neighbours
+// along the fastest dimension.
+template <int elements, class Number, class Offset, int tensors, class F, class O, class... I,
+          int... number>
+DEVICE void map_strided(F function, const Strided<tensors>& layout, Number count, O* out,
+                        Input<number, I>... inputs) {
+  Number step = Number(thread_count()) * elements;
+  Number first = Number(blockIdx.x) * elements * blockDim.x + threadIdx.x;
+  for (; first < count; first += step) {
+    Offset offsets[elements][tensors];
+#pragma unroll
+    for (int k = 0; k < elements; ++k) {
+      // Beyond the end it is the first element again: loaded, but not stored.
+      Number element = first + Number(k) * blockDim.x;
+      locate(layout, element < count ? element : first, offsets[k]);
+    }
+    store_at(function, out, first, count, offsets, load_at<number>(inputs.at, offsets)...);
+  }
+}
