@@ -50,6 +50,7 @@ mod launch;
 mod limits;
 mod memory;
 mod module;
+mod ops;
 mod pinned;
 mod pointer;
 mod pool;

@@ -2,7 +2,7 @@
 
 mod untyped;
 
-pub use untyped::{Untyped, UntypedMut};
+pub use untyped::{DeviceSource, DeviceTarget, Untyped, UntypedMut};
 
 use super::cells::{Source, Target};
 use super::operand::Operand;
@@ -21,6 +21,7 @@ use std::slice;
 /// | `f32`, `i64`, ... | a tensor of rank 0 on the host, by value |
 /// | [`Ranked<View<'_, T>, 2>`](Ranked) | one of these, of that rank |
 /// | [`Untyped`], [`UntypedMut`] | any elements, anywhere |
+/// | [`DeviceSource`], [`DeviceTarget`] | the same, of which the two may be in the same place where the op allows it: their addresses are handed to a device |
 ///
 /// Sealed: the call frame enforces what these ask for, and nothing else.
 pub trait Parameter: sealed::Sealed {

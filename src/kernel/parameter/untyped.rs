@@ -16,8 +16,15 @@ pub struct Untyped<'a>(&'a Operand<'a>);
 /// Any elements, anywhere, to be written: what they are, the kernel looks at, which is unsafe.
 pub struct UntypedMut<'a>(&'a Operand<'a>);
 
+/// Any elements, anywhere, to be read; the op may allow that a result is in exactly their place.
+#[derive(Clone, Copy)]
+pub struct DeviceSource<'a>(&'a Operand<'a>);
+
+/// Any elements, anywhere, to be written; the op may allow that an input is in exactly their place.
+pub struct DeviceTarget<'a>(&'a Operand<'a>);
+
 macro_rules! untyped {
-    ($Name:ident, $writes:literal) => {
+    ($Name:ident, $writes:literal, $may_coincide:literal) => {
         impl<'a> Deref for $Name<'a> {
             type Target = Operand<'a>;
 
@@ -34,7 +41,7 @@ macro_rules! untyped {
                 rank: None,
                 row_major: false,
                 writes: $writes,
-                may_coincide: false,
+                may_coincide: $may_coincide,
                 on_host: false,
                 alignment: 1,
                 any_bits: true,
@@ -48,8 +55,10 @@ macro_rules! untyped {
     };
 }
 
-untyped!(Untyped, false);
-untyped!(UntypedMut, true);
+untyped!(Untyped, false, false);
+untyped!(UntypedMut, true, false);
+untyped!(DeviceSource, false, true);
+untyped!(DeviceTarget, true, true);
 
 impl<'a> Untyped<'a> {
     /// The elements as `T`s, where that is what they all are, the processor reaches them, and they are
