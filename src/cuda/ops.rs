@@ -3,15 +3,14 @@
 //! Each file here knows the kernels of one `.cu` file: which of them is for which layouts, and in how many
 //! threads it runs. They are registered like anyone's, for the device kind CUDA.
 
-#[cfg(feature = "op-axpy")]
+mod arithmetic;
 mod axpy;
-#[cfg(feature = "op-cast")]
 mod cast;
-#[cfg(any(feature = "op-copy", feature = "op-cast"))]
 mod copy;
 mod dims;
-mod elementwise;
+
 mod library;
+mod map;
 mod names;
 
 use super::gpu::Gpu;

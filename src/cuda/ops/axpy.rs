@@ -1,8 +1,8 @@
 //! axpy: `axpy.cu`.
 
 use super::dims::Strided;
-use super::elementwise::{Kernels, Place};
 use super::library::{Unit, file};
+use super::map::{Kernels, Place};
 use super::names::{bytes_of, name_of};
 use crate::cuda::gpu::Gpu;
 use crate::cuda::launch::Argument;

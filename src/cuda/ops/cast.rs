@@ -1,8 +1,8 @@
 //! cast: `cast.cu`, and `copy.cu` from a type to itself.
 
 use super::dims::Strided;
-use super::elementwise::{Kernels, Place};
 use super::library::{Unit, file};
+use super::map::{Kernels, Place};
 use super::names::{bytes_of, name_of};
 use crate::cuda::error::CudaError;
 use crate::cuda::gpu::Gpu;

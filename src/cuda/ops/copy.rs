@@ -1,8 +1,8 @@
 //! copy: `copy.cu`, and `transpose.cu` for when another dimension becomes the fastest.
 
 use super::dims::Strided;
-use super::elementwise::{Kernels, Place};
 use super::library::{Unit, file};
+use super::map::{Kernels, Place};
 use super::{blocks, stream_of};
 use crate::cuda::error::CudaError;
 use crate::cuda::function::Function;

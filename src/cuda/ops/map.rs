@@ -1,63 +1,14 @@
-//! add, sub, mul, div: `elementwise.cu`.
+//! The kernels that every file has which goes over its tensors element by element: `map.cuh`.
 
 use super::dims::Strided;
-use super::library::{Unit, file};
-use super::names::{bytes_of, name_of};
+use super::library::Unit;
+use super::names::bytes_of;
 use super::{THREADS, blocks, stream_of};
 use crate::cuda::error::CudaError;
 use crate::cuda::function::Function;
 use crate::cuda::gpu::Gpu;
 use crate::cuda::launch::{Argument, Launch};
-use crate::device::DeviceKind;
-use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, DeviceSource, DeviceTarget, Failure, Kernel, Operand};
-use half::{bf16, f16};
-
-#[cfg(feature = "op-add")]
-register_kernel!(
-    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    binary("add", "Add", T::DTYPE)
-);
-#[cfg(feature = "op-sub")]
-register_kernel!(
-    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    binary("sub", "Sub", T::DTYPE)
-);
-#[cfg(feature = "op-mul")]
-register_kernel!(
-    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    binary("mul", "Mul", T::DTYPE)
-);
-#[cfg(feature = "op-div")]
-register_kernel!(for T in [f32, f64, f16, bf16] => binary("div", "Div", T::DTYPE));
-
-fn binary(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
-    let kernel = Kernel::of(op).on(DeviceKind::Cuda).types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
-        let name = format!("{op}_{}", name_of(dtype));
-        let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];
-        let unit = Unit::new(gpu, &file!("elementwise.cu"), name, &macros)?;
-        let kernels = Kernels::of(&unit, bytes_of(dtype))?;
-        Ok(
-            move |a: DeviceSource<'_>, b: DeviceSource<'_>, out: DeviceTarget<'_>| {
-                let layout = Strided::of([&out, &a, &b])?;
-                let given = [&a, &b].map(|operand| Argument::from(operand.data_ptr()));
-                let out_at = Argument::from(out.data_ptr());
-                // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used;
-                // the kernel touches the elements alone.
-                unsafe {
-                    kernels.launch(
-                        gpu,
-                        [&*out, &*a, &*b].map(Place::of),
-                        layout,
-                        |layout, count| [given[0], given[1], out_at, layout, count],
-                    )
-                }
-            },
-        )
-    })
-}
+use crate::kernel::Operand;
 
 /// Where a tensor begins, and how many bytes its elements have.
 #[derive(Clone, Copy)]
@@ -76,7 +27,7 @@ impl Place {
     }
 }
 
-/// The kernels that every file has which goes over its tensors element by element.
+/// The kernels of a file, of which each is for some layouts.
 pub(super) struct Kernels {
     flat: Function,
     rows: Option<Function>,
