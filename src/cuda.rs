@@ -34,6 +34,16 @@
 //!
 //! While a graph is captured, only work on the capturing stream becomes part of it: memory must have
 //! been made before, and be used on no other stream meanwhile.
+//!
+//! # Kernels
+//!
+//! A [`Source`] in CUDA C++ is compiled while the program runs, by NVRTC, and what comes of it is kept on disk.
+//! A [`Module`] is loaded from that, or from a cubin, a fat binary or PTX. Its [`Function`]s are launched with
+//! tensors, in the order of work: [`Function::call`].
+//!
+//! NVRTC is found where frameworks have it, and where CUDA is installed; the environment variable `DLBRIDGE_NVRTC`
+//! can name its file or folder. `DLBRIDGE_CACHE` names the folder for what was compiled, which otherwise is
+//! `~/.cache/dlbridge`; if it is empty, nothing is kept.
 
 mod adopted;
 mod array;

@@ -3,14 +3,22 @@
 
 #[path = "cuda/allocations.rs"]
 mod allocations;
+#[path = "cuda/cache.rs"]
+mod cache;
 #[path = "cuda/capture.rs"]
 mod capture;
+#[path = "cuda/compile.rs"]
+mod compile;
+#[path = "cuda/compiler.rs"]
+mod compiler;
 #[path = "cuda/copies.rs"]
 mod copies;
 #[path = "cuda/double.rs"]
 mod double;
 #[path = "cuda/failures.rs"]
 mod failures;
+#[path = "cuda/find.rs"]
+mod find;
 #[path = "cuda/gpus.rs"]
 mod gpus;
 #[path = "cuda/kernels.rs"]

@@ -8,8 +8,6 @@ use super::driver::call;
 use super::error::CudaError;
 use super::function::Function;
 use super::stream::Stream;
-use smallvec::SmallVec;
-use std::ffi::c_void;
 use std::ptr;
 
 pub use argument::Argument;
@@ -196,8 +194,18 @@ impl Function {
         launch: Launch,
         arguments: &[Argument<'_>],
     ) -> Result<(), CudaError> {
-        let addresses = arguments.iter().map(Argument::address);
-        let mut addresses: SmallVec<[*mut c_void; USUAL]> = addresses.collect();
+        let mut few = [ptr::null_mut(); USUAL];
+        let mut many = Vec::new();
+        let addresses = match few.get_mut(..arguments.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(arguments.len(), ptr::null_mut());
+                &mut many[..]
+            }
+        };
+        for (address, argument) in addresses.iter_mut().zip(arguments) {
+            *address = argument.address();
+        }
         let _entered = self.gpu().enter()?;
         self.module().note_launch(stream);
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);

@@ -30,8 +30,7 @@ pub(crate) fn in_child(
     environment: &[(&str, &str)],
     body: impl FnOnce(),
 ) {
-    const INSIDE: &str = "DLBRIDGE_TEST_IN_CHILD";
-    if std::env::var_os(INSIDE).is_some() {
+    if is_child() {
         return body();
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
@@ -46,28 +45,48 @@ pub(crate) fn in_child(
     assert!(said.contains("1 passed"), "there is no test {test}: {said}");
 }
 
+/// Set in child processes.
+const INSIDE: &str = "DLBRIDGE_TEST_IN_CHILD";
+
+/// Whether this is such a child process.
+pub(crate) fn is_child() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
 /// A folder with the double under the driver's names.
 pub(crate) fn driver_folder() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let names = ["libcuda.so", "libcuda.so.1"];
+    library_folder(&BUILT, "tests/libcuda", "libcuda.so", &names)
+}
+
+/// A folder with the library that a crate of the tests builds, under some names. In a child process there is none.
+pub(crate) fn library_folder(
+    built: &OnceLock<PathBuf>,
+    source: &str,
+    library: &str,
+    names: &[&str],
+) -> PathBuf {
     let build = || {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let target = root.join("target/extensions");
         let status = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--lib", "--manifest-path"])
-            .arg(root.join("tests/libcuda/Cargo.toml"))
+            .arg(root.join(source).join("Cargo.toml"))
             .env("CARGO_TARGET_DIR", &target)
             .status();
-        assert!(status.unwrap().success(), "the double can't be built");
+        assert!(status.unwrap().success(), "{source} can't be built");
         let folder = tempfile::tempdir_in(&target).unwrap().keep();
-        for name in ["libcuda.so", "libcuda.so.1"] {
-            std::os::unix::fs::symlink(target.join("debug/libcuda.so"), folder.join(name)).unwrap();
+        for name in names {
+            let built = target.join("debug").join(library);
+            std::os::unix::fs::symlink(built, folder.join(name)).unwrap();
         }
         folder
     };
-    if std::env::var_os("DLBRIDGE_TEST_IN_CHILD").is_some() {
+    if is_child() {
         return PathBuf::new();
     }
-    BUILT.get_or_init(build).clone()
+    built.get_or_init(build).clone()
 }
 
 fn library() -> &'static Library {

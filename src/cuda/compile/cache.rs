@@ -152,10 +152,12 @@ mod tests {
     #[test]
     fn whatever_is_damaged_is_nothing() {
         let whole = encode(&image());
-        for len in 0..whole.len() {
+        // Miri is slow, and a hash long.
+        let step = if cfg!(miri) { 29 } else { 1 };
+        for len in (0..whole.len()).step_by(step) {
             assert_eq!(decode(&whole[..len]), None, "{len} bytes");
         }
-        for place in 0..whole.len() {
+        for place in (0..whole.len()).step_by(step) {
             let mut other = whole.clone();
             other[place] ^= 0x10;
             assert_eq!(decode(&other), None, "byte {place}");

@@ -31,7 +31,7 @@ enum Place {
 
 /// Room for every element type.
 #[derive(Clone, Copy)]
-#[repr(C, align(16))]
+#[repr(C, align(8))]
 struct Small([u8; 16]);
 
 // SAFETY: a number, or a struct that is lent and shared, of a type that can be shared.
@@ -144,7 +144,7 @@ mod tests {
         let complex = Argument::from(Complex::new(1.0_f64, 2.0));
         let parts = [1.0_f64.to_ne_bytes(), 2.0_f64.to_ne_bytes()].concat();
         assert_eq!(read(&complex), parts);
-        assert!(complex.address().addr().is_multiple_of(16));
+        assert!(complex.address().addr().is_multiple_of(8));
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Function {
     ///     unsafe { call.run() }
     /// }
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn call<'a>(&'a self, stream: &'a Stream, launch: Launch) -> Call<'a> {
         Call {
             function: self,
