@@ -8,10 +8,15 @@ mod axpy;
 mod cast;
 mod copy;
 mod dims;
-
+mod groups;
+mod image;
 mod library;
+mod lines;
 mod map;
 mod names;
+mod reduce;
+mod rms_norm;
+mod softmax;
 
 use super::gpu::Gpu;
 

@@ -66,17 +66,38 @@ impl<const N: usize> Strided<N> {
                 }
             }
             if rank == MOST {
-                return Err(CudaError::Copy {
-                    problem: format!(
-                        "kernels count through {MOST} dimensions at most, and these layouts have more"
-                    ),
-                });
+                return Err(too_many());
             }
             this.sizes[rank] = size;
             (0..N).for_each(|k| this.strides[k][rank] = strides[k]);
             rank += 1;
         }
         this.rank = rank.max(1) as i64;
+        Ok(this)
+    }
+
+    /// Some dimensions as they are, and others after them, merged.
+    pub(super) fn apart(
+        first: &[(i64, [i64; N])],
+        others: impl IntoIterator<Item = (i64, [i64; N])>,
+    ) -> Result<Self, CudaError> {
+        let others = Self::collect(others)?;
+        let rank = if others.count() == 1 {
+            0
+        } else {
+            others.rank as usize
+        };
+        if first.len() + rank > MOST {
+            return Err(too_many());
+        }
+        let mut this = Self::SCALAR;
+        let dims =
+            (0..rank).map(|at| (others.sizes[at], others.strides.map(|strides| strides[at])));
+        for (at, (size, strides)) in first.iter().copied().chain(dims).enumerate() {
+            this.sizes[at] = size;
+            (0..N).for_each(|k| this.strides[k][at] = strides[k]);
+        }
+        this.rank = (first.len() + rank).max(1) as i64;
         Ok(this)
     }
 
@@ -112,6 +133,13 @@ impl<const N: usize> Strided<N> {
         let strides = &self.strides[tensor][1..self.rank as usize];
         strides.iter().all(|stride| stride % elements as i64 == 0)
     }
+}
+
+#[cold]
+fn too_many() -> CudaError {
+    let problem =
+        format!("kernels count through {MOST} dimensions at most, and these layouts have more");
+    CudaError::Copy { problem }
 }
 
 #[cfg(test)]
