@@ -73,10 +73,6 @@ struct Thread {
 inline const auto switch_context = reinterpret_cast<decltype(&swapcontext)>(
     dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "swapcontext"));
 
-struct Mistake {
-  std::string text;
-};
-
 class Device {
  public:
   // Runs a grid, and says what was wrong, if anything was.
@@ -88,18 +84,16 @@ class Device {
     call_context = &body;
     unsigned count = block.x * block.y * block.z;
     threads.resize(count);
-    try {
-      std::vector<unsigned> blocks = ordered(grid.x, order);
-      for (unsigned number : blocks) {
-        block_place = {number, 0, 0};
-        run_block(count, ordered(count, order));
-      }
-    } catch (const Mistake &mistake) {
+    mistake.clear();
+    for (unsigned number : ordered(grid.x, order)) {
+      block_place = {number, 0, 0};
+      run_block(count, ordered(count, order));
+      if (mistake.empty()) continue;
       fibers.clear();  // Some are in the middle of something.
       free_fibers.clear();
-      return mistake.text;
+      break;
     }
-    return "";
+    return mistake;
   }
 
   void wait_for_block() {
@@ -151,30 +145,29 @@ class Device {
       Place place = {number % block_size.x, y, number / block_size.x / block_size.y};
       threads[number] = {place, Waits::For_nothing, nullptr, 0, 0, {0, 0}};
     }
-    mistake.clear();
     for (begun = order.data(), end = begun + count; begun < end;) resume(free_fiber());
-    while (!all_ended(count)) {
+    while (can_go_on(count)) {
       for (unsigned number : order) {
         if (threads[number].waits == Waits::For_nothing) resume(*(current = &threads[number])->fiber);
       }
     }
   }
 
-  // Whether that is so; otherwise at least one thread can go on.
-  bool all_ended(unsigned count) {
-    if (!mistake.empty()) throw Mistake{mistake};
+  // Lets those go on who have waited for all whom they wait for; there is a mistake if that is nobody.
+  bool can_go_on(unsigned count) {
     unsigned ended = 0, at_barrier = 0;
     for (unsigned number = 0; number < count; ++number) {
       ended += threads[number].waits == Waits::Is_done;
       at_barrier += threads[number].waits == Waits::For_block;
     }
+    if (!mistake.empty() || ended == count) return false;
     if (at_barrier == count) {
       for (Thread &thread : threads) thread.waits = Waits::For_nothing;
-    } else if (ended < count && !release_warps(count)) {
-      throw Mistake{std::to_string(at_barrier) + " of " + std::to_string(count) +
-                    " threads are at a barrier, and " + std::to_string(ended) + " have ended"};
+    } else if (!release_warps(count)) {
+      mistake = std::to_string(at_barrier) + " of " + std::to_string(count) +
+                " threads are at a barrier, and " + std::to_string(ended) + " have ended";
     }
-    return ended == count;
+    return mistake.empty();
   }
 
   // Those of which all lanes have come that they wait for.

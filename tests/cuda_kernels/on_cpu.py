@@ -75,7 +75,7 @@ def build(modules, is_used):
     source = translation_unit(modules, is_used)
     files = [HERE / "on_cpu.hpp", *headers(), *(KERNELS / file for file in {module.file for module in modules})]
     text = "\0".join([source, COMPILER, *OPTIONS, *(file.read_text() for file in sorted(files))])
-    library = BUILT / f"{modules[0].file.split('.')[0]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+    library = BUILT / f"{Path(modules[0].file).stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
     if not library.exists():
         BUILT.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=BUILT) as folder:

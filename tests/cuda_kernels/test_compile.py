@@ -13,10 +13,6 @@ ARCHITECTURES = [80, 90, 100]
 COMPILERS = nvrtc.found()
 MODULES = {module.name: module for module in modules.all_modules()}
 
-# The entries that move 16 bytes with one instruction, by file. Some only read so much, or write.
-LOADS = {"elementwise.cu": ["flat", "rows"]}
-STORES = {"elementwise.cu": ["flat", "rows"]}
-
 if not COMPILERS:
     if os.environ.get("DLBRIDGE_REQUIRE_ALL") == "1":
         raise ImportError("NVRTC isn't installed")
@@ -51,18 +47,55 @@ def test_for_all_architectures(compiled, compiler, name):
         assert result.spilled() == 0, result.log
 
 
-WIDE = r"\.(?:v4\.[ubf]32|v2\.[ubf]64)"
+# Entries that move 16 bytes with one instruction: what they load so, and what they store.
+WIDE = {
+    "add_i8": (["flat", "rows"], ["flat", "rows"]),
+    "add_f16": (["flat", "rows"], ["flat", "rows"]),
+    "mul_f64": (["flat", "rows"], ["flat", "rows"]),
+    "axpy_bf16": (["flat", "rows"], ["flat", "rows"]),
+    "cast_f32_f16": (["flat"], []),
+    "cast_f16_f32": ([], ["flat"]),
+    "cast_i8_f64": ([], ["flat"]),
+    "copy_1": (["flat", "rows"], ["flat", "rows"]),
+    "copy_2": (["flat", "rows"], ["flat", "rows"]),
+    "copy_16": (["flat", "rows", "strided"], ["flat", "rows", "strided"]),
+    "sum_rows_i8": (["rows"], []),
+    "sum_rows_f16": (["rows"], []),
+    "max_rows_f32": (["rows"], []),
+    "mean_columns_bf16": (["columns_packed"], []),
+    "sum_columns_f64": (["columns_packed"], []),
+    "softmax_f16x8": (["held_few", "held_several", "held_many"],) * 2,
+    "softmax_f32x4": (["held_few", "held_several", "held_many"],) * 2,
+    "softmax_long_bf16x8": (["online", "measured", "scaled"], ["online", "scaled"]),
+    "softmax_columns_f32x4": (["columns"], ["columns"]),
+    "rms_norm_f16x8": (["held_few", "held_several", "held_many", "looped"],) * 2,
+    "image_f16x3": ([], ["planes"]),
+    "image_f32x4": (["planes"], ["planes"]),
+}
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("file", LOADS)
-def test_memory_is_moved_16_bytes_at_once(compiler, file):
-    """In the modules of some element types, of each size one."""
+@pytest.mark.parametrize("name", WIDE)
+def test_memory_is_moved_16_bytes_at_once(compiler, name):
+    ptx = nvrtc.compile(COMPILERS[compiler], MODULES[name], 80, "PTX").code.decode()
+    bodies = dict(re.findall(r"\.entry (\w+)\((.*?)^}", ptx, re.MULTILINE | re.DOTALL))
+    for access, entries in zip(("ld", "st"), WIDE[name]):
+        for entry in entries:
+            assert re.search(rf"{access}\.global[.\w]*\.(v4\.[ubf]32|v2\.[ubf]64)", bodies[f"{name}_{entry}"]), entry
+
+
+def test_headers_dont_know_macros():
+    """A macro that a header happens to use as a name would change the header."""
+    macros = {macro for module in MODULES.values() for macro, _ in module.macros}
+    for header in modules.headers():
+        assert not macros & set(re.findall(r"\w+", header.read_text())), header
+
+
+def test_every_file_is_in_a_module():
+    assert {module.file for module in MODULES.values()} == {file.name for file in modules.KERNELS.glob("*.cu")}
+
+
+def test_the_readme_has_every_entry_and_macro():
+    words = set(re.findall(r"`(\w+)", (modules.KERNELS / "README.md").read_text()))
     for module in MODULES.values():
-        if module.file != file or not re.search("_(i8|f16|f32|f64)$", module.name):
-            continue
-        ptx = nvrtc.compile(COMPILERS[compiler], module, 80, "PTX").code.decode()
-        bodies = dict(re.findall(r"\.entry (\w+)\((.*?)^}", ptx, re.MULTILINE | re.DOTALL))
-        for access, entries in (("ld", LOADS[file]), ("st", STORES[file])):
-            for entry in entries:
-                assert re.search(rf"{access}\.global[.\w]*{WIDE}", bodies[f"{module.name}_{entry}"])
+        assert {*module.entries(), *(macro for macro, _ in module.macros)} <= words, module

@@ -15,7 +15,7 @@ struct AddMultiple {
 
 // Contiguous, both at multiples of 16 bytes.
 KERNEL(flat)(T alpha, const T* x, T* y, u64 count) {
-  map_flat<N, 2>(AddMultiple{alpha}, count, y, y, x);
+  map_flat<N>(AddMultiple{alpha}, count, y, y, x);
 }
 
 // `layout` is of y and x. Along the fastest dimension y has stride 1, and x has 1, or 0 where it is

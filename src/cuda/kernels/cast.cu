@@ -15,7 +15,7 @@ struct Convert {
 };
 
 // Contiguous, both at multiples of N elements of theirs.
-KERNEL(flat)(const S* x, D* out, u64 count) { map_flat<N, 2>(Convert(), count, out, x); }
+KERNEL(flat)(const S* x, D* out, u64 count) { map_flat<N>(Convert(), count, out, x); }
 
 // Any layouts, in which numbers and offsets of elements are below 2^31. `layout` is of out and x.
 KERNEL(strided)(const S* x, D* out, const __grid_constant__ Strided<2> layout, u32 count) {

@@ -13,7 +13,7 @@ struct Same {
 };
 
 // Contiguous, both at multiples of 16 bytes.
-KERNEL(flat)(const T* x, T* out, u64 count) { map_flat<N, 2>(Same(), count, out, x); }
+KERNEL(flat)(const T* x, T* out, u64 count) { map_flat<N>(Same(), count, out, x); }
 
 // `layout` is of out and x. Along the fastest dimension out has stride 1, and x has 1, or 0 where it
 // is broadcast. What has stride 1 there begins at a multiple of 16 bytes, and its other strides are

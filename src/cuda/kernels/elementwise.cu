@@ -9,7 +9,7 @@ constexpr int N = WIDEST / sizeof(T);
 
 // Contiguous, all three at multiples of 16 bytes.
 KERNEL(flat)(const T* a, const T* b, T* out, u64 count) {
-  map_flat<N, 2>(OPERATION(), count, out, a, b);
+  map_flat<N>(OPERATION(), count, out, a, b);
 }
 
 // `layout` is of out, a and b. Along the fastest dimension `out` has stride 1, the inputs 1 or 0 (of

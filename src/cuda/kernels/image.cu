@@ -35,6 +35,7 @@ KERNEL(planes)(const u8* image, const f32* mean, const f32* std, D* out,
   for (int c = 0; c < CHANNELS; ++c) colours[c] = {mean[c], std[c]};
   u32 packs_of_image = pixel_count / N;
   u64 packs = u64(packs_of_image) * image_count;
+#pragma unroll 1
   for (u64 pack = thread_number(); pack < packs; pack += thread_count()) {
     u32 number = u32(pack / packs_of_image);
     u32 first = u32(pack - u64(number) * packs_of_image) * N;
@@ -62,6 +63,7 @@ KERNEL(planes)(const u8* image, const f32* mean, const f32* std, D* out,
 KERNEL(pixels)(const u8* image, const f32* mean, const f32* std, D* out,
                const __grid_constant__ Strided<2> pixels, u64 pixel_count, u32 channels,
                i64 image_channel_stride, i64 out_channel_stride, f32 scale) {
+#pragma unroll 1
   for (u64 pixel = thread_number(); pixel < pixel_count; pixel += thread_count()) {
     i64 offsets[2];
     locate(pixels, pixel, offsets);
@@ -101,6 +103,7 @@ KERNEL(resized)(const u8* image, const f32* mean, const f32* std, D* out,
                 const __grid_constant__ Strided<2> pixels, u64 pixel_count, u32 channels,
                 i64 image_channel_stride, i64 out_channel_stride, f32 scale, u32 height, u32 width) {
   u32 out_width = u32(pixels.sizes[0]), out_height = u32(pixels.sizes[1]);
+#pragma unroll 1
   for (u64 pixel = thread_number(); pixel < pixel_count; pixel += thread_count()) {
     u64 line = pixel / out_width, number = line / out_height;
     u32 column = u32(pixel - line * out_width), row = u32(line - number * out_height);

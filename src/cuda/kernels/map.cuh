@@ -22,45 +22,15 @@ DEVICE void store_pack(F function, O* out, const Pack<I, N>&... inputs) {
   store<N>(out, results);
 }
 
-// What a thread has loaded of an input before it calculates: loads that don't wait for each other.
-template <class T, int packs, int N>
-struct Loaded {
-  Pack<T, N> packs_at[packs];
-};
-
-template <int packs, int N, class T>
-DEVICE Loaded<T, packs, N> load_packs(const T* from, u64 first, u64 count) {
-  Loaded<T, packs, N> loaded;
-#pragma unroll
-  for (int k = 0; k < packs; ++k) {
-    u64 pack = first + u64(k) * blockDim.x;
-    if (pack < count) loaded.packs_at[k] = load<N>(from + pack * N);
-  }
-  return loaded;
-}
-
-template <class F, class O, int packs, int N, class... I>
-DEVICE void store_packs(F function, O* out, u64 first, u64 count,
-                        const Loaded<I, packs, N>&... inputs) {
-#pragma unroll
-  for (int k = 0; k < packs; ++k) {
-    u64 pack = first + u64(k) * blockDim.x;
-    if (pack >= count) break;
-    store_pack(function, out + pack * N, inputs.packs_at[k]...);
-  }
-}
-
-// Everything contiguous, and aligned to packs of N elements. Each thread has several under way.
-template <int N, int packs, class F, class O, class... I>
+// Everything contiguous, and aligned to packs of N elements.
+template <int N, class F, class O, class... I>
 DEVICE void map_flat(F function, u64 count, O* out, const I*... inputs) {
-  u64 pack_count = count / N;
-  u64 step = thread_count() * packs;
-  u64 first = u64(blockIdx.x) * packs * blockDim.x + threadIdx.x;
-  for (; first < pack_count; first += step) {
-    store_packs(function, out, first, pack_count,
-                load_packs<packs, N>(inputs, first, pack_count)...);
+  u64 packs = count / N;
+#pragma unroll 1
+  for (u64 pack = thread_number(); pack < packs; pack += thread_count()) {
+    store_pack<N>(function, out + pack * N, load<N>(inputs + pack * N)...);
   }
-  u64 rest = pack_count * N + thread_number();
+  u64 rest = packs * N + thread_number();
   if (rest < count) out[rest] = function(inputs[rest]...);
 }
 
@@ -83,6 +53,7 @@ DEVICE void map_rows(F function, const Strided<tensors>& layout, u32 rows, O* ou
   u64 columns = layout.sizes[0];
   u32 packs_of_row = u32((columns + N - 1) / N);
   u32 packs = packs_of_row * rows;
+#pragma unroll 1
   for (u32 pack = u32(thread_number()); pack < packs; pack += u32(thread_count())) {
     u32 row = pack / packs_of_row;
     u64 column = u64(pack - row * packs_of_row) * N;
@@ -102,32 +73,40 @@ DEVICE void map_rows(F function, const Strided<tensors>& layout, u32 rows, O* ou
   }
 }
 
-template <int number, int elements, int N, class Offset, class T>
-DEVICE Loaded<T, elements, 1> load_at(const T* from, const Offset (&offsets)[elements][N]) {
-  Loaded<T, elements, 1> loaded;
+// Some elements of an input, which a thread loads before it calculates with any.
+template <class T, int elements>
+struct Loaded {
+  T at[elements];
+};
+
+template <int number, int elements, int tensors, class Offset, class T>
+DEVICE Loaded<T, elements> load_at(const T* from, const Offset (&offsets)[elements][tensors]) {
+  Loaded<T, elements> loaded;
 #pragma unroll
-  for (int k = 0; k < elements; ++k) loaded.packs_at[k].at[0] = from[offsets[k][number]];
+  for (int k = 0; k < elements; ++k) loaded.at[k] = from[offsets[k][number]];
   return loaded;
 }
 
-template <class F, class O, class Number, class Offset, int elements, int N, class... I>
+template <class F, class O, class Number, class Offset, int elements, int tensors, class... I>
 DEVICE void store_at(F function, O* out, Number first, Number count,
-                     const Offset (&offsets)[elements][N], const Loaded<I, elements, 1>&... inputs) {
+                     const Offset (&offsets)[elements][tensors],
+                     const Loaded<I, elements>&... inputs) {
 #pragma unroll
   for (int k = 0; k < elements; ++k) {
     if (first + Number(k) * blockDim.x >= count) break;
-    out[offsets[k][0]] = function(inputs.packs_at[k].at[0]...);
+    out[offsets[k][0]] = function(inputs.at[k]...);
   }
 }
 
-// The same for any strides, with one element after another. Neighbours in a warp are neighbours
-// along the fastest dimension.
+// Any strides. A thread takes several elements, so that loads don't wait for each other; neighbours in
+// a warp are neighbours along the fastest dimension.
 template <int elements, class Number, class Offset, int tensors, class F, class O, class... I,
           int... number>
 DEVICE void map_strided(F function, const Strided<tensors>& layout, Number count, O* out,
                         Input<number, I>... inputs) {
   Number step = Number(thread_count()) * elements;
   Number first = Number(blockIdx.x) * elements * blockDim.x + threadIdx.x;
+#pragma unroll 1
   for (; first < count; first += step) {
     Offset offsets[elements][tensors];
 #pragma unroll

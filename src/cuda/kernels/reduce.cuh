@@ -77,6 +77,7 @@ DEVICE void put(R reduction, typename R::Merged merged, E* out, typename R::Merg
 template <class R, class E>
 DEVICE void merge_partials(R reduction, const typename R::Merged* partials, E* out,
                            const Strided<2>& kept, u32 results, u32 splits, u64 count) {
+#pragma unroll 1
   for (Rows rows(results); rows.has_round(); rows.next()) {
     typename R::Merged merged = reduction.nothing();
     for (u32 split = threadIdx.x; split < splits; split += blockDim.x) {

@@ -27,6 +27,7 @@ DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>
   __shared__ Merged of_threads[width][256];
   u32 blocks_of_columns = (results + width * blockDim.x - 1) / (width * blockDim.x);
   u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll 1
   for (u32 task = blockIdx.x; task < blocks_of_columns * splits; task += gridDim.x) {
     u32 split = task / blocks_of_columns;
     u32 column = ((task - split * blocks_of_columns) * blockDim.x + threadIdx.x) * width;

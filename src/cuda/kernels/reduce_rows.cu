@@ -55,6 +55,7 @@ DEVICE Merged merge_run(const T* from, u64 length) {
 // What is merged lies side by side: `length` elements.
 KERNEL_OF(512, rows)(const T* x, T* out, Merged* partials, const __grid_constant__ Strided<2> kept,
                      u32 results, u64 length, u32 splits, u64 count) {
+#pragma unroll 1
   for (Rows rows(results * splits); rows.has_round(); rows.next()) {
     u32 result = rows.row() / splits, split = rows.row() % splits;
     i64 offsets[2];
@@ -73,6 +74,7 @@ KERNEL_OF(512, strided)(const T* x, T* out, Merged* partials,
                         const __grid_constant__ Strided<2> kept, u32 results,
                         const __grid_constant__ Strided<1> merged_layout, u64 length, u32 splits,
                         u64 count) {
+#pragma unroll 1
   for (Rows rows(results * splits); rows.has_round(); rows.next()) {
     u32 result = rows.row() / splits, split = rows.row() % splits;
     i64 offsets[2];

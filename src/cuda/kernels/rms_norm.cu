@@ -40,6 +40,7 @@ DEVICE Pack<T, PACK> scaled(Pack<T, PACK> pack, W scale, const Pack<T, PACK>& we
 template <int packs>
 DEVICE void held(const T* x, const T* weight, T* out, const Strided<2>& kept, u32 row_count,
                  u32 length, i64 x_stride, i64 weight_stride, i64 out_stride, W eps) {
+#pragma unroll 1
   for (Rows rows(row_count); rows.has_round(); rows.next()) {
     i64 offsets[2];
     locate(kept, rows.row(), offsets);
@@ -97,6 +98,7 @@ KERNEL_OF(1024, looped)(const T* x, const T* weight, T* out, const __grid_consta
                         u32 row_count, u64 length, i64 x_stride, i64 weight_stride, i64 out_stride,
                         f64 eps) {
   u64 step = u64(blockDim.x) * PACK;
+#pragma unroll 1
   for (Rows rows(row_count); rows.has_round(); rows.next()) {
     i64 offsets[2];
     locate(kept, rows.row(), offsets);

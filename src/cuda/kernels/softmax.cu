@@ -16,6 +16,7 @@ typedef Wide<T> W;
 template <int packs>
 DEVICE void held(const T* x, T* out, const Strided<2>& kept, u32 row_count, u32 length, i64 x_stride,
                  i64 out_stride) {
+#pragma unroll 1
   for (Rows rows(row_count); rows.has_round(); rows.next()) {
     Row<T, PACK> row(x, out, kept, rows.row(), x_stride, out_stride);
     W values[packs * PACK];

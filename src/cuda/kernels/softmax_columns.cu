@@ -17,6 +17,7 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
   __shared__ Exponentials<T> of_threads[PACK][256];
   u32 columns_of_block = blockDim.x * PACK;
   u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll 1
   for (u32 start = blockIdx.x * columns_of_block; start < columns;
        start += gridDim.x * columns_of_block) {
     u32 column = start + threadIdx.x * PACK;

@@ -12,7 +12,7 @@ typedef TYPE T;
 typedef Wide<T> W;
 
 // Packs that a thread reads before it calculates with any.
-constexpr int AT_ONCE = PACK == 1 ? 4 : 2;
+constexpr int AT_ONCE = PACK == 1 && sizeof(T) < 8 ? 4 : 2;
 
 // Of the whole group.
 DEVICE Exponentials<T> measure(const Row<T, PACK>& row, u64 begin, u64 end) {
@@ -58,6 +58,7 @@ DEVICE void scale(const Row<T, PACK>& row, u64 begin, u64 end, Exponentials<T> s
 // Rows of any length, a block for each.
 KERNEL_OF(1024, online)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32 rows,
                         u64 length, i64 x_stride, i64 out_stride) {
+#pragma unroll 1
   for (u32 number = blockIdx.x; number < rows; number += gridDim.x) {
     Row<T, PACK> row(x, out, kept, number, x_stride, out_stride);
     scale(row, 0, length, measure(row, 0, length));
@@ -78,6 +79,7 @@ DEVICE Part part_of(u64 length, u32 split, u32 splits) {
 KERNEL_OF(1024, measured)(const T* x, Exponentials<T>* measures,
                           const __grid_constant__ Strided<2> kept, u32 rows, u64 length, i64 x_stride,
                           u32 splits) {
+#pragma unroll 1
   for (u32 number = blockIdx.x; number < rows * splits; number += gridDim.x) {
     Row<T, PACK> row(x, nullptr, kept, number / splits, x_stride, 0);
     Part part = part_of(length, number % splits, splits);
@@ -90,6 +92,7 @@ KERNEL_OF(1024, measured)(const T* x, Exponentials<T>* measures,
 KERNEL_OF(1024, scaled)(const T* x, T* out, const Exponentials<T>* measures,
                         const __grid_constant__ Strided<2> kept, u32 rows, u64 length, i64 x_stride,
                         i64 out_stride, u32 splits) {
+#pragma unroll 1
   for (u32 number = blockIdx.x; number < rows * splits; number += gridDim.x) {
     Row<T, PACK> row(x, out, kept, number / splits, x_stride, out_stride);
     const Exponentials<T>* of_row = measures + u64(number / splits) * splits;

@@ -48,6 +48,7 @@ KERNEL(tiles)(const T* x, T* out, const __grid_constant__ Strided<2> matrices, u
   __shared__ Word tile[PACK][WORDS][PITCH];  // the words of a column, and by columns
   u32 tile_columns = u32((columns + SIDE - 1) / SIDE);
   u32 tiles_of_matrix = u32((rows + SIDE - 1) / SIDE) * tile_columns;
+#pragma unroll 1
   for (u32 number = blockIdx.x; number < matrix_count * tiles_of_matrix; number += gridDim.x) {
     u32 matrix = number / tiles_of_matrix;
     u32 place = number - matrix * tiles_of_matrix;
