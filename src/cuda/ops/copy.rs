@@ -58,7 +58,7 @@ impl Copies {
             let strides = strides.map(|strides| strides[axis] as i64 * words);
             (shape[axis] as i64, strides)
         });
-        let layout = Strided::<2>::collect([(words, [1, 1])].into_iter().chain(dims))?;
+        let layout = Strided::<2>::sorted([(words, [1, 1])].into_iter().chain(dims))?;
         if layout.count() == 0 {
             return Ok(());
         }

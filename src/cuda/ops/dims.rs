@@ -2,6 +2,7 @@
 
 use crate::cuda::error::CudaError;
 use crate::kernel::Operand;
+use smallvec::SmallVec;
 
 /// The most dimensions that kernels count through, once those that can be are merged.
 pub(super) const MOST: usize = 8;
@@ -23,9 +24,25 @@ impl<const N: usize> Strided<N> {
         strides: [[0; MOST]; N],
     };
 
-    /// The layouts of operands of one shape, over all dimensions.
+    /// The layouts of operands of one shape, for kernels to which the order of elements is all the same: the first
+    /// dimension is the one in which the first operand's elements are next to each other.
     pub(super) fn of(operands: [&Operand<'_>; N]) -> Result<Self, CudaError> {
-        Self::over(operands, |_| true)
+        let stride = |k: usize, axis: usize| operands[k].layout().strides()[axis] as i64;
+        let shape = operands[0].shape();
+        let axes = (0..shape.len()).rev();
+        Self::sorted(axes.map(|axis| {
+            let strides = std::array::from_fn(|k| stride(k, axis));
+            (shape[axis] as i64, strides)
+        }))
+    }
+
+    /// Dimensions in the order of the first tensor's strides.
+    pub(super) fn sorted(
+        dims: impl IntoIterator<Item = (i64, [i64; N])>,
+    ) -> Result<Self, CudaError> {
+        let mut dims: SmallVec<[_; MOST]> = dims.into_iter().filter(|dim| dim.0 != 1).collect();
+        dims.sort_by_key(|(_, strides)| strides[0].unsigned_abs());
+        Self::collect(dims)
     }
 
     /// The same over some of the dimensions. Those of size 1 are left out, and neighbours that are one in all of
@@ -157,6 +174,17 @@ mod tests {
         assert_eq!((dense.rank, dense.count(), dense.rows()), (1, 60, 1));
         assert!(of::<2>(&[]).is_flat());
         assert!(!of(&[(5, [1, 2])]).is_flat());
+    }
+
+    #[test]
+    fn what_lies_alike_in_any_order_is_flat() {
+        let transposed = Strided::sorted([(4, [5, 5]), (1, [9, 2]), (5, [1, 1])]).unwrap();
+        assert!(transposed.is_flat());
+        let turned = Strided::sorted([(4, [5, 1]), (5, [1, 4])]).unwrap();
+        assert_eq!(
+            (turned.sizes[..2].to_vec(), turned.strides[1][..2].to_vec()),
+            (vec![5, 4], vec![4, 1])
+        );
     }
 
     #[test]
