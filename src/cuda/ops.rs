@@ -11,6 +11,7 @@ mod dims;
 
 mod library;
 mod map;
+mod matmul;
 mod names;
 
 use super::gpu::Gpu;
