@@ -44,10 +44,14 @@
 //! NVRTC is found where frameworks have it, and where CUDA is installed; the environment variable `DLBRIDGE_NVRTC`
 //! can name its file or folder. `DLBRIDGE_CACHE` names the folder for what was compiled, which otherwise is
 //! `~/.cache/dlbridge`; if it is empty, nothing is kept.
+//!
+//! Matrices of floats are multiplied by cuBLASLt, which is found in the same way: `DLBRIDGE_CUBLASLT` can name its file or
+//! folder, or be `none`. Without it, and for integers, there is a kernel of ours.
 
 mod adopted;
 mod array;
 mod backend;
+mod blas;
 mod compile;
 mod copy;
 mod driver;
@@ -73,6 +77,7 @@ pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
 pub(crate) use adopted::{use_on, writer_of};
 pub use array::{empty, zeros};
+pub use blas::set_cublaslt_path;
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use copy::{copy_into, copy_on_host, fetch, send};
 pub use driver::{count, is_present};

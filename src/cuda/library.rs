@@ -26,8 +26,8 @@ macro_rules! functions {
     ($($function:ident($($argument:ty),*) -> $answer:ty;)*) => {
         /// The library's functions, by their names.
         #[allow(non_snake_case, reason = "the names are NVIDIA's")]
-        struct Functions {
-            $($function: unsafe extern "C" fn($($argument),*) -> $answer,)*
+        pub(super) struct Functions {
+            $(pub(super) $function: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
 
         impl Functions {
