@@ -44,10 +44,14 @@
 //! NVRTC is found where frameworks have it, and where CUDA is installed; the environment variable `DLBRIDGE_NVRTC`
 //! can name its file or folder. `DLBRIDGE_CACHE` names the folder for what was compiled, which otherwise is
 //! `~/.cache/dlbridge`; if it is empty, nothing is kept.
+//!
+//! Matrices of floats are multiplied by cuBLASLt, which is found in the same way: `DLBRIDGE_CUBLASLT` can name its file or
+//! folder, or be `none`. Without it, and for integers, there is a kernel of ours.
 
 mod adopted;
 mod array;
 mod backend;
+mod blas;
 mod compile;
 mod copy;
 mod driver;
@@ -57,6 +61,7 @@ mod function;
 mod gpu;
 mod later;
 mod launch;
+mod library;
 mod limits;
 mod memory;
 mod module;
@@ -72,7 +77,8 @@ pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
 pub(crate) use adopted::{use_on, writer_of};
 pub use array::{empty, zeros};
-pub use compile::{Image, ImageKind, Source, add_search_path, set_nvrtc_path};
+pub use blas::set_cublaslt_path;
+pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use copy::{copy_into, copy_on_host, fetch, send};
 pub use driver::{count, is_present};
 pub use error::CudaError;
@@ -80,6 +86,7 @@ pub use function::Function;
 pub use gpu::{Entered, Gpu};
 pub use later::release_after;
 pub use launch::{Argument, Call, Launch, LaunchError};
+pub use library::find::add_search_path;
 pub use module::Module;
 pub use pinned::{managed, pinned};
 pub use pointer::{PointerKind, device_of};

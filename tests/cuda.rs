@@ -27,6 +27,8 @@ mod kernels;
 mod launch;
 #[path = "cuda/launch_errors.rs"]
 mod launch_errors;
+#[path = "cuda/matmul.rs"]
+mod matmul;
 #[path = "cuda/memory.rs"]
 mod memory;
 #[path = "cuda/modules.rs"]

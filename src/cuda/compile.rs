@@ -1,7 +1,7 @@
 //! [`Source`]: kernels in CUDA C++, compiled while the program runs, by NVIDIA's library for that, NVRTC.
 //!
-//! NVRTC is found as [`find`] says, and headers of CUDA's beside it. What was compiled is kept on disk: see
-//! [`cache`].
+//! NVRTC is found as [`library::find`](super::library::find) says, and headers of CUDA's beside it. What was compiled is
+//! kept on disk: see [`cache`].
 
 mod architecture;
 mod cache;
@@ -20,7 +20,7 @@ use architecture::Architecture;
 use find::Library;
 use nvrtc::{Nvrtc, Program};
 
-pub use find::{add_search_path, set_nvrtc_path};
+pub use find::set_nvrtc_path;
 pub use image::{Image, ImageKind};
 
 /// Kernels in CUDA C++, and how they are to be compiled.

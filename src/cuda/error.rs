@@ -121,6 +121,44 @@ pub enum CudaError {
         /// The answer's name.
         name: String,
     },
+    /// cuBLASLt isn't where it was said to be.
+    #[error("cuBLASLt, which multiplies matrices, was not found in {}", .told.display())]
+    NoBlas {
+        /// Where it was said to be.
+        told: PathBuf,
+    },
+    /// A library that isn't cuBLASLt, or can't be loaded.
+    #[error(
+        "{} can't be used as cuBLASLt: {problem}; with DLBRIDGE_CUBLASLT=none matrices are multiplied without it",
+        .path.display()
+    )]
+    BadBlas {
+        /// Where it is.
+        path: PathBuf,
+        /// What the loader says.
+        problem: String,
+    },
+    /// cuBLASLt is too old.
+    #[error(
+        "cuBLASLt in {} is of version {}.{}, and 12.0 is the oldest that will do; with DLBRIDGE_CUBLASLT=none \
+        matrices are multiplied without it", .path.display(), .found / 10_000, .found % 10_000 / 100
+    )]
+    OldBlas {
+        /// Where it is.
+        path: PathBuf,
+        /// Its version, as it says it: 120401 for 12.4.1.
+        found: usize,
+    },
+    /// cuBLASLt failed.
+    #[error("{function} failed with {name}")]
+    Blas {
+        /// cuBLASLt's function.
+        function: &'static str,
+        /// What it answered.
+        code: i32,
+        /// The answer's name.
+        name: String,
+    },
     /// A text that C can't be given.
     #[error("there is a NUL in the {what}")]
     Nul {

@@ -13,6 +13,7 @@ mod image;
 mod library;
 mod lines;
 mod map;
+mod matmul;
 mod names;
 mod reduce;
 mod rms_norm;

@@ -25,7 +25,7 @@ class Module(NamedTuple):
 
     def entries(self):
         """The entry points by their last part, as the source declares them."""
-        return re.findall(r"^KERNEL(?:_OF)?\((?:\d+, )?(\w+)\)", self.source(), re.MULTILINE)
+        return re.findall(r"^KERNEL(?:_OF|_IN)?\((?:\d+, )*(\w+)\)", self.source(), re.MULTILINE)
 
 
 def headers():
@@ -97,6 +97,10 @@ def rms_norm():
     return of_rows("rms_norm")
 
 
+def matmul():
+    return [module("matmul.cu", f"matmul_{element}", TYPE=element) for element in NUMBERS]
+
+
 def image():
     return [
         module("image.cu", f"image_{element}x{channels}", RESULT=element, CHANNELS=channels)
@@ -105,7 +109,7 @@ def image():
     ]
 
 
-FAMILIES = [elementwise, axpy, cast, copy, transpose, reduce, softmax, rms_norm, image]
+FAMILIES = [elementwise, axpy, cast, copy, transpose, reduce, softmax, rms_norm, image, matmul]
 
 
 def all_modules():

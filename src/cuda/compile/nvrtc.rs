@@ -1,12 +1,7 @@
 //! [`Nvrtc`]: the library's functions; and [`Program`], what it compiles.
-//!
-//! They are looked up here and not by `cudarc`, which looks for the library by names alone: `libnvrtc.so` of any
-//! version comes before `libnvrtc.so.13` there, so one that is too old would be taken though a new one was loaded
-//! already; it can't be told where the library is, and panics where a function is missing. It also takes every answer
-//! for one that was known when it was built.
 
 use crate::cuda::error::CudaError;
-use libloading::Library;
+use crate::cuda::library::{functions, load};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr;
@@ -17,28 +12,6 @@ const OLDEST: (i32, i32) = (12, 0);
 /// `nvrtcProgram`
 type Handle = *mut c_void;
 type Text = *const c_char;
-
-macro_rules! functions {
-    ($($function:ident($($argument:ty),*) -> $answer:ty;)*) => {
-        /// The library's functions, by their names.
-        #[allow(non_snake_case, reason = "the names are NVIDIA's")]
-        struct Functions {
-            $($function: unsafe extern "C" fn($($argument),*) -> $answer,)*
-        }
-
-        impl Functions {
-            /// # Safety
-            ///
-            /// The library is NVRTC, and is never unloaded.
-            unsafe fn look_up(library: &Library) -> Result<Self, libloading::Error> {
-                Ok(Self {
-                    // SAFETY: the caller's promise; these are the types that NVRTC's header gives.
-                    $($function: unsafe { *library.get(stringify!($function))? },)*
-                })
-            }
-        }
-    };
-}
 
 functions! {
     nvrtcVersion(*mut c_int, *mut c_int) -> c_int;
@@ -76,10 +49,8 @@ impl Nvrtc {
             problem: error.to_string(),
         };
         // SAFETY: the path is one at which NVRTC is, or was said to be; its beginning asks for nothing.
-        let library = unsafe { Library::new(path) }.map_err(refused)?;
-        // It is never unloaded: its functions are used to the end, and those of others that share it.
-        let library = Box::leak(Box::new(library));
-        // SAFETY: as above.
+        let library = unsafe { load(path) }.map_err(refused)?;
+        // SAFETY: it is NVRTC, whose header gives these types, and stays loaded.
         let functions = unsafe { Functions::look_up(library) }.map_err(refused)?;
         let nvrtc = Self(functions);
         let found = nvrtc.version()?;

@@ -8,9 +8,11 @@
 // `add_f32_rows`. Blocks have 256 threads at most, unless the kernel says otherwise. At least 1024
 // threads fit into a multiprocessor, with 64 registers each; asked for that, and not left to choose,
 // the compiler doesn't move numbers to memory to make room for more threads.
-#define KERNEL_OF(threads, entry) \
-  extern "C" __global__ void __launch_bounds__(threads, 1024 / threads) KERNEL_JOINED(NAME, entry)
+#define KERNEL_OF(threads, entry) KERNEL_IN(threads, 1024 / threads, entry)
 #define KERNEL(entry) KERNEL_OF(256, entry)
+// The same with room for so many blocks: those of fewer threads have more registers.
+#define KERNEL_IN(threads, blocks, entry) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) KERNEL_JOINED(NAME, entry)
 #define KERNEL_JOINED(name, entry) KERNEL_JOINED_AFTER_EXPANSION(name, entry)
 #define KERNEL_JOINED_AFTER_EXPANSION(name, entry) name##_##entry
 

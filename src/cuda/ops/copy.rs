@@ -29,14 +29,14 @@ pub(super) fn unit(gpu: Gpu, bytes: usize) -> Result<Unit, CudaError> {
 }
 
 /// The kernels that were needed by now.
-struct Copies {
+pub(super) struct Copies {
     gpu: Gpu,
     plain: [OnceLock<Kernels>; SIZES.len()],
     transpose: [OnceLock<Function>; 2 * SIZES.len()],
 }
 
 impl Copies {
-    fn new(gpu: Gpu) -> Self {
+    pub(super) fn new(gpu: Gpu) -> Self {
         Self {
             gpu,
             plain: Default::default(),
@@ -44,7 +44,7 @@ impl Copies {
         }
     }
 
-    fn launch(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<(), CudaError> {
+    pub(super) fn launch(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<(), CudaError> {
         let itemsize = x.dtype().step_bits(false) / 8;
         // Elements are moved as the largest words that all of them are made of, and lie at multiples of.
         let addresses = x.data_ptr().addr() | out.data_ptr().addr();

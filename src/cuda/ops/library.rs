@@ -18,7 +18,11 @@ macro_rules! file {
     ($name:literal) => {
         $crate::cuda::ops::library::File {
             name: $name,
-            text: include_str!(concat!("../kernels/", $name)),
+            text: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/src/cuda/kernels/",
+                $name
+            )),
         }
     };
 }
