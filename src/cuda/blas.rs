@@ -2,6 +2,7 @@
 
 mod descriptors;
 mod functions;
+mod header;
 mod plan;
 mod problem;
 
@@ -11,7 +12,8 @@ use super::gpu::Gpu;
 use super::library::find::{NotFound, Sought};
 use super::stream::Stream;
 use crate::dtype::DType;
-use functions::{Handle, Lt, call};
+use functions::{Lt, call};
+use header::Handle;
 use plan::Plan;
 use std::collections::HashMap;
 use std::mem;

@@ -8,6 +8,7 @@
 pub(super) mod find;
 
 use libloading::Library;
+use std::error::Error;
 use std::path::Path;
 
 /// Loads a library for good: its functions are used to the end, and those of others that share it.
@@ -19,6 +20,14 @@ pub(super) unsafe fn load(path: &Path) -> Result<&'static Library, libloading::E
     // SAFETY: the caller's promise.
     let library = unsafe { Library::new(path) }?;
     Ok(Box::leak(Box::new(library)))
+}
+
+/// What the loader says is wrong, of which the error itself has only the beginning.
+pub(super) fn problem(error: &libloading::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }
 
 /// Declares `Functions`: a library's functions, by their names.

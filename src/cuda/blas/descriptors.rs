@@ -1,6 +1,7 @@
 //! [`Descriptor`]: what cuBLASLt is told of a product, in objects of its own.
 
-use super::functions::{Lt, Raw, call};
+use super::functions::{Lt, call};
+use super::header::Raw;
 use super::problem::{Problem, Stored};
 use crate::cuda::error::CudaError;
 use std::ffi::{c_int, c_void};

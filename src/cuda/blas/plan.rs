@@ -1,8 +1,8 @@
 //! [`Plan`]: an algorithm for a problem, and what cuBLASLt is told with it.
 
 use super::descriptors::Descriptor;
-use super::functions::{Algorithm, Handle, Lt, NOT_SUPPORTED, Proposal, TRANSPOSED, call};
-use super::functions::{operation, preference};
+use super::functions::{Lt, call};
+use super::header::{self, Algorithm, Handle, Proposal};
 use super::problem::{Numbers, Problem};
 use crate::cuda::error::CudaError;
 use crate::cuda::stream::Stream;
@@ -36,12 +36,12 @@ impl Plan {
         } = *problem;
         let mut operation = Descriptor::of_operation(lt, problem)?;
         let transposes = [
-            (operation::TRANSPOSE_A, problem.a),
-            (operation::TRANSPOSE_B, problem.b),
+            (header::TRANSPOSE_A, problem.a),
+            (header::TRANSPOSE_B, problem.b),
         ];
         for (attribute, stored) in transposes {
             if stored.is_transposed {
-                operation.set(attribute, TRANSPOSED)?;
+                operation.set(attribute, header::TRANSPOSED)?;
             }
         }
         let a = Descriptor::of_matrix(lt, problem, [rows, inner], problem.a)?;
@@ -49,11 +49,11 @@ impl Plan {
         let out = Descriptor::of_matrix(lt, problem, [rows, columns], problem.out)?;
 
         let mut wanted = Descriptor::of_preference(lt)?;
-        wanted.set(preference::MOST_WORKSPACE, most_workspace)?;
+        wanted.set(header::MOST_WORKSPACE, most_workspace)?;
         // Sums of parts aren't rounded to the type of the result.
-        wanted.set(preference::REDUCTION_SCHEMES, preference::IN_COMPUTE_TYPE)?;
+        wanted.set(header::REDUCTION_SCHEMES, header::IN_COMPUTE_TYPE)?;
         let alignments = [problem.a, problem.b, problem.out, problem.out];
-        for (attribute, stored) in preference::ALIGNMENTS.into_iter().zip(alignments) {
+        for (attribute, stored) in header::ALIGNMENTS.into_iter().zip(alignments) {
             wanted.set(attribute, stored.alignment)?;
         }
 
@@ -73,7 +73,7 @@ impl Plan {
                 &mut count,
             )
         };
-        if code != NOT_SUPPORTED {
+        if code != header::NOT_SUPPORTED {
             lt.checked("cublasLtMatmulAlgoGetHeuristic", code)?;
         }
         let is_good = code == 0 && count > 0 && proposal.state == 0;

@@ -1,5 +1,6 @@
 //! [`Problem`]: all that the choice of an algorithm depends on.
 
+use super::header;
 use crate::dtype::DType;
 use std::ffi::c_int;
 
@@ -26,10 +27,10 @@ impl Numbers {
     /// As `cudaDataType`.
     pub(super) fn code(self) -> c_int {
         match self {
-            Self::F16 => 2,
-            Self::BF16 => 14,
-            Self::F32 => 0,
-            Self::F64 => 1,
+            Self::F16 => header::F16,
+            Self::BF16 => header::BF16,
+            Self::F32 => header::F32,
+            Self::F64 => header::F64,
         }
     }
 
@@ -37,8 +38,8 @@ impl Numbers {
     /// off, as it would be in TF32; or f64.
     pub(super) fn calculated_in(self) -> (c_int, c_int) {
         match self {
-            Self::F64 => (70, Self::F64.code()),
-            _ => (68, Self::F32.code()),
+            Self::F64 => (header::IN_F64, header::F64),
+            _ => (header::IN_F32, header::F32),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! [`Nvrtc`]: the library's functions; and [`Program`], what it compiles.
 
 use crate::cuda::error::CudaError;
-use crate::cuda::library::{functions, load};
+use crate::cuda::library::{functions, load, problem};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr;
@@ -46,7 +46,7 @@ impl Nvrtc {
     pub(super) fn load(path: &Path) -> Result<Self, CudaError> {
         let refused = |error: libloading::Error| CudaError::BadCompiler {
             path: path.to_owned(),
-            problem: error.to_string(),
+            problem: problem(&error),
         };
         // SAFETY: the path is one at which NVRTC is, or was said to be; its beginning asks for nothing.
         let library = unsafe { load(path) }.map_err(refused)?;

@@ -6,7 +6,12 @@ use std::ffi::{OsString, c_int, c_void};
 use std::path::{Path, PathBuf};
 
 /// Runs the body in a child process with the driver's and the compiler's double, and other libraries.
-pub(super) fn on_doubles(test: &str, others: &[PathBuf], environment: &[(&str, &str)], body: fn()) {
+pub(super) fn on_doubles(
+    test: &str,
+    others: &[PathBuf],
+    environment: &[(&str, &str)],
+    body: impl FnOnce(),
+) {
     let folders = [driver_folder(), compiler_folder()].into_iter();
     // In a child process none of them is known, nor needed.
     let folders = std::env::join_paths(folders.chain(others.iter().cloned()));
@@ -14,18 +19,46 @@ pub(super) fn on_doubles(test: &str, others: &[PathBuf], environment: &[(&str, &
     let own = [("DLBRIDGE_CACHE", ""), ("DLBRIDGE_CUBLASLT", "")];
     let all = [&NOTHING_ELSE[..], &own, environment].concat();
     in_child(test, Path::new(&folders), &all, || {
-        register(
-            "matmul_f32_tiles",
-            "r r w v v v v v v v v v",
-            run_tiles::<f32>,
-        );
-        register(
-            "matmul_i32_tiles",
-            "r r w v v v v v v v v v",
-            run_tiles::<i32>,
-        );
+        let takes_tiles = "r r w v v v v v v v v v";
+        register("matmul_f32_tiles", takes_tiles, run_tiles::<f32>);
+        register("matmul_i32_tiles", takes_tiles, run_tiles::<i32>);
+        register("copy_4_strided", "r w v200 v4", run_copy);
         body();
     });
+}
+
+/// What the copying kernel is told: sizes, and strides of `out` and `x`, the fastest dimension first.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Layouts {
+    rank: i64,
+    sizes: [i64; 8],
+    strides: [[i64; 8]; 2],
+}
+
+extern "C" fn run_copy(launch: *const Launched, _: *mut c_void) -> c_int {
+    // SAFETY: the double passes a launch with these arguments, whose memory is open.
+    unsafe {
+        let launch = &*launch;
+        let (x, out) = (
+            launch.argument::<*const u32>(0),
+            launch.argument::<*mut u32>(1),
+        );
+        let layouts = launch.argument::<Layouts>(2);
+        for number in 0..launch.argument::<u32>(3) {
+            let mut rest = i64::from(number);
+            let mut offsets = [0, 0];
+            for axis in 0..layouts.rank as usize {
+                let index = rest % layouts.sizes[axis];
+                rest /= layouts.sizes[axis];
+                for (offset, strides) in offsets.iter_mut().zip(layouts.strides) {
+                    *offset += index * strides[axis];
+                }
+            }
+            *out.offset(offsets[0] as isize) = *x.offset(offsets[1] as isize);
+        }
+    }
+    0
 }
 
 /// A number that the kernels here multiply.
