@@ -1,5 +1,6 @@
 //! Copies between the host and GPUs, and from one GPU to another.
 
+mod host;
 mod plan;
 
 use super::adopted::use_on;
@@ -14,6 +15,8 @@ use crate::device::{Device, DeviceKind};
 use crate::error::{AccessError, Error};
 use crate::tensor::Tensor;
 use cudarc::driver::sys;
+pub use host::copy_on_host;
+use host::write_rows;
 use plan::{Plan, Rectangle};
 use std::ptr;
 
@@ -194,56 +197,6 @@ unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), Cud
     // SAFETY: the caller's promise; the source is new.
     unsafe { write_rows(to, &dense) };
     Ok(())
-}
-
-/// Copies elements into other memory that the host reaches, such as pinned one.
-///
-/// # Errors
-///
-/// When the shapes or types differ, the target can't be written, or the processor can't reach one of them.
-pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
-    for tensor in [&*to, from] {
-        let device = tensor.device();
-        if !device.is_host_accessible() {
-            return Err(Error::from(AccessError::NotOnHost { device }).into());
-        }
-    }
-    to.check_exclusive().map_err(Error::from)?;
-    check_elements(to, from)?;
-    if !from.is_empty() {
-        // SAFETY: nobody else uses the target, both are on the host, and the source is borrowed.
-        unsafe { write_rows(to, from) };
-    }
-    Ok(())
-}
-
-/// # Safety
-///
-/// Both are on the host, nobody else uses the target's memory, and nobody writes the source's.
-unsafe fn write_rows(to: &Tensor, from: &Tensor) {
-    let (target, source) = (to.data_mut(), from.data_ptr());
-    if to.layout().is_contiguous() && from.layout().is_contiguous() {
-        // SAFETY: so many bytes have the elements of both.
-        return unsafe { ptr::copy_nonoverlapping(source, target, from.bytes()) };
-    }
-    let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
-    let plan = Plan::new(to.layout(), from.layout(), itemsize);
-    let Rectangle {
-        width,
-        rows,
-        to_pitch,
-        from_pitch,
-    } = plan.rectangle;
-    for (to, from) in plan.places() {
-        for row in 0..rows {
-            // SAFETY: the plan leads to the elements' bytes and no others.
-            unsafe {
-                let source = source.offset(from).add(row * from_pitch);
-                let target = target.offset(to).add(row * to_pitch);
-                ptr::copy_nonoverlapping(source, target, width);
-            }
-        }
-    }
 }
 
 fn transfer(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {

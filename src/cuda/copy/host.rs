@@ -1,0 +1,58 @@
+//! Copies on the host.
+
+use super::check_elements;
+use super::plan::{Plan, Rectangle};
+use crate::cuda::error::CudaError;
+use crate::error::{AccessError, Error};
+use crate::tensor::Tensor;
+use std::ptr;
+
+/// Copies elements into other memory that the host reaches, such as pinned one.
+///
+/// # Errors
+///
+/// When the shapes or types differ, the target can't be written, or the processor can't reach one of them.
+pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
+    for tensor in [&*to, from] {
+        let device = tensor.device();
+        if !device.is_host_accessible() {
+            return Err(Error::from(AccessError::NotOnHost { device }).into());
+        }
+    }
+    to.check_exclusive().map_err(Error::from)?;
+    check_elements(to, from)?;
+    if !from.is_empty() {
+        // SAFETY: nobody else uses the target, both are on the host, and the source is borrowed.
+        unsafe { write_rows(to, from) };
+    }
+    Ok(())
+}
+
+/// # Safety
+///
+/// Both are on the host, nobody else uses the target's memory, and nobody writes the source's.
+pub(super) unsafe fn write_rows(to: &Tensor, from: &Tensor) {
+    let (target, source) = (to.data_mut(), from.data_ptr());
+    if to.layout().is_contiguous() && from.layout().is_contiguous() {
+        // SAFETY: so many bytes have the elements of both.
+        return unsafe { ptr::copy_nonoverlapping(source, target, from.bytes()) };
+    }
+    let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
+    let plan = Plan::new(to.layout(), from.layout(), itemsize);
+    let Rectangle {
+        width,
+        rows,
+        to_pitch,
+        from_pitch,
+    } = plan.rectangle;
+    for (to, from) in plan.places() {
+        for row in 0..rows {
+            // SAFETY: the plan leads to the elements' bytes and no others.
+            unsafe {
+                let source = source.offset(from).add(row * from_pitch);
+                let target = target.offset(to).add(row * to_pitch);
+                ptr::copy_nonoverlapping(source, target, width);
+            }
+        }
+    }
+}
