@@ -39,6 +39,7 @@ mod adopted;
 mod array;
 mod backend;
 mod copy;
+mod current;
 mod driver;
 mod error;
 mod event;
@@ -48,20 +49,23 @@ mod memory;
 mod pinned;
 mod pointer;
 mod pool;
+#[cfg(feature = "python")]
+pub(crate) mod shared;
 mod stream;
 mod timeline;
 
 pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
-pub(crate) use adopted::{use_on, writer_of};
+pub(crate) use adopted::{is_adopted, use_on, writer_of};
 pub use array::{empty, zeros};
 pub use copy::{copy_into, copy_on_host, fetch, send};
+pub use current::Current;
 pub use driver::{count, is_present};
 pub use error::CudaError;
 pub use gpu::{Entered, Gpu};
 pub use later::release_after;
 pub use pinned::{managed, pinned};
 pub use pointer::{PointerKind, device_of};
-pub use stream::{Current, Stream};
+pub use stream::Stream;
 #[cfg(feature = "python")]
 pub(crate) use timeline::Use;

@@ -104,6 +104,7 @@ class Op:
 
 @final
 class Stream:
+    __dlbridge_streams__: ClassVar[CapsuleType]
     def __new__(cls, stream: Any = None, /, *, device: _DeviceLike | None = None) -> Stream: ...
     @property
     def handle(self) -> int: ...
