@@ -34,23 +34,45 @@
 //!
 //! While a graph is captured, only work on the capturing stream becomes part of it: memory must have
 //! been made before, and be used on no other stream meanwhile.
+//!
+//! # Kernels
+//!
+//! A [`Source`] in CUDA C++ is compiled while the program runs, by NVRTC, and what comes of it is kept on disk.
+//! A [`Module`] is loaded from that, or from a cubin, a fat binary or PTX. Its [`Function`]s are launched with
+//! tensors, in the order of work: [`Function::call`].
+//!
+//! NVRTC is found where frameworks have it, and where CUDA is installed; the environment variable `DLBRIDGE_NVRTC`
+//! can name its file or folder. `DLBRIDGE_CACHE` names the folder for what was compiled, which otherwise is
+//! `~/.cache/dlbridge`; if it is empty, nothing is kept.
+//!
+//! Matrices of floats are multiplied by cuBLASLt, which is found in the same way: `DLBRIDGE_CUBLASLT` can name its file or
+//! folder, or be `none`. Without it, and for integers, there is a kernel of ours.
 
 mod adopted;
 mod array;
 mod backend;
+mod blas;
+mod compile;
 mod copy;
 mod current;
 mod driver;
 mod error;
 mod event;
+mod function;
 mod gpu;
 mod later;
+mod launch;
+mod library;
+mod limits;
 mod memory;
+mod module;
+mod ops;
 mod pinned;
 mod pointer;
 mod pool;
 #[cfg(feature = "python")]
 pub(crate) mod shared;
+mod signature;
 mod stream;
 mod timeline;
 
@@ -58,14 +80,21 @@ pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
 pub(crate) use adopted::{is_adopted, use_on, writer_of};
 pub use array::{empty, zeros};
+pub use blas::set_cublaslt_path;
+pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use copy::{copy_into, copy_on_host, fetch, send};
 pub use current::Current;
 pub use driver::{count, is_present};
 pub use error::CudaError;
+pub use function::Function;
 pub use gpu::{Entered, Gpu};
 pub use later::release_after;
+pub use launch::{Argument, Call, Launch, LaunchError};
+pub use library::find::add_search_path;
+pub use module::Module;
 pub use pinned::{managed, pinned};
 pub use pointer::{PointerKind, device_of};
+pub use signature::{ParameterKind, Signature};
 pub use stream::Stream;
 #[cfg(feature = "python")]
 pub(crate) use timeline::Use;

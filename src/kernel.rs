@@ -84,7 +84,7 @@ pub use handle::{GlobalOp, KernelInfo, OpHandle};
 pub use observe::{Observer, Record, observe};
 pub use op::{ElementType, Op, Question, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};
-pub use parameter::{Parameter, Ranked, Untyped, UntypedMut};
+pub use parameter::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, UntypedMut};
 pub use registry::Registry;
 
 #[cfg(feature = "python")]

@@ -35,11 +35,13 @@ mod row_major;
 mod runs;
 mod validate;
 mod views;
+mod walk;
 
 #[cfg(any(feature = "python", feature = "kernels"))]
 pub(crate) use answers::are_same;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
+pub(crate) use walk::in_step;
 
 use std::fmt;
 use std::mem::MaybeUninit;

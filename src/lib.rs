@@ -47,15 +47,17 @@
 //! * `ndarray`: typed views as views of the `ndarray` crate, and back.
 //! * `python`: arguments, results and a class for extensions of Python that are written with PyO3.
 
+// First, as its macros are used in those that come below.
+#[cfg(feature = "kernels")]
+#[macro_use]
+pub mod kernel;
+
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
 pub mod dtype;
 pub mod error;
 mod interchange;
-#[cfg(feature = "kernels")]
-#[macro_use]
-pub mod kernel;
 pub mod layout;
 #[cfg(feature = "kernels")]
 pub mod ops;

@@ -82,7 +82,7 @@ pub use argument::{In, OrNumber, Out, Owned};
 pub use attach::check_interpreter;
 pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 #[cfg(feature = "cuda")]
-pub use cuda::PyStream;
+pub use cuda::{PyKernel, PyKernels, PyStream};
 pub use detach::{Detach, detach};
 pub use error::Refused;
 pub use give::{Like, Outlook, convert, explain, to_framework};

@@ -20,6 +20,8 @@ use facts::Facts;
 
 pub use crate::layout::Layout;
 pub use arange::Countable;
+#[cfg(feature = "kernels")]
+pub(crate) use copy::copy_items;
 pub(crate) use facts::{Blank, Parts};
 
 /// A tensor: storage, layout and element type.

@@ -42,3 +42,5 @@ mod registration;
 mod support;
 #[path = "kernel/threads.rs"]
 mod threads;
+#[path = "kernel/untyped.rs"]
+mod untyped;

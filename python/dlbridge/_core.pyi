@@ -6,14 +6,19 @@ from typing_extensions import Buffer, CapsuleType
 __all__ = [
     "DType",
     "Device",
+    "Kernel",
+    "Module",
     "Op",
     "Stream",
     "Tensor",
     "_Recorder",
+    "_cuda_add_search_path",
     "_cuda_check",
+    "_cuda_compile",
     "_cuda_current_stream",
     "_cuda_device_count",
     "_cuda_is_available",
+    "_cuda_load",
     "_cuda_properties",
     "_cuda_synchronize",
     "_cuda_trim",
@@ -101,6 +106,31 @@ class Op:
     @property
     def doc(self) -> str: ...
     def kernels(self) -> list[dict[str, Any]]: ...
+
+@final
+class Module:
+    @property
+    def device(self) -> Device: ...
+    def kernel(self, name: str, *, writes: Sequence[int] | None = None) -> Kernel: ...
+
+@final
+class Kernel:
+    @property
+    def name(self) -> str: ...
+    @property
+    def registers(self) -> int: ...
+    @property
+    def max_threads(self) -> int: ...
+    @property
+    def shared_memory(self) -> int: ...
+    def __call__(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        *arguments: Any,
+        shared: int = 0,
+        stream: Any = None,
+    ) -> None: ...
 
 @final
 class Stream:
@@ -238,7 +268,17 @@ def arange(
 def convert(x: _TensorLike, to: Literal["dlbridge"], *, copy: bool | None = False) -> Tensor: ...
 @overload
 def convert(x: _TensorLike, to: str, *, copy: bool | None = False) -> Any: ...
+def _cuda_add_search_path(folder: str) -> None: ...
 def _cuda_check() -> None: ...
+def _cuda_compile(
+    source: str,
+    name: str,
+    options: Sequence[str],
+    headers: Sequence[tuple[str, str]],
+    kernels: Sequence[str],
+    device: _DeviceLike | int | None,
+) -> Module: ...
+def _cuda_load(image: bytes, device: _DeviceLike | int | None) -> Module: ...
 def _cuda_current_stream(device: _DeviceLike | int | None = None) -> Stream: ...
 def _cuda_device_count() -> int: ...
 def _cuda_is_available() -> bool: ...

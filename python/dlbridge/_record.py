@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ops import _recorders, _table
+from ._catalog import recorders as _recorders, table as _table
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False

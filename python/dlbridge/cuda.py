@@ -10,27 +10,43 @@ of `with dlbridge.cuda.stream(s):` it runs on `s`, and so does whatever else thi
 
 from __future__ import annotations
 
+import os
+import sys
+
 from . import _core
 
+Kernel = _core.Kernel
+Module = _core.Module
 Stream = _core.Stream
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 __all__ = [
+    "Kernel",
+    "Module",
     "Properties",
     "Stream",
     "check",
+    "compile",
     "current_stream",
     "device_count",
     "is_available",
+    "load",
     "properties",
     "stream",
     "synchronize",
     "trim",
 ]
+
+
+# Where pip puts NVIDIA's compiler and headers.
+for _folder in sys.path:
+    if os.path.isdir(os.path.join(_folder, "nvidia")):
+        _core._cuda_add_search_path(_folder)
 
 
 class Properties:
@@ -81,6 +97,37 @@ def stream(stream: Any, *, device: Any = None) -> Stream:
     """A stream to be made current by `with`: one of this package, of PyTorch, CuPy or Numba, of anyone who has
     `__cuda_stream__`, or a handle. What it is made of is kept as long as work on it needs it."""
     return stream if isinstance(stream, Stream) and device is None else Stream(stream, device=device)
+
+
+def compile(
+    source: str,
+    *,
+    name: str = "kernel.cu",
+    options: Sequence[str] = (),
+    headers: Mapping[str, str] | None = None,
+    kernels: Sequence[str] = (),
+    device: Any = None,
+) -> Module:
+    """Compiles CUDA C++, and keeps what comes of it on disk.
+
+    A kernel is found by its name if it is `extern "C"`; of others, such as `"fill<float>"`, `kernels` tells the
+    names. `options` are NVRTC's. `headers` are texts to be included, by their names; CUDA's own are found. An error of
+    the compiler is a ValueError that shows the lines it is about.
+
+        >>> module = dlbridge.cuda.compile('''
+        ...     extern "C" __global__ void axpy(float a, const float* x, float* y, int count) {
+        ...       int i = blockIdx.x * blockDim.x + threadIdx.x;
+        ...       if (i < count) y[i] += a * x[i];
+        ...     }''')
+        >>> axpy = module.kernel("axpy")
+        >>> axpy(4, 256, 2.0, x, y, 1000)  # 4 blocks of 256 threads; x and y are anyone's tensors
+    """
+    return _core._cuda_compile(source, name, list(options), list((headers or {}).items()), list(kernels), device)
+
+
+def load(image: bytes, *, device: Any = None) -> Module:
+    """Loads kernels that were compiled before: a cubin, a fat binary, or PTX."""
+    return _core._cuda_load(image, device)
 
 
 def synchronize(device: Any = None) -> None:

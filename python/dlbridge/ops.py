@@ -10,112 +10,38 @@ than usual, and `memory="caller"` for results in memory from the framework's own
 
 from __future__ import annotations
 
-from . import _core
+from ._catalog import adopt as _adopt, find as _find, kernels as kernels, names_after as _names_after
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from ._ops import add as add, axpy as axpy, matmul as matmul, sum as sum
+    from ._ops import (
+        add as add,
+        axpy as axpy,
+        cast as cast,
+        copy as copy,
+        div as div,
+        image_to_tensor as image_to_tensor,
+        matmul as matmul,
+        max as max,
+        mean as mean,
+        mul as mul,
+        rms_norm as rms_norm,
+        softmax as softmax,
+        sub as sub,
+        sum as sum,
+    )
 
-_adopted: dict[str, Callable[..., Any]] = {}
-_adopted_kernels: list[dict[str, Any]] = []
-# What watches calls: each extension has its own.
-_recorders: list[type[_core._Recorder]] = [_core._Recorder]
-
-
-class Kernels(list[dict[str, "Any"]]):
-    """Kernels, a dict each. Printed, they are a table."""
-
-    def __str__(self) -> str:
-        rows = [
-            (
-                kernel["op"],
-                kernel["device"],
-                ", ".join(f"{name}: {'|'.join(types) or 'any'}" for name, types in kernel["types"].items()),
-                kernel["label"] or "-",
-                str(kernel["priority"]),
-                kernel["origin"] or "-",
-            )
-            for kernel in self
-        ]
-        return _table([("op", "device", "types", "label", "priority", "from"), *rows])
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    """Rows in columns, the first of them above a line."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
-
-
-def kernels(op: str | None = None) -> Kernels:
-    """All kernels there are, or those of one op."""
-    rows = _core._kernels() + _adopted_kernels
-    return Kernels(row for row in rows if op is None or row["op"] == op)
-
-
-def _adopt(
-    functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]], recorder: type[_core._Recorder]
-) -> None:
-    """Takes the ops of another extension, each of which must be the first of its name."""
-    taken = [name for name in functions if name in _adopted or name in _core._op_names()]
-    if taken:
-        raise ValueError(f"there are ops of these names already: {', '.join(taken)}")
-    _adopted.update(functions)
-    _adopted_kernels.extend(rows)
-    _recorders.append(recorder)
-
-
-class Namespace:
-    """Ops whose names begin alike, as in `dlbridge.ops.my_project.op`."""
-
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        found = _find(f"{self._prefix}.{name}")
-        self.__dict__[name] = found
-        return found
-
-    def __dir__(self) -> list[str]:
-        return _names(self._prefix + ".")
-
-    def __repr__(self) -> str:
-        return f"<ops {self._prefix}: {', '.join(dir(self))}>"
-
-
-def _all_names() -> list[str]:
-    return sorted({*_core._op_names(), *_adopted})
-
-
-def _names(prefix: str) -> list[str]:
-    ends = (name[len(prefix) :] for name in _all_names() if name.startswith(prefix))
-    return sorted({end.split(".")[0] for end in ends})
-
-
-def _find(name: str) -> Any:
-    if name in _adopted:
-        return _adopted[name]
-    names = _all_names()
-    if name in names:
-        return _core._op(name)
-    if any(known.startswith(name + ".") for known in names):
-        return Namespace(name)
-    raise AttributeError(f"there is no op {name!r}; there are {', '.join(names)}")
+# What ops are called may be what a built-in function is called, as of `max`: what happens here needs none.
+_found = globals()
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(name)
-    found = globals()[name] = _find(name)
+    _found[name] = found = _find(name)
     return found
 
 
 def __dir__() -> list[str]:
-    return _names("")
+    return _names_after("")

@@ -1,8 +1,8 @@
 //! GPUs.
 
 use dlbridge::Device;
-use dlbridge::cuda::{Gpu, Stream, count};
-use dlbridge::python::PyStream;
+use dlbridge::cuda::{Gpu, Module, Source, Stream, count};
+use dlbridge::python::{PyKernels, PyStream};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
@@ -73,6 +73,49 @@ pub(super) fn current_stream(device: Option<&Bound<'_, PyAny>>) -> PyResult<PySt
 #[pyo3(name = "_cuda_trim", signature = (device=None))]
 pub(super) fn trim(device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     gpu(device)?.trim().map_err(failed)
+}
+
+/// A folder in which packages of Python's lie, and with them perhaps CUDA's libraries.
+#[pyfunction]
+#[pyo3(name = "_cuda_add_search_path")]
+pub(super) fn add_search_path(folder: std::path::PathBuf) {
+    dlbridge::cuda::add_search_path(folder);
+}
+
+/// Compiles CUDA C++ for a GPU.
+#[pyfunction]
+#[pyo3(name = "_cuda_compile")]
+pub(super) fn compile(
+    py: Python<'_>,
+    source: String,
+    name: &str,
+    options: Vec<String>,
+    headers: Vec<(String, String)>,
+    kernels: Vec<String>,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyKernels> {
+    let gpu = gpu(device)?;
+    let mut unit = Source::new(source.clone()).name(name);
+    unit = options.into_iter().fold(unit, Source::option);
+    unit = kernels.into_iter().fold(unit, Source::kernel);
+    for (name, text) in headers {
+        unit = unit.header(name, text);
+    }
+    let module = py.detach(|| unit.compile_for(gpu)).map_err(failed)?;
+    Ok(PyKernels::new(module, Some(source)))
+}
+
+/// Loads what was compiled before: a cubin, a fat binary, or PTX.
+#[pyfunction]
+#[pyo3(name = "_cuda_load")]
+pub(super) fn load(
+    py: Python<'_>,
+    image: &[u8],
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyKernels> {
+    let gpu = gpu(device)?;
+    let module = py.detach(|| Module::load(gpu, image)).map_err(failed)?;
+    Ok(PyKernels::new(module, None))
 }
 
 /// Says why there is no GPU, where that is so.

@@ -23,7 +23,8 @@ mod _core {
     use super::asarray::asarray;
     #[pymodule_export]
     use super::cuda::{
-        check, current_stream, device_count, is_available, properties, synchronize, trim,
+        add_search_path, check, compile, current_stream, device_count, is_available, load,
+        properties, synchronize, trim,
     };
     #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
@@ -32,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
-    use dlbridge::python::{PyOp, PyRecorder, PyStream};
+    use dlbridge::python::{PyKernel, PyKernels, PyOp, PyRecorder, PyStream};
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

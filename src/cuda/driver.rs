@@ -47,6 +47,14 @@ fn failed(function: &'static str, answer: sys::CUresult) -> CudaError {
     }
 }
 
+/// The driver's version, as it says it: 12040 for 12.4. It must have been looked up before.
+pub(super) fn version() -> Result<i32, CudaError> {
+    let mut version = 0;
+    // SAFETY: the library is there, and this function may be called before the driver is started.
+    unsafe { call!(cuDriverGetVersion(&mut version)) }?;
+    Ok(version)
+}
+
 /// How many GPUs there are.
 ///
 /// # Errors
@@ -70,13 +78,11 @@ fn start() -> Result<usize, CudaError> {
     if !is_present() {
         return Err(CudaError::NoDriver);
     }
-    let mut version = 0;
-    // SAFETY: the library is there, and this function may be called before the driver is started.
-    unsafe { call!(cuDriverGetVersion(&mut version)) }?;
+    let version = version()?;
     if version < OLDEST {
         return Err(CudaError::OldDriver { found: version });
     }
-    // SAFETY: as above.
+    // SAFETY: the library is there.
     match unsafe { sys::cuInit(0) } {
         sys::CUresult::CUDA_ERROR_NO_DEVICE => return Err(CudaError::NoGpu),
         answer => checked("cuInit", answer)?,

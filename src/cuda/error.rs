@@ -1,7 +1,9 @@
 //! [`CudaError`]: what can go wrong with a GPU.
 
+use super::launch::LaunchError;
 use crate::device::Device;
 use crate::error::Error;
+use std::path::{Path, PathBuf};
 
 /// What went wrong with a GPU, or on the way to one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +71,122 @@ pub enum CudaError {
         /// Why not.
         problem: String,
     },
+    /// NVRTC, which compiles kernels while the program runs, isn't there.
+    #[error("NVRTC, which compiles CUDA C++, was not found {}", looked_for(.told.as_deref()))]
+    NoCompiler {
+        /// Where it was said to be, if that was said.
+        told: Option<PathBuf>,
+    },
+    /// A library that isn't NVRTC, or can't be loaded.
+    #[error("{} can't be used as NVRTC: {problem}", .path.display())]
+    BadCompiler {
+        /// Where it is.
+        path: PathBuf,
+        /// What the loader says.
+        problem: String,
+    },
+    /// NVRTC is too old.
+    #[error("NVRTC in {} is of version {}.{}, and 12.0 is the oldest that will do", .path.display(), .found.0, .found.1)]
+    OldCompiler {
+        /// Where it is.
+        path: PathBuf,
+        /// Its version.
+        found: (i32, i32),
+    },
+    /// A GPU that NVRTC doesn't compile for any more.
+    #[error(
+        "the GPU is of architecture sm_{found}, and NVRTC compiles for sm_{oldest} and newer ones"
+    )]
+    OldGpu {
+        /// The GPU's, as a number.
+        found: i32,
+        /// The oldest one that NVRTC knows.
+        oldest: i32,
+    },
+    /// There is something wrong with a source, or its options.
+    #[error("{name} can't be compiled:\n{log}")]
+    Compile {
+        /// What the source is called.
+        name: String,
+        /// What NVRTC says, with the lines that it is about.
+        log: String,
+    },
+    /// NVRTC failed otherwise.
+    #[error("{function} failed with {name}")]
+    Compiler {
+        /// NVRTC's function.
+        function: &'static str,
+        /// What it answered.
+        code: i32,
+        /// The answer's name.
+        name: String,
+    },
+    /// cuBLASLt isn't where it was said to be.
+    #[error("cuBLASLt, which multiplies matrices, was not found in {}", .told.display())]
+    NoBlas {
+        /// Where it was said to be.
+        told: PathBuf,
+    },
+    /// A library that isn't cuBLASLt, or can't be loaded.
+    #[error(
+        "{} can't be used as cuBLASLt: {problem}; with DLBRIDGE_CUBLASLT=none matrices are multiplied without it",
+        .path.display()
+    )]
+    BadBlas {
+        /// Where it is.
+        path: PathBuf,
+        /// What the loader says.
+        problem: String,
+    },
+    /// cuBLASLt is too old.
+    #[error(
+        "cuBLASLt in {} is of version {}.{}, and 12.0 is the oldest that will do; with DLBRIDGE_CUBLASLT=none \
+        matrices are multiplied without it", .path.display(), .found / 10_000, .found % 10_000 / 100
+    )]
+    OldBlas {
+        /// Where it is.
+        path: PathBuf,
+        /// Its version, as it says it: 120401 for 12.4.1.
+        found: usize,
+    },
+    /// cuBLASLt failed.
+    #[error("{function} failed with {name}")]
+    Blas {
+        /// cuBLASLt's function.
+        function: &'static str,
+        /// What it answered.
+        code: i32,
+        /// The answer's name.
+        name: String,
+    },
+    /// A text that C can't be given.
+    #[error("there is a NUL in the {what}")]
+    Nul {
+        /// What it is: the source, an option, a name.
+        what: &'static str,
+    },
+    /// Machine code that can't be loaded.
+    #[error("the kernels can't be loaded: {problem}")]
+    Image {
+        /// Why not, as far as that is known: what the driver's compiler says.
+        problem: String,
+    },
+    /// There is no such kernel in a module.
+    #[error(
+        "there is no kernel {name:?} in the module; one of C++ must be `extern \"C\"`, or be named when it is compiled"
+    )]
+    NoFunction {
+        /// The name.
+        name: String,
+    },
+    /// A launch that can't be.
+    #[error("kernel {kernel}: {problem}")]
+    Launch {
+        /// The kernel's name.
+        kernel: String,
+        /// What is wrong with it.
+        problem: LaunchError,
+    },
     /// A shape, an element type or an access that is none for this.
     #[error(transparent)]
     Tensor(#[from] Error),
@@ -112,6 +230,15 @@ impl CudaError {
         ];
         let code = self.code();
         FINAL.iter().any(|answer| code == Some(*answer as u32))
+    }
+}
+
+fn looked_for(told: Option<&Path>) -> String {
+    match told {
+        Some(told) => format!("in {}", told.display()),
+        None => "in this process, in LD_LIBRARY_PATH, CUDA_PATH or CUDA_HOME, among Python's packages (where \
+            nvidia-cuda-nvrtc has it), or in /usr/local/cuda; DLBRIDGE_NVRTC can say where it is"
+            .to_owned(),
     }
 }
 

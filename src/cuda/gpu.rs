@@ -3,6 +3,7 @@
 use super::driver::{call, count};
 use super::error::CudaError;
 use super::event::Events;
+use super::limits::Limits;
 use super::pool::Pool;
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
@@ -27,6 +28,7 @@ pub(super) struct Facts {
     context: Context,
     capability: (i32, i32),
     processors: i32,
+    pub(super) limits: Limits,
     pub(super) events: Events,
     pub(super) pool: Pool,
 }
@@ -246,6 +248,7 @@ fn open(id: i32) -> Result<Facts, CudaError> {
         ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
     );
     let processors = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let limits = Limits::ask(ask)?;
     let has_pools = ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
     let pool = if has_pools {
         Pool::new(id)?
@@ -261,6 +264,7 @@ fn open(id: i32) -> Result<Facts, CudaError> {
         context: Context(context),
         capability,
         processors,
+        limits,
         events: Events::default(),
         pool,
     })

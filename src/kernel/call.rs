@@ -318,14 +318,14 @@ impl Surroundings for Alone {
     }
 }
 
-/// A tensor in memory of ours: zeros on the host, and what isn't written yet elsewhere.
+/// A tensor in memory of ours: on the host every bit is 0, elsewhere it isn't written yet.
 pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
     if device == Device::CPU {
-        return Ok(Tensor::zeros(shape, dtype)?);
+        return Ok(Tensor::zeroed(shape, dtype)?);
     }
     match Backend::of(device.kind()) {
         Some(backend) => (backend.make)(shape, dtype, device),
-        None if device.is_host_accessible() => Ok(Tensor::zeros(shape, dtype)?),
+        None if device.is_host_accessible() => Ok(Tensor::zeroed(shape, dtype)?),
         None => Err(format!("there is no memory of ours on {device}").into()),
     }
 }

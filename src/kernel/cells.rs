@@ -47,6 +47,16 @@ impl<'a, T: Element> Cells<'a, T> {
             })
         })
     }
+
+    fn lines(self, axis: usize) -> impl Iterator<Item = Self> + use<'a, T> {
+        let (layout, begins) = self.layout.lines(axis);
+        begins.map(move |begin| Self {
+            // SAFETY: `new`'s promise, for an offset that the layout leads to.
+            first: unsafe { self.first.offset(begin) },
+            layout,
+            elements: PhantomData,
+        })
+    }
 }
 
 macro_rules! common {
@@ -87,6 +97,16 @@ macro_rules! common {
             #[inline]
             pub fn is_empty(&self) -> bool {
                 self.0.layout.is_empty()
+            }
+
+            /// The elements along a dimension, for each index of the other dimensions, of which the last
+            /// changes fastest. Without elements there are no lines.
+            ///
+            /// # Panics
+            ///
+            /// When there is no such dimension.
+            pub fn lines(&self, axis: usize) -> impl Iterator<Item = Self> + use<'a, T> {
+                self.0.lines(axis).map(Self)
             }
         }
     };

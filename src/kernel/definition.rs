@@ -101,7 +101,8 @@ impl Kernel {
         self
     }
 
-    /// For calls with one of these values of an attribute.
+    /// For calls with one of these values of an attribute. Where an attribute says the type of a result, and
+    /// the function is for one type of result, that is known without being said.
     pub fn attribute<A: Into<Attribute>>(
         mut self,
         name: impl Into<String>,

@@ -31,7 +31,7 @@ pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 
 /// What is around a call: who makes results, and who else waits for it.
 pub(crate) trait Surroundings {
-    /// Makes a result, of zeros.
+    /// Makes a result, of bits that are 0.
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure>;
 
     /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile.

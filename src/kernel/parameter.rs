@@ -1,5 +1,9 @@
 //! [`Parameter`]: the types that a kernel's arguments can have, and what each of them asks for.
 
+mod untyped;
+
+pub use untyped::{DeviceSource, DeviceTarget, Untyped, UntypedMut};
+
 use super::cells::{Source, Target};
 use super::operand::Operand;
 use crate::dtype::{DType, Element};
@@ -17,6 +21,7 @@ use std::slice;
 /// | `f32`, `i64`, ... | a tensor of rank 0 on the host, by value |
 /// | [`Ranked<View<'_, T>, 2>`](Ranked) | one of these, of that rank |
 /// | [`Untyped`], [`UntypedMut`] | any elements, anywhere |
+/// | [`DeviceSource`], [`DeviceTarget`] | the same, of which the two may be in the same place where the op allows it: their addresses are handed to a device |
 ///
 /// Sealed: the call frame enforces what these ask for, and nothing else.
 pub trait Parameter: sealed::Sealed {
@@ -180,75 +185,6 @@ impl<P: Parameter, const RANK: usize> Parameter for Ranked<P, RANK> {
         // SAFETY: the caller's promise.
         Ranked(unsafe { P::take(operand) })
     }
-}
-
-/// Any elements, anywhere, to be read.
-#[derive(Clone, Copy)]
-pub struct Untyped<'a>(&'a Operand<'a>);
-
-/// Any elements, anywhere, to be written: what they are, the kernel looks at, which is unsafe.
-pub struct UntypedMut<'a>(&'a Operand<'a>);
-
-macro_rules! untyped {
-    ($Name:ident, $writes:literal) => {
-        impl<'a> std::ops::Deref for $Name<'a> {
-            type Target = Operand<'a>;
-
-            fn deref(&self) -> &Operand<'a> {
-                self.0
-            }
-        }
-
-        impl sealed::Sealed for $Name<'_> {}
-        impl Parameter for $Name<'_> {
-            type Item<'a> = $Name<'a>;
-            const WANTS: Wants = Wants {
-                dtype: None,
-                rank: None,
-                row_major: false,
-                writes: $writes,
-                may_coincide: false,
-                on_host: false,
-                alignment: 1,
-                any_bits: true,
-            };
-
-            #[inline]
-            unsafe fn take<'a>(operand: &'a Operand<'a>) -> $Name<'a> {
-                $Name(operand)
-            }
-        }
-    };
-}
-
-untyped!(Untyped, false);
-untyped!(UntypedMut, true);
-
-impl<'a> Untyped<'a> {
-    /// The elements as `T`s, where that is what they are, the processor reaches them, and they are
-    /// aligned.
-    pub fn view<T: Element>(&self) -> Option<View<'a, T>> {
-        let fits = can_view::<T>(self.0);
-        // SAFETY: the frame's promise to this argument, and what was just looked at.
-        fits.then(|| unsafe { View::from_raw(first(self.0), self.0.layout) })
-    }
-}
-
-impl UntypedMut<'_> {
-    /// The elements as `T`s to be written, where that is what they are, the processor reaches them,
-    /// and they are aligned.
-    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T>> {
-        let fits = can_view::<T>(self.0);
-        // SAFETY: as above; the argument is borrowed.
-        fits.then(|| unsafe { ViewMut::from_raw(first(self.0), self.0.layout) })
-    }
-}
-
-fn can_view<T: Element>(operand: &Operand<'_>) -> bool {
-    operand.dtype == T::DTYPE
-        && T::ANY_BITS
-        && operand.device.is_host_accessible()
-        && (operand.layout.is_empty() || operand.first.cast::<T>().is_aligned())
 }
 
 mod sealed {

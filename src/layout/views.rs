@@ -106,7 +106,7 @@ impl Layout {
         }
     }
 
-    fn without(&self, axis: usize) -> Result<Self, LayoutError> {
+    pub(super) fn without(&self, axis: usize) -> Result<Self, LayoutError> {
         let dims = self.as_ref().dims().enumerate();
         let kept = dims.filter(|(at, _)| *at != axis).map(|(_, dim)| dim);
         Self::collect(self.rank() - 1, kept)

@@ -8,6 +8,7 @@ mod calls;
 mod copies;
 mod exchange;
 mod interface;
+mod kernel;
 mod stream_class;
 mod streams;
 
@@ -17,10 +18,11 @@ pub(super) use exchange::{
     adopted, current_stream, given_by_table, given_to, lent, ordered, received,
 };
 pub(super) use interface::{Interface, by_interface, is_array};
+pub use kernel::{PyKernel, PyKernels};
 pub use stream_class::PyStream;
 pub(super) use streams::to_ask;
 
-use super::error::not_exchangeable;
+use super::error::{not_exchangeable, unsuitable};
 use crate::cuda::{CudaError, Gpu, is_present};
 use crate::device::{Device, DeviceKind};
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
@@ -32,7 +34,9 @@ impl From<CudaError> for PyErr {
         match error {
             CudaError::Tensor(error) => error.into(),
             CudaError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-            CudaError::Driver { .. } | CudaError::Capturing { .. } => {
+            CudaError::Compile { .. } => unsuitable(error.to_string()),
+            CudaError::Launch { .. } => unsuitable(error.to_string()),
+            CudaError::Driver { .. } | CudaError::Capturing { .. } | CudaError::Compiler { .. } => {
                 PyRuntimeError::new_err(error.to_string())
             }
             _ => not_exchangeable(error.to_string()),

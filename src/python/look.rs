@@ -36,6 +36,12 @@ pub(super) enum Keep {
 pub(super) struct Aligned([u8; 16]);
 
 impl Aligned {
+    /// The bytes; those that the number hasn't are 0.
+    #[cfg(feature = "cuda")]
+    pub(super) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// Up to 16 bytes.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut this = Self([0; 16]);

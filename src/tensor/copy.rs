@@ -3,7 +3,7 @@
 use super::{Parts, Tensor};
 use crate::dtype::{read_small_bits, write_small_bits};
 use crate::error::{AccessError, Error};
-use crate::layout::{Layout, LayoutRef};
+use crate::layout::{Layout, LayoutRef, Run, in_step};
 use crate::storage::Storage;
 use std::{ptr, slice};
 
@@ -35,10 +35,11 @@ impl Tensor {
         // SAFETY: every byte is written below: whole elements by their runs, and of packed ones
         // also the bits that follow the last.
         let storage = unsafe { Storage::uninit(self.bytes()) }?;
+        let layout = Layout::contiguous(self.shape())?;
         if !self.is_empty() {
             // SAFETY: the elements are on the host and kept alive by `self`; the new memory has
             // room for all of them, and nobody else has it.
-            unsafe { self.copy_elements(storage.data_mut()) }
+            unsafe { self.copy_elements(storage.data_mut(), layout.as_ref()) }
         }
         let parts = Parts {
             storage,
@@ -48,7 +49,7 @@ impl Tensor {
             copied: true,
         };
         // SAFETY: all elements were written.
-        Ok(unsafe { Self::from_parts(parts, Layout::contiguous(self.shape())?) })
+        Ok(unsafe { Self::from_parts(parts, layout) })
     }
 
     /// The tensor itself where its elements lie one after another in row-major order, else a copy
@@ -65,13 +66,13 @@ impl Tensor {
         }
     }
 
-    /// Writes the elements one after another.
+    /// Writes the elements one after another, as the layout says.
     ///
     /// # Safety
     ///
     /// The elements can be read from the host, and `to` is memory for [`bytes`](Self::bytes) bytes
     /// that nobody else has.
-    unsafe fn copy_elements(&self, to: *mut u8) {
+    unsafe fn copy_elements(&self, to: *mut u8, layout: LayoutRef<'_>) {
         let from = self.data_mut();
         if self.layout().is_contiguous() {
             // SAFETY: the caller's promise, for bytes without gaps.
@@ -80,14 +81,9 @@ impl Tensor {
         let step_bits = self.dtype().step_bits(self.is_padded());
         // SAFETY: the caller's promise.
         unsafe {
-            match step_bits {
-                8 => copy_items::<1>(from, to, self.layout()),
-                16 => copy_items::<2>(from, to, self.layout()),
-                32 => copy_items::<4>(from, to, self.layout()),
-                64 => copy_items::<8>(from, to, self.layout()),
-                128 => copy_items::<16>(from, to, self.layout()),
-                bits if bits % 8 != 0 => self.copy_bits(from, to, bits),
-                _ => copy_wide_items(from, to, self.layout(), step_bits / 8),
+            match step_bits % 8 {
+                0 => copy_items((from, self.layout()), (to, layout), step_bits / 8),
+                _ => self.copy_bits(from, to, step_bits),
             }
         }
     }
@@ -125,47 +121,74 @@ impl Tensor {
     }
 }
 
-/// Writes items of `N` bytes one after another, whatever their alignment.
+/// Copies items of so many bytes, whatever their alignment, from where one layout leads to where another
+/// one does, which has as many elements.
 ///
 /// # Safety
 ///
-/// The layout, counted in items from `from` on, leads to memory that can be read, and `to` is
-/// memory for all items that nobody else has.
-unsafe fn copy_items<const N: usize>(from: *const u8, to: *mut u8, layout: LayoutRef<'_>) {
-    let from = from.cast::<[u8; N]>();
-    let mut to = to.cast::<[u8; N]>();
-    for run in layout.runs() {
-        // SAFETY: the caller's promise. An array of bytes has no alignment to keep.
-        unsafe {
-            let from = from.offset(run.offset);
-            if run.step == 1 {
-                ptr::copy_nonoverlapping(from, to, run.len);
-            } else {
-                for i in 0..run.len {
-                    *to.add(i) = *from.offset(i as isize * run.step);
-                }
-            }
-            to = to.add(run.len);
+/// The layouts, counted in items from the addresses on, lead to memory that can be read, and to memory
+/// that can be written and that nobody else has.
+pub(crate) unsafe fn copy_items(
+    from: (*const u8, LayoutRef<'_>),
+    to: (*mut u8, LayoutRef<'_>),
+    bytes: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            1 => copy_arrays::<1>(from, to),
+            2 => copy_arrays::<2>(from, to),
+            4 => copy_arrays::<4>(from, to),
+            8 => copy_arrays::<8>(from, to),
+            16 => copy_arrays::<16>(from, to),
+            _ => copy_wide_items(from, to, bytes),
         }
     }
 }
 
-/// Writes items of `bytes` bytes one after another.
+/// [`copy_items`], of a size that is known.
 ///
 /// # Safety
 ///
 /// As of [`copy_items`].
-unsafe fn copy_wide_items(from: *const u8, to: *mut u8, layout: LayoutRef<'_>, bytes: usize) {
-    let mut to = to;
-    for run in layout.runs() {
-        for i in 0..run.len as isize {
-            // No overflow: the bits to every element are a number, by invariant 7.
-            let offset = (run.offset + i * run.step) * bytes as isize;
-            // SAFETY: the caller's promise.
-            unsafe {
-                ptr::copy_nonoverlapping(from.offset(offset), to, bytes);
-                to = to.add(bytes);
+unsafe fn copy_arrays<const N: usize>(
+    (from, ours): (*const u8, LayoutRef<'_>),
+    (to, theirs): (*mut u8, LayoutRef<'_>),
+) {
+    in_step(ours, theirs, |read, write| {
+        // SAFETY: the caller's promise. An array of bytes has no alignment to keep.
+        unsafe {
+            let from = from.cast::<[u8; N]>().offset(read.offset);
+            let to = to.cast::<[u8; N]>().offset(write.offset);
+            if (read.step, write.step) == (1, 1) {
+                ptr::copy_nonoverlapping(from, to, read.len);
+            } else {
+                for i in 0..read.len as isize {
+                    *to.offset(i * write.step) = *from.offset(i * read.step);
+                }
             }
         }
-    }
+    });
+}
+
+/// [`copy_items`], of any size.
+///
+/// # Safety
+///
+/// As of [`copy_items`].
+unsafe fn copy_wide_items(
+    (from, ours): (*const u8, LayoutRef<'_>),
+    (to, theirs): (*mut u8, LayoutRef<'_>),
+    bytes: usize,
+) {
+    in_step(ours, theirs, |read, write| {
+        for i in 0..read.len as isize {
+            // No overflow: the bits to every element are a number, by invariant 7.
+            let place = |run: Run| (run.offset + i * run.step) * bytes as isize;
+            // SAFETY: the caller's promise.
+            unsafe {
+                ptr::copy_nonoverlapping(from.offset(place(read)), to.offset(place(write)), bytes);
+            }
+        }
+    });
 }

@@ -7,7 +7,7 @@ use dlbridge::{DType, Tensor};
 use std::ptr;
 
 /// Captures what the body asks of the stream, runs it as often as told, and forgets it.
-fn capture(stream: &Stream, times: usize, body: impl FnOnce()) {
+pub(crate) fn capture(stream: &Stream, times: usize, body: impl FnOnce()) {
     let _entered = stream.gpu().enter().unwrap();
     let raw: sys::CUstream = stream.handle().cast();
     let check = |answer| assert_eq!(answer, sys::CUresult::CUDA_SUCCESS);

@@ -15,8 +15,8 @@ pub(crate) fn on_double(test: &str, body: fn()) {
         }
         assert_eq!(mistakes(), "");
         assert_eq!(
-            (live("memory"), live("pending")),
-            (0, 0),
+            (live("memory"), live("pending"), live("modules")),
+            (0, 0, 0),
             "{}",
             text("cudaDoubleAllocations")
         );
@@ -30,8 +30,7 @@ pub(crate) fn in_child(
     environment: &[(&str, &str)],
     body: impl FnOnce(),
 ) {
-    const INSIDE: &str = "DLBRIDGE_TEST_IN_CHILD";
-    if std::env::var_os(INSIDE).is_some() {
+    if is_child() {
         return body();
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
@@ -46,28 +45,48 @@ pub(crate) fn in_child(
     assert!(said.contains("1 passed"), "there is no test {test}: {said}");
 }
 
+/// Set in child processes.
+const INSIDE: &str = "DLBRIDGE_TEST_IN_CHILD";
+
+/// Whether this is such a child process.
+pub(crate) fn is_child() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
 /// A folder with the double under the driver's names.
 pub(crate) fn driver_folder() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let names = ["libcuda.so", "libcuda.so.1"];
+    library_folder(&BUILT, "tests/libcuda", "libcuda.so", &names)
+}
+
+/// A folder with the library that a crate of the tests builds, under some names. In a child process there is none.
+pub(crate) fn library_folder(
+    built: &OnceLock<PathBuf>,
+    source: &str,
+    library: &str,
+    names: &[&str],
+) -> PathBuf {
     let build = || {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let target = root.join("target/extensions");
         let status = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--lib", "--manifest-path"])
-            .arg(root.join("tests/libcuda/Cargo.toml"))
+            .arg(root.join(source).join("Cargo.toml"))
             .env("CARGO_TARGET_DIR", &target)
             .status();
-        assert!(status.unwrap().success(), "the double can't be built");
+        assert!(status.unwrap().success(), "{source} can't be built");
         let folder = tempfile::tempdir_in(&target).unwrap().keep();
-        for name in ["libcuda.so", "libcuda.so.1"] {
-            std::os::unix::fs::symlink(target.join("debug/libcuda.so"), folder.join(name)).unwrap();
+        for name in names {
+            let built = target.join("debug").join(library);
+            std::os::unix::fs::symlink(built, folder.join(name)).unwrap();
         }
         folder
     };
-    if std::env::var_os("DLBRIDGE_TEST_IN_CHILD").is_some() {
+    if is_child() {
         return PathBuf::new();
     }
-    BUILT.get_or_init(build).clone()
+    built.get_or_init(build).clone()
 }
 
 fn library() -> &'static Library {
@@ -125,6 +144,72 @@ pub(crate) fn fail(function: &str, nth: u64, code: c_int) {
 /// Lets calls succeed again that were to fail.
 pub(crate) fn forget_failures() {
     control::<extern "C" fn()>("cudaDoubleForgetFailures")();
+}
+
+/// Forgets mistakes that were made on purpose.
+pub(crate) fn forget_mistakes() {
+    control::<extern "C" fn()>("cudaDoubleForgetMistakes")();
+}
+
+/// A launch, as the double shows it to what stands for the kernel.
+#[repr(C)]
+pub(crate) struct Launched {
+    name: *const c_char,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    arguments: *const *const c_void,
+    count: usize,
+    stream: *mut c_void,
+}
+
+impl Launched {
+    /// An argument's value.
+    ///
+    /// # Safety
+    ///
+    /// It is of this type, which has no values that some bits are not.
+    pub(crate) unsafe fn argument<T: Copy>(&self, place: usize) -> T {
+        assert!(place < self.count);
+        // SAFETY: there is an address for each argument, at which there is a value of the caller's type.
+        unsafe {
+            self.arguments
+                .add(place)
+                .read()
+                .cast::<T>()
+                .read_unaligned()
+        }
+    }
+}
+
+/// Has the double run something in the place of kernels of this name; the signature says which arguments they read
+/// (`r`) and write (`w`) through, and which are values (`v`), and how many bytes each takes.
+pub(crate) fn register(
+    name: &str,
+    signature: &str,
+    kernel: extern "C" fn(*const Launched, *mut c_void) -> c_int,
+) {
+    type Register = unsafe extern "C" fn(
+        *const c_char,
+        *const c_char,
+        extern "C" fn(*const Launched, *mut c_void) -> c_int,
+        *mut c_void,
+    ) -> c_int;
+    let (name, signature) = (
+        CString::new(name).unwrap(),
+        CString::new(signature).unwrap(),
+    );
+    let register: Register = control("cudaDoubleRegisterKernel");
+    // SAFETY: strings of C, and a function that needs no data.
+    let answer = unsafe {
+        register(
+            name.as_ptr(),
+            signature.as_ptr(),
+            kernel,
+            std::ptr::null_mut(),
+        )
+    };
+    assert_eq!(answer, 0, "{signature:?} is no signature");
 }
 
 /// What device memory holds now, without anything being run.

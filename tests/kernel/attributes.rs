@@ -1,10 +1,11 @@
 //! Attributes: which values are taken for which kind, and what kernels, rules and factories see.
 
-use crate::support::{assert_refused, op};
+use crate::support::{assert_refused, op, registry};
 use dlbridge::kernel::{
-    Attribute, AttributeKind, Construction, Kernel, Op, OpHandle, Question, Reason, UntypedMut,
+    Attribute, AttributeKind, Construction, ElementType, Kernel, Op, OpHandle, Question, Reason,
+    RegistrationError, Untyped, UntypedMut,
 };
-use dlbridge::{DType, Tensor};
+use dlbridge::{DType, Element, Tensor, View, ViewMut};
 use std::sync::mpsc::{Receiver, channel};
 
 const KINDS: [AttributeKind; 6] = [
@@ -193,4 +194,90 @@ fn kernels_are_for_some_values() {
     let called = op.call().input(&x).attribute("exponent", 3).make();
     let (reason, _) = crate::support::refused(called);
     assert!(matches!(reason, Reason::NoKernel { .. }));
+}
+
+/// `round(x: T, *, dtype) -> y: dtype`.
+fn round() -> Op {
+    Op::new("round")
+        .input("x", "T")
+        .output("y", ElementType::Attribute("dtype".into()))
+        .attribute("dtype", AttributeKind::DType, None)
+}
+
+#[test]
+fn results_of_the_type_that_an_attribute_says_tell_kernels_apart() {
+    fn kernel<T: Element + From<u8>>(x: View<'_, f64>, mut y: ViewMut<'_, T>) {
+        let pairs = y.iter_mut().zip(&x);
+        pairs.for_each(|(y, x)| *y = T::from(*x as u8));
+    }
+    let registry = registry(
+        round(),
+        [
+            Kernel::of("round").function(kernel::<i32>),
+            Kernel::of("round")
+                .attribute("dtype", [DType::U16])
+                .function(kernel::<u16>),
+        ],
+    );
+    let descriptions = registry.kernels().into_iter().map(|info| info.description);
+    assert_eq!(
+        descriptions.collect::<Vec<_>>(),
+        [
+            r#"round (cpu, T=float64, dtype="int32")"#,
+            r#"round (cpu, T=float64, dtype="uint16")"#
+        ]
+    );
+    let op = registry.op("round").unwrap();
+    let x = Tensor::from([1.5, 2.5]);
+    let rounded = |dtype: DType| op.call().input(&x).attribute("dtype", dtype).make();
+    assert_eq!(
+        rounded(DType::I32).unwrap().to_vec::<i32>().unwrap(),
+        [1, 2]
+    );
+    assert_eq!(
+        rounded(DType::U16).unwrap().to_vec::<u16>().unwrap(),
+        [1, 2]
+    );
+    let (reason, text) = crate::support::refused(rounded(DType::F32));
+    assert!(matches!(reason, Reason::NoKernel { .. }));
+    assert!(
+        text.contains(r#"dtype="int32"): "y" is of float32"#),
+        "{text}"
+    );
+
+    let again = Kernel::of("round").function(kernel::<i32>);
+    let error = registry.register(again).unwrap_err();
+    assert!(matches!(error, RegistrationError::Ambiguous { .. }));
+    let of_two = Kernel::of("round").attribute("dtype", [DType::U8, DType::I64]);
+    let error = registry
+        .register(of_two.function(kernel::<i64>))
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("its dtype is int64, and something else"),
+        "{error}"
+    );
+}
+
+#[test]
+fn rules_see_the_types_of_inputs() {
+    let small = Op::new("small").input("x", "T").output("y", "T");
+    let small = small.shapes(|question| match question.dtype("x").bits() {
+        8 => Ok(vec![question.shape("x").to_vec()]),
+        bits => Err(format!("{bits} bits are too many").into()),
+    });
+    let op = op(
+        small,
+        [Kernel::of("small").function(|_: Untyped<'_>, _: UntypedMut<'_>| {})],
+    );
+    assert_eq!(
+        op.call().input(&Tensor::from([1_u8])).make().unwrap().len(),
+        1
+    );
+    assert_refused!(
+        op.call().input(&Tensor::from([1_u16])).make(),
+        Reason::Invalid(_),
+        "small: 16 bits are too many"
+    );
 }

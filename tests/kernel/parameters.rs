@@ -2,7 +2,7 @@
 
 use crate::support::{copy, op, refused};
 use dlbridge::kernel::{Kernel, Op, OpHandle, Ranked, Reason, Source, Target, Untyped, UntypedMut};
-use dlbridge::{DType, Device, Storage, Tensor, View, ViewMut};
+use dlbridge::{DType, Tensor, View, ViewMut};
 
 fn of_function<M>(function: impl dlbridge::kernel::KernelFunction<M>) -> OpHandle {
     op(copy(), [Kernel::of("copy").function(function)])
@@ -99,68 +99,6 @@ fn the_one_that_asks_for_more_is_taken() {
 }
 
 #[test]
-fn untyped_ones_say_what_they_are_and_give_typed_views() {
-    let op = of_function(|x: Untyped<'_>, mut y: UntypedMut<'_>| {
-        assert_eq!(
-            (x.dtype(), x.device(), x.shape()),
-            (y.dtype(), Device::CPU, y.shape())
-        );
-        assert_eq!(
-            x.bytes(),
-            x.layout().len() * x.dtype().item_bytes().unwrap()
-        );
-        assert!(!x.is_padded() && !x.data_ptr().is_null());
-        macro_rules! copy {
-            ($($ty:ty),*) => {$(
-                if let (Some(x), Some(mut y)) = (x.view::<$ty>(), y.view_mut::<$ty>()) {
-                    y.iter_mut().zip(&x).for_each(|(y, x)| *y = *x);
-                    return Ok(());
-                }
-            )*};
-        }
-        copy!(f32, i64, num_complex::Complex<f32>);
-        Err(format!("{} is none of the types", x.dtype()))
-    });
-    let floats = Tensor::from([1.0_f32, 2.0]);
-    assert!(
-        op.call()
-            .input(&floats)
-            .make()
-            .unwrap()
-            .equals(&floats)
-            .unwrap()
-    );
-    let integers = Tensor::from([[1_i64, 2], [3, 4]]).transpose();
-    assert!(
-        op.call()
-            .input(&integers)
-            .make()
-            .unwrap()
-            .equals(&integers)
-            .unwrap()
-    );
-    let (_, text) = refused(op.call().input(&Tensor::from([1_u8])).make());
-    assert!(
-        text.ends_with("failed: uint8 is none of the types"),
-        "{text}"
-    );
-    // Which bytes are a `bool` nobody looked at, so that it gives no view of them.
-    let storage = Storage::from_vec(vec![7_u8]);
-    let no_flags = Tensor::from_storage(storage, &[1], DType::BOOL).unwrap();
-    let op = of_function(|x: Untyped<'_>, _: UntypedMut<'_>| assert!(x.view::<bool>().is_none()));
-    op.call().input(&no_flags).make().unwrap();
-}
-
-#[test]
-fn untyped_ones_take_elements_that_no_rust_type_is_for() {
-    let op = of_function(|x: Untyped<'_>, y: UntypedMut<'_>| {
-        assert_eq!((x.dtype(), y.dtype(), x.bytes()), (DType::I4, DType::I4, 2));
-    });
-    let x = Tensor::zeros(&[3], DType::I4).unwrap();
-    assert_eq!(op.call().input(&x).make().unwrap().dtype(), DType::I4);
-}
-
-#[test]
 fn sources_and_targets_have_any_strides_and_may_be_the_same() {
     let op = of_function(|x: Source<'_, i32>, y: Target<'_, i32>| {
         assert_eq!(
@@ -202,6 +140,78 @@ fn sources_and_targets_have_any_strides_and_may_be_the_same() {
         op.call().input(&x).output(&mut strided).run().unwrap();
         assert_eq!(strided.to_vec::<i32>().unwrap(), expected);
     }
+}
+
+/// The numbers at all indices of a shape, of which the one given is left out, each with the other's.
+fn lines_of(x: &Tensor, axis: usize) -> Vec<Vec<i32>> {
+    let view = x.view::<i32>().unwrap();
+    let mut around = x.shape().to_vec();
+    around[axis] = 1;
+    let places = Tensor::zeros(&around, DType::U1).unwrap().len();
+    let line = |place: usize| {
+        let mut index = vec![0; around.len()];
+        let mut rest = place;
+        for at in (0..around.len()).rev() {
+            (index[at], rest) = (rest % around[at], rest / around[at]);
+        }
+        let of = |along: usize| {
+            index[axis] = along;
+            *view.get(&index).unwrap()
+        };
+        (0..x.shape()[axis]).map(of).collect()
+    };
+    (0..places).map(line).collect()
+}
+
+#[test]
+fn sources_and_targets_are_gone_through_line_by_line() {
+    let sum_up = |axis: usize| {
+        of_function(move |x: Source<'_, i32>, y: Target<'_, i32>| {
+            for (x, y) in x.lines(axis).zip(y.lines(axis)) {
+                assert_eq!((x.shape(), x.layout().rank()), (y.shape(), 1));
+                let mut sum = 0;
+                y.map(&x, |x| x);
+                y.iter().for_each(|y| {
+                    sum += y.get();
+                    y.set(sum);
+                });
+            }
+        })
+    };
+    let x = Tensor::arange(0_i32, 24, 1)
+        .unwrap()
+        .reshape(&[2, 3, 4])
+        .unwrap();
+    for x in [
+        x.clone(),
+        x.transpose(),
+        x.permute(&[1, 0, 2]).unwrap(),
+        x.step_by(2, -3).unwrap(),
+        x.step_by(1, -1).unwrap(),
+        x.broadcast_to(&[3, 2, 3, 4]).unwrap(),
+        x.slice(1, ..0).unwrap(),
+        x.slice(0, 1..).unwrap(),
+    ] {
+        for axis in 0..x.shape().len() {
+            let y = sum_up(axis).call().input(&x).make().unwrap();
+            let (found, expected) = (lines_of(&y, axis), lines_of(&x, axis));
+            for (found, line) in found.iter().zip(&expected) {
+                let sum = |sum: &mut i32, x: &i32| {
+                    *sum += x;
+                    Some(*sum)
+                };
+                assert_eq!(found, &line.iter().scan(0, sum).collect::<Vec<_>>());
+            }
+            assert_eq!(found.len(), expected.len());
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "index out of bounds")]
+fn lines_are_along_a_dimension_that_there_is() {
+    let op = of_function(|x: Source<'_, i32>, _: Target<'_, i32>| drop(x.lines(1)));
+    let _ = op.call().input(&Tensor::from([1, 2])).make();
 }
 
 #[test]

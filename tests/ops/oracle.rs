@@ -1,80 +1,14 @@
 //! What the ops do, said as plainly as can be: by index, over lists of numbers.
 
-use dlbridge::{Element, Tensor};
-use half::{bf16, f16};
+use crate::number::{Float, Number};
+use dlbridge::Tensor;
+use std::cmp::Ordering;
 
 /// A tensor as a list: the shape, and the elements in row-major order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct List<T> {
     pub(crate) shape: Vec<usize>,
     pub(crate) elements: Vec<T>,
-}
-
-/// Numbers, with the arithmetic that the ops promise.
-pub(crate) trait Number: Element + PartialEq + std::fmt::Debug {
-    fn of(small: i8) -> Self;
-    fn plus(self, other: Self) -> Self;
-    fn times(self, other: Self) -> Self;
-    fn sum(all: impl Iterator<Item = Self>) -> Self;
-    fn sum_of_products(all: impl Iterator<Item = (Self, Self)>) -> Self;
-}
-
-macro_rules! integers {
-    ($($ty:ty),*) => {$(
-        impl Number for $ty {
-            fn of(small: i8) -> Self {
-                small as $ty
-            }
-            // As wide as can be, and then cut off.
-            fn plus(self, other: Self) -> Self {
-                (self as i128 + other as i128) as $ty
-            }
-            fn times(self, other: Self) -> Self {
-                (self as i128).wrapping_mul(other as i128) as $ty
-            }
-            fn sum(all: impl Iterator<Item = Self>) -> Self {
-                all.map(|x| x as i128).sum::<i128>() as $ty
-            }
-            fn sum_of_products(all: impl Iterator<Item = (Self, Self)>) -> Self {
-                all.fold(0, |sum: i128, (a, b)| {
-                    sum.wrapping_add((a as i128).wrapping_mul(b as i128))
-                }) as $ty
-            }
-        }
-    )*};
-}
-
-macro_rules! floats {
-    ($($ty:ty, $Sum:ty, $from:expr, $up:expr, $down:expr;)*) => {$(
-        impl Number for $ty {
-            fn of(small: i8) -> Self {
-                let from: fn(i8) -> $ty = $from;
-                from(small)
-            }
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
-            fn times(self, other: Self) -> Self {
-                self * other
-            }
-            fn sum(all: impl Iterator<Item = Self>) -> Self {
-                let (up, down): (fn($ty) -> $Sum, fn($Sum) -> $ty) = ($up, $down);
-                down(all.fold(0.0, |sum, x| sum + up(x)))
-            }
-            fn sum_of_products(all: impl Iterator<Item = (Self, Self)>) -> Self {
-                let (up, down): (fn($ty) -> $Sum, fn($Sum) -> $ty) = ($up, $down);
-                down(all.fold(0.0, |sum, (a, b)| sum + up(a) * up(b)))
-            }
-        }
-    )*};
-}
-
-integers!(i8, i16, i32, i64, u8, u16, u32, u64);
-floats! {
-    f16, f32, |x| f16::from_f32(x.into()), f16::to_f32, f16::from_f32;
-    bf16, f32, |x| bf16::from_f32(x.into()), bf16::to_f32, bf16::from_f32;
-    f32, f64, |x| f32::from(x) / 8.0, f64::from, |sum| sum as f32;
-    f64, f64, |x| f64::from(x) / 8.0, |x| x, |sum| sum;
 }
 
 /// All indices of a shape, in row-major order.
@@ -97,7 +31,7 @@ impl<T: Number> List<T> {
         }
     }
 
-    fn at(&self, index: &[usize]) -> T {
+    pub(crate) fn at(&self, index: &[usize]) -> T {
         let mut place = 0;
         for (index, size) in index.iter().zip(&self.shape) {
             place = place * size + index;
@@ -121,10 +55,12 @@ impl<T: Number> List<T> {
         Self { shape, elements }
     }
 
-    pub(crate) fn add(&self, other: &Self) -> Option<Self> {
+    /// What a function makes of both elements, broadcast against each other.
+    pub(crate) fn zip(&self, other: &Self, function: impl Fn(T, T) -> T) -> Option<Self> {
         let shape = broadcast(&self.shape, &other.shape)?;
-        let sum = |index: &[usize]| self.at_broadcast(index).plus(other.at_broadcast(index));
-        Some(Self::from_fn(&shape, sum))
+        let element =
+            |index: &[usize]| function(self.at_broadcast(index), other.at_broadcast(index));
+        Some(Self::from_fn(&shape, element))
     }
 
     pub(crate) fn axpy(&self, alpha: T, x: &Self) -> Option<Self> {
@@ -143,32 +79,89 @@ impl<T: Number> List<T> {
         (inner == other_inner).then(|| Self::from_fn(&[rows, columns], element))
     }
 
-    /// The sum along some axes, which all are if none is given.
-    pub(crate) fn sum(&self, axes: &[i64], keeps: bool) -> Option<Self> {
-        let rank = self.shape.len() as i64;
-        let mut summed = vec![axes.is_empty(); self.shape.len()];
+    /// What a function makes of the elements along some axes, which all are if none is given.
+    pub(crate) fn reduce(
+        &self,
+        axes: &[i64],
+        keeps: bool,
+        function: impl Fn(Vec<T>) -> T,
+    ) -> Option<Self> {
+        let mut reduced = vec![axes.is_empty(); self.shape.len()];
         for axis in axes {
-            let axis = if *axis < 0 { axis + rank } else { *axis };
-            let place = summed.get_mut(usize::try_from(axis).ok()?)?;
-            if std::mem::replace(place, true) {
+            if std::mem::replace(&mut reduced[self.dimension(*axis)?], true) {
                 return None;
             }
         }
-        let kept = |(size, is_summed): (&usize, &bool)| if *is_summed { 1 } else { *size };
-        let kept: Vec<_> = self.shape.iter().zip(&summed).map(kept).collect();
+        let kept = |(size, is_reduced): (&usize, &bool)| if *is_reduced { 1 } else { *size };
+        let kept: Vec<_> = self.shape.iter().zip(&reduced).map(kept).collect();
         let all = indices(&self.shape);
-        let mut sum = Self::from_fn(&kept, |at| {
+        let mut results = Self::from_fn(&kept, |at| {
             let is_part = |index: &&Vec<usize>| {
-                let mut dims = index.iter().zip(at).zip(&summed);
-                dims.all(|((own, at), is_summed)| *is_summed || own == at)
+                let mut dims = index.iter().zip(at).zip(&reduced);
+                dims.all(|((own, at), is_reduced)| *is_reduced || own == at)
             };
-            T::sum(all.iter().filter(is_part).map(|index| self.at(index)))
+            let part = all.iter().filter(is_part);
+            function(part.map(|index| self.at(index)).collect())
         });
         if !keeps {
-            let mut is_summed = summed.iter();
-            sum.shape.retain(|_| !is_summed.next().unwrap());
+            let mut is_reduced = reduced.iter();
+            results.shape.retain(|_| !is_reduced.next().unwrap());
         }
-        Some(sum)
+        Some(results)
+    }
+
+    /// The largest elements along some axes, where there are any.
+    pub(crate) fn max(&self, axes: &[i64], keeps: bool) -> Option<Self> {
+        // Where there is nothing to choose from there is no result.
+        let count = self.reduce(axes, keeps, |_| T::of(0))?.elements.len();
+        if self.elements.is_empty() && count > 0 {
+            return None;
+        }
+        self.reduce(axes, keeps, |part| {
+            let is_largest = |x: &&T| {
+                let beats = |y: &T| x.compare(*y).is_some_and(Ordering::is_ge);
+                part.iter().all(beats)
+            };
+            *part.iter().find(is_largest).unwrap()
+        })
+    }
+
+    fn dimension(&self, axis: i64) -> Option<usize> {
+        let rank = self.shape.len() as i64;
+        let axis = if axis < 0 { axis + rank } else { axis };
+        (0..rank).contains(&axis).then_some(axis as usize)
+    }
+}
+
+impl<T: Float> List<T> {
+    /// Each element as a part of all along an axis, as exactly as can be.
+    pub(crate) fn softmax(&self, axis: i64) -> Option<Vec<f64>> {
+        let axis = self.dimension(axis)?;
+        let exact = |index: &Vec<usize>| {
+            let power = |along: usize| {
+                let mut index = index.clone();
+                index[axis] = along;
+                self.at(&index).to_f64().exp()
+            };
+            power(index[axis]) / (0..self.shape[axis]).map(power).sum::<f64>()
+        };
+        Some(indices(&self.shape).iter().map(exact).collect())
+    }
+
+    /// Each element over the root mean square along the last axis, times a weight, as exactly as can be.
+    pub(crate) fn rms_norm(&self, weight: &Self, eps: f64) -> Option<Vec<f64>> {
+        let last = *self.shape.last()?;
+        if weight.shape != [last] {
+            return None;
+        }
+        let rows = self.elements.chunks(last.max(1));
+        let normed = rows.flat_map(|row| {
+            let squares = row.iter().map(|x| x.to_f64() * x.to_f64());
+            let root = (squares.sum::<f64>() / last as f64 + eps).sqrt();
+            let pairs = row.iter().zip(&weight.elements);
+            pairs.map(move |(x, weight)| x.to_f64() / root * weight.to_f64())
+        });
+        Some(normed.collect())
     }
 }
 

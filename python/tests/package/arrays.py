@@ -33,3 +33,15 @@ def some_array(choose, largest=4, ranks=range(5)):
     if choose.random() < 0.2:
         x = np.broadcast_to(x, (choose.randint(1, 3), *x.shape))
     return x
+
+
+def layouts(x):
+    """Arrays of the same elements in other places."""
+    wide = np.zeros([2 * n + 1 for n in x.shape], x.dtype)[(..., *[slice(1, None, 2)] * x.ndim)]
+    wide[...] = x
+    return [x, x.copy("F"), wide, np.asarray(np.flip(np.flip(x).copy()))]
+
+
+def numbers(shape, dtype, first=0):
+    count = int(np.prod(shape, dtype=int))
+    return (np.arange(first, first + count) % 50).astype(dtype).reshape(shape)

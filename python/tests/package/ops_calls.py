@@ -36,6 +36,10 @@ class OpsCalls:
                 (ops.add(2, x), a + np.array(2, dtype)),
                 (ops.sum(x, axis=0), np.sum(a, axis=0)),
                 (ops.sum(x, keepdims=True), np.sum(a, keepdims=True)),
+                (ops.mul(x, y), a * b),
+                (ops.max(x, axis=1), np.max(a, axis=1)),
+                (ops.copy(x), a),
+                (ops.cast(self.of(self.array((2, 3))), dtype=dtype), a),
                 (ops.matmul(x, self.of(a.T.copy())), a @ a.T),
             ]:
                 assert self.is_ours(result) and dtype in str(result.dtype)

@@ -7,32 +7,70 @@ import pydoc
 
 import dlbridge
 import pytest
-from dlbridge import ops
+from dlbridge import _catalog, ops
 from support import refused
 
-NAMES = ["add", "axpy", "matmul", "sum"]
 TYPES = "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+FLOATS = TYPES[:4]
+ANY = sorted([*TYPES, "bool"])
+# What comes after each op's own arguments, where it has results.
+REST = "out=None, like=None, label='', memory='own')"
 SIGNATURES = {
-    "add": "(a, b, *, out=None, like=None, label='', memory='own')",
+    "add": f"(a, b, *, {REST}",
     "axpy": "(alpha, x, y, *, like=None, label='', memory='own')",
-    "matmul": "(a, b, *, out=None, like=None, label='', memory='own')",
-    "sum": "(x, *, axis=(), keepdims=False, out=None, like=None, label='', memory='own')",
+    "cast": f"(x, *, dtype, {REST}",
+    "copy": f"(x, *, {REST}",
+    "div": f"(a, b, *, {REST}",
+    "image_to_tensor": (
+        f"(image, mean, std, *, dtype='float32', height=0, width=0, scale=0.00392156862745098, {REST}"
+    ),
+    "matmul": f"(a, b, *, {REST}",
+    "max": f"(x, *, axis=(), keepdims=False, {REST}",
+    "mean": f"(x, *, axis=(), keepdims=False, {REST}",
+    "mul": f"(a, b, *, {REST}",
+    "rms_norm": f"(x, weight, *, eps=1e-06, {REST}",
+    "softmax": f"(x, *, axis=-1, {REST}",
+    "sub": f"(a, b, *, {REST}",
+    "sum": f"(x, *, axis=(), keepdims=False, {REST}",
 }
 OPS = {
     "add": "add(a: T, b: T) -> out: T",
     "axpy": "axpy(alpha: T, x: T, y: T) -> y",
+    "cast": "cast(x: S, *, dtype: dtype) -> out: dtype",
+    "copy": "copy(x: T) -> out: T",
+    "div": "div(a: T, b: T) -> out: T",
+    "image_to_tensor": (
+        'image_to_tensor(image: uint8, mean: float32, std: float32, *, dtype: dtype = "float32", height: int = 0, '
+        "width: int = 0, scale: float = 0.00392156862745098) -> out: dtype"
+    ),
     "matmul": "matmul(a: T, b: T) -> out: T",
+    "max": "max(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T",
+    "mean": "mean(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T",
+    "mul": "mul(a: T, b: T) -> out: T",
+    "rms_norm": "rms_norm(x: T, weight: T, *, eps: float = 1e-6) -> out: T",
+    "softmax": "softmax(x: T, *, axis: int = -1) -> out: T",
+    "sub": "sub(a: T, b: T) -> out: T",
     "sum": "sum(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T",
+}
+NAMES = [*OPS]
+LISTED = ", ".join(NAMES)
+# The types of each op's kernels, a kernel each.
+OF_KERNELS = {
+    **{name: [{"T": [dtype]} for dtype in TYPES] for name in NAMES},
+    **{name: [{"T": [dtype]} for dtype in FLOATS] for name in ("div", "mean", "rms_norm", "softmax")},
+    "cast": [{"S": [dtype]} for dtype in ANY],
+    "copy": [{"T": []}],
+    "image_to_tensor": [{}] * 3,
 }
 
 
 @pytest.fixture
 def published(monkeypatch):
     """Has ops of another extension be there until the test is over."""
-    monkeypatch.setattr(ops, "_adopted", dict(ops._adopted))
-    monkeypatch.setattr(ops, "_adopted_kernels", list(ops._adopted_kernels))
+    monkeypatch.setattr(_catalog, "adopted", dict(_catalog.adopted))
+    monkeypatch.setattr(_catalog, "adopted_kernels", list(_catalog.adopted_kernels))
+    monkeypatch.setattr(_catalog, "recorders", list(_catalog.recorders))
     before = set(vars(ops))
-    monkeypatch.setattr(ops, "_recorders", list(ops._recorders))
     yield lambda functions, rows: ops._adopt(functions, rows, dlbridge._core._Recorder)
     for name in set(vars(ops)) - before:
         delattr(ops, name)
@@ -48,11 +86,11 @@ def test_names():
         function = getattr(ops, name)
         assert getattr(ops, name) is function and callable(function) and inspect.isbuiltin(function)
         assert (function.__name__, function.__module__) == (name, "dlbridge.ops")
-    with refused(AttributeError, "there is no op 'subtract'; there are add, axpy, matmul, sum"):
+    with refused(AttributeError, f"there is no op 'subtract'; there are {LISTED}"):
         ops.subtract
     with refused(AttributeError, "__wrapped__"):
         ops.__wrapped__
-    with refused(LookupError, "subtract: there is no such op; there are add, axpy, matmul, sum"):
+    with refused(LookupError, f"subtract: there is no such op; there are {LISTED}"):
         dlbridge._core._op("subtract")
     assert dlbridge._core._op_names() == NAMES
     assert not hasattr(ops, "nothing") and copy.deepcopy(ops.add) is ops.add
@@ -78,15 +116,20 @@ def test_signatures_and_help(name):
 
 def test_kernels():
     kernels = dlbridge.kernels()
-    assert isinstance(kernels, list) and len(kernels) == len(NAMES) * len(TYPES) and dlbridge.kernels is ops.kernels
+    assert isinstance(kernels, list) and dlbridge.kernels is ops.kernels
+    assert len(kernels) == sum(map(len, OF_KERNELS.values()))
     for name in NAMES:
         of_op = dlbridge.kernels(name)
         assert of_op == [kernel for kernel in kernels if kernel["op"] == name] == getattr(ops, name).__self__.kernels()
-        assert [kernel["types"] for kernel in of_op] == [{"T": [dtype]} for dtype in TYPES]
-        for kernel, dtype in zip(of_op, TYPES):
+        types = [kernel["types"] for kernel in of_op]
+        assert sorted(types, key=str) == sorted(OF_KERNELS[name], key=str)
+        for kernel in of_op:
             assert (kernel["device"], kernel["label"], kernel["priority"]) == ("cpu", "", 0)
-            assert kernel["origin"] == f"dlbridge::ops::{name}"
-            assert kernel["description"].startswith(f"{name} (cpu, T={dtype}")
+            assert kernel["origin"].startswith("dlbridge::ops::")
+            asked = "".join(f", {variable}={types[0]}" for variable, types in kernel["types"].items() if types)
+            assert kernel["description"].startswith(f"{name} (cpu{asked}")
+    of_images = {kernel["description"] for kernel in dlbridge.kernels("image_to_tensor")}
+    assert of_images == {f'image_to_tensor (cpu, dtype="{dtype}")' for dtype in ("float32", "float16", "bfloat16")}
     assert dlbridge.kernels("subtract") == [] and str(dlbridge.kernels("subtract")).splitlines()[0].startswith("op ")
     kernels.clear()
     assert dlbridge.kernels()
@@ -109,18 +152,31 @@ def test_ops_of_other_extensions(published):
     published(
         {"zeta": len, "image.normalize": str, "image.filter.blur": repr, "image.filter.edges": abs}, [row("zeta")]
     )
-    assert dir(ops) == ["add", "axpy", "image", "matmul", "sum", "zeta"] and ops.zeta is len
+    assert dir(ops) == sorted([*NAMES, "image", "zeta"]) and ops.zeta is len
     assert dir(ops.image) == ["filter", "normalize"] and dir(ops.image.filter) == ["blur", "edges"]
     assert ops.image.normalize is str and ops.image.filter.blur is repr
     assert repr(ops.image) == "<ops image: filter, normalize>" and ops.image is ops.image
-    with refused(AttributeError, "there is no op 'image.sharpen'; there are add, axpy, image.filter.blur"):
+    there_are = "there is no op 'image.sharpen'; there are add, axpy,", " image.filter.blur, image.filter.edges"
+    with refused(AttributeError, *there_are):
         ops.image.sharpen
     with refused(AttributeError, "__len__"):
         ops.image.__len__
     assert copy.copy(ops.image).normalize is str
-    assert len(dlbridge.kernels()) == 49 and dlbridge.kernels("zeta") == [row("zeta")]
+    assert dlbridge.kernels()[-1] == row("zeta") and dlbridge.kernels("zeta") == [row("zeta")]
     # Names that come later are found, and none that is taken.
     with refused(ValueError, "there are ops of these names already: zeta, add"):
         published({"zeta": abs, "add": abs, "image.late": abs}, [])
     published({"image.late": abs}, [])
     assert ops.image.late is abs and ops.zeta is len
+
+
+def test_names_that_python_has_too(published):
+    names = ["max", "sum", "sorted", "zip", "len", "str", "globals", "getattr"]
+    published({name: abs for name in names[2:]}, [row("zip")])
+    found = [getattr(ops, name) for name in names]
+    assert [op.__name__ for op in found[:2]] == names[:2] and found[2:] == [abs] * 6
+    # All that is said of ops still is.
+    assert set(names) < set(dir(ops)) and str(dlbridge.kernels("zip")).splitlines()[2].startswith("zip  cuda")
+    with refused(AttributeError, "there is no op 'subtract'"):
+        ops.subtract
+    assert ops.softmax.__name__ == "softmax"

@@ -5,7 +5,7 @@ import random
 
 import dlbridge
 import pytest
-from arrays import some_array
+from arrays import layouts, numbers, some_array
 from dlbridge import ops
 from support import framework, refused
 
@@ -16,18 +16,6 @@ DTYPES = ["f4", "f8", "f2", ml_dtypes.bfloat16, "i1", "i2", "i4", "i8", "u1", "u
 # At ranks 0 and 12, of one element, and of none.
 SHAPES = [(), (1,), (5,), (0,), (3, 4), (3, 0), (2, 3, 4), (2, 1) * 6]
 IN_PLACE = 'argument "out" is to be written, and shares memory with '
-
-
-def layouts(x):
-    """Arrays of the same elements in other places."""
-    wide = np.zeros([2 * n + 1 for n in x.shape], x.dtype)[(..., *[slice(1, None, 2)] * x.ndim)]
-    wide[...] = x
-    return [x, x.copy("F"), wide, np.asarray(np.flip(np.flip(x).copy()))]
-
-
-def numbers(shape, dtype, first=0):
-    count = int(np.prod(shape, dtype=int))
-    return (np.arange(first, first + count) % 50).astype(dtype).reshape(shape)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -79,7 +79,15 @@ total = dlbridge.ops.add(1, 2)
 total = dlbridge.ops.add(b"ab", bytearray(2))
 total = dlbridge.ops.sum(Producer(), axis=(0, -1), keepdims=True, like=t)
 total = dlbridge.ops.axpy(2, Producer(), t)
+total = dlbridge.ops.div(dlbridge.ops.sub(t, 2), dlbridge.ops.mul(2, t))
+total = dlbridge.ops.copy(Producer(), t)
+total = dlbridge.ops.cast(b"ab", dtype="float16")
+total = dlbridge.ops.rms_norm(t, t, eps=1e-5, out=t)
+total = dlbridge.ops.softmax(t, axis=-2, like=t)
 produced: Producer = dlbridge.ops.matmul(Producer(), t)
+produced = dlbridge.ops.max(dlbridge.ops.mean(Producer(), axis=0))
+produced = dlbridge.ops.cast(Producer(), dtype=t.dtype)
+produced = dlbridge.ops.image_to_tensor(Producer(), t, t, dtype=Named(), height=224, width=224, scale=1)
 produced = dlbridge.ops.matmul(t, t, out=Producer())
 buffer: bytearray = dlbridge.ops.add(b"ab", 1, out=bytearray(2))
 found: Any = dlbridge.ops.other_extension.op(t, anything=3)
@@ -125,6 +133,12 @@ WRONG = [
     "dlbridge.ops.add(dlbridge.zeros(2), 1, memory='theirs')",
     "dlbridge.ops.sum(dlbridge.zeros(2), axis=0.5)",
     "dlbridge.ops.axpy(1, dlbridge.zeros(2), 3)",
+    "dlbridge.ops.cast(dlbridge.zeros(2))",
+    "dlbridge.ops.cast(dlbridge.zeros(2), 'int8')",
+    "dlbridge.ops.softmax(dlbridge.zeros(2), axis=(0, 1))",
+    "dlbridge.ops.rms_norm(dlbridge.zeros(2), 1.0)",
+    "dlbridge.ops.image_to_tensor(dlbridge.zeros(2), 0, 1)",
+    "dlbridge.ops.max(dlbridge.zeros(2), keepdims=0)",
     "y: int = dlbridge.ops.matmul(dlbridge.zeros(2), dlbridge.zeros(2))",
     "dlbridge.record(1)",
     "dlbridge.kernels(1)",
@@ -136,6 +150,10 @@ WRONG = [
     "dlbridge.zeros(2).data_ptr = 0",
     "dlbridge.zeros(2)[0] = 1",
 ]
+
+
+# Of the stubs of ops, what is no op.
+ALIASES = ["_Input", "_Memory", "_Axes"]
 
 
 def run(module, *arguments, folder):
@@ -174,11 +192,16 @@ def test_the_stubs_name_all_that_is_offered():
 
 def test_the_stubs_of_ops_are_the_ops():
     tree = ast.parse((Path(dlbridge.__file__).parent / "_ops.pyi").read_text())
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    assert {function.name for function in functions} == set(dlbridge._core._op_names())
-    for function in functions:
-        names = [argument.arg for argument in function.args.args + function.args.kwonlyargs]
-        assert sorted(names) == sorted(inspect.signature(getattr(dlbridge.ops, function.name)).parameters)
+    # Functions, and variables of a class of what is called in the same way.
+    stubs = [(node.name, node) for node in tree.body if isinstance(node, ast.FunctionDef)]
+    classes = {node.name: node.body for node in tree.body if isinstance(node, ast.ClassDef)}
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and node.target.id not in ALIASES:
+            stubs += [(node.target.id, method) for method in classes[node.annotation.id]]
+    assert {name for name, _ in stubs} == set(dlbridge._core._op_names())
+    for name, stub in stubs:
+        names = {argument.arg for argument in stub.args.args + stub.args.kwonlyargs} - {"self"}
+        assert names == set(inspect.signature(getattr(dlbridge.ops, name)).parameters)
 
 
 def test_the_package_is_typed(tmp_path):

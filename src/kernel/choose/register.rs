@@ -143,7 +143,7 @@ impl Placed {
             make,
             types,
             host_memory,
-            attributes: attributes_asked(op, kernel)?,
+            attributes: with_types_of_function(op, kernel, attributes_asked(op, kernel)?)?,
         })
     }
 }
@@ -262,6 +262,28 @@ fn attributes_asked(op: &Op, kernel: &Kernel) -> Result<Vec<(usize, Vec<Attribut
             return Err(format!("the values of {name:?} are given twice"));
         }
         attributes.push((at, values));
+    }
+    Ok(attributes)
+}
+
+/// Adds the attributes that say of which type an argument is, where the function has one type for it.
+fn with_types_of_function(
+    op: &Op,
+    kernel: &Kernel,
+    mut attributes: Vec<(usize, Vec<Attribute>)>,
+) -> Result<Vec<(usize, Vec<Attribute>)>, String> {
+    for (parameter, wants) in op.parameters.iter().zip(&kernel.wants) {
+        let (Kind::Attribute(name), Some(dtype)) = (&parameter.kind, wants.dtype) else {
+            continue;
+        };
+        let value = vec![Attribute::DType(dtype)];
+        let at = (op.attributes.iter()).position(|known| known.name == *name);
+        let at = at.expect("the op was checked for that when it was defined");
+        match attributes.iter().find(|(known, _)| *known == at) {
+            None => attributes.push((at, value)),
+            Some((_, values)) if *values == value => {}
+            Some(_) => return Err(format!("its {name} is {dtype}, and something else")),
+        }
     }
     Ok(attributes)
 }

@@ -1,6 +1,7 @@
 //! [`Question`]: what rules ask.
 
 use super::Op;
+use crate::dtype::DType;
 use crate::kernel::attribute::{Attribute, AttributeValue};
 use crate::kernel::error::Failure;
 use crate::kernel::operand::Operand;
@@ -19,12 +20,25 @@ impl Question<'_> {
     ///
     /// When the op has no such input.
     pub fn shape(&self, name: &str) -> &[usize] {
+        self.operand(name).shape()
+    }
+
+    /// The element type of the input of this name.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such input.
+    pub fn dtype(&self, name: &str) -> DType {
+        self.operand(name).dtype()
+    }
+
+    fn operand(&self, name: &str) -> &Operand<'_> {
         let at = self
             .op
             .position(name)
             .filter(|at| *at < self.operands.len());
         let at = at.unwrap_or_else(|| panic!("{} has no input {name:?}", self.op));
-        self.operands[at].shape()
+        &self.operands[at]
     }
 
     /// The value of the attribute of this name.

@@ -6,7 +6,7 @@ use super::stream_class::find_shared;
 use super::streams::{Worker, worker_of};
 use super::{gpu_of, is_present};
 use crate::cuda::{CudaError, Gpu, Stream, release_after};
-use crate::device::DeviceKind;
+use crate::device::{Device, DeviceKind};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -15,27 +15,11 @@ use smallvec::SmallVec;
 struct Theirs {
     /// Their streams, other than the one of the call.
     streams: SmallVec<[Stream; 2]>,
-    /// What must be kept until the work is done, as nobody knows on which stream its memory is used again.
+    /// What must be kept until the work is done: memory of the host, and what nobody knows on which stream it is
+    /// used again.
     kept: SmallVec<[Object; 2]>,
-}
-
-impl Theirs {
-    /// Has whatever they do next come after the work that a stream has by now.
-    fn settle(self, stream: &Stream) -> Result<(), CudaError> {
-        let mut outcome = Ok(());
-        for other in &self.streams {
-            if let Err(error) = other.wait_for(stream) {
-                // Then nothing may be left to wait for.
-                let _ = stream.synchronize();
-                outcome = Err(error);
-            }
-        }
-        // What a graph uses, its owner keeps.
-        if !self.kept.is_empty() && !matches!(stream.is_capturing(), Ok(true)) {
-            release_after(stream, self.kept)?;
-        }
-        outcome
-    }
+    /// Whether a tensor was asked to be ready on our current stream.
+    is_asked: bool,
 }
 
 /// Makes a call on the stream on which its arguments' framework works, or on the one that was made current.
@@ -53,39 +37,33 @@ where
         .iter()
         .flatten()
         .map(|argument| argument.get().device);
-    let device = devices.find(|device| is_of_gpu(device.kind()));
-    let gpu = match device {
-        Some(device) if is_present() => Gpu::of(device)?,
-        _ => return Ok(call()?),
-    };
+    match devices.find(|device| is_of_gpu(device.kind())) {
+        Some(device) if is_present() => run_on(py, entered, Gpu::of(device)?, |_| call()),
+        _ => Ok(call()?),
+    }
+}
+
+/// [`run`] on this GPU, with the stream on which it is.
+pub(super) fn run_on<'py, R, E>(
+    py: Python<'py>,
+    entered: &[Option<Entered<'py>>],
+    gpu: Gpu,
+    call: impl FnOnce(&Stream) -> Result<R, E>,
+) -> PyResult<R>
+where
+    PyErr: From<E>,
+{
     find_shared(py);
     let mut theirs = Theirs {
         streams: SmallVec::new(),
         kept: SmallVec::new(),
+        is_asked: false,
     };
-    let mut is_asked = false;
-    for argument in entered.iter().flatten() {
-        let entry = argument.get();
-        if entry.object.is_null() || gpu_of(entry.device)? != Some(gpu) {
-            continue;
-        }
-        // SAFETY: the entry has a reference to the object.
-        let object = unsafe { Borrowed::from_ptr(py, entry.object) };
-        match worker_of(object, gpu)? {
-            Worker::On(stream) if !theirs.streams.contains(&stream) => theirs.streams.push(stream),
-            Worker::On(_) | Worker::Own => {}
-            Worker::Unknown => {
-                is_asked = true;
-                theirs.kept.push(Object::new(object));
-                theirs.kept.extend(entry.kept_capsule(py));
-            }
-        }
-    }
+    theirs.find(py, entered, gpu)?;
     let first = || theirs.streams.first().cloned();
     let stream = Stream::explicit(gpu).or_else(first);
     let stream = stream.unwrap_or_else(|| Stream::current(gpu));
-    if is_asked {
-        // There its tensor was asked to be ready.
+    if theirs.is_asked {
         let ready_on = Stream::current(gpu);
         if !theirs.streams.contains(&ready_on) {
             theirs.streams.push(ready_on);
@@ -97,11 +75,64 @@ where
     }
     let result = {
         let _current = stream.make_current();
-        call()
+        call(&stream)
     };
     // Also where the call failed, as its work may be under way.
     let settled = theirs.settle(&stream);
     let result = result?;
     settled?;
     Ok(result)
+}
+
+impl Theirs {
+    fn find<'py>(
+        &mut self,
+        py: Python<'py>,
+        entered: &[Option<Entered<'py>>],
+        gpu: Gpu,
+    ) -> PyResult<()> {
+        for argument in entered.iter().flatten() {
+            let entry = argument.get();
+            if entry.object.is_null() {
+                continue;
+            }
+            // SAFETY: the entry has a reference to the object.
+            let object = unsafe { Borrowed::from_ptr(py, entry.object) };
+            let is_pinned_or_managed = entry.device.is_host_accessible();
+            if is_pinned_or_managed && entry.device != Device::CPU {
+                self.kept.push(Object::new(object));
+                continue;
+            }
+            if gpu_of(entry.device)? != Some(gpu) {
+                continue;
+            }
+            match worker_of(object, gpu)? {
+                Worker::On(stream) if !self.streams.contains(&stream) => self.streams.push(stream),
+                Worker::On(_) | Worker::Own => {}
+                Worker::Unknown => {
+                    self.is_asked = true;
+                    self.kept.push(Object::new(object));
+                    self.kept.extend(entry.kept_capsule(py));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has whatever they do next come after the work that a stream has by now.
+    fn settle(self, stream: &Stream) -> Result<(), CudaError> {
+        let mut outcome = Ok(());
+        for other in &self.streams {
+            if let Err(error) = other.wait_for(stream) {
+                // Then nothing may be left to wait for.
+                let _ = stream.synchronize();
+                outcome = Err(error);
+            }
+        }
+        // What a graph uses, its owner keeps.
+        if !self.kept.is_empty() && !matches!(stream.is_capturing(), Ok(true)) {
+            release_after(stream, self.kept)?;
+        }
+        outcome
+    }
 }

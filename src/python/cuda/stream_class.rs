@@ -58,15 +58,9 @@ impl From<Stream> for PyStream {
     }
 }
 
-#[pymethods]
 impl PyStream {
-    #[new]
-    #[pyo3(signature = (stream=None, /, *, device=None))]
-    fn new(stream: Option<&Bound<'_, PyAny>>, device: Option<Device>) -> PyResult<Self> {
-        let gpu = || Gpu::of(device.unwrap_or(Device::cuda(0)));
-        let Some(stream) = stream else {
-            return Ok(Self(Stream::new(gpu()?)?));
-        };
+    /// Anyone's stream.
+    pub(super) fn of(stream: &Bound<'_, PyAny>, device: Option<Device>) -> PyResult<Self> {
         if let Ok(ours) = stream.cast::<Self>() {
             return match device {
                 Some(device) if ours.get().0.gpu().device() != device => {
@@ -85,7 +79,7 @@ impl PyStream {
                 )));
             }
             (None, Some(found)) => Gpu::new(found)?,
-            _ => gpu()?,
+            _ => Gpu::of(device.unwrap_or(Device::cuda(0)))?,
         };
         let handle = handle_of(stream)?;
         // SAFETY: the object's word, which is what `__cuda_stream__` is for; a handle alone is the caller's, and
@@ -96,6 +90,21 @@ impl PyStream {
                 false => of_handle(gpu, handle, stream.as_borrowed()),
             }
         }))
+    }
+}
+
+#[pymethods]
+impl PyStream {
+    #[new]
+    #[pyo3(signature = (stream=None, /, *, device=None))]
+    fn new(stream: Option<&Bound<'_, PyAny>>, device: Option<Device>) -> PyResult<Self> {
+        match stream {
+            Some(stream) => Self::of(stream, device),
+            None => {
+                let gpu = Gpu::of(device.unwrap_or(Device::cuda(0)))?;
+                Ok(Self(Stream::new(gpu)?))
+            }
+        }
     }
 
     /// The handle, as CUDA has it: 0 is the default stream.

@@ -119,6 +119,7 @@ pub(crate) struct LoadedFunction {
 /// A launch that waits in a stream, with the values that its arguments had.
 #[derive(Clone)]
 pub(crate) struct Launch {
+    pub(crate) module: u32,
     pub(crate) name: String,
     pub(crate) grid: [c_uint; 3],
     pub(crate) block: [c_uint; 3],

@@ -150,6 +150,13 @@ impl Locked {
     }
 
     fn launch(&mut self, stream: u32, launch: &Launch) -> Outcome {
+        if !self.modules.live.contains_key(&launch.module) {
+            let (name, module) = (&launch.name, launch.module);
+            self.record.mistake(format!(
+                "the kernel {name} runs after module {module} was unloaded"
+            ));
+            return Err(Code::ERROR_ILLEGAL_ADDRESS);
+        }
         let Some(kernel) = self
             .kernels
             .get(&launch.name)

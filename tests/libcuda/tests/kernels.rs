@@ -9,7 +9,9 @@ use cuda::api::{
 };
 use cuda::kernels::CudaDoubleLaunch;
 use std::ffi::{c_int, c_void};
-use support::{INVALID_HANDLE, INVALID_VALUE, LAUNCH_FAILED, argument, double};
+use support::{
+    ILLEGAL_ADDRESS, INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, LAUNCH_FAILED, argument, double,
+};
 
 const PTX: &std::ffi::CStr = c"
     .version 8.0
@@ -218,5 +220,50 @@ fn a_kernel_stays_on_its_device() {
         double.launch(function, stream, &mut [there.0, here.0, 8]),
         0
     );
+    double.no_mistakes();
+}
+
+#[test]
+fn a_kernel_needs_its_module_when_it_runs() {
+    let double = double();
+    let stream = double.stream();
+    let module = given!(Module, cuModuleLoadData(PTX.as_ptr().cast()));
+    let function = given!(
+        Function,
+        cuModuleGetFunction(module, Text(c"nothing".as_ptr()))
+    );
+    assert_eq!(double.launch(function, stream, &mut []), 0);
+    ok!(cuStreamSynchronize(stream));
+    double.no_mistakes();
+    assert_eq!(double.launch(function, stream, &mut []), 0);
+    ok!(cuModuleUnload(module));
+    assert_eq!(code!(cuStreamSynchronize(stream)), ILLEGAL_ADDRESS);
+    double.mistake("the kernel nothing runs after module 1 was unloaded");
+}
+
+#[test]
+fn source_in_the_place_of_ptx_is_refused_with_a_log() {
+    let double = double();
+    let mut module = Module(0);
+    let text = c"__global__ void f() {}".as_ptr().cast();
+    assert_eq!(code!(cuModuleLoadData(Out(&mut module), text)), INVALID_PTX);
+    let mut log = [0_u8; 24];
+    // Where the compiler may say what is wrong, and how much.
+    let mut options = [5, 6];
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        std::ptr::without_provenance_mut(log.len() - 1),
+    ];
+    let (options, values) = (options.as_mut_ptr().cast(), values.as_mut_ptr());
+    let loaded = code!(cuModuleLoadDataEx(
+        Out(&mut module),
+        text,
+        2,
+        options,
+        values
+    ));
+    assert_eq!(loaded, INVALID_PTX);
+    assert_eq!(log[..], *b"ptxas application ptx i\0");
+    assert_eq!(double.live("modules"), 0);
     double.no_mistakes();
 }

@@ -3,6 +3,7 @@
 use crate::abi::{Out, Text};
 use crate::call::api;
 use crate::codes::Code;
+use crate::objects::setting;
 use std::ffi::c_char;
 
 api! {
@@ -16,7 +17,7 @@ api! {
     }
 
     fn cuDriverGetVersion(_driver, version: Out<i32>) {
-        version.give(12_080)
+        version.give(setting("LIBCUDA_DOUBLE_VERSION").map_or(12_080, |version| version as i32))
     }
 
     fn cuGetErrorName(_driver, error: i32, text: Out<*const c_char>) {

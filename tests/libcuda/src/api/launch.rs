@@ -77,6 +77,7 @@ fn launch(
     let id = driver.known(function)?;
     let state = &driver.functions.live[&id];
     let (name, of) = (state.name.to_string_lossy().into_owned(), state.context);
+    let module = state.module;
     let most_shared = state.attributes[&8];
     let registered = driver
         .kernels
@@ -112,6 +113,7 @@ fn launch(
         ));
     })?;
     let launch = Launch {
+        module,
         name,
         grid,
         block,

@@ -1,4 +1,5 @@
-//! Modules and their functions. Any image is taken; of PTX the kernels' names and arguments are read.
+//! Modules and their functions. Any image is taken, but for CUDA C++ in the place of PTX; of PTX the kernels' names and
+//! arguments are read.
 
 use crate::abi::{Address, Function, Handle, Module, Out, Text};
 use crate::allocation::{Kind, Release};
@@ -36,7 +37,12 @@ api! {
         options: *mut c_void,
         values: *mut *mut c_void,
     ) {
-        load(driver, &module, image)
+        let loaded = load(driver, &module, image);
+        if loaded == Err(Code::ERROR_INVALID_PTX) {
+            // SAFETY: the caller's promise, which is that of the driver's documentation.
+            unsafe { write_log(count as usize, options.cast(), values) };
+        }
+        loaded
     }
 
     fn cuModuleLoadFatBinary(driver, module: Out<Module>, image: *const c_void) {
@@ -166,7 +172,11 @@ fn load(driver: &mut Locked, module: &Out<Module>, image: *const c_void) -> Outc
     } else {
         // SAFETY: what isn't binary is text that ends in NUL, as the driver's documentation asks.
         let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
-        Some(ptx::parse(&text)).filter(|entries| !entries.is_empty())
+        let entries = ptx::parse(&text);
+        if text.contains("__global__") {
+            return Err(Code::ERROR_INVALID_PTX);
+        }
+        Some(entries).filter(|entries| !entries.is_empty())
     };
     let (functions, globals) = (BTreeMap::new(), BTreeMap::new());
     module.give(Module::of(driver.modules.add(LoadedModule {
@@ -175,6 +185,32 @@ fn load(driver: &mut Locked, module: &Out<Module>, image: *const c_void) -> Outc
         functions,
         globals,
     })))
+}
+
+/// What the driver's compiler says of CUDA C++.
+const LOG: &CStr =
+    c"ptxas application ptx input, line 1; fatal : Missing .version directive at start of file";
+
+/// Writes the log where the options say, cut off where there is no more room.
+///
+/// # Safety
+///
+/// There are as many options and values, and room for as much as they say.
+unsafe fn write_log(count: usize, options: *const c_int, values: *const *mut c_void) {
+    let option = |wanted: c_int| {
+        // SAFETY: the caller's promise.
+        let find = |place: &usize| unsafe { options.add(*place).read() } == wanted;
+        // SAFETY: as above.
+        (0..count)
+            .find(find)
+            .map(|place| unsafe { values.add(place).read() })
+    };
+    // CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
+    if let (Some(to), Some(room)) = (option(5), option(6)) {
+        let bytes = LOG.to_bytes_with_nul();
+        // SAFETY: there is as much room.
+        unsafe { std::ptr::copy(bytes.as_ptr(), to.cast(), bytes.len().min(room as usize)) };
+    }
 }
 
 /// # Safety

@@ -1,0 +1,102 @@
+"""All ops, those of other extensions too, and their kernels."""
+
+from __future__ import annotations
+
+from . import _core
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+adopted: dict[str, Callable[..., Any]] = {}
+adopted_kernels: list[dict[str, Any]] = []
+# What watches calls: each extension has its own.
+recorders: list[type[_core._Recorder]] = [_core._Recorder]
+
+
+class Kernels(list[dict[str, "Any"]]):
+    """Kernels, a dict each. Printed, they are a table."""
+
+    def __str__(self) -> str:
+        rows = [
+            (
+                kernel["op"],
+                kernel["device"],
+                ", ".join(f"{name}: {'|'.join(types) or 'any'}" for name, types in kernel["types"].items()),
+                kernel["label"] or "-",
+                str(kernel["priority"]),
+                kernel["origin"] or "-",
+            )
+            for kernel in self
+        ]
+        return table([("op", "device", "types", "label", "priority", "from"), *rows])
+
+
+def table(rows: list[tuple[str, ...]]) -> str:
+    """Rows in columns, the first of them above a line."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def kernels(op: str | None = None) -> Kernels:
+    """All kernels there are, or those of one op."""
+    rows = _core._kernels() + adopted_kernels
+    return Kernels(row for row in rows if op is None or row["op"] == op)
+
+
+def adopt(
+    functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]], recorder: type[_core._Recorder]
+) -> None:
+    """Takes the ops of another extension, each of which must be the first of its name."""
+    taken = [name for name in functions if name in adopted or name in _core._op_names()]
+    if taken:
+        raise ValueError(f"there are ops of these names already: {', '.join(taken)}")
+    adopted.update(functions)
+    adopted_kernels.extend(rows)
+    recorders.append(recorder)
+
+
+class Namespace:
+    """Ops whose names begin alike, as in `dlbridge.ops.my_project.op`."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = find(f"{self._prefix}.{name}")
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self) -> list[str]:
+        return names_after(self._prefix + ".")
+
+    def __repr__(self) -> str:
+        return f"<ops {self._prefix}: {', '.join(dir(self))}>"
+
+
+def all_names() -> list[str]:
+    return sorted({*_core._op_names(), *adopted})
+
+
+def names_after(prefix: str) -> list[str]:
+    ends = (name[len(prefix) :] for name in all_names() if name.startswith(prefix))
+    return sorted({end.split(".")[0] for end in ends})
+
+
+def find(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if name in adopted:
+        return adopted[name]
+    known = all_names()
+    if name in known:
+        return _core._op(name)
+    if any(other.startswith(name + ".") for other in known):
+        return Namespace(name)
+    raise AttributeError(f"there is no op {name!r}; there are {', '.join(known)}")

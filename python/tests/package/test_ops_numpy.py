@@ -1,0 +1,175 @@
+"""Arithmetic, means, largest elements, copies and casts: NumPy is asked for each layout, shape and element type."""
+
+import itertools
+import operator
+import warnings
+
+import dlbridge
+import pytest
+from arrays import layouts, numbers
+from dlbridge import ops
+from support import framework, refused
+
+np = framework("numpy")
+ml_dtypes = framework("ml_dtypes")
+
+FLOATS = ["f4", "f8", "f2", ml_dtypes.bfloat16]
+DTYPES = [*FLOATS, "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
+FLOATS_OF_8_BITS = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith("float8")]
+SHAPES = [(), (1,), (5,), (0,), (3, 4), (3, 0), (2, 3, 4), (2, 1) * 6]
+ARITHMETIC = {ops.sub: operator.sub, ops.mul: operator.mul, ops.div: operator.truediv}
+
+
+@pytest.fixture(autouse=True)
+def silent():
+    """NumPy says nothing of numbers that are too large, or none."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def same(x, y):
+    return x.dtype == y.dtype and np.array_equal(x, y, equal_nan=y.dtype.kind not in "iub")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arithmetic(dtype):
+    for op, function in ARITHMETIC.items():
+        if op is ops.div and dtype not in FLOATS:
+            with refused(LookupError, "no kernel for (a: ", "there are:", "(cpu, T=float64)"):
+                op(numbers((3,), dtype), numbers((3,), dtype))
+            continue
+        for shape in SHAPES:
+            x, y = numbers(shape, dtype), numbers(shape, dtype, 3)
+            for a, b in itertools.product(layouts(x), layouts(y)):
+                assert same(op(a, b), function(x, y))
+                out = b.copy()
+                assert op(a, out, out=out) is out and same(out, function(x, y))
+            if x.ndim > 1:
+                assert same(op(x[:1], y), function(x[:1], y)) and same(op(x, y[..., :1]), function(x, y[..., :1]))
+        assert same(op(numbers((3,), dtype), 2), function(numbers((3,), dtype), np.array(2, dtype)))
+
+
+def test_arithmetic_at_the_ends():
+    for dtype in "i1 i2 i4 i8 u1 u2 u4 u8".split():
+        least, most = (np.array([end], dtype) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+        for op in (ops.sub, ops.mul):
+            for a, b in itertools.product([least, most], repeat=2):
+                assert same(op(a, b), ARITHMETIC[op](a, b))
+        assert ops.max(np.concatenate([least, most])) == most and ops.max(least) == least
+    for dtype in FLOATS:
+        x = np.array([0, -0.0, 1, -3, np.inf, -np.inf, np.nan], dtype)
+        for op, function in ARITHMETIC.items():
+            assert same(op(x[:, None], x), function(x[:, None], x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_means_and_largest_elements(dtype):
+    for shape in SHAPES:
+        x = numbers(shape, dtype)
+        for axes in [None, *range(-x.ndim, x.ndim), tuple(range(0, x.ndim, 2)) or None]:
+            for array, keepdims in itertools.product(layouts(x), (False, True)):
+                how = {"axis": axes, "keepdims": keepdims}
+                if dtype in FLOATS:
+                    mean = np.mean(x.astype("f8"), **how)
+                    assert same(ops.mean(array, **how), np.asarray(mean).astype(dtype))
+                left = np.sum(x.astype("f8"), **how)
+                if x.size == 0 and left.size > 0:
+                    with refused(ValueError, f"max: x, of shape {[*shape]}, has no largest element"):
+                        ops.max(array, **how)
+                else:
+                    assert same(ops.max(array, **how), np.max(x, **how, initial=None) if x.size else left.astype(dtype))
+
+
+def test_nan_is_the_largest():
+    for dtype in FLOATS:
+        x = np.array([[1, np.nan, np.inf], [-np.inf, 2, 3]], dtype)
+        assert same(ops.max(x, axis=0), np.array([1, np.nan, np.inf], dtype))
+        assert np.isnan(ops.max(x)) and np.isnan(ops.mean(x, axis=1)).tolist() == [True, False]
+
+
+def test_means_are_added_up_in_more_digits():
+    x = np.random.default_rng(0).random(1 << 16)
+    for dtype, close in [("f4", 1e-7), ("f2", 1e-3), (ml_dtypes.bfloat16, 1e-2)]:
+        assert abs(float(ops.mean(x.astype(dtype))) - x.astype(dtype).astype("f8").mean()) < close
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "?", "c8", "c16", *FLOATS_OF_8_BITS])
+def test_copies(dtype):
+    for shape in SHAPES:
+        x = np.asarray(numbers(shape, "i4") % 2).astype(dtype)
+        for array in layouts(x):
+            copy = ops.copy(array)
+            assert copy.dtype == x.dtype and copy.shape == x.shape and copy.flags.c_contiguous
+            assert copy.tobytes() == x.tobytes()  # Of some types 0 is no number.
+            assert not np.shares_memory(copy, array)
+            for out in layouts(np.zeros(shape, dtype)):
+                assert ops.copy(array, out=out) is out and out.tobytes() == x.tobytes()
+
+
+def test_copies_that_are_refused():
+    x = np.arange(6, dtype="f4")
+    with refused(ValueError, 'copy: argument "out" is to be written, and shares memory with "x"; pass a copy'):
+        ops.copy(x[1:], out=x[:-1])
+    with refused(ValueError, 'copy: argument "out" has elements of float64, and the result is float32'):
+        ops.copy(x, out=np.zeros(6))
+    with refused(ValueError, "copy: elements of int4 aren't whole bytes"):
+        ops.copy(dlbridge.zeros(3, "int4"))
+
+
+CAST = [*DTYPES, "?"]
+
+
+@pytest.mark.parametrize("source", CAST)
+def test_casts(source):
+    source = np.dtype(source)
+    if source.kind in "iu":
+        ends = np.iinfo(source)
+        x = np.array([ends.min, ends.min + 1, 0, 1, 2, 100, ends.max - 1, ends.max], source)
+    elif source.kind == "b":
+        x = np.array([False, True])
+    else:
+        x = np.array([0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -100.7, 3.14159, 1e-3, 240], source)
+    for target in map(np.dtype, CAST):
+        expected = x.astype(target)
+        # What is beyond an integer's ends, or is none, NumPy makes anything of.
+        defined = np.full(x.shape, True)
+        if target.kind in "iu" and source.kind not in "iub":
+            ends, whole = np.iinfo(target), np.trunc(x.astype("f8"))
+            defined = (ends.min <= whole) & (whole <= ends.max)
+        elif target == ml_dtypes.bfloat16 and source.kind in "iu":
+            expected = x.astype("f4").astype(target)
+        for array in layouts(x):
+            result = ops.cast(array, dtype=target)
+            assert result.dtype == target and np.array_equal(result[defined], expected[defined])
+            out = np.zeros(x.shape, target)
+            assert ops.cast(array, dtype=target, out=out[::-1])[::-1].tobytes() == result[::-1].tobytes()
+
+
+def test_casts_of_what_integers_have_not():
+    x = [np.nan, np.inf, -np.inf, 1e30, -1e30, 300.9, -300.9]
+    for dtype, target in itertools.product(FLOATS, map(np.dtype, "i1 i2 i4 i8 u1 u2 u4 u8".split())):
+        least, most = int(np.iinfo(target).min), int(np.iinfo(target).max)
+
+        def clipped(number):
+            return 0 if np.isnan(number) else int(min(max(number, least), most))
+
+        floats = np.array(x, dtype)
+        assert ops.cast(floats, dtype=target).tolist() == [*map(clipped, floats.astype("f8").tolist())]
+    assert ops.cast(np.array(x), dtype="bool").all() and not ops.cast(np.array([0, -0.0]), dtype=bool).any()
+
+
+def test_types_to_cast_to():
+    x = np.array([1.5, 2])
+    for dtype in ("float16", np.float16, np.dtype("f2"), dlbridge.zeros(1, "float16").dtype):
+        assert ops.cast(x, dtype=dtype).dtype == "f2"
+    with refused(TypeError, 'cast: argument "dtype" is missing'):
+        ops.cast(x)
+    with refused(TypeError, 'cast: attribute "dtype" is of kind dtype, not 3'):
+        ops.cast(x, dtype=3)
+    wanted = "cast: no kernel for (x: float64 of rank 1 on cpu; out: complex64 of rank 1 on cpu)"
+    with refused(LookupError, wanted, '"dtype" is "complex64"'):
+        ops.cast(x, dtype="complex64")
+    with refused(ValueError, 'cast: argument "out" has elements of float64, and the result is float32'):
+        ops.cast(x, dtype="float32", out=x.copy())
+    assert ops.cast(2.75, dtype="int8").item() == 2 and isinstance(ops.cast(True, dtype="int8"), dlbridge.Tensor)

@@ -1,0 +1,78 @@
+//! What an image on disk is known by: a hash over everything that it depends on.
+//!
+//! It is SHA-256, as two sources with one key would mean that wrong machine code is run; the hashes of the standard
+//! library are too short for that, and may change.
+
+use super::find::Library;
+use super::includes::Included;
+use super::{Source, headers};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+/// Changes with what is hashed, and with how images are kept.
+const FORMAT: &str = "dlbridge kernels 1";
+
+/// A hash, in hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key(pub(super) String);
+
+/// What is hashed, each part with its length before it.
+struct Hash(Sha256);
+
+impl Hash {
+    fn add(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    fn add_all<'a>(&mut self, parts: impl ExactSizeIterator<Item = &'a [u8]>) {
+        self.0.update((parts.len() as u64).to_le_bytes());
+        parts.for_each(|part| self.add(part));
+    }
+
+    /// Which version of a file it is; its contents aren't read. `None` where there is no such file.
+    fn add_file(&mut self, file: &Path) -> Option<()> {
+        let facts = fs::metadata(file).ok()?;
+        let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        self.add(file.as_os_str().as_encoded_bytes());
+        self.add(&facts.len().to_le_bytes());
+        self.add(&changed.as_nanos().to_le_bytes());
+        Some(())
+    }
+}
+
+impl Source {
+    /// The key of what comes of this source; `None` where that depends on more than can be seen.
+    pub(super) fn key(
+        &self,
+        library: &Library,
+        version: (i32, i32),
+        options: &[String],
+    ) -> Option<Key> {
+        let files = Included::by(&self.name, &self.text, &self.headers, &self.options)?;
+        let mut hash = Hash(Sha256::new());
+        hash.add(FORMAT.as_bytes());
+        // Which NVRTC it is, without it being loaded.
+        hash.add_file(&library.path)?;
+        if let Some(folder) = library.headers.first() {
+            hash.add_file(&folder.join(headers::KNOWN_BY))?;
+        }
+        hash.add(&version.0.to_le_bytes());
+        hash.add(&version.1.to_le_bytes());
+        hash.add(self.name.as_bytes());
+        hash.add(self.text.as_bytes());
+        hash.add_all(options.iter().map(String::as_bytes));
+        hash.add_all(self.kernels.iter().map(String::as_bytes));
+        hash.add_all(self.headers.iter().map(|(name, _)| name.as_bytes()));
+        hash.add_all(self.headers.iter().map(|(_, text)| text.as_bytes()));
+        hash.add_all(files.keys().map(|file| file.as_os_str().as_encoded_bytes()));
+        hash.add_all(files.values().map(Vec::as_slice));
+        Some(Key(digits(&hash.0.finalize())))
+    }
+}
+
+fn digits(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}

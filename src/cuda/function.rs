@@ -1,0 +1,158 @@
+//! [`Function`]: a kernel of a module.
+
+use super::driver::{call, version};
+use super::error::CudaError;
+use super::gpu::Gpu;
+use super::module::Module;
+use cudarc::driver::sys;
+use std::fmt;
+use std::sync::Arc;
+use sys::CUfunction_attribute_enum as Attribute;
+
+/// The oldest driver that tells a kernel's parameters.
+const TELLS_PARAMETERS: i32 = 12_040;
+
+/// A kernel, which can be launched. Its module is kept.
+#[derive(Clone)]
+pub struct Function(Arc<Facts>);
+
+struct Facts {
+    module: Module,
+    raw: Raw,
+    name: String,
+    registers: u32,
+    max_threads: u32,
+    static_shared: u32,
+    parameters: Option<Box<[usize]>>,
+}
+
+/// The driver's handle of a function.
+#[derive(Clone, Copy)]
+struct Raw(sys::CUfunction);
+
+// SAFETY: a handle, which the driver takes on any thread.
+unsafe impl Send for Raw {}
+// SAFETY: as above.
+unsafe impl Sync for Raw {}
+
+impl Function {
+    /// A function that a module has, whose context is current. What is asked for here, the driver must load the
+    /// function for; so that isn't left to the first launch.
+    pub(super) fn new(module: Module, raw: sys::CUfunction, name: &str) -> Result<Self, CudaError> {
+        let ask = |attribute| ask(raw, attribute);
+        let parameters = match version()? < TELLS_PARAMETERS {
+            true => None,
+            false => parameters(raw)?,
+        };
+        Ok(Self(Arc::new(Facts {
+            raw: Raw(raw),
+            name: name.to_owned(),
+            registers: ask(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            max_threads: ask(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            static_shared: ask(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            parameters,
+            module,
+        })))
+    }
+
+    /// The name by which the module was asked for it.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The module that it is in.
+    #[inline]
+    pub fn module(&self) -> &Module {
+        &self.0.module
+    }
+
+    /// The GPU that it is loaded on.
+    #[inline]
+    pub fn gpu(&self) -> Gpu {
+        self.0.module.gpu()
+    }
+
+    #[inline]
+    pub(super) fn raw(&self) -> sys::CUfunction {
+        self.0.raw.0
+    }
+
+    /// How many registers each of its threads takes.
+    pub fn registers(&self) -> u32 {
+        self.0.registers
+    }
+
+    /// How many threads a block of it can have.
+    #[inline]
+    pub fn max_threads(&self) -> u32 {
+        self.0.max_threads
+    }
+
+    /// How many bytes of shared memory it declares itself.
+    pub fn static_shared(&self) -> u32 {
+        self.0.static_shared
+    }
+
+    /// The sizes of its parameters in bytes, where the driver tells them (12.4 and newer).
+    #[inline]
+    pub fn parameters(&self) -> Option<&[usize]> {
+        self.0.parameters.as_deref()
+    }
+
+    /// How many bytes of shared memory a launch of it can ask for.
+    ///
+    /// # Errors
+    ///
+    /// When the driver fails.
+    pub fn max_dynamic_shared(&self) -> Result<u32, CudaError> {
+        let _entered = self.gpu().enter()?;
+        ask(
+            self.raw(),
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        )
+    }
+
+    /// Lets launches of it ask for so many bytes of shared memory, here and through every other handle to it.
+    /// More than 48 KiB, including what it declares itself, must be allowed in this way.
+    ///
+    /// # Errors
+    ///
+    /// When the GPU hasn't as much for a block, or the driver fails.
+    pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
+        let _entered = self.gpu().enter()?;
+        let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+        // SAFETY: the function is there, and its context current.
+        unsafe { call!(cuFuncSetAttribute(self.raw(), attribute, value)) }
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Function({} on {})", self.name(), self.gpu().device())
+    }
+}
+
+/// A number of a function's, whose context is current.
+fn ask(raw: sys::CUfunction, attribute: Attribute) -> Result<u32, CudaError> {
+    let mut value = 0;
+    // SAFETY: the caller's function, which is there.
+    unsafe { call!(cuFuncGetAttribute(&mut value, attribute, raw)) }?;
+    Ok(value.unsigned_abs())
+}
+
+/// The sizes of a function's parameters; `None` where the driver knows the function without them.
+fn parameters(raw: sys::CUfunction) -> Result<Option<Box<[usize]>>, CudaError> {
+    let mut sizes = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the caller's function, which is there; the driver is new enough to have this.
+        let answer = unsafe { sys::cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
+        match answer {
+            sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(Some(sizes.into())),
+            sys::CUresult::CUDA_ERROR_NOT_SUPPORTED => return Ok(None),
+            answer => super::driver::checked("cuFuncGetParamInfo", answer)?,
+        }
+        sizes.push(size);
+    }
+}

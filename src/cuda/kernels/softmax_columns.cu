@@ -1,0 +1,78 @@
+// softmax, as in softmax.cu, along an axis that isn't the one along which elements lie side by side:
+// threads take one column each, or some neighbours. They read it twice, the second time mostly from a
+// cache.
+//
+// Macros: NAME; TYPE, a type of floats; PACK, how many columns a thread takes: 1, or as many as make 16
+// bytes. With the latter, the fastest dimension of `kept` has stride 1 in both tensors, and its size,
+// both tensors and their other strides are multiples of PACK elements.
+// `kept` is of out and x, over all dimensions but the axis. `columns` is the product of their sizes.
+// Launch with (columns, rows) threads, both powers of 2, 256 together; README.md says how many.
+#include "softmax.cuh"
+
+typedef TYPE T;
+typedef Wide<T> W;
+
+KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32 columns, u64 length,
+                i64 x_stride, i64 out_stride) {
+  __shared__ Exponentials<T> of_threads[PACK][256];
+  u32 columns_of_block = blockDim.x * PACK;
+  u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
+#pragma unroll 1
+  for (u32 start = blockIdx.x * columns_of_block; start < columns;
+       start += gridDim.x * columns_of_block) {
+    u32 column = start + threadIdx.x * PACK;
+    bool has_column = column < columns;
+    i64 offsets[2];
+    locate(kept, has_column ? column : 0, offsets);
+    const T* from = x + offsets[1];
+    T* to = out + offsets[0];
+
+    Exponentials<T> sums[PACK];
+#pragma unroll
+    for (int i = 0; i < PACK; ++i) sums[i] = Exponentials<T>::none();
+    u64 end = has_column ? length : 0;
+#pragma unroll 2
+    for (u64 k = threadIdx.y; k < end; k += blockDim.y) {
+      Pack<T, PACK> pack = load<PACK>(from + k * x_stride);
+#pragma unroll
+      for (int i = 0; i < PACK; ++i) {
+        W values[1] = {widen(pack.at[i])};
+        sums[i].add(values);
+      }
+    }
+
+    // By the first row of threads, and then back to all.
+    for (u32 rows = blockDim.y / 2; rows > 0; rows /= 2) {
+      __syncthreads();  // What was there before has been read.
+#pragma unroll
+      for (int i = 0; i < PACK; ++i) of_threads[i][thread] = sums[i];
+      __syncthreads();
+      if (threadIdx.y >= rows) continue;
+      u32 other = thread + rows * blockDim.x;
+#pragma unroll
+      for (int i = 0; i < PACK; ++i) sums[i] = MergeExponentials()(sums[i], of_threads[i][other]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < PACK; ++i) {
+      if (threadIdx.y == 0) of_threads[i][threadIdx.x] = sums[i];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < PACK; ++i) {
+      sums[i] = of_threads[i][threadIdx.x];
+      sums[i].sum = 1 / sums[i].sum;
+    }
+
+#pragma unroll 2
+    for (u64 k = threadIdx.y; k < end; k += blockDim.y) {
+      Pack<T, PACK> pack = load<PACK>(from + k * x_stride);
+#pragma unroll
+      for (int i = 0; i < PACK; ++i) {
+        W value = exponential<T>(widen(pack.at[i]) - sums[i].largest);
+        pack.at[i] = narrow<T>(value * sums[i].sum);
+      }
+      store<PACK>(to + k * out_stride, pack);
+    }
+  }
+}

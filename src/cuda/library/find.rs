@@ -1,0 +1,218 @@
+//! Where a library of NVIDIA's is. The first of these that has it:
+//!
+//! 1. what its environment variable names, a file or its folder, or what its function for that was told;
+//! 2. the process, where a framework loaded it already;
+//! 3. the folders of `LD_LIBRARY_PATH`, `CUDA_PATH`, `CUDA_HOME` and `CONDA_PREFIX`;
+//! 4. Python's packages, in the folders that [`add_search_path`] was told of: they are what the frameworks in there use,
+//!    and so no newer than the driver;
+//! 5. `/usr/local/cuda`, and wherever else the loader looks.
+//!
+//! All but the last are looked for as files: loading a library takes long, and isn't always needed.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A library that is looked for.
+pub(in crate::cuda) struct Sought {
+    /// What it is called, the newest first. A name without a number may be that of any version.
+    pub(in crate::cuda) names: [&'static str; 2],
+    /// Where the package of each CUDA has it, below the folder in which there are Python's packages.
+    pub(in crate::cuda) of_packages: [&'static str; 2],
+    /// The variable that has the last word.
+    pub(in crate::cuda) variable: &'static str,
+}
+
+/// It is nowhere.
+pub(in crate::cuda) struct NotFound {
+    /// Where it was said to be, if that was said.
+    pub(in crate::cuda) told: Option<PathBuf>,
+}
+
+static PACKAGES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Has NVRTC, CUDA's headers and cuBLASLt be looked for among the Python packages in a folder (`site-packages`), too. It
+/// counts until they were found.
+pub fn add_search_path(folder: impl Into<PathBuf>) {
+    let folder = folder.into();
+    let mut packages = PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    if !packages.contains(&folder) {
+        packages.push(folder);
+    }
+}
+
+/// The folders in which there are Python's packages.
+pub(in crate::cuda) fn packages() -> Vec<PathBuf> {
+    let packages = PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    packages.clone()
+}
+
+impl Sought {
+    /// What its variable says.
+    pub(in crate::cuda) fn named(&self) -> Option<PathBuf> {
+        let named = env::var_os(self.variable).filter(|value| !value.is_empty());
+        named.map(PathBuf::from)
+    }
+
+    /// Its file, or the name by which the loader finds it. `told` is what the function for that was told.
+    pub(in crate::cuda) fn look(&self, told: Option<PathBuf>) -> Result<PathBuf, NotFound> {
+        if let Some(told) = self.named().or(told) {
+            return match told.is_file() {
+                true => Ok(told),
+                false => self.in_folder(&told).ok_or(NotFound { told: Some(told) }),
+            };
+        }
+        let in_process = || self.mapped().into_iter().next();
+        let in_folders = || {
+            let folders = self.folders(&loader_folders(), &toolkits(), &packages());
+            folders.iter().find_map(|folder| self.in_folder(folder))
+        };
+        let found = in_process().or_else(in_folders);
+        let found = found.or_else(|| self.by_loader());
+        found.ok_or(NotFound { told: None })
+    }
+
+    /// The newest one in a folder.
+    fn in_folder(&self, folder: &Path) -> Option<PathBuf> {
+        let mut files = self.names.iter().map(|name| folder.join(name));
+        files.find(|file| file.is_file())
+    }
+
+    /// All folders in which it is looked for as a file.
+    fn folders(
+        &self,
+        loader: &[PathBuf],
+        toolkits: &[PathBuf],
+        packages: &[PathBuf],
+    ) -> Vec<PathBuf> {
+        let libraries = |root: &Path| ["lib64", "lib"].map(|name| root.join(name));
+        let toolkits = toolkits.iter().flat_map(|root| libraries(root));
+        let packages = packages
+            .iter()
+            .flat_map(|root| self.of_packages.map(|name| root.join(name)));
+        let loader = loader.iter().cloned();
+        loader
+            .chain(toolkits)
+            .chain(packages)
+            .chain(libraries(Path::new(INSTALLED)))
+            .collect()
+    }
+
+    /// What the loader finds by name: that is loaded by this.
+    fn by_loader(&self) -> Option<PathBuf> {
+        let mut names = self.names.iter().map(PathBuf::from);
+        let name = names.find(|name| {
+            // SAFETY: the library's beginning asks for nothing.
+            let library = unsafe { libloading::Library::new(name) };
+            // It stays loaded, as it is about to be used.
+            library.map(std::mem::forget).is_ok()
+        })?;
+        Some(self.mapped().into_iter().next().unwrap_or(name))
+    }
+
+    /// The files of the library that this process has in its memory.
+    fn mapped(&self) -> Vec<PathBuf> {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        self.in_maps(&maps)
+            .into_iter()
+            .filter(|file| file.is_file())
+            .collect()
+    }
+
+    /// A line is `7f12-7f13 r-xp 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
+    fn in_maps(&self, maps: &str) -> Vec<PathBuf> {
+        let path = |line: &str| Some(PathBuf::from(&line[line.find('/')?..]));
+        let is_library = |file: &PathBuf| {
+            let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            self.names
+                .iter()
+                .any(|known| name.strip_prefix(known).is_some_and(is_version))
+        };
+        let mut files: Vec<_> = maps.lines().filter_map(path).filter(is_library).collect();
+        files.dedup();
+        files
+    }
+}
+
+/// Where the loader was told to look.
+fn loader_folders() -> Vec<PathBuf> {
+    let value = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = env::split_paths(&value);
+    folders.filter(|folder| folder.is_absolute()).collect()
+}
+
+/// Where the toolkit is put when nothing else is said.
+pub(in crate::cuda) const INSTALLED: &str = "/usr/local/cuda";
+
+/// Where the environment says that a toolkit is.
+pub(in crate::cuda) fn toolkits() -> Vec<PathBuf> {
+    let variables = ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"];
+    let values = variables.iter().filter_map(env::var_os);
+    values
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .collect()
+}
+
+/// What comes behind the number in a file's name: nothing, or more numbers.
+fn is_version(rest: &str) -> bool {
+    rest.is_empty()
+        || rest.starts_with('.')
+            && rest
+                .bytes()
+                .all(|byte| byte == b'.' || byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NVRTC: Sought = Sought {
+        names: ["libnvrtc.so.13", "libnvrtc.so.12"],
+        of_packages: ["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"],
+        variable: "DLBRIDGE_NVRTC",
+    };
+
+    #[test]
+    fn the_processs_own_library_is_found() {
+        let maps = "\
+            7f00-7f01 r--p 00000000 08:01 11                         /usr/lib/libc.so.6\n\
+            7f01-7f02 r--p 00000000 00:00 0 \n\
+            7f02-7f03 r--p 00000000 08:01 12      /opt/my env/nvidia/cu13/lib/libnvrtc.so.13\n\
+            7f03-7f04 r-xp 00001000 08:01 12      /opt/my env/nvidia/cu13/lib/libnvrtc.so.13\n\
+            7f04-7f05 r-xp 00000000 08:01 13      /cuda/lib64/libnvrtc-builtins.so.12.4\n\
+            7f05-7f06 r-xp 00000000 08:01 14      /cuda/lib64/libnvrtc.so.12.4.127\n\
+            7f06-7f07 r-xp 00000000 08:01 15      /old/libnvrtc.so.11.2\n\
+            7f07-7f08 r-xp 00000000 08:01 16      /gone/libnvrtc.so.12 (deleted)\n\
+            7fff-8000 rw-p 00000000 00:00 0       [stack]\n";
+        let found = NVRTC.in_maps(maps);
+        let expected = [
+            "/opt/my env/nvidia/cu13/lib/libnvrtc.so.13",
+            "/cuda/lib64/libnvrtc.so.12.4.127",
+        ];
+        assert_eq!(found, expected.map(PathBuf::from));
+        assert_eq!(NVRTC.in_maps(""), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn what_is_said_comes_before_packages_and_what_is_installed() {
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let found = NVRTC.folders(
+            &paths(&["/loader"]),
+            &paths(&["/cuda"]),
+            &paths(&["/packages"]),
+        );
+        let expected = [
+            "/loader",
+            "/cuda/lib64",
+            "/cuda/lib",
+            "/packages/nvidia/cu13/lib",
+            "/packages/nvidia/cuda_nvrtc/lib",
+            "/usr/local/cuda/lib64",
+            "/usr/local/cuda/lib",
+        ];
+        assert_eq!(found, paths(&expected));
+    }
+}

@@ -1,0 +1,32 @@
+//! [`Limits`]: how large a launch can be on a GPU.
+
+use super::error::CudaError;
+use cudarc::driver::sys::CUdevice_attribute as Attribute;
+
+/// How many blocks a grid can have along each axis, and how many threads a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+}
+
+impl Limits {
+    /// What a GPU answers when it is asked.
+    pub(super) fn ask(
+        ask: impl Fn(Attribute) -> Result<i32, CudaError>,
+    ) -> Result<Self, CudaError> {
+        let ask = |attribute| ask(attribute).map(i32::unsigned_abs);
+        Ok(Self {
+            grid: [
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ],
+            block: [
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ],
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! The crate's ops on GPUs: kernels in CUDA C++ (`src/cuda/kernels`), compiled when they are first called.
+//!
+//! Each file here knows the kernels of one `.cu` file: which of them is for which layouts, and in how many
+//! threads it runs. They are registered like anyone's, for the device kind CUDA.
+
+mod arithmetic;
+mod axpy;
+mod cast;
+mod copy;
+mod dims;
+mod groups;
+mod image;
+mod library;
+mod lines;
+mod map;
+mod matmul;
+mod names;
+mod reduce;
+mod rms_norm;
+mod softmax;
+
+use super::gpu::Gpu;
+
+/// So many threads a block, unless a kernel says otherwise.
+const THREADS: usize = 256;
+
+/// As many blocks as are needed for so many tasks, of which each does so many, within what a grid can have.
+fn blocks(tasks: usize, of_block: usize) -> u32 {
+    let blocks = tasks.div_ceil(of_block).max(1);
+    u32::try_from(blocks)
+        .unwrap_or(u32::MAX)
+        .min(i32::MAX as u32)
+}
+
+/// The GPU and stream of a call that is under way.
+fn stream_of(gpu: Gpu) -> super::Stream {
+    super::Stream::current(gpu)
+}

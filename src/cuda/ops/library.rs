@@ -1,0 +1,88 @@
+//! The kernels' sources, and what they were compiled to.
+
+use crate::cuda::compile::Source;
+use crate::cuda::error::CudaError;
+use crate::cuda::function::Function;
+use crate::cuda::gpu::Gpu;
+use crate::cuda::module::Module;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// A file of kernels.
+pub(super) struct File {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+}
+
+macro_rules! file {
+    ($name:literal) => {
+        $crate::cuda::ops::library::File {
+            name: $name,
+            text: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/src/cuda/kernels/",
+                $name
+            )),
+        }
+    };
+}
+pub(super) use file;
+
+/// What they include.
+const HEADERS: [File; 6] = [
+    file!("common.cuh"),
+    file!("group.cuh"),
+    file!("map.cuh"),
+    file!("reduce.cuh"),
+    file!("softmax.cuh"),
+    file!("types.cuh"),
+];
+
+/// The modules that were loaded: by GPU, and the name that their kernels' names begin with.
+static LOADED: Mutex<Option<HashMap<(i32, String), Module>>> = Mutex::new(None);
+
+/// Kernels that are compiled together.
+pub(super) struct Unit {
+    module: Module,
+    name: String,
+}
+
+impl Unit {
+    /// The kernels of a file for a GPU, under a name, with macros that say for which types they are.
+    pub(super) fn new(
+        gpu: Gpu,
+        file: &File,
+        name: String,
+        macros: &[(&str, &str)],
+    ) -> Result<Self, CudaError> {
+        let key = (gpu.id(), name);
+        let known = |modules: &HashMap<_, Module>| modules.get(&key).cloned();
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = loaded.get_or_insert_default();
+        let module = match known(modules) {
+            Some(module) => module,
+            None => {
+                let mut source = Source::new(file.text).name(file.name);
+                for header in &HEADERS {
+                    source = source.header(header.name, header.text);
+                }
+                source = source.option(format!("-DNAME={}", key.1));
+                for (name, value) in macros {
+                    source = source.option(format!("-D{name}={value}"));
+                }
+                let module = source.compile_for(gpu)?;
+                modules.insert(key.clone(), module.clone());
+                module
+            }
+        };
+        Ok(Self {
+            module,
+            name: key.1,
+        })
+    }
+
+    /// The kernel whose name ends so.
+    pub(super) fn function(&self, entry: &str) -> Result<Function, CudaError> {
+        self.module.function(&format!("{}_{entry}", self.name))
+    }
+}

@@ -1,0 +1,28 @@
+//! What the kernels' files call the element types.
+
+use crate::dtype::DType;
+
+/// The name of a type, as in `types.cuh`.
+pub(super) fn name_of(dtype: DType) -> &'static str {
+    match dtype {
+        DType::BOOL => "b8",
+        DType::I8 => "i8",
+        DType::I16 => "i16",
+        DType::I32 => "i32",
+        DType::I64 => "i64",
+        DType::U8 => "u8",
+        DType::U16 => "u16",
+        DType::U32 => "u32",
+        DType::U64 => "u64",
+        DType::F16 => "f16",
+        DType::BF16 => "bf16",
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        _ => unreachable!("no kernel is registered for {dtype}"),
+    }
+}
+
+/// The bytes of an element of these.
+pub(super) fn bytes_of(dtype: DType) -> usize {
+    usize::from(dtype.bits()) / 8
+}

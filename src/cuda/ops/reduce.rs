@@ -1,0 +1,264 @@
+//! sum, mean, max: `reduce_rows.cu` and `reduce_columns.cu`.
+
+use super::dims::Strided;
+use super::groups::{Groups, splits};
+use super::library::{Unit, file};
+use super::names::{bytes_of, name_of};
+use super::stream_of;
+use crate::cuda::array::empty;
+use crate::cuda::error::CudaError;
+use crate::cuda::function::Function;
+use crate::cuda::gpu::Gpu;
+use crate::cuda::launch::{Argument, Launch};
+use crate::cuda::stream::Stream;
+use crate::device::DeviceKind;
+use crate::dtype::{DType, Element};
+use crate::kernel::{Construction, Failure, Kernel, Operand, Untyped, UntypedMut};
+use crate::ops::axis::dimensions;
+use crate::tensor::Tensor;
+use half::{bf16, f16};
+
+register_kernel!(
+    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
+    reduction("sum", "Sum", T::DTYPE)
+);
+register_kernel!(
+    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
+    reduction("max", "Max", T::DTYPE)
+);
+register_kernel!(for T in [f32, f64, f16, bf16] => reduction("mean", "Mean", T::DTYPE));
+
+fn reduction(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
+    let kernel = Kernel::of(op).on(DeviceKind::Cuda).types("T", &[dtype]);
+    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+        let gpu = Gpu::of(context.device())?;
+        let axes: Vec<i64> = context.attribute("axis")?;
+        let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];
+        let name = |kind| format!("{op}_{kind}_{}", name_of(dtype));
+        let rows = Unit::new(gpu, &file!("reduce_rows.cu"), name("rows"), &macros)?;
+        let columns = Unit::new(gpu, &file!("reduce_columns.cu"), name("columns"), &macros)?;
+        let reduction = Reduction {
+            gpu,
+            axes,
+            rows: rows.function("rows")?,
+            strided: rows.function("strided")?,
+            columns: columns.function("columns")?,
+            columns_packed: columns.function("columns_packed")?,
+            finish: rows.function("finish")?,
+            bytes: bytes_of(dtype),
+        };
+        Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| reduction.launch(&x, &out))
+    })
+}
+
+/// The kernels for an element type, and the axes along which elements are merged.
+struct Reduction {
+    gpu: Gpu,
+    axes: Vec<i64>,
+    rows: Function,
+    strided: Function,
+    columns: Function,
+    columns_packed: Function,
+    finish: Function,
+    bytes: usize,
+}
+
+/// What is to be merged, and into what.
+struct Task {
+    /// The dimensions of the result, in the result and in x.
+    kept: Strided<2>,
+    merged: Strided<1>,
+    results: usize,
+    length: usize,
+}
+
+/// The most threads of a block.
+const MOST: usize = 512;
+/// Elements fewer than these aren't worth another thread.
+const OF_THREAD: usize = 4;
+
+impl Reduction {
+    fn launch(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<(), Failure> {
+        let task = self.task(x, out)?;
+        if task.results == 0 {
+            return Ok(());
+        }
+        if task.results > u32::MAX as usize / 2 {
+            return Err("there are more results than the kernels count".into());
+        }
+        let stream = stream_of(self.gpu);
+        let is_run = task.merged.is_flat();
+        let is_column = task.kept.strides[1][0] == 1 && task.length <= u32::MAX as usize;
+        match (is_run, is_column) {
+            (false, true) => self.by_columns(x, out, &task, &stream)?,
+            _ => self.by_rows(x, out, &task, is_run, &stream)?,
+        }
+        Ok(())
+    }
+
+    fn task(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<Task, Failure> {
+        let is_merged = dimensions(x.shape().len(), &self.axes)?;
+        let keeps = out.shape().len() == x.shape().len();
+        // Where a dimension of x is in the result.
+        let mut place = 0;
+        let mut kept = Vec::new();
+        for (axis, is_merged) in is_merged.iter().enumerate() {
+            if !is_merged {
+                let strides = [out.layout().strides()[place], x.layout().strides()[axis]];
+                kept.push((x.shape()[axis] as i64, strides.map(|stride| stride as i64)));
+            }
+            place += usize::from(keeps || !is_merged);
+        }
+        let kept = Strided::collect(kept.into_iter().rev())?;
+        let merged = Strided::over([x], |axis| is_merged[axis])?;
+        let (results, length) = (kept.count(), merged.count());
+        Ok(Task {
+            kept,
+            merged,
+            results,
+            length,
+        })
+    }
+
+    fn by_rows(
+        &self,
+        x: &Operand<'_>,
+        out: &Operand<'_>,
+        task: &Task,
+        is_run: bool,
+        stream: &Stream,
+    ) -> Result<(), CudaError> {
+        let of_thread = if is_run {
+            2 * 16 / self.bytes
+        } else {
+            OF_THREAD
+        };
+        let groups = Groups::of(task.length.div_ceil(of_thread), MOST);
+        let most = task.length / (groups.lanes * of_thread * 2);
+        let splits = self.splits(task.results.div_ceil(MOST / groups.lanes), most, stream)?;
+        let partials = self.partials(task, splits, stream)?;
+        let launch = groups.launch(task.results * splits);
+        let length = Argument::from(task.length as u64);
+        let arguments = self.arguments(x, out, &partials, task, splits, length);
+        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the kernels
+        // touch the elements, and the partial results, alone.
+        unsafe {
+            match is_run {
+                true => self
+                    .rows
+                    .launch(stream, launch, &without_merged(&arguments))?,
+                false => self.strided.launch(stream, launch, &arguments)?,
+            }
+        }
+        self.finish(out, &partials, task, splits, stream)
+    }
+
+    fn by_columns(
+        &self,
+        x: &Operand<'_>,
+        out: &Operand<'_>,
+        task: &Task,
+        stream: &Stream,
+    ) -> Result<(), CudaError> {
+        let pack = if self.bytes == 1 { 8 } else { 16 / self.bytes };
+        let is_packed = task.kept.sizes[0] % pack as i64 == 0
+            && task.kept.steps_by(1, pack)
+            && task.merged.strides[0]
+                .iter()
+                .all(|stride| stride % pack as i64 == 0)
+            && x.data_ptr().addr().is_multiple_of(pack * self.bytes);
+        let (function, width) = match is_packed {
+            true => (&self.columns_packed, pack),
+            false => (&self.columns, 1),
+        };
+        let columns = task.results.div_ceil(width).next_power_of_two().min(32);
+        let rows = super::THREADS / columns;
+        let tasks = task.results.div_ceil(width * columns);
+        let splits = self.splits(tasks, task.length / (rows * OF_THREAD), stream)?;
+        let partials = self.partials(task, splits, stream)?;
+        let grid = [super::blocks(tasks * splits, 1), 1, 1];
+        let launch = Launch::new(grid, [columns as u32, rows as u32, 1]);
+        let length = Argument::from(task.length as u32);
+        let arguments = self.arguments(x, out, &partials, task, splits, length);
+        // SAFETY: as above.
+        unsafe { function.launch(stream, launch, &arguments) }?;
+        self.finish(out, &partials, task, splits, stream)
+    }
+
+    /// In how many parts each result is worked out. While a graph is captured there is no memory for partial ones.
+    fn splits(&self, tasks: usize, most: usize, stream: &Stream) -> Result<usize, CudaError> {
+        match splits(self.gpu, tasks, most) {
+            1 => Ok(1),
+            _ if stream.is_capturing()? => Ok(1),
+            splits => Ok(splits),
+        }
+    }
+
+    /// Room for what the parts give: 8 bytes hold it for every type.
+    fn partials(
+        &self,
+        task: &Task,
+        splits: usize,
+        stream: &Stream,
+    ) -> Result<Option<Tensor>, CudaError> {
+        match splits {
+            1 => Ok(None),
+            splits => empty(&[task.results, splits], DType::F64, stream).map(Some),
+        }
+    }
+
+    fn arguments<'a>(
+        &self,
+        x: &Operand<'_>,
+        out: &Operand<'_>,
+        partials: &Option<Tensor>,
+        task: &'a Task,
+        splits: usize,
+        length: Argument<'a>,
+    ) -> [Argument<'a>; 9] {
+        [
+            Argument::from(x.data_ptr()),
+            Argument::from(out.data_ptr()),
+            address(partials),
+            Argument::of(&task.kept),
+            Argument::from(task.results as u32),
+            Argument::of(&task.merged),
+            length,
+            Argument::from(splits as u32),
+            Argument::from(task.length as u64),
+        ]
+    }
+
+    fn finish(
+        &self,
+        out: &Operand<'_>,
+        partials: &Option<Tensor>,
+        task: &Task,
+        splits: usize,
+        stream: &Stream,
+    ) -> Result<(), CudaError> {
+        if splits == 1 {
+            return Ok(());
+        }
+        let launch = Groups::of(splits, MOST).launch(task.results);
+        let arguments = [
+            address(partials),
+            Argument::from(out.data_ptr()),
+            Argument::of(&task.kept),
+            Argument::from(task.results as u32),
+            Argument::from(splits as u32),
+            Argument::from(task.length as u64),
+        ];
+        // SAFETY: as above.
+        unsafe { self.finish.launch(stream, launch, &arguments) }
+    }
+}
+
+fn address(partials: &Option<Tensor>) -> Argument<'static> {
+    Argument::from(partials.as_ref().map_or(std::ptr::null(), Tensor::data_ptr))
+}
+
+/// Of elements side by side, the kernel takes no layout.
+fn without_merged<'a>(arguments: &[Argument<'a>; 9]) -> [Argument<'a>; 8] {
+    std::array::from_fn(|at| arguments[at + usize::from(at >= 5)])
+}

@@ -1,0 +1,74 @@
+//! `add`, `sub`, `mul` and `div`: arithmetic of two tensors, by element.
+
+use super::number;
+use crate::kernel::CallError;
+use crate::kernel::GlobalOp;
+use crate::kernel::IntoOperand;
+use crate::kernel::Kernel;
+use crate::kernel::Op;
+use crate::kernel::Source;
+use crate::kernel::Target;
+use crate::tensor::Tensor;
+use half::{bf16, f16};
+
+/// An op, its kernels for some types, and a function that calls it.
+macro_rules! arithmetic {
+    ($name:ident by $function:path, for $types:tt, $doc:literal) => {
+        register_op!(
+            Op::new(stringify!($name))
+                .doc($doc)
+                .input("a", "T")
+                .input("b", "T")
+                .output("out", "T")
+                .broadcasts()
+                .in_place("out", "a")
+                .in_place("out", "b")
+        );
+        register_kernel!(
+            for T in $types =>
+            Kernel::of(stringify!($name))
+                .releases_gil_from(1 << 16)
+                .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>| {
+                    out.zip(&a, &b, $function);
+                })
+        );
+
+        #[doc = $doc]
+        ///
+        /// # Errors
+        ///
+        /// When the tensors are none of the same such type, or can't be broadcast against each other.
+        pub fn $name<'a>(
+            a: impl IntoOperand<'a>,
+            b: impl IntoOperand<'a>,
+        ) -> Result<Tensor, CallError> {
+            static OP: GlobalOp = GlobalOp::new(stringify!($name));
+            OP.get()?.call().input(a).input(b).make()
+        }
+    };
+}
+
+#[cfg(feature = "op-add")]
+arithmetic!(
+    add by number::Number::plus,
+    for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
+    "The sum of two tensors, by element: out = a + b. Sums of integers wrap around."
+);
+#[cfg(feature = "op-sub")]
+arithmetic!(
+    sub by number::Number::minus,
+    for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
+    "The difference of two tensors, by element: out = a - b. Differences of integers wrap around."
+);
+#[cfg(feature = "op-mul")]
+arithmetic!(
+    mul by number::Number::times,
+    for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
+    "The product of two tensors, by element: out = a * b. Products of integers wrap around."
+);
+#[cfg(feature = "op-div")]
+arithmetic!(
+    div by number::Float::over,
+    for [f32, f64, f16, bf16],
+    "The quotient of two tensors of floats, by element: out = a / b."
+);

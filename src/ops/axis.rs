@@ -1,0 +1,28 @@
+//! Which dimensions axes stand for.
+
+use crate::kernel::Failure;
+
+/// The dimension that an axis stands for: counted from the last one where it is negative.
+pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
+    let from_start = if axis < 0 { axis + rank as i64 } else { axis };
+    let dimension = usize::try_from(from_start).ok();
+    dimension
+        .filter(|dimension| *dimension < rank)
+        .ok_or_else(|| format!("there is no axis {axis} in a tensor of rank {rank}").into())
+}
+
+/// Which dimensions some axes stand for, of as many as the rank says: all, where none is given.
+#[cfg(any(feature = "op-sum", feature = "op-mean", feature = "op-max"))]
+pub(crate) fn dimensions(rank: usize, axes: &[i64]) -> Result<Vec<bool>, Failure> {
+    if axes.is_empty() {
+        return Ok(vec![true; rank]);
+    }
+    let mut chosen = vec![false; rank];
+    for axis in axes {
+        let is_chosen = &mut chosen[dimension(rank, *axis)?];
+        if std::mem::replace(is_chosen, true) {
+            return Err(format!("axis {axis} is given twice").into());
+        }
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,43 @@
+//! `copy`: the same elements, somewhere else.
+
+use crate::kernel::CallError;
+use crate::kernel::Failure;
+use crate::kernel::GlobalOp;
+use crate::kernel::IntoOperand;
+use crate::kernel::Kernel;
+use crate::kernel::Op;
+use crate::kernel::Untyped;
+use crate::kernel::UntypedMut;
+use crate::tensor::Tensor;
+
+register_op!(
+    Op::new("copy")
+        .doc("The same elements somewhere else: row-major without gaps, where nothing is given to hold them.")
+        .input("x", "T")
+        .output("out", "T")
+        .shapes(|question| match question.dtype("x") {
+            dtype if dtype.is_sub_byte() => {
+                Err(format!("elements of {dtype} aren't whole bytes").into())
+            }
+            _ => Ok(vec![question.shape("x").to_vec()]),
+        })
+);
+register_kernel!(
+    Kernel::of("copy")
+        .releases_gil_from(1 << 16)
+        .function(kernel)
+);
+
+fn kernel(x: Untyped<'_>, mut out: UntypedMut<'_>) -> Result<(), Failure> {
+    out.copy_from(&x)
+}
+
+/// The same elements in new memory, of any type whose elements are whole bytes.
+///
+/// # Errors
+///
+/// When they aren't, or there is no memory for them.
+pub fn copy<'a>(x: impl IntoOperand<'a>) -> Result<Tensor, CallError> {
+    static COPY: GlobalOp = GlobalOp::new("copy");
+    COPY.get()?.call().input(x).make()
+}

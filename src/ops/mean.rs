@@ -1,0 +1,47 @@
+//! `mean`: the mean of elements along some axes, or all.
+
+use super::number::Float;
+use super::reduce::{call, reduce, reduction};
+use crate::kernel::CallError;
+use crate::kernel::Construction;
+use crate::kernel::Failure;
+use crate::kernel::GlobalOp;
+use crate::kernel::IntoOperand;
+use crate::kernel::Kernel;
+use crate::tensor::Tensor;
+use crate::view::View;
+use crate::view::ViewMut;
+use half::{bf16, f16};
+
+register_op!(reduction(
+    "mean",
+    "The mean of floats along some axes; along all, where none is given. The mean of nothing is NaN."
+));
+register_kernel!(
+    for T in [f32, f64, f16, bf16] =>
+    Kernel::of("mean").releases_gil_from(1 << 16).factory(|context: &Construction<'_>| {
+        let axes = context.attribute::<Vec<i64>>("axis")?;
+        Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| kernel(&axes, x, out))
+    })
+);
+
+fn kernel<T: Float>(axes: &[i64], x: View<'_, T>, out: ViewMut<'_, T>) -> Result<(), Failure> {
+    // Without results there is nothing to divide.
+    let count = x.len().checked_div(out.len()).unwrap_or(0);
+    let mean = |sum| T::mean(sum, count);
+    reduce(axes, x, out, T::NOTHING, T::add_one, mean)
+}
+
+/// The mean of floats along some axes; along all, where none is given.
+///
+/// # Errors
+///
+/// When the elements are no floats, or there is no such axis.
+pub fn mean<'a>(
+    x: impl IntoOperand<'a>,
+    axes: &[i64],
+    keepdims: bool,
+) -> Result<Tensor, CallError> {
+    static MEAN: GlobalOp = GlobalOp::new("mean");
+    call(&MEAN, x, axes, keepdims)
+}

@@ -1,0 +1,75 @@
+//! `rms_norm`: rows are scaled to a root mean square of 1, and then by weights.
+
+use super::number::{Float, Number, Wide};
+use crate::kernel::AttributeKind;
+use crate::kernel::CallError;
+use crate::kernel::Construction;
+use crate::kernel::GlobalOp;
+use crate::kernel::IntoOperand;
+use crate::kernel::Kernel;
+use crate::kernel::Op;
+use crate::kernel::Source;
+use crate::kernel::Target;
+use crate::tensor::Tensor;
+use crate::view::View;
+use half::{bf16, f16};
+
+register_op!(
+    Op::new("rms_norm")
+        .doc("Floats over the root of the mean of their squares along the last axis, times a weight for each \
+              place along it: out = x / sqrt(mean(x * x) + eps) * weight.")
+        .input("x", "T")
+        .input("weight", "T")
+        .output("out", "T")
+        .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
+        .shapes(|question| {
+            let (x, weight) = (question.shape("x"), question.shape("weight"));
+            match x.last() {
+                None => Err("x has no axis, along which there would be a mean".into()),
+                Some(last) if weight != [*last] => {
+                    Err(format!("weight has shape {weight:?}, and the last axis of x {last} elements").into())
+                }
+                Some(_) => Ok(vec![x.to_vec()]),
+            }
+        })
+        .in_place("out", "x")
+);
+register_kernel!(
+    for T in [f32, f64, f16, bf16] =>
+    Kernel::of("rms_norm").releases_gil_from(1 << 16).factory(|context: &Construction<'_>| {
+        let eps = context.attribute("eps")?;
+        Ok(move |x: Source<'_, T>, weight: View<'_, T>, out: Target<'_, T>| {
+            kernel(eps, x, weight, out);
+        })
+    })
+);
+
+fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: View<'_, T>, out: Target<'_, T>) {
+    let last = x.shape().len() - 1;
+    for (x, out) in x.lines(last).zip(out.lines(last)) {
+        let add = |sum, x: T| T::Wide::add_product(sum, x.widen(), x.widen());
+        let squares = x.iter().fold(T::Wide::NOTHING, add);
+        let root = T::Wide::mean(squares, x.len())
+            .plus(T::Wide::of(eps))
+            .sqrt();
+        for ((out, x), weight) in out.iter().zip(x.iter()).zip(&weight) {
+            out.set(T::narrow(x.widen().over(root).times(weight.widen())));
+        }
+    }
+}
+
+/// Floats over the root of the mean of their squares along the last axis, times a weight for each place
+/// along it.
+///
+/// # Errors
+///
+/// When the elements are no floats of one type, or there are not as many weights.
+pub fn rms_norm<'a>(
+    x: impl IntoOperand<'a>,
+    weight: impl IntoOperand<'a>,
+    eps: f64,
+) -> Result<Tensor, CallError> {
+    static RMS_NORM: GlobalOp = GlobalOp::new("rms_norm");
+    let call = RMS_NORM.get()?.call().input(x).input(weight);
+    call.attribute("eps", eps).make()
+}

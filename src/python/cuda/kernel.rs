@@ -1,0 +1,361 @@
+//! Kernels that Python launches with anyone's tensors.
+
+use super::super::argument::{Entered, number_bytes};
+use super::super::error::{no_such_number, not_exchangeable, unsuitable};
+use super::super::lane::root_module;
+use super::super::{ledger, numpy};
+use super::PyStream;
+use super::calls::run_on;
+use crate::cuda::{Argument, Function, Launch, Module, ParameterKind, Signature, Use, use_on};
+use crate::device::{Device, DeviceKind};
+use crate::dtype::DType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use pyo3::{Borrowed, intern};
+use smallvec::SmallVec;
+
+/// Kernels on a GPU, compiled from source or loaded.
+#[pyclass(frozen, name = "Module", module = "dlbridge.cuda")]
+#[derive(Debug)]
+pub struct PyKernels {
+    module: Module,
+    source: Option<String>,
+}
+
+impl PyKernels {
+    /// A module, and the source of which it was compiled, where that is known.
+    pub fn new(module: Module, source: Option<String>) -> Self {
+        Self { module, source }
+    }
+}
+
+#[pymethods]
+impl PyKernels {
+    /// The kernel of a name.
+    ///
+    /// What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
+    /// there is no source, or it says it in another way, `writes` tells which arguments are written, by their
+    /// places; without it all tensors count as written.
+    #[pyo3(signature = (name, *, writes=None))]
+    fn kernel(&self, name: &str, writes: Option<Vec<usize>>) -> PyResult<PyKernel> {
+        let function = self.module.function(name)?;
+        let source = self.source.as_deref();
+        let signature = source.and_then(|source| Signature::of(source, name));
+        let mut kinds = signature.map(|signature| signature.parameters().to_vec());
+        if let Some(places) = writes {
+            let found = kinds.as_ref().map(Vec::len);
+            let count = found.or_else(|| function.parameters().map(<[usize]>::len));
+            let count = count.unwrap_or_else(|| places.iter().max().map_or(0, |last| last + 1));
+            if let Some(place) = places.iter().find(|place| **place >= count) {
+                return Err(PyValueError::new_err(format!(
+                    "{name} has {count} parameters, and no place {place}"
+                )));
+            }
+            let kinds = kinds.get_or_insert_with(|| vec![ParameterKind::Unknown; count]);
+            for (place, kind) in kinds.iter_mut().enumerate() {
+                let is_pointer = matches!(kind, ParameterKind::Source | ParameterKind::Target);
+                if places.contains(&place) {
+                    *kind = ParameterKind::Target;
+                } else if is_pointer {
+                    *kind = ParameterKind::Source;
+                }
+            }
+        }
+        Ok(PyKernel { function, kinds })
+    }
+
+    /// The GPU that it is on.
+    #[getter]
+    fn device(&self) -> super::super::class::PyDevice {
+        super::super::class::PyDevice(self.module.gpu().device())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<module on {}>", self.module.gpu().device())
+    }
+}
+
+/// A kernel. It is called with a grid, a block, and its arguments: tensors of any framework on its GPU, and
+/// numbers.
+#[pyclass(frozen, name = "Kernel", module = "dlbridge.cuda")]
+#[derive(Debug)]
+pub struct PyKernel {
+    function: Function,
+    /// What its parameters are, as far as that is known.
+    kinds: Option<Vec<ParameterKind>>,
+}
+
+#[pymethods]
+impl PyKernel {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    /// How many registers each of its threads has.
+    #[getter]
+    fn registers(&self) -> u32 {
+        self.function.registers()
+    }
+
+    /// How many threads a block can have.
+    #[getter]
+    fn max_threads(&self) -> u32 {
+        self.function.max_threads()
+    }
+
+    /// How many bytes of shared memory a block has, without what a launch adds.
+    #[getter]
+    fn shared_memory(&self) -> u32 {
+        self.function.static_shared()
+    }
+
+    /// Launches the kernel on its tensors' stream, or another one, and waits for nothing.
+    ///
+    /// `grid` and `block` are one, two or three numbers: of blocks, and of threads in each. `shared` is how many
+    /// bytes of shared memory a block has besides what the kernel declares.
+    #[pyo3(signature = (grid, block, *arguments, shared=0, stream=None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        grid: Sizes,
+        block: Sizes,
+        arguments: &Bound<'py, PyTuple>,
+        shared: u32,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        let launch = Launch::new(grid.0, block.0).with_shared(shared);
+        if shared > DEFAULT_SHARED {
+            self.function.set_max_dynamic_shared(shared)?;
+        }
+        let stream = stream.map(|stream| PyStream::of(stream, Some(self.function.gpu().device())));
+        let _current = stream.transpose()?.map(|stream| stream.0.make_current());
+        let given = self.take(arguments)?;
+        let entered = given.entered.as_slice();
+        run_on(py, entered, self.function.gpu(), |stream| {
+            for (at, what) in &given.uses {
+                let entry = entered[*at].as_ref().expect("a tensor is entered").get();
+                if let Some(tensor) = entry.tensor_of_ours() {
+                    use_on(tensor, stream, *what)?;
+                }
+            }
+            // SAFETY: whoever wrote the kernel in a language in which all is unsafe vouches for it, as for any
+            // extension of Python; the arguments are of the sizes that it takes, as far as the driver tells.
+            unsafe { self.function.launch(stream, launch, &given.values) }
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<kernel {} on {}>",
+            self.name(),
+            self.function.gpu().device()
+        )
+    }
+}
+
+/// More shared memory than this a kernel must be allowed.
+const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// A launch's arguments.
+struct Given<'py> {
+    values: SmallVec<[Argument<'static>; 12]>,
+    entered: SmallVec<[Option<Entered<'py>>; 8]>,
+    /// Which of those are used how.
+    uses: SmallVec<[(usize, Use); 8]>,
+}
+
+impl PyKernel {
+    fn take<'py>(&self, arguments: &Bound<'py, PyTuple>) -> PyResult<Given<'py>> {
+        let kinds = self.kinds.as_deref();
+        let sizes = self.function.parameters();
+        let count = kinds.map(<[_]>::len).or(sizes.map(<[_]>::len));
+        if let Some(count) = count.filter(|count| *count != arguments.len()) {
+            return Err(PyTypeError::new_err(format!(
+                "{} takes {count} arguments, and was given {}",
+                self.name(),
+                arguments.len()
+            )));
+        }
+        let mut given = Given {
+            values: SmallVec::new(),
+            entered: SmallVec::new(),
+            uses: SmallVec::new(),
+        };
+        // SAFETY: the thread is attached.
+        let batch = unsafe { ledger::next_batch() };
+        for (at, object) in arguments.iter_borrowed().enumerate() {
+            let kind = kinds.map_or(ParameterKind::Unknown, |kinds| kinds[at]);
+            let size = sizes.map(|sizes| sizes[at]);
+            let outcome = given.push(self, object, kind, size, batch);
+            outcome.map_err(|error| of_argument(object.py(), self.name(), at, error))?;
+        }
+        Ok(given)
+    }
+}
+
+impl<'py> Given<'py> {
+    fn push(
+        &mut self,
+        kernel: &PyKernel,
+        object: Borrowed<'_, 'py, PyAny>,
+        kind: ParameterKind,
+        size: Option<usize>,
+        batch: usize,
+    ) -> PyResult<()> {
+        use ParameterKind::{Source, Target, Unknown};
+        let is_pointer = matches!(kind, Source | Target);
+        if object.is_none() && (is_pointer || kind == Unknown) {
+            self.values.push(Argument::from(0_u64));
+            return Ok(());
+        }
+        if !is_pointer && let Some(number) = number(object, kind, size)? {
+            self.values.push(number);
+            return Ok(());
+        }
+        if !matches!(kind, Source | Target | Unknown) || is_number(object) {
+            let what = object.get_type().fully_qualified_name()?;
+            let wanted = if is_pointer { "a tensor" } else { "a number" };
+            return Err(PyTypeError::new_err(format!("{what} is not {wanted}")));
+        }
+        let is_written = kind != Source;
+        let entered = Entered::for_call(object, is_written, batch)?;
+        let entry = entered.get();
+        check_place(entry.device, kernel)?;
+        if is_written && entry.read_only {
+            return Err(not_exchangeable(
+                "the tensor is read-only, and the kernel may write it; have it take a pointer to what is const, or tell what it writes",
+            ));
+        }
+        self.values.push(Argument::from(entry.first.cast_const()));
+        let what = if is_written { Use::Write } else { Use::Read };
+        self.uses.push((self.entered.len(), what));
+        self.entered.push(Some(entered));
+        Ok(())
+    }
+}
+
+fn check_place(device: Device, kernel: &PyKernel) -> PyResult<()> {
+    let gpu = kernel.function.gpu();
+    let is_reached = match device.kind() {
+        DeviceKind::Cuda => device.id() == gpu.id(),
+        DeviceKind::CudaHost | DeviceKind::CudaManaged => true,
+        _ => false,
+    };
+    if is_reached {
+        return Ok(());
+    }
+    Err(not_exchangeable(format!(
+        "the tensor is on {device}, which {} doesn't reach",
+        gpu.device()
+    )))
+}
+
+fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
+    object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>()
+}
+
+/// A number as the kernel takes it; `None` for what is none.
+fn number(
+    object: Borrowed<'_, '_, PyAny>,
+    kind: ParameterKind,
+    size: Option<usize>,
+) -> PyResult<Option<Argument<'static>>> {
+    let of = |object: Borrowed<'_, '_, PyAny>, dtype: DType| {
+        let bytes = number_bytes(object, dtype)?;
+        let bytes = bytes.ok_or_else(|| no_such_number(object, dtype))?;
+        let count = usize::from(dtype.bits()) / 8;
+        Ok(Some(Argument::of_bytes(bytes.bytes(), count)))
+    };
+    if is_number(object) {
+        return of(
+            object,
+            dtype_of(kind).map_or_else(|| guessed(object, size), Ok)?,
+        );
+    }
+    // NumPy's numbers know what they are.
+    if numpy::is_array(object) || root_module(&object.get_type()) != "numpy" {
+        return Ok(None);
+    }
+    let py = object.py();
+    let dtype = match dtype_of(kind) {
+        Some(dtype) => dtype,
+        None => object.getattr(intern!(py, "dtype"))?.extract()?,
+    };
+    let plain = object.call_method0(intern!(py, "item"))?;
+    of(plain.as_borrowed(), dtype)
+}
+
+fn dtype_of(kind: ParameterKind) -> Option<DType> {
+    use ParameterKind::{BFloat16, Bool, Float, Half, Int};
+    Some(match kind {
+        Bool => DType::BOOL,
+        Half => DType::F16,
+        BFloat16 => DType::BF16,
+        Float { bytes: 4 } => DType::F32,
+        Float { .. } => DType::F64,
+        Int { bytes, is_signed } => match (bytes, is_signed) {
+            (1, true) => DType::I8,
+            (2, true) => DType::I16,
+            (4, true) => DType::I32,
+            (_, true) => DType::I64,
+            (1, false) => DType::U8,
+            (2, false) => DType::U16,
+            (4, false) => DType::U32,
+            (_, false) => DType::U64,
+        },
+        _ => return None,
+    })
+}
+
+/// What a number is of which only the size is known.
+fn guessed(object: Borrowed<'_, '_, PyAny>, size: Option<usize>) -> PyResult<DType> {
+    let is_float = object.is_instance_of::<PyFloat>();
+    Ok(match (size, is_float) {
+        (Some(1), false) if object.is_instance_of::<PyBool>() => DType::BOOL,
+        (Some(1), false) => DType::I8,
+        (Some(2), false) => DType::I16,
+        (Some(4), false) => DType::I32,
+        (Some(8), false) => DType::I64,
+        (Some(4), true) => DType::F32,
+        (Some(8), true) => DType::F64,
+        _ => {
+            return Err(unsuitable(
+                "how the kernel takes this number isn't known; pass one of NumPy's, such as numpy.float32(2)".to_owned(),
+            ));
+        }
+    })
+}
+
+/// Says which argument an error is about.
+#[cold]
+fn of_argument(py: Python<'_>, kernel: &str, at: usize, error: PyErr) -> PyErr {
+    let message = format!("{kernel}: argument {at}: {}", error.value(py));
+    let clear = PyErr::from_type(error.get_type(py), message);
+    clear.set_cause(py, Some(error));
+    clear
+}
+
+/// One, two or three sizes.
+struct Sizes([u32; 3]);
+
+impl FromPyObject<'_, '_> for Sizes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(size) = object.extract::<u32>() {
+            return Ok(Self([size, 1, 1]));
+        }
+        let sizes: Vec<u32> = object.extract()?;
+        match sizes[..] {
+            [x] => Ok(Self([x, 1, 1])),
+            [x, y] => Ok(Self([x, y, 1])),
+            [x, y, z] => Ok(Self([x, y, z])),
+            _ => Err(PyValueError::new_err(
+                "a grid, or a block, has one, two or three sizes",
+            )),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Launches that are refused, and those for which there is nothing to do.
+
+use crate::double::{calls, on_double};
+use crate::kernels::{axpy, kernel};
+use crate::launch::run;
+use dlbridge::cuda::{self, Argument, CudaError, Gpu, Launch, LaunchError, Stream};
+use dlbridge::{DType, Tensor};
+
+fn stream(id: i32) -> Stream {
+    Stream::new(Gpu::new(id).unwrap()).unwrap()
+}
+
+fn problem(launched: Result<(), CudaError>) -> LaunchError {
+    match launched.unwrap_err() {
+        CudaError::Launch { problem, .. } => problem,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn an_empty_grid_is_nothing_to_do() {
+    on_double("launch_errors::an_empty_grid_is_nothing_to_do", || {
+        let stream = stream(0);
+        let kernel = axpy(stream.gpu());
+        let x = cuda::zeros(&[0], DType::F32, &stream).unwrap();
+        let mut y = cuda::zeros(&[0], DType::F32, &stream).unwrap();
+        run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+        let arguments = [Argument::from(0_u64)];
+        // SAFETY: it is refused.
+        let launched = unsafe { kernel.launch(&stream, Launch::over(0, 32), &arguments) };
+        assert_eq!(
+            problem(launched),
+            LaunchError::Count {
+                found: 1,
+                wanted: 4
+            }
+        );
+        assert_eq!(calls("cuLaunchKernel"), 0);
+    });
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    on_double("launch_errors::what_is_too_large_is_refused", || {
+        let stream = stream(0);
+        let kernel = kernel(stream.gpu(), "nothing");
+        // SAFETY: a kernel without arguments, which does nothing.
+        let launch = |launch| unsafe { kernel.launch(&stream, launch, &[]) };
+        let cases = [
+            (
+                Launch::new([1, 65_536, 1], [1, 1, 1]),
+                "kernel nothing: a grid has at most 65535 blocks along y, and 65536 were asked for",
+            ),
+            (
+                Launch::over(usize::MAX, 1),
+                "kernel nothing: a grid has at most 2147483647 blocks along x, and 4294967295 were asked for",
+            ),
+            (
+                Launch::new([1, 1, 1], [1, 1, 65]),
+                "kernel nothing: a block has 1 to 64 threads along z, and 65 were asked for",
+            ),
+            (
+                Launch::new([1, 1, 1], [0, 1, 1]),
+                "kernel nothing: a block has 1 to 1024 threads along x, and 0 were asked for",
+            ),
+            (
+                Launch::new([1, 1, 1], [u32::MAX; 3]),
+                "kernel nothing: a block has 1 to 1024 threads along x, and 4294967295 were asked for",
+            ),
+            (
+                Launch::new([1, 1, 1], [512, 3, 1]),
+                "kernel nothing: a block of it has at most 1024 threads, and 1536 were asked for",
+            ),
+        ];
+        for (wanted, text) in cases {
+            assert_eq!(launch(wanted).unwrap_err().to_string(), text);
+        }
+        assert_eq!(calls("cuLaunchKernel"), 0);
+        let large = Launch::over(1, 1).with_shared(50_000);
+        assert_eq!(
+            problem(launch(large)),
+            LaunchError::Shared {
+                found: 50_000,
+                most: 49_152
+            }
+        );
+        kernel.set_max_dynamic_shared(50_000).unwrap();
+        assert_eq!(kernel.max_dynamic_shared(), Ok(50_000));
+        launch(large).unwrap();
+        let error = kernel.set_max_dynamic_shared(u32::MAX).unwrap_err();
+        assert_eq!(error.code(), Some(1), "{error}");
+        stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn arguments_must_be_the_kernels() {
+    on_double("launch_errors::arguments_must_be_the_kernels", || {
+        let (here, far) = (stream(0), stream(1));
+        let kernel = axpy(here.gpu());
+        let x = cuda::zeros(&[2], DType::F32, &here).unwrap();
+        let mut y = cuda::zeros(&[2], DType::F32, &here).unwrap();
+        let launch = Launch::over(2, 32);
+        // SAFETY: of these, all are refused.
+        let text = |call: &mut cuda::Call<'_>| unsafe { call.run() }.unwrap_err().to_string();
+        assert_eq!(
+            text(kernel.call(&here, launch).value(2_u64)),
+            "kernel axpy: it takes 4 arguments, and 1 were given"
+        );
+        assert_eq!(
+            text(kernel.call(&here, launch).value(2_u64).value(1.0_f64)),
+            "kernel axpy: argument 1 is of 4 bytes, and one of 8 was given"
+        );
+        assert_eq!(
+            text(
+                kernel
+                    .call(&far, launch)
+                    .value(2_u64)
+                    .value(1.0_f32)
+                    .tensor(&x)
+                    .tensor_mut(&mut y)
+            ),
+            "kernel axpy: it is loaded on cuda:0, and the stream is one of cuda:1"
+        );
+        let host = Tensor::from([1.0_f32, 2.0]);
+        assert_eq!(
+            run(&kernel, 1.0, &host, &mut y, &here)
+                .unwrap_err()
+                .to_string(),
+            "kernel axpy: argument 2 is on cpu, which cuda:0 doesn't reach; send the tensor there first"
+        );
+        let there = cuda::zeros(&[2], DType::F32, &far).unwrap();
+        assert_eq!(
+            problem(run(&kernel, 1.0, &there, &mut y, &here)),
+            LaunchError::Unreachable {
+                index: 2,
+                device: there.device(),
+                gpu: 0
+            }
+        );
+        let mut read_only = y.into_read_only();
+        assert_eq!(
+            run(&kernel, 1.0, &x, &mut read_only, &here)
+                .unwrap_err()
+                .to_string(),
+            "kernel axpy: argument 3 is to be written, and is a tensor that is read-only"
+        );
+        assert_eq!(calls("cuLaunchKernel"), 0);
+    });
+}

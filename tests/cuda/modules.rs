@@ -1,0 +1,252 @@
+//! Modules: what can be loaded, what is known of its kernels, and when it is unloaded.
+
+use crate::capture::capture;
+use crate::double::{
+    calls, driver_folder, fail, forget_failures, in_child, live, mistakes, on_double,
+};
+use crate::kernels::{PTX, axpy, kernel};
+use dlbridge::cuda::{self, Argument, CudaError, Gpu, Launch, Module, Stream};
+use dlbridge::{DType, Tensor};
+
+fn gpu() -> Gpu {
+    Gpu::new(0).unwrap()
+}
+
+#[test]
+fn a_kernel_tells_of_itself() {
+    on_double("modules::a_kernel_tells_of_itself", || {
+        let module = Module::load(Gpu::new(1).unwrap(), PTX).unwrap();
+        let kernel = module.function("mixed").unwrap();
+        assert_eq!((kernel.name(), kernel.gpu().id()), ("mixed", 1));
+        assert_eq!(kernel.parameters(), Some(&[1, 2, 8, 24][..]));
+        assert_eq!((kernel.registers(), kernel.max_threads()), (32, 1024));
+        assert_eq!(kernel.static_shared(), 0);
+        assert_eq!(kernel.max_dynamic_shared(), Ok(49_152));
+        let none = module.function("nothing").unwrap();
+        assert_eq!(none.parameters(), Some(&[][..]));
+        for name in ["axpi", "", "axpy\0"] {
+            let error = module.function(name).unwrap_err();
+            let wanted = CudaError::NoFunction { name: name.into() };
+            assert_eq!(error, wanted);
+        }
+        let error = module.function("axpi").unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no kernel \"axpi\" in the module"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn an_old_driver_tells_no_parameters() {
+    let environment = [("LIBCUDA_DOUBLE_VERSION", "12030")];
+    let test = "modules::an_old_driver_tells_no_parameters";
+    in_child(test, &driver_folder(), &environment, || {
+        let kernel = axpy(gpu());
+        assert_eq!(kernel.parameters(), None);
+        assert_eq!(calls("cuFuncGetParamInfo"), 0);
+        let stream = Stream::new(gpu()).unwrap();
+        let x = cuda::zeros(&[1], DType::F32, &stream).unwrap();
+        let arguments = [
+            Argument::from(0_u64),
+            Argument::from(1.0_f32),
+            Argument::from(x.data_ptr()),
+            Argument::from(x.data_ptr()),
+        ];
+        // SAFETY: these are the kernel's arguments, and no elements.
+        unsafe { kernel.launch(&stream, Launch::over(1, 1), &arguments) }.unwrap();
+        stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn a_driver_may_be_too_old() {
+    let environment = [("LIBCUDA_DOUBLE_VERSION", "11040")];
+    let test = "modules::a_driver_may_be_too_old";
+    in_child(test, &driver_folder(), &environment, || {
+        assert_eq!(
+            Gpu::new(0).unwrap_err().to_string(),
+            "the CUDA driver is of version 11.4, and 12.0 is the oldest that will do"
+        );
+    });
+}
+
+#[test]
+fn what_is_no_image_is_refused() {
+    on_double("modules::what_is_no_image_is_refused", || {
+        let load = |image: &[u8]| Module::load(gpu(), image).unwrap_err().to_string();
+        assert_eq!(
+            load(b"__global__ void f() {}"),
+            "the kernels can't be loaded: cuModuleLoadDataEx failed with CUDA_ERROR_INVALID_PTX: invalid ptx (the \
+             driver is of CUDA 12.8)\nptxas application ptx input, line 1; fatal : Missing .version directive at \
+             start of file"
+        );
+        assert_eq!(
+            load(b"\x7fELF\x02\x01\x01"),
+            "the kernels can't be loaded: it is a cubin of which a part is missing"
+        );
+        assert_eq!(calls("cuModuleLoadDataEx"), 1);
+        // What isn't the image's fault is another error.
+        fail("cuModuleLoadDataEx", 1, 2);
+        let error = Module::load(gpu(), PTX).unwrap_err();
+        assert!(
+            matches!(error, CudaError::Driver { code: 2, .. }),
+            "{error}"
+        );
+        assert_eq!(live("modules"), 0);
+    });
+}
+
+#[test]
+fn it_is_unloaded_with_its_last_handle() {
+    on_double("modules::it_is_unloaded_with_its_last_handle", || {
+        let module = Module::load(gpu(), PTX).unwrap();
+        let (one, other) = (
+            module.function("axpy").unwrap(),
+            module.function("many").unwrap(),
+        );
+        let again = one.clone();
+        drop((module, one, other));
+        assert_eq!(live("modules"), 1);
+        assert_eq!(again.module().function("mixed").unwrap().name(), "mixed");
+        drop(again);
+        assert_eq!(live("modules"), 0);
+        assert_eq!(calls("cuCtxSynchronize"), 0, "nothing was launched");
+    });
+}
+
+#[test]
+fn it_is_there_until_its_kernels_ran() {
+    on_double("modules::it_is_there_until_its_kernels_ran", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let x = cuda::send(&Tensor::from([2.0_f32]), &stream).unwrap();
+        let mut y = cuda::zeros(&[1], DType::F32, &stream).unwrap();
+        {
+            let kernel = axpy(gpu());
+            let mut call = kernel.call(&stream, Launch::over(1, 32));
+            call.value(1_u64)
+                .value(4.0_f32)
+                .tensor(&x)
+                .tensor_mut(&mut y);
+            // SAFETY: these are the kernel's arguments.
+            unsafe { call.run() }.unwrap();
+        }
+        assert_eq!((live("modules"), calls("cuCtxSynchronize")), (1, 0));
+        assert_eq!(cuda::fetch(&y).unwrap().to_vec::<f32>().unwrap(), [8.0]);
+        assert_eq!((live("modules"), calls("cuCtxSynchronize")), (0, 0));
+    });
+}
+
+#[test]
+fn it_does_not_keep_streams_without_end() {
+    on_double("modules::it_does_not_keep_streams_without_end", || {
+        let kernel = kernel(gpu(), "nothing");
+        for _ in 0..50 {
+            let stream = Stream::new(gpu()).unwrap();
+            // SAFETY: it takes no arguments, and does nothing.
+            unsafe { kernel.launch(&stream, Launch::over(1, 1), &[]) }.unwrap();
+            stream.synchronize().unwrap();
+        }
+        assert!(live("streams") <= 8, "{} streams are kept", live("streams"));
+        drop(kernel);
+        assert_eq!((live("modules"), live("streams")), (0, 0));
+    });
+}
+
+#[test]
+fn it_is_waited_for_where_a_stream_may_be_gone() {
+    on_double(
+        "modules::it_is_waited_for_where_a_stream_may_be_gone",
+        || {
+            let kernel = kernel(gpu(), "nothing");
+            let made = Stream::new(gpu()).unwrap();
+            // SAFETY: it is there as long as `made`, and not used later.
+            let stream = unsafe { Stream::from_raw(gpu(), made.handle()) };
+            // SAFETY: it takes no arguments, and does nothing.
+            unsafe { kernel.launch(&stream, Launch::over(1, 1), &[]) }.unwrap();
+            drop((stream, made));
+            drop(kernel);
+            assert_eq!((live("modules"), calls("cuCtxSynchronize")), (0, 1));
+        },
+    );
+}
+
+#[test]
+fn it_is_not_unloaded_while_a_graph_is_captured() {
+    on_double(
+        "modules::it_is_not_unloaded_while_a_graph_is_captured",
+        || {
+            let stream = Stream::new(gpu()).unwrap();
+            let kernel = kernel(gpu(), "nothing");
+            // SAFETY: it takes no arguments, and does nothing.
+            unsafe { kernel.launch(&stream, Launch::over(1, 1), &[]) }.unwrap();
+            stream.synchronize().unwrap();
+            capture(&stream, 1, || {
+                drop(kernel);
+                assert_eq!(live("modules"), 1);
+            });
+            stream.synchronize().unwrap();
+            assert_eq!(live("modules"), 0);
+        },
+    );
+}
+
+/// Loads, launches, and looks at the result; what it makes it drops.
+fn everything() -> Result<Vec<f32>, CudaError> {
+    let stream = Stream::new(Gpu::new(0)?)?;
+    let module = Module::load(stream.gpu(), PTX)?;
+    let kernel = module.function("axpy")?;
+    kernel.set_max_dynamic_shared(60_000)?;
+    let x = cuda::send(&Tensor::from([2.0_f32]), &stream)?;
+    let mut y = cuda::pinned(&[1], DType::F32, stream.gpu())?;
+    let launch = Launch::over(1, 32).with_shared(60_000);
+    let mut call = kernel.call(&stream, launch);
+    call.value(1_u64).value(4.0_f32);
+    // SAFETY: these are the kernel's arguments.
+    unsafe { call.tensor(&x).tensor_mut(&mut y).run() }?;
+    drop(call);
+    stream.synchronize()?;
+    Ok(y.to_vec::<f32>()?)
+}
+
+#[test]
+fn nothing_is_lost_whatever_fails() {
+    on_double("modules::nothing_is_lost_whatever_fails", || {
+        drop(axpy(gpu()));
+        assert_eq!(everything().unwrap(), [8.0]);
+        let before = calls("");
+        assert_eq!(everything().unwrap(), [8.0]);
+        let count = calls("") - before;
+        let mut failures = 0;
+        for nth in 1..=count {
+            // Invalid value, out of memory, invalid handle, launch out of resources.
+            for code in [1, 2, 400, 701] {
+                fail("", nth, code);
+                match everything() {
+                    Ok(values) => assert_eq!(values, [8.0], "call {nth}, code {code}"),
+                    Err(error) => {
+                        failures += 1;
+                        let text = error.to_string();
+                        let is_clear = text.contains("CUDA_ERROR_")
+                            || text.contains("not enough memory")
+                            // An invalid value ends the list of parameters.
+                            || code == 1 && text.contains("arguments, and 4 were given");
+                        assert!(is_clear, "call {nth}, code {code}: {text}");
+                    }
+                }
+                forget_failures();
+                assert_eq!(
+                    everything().unwrap(),
+                    [8.0],
+                    "after call {nth}, code {code}"
+                );
+                gpu().synchronize().unwrap();
+                gpu().synchronize().unwrap();
+                assert_eq!(mistakes(), "", "call {nth}, code {code}");
+                let left = (live("memory"), live("modules"));
+                assert_eq!(left, (0, 0), "call {nth}, code {code}");
+            }
+        }
+        assert!(failures > 60, "{failures} failures were seen");
+    });
+}

@@ -1,0 +1,71 @@
+"""axpy, against NumPy: the product and the sum are both rounded."""
+
+import modules
+import numpy
+import pytest
+from arrays import TYPES, Array, assert_same, layout, run_unchanged_around, size, some_numbers, u32, u64
+from on_cpu import Device
+
+DEVICE = Device(modules.axpy())
+ENTRIES = ["flat", "rows", "strided", "strided_wide"]
+
+
+def expected(alpha, x, y):
+    is_narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+    wide = numpy.float32 if is_narrow else x.dtype
+    with numpy.errstate(all="ignore"):
+        product = (alpha.astype(wide) * x.astype(wide)).astype(x.dtype)
+        return (y.astype(wide) + product.astype(wide)).astype(x.dtype)
+
+
+def run(element, entry, shape, layouts=("contiguous",) * 2, x_shape=None, blocks=2, order=0):
+    generator = numpy.random.default_rng(len(shape))
+    x, y = Array(DEVICE, element, x_shape or shape, layouts[0]), Array(DEVICE, element, shape, layouts[1])
+    x.fill(some_numbers(generator, element, x.values.shape))
+    x.values = numpy.broadcast_to(x.values, shape)
+    y.fill(some_numbers(generator, element, shape))
+    alpha = some_numbers(generator, element, (3,))[1:2].reshape(())[()]
+    arguments = [alpha, x.pointer, y.pointer]
+    if entry == "flat":
+        arguments += [u64(size(shape))]
+    else:
+        count = size(shape[:-1]) if entry == "rows" else size(shape)
+        arguments += [layout(shape, y.strides, x.strides), (u64 if entry == "strided_wide" else u32)(count)]
+    wanted = expected(alpha, x.values, y.values)
+    run_unchanged_around(y, DEVICE, f"axpy_{element}_{entry}", blocks, (256, 1), *arguments, order=order)
+    assert_same(y.values, wanted)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("element", modules.NUMBERS)
+def test_contiguous(element, entry):
+    for shape in [(0,), (1,), (5,), (1030,), (3, 32), (2, 3, 160)]:
+        for blocks in [1, 2, 20]:
+            run(element, entry, shape, blocks=blocks, order=blocks % 3)
+
+
+@pytest.mark.parametrize("entry", ["strided", "strided_wide"])
+@pytest.mark.parametrize("element", modules.NUMBERS)
+def test_layouts(element, entry):
+    kinds = ["contiguous", "off by one", "transposed", "backwards", "every second", "padded"]
+    for shape in [(), (37,), (3, 5), (4, 3, 50)]:
+        for number, kind in enumerate(kinds):
+            run(element, entry, shape, (kind, kinds[number - 1]))
+
+
+@pytest.mark.parametrize("element", modules.NUMBERS)
+def test_rows(element):
+    for shape in [(5,), (7, 5), (3, 1, 37)]:
+        run(element, "rows", shape, ("padded", "padded"))
+    for x_shape in [(), (32,), (6, 1)]:
+        run(element, "rows", (6, 32), x_shape=x_shape)
+        run(element, "strided", (6, 32), x_shape=x_shape)
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_nothing_is_fused(element):
+    """The product is rounded before it is added, so that what remains is 0 and not the rounding."""
+    alpha = TYPES[element].type(1) + numpy.finfo(TYPES[element]).eps
+    x, y = Array(DEVICE, element, (8,)).fill(alpha), Array(DEVICE, element, (8,)).fill(-(alpha * alpha))
+    DEVICE.launch(f"axpy_{element}_flat", 1, (256, 1), alpha, x.pointer, y.pointer, u64(8))
+    assert_same(y.values, numpy.zeros(8, TYPES[element]))

@@ -1,0 +1,45 @@
+"""Memory stays flat."""
+
+import gc
+
+import pytest
+
+import dlbridge
+
+TIMES = 10_000
+
+
+def used(torch):
+    torch.cuda.synchronize()
+    dlbridge.cuda.synchronize()
+    gc.collect()
+    free, all_ = torch.cuda.mem_get_info()
+    return all_ - free
+
+
+@pytest.mark.parametrize("way", ["torch", "cupy", "jax", "op", "kernel", "send and fetch"])
+def test_memory_is_flat(request, torch, way):
+    x = torch.ones(1 << 18, device="cuda")  # 1 MiB
+    out = torch.empty_like(x)
+    host = dlbridge.ones(1 << 12)
+    if way == "cupy":
+        request.getfixturevalue("cupy")
+    if way == "jax":
+        request.getfixturevalue("jax")
+    if way == "kernel":
+        kernel = dlbridge.cuda.compile('extern "C" __global__ void f(float* x) { x[0] = 1; }').kernel("f")
+    ways = {
+        "torch": lambda: dlbridge.from_dlpack(x).to("torch"),
+        "cupy": lambda: dlbridge.convert(x, "cupy"),
+        "jax": lambda: dlbridge.convert(x, "jax"),
+        "op": lambda: (dlbridge.ops.add(x, x), dlbridge.ops.add(x, x, out=out)),
+        "kernel": lambda: kernel(1, 1, x),
+        "send and fetch": lambda: host.to("cuda").to("cpu"),
+    }
+    for _ in range(100):
+        ways[way]()
+    before = used(torch)
+    for _ in range(TIMES):
+        ways[way]()
+    # The pools may grow by a little, and not by 10,000 MiB.
+    assert used(torch) - before < 256 << 20

@@ -1,0 +1,130 @@
+"""Order: what a slow stream writes late is seen by who reads on another one. Without the order it wouldn't be."""
+
+import pytest
+from slow import torch_sleeps, torch_writes_late
+
+import dlbridge
+
+
+@pytest.fixture
+def streams(torch):
+    return torch.cuda.Stream(), torch.cuda.Stream()
+
+
+def test_it_would_fail_without_the_order(torch, streams):
+    """The control: reading on another stream, with nobody who waits, sees the old value."""
+    slow, fast = streams
+    tensor = torch.zeros(1 << 16, device="cuda")
+    out = torch.empty_like(tensor)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(slow):
+        torch_writes_late(torch, tensor, 1)
+    with torch.cuda.stream(fast):
+        out.copy_(tensor)
+    torch.cuda.synchronize()
+    assert not out.any(), "the slow stream isn't slow, so the other tests here say nothing"
+
+
+def test_an_op_runs_on_torch_s_current_stream(torch, streams):
+    slow, _ = streams
+    tensor = torch.zeros(1 << 16, device="cuda")
+    out = torch.empty_like(tensor)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(slow):
+        torch_writes_late(torch, tensor, 1)
+        dlbridge.ops.add(tensor, tensor, out=out)
+        assert not slow.query(), "nothing was waited for"
+    torch.cuda.synchronize()
+    assert bool((out == 2).all())
+
+
+def test_what_ours_holds_is_ordered_to_another_stream(torch, streams):
+    slow, fast = streams
+    with torch.cuda.stream(slow):
+        tensor = torch.zeros(1 << 16, device="cuda")
+        torch.cuda.synchronize()
+        torch_writes_late(torch, tensor, 1)
+        ours = dlbridge.from_dlpack(tensor)
+    with torch.cuda.stream(fast):
+        theirs = ours.to("torch")
+        out = theirs.clone()
+    torch.cuda.synchronize()
+    assert bool((out == 1).all())
+
+
+def test_with_a_stream_of_ours(torch, streams):
+    slow, _ = streams
+    with torch.cuda.stream(slow):
+        tensor = torch.zeros(1 << 16, device="cuda")
+        torch.cuda.synchronize()
+        torch_writes_late(torch, tensor, 1)
+        with dlbridge.cuda.stream(dlbridge.cuda.Stream(device="cuda:0")) as ours:
+            out = dlbridge.ops.add(tensor, tensor, like=dlbridge.zeros(1, device="cuda"))
+            assert dlbridge.cuda.current_stream() == ours
+    assert out.tolist()[:3] == [2.0, 2.0, 2.0]
+
+
+def test_streams_of_torch_and_cupy_are_joined(torch, cupy, streams):
+    slow, _ = streams
+    array = cupy.full(1 << 16, 3, dtype="float32")
+    tensor = torch.zeros(1 << 16, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(slow), cupy.cuda.Stream(non_blocking=True):
+        torch_writes_late(torch, tensor, 1)
+        out = cupy.empty_like(array)
+        dlbridge.ops.add(array, tensor, out=out)
+        # CuPy's own stream waits for the sum, which waits for PyTorch's.
+        result = (out == 4).all()
+        assert bool(result)
+
+
+def test_jax_s_arrays_are_asked_to_be_ready(jax, torch):
+    array = jax.numpy.full(1 << 16, 2.0, dtype="float32") * 3
+    tensor = torch.ones(1 << 16, device="cuda")
+    out = dlbridge.ops.add(tensor, array)
+    assert isinstance(out, torch.Tensor) and bool((out == 7).all())
+
+
+def test_memory_is_released_after_its_uses(torch, streams):
+    slow, fast = streams
+    for _ in range(20):
+        with torch.cuda.stream(slow):
+            ours = dlbridge.ones(1 << 16, device="cuda")
+            theirs = ours.to("torch")
+            torch_sleeps(torch, 0.005)
+            out = theirs * 2
+        del ours, theirs
+        with torch.cuda.stream(fast):
+            # Might get the same memory.
+            other = dlbridge.zeros(1 << 16, device="cuda").to("torch")
+            other.fill_(9)
+        torch.cuda.synchronize()
+        assert bool((out == 2).all())
+        del other
+
+
+def test_a_framework_s_stream_is_one_of_ours(torch, cupy):
+    for theirs, handle in [
+        (torch.cuda.Stream(), lambda stream: stream.cuda_stream),
+        (cupy.cuda.Stream(non_blocking=True), lambda stream: stream.ptr),
+    ]:
+        with dlbridge.cuda.stream(theirs) as ours:
+            assert ours.handle == handle(theirs) and dlbridge.cuda.current_stream().handle == handle(theirs)
+            assert dlbridge.zeros(3, device="cuda").tolist() == [0, 0, 0]
+    assert dlbridge.cuda.current_stream().handle == 0
+
+
+def test_nothing_waits_for_the_gpu(torch):
+    """Calls return while the GPU is still busy with what came before."""
+    tensor = torch.ones(1 << 10, device="cuda")
+    out = torch.empty_like(tensor)
+    torch.cuda.synchronize()
+    done = torch.cuda.Event()
+    torch_sleeps(torch, 0.2)
+    done.record()
+    for _ in range(10):
+        dlbridge.ops.add(tensor, tensor, out=out)
+        made = dlbridge.ops.add(tensor, tensor)
+        dlbridge.from_dlpack(made).to("torch")
+        assert not done.query(), "something waited"
+    torch.cuda.synchronize()
