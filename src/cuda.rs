@@ -54,6 +54,7 @@ mod backend;
 mod blas;
 mod compile;
 mod copy;
+mod current;
 mod driver;
 mod error;
 mod event;
@@ -69,17 +70,20 @@ mod ops;
 mod pinned;
 mod pointer;
 mod pool;
+#[cfg(feature = "python")]
+pub(crate) mod shared;
 mod signature;
 mod stream;
 mod timeline;
 
 pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
-pub(crate) use adopted::{use_on, writer_of};
+pub(crate) use adopted::{is_adopted, use_on, writer_of};
 pub use array::{empty, zeros};
 pub use blas::set_cublaslt_path;
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use copy::{copy_into, copy_on_host, fetch, send};
+pub use current::Current;
 pub use driver::{count, is_present};
 pub use error::CudaError;
 pub use function::Function;
@@ -91,6 +95,6 @@ pub use module::Module;
 pub use pinned::{managed, pinned};
 pub use pointer::{PointerKind, device_of};
 pub use signature::{ParameterKind, Signature};
-pub use stream::{Current, Stream};
+pub use stream::Stream;
 #[cfg(feature = "python")]
 pub(crate) use timeline::Use;

@@ -134,6 +134,7 @@ class Kernel:
 
 @final
 class Stream:
+    __dlbridge_streams__: ClassVar[CapsuleType]
     def __new__(cls, stream: Any = None, /, *, device: _DeviceLike | None = None) -> Stream: ...
     @property
     def handle(self) -> int: ...

@@ -62,12 +62,11 @@ pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
     text_signature = "(shape, dtype='float32', *, device=None)"
 )]
 pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
-    if let Some(device) = device.filter(|device| *device != Device::CPU) {
-        let tensor = make(shape.sizes(), dtype, device);
-        return tensor.or_else(|_| settled(Tensor::ones(shape.sizes(), dtype)?, Some(device)));
+    let has_zero = Tensor::zeros(&[], dtype).is_ok();
+    match has_zero {
+        true => zeros(shape, dtype, device),
+        false => ones(shape, dtype, device),
     }
-    let tensor = Tensor::zeros(shape.sizes(), dtype);
-    Ok(tensor.or_else(|_| Tensor::ones(shape.sizes(), dtype))?)
 }
 
 /// A tensor of zeros.

@@ -13,6 +13,9 @@ NAME = "dlbridge_testing"
 # Another crate, so that its class, its exchange table and its ledger are others, too.
 APART = CRATE.parent / "apart"
 APART_NAME = "dlbridge_apart"
+# One that can do something with GPUs, which the first one can't.
+CUDA = CRATE.parent / "extension_cuda"
+CUDA_NAME = "dlbridge_cuda_testing"
 
 
 def build(crate=CRATE, name=NAME):
@@ -42,6 +45,11 @@ def build(crate=CRATE, name=NAME):
 def build_apart():
     """The folder with the other module in it."""
     return build(APART, APART_NAME)
+
+
+def build_cuda():
+    """The folder with the one for GPUs in it."""
+    return build(CUDA, CUDA_NAME)
 
 
 if __name__ == "__main__":

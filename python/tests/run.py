@@ -5,7 +5,8 @@
 
 The Python that runs this has pytest and the frameworks. With DLBRIDGE_REQUIRE_ALL=1, a framework that
 isn't installed is a failure. What a file prints is shown if it fails; of the others, one line, and one
-for each test that was skipped.
+for each test that was skipped. Files called test_double_* run with a double of NVIDIA's driver, as the
+loader looks for libraries only when a process starts.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import build_double
 import build_extension
 
 TESTS = Path(__file__).resolve().parent
@@ -53,7 +55,8 @@ def main():
     arguments = arguments.parse_args()
     files = arguments.files or sorted(TESTS.rglob("test_*.py"))
     build_extension.build()  # Once, so that the processes find it built.
-    runs = Runs(arguments.time_limit)
+    on_double = build_double.environment() if any(map(is_for_double, files)) else {}
+    runs = Runs(arguments.time_limit, on_double)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
         reports = (Path(folder) / f"{number}.xml" for number in range(len(files)))
         futures = [pool.submit(runs.run, file, report) for file, report in zip(files, reports)]
@@ -74,6 +77,10 @@ def existing(name):
     raise argparse.ArgumentTypeError(f"there is no file {name}")
 
 
+def is_for_double(file):
+    return file.name.startswith("test_double_")
+
+
 def shown(futures):
     for future in as_completed(futures):
         future.result().show()
@@ -83,8 +90,9 @@ def shown(futures):
 class Runs:
     """The processes that run, so that none stays behind."""
 
-    def __init__(self, time_limit):
+    def __init__(self, time_limit, on_double):
         self.time_limit = time_limit
+        self.on_double = on_double
         self.running = set()
         self.lock = threading.Lock()
 
@@ -92,7 +100,7 @@ class Runs:
         name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else str(file)
         options = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
         command = [sys.executable, "-m", "pytest", *options, file]
-        environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
+        environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, **(self.on_double if is_for_double(file) else {})}
         # Not through a pipe, which a process that such a process started could hold open.
         with tempfile.TemporaryFile() as output:
             # In a group of its own, to be ended with all that it started.

@@ -58,6 +58,12 @@ pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
     tensor.storage().keeper::<Memory>()
 }
 
+/// Whether it is known in which order a tensor is used.
+#[cfg(feature = "python")]
+pub(crate) fn is_adopted(tensor: &Tensor) -> bool {
+    keeper(tensor).is_some()
+}
+
 /// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is known is
 /// left to whoever uses it.
 pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), CudaError> {
@@ -67,7 +73,7 @@ pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), 
     }
 }
 
-/// The stream on which a tensor was last written, where that is known.
+/// The stream on which a tensor was last written, where that is known, and something can still be asked of it.
 pub(crate) fn writer_of(tensor: &Tensor) -> Option<Stream> {
     keeper(tensor)?.writer()
 }

@@ -57,23 +57,15 @@ impl Events {
             }
         }
     }
-
-    /// Has one stream wait for the work that another has by now. The GPU's context must be current.
-    pub(super) fn join(
-        &self,
-        waiting: sys::CUstream,
-        awaited: sys::CUstream,
-    ) -> Result<(), CudaError> {
-        let event = self.mark(awaited)?;
-        // SAFETY: as above.
-        let outcome = unsafe { call!(cuStreamWaitEvent(waiting, event.0, 0)) };
-        // What was waited for is settled: marking something else changes nothing about it.
-        self.give_back(event);
-        outcome
-    }
 }
 
 impl Event {
+    /// Has a stream wait until the work before it is done. The stream's context must be current.
+    pub(super) fn hold_up(&self, stream: sys::CUstream) -> Result<(), CudaError> {
+        // SAFETY: an event that was recorded; the caller entered the GPU, and vouches for its stream.
+        unsafe { call!(cuStreamWaitEvent(stream, self.0, 0)) }
+    }
+
     /// Whether the work before it is done. The GPU's context must be current.
     pub(super) fn is_over(&self) -> Result<bool, CudaError> {
         // SAFETY: an event that was recorded.

@@ -128,11 +128,16 @@ impl Gpu {
     ///
     /// When work failed, or a graph is captured.
     pub fn synchronize(self) -> Result<(), CudaError> {
-        let _entered = self.enter()?;
-        // SAFETY: the context is current.
-        unsafe { call!(cuCtxSynchronize()) }?;
+        self.wait_for_all()?;
         super::later::collect();
         Ok(())
+    }
+
+    /// [`synchronize`](Self::synchronize), which runs nobody else's code.
+    pub(super) fn wait_for_all(self) -> Result<(), CudaError> {
+        let _entered = self.enter()?;
+        // SAFETY: the context is current.
+        unsafe { call!(cuCtxSynchronize()) }
     }
 
     /// Gives memory back to the driver that was released, and kept to be allocated again.

@@ -78,8 +78,7 @@ impl Waiting {
             return Ok(());
         };
         if event.is_none() {
-            let _entered = stream.gpu().enter()?;
-            *event = Some(stream.gpu().facts().events.mark(stream.raw())?);
+            *event = Some(stream.mark()?);
         }
         Ok(())
     }
@@ -118,7 +117,7 @@ impl Waiting {
                     });
                 }
                 if let Some(event) = event {
-                    gpu.facts().events.give_back(event);
+                    stream.forget(event);
                 }
                 Ok(Some(kept))
             }

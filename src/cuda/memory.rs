@@ -5,7 +5,7 @@ use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later::{self, Release};
 use super::stream::Stream;
-use super::timeline::{Timeline, Use};
+use super::timeline::{Joined, Timeline, Use};
 use crate::device::Device;
 use crate::storage::{Access, Storage};
 use cudarc::driver::sys;
@@ -53,7 +53,7 @@ impl Memory {
         let (data, bytes) = (storage.data_ptr().addr(), storage.bytes());
         let (device, access) = (storage.device(), storage.access());
         let held = Held {
-            timeline: Timeline::new(ready_on),
+            timeline: Timeline::foreign(home.as_ref(), ready_on),
             what: What::Foreign {
                 storage: Some(storage),
                 home,
@@ -70,9 +70,9 @@ impl Memory {
         }
     }
 
-    /// The stream on which it was last written.
+    /// The stream on which it was last written, if something can still be asked of it.
     pub(super) fn writer(&self) -> Option<Stream> {
-        self.held.as_ref().map(|held| held.timeline.writer())
+        self.held.as_ref()?.timeline.writer()
     }
 }
 
@@ -90,20 +90,24 @@ impl Release for Held {
         if self.timeline.is_capturing()? {
             return Ok(false);
         }
-        let joined = match self.timeline.join()? {
-            Some(stream) => Some(stream),
-            None => {
-                // SAFETY: the context is current.
-                let answer = unsafe { sys::cuCtxSynchronize() };
-                if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {
-                    return Ok(false);
-                }
-                super::driver::checked("cuCtxSynchronize", answer)?;
-                None
+        let joined = self.timeline.join()?;
+        if let Joined::Lost = joined {
+            // SAFETY: the context is current.
+            let answer = unsafe { sys::cuCtxSynchronize() };
+            if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {
+                return Ok(false);
             }
+            super::driver::checked("cuCtxSynchronize", answer)?;
+        }
+        let joined = match joined {
+            Joined::In(stream) => Some(stream),
+            Joined::Nowhere | Joined::Lost => None,
         };
         match &mut self.what {
             What::Pooled(address) => {
+                // The handle of a default stream is that of the current context's.
+                let gpu = joined.as_ref().map(Stream::gpu);
+                let _there = gpu.map(Gpu::enter).transpose()?;
                 let stream = joined.map_or(ptr::null_mut(), |stream| stream.raw());
                 // SAFETY: it was allocated, all work that uses it comes before, and this is its end.
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
@@ -116,8 +120,8 @@ impl Release for Held {
                 unsafe { call!(cuMemFree_v2(*address)) }?;
             }
             What::Foreign { storage, home } => match (joined, home) {
-                (Some(stream), Some(home)) => home.wait_for(&stream)?,
-                (Some(stream), None) => later::release_after(&stream, storage.take())?,
+                (Some(stream), Some(home)) if home.can_be_awaited() => home.wait_for(&stream)?,
+                (Some(stream), _) => later::release_after(&stream, storage.take())?,
                 (None, _) => {}
             },
         }

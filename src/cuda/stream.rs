@@ -2,15 +2,15 @@
 
 use super::driver::call;
 use super::error::CudaError;
+use super::event::Event;
 use super::gpu::Gpu;
 use cudarc::driver::sys;
 use std::any::Any;
-use std::cell::RefCell;
 use std::ffi::c_void;
 use std::fmt;
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 /// A queue of work on a GPU: one of ours, the GPU's default one, or a framework's.
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub struct Stream {
     gpu: Gpu,
     raw: Raw,
     life: Life,
+    /// Whose it is, of the default stream that each thread has.
+    thread: Option<ThreadId>,
 }
 
 /// The driver's handle of a stream.
@@ -60,6 +62,7 @@ impl Stream {
             gpu,
             raw: Raw(raw),
             life: Life::Kept { _keeper: keeper },
+            thread: None,
         })
     }
 
@@ -69,18 +72,20 @@ impl Stream {
             gpu,
             raw: Raw(ptr::null_mut()),
             life: Life::Lasting,
+            thread: None,
         }
     }
 
     /// A stream that somebody else made, by the driver's or the runtime's handle: 0 and 1 are the
     /// default stream, 2 the thread's own default one.
     ///
-    /// When memory that was used on it is released, all the GPU's work is waited for, as the stream may
-    /// be gone then; [`kept`](Self::kept) and [`lasting`](Self::lasting) are better.
+    /// When memory that was used on it is used on another stream, or released, all the GPU's work is waited
+    /// for, as the stream may be gone then; [`kept`](Self::kept) and [`lasting`](Self::lasting) are better.
     ///
     /// # Safety
     ///
-    /// It is a stream of this GPU, and there as long as this one or a clone of it is used.
+    /// It is a stream of this GPU, and there as long as anyone asks something of this one or a clone of it, or
+    /// has it be current.
     pub unsafe fn from_raw(gpu: Gpu, handle: *mut c_void) -> Self {
         let raw = Raw(match handle.addr() {
             1 => ptr::null_mut(),
@@ -93,6 +98,7 @@ impl Stream {
                 true => Life::Lasting,
                 false => Life::Unknown,
             },
+            thread: (handle.addr() == PER_THREAD).then(|| thread::current().id()),
         }
     }
 
@@ -121,37 +127,6 @@ impl Stream {
         self
     }
 
-    /// The thread's current stream for a GPU: the default one, unless another was
-    /// [made current](Self::make_current).
-    pub fn current(gpu: Gpu) -> Self {
-        Self::explicit(gpu).unwrap_or_else(|| Self::default_of(gpu))
-    }
-
-    /// The stream that was made current on this thread, if one was.
-    pub(crate) fn explicit(gpu: Gpu) -> Option<Self> {
-        let of_gpu = |streams: &RefCell<Vec<Self>>| {
-            let streams = streams.borrow();
-            streams
-                .iter()
-                .rev()
-                .find(|stream| stream.gpu == gpu)
-                .cloned()
-        };
-        CURRENT.try_with(of_gpu).unwrap_or_default()
-    }
-
-    /// Has the thread use this stream, until what this returns is dropped.
-    pub fn make_current(&self) -> Current {
-        let depth = CURRENT.with_borrow_mut(|streams| {
-            streams.push(self.clone());
-            streams.len()
-        });
-        Current {
-            depth,
-            _thread: PhantomData,
-        }
-    }
-
     /// Its GPU.
     #[inline]
     pub fn gpu(&self) -> Gpu {
@@ -178,9 +153,28 @@ impl Stream {
         if self == other {
             return Ok(());
         }
-        let _entered = other.gpu.enter()?;
-        let events = &other.gpu.facts().events;
-        events.join(self.raw(), other.raw())
+        let mark = other.mark()?;
+        let outcome = self.wait_for_mark(&mark);
+        other.forget(mark);
+        outcome
+    }
+
+    /// Marks the end of the work that it has by now.
+    pub(super) fn mark(&self) -> Result<Event, CudaError> {
+        let _entered = self.gpu.enter()?;
+        self.gpu.facts().events.mark(self.raw())
+    }
+
+    /// Has the work that it is given from now on wait for a mark in any stream.
+    pub(super) fn wait_for_mark(&self, mark: &Event) -> Result<(), CudaError> {
+        // The handle of a default stream is that of the current context's.
+        let _entered = self.gpu.enter()?;
+        mark.hold_up(self.raw())
+    }
+
+    /// Gives a mark back that was made in it. Who waits for it by now goes on doing so.
+    pub(super) fn forget(&self, mark: Event) {
+        self.gpu.facts().events.give_back(mark);
     }
 
     /// Waits until its work is done.
@@ -223,21 +217,30 @@ impl Stream {
         Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// Whether memory that was used on it can be released in its order, whenever that is.
+    /// Whether memory that was used on it can be released in its order, whenever that is, and by whom.
     pub(super) fn outlives_its_uses(&self) -> bool {
         !matches!(self.life, Life::Unknown)
     }
 
+    /// Whether another stream can wait for it, although it is used for something else by now. Another thread's own
+    /// can't be named.
+    pub(super) fn can_be_awaited(&self) -> bool {
+        self.outlives_its_uses()
+            || self
+                .thread
+                .is_some_and(|thread| thread == thread::current().id())
+    }
+
     /// Each thread has its own stream of this handle.
     fn is_of_thread(&self) -> bool {
-        self.raw.0.addr() == PER_THREAD
+        self.thread.is_some()
     }
 }
 
 impl PartialEq for Stream {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw && self.gpu == other.gpu
+        self.raw == other.raw && self.gpu == other.gpu && self.thread == other.thread
     }
 }
 
@@ -251,32 +254,6 @@ impl fmt::Debug for Stream {
             self.raw.0.addr(),
             self.gpu.device()
         )
-    }
-}
-
-thread_local! {
-    static CURRENT: RefCell<Vec<Stream>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A stream is current, until this is dropped.
-#[must_use = "when it is dropped, the stream that was current before is so again"]
-#[derive(Debug)]
-pub struct Current {
-    depth: usize,
-    /// Streams are current on threads: this mustn't leave its own.
-    _thread: PhantomData<*const ()>,
-}
-
-impl Drop for Current {
-    fn drop(&mut self) {
-        // What became current later, and was forgotten, goes too. Streams are dropped only then: that may run
-        // foreign code.
-        let ended = CURRENT.try_with(|streams| {
-            let mut streams = streams.borrow_mut();
-            let from = (self.depth - 1).min(streams.len());
-            streams.split_off(from)
-        });
-        drop(ended);
     }
 }
 

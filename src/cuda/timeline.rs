@@ -1,6 +1,8 @@
 //! [`Timeline`]: on which streams memory is used, and how they wait for each other.
 
 use super::error::CudaError;
+use super::event::Event;
+use super::gpu::Gpu;
 use super::stream::Stream;
 use smallvec::SmallVec;
 use std::sync::{Mutex, PoisonError};
@@ -17,17 +19,111 @@ pub(super) struct Timeline(Mutex<Uses>);
 
 struct Uses {
     writer: Stream,
+    /// The end of what the writer had to do at first, where it may be gone when somebody else uses the memory; until
+    /// that is waited for, or the writer does something else.
+    mark: Option<Event>,
     /// They waited for the writer, and nobody waits for them yet.
     readers: SmallVec<[Stream; 2]>,
+    /// Whether it was ever used on a stream that may be gone, or that nobody else can name.
+    by_strangers: bool,
+    /// Such a stream on which whoever made it works. What is done there is that one's own affair.
+    theirs: Option<Stream>,
+}
+
+/// All uses of memory that is to be released.
+pub(super) enum Joined {
+    /// This stream comes after them.
+    In(Stream),
+    /// None of them is known here.
+    Nowhere,
+    /// Some are on streams that can't be asked any more.
+    Lost,
+}
+
+impl Uses {
+    fn all(&self) -> impl Iterator<Item = &Stream> {
+        std::iter::once(&self.writer).chain(&self.readers)
+    }
+
+    /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all work on the GPUs
+    /// was waited for instead, as one of them can't be asked for anything.
+    fn wait_on(&mut self, stream: &Stream, what: Use) -> Result<bool, CudaError> {
+        let is_askable = |other: &Stream| other == stream || other.can_be_awaited();
+        let marked = self.mark.as_ref().filter(|_| !is_askable(&self.writer));
+        let are_askable =
+            self.readers.iter().all(is_askable) && (marked.is_some() || is_askable(&self.writer));
+        if !are_askable {
+            self.synchronize()?;
+            return Ok(false);
+        }
+        match marked {
+            Some(mark) => stream.wait_for_mark(mark)?,
+            None => stream.wait_for(&self.writer)?,
+        }
+        self.forget_mark();
+        if what == Use::Write {
+            self.readers
+                .iter()
+                .try_for_each(|reader| stream.wait_for(reader))?;
+        }
+        Ok(true)
+    }
+
+    /// Waits for all that is done on the GPUs on which the memory was used.
+    fn synchronize(&self) -> Result<(), CudaError> {
+        let mut done = SmallVec::<[Gpu; 2]>::new();
+        for stream in self.all() {
+            if !done.contains(&stream.gpu()) {
+                stream.gpu().wait_for_all()?;
+                done.push(stream.gpu());
+            }
+        }
+        Ok(())
+    }
+
+    /// It is good for one use, as the writer may go on writing.
+    fn forget_mark(&mut self) {
+        if let Some(mark) = self.mark.take() {
+            self.writer.forget(mark);
+        }
+    }
+}
+
+impl Drop for Uses {
+    fn drop(&mut self) {
+        self.forget_mark();
+    }
 }
 
 impl Timeline {
-    /// Memory that is ready once the work is done that a stream has by now.
+    /// Memory that is ready in the order of a stream.
     pub(super) fn new(writer: Stream) -> Self {
         Self(Mutex::new(Uses {
+            by_strangers: !writer.outlives_its_uses(),
             writer,
+            mark: None,
             readers: SmallVec::new(),
+            theirs: None,
         }))
+    }
+
+    /// Memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by now.
+    pub(super) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
+        let mut timeline = Self::new(ready_on);
+        let uses = timeline.uses();
+        // A mark in a graph is none for other streams. Without one, all work is waited for.
+        if uses.by_strangers && matches!(uses.writer.is_capturing(), Ok(false)) {
+            uses.mark = uses.writer.mark().ok();
+        }
+        if uses.by_strangers && home == Some(&uses.writer) {
+            uses.theirs = home.cloned();
+            uses.by_strangers = false;
+        }
+        timeline
+    }
+
+    fn uses(&mut self) -> &mut Uses {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has a stream wait for whatever must be done before it uses the memory, and remembers that it does.
@@ -35,21 +131,27 @@ impl Timeline {
     /// On failure nothing is remembered, and nothing may be done with the memory.
     pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if uses.readers.is_empty() && uses.writer == *stream {
+        let is_read = what == Use::Read;
+        if uses.writer == *stream && (is_read || uses.readers.is_empty()) {
+            uses.forget_mark();
             return Ok(());
         }
-        if what == Use::Read {
-            if uses.writer != *stream && !uses.readers.contains(stream) {
-                stream.wait_for(&uses.writer)?;
+        // What was read before is waited for again, as the writer may have gone on. But no wait for a stream that
+        // isn't captured can be part of a graph: what one reads is made ready for its stream before.
+        let is_known = is_read && uses.readers.contains(stream);
+        if is_known && stream.is_capturing()? {
+            return Ok(());
+        }
+        let goes_on = uses.wait_on(stream, what)?;
+        uses.by_strangers |= !stream.outlives_its_uses() && uses.theirs.as_ref() != Some(stream);
+        if is_read && goes_on {
+            if !is_known {
                 uses.readers.push(stream.clone());
             }
             return Ok(());
         }
-        stream.wait_for(&uses.writer)?;
-        for reader in &uses.readers {
-            stream.wait_for(reader)?;
-        }
         let readers = std::mem::take(&mut uses.readers);
+        uses.forget_mark();
         let writer = std::mem::replace(&mut uses.writer, stream.clone());
         drop(uses);
         // Their end may be that of their keepers, which is foreign code.
@@ -57,35 +159,32 @@ impl Timeline {
         Ok(())
     }
 
-    /// The stream on which the memory was last written.
-    pub(super) fn writer(&self) -> Stream {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .writer
-            .clone()
+    /// The stream on which the memory was last written, if something can still be asked of it.
+    pub(super) fn writer(&self) -> Option<Stream> {
+        let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(uses.writer.clone()).filter(Stream::can_be_awaited)
     }
 
-    /// Brings all uses into one stream, in whose order the memory can be released. `None` where that
-    /// can't be, since one of the streams may be gone.
-    pub(super) fn join(&mut self) -> Result<Option<Stream>, CudaError> {
-        let uses = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let lasts = Stream::outlives_its_uses;
-        if !lasts(&uses.writer) || !uses.readers.iter().all(lasts) {
-            return Ok(None);
+    /// Brings all uses into one stream, in whose order the memory can be released.
+    pub(super) fn join(&mut self) -> Result<Joined, CudaError> {
+        let uses = self.uses();
+        if uses.by_strangers {
+            return Ok(Joined::Lost);
         }
-        for reader in &uses.readers {
-            uses.writer.wait_for(reader)?;
-        }
-        uses.readers.clear();
-        Ok(Some(uses.writer.clone()))
+        let mut ours = uses
+            .all()
+            .filter(|stream| uses.theirs.as_ref() != Some(stream));
+        let Some(last) = ours.next() else {
+            return Ok(Joined::Nowhere);
+        };
+        ours.try_for_each(|other| last.wait_for(other))?;
+        Ok(Joined::In(last.clone()))
     }
 
     /// Whether one of the streams is being captured, so that nothing must be asked of it.
     pub(super) fn is_capturing(&mut self) -> Result<bool, CudaError> {
-        let uses = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let streams = uses.readers.iter().chain([&uses.writer]);
-        for stream in streams.filter(|stream| stream.outlives_its_uses()) {
+        let uses = self.uses();
+        for stream in uses.all().filter(|stream| stream.outlives_its_uses()) {
             if stream.is_capturing()? {
                 return Ok(true);
             }
@@ -93,8 +192,8 @@ impl Timeline {
         Ok(false)
     }
 
-    pub(super) fn gpu(&mut self) -> super::gpu::Gpu {
-        let uses = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn gpu(&mut self) -> Gpu {
+        let uses = self.uses();
         uses.writer.gpu()
     }
 }

@@ -9,14 +9,17 @@ mod copies;
 mod exchange;
 mod interface;
 mod kernel;
+mod stream_class;
 mod streams;
 
 pub(super) use calls::run;
 pub(super) use copies::{can_move, copy, copy_on, make, on_host, to_device};
-pub(super) use exchange::{adopted, current_stream, given_by_table, given_to, lent, ordered};
-pub(super) use interface::by_interface;
+pub(super) use exchange::{
+    adopted, current_stream, given_by_table, given_to, lent, ordered, received,
+};
+pub(super) use interface::{Interface, by_interface, is_array};
 pub use kernel::{PyKernel, PyKernels};
-pub use streams::PyStream;
+pub use stream_class::PyStream;
 pub(super) use streams::to_ask;
 
 use super::error::{not_exchangeable, unsuitable};

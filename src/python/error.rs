@@ -13,9 +13,9 @@ use crate::error::{AccessError, Error};
 #[cfg(feature = "kernels")]
 use crate::kernel::{CallError, Failure, Reason};
 use pyo3::Borrowed;
-#[cfg(feature = "kernels")]
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyBufferError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 
 /// Why an argument was refused: a Python exception, in one word.
@@ -85,6 +85,12 @@ pub(super) enum Unmade {
     NoMemory(String),
     /// The device isn't there.
     NoDevice(String),
+    /// The device failed, or can't do that at present.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "there are no devices")
+    )]
+    Failed(String),
 }
 
 impl From<Error> for Unmade {
@@ -99,6 +105,7 @@ impl From<Unmade> for PyErr {
             Unmade::Tensor(error) => error.into(),
             Unmade::NoMemory(message) => PyMemoryError::new_err(message),
             Unmade::NoDevice(message) => not_exchangeable(message),
+            Unmade::Failed(message) => PyRuntimeError::new_err(message),
         }
     }
 }
@@ -157,15 +164,8 @@ pub(super) fn of_call(error: CallError) -> PyErr {
             not_exchangeable(message)
         }
         // What Python raised, such as a framework that has no memory, stays what it is.
-        Reason::Allocation { error, .. } => {
-            raised(error).unwrap_or_else(|error| match error.downcast::<Error>() {
-                Ok(error) => alike(*error, message),
-                Err(_) => not_exchangeable(message),
-            })
-        }
-        Reason::Kernel { failure, .. } => {
-            raised(failure).unwrap_or_else(|_| PyRuntimeError::new_err(message))
-        }
+        Reason::Allocation { error, .. } => of_failure(error, message, not_exchangeable),
+        Reason::Kernel { failure, .. } => of_failure(failure, message, PyRuntimeError::new_err),
         Reason::Tensor { error, .. } => alike(error, message),
         _ => unsuitable(message),
     }
@@ -173,11 +173,25 @@ pub(super) fn of_call(error: CallError) -> PyErr {
 
 /// The exception that an error becomes, with another text.
 #[cfg(feature = "kernels")]
-fn alike(error: Error, message: String) -> PyErr {
-    Python::attach(|py| PyErr::from_type(PyErr::from(error).get_type(py), message))
+fn alike(error: impl Into<PyErr>, message: String) -> PyErr {
+    let error = error.into();
+    Python::attach(|py| PyErr::from_type(error.get_type(py), message))
 }
 
+/// What was raised, or the exception that an error of ours becomes, or, of another one, this exception.
 #[cfg(feature = "kernels")]
-fn raised(failure: Failure) -> Result<PyErr, Failure> {
-    failure.downcast::<PyErr>().map(|error| *error)
+fn of_failure(failure: Failure, message: String, otherwise: fn(String) -> PyErr) -> PyErr {
+    let failure = match failure.downcast::<PyErr>() {
+        Ok(raised) => return *raised,
+        Err(failure) => failure,
+    };
+    #[cfg(feature = "cuda")]
+    let failure = match failure.downcast::<crate::cuda::CudaError>() {
+        Ok(error) => return alike(*error, message),
+        Err(failure) => failure,
+    };
+    match failure.downcast::<Error>() {
+        Ok(error) => alike(*error, message),
+        Err(_) => otherwise(message),
+    }
 }

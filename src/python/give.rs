@@ -7,7 +7,7 @@ mod needs;
 
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::{Lane, Maker, root_module};
-use super::mxnet;
+use super::{cuda, mxnet};
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
@@ -71,7 +71,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
 #[inline]
 pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> {
     match Lane::of(object) {
-        Err(_) if mxnet::is_array(object) => Ok(Lane::Protocol),
+        Err(_) if mxnet::is_array(object) || cuda::is_array(object) => Ok(Lane::Protocol),
         lane => lane,
     }
 }

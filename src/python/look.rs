@@ -85,7 +85,7 @@ impl Entry {
             Ok(lane) => lane,
             Err(error) => match mxnet::ask(object, is_written)? {
                 Some(capsule) => return self.look_at_mxnet(capsule.as_borrowed()),
-                None => return Err(error),
+                None => return self.look_by_interface(object, error),
             },
         };
         match lane {
@@ -211,6 +211,20 @@ impl Entry {
         }
     }
 
+    /// By what is older than DLPack, where an object has that; else it is the error.
+    fn look_by_interface(
+        &mut self,
+        object: Borrowed<'_, '_, PyAny>,
+        error: Refused,
+    ) -> Result<(), Refused> {
+        let Some(interface) = cuda::Interface::of(object)? else {
+            return Err(error);
+        };
+        let (descriptor, flags) = interface.describe();
+        // SAFETY: the object keeps its memory; its sizes are only read here.
+        unsafe { self.fill(&descriptor, flags) }
+    }
+
     fn look_at_mxnet(&mut self, capsule: Borrowed<'_, '_, PyCapsule>) -> Result<(), Refused> {
         let (managed, lent) = Offer::lend::<Legacy>(capsule)?;
         // SAFETY: the capsule keeps the managed tensor.
@@ -251,7 +265,7 @@ impl Entry {
         }
         // SAFETY: the entry has a reference to the object.
         let object = unsafe { Borrowed::from_ptr(py, self.object) };
-        let Lane::Table(table, _) = Lane::of(object)? else {
+        let Ok(Lane::Table(table, _)) = Lane::of(object) else {
             return Ok(None);
         };
         // SAFETY: the table is that of the object's type.

@@ -6,6 +6,7 @@ use super::error::{Unmade, not_exchangeable};
 use super::lane::Maker;
 use crate::device::Device;
 use crate::dlpack::python::Table;
+use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -23,8 +24,29 @@ pub(super) fn by_interface(_: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Tensor
     Ok(None)
 }
 
+/// What there is none of without CUDA.
+pub(super) enum Interface {}
+
+impl Interface {
+    pub(super) fn of(_: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Self>> {
+        Ok(None)
+    }
+
+    pub(super) fn describe(&self) -> (DLTensor, Flags) {
+        match *self {}
+    }
+}
+
+pub(super) fn is_array(_: Borrowed<'_, '_, PyAny>) -> bool {
+    false
+}
+
 #[inline]
 pub(super) fn adopted(_: Borrowed<'_, '_, PyAny>, tensor: Tensor) -> PyResult<Tensor> {
+    Ok(tensor)
+}
+
+pub(super) fn received(tensor: Tensor) -> PyResult<Tensor> {
     Ok(tensor)
 }
 

@@ -1,6 +1,7 @@
 //! Streams: current ones, and waiting.
 
 use crate::double::{live, on_double};
+use cudarc::driver::sys;
 use dlbridge::cuda::{self, Gpu, Stream, release_after};
 use dlbridge::{DType, Tensor};
 use std::sync::Arc;
@@ -109,5 +110,67 @@ fn a_framework_keeps_its_stream() {
         assert_eq!(drops.load(Ordering::Relaxed), 1);
         assert_eq!(live("streams"), 0);
         gpu().synchronize().unwrap();
+    });
+}
+
+#[test]
+fn default_streams_of_two_gpus_are_two() {
+    on_double("streams::default_streams_of_two_gpus_are_two", || {
+        let far = Stream::default_of(Gpu::new(1).unwrap());
+        let tensor = cuda::zeros(&[3], DType::F32, &Stream::default_of(gpu())).unwrap();
+        let sent = cuda::send(&tensor, &far).unwrap();
+        let numbers = cuda::fetch(&sent).unwrap();
+        assert_eq!(numbers.to_vec::<f32>().unwrap(), [0.0; 3]);
+        // The last one who uses it is on the other GPU.
+        drop(tensor);
+        drop(sent);
+    });
+}
+
+/// A stream of somebody's who tells nobody when it ends.
+fn strange() -> (sys::CUstream, Stream) {
+    let mut raw = std::ptr::null_mut();
+    let _entered = gpu().enter().unwrap();
+    let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
+    // SAFETY: the context is current, and the stream there until the test destroys it.
+    unsafe {
+        sys::cuStreamCreate(&mut raw, flags).result().unwrap();
+        (raw, Stream::from_raw(gpu(), raw.cast()))
+    }
+}
+
+#[test]
+fn nothing_is_asked_of_a_stream_that_may_be_gone() {
+    on_double(
+        "streams::nothing_is_asked_of_a_stream_that_may_be_gone",
+        || {
+            let (raw, stream) = strange();
+            let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();
+            // SAFETY: nobody asks for anything on it any more.
+            unsafe { sys::cuStreamDestroy_v2(raw).result().unwrap() };
+            let other = Stream::new(gpu()).unwrap();
+            let copy = cuda::send(&tensor, &other).unwrap();
+            for tensor in [&tensor, &copy] {
+                let numbers = cuda::fetch(tensor).unwrap();
+                assert_eq!(numbers.to_vec::<f32>().unwrap(), [0.0; 3]);
+            }
+        },
+    );
+}
+
+#[test]
+fn each_thread_has_its_own_default_stream() {
+    on_double("streams::each_thread_has_its_own_default_stream", || {
+        // SAFETY: that one is there as long as its thread.
+        let own = || unsafe { Stream::from_raw(gpu(), std::ptr::without_provenance_mut(2)) };
+        let here = own();
+        assert_eq!(here, own());
+        let tensor = cuda::zeros(&[3], DType::F32, &here).unwrap();
+        let elsewhere = std::thread::spawn(move || {
+            assert_ne!(here, own());
+            let copy = cuda::send(&tensor, &own()).unwrap();
+            cuda::fetch(&copy).unwrap().to_vec::<f32>().unwrap()
+        });
+        assert_eq!(elsewhere.join().unwrap(), [0.0; 3]);
     });
 }

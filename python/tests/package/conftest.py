@@ -1,6 +1,32 @@
 """Has the tests of the package find what they share with the others."""
 
+import gc
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+
+@pytest.fixture
+def settled():
+    """Checks on the double of NVIDIA's driver that a test made no mistake, and left neither memory nor work."""
+    import dlbridge
+    import double
+    import double_driver as driver
+
+    context = driver.current_context()
+    yield
+    gc.collect()
+    # What waits for work is released once that is done, and that may bring more to release.
+    for _ in range(2):
+        for device in range(driver.devices()):
+            dlbridge.cuda.synchronize(device)
+            if extension := sys.modules.get("dlbridge_cuda_testing"):
+                extension.synchronize(device)  # It has its own memory that waits.
+    mistakes = double.mistakes()
+    double.forget_mistakes()
+    assert mistakes == ""
+    assert (double.live("memory"), double.live("pending")) == (0, 0), double.allocations()
+    assert driver.current_context() == context, "another context is current"

@@ -1,6 +1,7 @@
 //! Pickling, with the elements outside of the stream from protocol 5 on.
 
 use crate::dtype::DType;
+use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::python::take::{Wanted, from_object};
 use crate::tensor::Tensor;
@@ -21,6 +22,8 @@ pub(super) fn reduce<'py>(
             tensor.dtype()
         )));
     }
+    // It comes back on the host: who reads it may have no GPU.
+    let tensor = cuda::on_host(tensor)?;
     // The bytes of what has rank 0 are those of a list of one.
     let row = tensor.contiguous()?.reshape(&[tensor.len()])?;
     let bytes = row.as_bytes()?.into_pyobject(py)?.into_any();

@@ -58,7 +58,7 @@ impl Exchange for PyTensor {
 
     fn make_object(py: Python<'_>, managed: Managed<Versioned>) -> PyResult<Bound<'_, PyAny>> {
         let tensor = Tensor::from_dlpack(managed).map_err(not_importable)?;
-        Ok(tensor.into_pyobject(py)?.into_any())
+        Ok(cuda::received(tensor)?.into_pyobject(py)?.into_any())
     }
 
     unsafe fn allocate(prototype: &DLTensor) -> Result<Managed<Versioned>, AllocationError> {
@@ -76,6 +76,10 @@ impl Exchange for PyTensor {
             },
             Unmade::NoDevice(message) => AllocationError {
                 kind: "BufferError",
+                message,
+            },
+            Unmade::Failed(message) => AllocationError {
+                kind: "RuntimeError",
                 message,
             },
         };

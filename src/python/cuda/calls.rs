@@ -2,9 +2,10 @@
 
 use super::super::argument::Entered;
 use super::super::take::Object;
+use super::stream_class::find_shared;
 use super::streams::{Worker, worker_of};
 use super::{gpu_of, is_present};
-use crate::cuda::{Gpu, Stream, release_after};
+use crate::cuda::{CudaError, Gpu, Stream, release_after};
 use crate::device::{Device, DeviceKind};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -52,6 +53,7 @@ pub(super) fn run_on<'py, R, E>(
 where
     PyErr: From<E>,
 {
+    find_shared(py);
     let mut theirs = Theirs {
         streams: SmallVec::new(),
         kept: SmallVec::new(),
@@ -73,15 +75,12 @@ where
     }
     let result = {
         let _current = stream.make_current();
-        call(&stream)?
+        call(&stream)
     };
-    for other in &theirs.streams {
-        other.wait_for(&stream)?;
-    }
-    // What a graph uses, its owner keeps.
-    if !theirs.kept.is_empty() && !stream.is_capturing()? {
-        release_after(&stream, theirs.kept)?;
-    }
+    // Also where the call failed, as its work may be under way.
+    let settled = theirs.settle(&stream);
+    let result = result?;
+    settled?;
     Ok(result)
 }
 
@@ -118,5 +117,22 @@ impl Theirs {
             }
         }
         Ok(())
+    }
+
+    /// Has whatever they do next come after the work that a stream has by now.
+    fn settle(self, stream: &Stream) -> Result<(), CudaError> {
+        let mut outcome = Ok(());
+        for other in &self.streams {
+            if let Err(error) = other.wait_for(stream) {
+                // Then nothing may be left to wait for.
+                let _ = stream.synchronize();
+                outcome = Err(error);
+            }
+        }
+        // What a graph uses, its owner keeps.
+        if !self.kept.is_empty() && !matches!(stream.is_capturing(), Ok(true)) {
+            release_after(stream, self.kept)?;
+        }
+        outcome
     }
 }

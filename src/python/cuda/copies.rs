@@ -110,6 +110,7 @@ pub(in crate::python) fn make(
     make().map_err(|error| match error {
         CudaError::Tensor(error) => Unmade::Tensor(error),
         CudaError::OutOfMemory { .. } => Unmade::NoMemory(error.to_string()),
+        CudaError::Driver { .. } | CudaError::Capturing { .. } => Unmade::Failed(error.to_string()),
         error => Unmade::NoDevice(error.to_string()),
     })
 }

@@ -4,8 +4,10 @@ use super::super::error::not_exchangeable;
 use super::super::lane::Maker;
 use super::gpu_of;
 use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
-use crate::cuda::{Stream, Use, adopt, adopt_unordered, use_on, writer_of};
-use crate::device::Device;
+use crate::cuda::{
+    CudaError, Gpu, Stream, Use, adopt, adopt_unordered, is_adopted, use_on, writer_of,
+};
+use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -20,13 +22,21 @@ pub(in crate::python) fn adopted(
     object: Borrowed<'_, '_, PyAny>,
     tensor: Tensor,
 ) -> PyResult<Tensor> {
-    let Some(gpu) = gpu_of(tensor.device())? else {
+    let Some(gpu) = gpu_of(tensor.device())?.filter(|_| !is_adopted(&tensor)) else {
         return Ok(tensor);
     };
     match worker_of(object, gpu)? {
         Worker::Own => Ok(tensor),
         Worker::On(home) => Ok(adopt(tensor, &home, &home)?),
         Worker::Unknown => Ok(adopt_unordered(tensor, &Stream::current(gpu))?),
+    }
+}
+
+/// A tensor that came by our own table, which says that we work on our current stream.
+pub(in crate::python) fn received(tensor: Tensor) -> PyResult<Tensor> {
+    match gpu_of(tensor.device())? {
+        Some(gpu) => Ok(adopt_unordered(tensor, &Stream::current(gpu))?),
+        None => Ok(tensor),
     }
 }
 
@@ -43,7 +53,7 @@ pub(in crate::python) fn given_by_table(
     };
     match of_table(py, table, maker, gpu)? {
         Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
-        None => wait(tensor),
+        None => wait(tensor, gpu),
     }
 }
 
@@ -58,16 +68,21 @@ pub(in crate::python) fn given_to(py: Python<'_>, tensor: &Tensor, name: &str) -
         // They ask for themselves, by number; or their tables tell, when the tensor goes by those.
         "jax" | "dlbridge" | "torch" | "paddle" => Ok(()),
         // They take a capsule without a word about streams.
-        _ => wait(tensor),
+        _ => wait(tensor, gpu),
     }
 }
 
 /// Waits for what is done with a tensor, for who knows nothing of streams.
-fn wait(tensor: &Tensor) -> PyResult<()> {
-    match writer_of(tensor) {
-        Some(stream) => Ok(stream.synchronize()?),
-        None => Ok(()),
-    }
+fn wait(tensor: &Tensor, gpu: Gpu) -> PyResult<()> {
+    let stream = ready(tensor, gpu, Use::Write)?;
+    Ok(stream.synchronize()?)
+}
+
+/// A stream on which a tensor is ready to be used: the one on which it was last written, where that is there.
+fn ready(tensor: &Tensor, gpu: Gpu, what: Use) -> Result<Stream, CudaError> {
+    let stream = writer_of(tensor).unwrap_or_else(|| Stream::current(gpu));
+    use_on(tensor, &stream, what)?;
+    Ok(stream)
 }
 
 /// Has a tensor be ready on the stream of a number, as a consumer asks.
@@ -79,6 +94,10 @@ pub(in crate::python) fn ordered(
     let Some(gpu) = gpu_of(device)? else {
         return match stream {
             None => Ok(()),
+            // Streams use it, too, though it is known of none which.
+            Some(stream) if device.kind() == DeviceKind::CudaManaged => {
+                of_number(Gpu::of(device)?, stream).map(drop)
+            }
             Some(stream) => Err(not_exchangeable(format!(
                 "memory on {device} is used on no stream, so it can't be made ready on stream {stream}"
             ))),
@@ -119,6 +138,5 @@ pub(in crate::python) fn ready_on(tensor: &Tensor) -> PyResult<Option<usize>> {
     let Some(gpu) = gpu_of(tensor.device())? else {
         return Ok(None);
     };
-    let stream = writer_of(tensor).unwrap_or_else(|| Stream::current(gpu));
-    Ok(Some(number_of(&stream)))
+    Ok(Some(number_of(&ready(tensor, gpu, Use::Write)?)))
 }

@@ -5,8 +5,8 @@ use super::super::error::{not_exchangeable, not_importable, unsuitable};
 use super::super::take::Object;
 use super::exchange::ready_on;
 use super::gpu_of;
-use crate::cuda::{Gpu, Stream, adopt, adopt_unordered, device_of};
-use crate::device::DeviceKind;
+use crate::cuda::{Gpu, Stream, adopt, adopt_unordered, device_of, is_present};
+use crate::device::{Device, DeviceKind};
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use crate::storage::Owner;
@@ -65,82 +65,139 @@ impl PyTensor {
     }
 }
 
-/// The tensor of an object with this interface; `None` of others.
-pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Tensor>> {
-    let py = object.py();
-    let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))? else {
-        return Ok(None);
-    };
-    let interface = interface.cast_into::<PyDict>().map_err(PyErr::from)?;
-    let wanted = |key: &str| {
-        let missing = || not_exchangeable(format!("__cuda_array_interface__ lacks {key:?}"));
-        interface.get_item(key)?.ok_or_else(missing)
-    };
-    let given = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-        Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
-    };
-    let version: i64 = wanted("version")?.extract()?;
-    if version < OLDEST {
-        return Err(not_exchangeable(format!(
-            "__cuda_array_interface__ is of version {version}, and {OLDEST} is the oldest that can be read"
-        )));
+/// What an object with this interface says.
+pub(in crate::python) struct Interface {
+    shape: Vec<i64>,
+    strides: Option<Vec<i64>>,
+    dtype: DType,
+    data: *mut u8,
+    device: Device,
+    flags: Flags,
+    /// The stream on which it is ready, where that is to be waited for.
+    stream: Option<Stream>,
+}
+
+impl Interface {
+    /// What an object says; `None` of one that hasn't the interface.
+    pub(in crate::python) fn of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Self>> {
+        let name = intern!(object.py(), "__cuda_array_interface__");
+        if !is_present() {
+            return Ok(None);
+        }
+        match object.getattr_opt(name)? {
+            Some(interface) => Self::read(interface.cast::<PyDict>()?).map(Some),
+            None => Ok(None),
+        }
     }
-    if given("mask")?.is_some() {
-        return Err(not_exchangeable("an array with a mask can't be exchanged"));
+
+    fn read(interface: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let wanted = |key: &str| {
+            let missing = || not_exchangeable(format!("__cuda_array_interface__ lacks {key:?}"));
+            interface.get_item(key)?.ok_or_else(missing)
+        };
+        let given = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+            Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
+        };
+        let version: i64 = wanted("version")?.extract()?;
+        if version < OLDEST {
+            return Err(not_exchangeable(format!(
+                "__cuda_array_interface__ is of version {version}, and {OLDEST} is the oldest that can be read"
+            )));
+        }
+        if given("mask")?.is_some() {
+            return Err(not_exchangeable("an array with a mask can't be exchanged"));
+        }
+        let shape: Vec<i64> = wanted("shape")?.extract()?;
+        let typestr: String = wanted("typestr")?.extract()?;
+        let dtype = dtype_of(&typestr).ok_or_else(|| {
+            not_exchangeable(format!("{typestr:?} is no element type that DLPack has"))
+        })?;
+        let (address, read_only): (usize, bool) = wanted("data")?.extract()?;
+        let itemsize = (dtype.step_bits(false) / 8) as i64;
+        let strides = match given("strides")? {
+            None => None,
+            Some(strides) => Some(in_elements(
+                &strides.extract::<Vec<i64>>()?,
+                itemsize,
+                shape.len(),
+            )?),
+        };
+        let data = ptr::with_exposed_provenance_mut::<u8>(address);
+        let device = match shape.contains(&0) {
+            true => Gpu::new(0)?.device(),
+            false => device_of(data)?,
+        };
+        let mut flags = Flags::empty();
+        flags.set(Flags::READ_ONLY, read_only);
+        let stream = match (given("stream")?, gpu_of(device)?) {
+            (Some(stream), Some(gpu)) => Some(stream_of(gpu, stream.extract()?)?),
+            _ => None,
+        };
+        Ok(Self {
+            shape,
+            strides,
+            dtype,
+            data,
+            device,
+            flags,
+            stream,
+        })
     }
-    let shape: Vec<i64> = wanted("shape")?.extract()?;
-    let typestr: String = wanted("typestr")?.extract()?;
-    let dtype = dtype_of(&typestr).ok_or_else(|| {
-        not_exchangeable(format!("{typestr:?} is no element type that DLPack has"))
-    })?;
-    let (address, read_only): (usize, bool) = wanted("data")?.extract()?;
-    let itemsize = (dtype.step_bits(false) / 8) as i64;
-    let strides = match given("strides")? {
-        None => None,
-        Some(strides) => Some(in_elements(
-            &strides.extract::<Vec<i64>>()?,
-            itemsize,
-            shape.len(),
-        )?),
-    };
-    let data = ptr::with_exposed_provenance_mut::<u8>(address);
-    let is_empty = shape.contains(&0);
-    let device = match is_empty {
-        true => Gpu::new(0)?.device(),
-        false => device_of(data)?,
-    };
-    let mut flags = Flags::empty();
-    flags.set(Flags::READ_ONLY, read_only);
-    let descriptor = DLTensor {
-        data: data.cast(),
-        device: device.into(),
-        ndim: shape.len() as i32,
-        dtype: dtype.into(),
-        shape: shape.as_ptr().cast_mut(),
-        strides: strides
-            .as_ref()
-            .map_or(ptr::null_mut(), |strides| strides.as_ptr().cast_mut()),
-        byte_offset: 0,
-    };
-    // SAFETY: the object's promise, which is that of the interface, and the object is kept.
-    let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(Object::new(object))) };
-    let tensor = tensor.map_err(not_importable)?;
-    let Some(gpu) = gpu_of(device)? else {
-        return Ok(Some(tensor));
-    };
-    let stream = match given("stream")? {
-        // Then nothing is to be waited for.
-        None => return Ok(Some(adopt_unordered(tensor, &Stream::current(gpu))?)),
-        Some(stream) => stream.extract::<usize>()?,
-    };
-    if stream == 0 {
+
+    /// As DLPack has it, for as long as this is there.
+    pub(in crate::python) fn describe(&self) -> (DLTensor, Flags) {
+        let strides = self.strides.as_ref();
+        let descriptor = DLTensor {
+            data: self.data.cast(),
+            device: self.device.into(),
+            ndim: self.shape.len() as i32,
+            dtype: self.dtype.into(),
+            shape: self.shape.as_ptr().cast_mut(),
+            strides: strides.map_or(ptr::null_mut(), |strides| strides.as_ptr().cast_mut()),
+            byte_offset: 0,
+        };
+        (descriptor, self.flags)
+    }
+
+    /// The stream on which it is ready, where that is to be waited for.
+    pub(super) fn into_stream(self) -> Option<Stream> {
+        self.stream
+    }
+}
+
+/// Whether an object has this interface.
+pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
+    let name = intern!(object.py(), "__cuda_array_interface__");
+    is_present() && object.hasattr(name).unwrap_or(false)
+}
+
+fn stream_of(gpu: Gpu, number: usize) -> PyResult<Stream> {
+    if number == 0 {
         return Err(unsuitable(
             "__cuda_array_interface__ has stream 0, which could be either of two".to_owned(),
         ));
     }
-    // SAFETY: as above: the stream that the object says.
-    let stream = unsafe { Stream::from_raw(gpu, ptr::without_provenance_mut(stream)) };
-    Ok(Some(adopt(tensor, &stream, &stream)?))
+    // SAFETY: the object's promise: the stream on which it is ready.
+    Ok(unsafe { Stream::from_raw(gpu, ptr::without_provenance_mut(number)) })
+}
+
+/// The tensor of an object with this interface; `None` of others.
+pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Tensor>> {
+    let Some(interface) = Interface::of(object)? else {
+        return Ok(None);
+    };
+    let (descriptor, flags) = interface.describe();
+    // SAFETY: the object's promise, which is that of the interface, and the object is kept.
+    let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(Object::new(object))) };
+    let tensor = tensor.map_err(not_importable)?;
+    let Some(gpu) = gpu_of(interface.device)? else {
+        return Ok(Some(tensor));
+    };
+    Ok(Some(match interface.into_stream() {
+        Some(stream) => adopt(tensor, &stream, &stream)?,
+        // Then nothing is to be waited for.
+        None => adopt_unordered(tensor, &Stream::current(gpu))?,
+    }))
 }
 
 fn in_elements(strides: &[i64], itemsize: i64, rank: usize) -> PyResult<Vec<i64>> {

@@ -32,15 +32,21 @@ pub fn convert<'py>(
         )));
     }
     let fits = misfit.is_none();
-    let is_curable = misfit.is_some_and(|misfit| misfit.is_cured_by_copy);
-    let is_copied = match copy {
-        Some(false) => false,
+    let cure = misfit.and_then(|misfit| misfit.cure);
+    let copied_to = match copy {
+        Some(false) => None,
         // Some copy by themselves.
-        Some(true) => !framework.copies || is_curable,
-        None => is_curable,
+        Some(true) if framework.copies => cure,
+        Some(true) => cure.or(Some(tensor.device())),
+        None => cure,
     };
-    if is_copied {
-        return framework.hand_over(py, cuda::copy(&tensor)?);
+    if let Some(device) = copied_to {
+        let is_there = device == tensor.device();
+        let copy = match is_there {
+            true => cuda::copy(&tensor)?,
+            false => cuda::copy_on(&tensor, device)?,
+        };
+        return framework.hand_over(py, copy);
     }
     if fits {
         return framework.deliver(py, framework.settled(tensor)?);
@@ -76,7 +82,7 @@ pub fn explain(py: Python<'_>, tensor: &Tensor, name: &str) -> PyResult<Outlook>
         None => Outlook::Shared,
         Some(Misfit {
             reason,
-            is_cured_by_copy: true,
+            cure: Some(_),
         }) => Outlook::Copied(reason),
         Some(Misfit { reason, .. }) => Outlook::Refused(reason),
     })

@@ -86,9 +86,7 @@ impl Framework {
     #[inline]
     pub(super) fn misfit(&self, py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
         let misfit = self.needs.misfit(tensor);
-        let is_for_good = misfit
-            .as_ref()
-            .is_some_and(|misfit| !misfit.is_cured_by_copy);
+        let is_for_good = misfit.as_ref().is_some_and(|misfit| misfit.cure.is_none());
         match self.more {
             // What no copy cures is said first.
             Some(ask) if !is_for_good => Ok(ask(py, tensor)?.or(misfit)),

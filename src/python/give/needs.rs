@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::python::cuda;
 use crate::tensor::Tensor;
 
 /// What a framework can have without a copy. What is asked for here is what it would otherwise
@@ -50,31 +51,27 @@ pub(super) const ANYTHING: Needs = Needs {
 pub(in crate::python) struct Misfit {
     /// What is wrong, in a sentence without its end.
     pub(super) reason: String,
-    /// Whether it can have a copy.
-    pub(super) is_cured_by_copy: bool,
+    /// On which device it can have a copy, if it can.
+    pub(super) cure: Option<Device>,
 }
 
 impl Misfit {
-    fn cured_by_copy(reason: String) -> Self {
+    fn cured_by_copy(reason: String, tensor: &Tensor) -> Self {
         Self {
             reason,
-            is_cured_by_copy: true,
+            cure: Some(tensor.device()),
         }
     }
 
     pub(in crate::python) fn for_good(reason: String) -> Self {
-        Self {
-            reason,
-            is_cured_by_copy: false,
-        }
+        Self { reason, cure: None }
     }
 
     /// The reason, and the way out.
     pub(super) fn into_message(self) -> String {
-        if self.is_cured_by_copy {
-            format!("{}; copy it first", self.reason)
-        } else {
-            self.reason
+        match self.cure {
+            Some(_) => format!("{}; copy it first", self.reason),
+            None => self.reason,
         }
     }
 }
@@ -118,32 +115,38 @@ impl Needs {
         }
         if !(self.reaches)(tensor.device()) {
             let device = tensor.device();
-            return Misfit::for_good(format!("{title} can't reach memory on {device}"));
+            let places = [Device::CPU, Device::cuda(0)];
+            let mut reached = places.into_iter().filter(|place| (self.reaches)(*place));
+            return Misfit {
+                reason: format!("{title} can't reach memory on {device}"),
+                cure: reached.find(|place| cuda::can_move(device, *place)),
+            };
         }
         if tensor.is_read_only() && self.writes_all {
-            return Misfit::cured_by_copy(format!(
-                "the tensor is read-only, and {title} writes to memory all the same"
-            ));
+            let reason =
+                format!("the tensor is read-only, and {title} writes to memory all the same");
+            return Misfit::cured_by_copy(reason, tensor);
         }
         if !self.arranged.accepts(tensor) {
             let (shape, strides) = (tensor.shape(), tensor.strides());
             let needs = match self.arranged {
                 Arranged::Anyhow | Arranged::Forwards => {
-                    return Misfit::cured_by_copy(format!(
-                        "{title} has no negative strides, as in {strides:?}"
-                    ));
+                    let reason = format!("{title} has no negative strides, as in {strides:?}");
+                    return Misfit::cured_by_copy(reason, tensor);
                 }
                 Arranged::Dense => "without gaps",
                 Arranged::RowMajor => "that are row-major without gaps",
             };
-            return Misfit::cured_by_copy(format!(
+            let reason = format!(
                 "{title} needs elements {needs}, and these have shape {shape:?}, strides {strides:?}"
-            ));
+            );
+            return Misfit::cured_by_copy(reason, tensor);
         }
         let (alignment, address) = (self.alignment, tensor.data_ptr().addr());
-        Misfit::cured_by_copy(format!(
+        let reason = format!(
             "{title} needs memory that is aligned to {alignment} bytes, and the tensor is at {address:#x}"
-        ))
+        );
+        Misfit::cured_by_copy(reason, tensor)
     }
 }
 

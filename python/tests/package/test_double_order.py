@@ -1,0 +1,88 @@
+"""What is written on one stream is seen on another one: that it is ordered, and that the tests fail where it isn't."""
+
+import dlbridge
+import double
+import double_driver as driver
+import pytest
+from double_frameworks import KINDS, given, handle_of
+
+pytestmark = pytest.mark.usefixtures("settled")
+# What is in new memory before anything is written.
+FRESH = 0xA5
+
+
+def copied_by_dlbridge(tensor):
+    return tensor.copy()
+
+
+def copied_by_nobody_who_asks(tensor):
+    """The same copy on the same stream, of the same memory, as who forgets about order makes it."""
+    stream = dlbridge.cuda.current_stream().handle
+    copy = dlbridge.empty(16, "uint8", device="cuda")
+    driver.copy(copy.data_ptr, tensor.data_ptr, 16, stream)
+    return copy
+
+
+def settle_disorder(values):
+    """The bypass read what was there before, and the double saw that."""
+    assert set(values) == {FRESH}
+    assert double.mistakes() != ""
+    double.forget_mistakes()
+
+
+@pytest.mark.parametrize("copied", [copied_by_dlbridge, copied_by_nobody_who_asks])
+@pytest.mark.parametrize("name", KINDS)
+def test_what_a_framework_writes_late_is_read_on_another_stream(name, copied):
+    kind = KINDS[name]
+    theirs, ours = kind.work.new(), dlbridge.cuda.Stream()
+    with kind.work.on(theirs):
+        x = kind().fill(7)
+        assert set(x.peek()) == {FRESH}, "it runs late"
+        tensor = dlbridge.from_dlpack(x)
+    with dlbridge.cuda.stream(ours):
+        copy = copied(tensor)
+    assert set(x.peek()) == {FRESH}, "nobody waited for it"
+    ours.synchronize()
+    values = list(double.peek(copy.data_ptr, 16))
+    if copied is copied_by_nobody_who_asks:
+        settle_disorder(values)
+    else:
+        assert values == [7] * 16
+
+
+@pytest.mark.parametrize("is_ordered", [True, False])
+@pytest.mark.parametrize("name", KINDS)
+def test_what_dlbridge_writes_late_is_read_by_a_framework(name, is_ordered):
+    kind = KINDS[name]
+    theirs, ours = kind.work.new(), dlbridge.cuda.Stream()
+    with dlbridge.cuda.stream(ours):
+        tensor = dlbridge.zeros(16, "uint8", device="cuda")
+    assert set(double.peek(tensor.data_ptr, 16)) == {FRESH}, "it runs late"
+    with kind.work.on(theirs):
+        if is_ordered:
+            source = given(name, tensor)
+            assert source.address == tensor.data_ptr
+        copy = kind().copy_from(tensor.data_ptr)
+        assert set(double.peek(tensor.data_ptr, 16)) == {FRESH}, "nobody waited for it"
+        values = copy.values()
+    if is_ordered:
+        assert values == [0] * 16
+    else:
+        settle_disorder(values)
+    dlbridge.cuda.synchronize()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_slow_producer_and_a_fast_consumer(name):
+    kind = KINDS[name]
+    theirs, ours = kind.work.new(), dlbridge.cuda.Stream()
+    double.run_late(ours.handle, late=False)
+    with kind.work.on(theirs):
+        x = kind().fill(7)
+        tensor = dlbridge.from_dlpack(x)
+        with dlbridge.cuda.stream(ours):
+            copy = tensor.copy()
+        # It does at once what it may, which isn't this before the other one has done its work.
+        assert set(double.peek(copy.data_ptr, 16)) == {FRESH}
+        assert x.values() == [7] * 16
+    assert copy.tolist() == [7] * 16

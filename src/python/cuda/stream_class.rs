@@ -1,0 +1,227 @@
+//! The class `Stream`.
+
+use super::super::class::PyDevice;
+use super::super::error::not_exchangeable;
+use super::streams::of_handle;
+use crate::cuda::shared::{self, Shared};
+use crate::cuda::{Current, Gpu, Stream};
+use crate::device::Device;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::ptr::{self, NonNull};
+
+/// The name of what is shared, and of the version in which that is.
+const SHARED: &CStr = c"dlbridge.cuda.streams.1";
+
+/// Has this extension know what the package has current. Each extension has current streams of its own.
+pub(super) fn find_shared(py: Python<'_>) {
+    if !shared::is_found() {
+        // Where the package isn't loaded, there is nothing to know yet.
+        let _ = look_for_shared(py);
+    }
+}
+
+#[cold]
+fn look_for_shared(py: Python<'_>) -> PyResult<()> {
+    let package = py
+        .import(intern!(py, "sys"))?
+        .getattr(intern!(py, "modules"))?
+        .get_item(intern!(py, "dlbridge._core"))?;
+    let class = package.getattr(intern!(py, "Stream"))?;
+    let capsule = class.getattr(intern!(py, "__dlbridge_streams__"))?;
+    let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(SHARED))?;
+    // SAFETY: what a capsule of this name leads to is this, for as long as the process runs.
+    shared::found(unsafe { pointer.cast::<Shared>().as_ref() });
+    Ok(())
+}
+
+thread_local! {
+    /// The streams that `with` made current.
+    static ENTERED: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stream of a GPU: the order in which it does what it is asked for.
+///
+/// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or anyone with
+/// `__cuda_stream__`, or of a handle, which must be kept by whoever made it.
+#[pyclass(frozen, weakref, name = "Stream", module = "dlbridge.cuda")]
+#[derive(Debug)]
+pub struct PyStream(pub(in crate::python) Stream);
+
+impl From<Stream> for PyStream {
+    fn from(stream: Stream) -> Self {
+        Self(stream)
+    }
+}
+
+impl PyStream {
+    /// Anyone's stream.
+    pub(super) fn of(stream: &Bound<'_, PyAny>, device: Option<Device>) -> PyResult<Self> {
+        if let Ok(ours) = stream.cast::<Self>() {
+            return match device {
+                Some(device) if ours.get().0.gpu().device() != device => {
+                    Err(not_exchangeable(format!(
+                        "the stream is one of {}, not {device}",
+                        ours.get().0.gpu().device()
+                    )))
+                }
+                _ => Ok(Self(ours.get().0.clone())),
+            };
+        }
+        let gpu = match (device, device_of(stream)?) {
+            (Some(wanted), Some(found)) if wanted.id() != found => {
+                return Err(not_exchangeable(format!(
+                    "the stream is one of cuda:{found}, not {wanted}"
+                )));
+            }
+            (None, Some(found)) => Gpu::new(found)?,
+            _ => Gpu::of(device.unwrap_or(Device::cuda(0)))?,
+        };
+        let handle = handle_of(stream)?;
+        // SAFETY: the object's word, which is what `__cuda_stream__` is for; a handle alone is the caller's, and
+        // keeps nothing.
+        Ok(Self(unsafe {
+            match stream.is_instance_of::<PyInt>() {
+                true => Stream::from_raw(gpu, ptr::without_provenance_mut(handle)),
+                false => of_handle(gpu, handle, stream.as_borrowed()),
+            }
+        }))
+    }
+}
+
+#[pymethods]
+impl PyStream {
+    #[new]
+    #[pyo3(signature = (stream=None, /, *, device=None))]
+    fn new(stream: Option<&Bound<'_, PyAny>>, device: Option<Device>) -> PyResult<Self> {
+        match stream {
+            Some(stream) => Self::of(stream, device),
+            None => {
+                let gpu = Gpu::of(device.unwrap_or(Device::cuda(0)))?;
+                Ok(Self(Stream::new(gpu)?))
+            }
+        }
+    }
+
+    /// The handle, as CUDA has it: 0 is the default stream.
+    #[getter]
+    fn handle(&self) -> usize {
+        self.0.handle().addr()
+    }
+
+    /// The GPU.
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.gpu().device())
+    }
+
+    /// Of which extensions ask what is current.
+    #[classattr]
+    fn __dlbridge_streams__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        let pointer = NonNull::from(&shared::OURS).cast();
+        // SAFETY: what it leads to and the name stay, and nothing is to be released.
+        unsafe { PyCapsule::new_with_pointer(py, pointer, SHARED) }
+    }
+
+    /// Has the work that comes from now on wait for what the other stream has to do by now.
+    fn wait(&self, other: &Bound<'_, Self>) -> PyResult<()> {
+        Ok(self.0.wait_for(&other.get().0)?)
+    }
+
+    /// Waits until all work is done.
+    fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        let stream = self.0.clone();
+        Ok(py.detach(|| stream.synchronize())?)
+    }
+
+    /// Whether all work is done.
+    fn is_done(&self) -> PyResult<bool> {
+        Ok(self.0.is_done()?)
+    }
+
+    /// Whether work becomes part of a graph at present.
+    fn is_capturing(&self) -> PyResult<bool> {
+        Ok(self.0.is_capturing()?)
+    }
+
+    /// The protocol of streams: a version, and the handle.
+    fn __cuda_stream__(&self) -> (u32, usize) {
+        (0, self.handle())
+    }
+
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        let current = slf.get().0.make_current();
+        ENTERED.with_borrow_mut(|entered| entered.push(current));
+        slf.clone()
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        let left = ENTERED.with_borrow_mut(Vec::pop);
+        drop(left);
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<Self>()
+            .is_ok_and(|other| other.get().0 == self.0)
+    }
+
+    fn __hash__(&self) -> u64 {
+        (self.handle() as u64).rotate_left(8) ^ self.0.gpu().id() as u64
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Stream({:#x}, device='{}')",
+            self.handle(),
+            self.0.gpu().device()
+        )
+    }
+}
+
+/// The handle of anyone's stream.
+fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let py = stream.py();
+    if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
+        return stream.extract();
+    }
+    if let Some(ask) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
+        let (_, handle): (u32, usize) = ask.call0()?.extract()?;
+        return Ok(handle);
+    }
+    // As PyTorch's, CuPy's and Numba's have it.
+    for name in ["cuda_stream", "ptr", "handle"] {
+        let Some(handle) = stream.getattr_opt(name)? else {
+            continue;
+        };
+        if let Ok(handle) = handle.extract() {
+            return Ok(handle);
+        }
+        // Numba's is a pointer of ctypes, whose value is None where it is NULL.
+        if let Some(value) = handle.getattr_opt(intern!(py, "value"))?
+            && let Ok(handle) = value.extract::<Option<usize>>()
+        {
+            return Ok(handle.unwrap_or(0));
+        }
+    }
+    let what = stream.get_type().fully_qualified_name()?;
+    Err(PyTypeError::new_err(format!("{what} is no stream")))
+}
+
+/// The number of the GPU that anyone's stream says it is of. CuPy's default one is of -1: of any.
+fn device_of(stream: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
+    for name in ["device_index", "device_id"] {
+        if let Some(id) = stream.getattr_opt(name)?
+            && let Ok(id) = id.extract()
+            && id >= 0
+        {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
