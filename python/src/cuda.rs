@@ -35,12 +35,13 @@ pub(super) fn device_count() -> usize {
     count().unwrap_or(0)
 }
 
+/// Name, compute capability, multiprocessors, bytes that are free, and that there are.
+type Properties = (String, (i32, i32), usize, usize, usize);
+
 /// What a GPU is: name, compute capability, multiprocessors, bytes that are free, and that there are.
 #[pyfunction]
 #[pyo3(name = "_cuda_properties", signature = (device=None))]
-pub(super) fn properties(
-    device: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(String, (i32, i32), usize, usize, usize)> {
+pub(super) fn properties(device: Option<&Bound<'_, PyAny>>) -> PyResult<Properties> {
     let gpu = gpu(device)?;
     let (free, all) = gpu.memory().map_err(failed)?;
     let name = gpu.name().map_err(failed)?;
