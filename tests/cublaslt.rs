@@ -27,7 +27,7 @@ fn main() -> std::process::ExitCode {
     use trials::trial;
 
     let headers = find::headers().map(Arc::new);
-    let mut all = vec![trial("facts", &headers, |place| facts::compare(place))];
+    let mut all = vec![trial("facts", &headers, facts::compare)];
     let library = find::library().map(Arc::new);
     for &(name, check) in library::CHECKS {
         all.push(trial(
