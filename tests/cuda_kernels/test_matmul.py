@@ -82,25 +82,34 @@ def test_special_numbers(element):
     run(element, (20, 3, 20), values=some_numbers)
 
 
-@pytest.mark.parametrize("element", ["bf16", "f64"])
-def test_products_are_rounded_where_they_arent_exact(element):
-    """A product that overflows by itself, or is rounded: what a fused operation would not see."""
-    dtype = TYPES[element]
-    info = numpy.finfo(wide(dtype))
-    step = info.eps if element == "f64" else 0
-    a, b = Array(DEVICE, element, (1, 2)), Array(DEVICE, element, (2, 1))
-    if element == "f64":
-        a.fill(numpy.array([[1, 1 + step]], dtype))
-        b.fill(numpy.array([[-((1 + step) * (1 + step))], [1 + step]], dtype))
-        wanted = 0.0
-    else:
-        large = numpy.array(2.0**64, dtype)
-        a.fill(numpy.array([[-(2.0**127), large]], dtype))
-        b.fill(numpy.array([[1], [large]], dtype))
-        wanted = numpy.inf
+def test_one_row_for_all():
+    a, row = Array(DEVICE, "f32", (5, 3)), Array(DEVICE, "f32", (1, 70))
+    out = Array(DEVICE, "f32", (5, 70))
+    generator = numpy.random.default_rng(3)
+    a.fill(generator.standard_normal((5, 3)))
+    row.fill(generator.standard_normal((1, 70)))
+    b = numpy.broadcast_to(row.values, (3, 70))
+    strides = [i64(stride) for stride in (*a.strides, 0, 1, *out.strides)]
+    call = [a.pointer, row.pointer, out.pointer, u64(5), u64(70), u64(3), *strides]
+    run_unchanged_around(out, DEVICE, "matmul_f32_tiles", 1, (256, 1), *call)
+    assert_same(out.values, expected(a.values, b))
+
+
+@pytest.mark.parametrize(
+    ("element", "a_values", "b_values", "wanted"),
+    [
+        # The second product is too large by itself, though the sum isn't.
+        ("bf16", [-(2.0**127), 2.0**64], [1.0, 2.0**64], numpy.inf),
+        # The second product is rounded to the first one's negative.
+        ("f64", [1.0, 1 + 2**-52], [-((1 + 2**-52) * (1 + 2**-52)), 1 + 2**-52], 0.0),
+    ],
+)
+def test_products_are_rounded_where_they_arent_exact(element, a_values, b_values, wanted):
+    """What a fused operation would not see."""
+    a = Array(DEVICE, element, (1, 2)).fill(numpy.array([a_values]).astype(TYPES[element]))
+    b = Array(DEVICE, element, (2, 1)).fill(numpy.array([b_values]).T.astype(TYPES[element]))
     out = Array(DEVICE, element, (1, 1))
-    sizes = [u64(1), u64(1), u64(2)]
     strides = [i64(stride) for array in (a, b, out) for stride in array.strides]
-    call = [a.pointer, b.pointer, out.pointer, *sizes, *strides]
+    call = [a.pointer, b.pointer, out.pointer, u64(1), u64(1), u64(2), *strides]
     DEVICE.launch(f"matmul_{element}_tiles", 1, (256, 1), *call)
-    assert_same(out.values, numpy.array([[wanted]], dtype))
+    assert_same(out.values, numpy.array([[wanted]]).astype(TYPES[element]))

@@ -157,3 +157,49 @@ impl fmt::Display for Product {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(rows: u64, columns: u64, leading: i64) -> Layout {
+        Layout::new(0, rows, columns, leading).unwrap()
+    }
+
+    fn product(transposes: [c_int; 2], layouts: [Layout; 3]) -> Result<Product, String> {
+        let operation = Operation {
+            compute: 68,
+            scale: 0,
+            transposes,
+        };
+        let [a, b, d] = layouts;
+        Product::new(operation, [a, b, d, d])
+    }
+
+    #[test]
+    fn matrices_are_multiplied_by_columns() {
+        // | 1 3 |   | 5 |   with room behind each column of the first one
+        // | 2 4 | * | 6 |
+        let (a, b) = ([1.0_f32, 2.0, 9.0, 3.0, 4.0, 9.0], [5.0_f32, 6.0]);
+        for (transpose, expected) in [(0, [23.0, 34.0]), (1, [17.0, 39.0])] {
+            let layouts = [layout(2, 2, 3), layout(2, 1, 2), layout(2, 1, 2)];
+            let product = product([transpose, 0], layouts).unwrap();
+            let mut d = [0.0_f32; 2];
+            let at = d.as_mut_ptr().cast();
+            // SAFETY: matrices of these sizes.
+            unsafe { product.run(a.as_ptr().cast(), b.as_ptr().cast(), at) };
+            assert_eq!(d, expected);
+        }
+    }
+
+    #[test]
+    fn what_doesnt_fit_is_refused() {
+        let fitting = [layout(2, 3, 2), layout(3, 4, 3), layout(2, 4, 2)];
+        let told = product([0, 0], fitting).unwrap().to_string();
+        assert_eq!(told, "F32 in 68 NN 2x4x3 [2, 3, 2]");
+        assert!(product([1, 0], fitting).is_err());
+        assert!(product([0, 0], [fitting[1], fitting[0], fitting[2]]).is_err());
+        assert!(Layout::new(0, 3, 1, 2).is_err() && Layout::new(0, 0, 1, 2).is_err());
+        assert!(Layout::new(3, 1, 1, 1).is_err(), "of no known type");
+    }
+}
