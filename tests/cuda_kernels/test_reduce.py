@@ -98,7 +98,8 @@ def test_rows(name):
     """Of all lengths, and with that of all alignments; in groups of all sizes."""
     for rows, length in [(1, 1), (5, 3), (33, 17), (4, 100), (3, 1027), (70, 64)]:
         for block in blocks_for(name, (32, 2), (1, 32), (4, 16), (32, 1), (64, 1), (512, 1)):
-            Reduction(name, (rows, length), [1]).run("rows", block, order=block[1] % 3)
+            for order in range(3) if block == (64, 1) else [block[1] % 3]:
+                Reduction(name, (rows, length), [1]).run("rows", block, order=order)
     if can_merge_nothing(name):
         Reduction(name, (3, 0), [1]).run("rows", (32, 2))
     Reduction(name, (0, 5), [1]).run("rows", (32, 2))

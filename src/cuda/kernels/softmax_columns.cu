@@ -52,7 +52,7 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
 #pragma unroll
       for (int i = 0; i < PACK; ++i) sums[i] = MergeExponentials()(sums[i], of_threads[i][other]);
     }
-    __syncthreads();
+    // Where no other thread looked.
 #pragma unroll
     for (int i = 0; i < PACK; ++i) {
       if (threadIdx.y == 0) of_threads[i][threadIdx.x] = sums[i];
