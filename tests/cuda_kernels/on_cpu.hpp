@@ -2,9 +2,9 @@
 // run one thread at a time.
 //
 // A thread gives way where it waits for others: at a barrier, or in an exchange with its warp. So it
-// runs on a fiber, a stack of its own; those that never wait share one. The order in which the
-// threads of a block run, and the blocks of a grid, is the caller's choice, so that what depends on
-// the order shows. A barrier that not all threads come to, and an exchange with a lane that isn't
+// runs on a fiber, a stack of its own; those that never wait share one. A warp runs ahead of the
+// others as far as it can. Which one is first, and which lane, and which block of a grid, is the
+// caller's choice, so that what depends on the order shows. A barrier that not all threads come to, and an exchange with a lane that isn't
 // there, are mistakes. Shared memory keeps what the block before left there, as on a device.
 #pragma once
 
@@ -18,6 +18,7 @@ static void __sanitizer_finish_switch_fiber(void *, const void **, size_t *) {}
 #endif
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -87,7 +88,7 @@ class Device {
     mistake.clear();
     for (unsigned number : ordered(grid.x, order)) {
       block_place = {number, 0, 0};
-      run_block(count, ordered(count, order));
+      run_block(count, ordered((count + WARP - 1) / WARP, order), ordered(WARP, order));
       if (mistake.empty()) continue;
       fibers.clear();  // Some are in the middle of something.
       free_fibers.clear();
@@ -139,57 +140,69 @@ class Device {
     return numbers;
   }
 
-  void run_block(unsigned count, const std::vector<unsigned> &order) {
+  // One warp after another, each as far ahead of the others as barriers let it.
+  void run_block(unsigned count, const std::vector<unsigned> &warps, const std::vector<unsigned> &lanes) {
     for (unsigned number = 0; number < count; ++number) {
       unsigned y = number / block_size.x % block_size.y;
       Place place = {number % block_size.x, y, number / block_size.x / block_size.y};
       threads[number] = {place, Waits::For_nothing, nullptr, 0, 0, {0, 0}};
     }
-    for (begun = order.data(), end = begun + count; begun < end;) resume(free_fiber());
-    while (can_go_on(count)) {
-      for (unsigned number : order) {
-        if (threads[number].waits == Waits::For_nothing) resume(*(current = &threads[number])->fiber);
+    do {
+      for (unsigned warp : warps) run_warp(warp * WARP, lanes);
+    } while (can_go_on(count));
+  }
+
+  void run_warp(unsigned first, const std::vector<unsigned> &lanes) {
+    begun.clear();
+    for (unsigned lane : lanes) {
+      bool has_begun = first + lane >= threads.size() || threads[first + lane].fiber != nullptr;
+      if (!has_begun) begun.push_back(&threads[first + lane]);
+    }
+    for (next = 0; next < begun.size();) resume(free_fiber());
+    do {
+      for (unsigned lane : lanes) {
+        if (first + lane >= threads.size() || threads[first + lane].waits != Waits::For_nothing) continue;
+        current = &threads[first + lane];
+        resume(*current->fiber);
       }
-    }
+    } while (release_lanes(first));
   }
 
-  // Lets those go on who have waited for all whom they wait for; there is a mistake if that is nobody.
-  bool can_go_on(unsigned count) {
-    unsigned ended = 0, at_barrier = 0;
-    for (unsigned number = 0; number < count; ++number) {
-      ended += threads[number].waits == Waits::Is_done;
-      at_barrier += threads[number].waits == Waits::For_block;
-    }
-    if (!mistake.empty() || ended == count) return false;
-    if (at_barrier == count) {
-      for (Thread &thread : threads) thread.waits = Waits::For_nothing;
-    } else if (!release_warps(count)) {
-      mistake = std::to_string(at_barrier) + " of " + std::to_string(count) +
-                " threads are at a barrier, and " + std::to_string(ended) + " have ended";
-    }
-    return mistake.empty();
-  }
-
-  // Those of which all lanes have come that they wait for.
-  bool release_warps(unsigned count) {
+  // Lets those of a warp go on of which all lanes have come that they wait for.
+  bool release_lanes(unsigned first) {
     bool has_released = false;
-    for (unsigned first = 0; first < count; first += WARP) {
-      unsigned end = first + WARP < count ? first + WARP : count;
-      for (unsigned number = first; number < end; ++number) {
-        if (threads[number].waits != Waits::For_warp) continue;
-        unsigned lanes = threads[number].lanes, arrived = 0;
-        for (unsigned other = first; other < end; ++other) {
-          bool is_there = threads[other].waits == Waits::For_warp && threads[other].lanes == lanes;
-          arrived |= unsigned(is_there) << (other - first);
-        }
-        if (arrived != lanes) continue;
-        for (unsigned other = first; other < end; ++other) {
-          if (lanes >> (other - first) & 1) threads[other].waits = Waits::For_nothing;
-        }
-        has_released = true;
+    unsigned end = std::min<unsigned>(first + WARP, threads.size());
+    for (unsigned number = first; number < end; ++number) {
+      if (threads[number].waits != Waits::For_warp) continue;
+      unsigned lanes = threads[number].lanes, arrived = 0;
+      for (unsigned other = first; other < end; ++other) {
+        bool is_there = threads[other].waits == Waits::For_warp && threads[other].lanes == lanes;
+        arrived |= unsigned(is_there) << (other - first);
       }
+      if (arrived != lanes) continue;
+      for (unsigned other = first; other < end; ++other) {
+        if (lanes >> (other - first) & 1) threads[other].waits = Waits::For_nothing;
+      }
+      has_released = true;
     }
     return has_released;
+  }
+
+  // Lets all go on if all are at a barrier; otherwise they have ended, or there is a mistake.
+  bool can_go_on(unsigned count) {
+    unsigned ended = 0, at_barrier = 0;
+    for (const Thread &thread : threads) {
+      ended += thread.waits == Waits::Is_done;
+      at_barrier += thread.waits == Waits::For_block;
+    }
+    if (!mistake.empty() || ended == count) return false;
+    if (at_barrier < count) {
+      mistake = std::to_string(at_barrier) + " of " + std::to_string(count) +
+                " threads are at a barrier, and " + std::to_string(ended) + " have ended";
+      return false;
+    }
+    for (Thread &thread : threads) thread.waits = Waits::For_nothing;
+    return true;
   }
 
   Fiber &free_fiber() {
@@ -209,13 +222,13 @@ class Device {
 
   static void enter();
 
-  // Runs all threads that haven't begun, until one waits: then the fiber is that thread's.
+  // Runs the threads that are to begin, until one waits: then the fiber is that thread's.
   void main_of_fiber() {
     Fiber &fiber = *running;
     __sanitizer_finish_switch_fiber(nullptr, &host_stack, &host_stack_size);
     while (true) {
-      while (begun < end) {
-        current = &threads[*begun++];
+      while (next < begun.size()) {
+        current = begun[next++];
         current->fiber = &fiber;
         call(call_context);
         current->waits = Waits::Is_done;
@@ -241,7 +254,8 @@ class Device {
   void (*call)(void *);
   void *call_context;
   std::vector<Thread> threads;
-  const unsigned *begun, *end;  // the threads that haven't begun, in their order
+  std::vector<Thread *> begun;  // those that are to begin, in their order
+  size_t next;                  // of them
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Fiber *> free_fibers;
   Fiber *running;

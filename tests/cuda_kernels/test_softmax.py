@@ -88,11 +88,11 @@ def test_held_in_large_blocks(element):
 
 @pytest.mark.parametrize(("element", "pack"), PACKS)
 def test_long_rows(element, pack):
-    for length in {pack, 32 * pack, 1000 // pack * pack, 5000 // pack * pack}:
+    for length in {pack, 32 * pack, 1000 // pack * pack, 3000 // pack * pack}:
         for order, block in enumerate([(32, 1), (128, 1)]):
             x, out = made(element, (3, length), seed=length), Array(DEVICE, element, (3, length))
             run("softmax_long", "online", x, out, -1, block, 2, order, pack)
-            for splits in [1, 3, 40]:
+            for splits in [1, 9]:
                 split(x, Array(DEVICE, element, (3, length)), splits, block, pack, order)
 
 

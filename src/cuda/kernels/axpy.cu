@@ -27,7 +27,7 @@ KERNEL(rows)(T alpha, const T* x, T* y, const __grid_constant__ Strided<2> layou
 
 // Any layouts, in which numbers and offsets of elements are below 2^31.
 KERNEL(strided)(T alpha, const T* x, T* y, const __grid_constant__ Strided<2> layout, u32 count) {
-  map_strided<2, u32, i32>(AddMultiple{alpha}, layout, count, y, input<0>(y), input<1>(x));
+  map_strided<4, u32, i32>(AddMultiple{alpha}, layout, count, y, input<0>(y), input<1>(x));
 }
 
 // Any layouts.

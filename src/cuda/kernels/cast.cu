@@ -19,7 +19,7 @@ KERNEL(flat)(const S* x, D* out, u64 count) { map_flat<N>(Convert(), count, out,
 
 // Any layouts, in which numbers and offsets of elements are below 2^31. `layout` is of out and x.
 KERNEL(strided)(const S* x, D* out, const __grid_constant__ Strided<2> layout, u32 count) {
-  map_strided<2, u32, i32>(Convert(), layout, count, out, input<1>(x));
+  map_strided<4, u32, i32>(Convert(), layout, count, out, input<1>(x));
 }
 
 // Any layouts.

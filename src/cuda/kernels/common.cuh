@@ -82,32 +82,59 @@ struct Strided {
   i64 strides[N][MOST_DIMENSIONS];
 };
 
-// Where an element lies in each of the tensors, from its number in row-major order. With 32 bits
+// Where elements lie in each of the tensors, from their numbers in row-major order. With 32 bits
 // each, which is faster, all numbers and offsets must be less than 2^31 in magnitude. Dimensions
-// before the first are left out.
+// before the first are left out. The numbers are used up.
 //
-// The loop has a fixed length so that it is unrolled: an index that is known only at run time would
-// need the layout in local memory.
+// The layout is an argument of the kernel, in constant memory, where an index may be one that is only
+// known at run time; several elements share what is loaded and the reciprocal of each size.
+template <int first = 0, int elements, int N, class Number, class Offset>
+DEVICE void locate_all(const Strided<N>& layout, Number (&numbers)[elements],
+                       Offset (&offsets)[elements][N]) {
+  // They wrap around as the numbers do; they are right where the results fit.
+  typedef Choose<sizeof(Offset) == 4, u32, u64> Sum;
+  Sum sums[elements][N] = {};
+  int d = first;
+#pragma unroll 1
+  for (; d + 1 < layout.rank; ++d) {
+    Number size = Number(layout.sizes[d]);
+#pragma unroll
+    for (int e = 0; e < elements; ++e) {
+      Number index = numbers[e] % size;
+      numbers[e] /= size;
+#pragma unroll
+      for (int k = 0; k < N; ++k) sums[e][k] += Sum(index) * Sum(layout.strides[k][d]);
+    }
+  }
+  // Of the slowest dimension, what is left is the index.
+#pragma unroll
+  for (int e = 0; e < elements; ++e) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      offsets[e][k] = Offset(sums[e][k] + Sum(numbers[e]) * Sum(layout.strides[k][d]));
+    }
+  }
+}
+
+// The same of one element.
 template <int first = 0, int N, class Number, class Offset>
 DEVICE void locate(const Strided<N>& layout, Number number, Offset (&offsets)[N]) {
-  // Wraps around as the numbers do; it is right where the result fits.
-  typedef Choose<sizeof(Offset) == 4, u32, u64> Sum;
-  Sum sums[N] = {};
+  Number numbers[1] = {number};
+  Offset of_elements[1][N];
+  locate_all<first>(layout, numbers, of_elements);
 #pragma unroll
-  for (int d = first; d < MOST_DIMENSIONS; ++d) {
-    Number index = number;
-    bool is_last = d + 1 >= layout.rank;
-    if (!is_last) {
-      Number size = Number(layout.sizes[d]);
-      number /= size;
-      index -= number * size;
-    }
+  for (int k = 0; k < N; ++k) offsets[k] = of_elements[0][k];
+}
+
+// The numbers of some elements that a thread takes, `step` apart. Those from `end` on, which there aren't,
+// are the first again: it does no harm to load that once more.
+template <int elements, class Number>
+DEVICE void number_all(Number (&numbers)[elements], Number first, u32 step, Number end) {
 #pragma unroll
-    for (int k = 0; k < N; ++k) sums[k] += Sum(index) * Sum(layout.strides[k][d]);
-    if (is_last) break;
+  for (int e = 0; e < elements; ++e) {
+    Number number = first + Number(e) * step;
+    numbers[e] = number < end ? number : first;
   }
-#pragma unroll
-  for (int k = 0; k < N; ++k) offsets[k] = Offset(sums[k]);
 }
 
 // The number of this thread among all of the grid, and how many there are.

@@ -24,7 +24,7 @@ KERNEL(rows)(const T* x, T* out, const __grid_constant__ Strided<2> layout, u32 
 
 // Any layouts, in which numbers and offsets of elements are below 2^31.
 KERNEL(strided)(const T* x, T* out, const __grid_constant__ Strided<2> layout, u32 count) {
-  map_strided<2, u32, i32>(Same(), layout, count, out, input<1>(x));
+  map_strided<4, u32, i32>(Same(), layout, count, out, input<1>(x));
 }
 
 // Any layouts.

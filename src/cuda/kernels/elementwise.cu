@@ -21,7 +21,7 @@ KERNEL(rows)(const T* a, const T* b, T* out, const __grid_constant__ Strided<3> 
 
 // Any layouts, in which numbers and offsets of elements are below 2^31.
 KERNEL(strided)(const T* a, const T* b, T* out, const __grid_constant__ Strided<3> layout, u32 count) {
-  map_strided<2, u32, i32>(OPERATION(), layout, count, out, input<1>(a), input<2>(b));
+  map_strided<4, u32, i32>(OPERATION(), layout, count, out, input<1>(a), input<2>(b));
 }
 
 // Any layouts.

@@ -108,13 +108,10 @@ DEVICE void map_strided(F function, const Strided<tensors>& layout, Number count
   Number first = Number(blockIdx.x) * elements * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (; first < count; first += step) {
+    Number numbers[elements];
     Offset offsets[elements][tensors];
-#pragma unroll
-    for (int k = 0; k < elements; ++k) {
-      // Beyond the end it is the first element again: loaded, but not stored.
-      Number element = first + Number(k) * blockDim.x;
-      locate(layout, element < count ? element : first, offsets[k]);
-    }
+    number_all(numbers, first, blockDim.x, count);
+    locate_all(layout, numbers, offsets);
     store_at(function, out, first, count, offsets, load_at<number>(inputs.at, offsets)...);
   }
 }

@@ -41,14 +41,13 @@ DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>
     Part part = part_of(length, split, splits, 1);
     u32 end = has_column ? u32(part.end) : 0;
     for (u32 first = u32(part.begin) + threadIdx.y; first < end; first += LOADS * blockDim.y) {
+      u32 numbers[LOADS];
+      i64 places[LOADS][1];
+      number_all(numbers, first, blockDim.y, end);
+      locate_all(merged_layout, numbers, places);
       Pack<T, width> pack[LOADS];
 #pragma unroll
-      for (int k = 0; k < LOADS; ++k) {
-        if (first + k * blockDim.y >= end) break;
-        i64 offset[1];
-        locate(merged_layout, first + k * blockDim.y, offset);
-        pack[k] = load<width>(x + offsets[1] + offset[0]);
-      }
+      for (int k = 0; k < LOADS; ++k) pack[k] = load<width>(x + offsets[1] + places[k][0]);
 #pragma unroll
       for (int k = 0; k < LOADS; ++k) {
         if (first + k * blockDim.y >= end) break;

@@ -68,6 +68,9 @@ KERNEL_OF(512, rows)(const T* x, T* out, Merged* partials, const __grid_constant
   }
 }
 
+// How many elements a thread loads before it merges any.
+constexpr int LOADS = 4;
+
 // What is merged lies anywhere: `merged_layout` is of x, over the dimensions that are merged, and
 // `length` the number of elements in it.
 KERNEL_OF(512, strided)(const T* x, T* out, Merged* partials,
@@ -81,10 +84,18 @@ KERNEL_OF(512, strided)(const T* x, T* out, Merged* partials,
     locate(kept, result, offsets);
     Part part = part_of(length, split, splits, N);
     Merged merged = Reduction::nothing();
-    for (u64 i = part.begin + threadIdx.x; i < part.end; i += blockDim.x) {
-      i64 offset[1];
-      locate(merged_layout, i, offset);
-      merge(merged, x[offsets[1] + offset[0]]);
+    for (u64 first = part.begin + threadIdx.x; first < part.end; first += LOADS * blockDim.x) {
+      u64 numbers[LOADS];
+      i64 places[LOADS][1];
+      number_all(numbers, first, blockDim.x, part.end);
+      locate_all(merged_layout, numbers, places);
+      T elements[LOADS];
+#pragma unroll
+      for (int k = 0; k < LOADS; ++k) elements[k] = x[offsets[1] + places[k][0]];
+#pragma unroll
+      for (int k = 0; k < LOADS; ++k) {
+        if (first + k * blockDim.x < part.end) merge(merged, elements[k]);
+      }
     }
     merged = merge_group(merged, Reduction());
     if (rows.has_row() && threadIdx.x == 0) {

@@ -12,6 +12,9 @@
 typedef TYPE T;
 typedef Wide<T> W;
 
+// Packs that a thread has under way; more of f64 don't fit into registers.
+constexpr int AT_ONCE = sizeof(T) == 8 ? 1 : 2;
+
 KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32 columns, u64 length,
                 i64 x_stride, i64 out_stride) {
   __shared__ Exponentials<T> of_threads[PACK][256];
@@ -31,7 +34,7 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
 #pragma unroll
     for (int i = 0; i < PACK; ++i) sums[i] = Exponentials<T>::none();
     u64 end = has_column ? length : 0;
-#pragma unroll 2
+#pragma unroll AT_ONCE
     for (u64 k = threadIdx.y; k < end; k += blockDim.y) {
       Pack<T, PACK> pack = load<PACK>(from + k * x_stride);
 #pragma unroll
@@ -52,7 +55,7 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
 #pragma unroll
       for (int i = 0; i < PACK; ++i) sums[i] = MergeExponentials()(sums[i], of_threads[i][other]);
     }
-    __syncthreads();
+    // Where no other thread looked.
 #pragma unroll
     for (int i = 0; i < PACK; ++i) {
       if (threadIdx.y == 0) of_threads[i][threadIdx.x] = sums[i];
@@ -64,7 +67,7 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
       sums[i].sum = 1 / sums[i].sum;
     }
 
-#pragma unroll 2
+#pragma unroll AT_ONCE
     for (u64 k = threadIdx.y; k < end; k += blockDim.y) {
       Pack<T, PACK> pack = load<PACK>(from + k * x_stride);
 #pragma unroll

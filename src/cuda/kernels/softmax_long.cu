@@ -12,7 +12,7 @@ typedef TYPE T;
 typedef Wide<T> W;
 
 // Packs that a thread reads before it calculates with any.
-constexpr int AT_ONCE = PACK == 1 && sizeof(T) < 8 ? 4 : 2;
+constexpr int AT_ONCE = (PACK == 1 ? 4 : 2) / (sizeof(T) == 8 ? 2 : 1);
 
 // Of the whole group.
 DEVICE Exponentials<T> measure(const Row<T, PACK>& row, u64 begin, u64 end) {
