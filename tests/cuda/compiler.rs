@@ -1,6 +1,6 @@
 //! Runs tests with the double of NVIDIA's run-time compiler (`tests/libnvrtc`) in its place.
 
-use crate::double::{in_child, is_child, library_folder};
+use crate::double::{before_others, in_child, is_child, library_folder};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,7 +64,7 @@ pub(crate) fn child(root: &Path, test: &str) -> Command {
     child
         .args(["--exact", "--nocapture", test])
         .env("DLBRIDGE_TEST_IN_CHILD", "1")
-        .env("LD_LIBRARY_PATH", compiler_folder())
+        .env("LD_LIBRARY_PATH", before_others(compiler_folder().into()))
         .envs(surroundings(root));
     child
 }

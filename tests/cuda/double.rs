@@ -1,7 +1,7 @@
 //! Runs tests on the double, each in a process of its own that finds it in the place of the driver.
 
 use libloading::Library;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -39,10 +39,26 @@ pub(crate) fn in_child(
         .env(INSIDE, "1")
         .env("LD_LIBRARY_PATH", libraries)
         .envs(environment.iter().copied());
+    let told = child
+        .get_envs()
+        .find(|(name, _)| *name == "LD_LIBRARY_PATH");
+    let first = told
+        .and_then(|(_, value)| value)
+        .unwrap_or_default()
+        .to_owned();
+    child.env("LD_LIBRARY_PATH", before_others(first));
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("1 passed"), "there is no test {test}: {said}");
+}
+
+/// A folder in front of those in which the loader looks anyway: with all features a test needs Python's library.
+pub(crate) fn before_others(first: OsString) -> OsString {
+    let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let others: Vec<_> = std::env::split_paths(&others).collect();
+    let folders = std::env::split_paths(&first).chain(others);
+    std::env::join_paths(folders.filter(|folder| !folder.as_os_str().is_empty())).unwrap()
 }
 
 /// Set in child processes.
