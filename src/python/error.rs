@@ -164,8 +164,15 @@ pub(super) fn of_call(error: CallError) -> PyErr {
             not_exchangeable(message)
         }
         // What Python raised, such as a framework that has no memory, stays what it is.
-        Reason::Allocation { error, .. } => of_failure(error, message, not_exchangeable),
-        Reason::Kernel { failure, .. } => of_failure(failure, message, PyRuntimeError::new_err),
+        Reason::Allocation { error, .. } => {
+            raised(error, &message).unwrap_or_else(|error| match error.downcast::<Error>() {
+                Ok(error) => alike(*error, message),
+                Err(_) => not_exchangeable(message),
+            })
+        }
+        Reason::Kernel { failure, .. } => {
+            raised(failure, &message).unwrap_or_else(|_| PyRuntimeError::new_err(message))
+        }
         Reason::Tensor { error, .. } => alike(error, message),
         _ => unsuitable(message),
     }
@@ -178,20 +185,28 @@ fn alike(error: impl Into<PyErr>, message: String) -> PyErr {
     Python::attach(|py| PyErr::from_type(error.get_type(py), message))
 }
 
-/// What was raised, or the exception that an error of ours becomes, or, of another one, this exception.
+/// What Python raised; or what a GPU that failed, or has no memory, raises elsewhere, with another text.
 #[cfg(feature = "kernels")]
-fn of_failure(failure: Failure, message: String, otherwise: fn(String) -> PyErr) -> PyErr {
+fn raised(failure: Failure, message: &str) -> Result<PyErr, Failure> {
     let failure = match failure.downcast::<PyErr>() {
-        Ok(raised) => return *raised,
+        Ok(raised) => return Ok(*raised),
         Err(failure) => failure,
     };
     #[cfg(feature = "cuda")]
     let failure = match failure.downcast::<crate::cuda::CudaError>() {
-        Ok(error) => return alike(*error, message),
+        Ok(error) => {
+            use crate::cuda::CudaError::{Capturing, Driver, OutOfMemory};
+            if matches!(
+                *error,
+                OutOfMemory { .. } | Capturing { .. } | Driver { .. }
+            ) {
+                return Ok(alike(*error, message.to_owned()));
+            }
+            error
+        }
         Err(failure) => failure,
     };
-    match failure.downcast::<Error>() {
-        Ok(error) => alike(*error, message),
-        Err(_) => otherwise(message),
-    }
+    #[cfg(not(feature = "cuda"))]
+    let _ = message;
+    Err(failure)
 }

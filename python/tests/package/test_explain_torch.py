@@ -71,11 +71,8 @@ def test_pytorch_s_names():
     ]:
         assert dlbridge.zeros(2, getattr(torch, alias)).dtype == name
     assert dlbridge.zeros(2, device=torch.device("cpu")).device == "cpu"
-    for device in ("cuda", "cuda:1"):
-        with pytest.raises(
-            BufferError, match=f"no tensors on {torch.device(device, 0) if device == 'cuda' else device}",
-        ):
-            dlbridge.zeros(2, device=torch.device(device))
+    with pytest.raises(BufferError, match="there is no CUDA driver here|finds no GPU|there is no device cuda:77"):
+        dlbridge.zeros(2, device=torch.device("cuda", 77))
     with pytest.raises(LookupError, match="no element type is called"):
         dlbridge.zeros(2, torch.qint8)
 
