@@ -44,7 +44,8 @@ fn kernels_of_another_crate_are_among_those_of_the_op_that_was_there() {
     let theirs: Vec<_> = theirs.filter(|kernel| kernel.op == "add").collect();
     assert_eq!(theirs.len(), 2);
     assert!(theirs.iter().all(|kernel| kernel.label == "saturating"));
-    let ours = |kernel: &&KernelInfo| kernel.op == "add" && kernel.origin.starts_with("dlbridge::ops");
+    let ours =
+        |kernel: &&KernelInfo| kernel.op == "add" && kernel.origin.starts_with("dlbridge::ops");
     assert!(all.iter().filter(ours).count() >= 12);
 
     let add = Registry::global().op("add").unwrap();
