@@ -121,7 +121,7 @@ impl OpHandle {
         Call::new(self)
     }
 
-    /// Its kernels, in the order in which they were registered.
+    /// Its kernels: the processor's first, and those of a device in the order in which they were registered.
     pub fn kernels(&self) -> Vec<KernelInfo> {
         let kernels = self.lock();
         let info = |kernel: &Arc<Registered>| KernelInfo {
@@ -140,7 +140,9 @@ impl OpHandle {
             description: kernel.description.clone(),
             origin: kernel.origin,
         };
-        kernels.iter().map(info).collect()
+        let mut kernels: Vec<_> = kernels.iter().map(info).collect();
+        kernels.sort_by_key(|kernel| kernel.device as u32);
+        kernels
     }
 
     pub(crate) fn defaults(&self) -> Option<&[Attribute]> {

@@ -54,7 +54,8 @@ OPS = {
 }
 NAMES = [*OPS]
 LISTED = ", ".join(NAMES)
-# The types of each op's kernels, a kernel each.
+DEVICES = {"cpu": "dlbridge::ops::", "cuda": "dlbridge::cuda::ops::"}
+# The types of each op's kernels, a kernel each, for one device.
 OF_KERNELS = {
     **{name: [{"T": [dtype]} for dtype in TYPES] for name in NAMES},
     **{name: [{"T": [dtype]} for dtype in FLOATS] for name in ("div", "mean", "rms_norm", "softmax")},
@@ -117,19 +118,23 @@ def test_signatures_and_help(name):
 def test_kernels():
     kernels = dlbridge.kernels()
     assert isinstance(kernels, list) and dlbridge.kernels is ops.kernels
-    assert len(kernels) == sum(map(len, OF_KERNELS.values()))
+    assert len(kernels) == len(DEVICES) * sum(map(len, OF_KERNELS.values()))
     for name in NAMES:
         of_op = dlbridge.kernels(name)
         assert of_op == [kernel for kernel in kernels if kernel["op"] == name] == getattr(ops, name).__self__.kernels()
-        types = [kernel["types"] for kernel in of_op]
-        assert sorted(types, key=str) == sorted(OF_KERNELS[name], key=str)
+        devices = [kernel["device"] for kernel in of_op]
+        assert devices == sorted(devices) and set(devices) == set(DEVICES)
+        for device in DEVICES:
+            types = [kernel["types"] for kernel in of_op if kernel["device"] == device]
+            assert sorted(types, key=str) == sorted(OF_KERNELS[name], key=str)
         for kernel in of_op:
-            assert (kernel["device"], kernel["label"], kernel["priority"]) == ("cpu", "", 0)
-            assert kernel["origin"].startswith("dlbridge::ops::")
+            assert (kernel["label"], kernel["priority"]) == ("", 0)
+            assert kernel["origin"].startswith(DEVICES[kernel["device"]])
             asked = "".join(f", {variable}={types[0]}" for variable, types in kernel["types"].items() if types)
-            assert kernel["description"].startswith(f"{name} (cpu{asked}")
+            assert kernel["description"].startswith(f"{name} ({kernel['device']}{asked}")
     of_images = {kernel["description"] for kernel in dlbridge.kernels("image_to_tensor")}
-    assert of_images == {f'image_to_tensor (cpu, dtype="{dtype}")' for dtype in ("float32", "float16", "bfloat16")}
+    dtypes = ("float32", "float16", "bfloat16")
+    assert of_images == {f'image_to_tensor ({device}, dtype="{dtype}")' for dtype in dtypes for device in DEVICES}
     assert dlbridge.kernels("subtract") == [] and str(dlbridge.kernels("subtract")).splitlines()[0].startswith("op ")
     kernels.clear()
     assert dlbridge.kernels()
@@ -137,7 +142,8 @@ def test_kernels():
 
 def test_kernels_as_a_table(published):
     lines = str(dlbridge.kernels("matmul")).splitlines()
-    assert lines[0].split() == "op device types label priority from".split() and len(lines) == 2 + len(TYPES)
+    assert lines[0].split() == "op device types label priority from".split()
+    assert len(lines) == 2 + len(TYPES) * len(DEVICES)
     assert set(lines[1]) == {"-", " "}
     assert lines[3] == "matmul  cpu     T: float64   -      0         dlbridge::ops::matmul"
     published(
