@@ -15,6 +15,7 @@
 
 mod counted;
 mod host;
+mod make;
 mod owner;
 mod vec;
 
@@ -22,13 +23,10 @@ pub(crate) use counted::{Counted, Room};
 pub(crate) use owner::{Owner, SmallOwner};
 
 use crate::device::Device;
-use crate::dtype::Element;
-use crate::error::{AccessError, Error, SharedWith};
-use host::HostBuffer;
+use crate::error::{AccessError, SharedWith};
 use owner::WeakOwner;
 use std::fmt;
 use std::ops::Range;
-use std::ptr;
 
 /// What may be done with memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,185 +82,6 @@ impl Memory {
 }
 
 impl Storage {
-    /// Takes over a `Vec`, without copying.
-    #[inline]
-    pub fn from_vec<T: Element>(mut vec: Vec<T>) -> Self {
-        let bytes = size_of_val(vec.as_slice());
-        Self {
-            memory: Memory::host(vec.as_mut_ptr().cast(), bytes, Access::Exclusive),
-            owner: Owner::small(vec),
-        }
-    }
-
-    /// Takes over anything that holds elements, to be read: `Arc<[T]>`, `Box<[T]>`, `&'static [T]`,
-    /// the `bytes` crate's `Bytes`, a file mapped into memory.
-    ///
-    /// ```
-    /// use dlbridge::Storage;
-    /// use std::sync::Arc;
-    ///
-    /// let shared: Arc<[f32]> = Arc::from([1.0, 2.0]);
-    /// let storage = Storage::from_owner(Arc::clone(&shared));
-    /// assert_eq!(storage.data_ptr().cast(), shared.as_ptr());
-    /// assert!(storage.is_read_only());
-    /// ```
-    pub fn from_owner<T: Element>(owner: impl AsRef<[T]> + Send + 'static) -> Self {
-        // The slice is borrowed from an owner that stays where it is and isn't touched until it
-        // is dropped, which is what the borrow would have demanded.
-        let (owner, (data, bytes)) = Owner::lend(owner, |owner| {
-            let slice: &[T] = (*owner).as_ref();
-            (slice.as_ptr(), size_of_val(slice))
-        });
-        Self {
-            memory: Memory::host(data.cast_mut().cast(), bytes, Access::ReadOnly),
-            owner,
-        }
-    }
-
-    /// Like [`from_owner`](Self::from_owner), to be read and written.
-    ///
-    /// This is not for `bool`: as bytes, the elements could become others than 0 and 1, which the
-    /// owner would find in them.
-    pub fn from_owner_mut<T: Element>(owner: impl AsMut<[T]> + Send + 'static) -> Self {
-        const {
-            assert!(
-                T::ANY_BITS,
-                "the owner would find other bytes than bools in them"
-            )
-        };
-        let (owner, (data, bytes)) = Owner::lend(owner, |owner| {
-            let slice: &mut [T] = owner.as_mut();
-            (slice.as_mut_ptr(), size_of_val(slice))
-        });
-        Self {
-            memory: Memory::host(data.cast(), bytes, Access::Exclusive),
-            owner,
-        }
-    }
-
-    /// Takes over memory on any device; `release` is called once, when the last handle is gone.
-    ///
-    /// The memory counts as shared with others; so writing it from Rust needs an unsafe promise.
-    ///
-    /// # Safety
-    ///
-    /// Until `release` is called, `data` leads to `bytes` bytes on `device` (or is a handle to
-    /// them), initialised where Rust code may read them, and the rest of what
-    /// [`Managed::from_raw`](crate::dlpack::Managed::from_raw) asks of memory holds.
-    pub unsafe fn from_raw(
-        data: *mut u8,
-        bytes: usize,
-        device: Device,
-        release: impl FnOnce() + Send + 'static,
-    ) -> Self {
-        struct Release<F: FnOnce()>(Option<F>);
-        impl<F: FnOnce()> Drop for Release<F> {
-            fn drop(&mut self) {
-                self.0.take().into_iter().for_each(|release| release());
-            }
-        }
-        Self {
-            memory: Memory {
-                data,
-                bytes,
-                device,
-                access: Access::Shared,
-            },
-            owner: Owner::lend(Release(Some(release)), |_| ()).0,
-        }
-    }
-
-    /// Memory on the host, all zero, aligned to 64 bytes and from a page up to 256.
-    ///
-    /// # Errors
-    ///
-    /// When there is not enough memory.
-    pub fn zeroed(bytes: usize) -> Result<Self, Error> {
-        Self::host(bytes, true)
-    }
-
-    /// Memory on the host like [`zeroed`](Self::zeroed), but not written yet.
-    ///
-    /// # Safety
-    ///
-    /// Nobody reads a byte before it is written.
-    ///
-    /// # Errors
-    ///
-    /// When there is not enough memory.
-    pub unsafe fn uninit(bytes: usize) -> Result<Self, Error> {
-        Self::host(bytes, false)
-    }
-
-    fn host(bytes: usize, zeroed: bool) -> Result<Self, Error> {
-        if bytes == 0 {
-            return Ok(Self::nothing());
-        }
-        let (buffer, data) = HostBuffer::allocate(bytes, zeroed)?;
-        Ok(Self {
-            memory: Memory::host(data.as_ptr(), bytes, Access::Exclusive),
-            owner: Owner::small(buffer),
-        })
-    }
-
-    /// No memory, at an address that every consumer finds aligned.
-    pub(crate) fn nothing() -> Self {
-        Self {
-            memory: Memory::host(ptr::without_provenance_mut(256), 0, Access::Exclusive),
-            owner: Owner::none(),
-        }
-    }
-
-    /// Memory with all that is known about it.
-    ///
-    /// # Safety
-    ///
-    /// As of [`from_raw`](Self::from_raw), until `owner` is dropped; and nobody else uses memory
-    /// whose access is exclusive.
-    #[inline]
-    pub(crate) unsafe fn from_parts(
-        data: *mut u8,
-        bytes: usize,
-        device: Device,
-        access: Access,
-        owner: Owner,
-    ) -> Self {
-        Self {
-            memory: Memory {
-                data,
-                bytes,
-                device,
-                access,
-            },
-            owner,
-        }
-    }
-
-    /// No memory, on a device.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn nothing_on(device: Device) -> Self {
-        let mut nothing = Self::nothing();
-        nothing.memory.device = device;
-        nothing
-    }
-
-    /// Memory with an owner that can be [looked at](Self::keeper).
-    ///
-    /// # Safety
-    ///
-    /// As of [`from_parts`](Self::from_parts).
-    #[cfg(feature = "cuda")]
-    pub(crate) unsafe fn kept_by<O: Send + Sync + 'static>(
-        data: *mut u8,
-        bytes: usize,
-        device: Device,
-        access: Access,
-        owner: O,
-    ) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::from_parts(data, bytes, device, access, Owner::shown(owner)) }
-    }
-
     /// The owner, where it is one of this type that was given to [`kept_by`](Self::kept_by).
     #[cfg(feature = "cuda")]
     pub(crate) fn keeper<O: Send + Sync + 'static>(&self) -> Option<&O> {
