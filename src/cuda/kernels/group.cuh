@@ -33,6 +33,23 @@ DEVICE A merge_group(A value, Merge merge) {
   return value;
 }
 
+// What the threads with the same threadIdx.x have, merged, for those of the first row; there is a power of 2 of
+// rows. All threads of the block come here. `of_threads` is for what they tell each other.
+template <class A, int N, class Merge>
+DEVICE void merge_rows(A (&values)[N], A (&of_threads)[N][256], Merge merge) {
+  u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
+  for (u32 rows = blockDim.y / 2; rows > 0; rows /= 2) {
+    __syncthreads();  // What was there before has been read.
+#pragma unroll
+    for (int i = 0; i < N; ++i) of_threads[i][thread] = values[i];
+    __syncthreads();
+    if (threadIdx.y >= rows) continue;
+    u32 other = thread + rows * blockDim.x;
+#pragma unroll
+    for (int i = 0; i < N; ++i) values[i] = merge(values[i], of_threads[i][other]);
+  }
+}
+
 // Which of so many rows this thread works on, if any, in each round that the block makes; all of its
 // threads make as many.
 struct Rows {

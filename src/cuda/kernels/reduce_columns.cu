@@ -26,7 +26,6 @@ DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>
   constexpr int LOADS = width == 1 ? 4 : 2;
   __shared__ Merged of_threads[width][256];
   u32 blocks_of_columns = (results + width * blockDim.x - 1) / (width * blockDim.x);
-  u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (u32 task = blockIdx.x; task < blocks_of_columns * splits; task += gridDim.x) {
     u32 split = task / blocks_of_columns;
@@ -56,16 +55,7 @@ DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>
       }
     }
 
-    for (u32 rows = blockDim.y / 2; rows > 0; rows /= 2) {
-      __syncthreads();  // What was there before has been read.
-#pragma unroll
-      for (int i = 0; i < width; ++i) of_threads[i][thread] = merged[i];
-      __syncthreads();
-      if (threadIdx.y >= rows) continue;
-      u32 other = thread + rows * blockDim.x;
-#pragma unroll
-      for (int i = 0; i < width; ++i) merged[i] = Reduction()(merged[i], of_threads[i][other]);
-    }
+    merge_rows(merged, of_threads, Reduction());
     if (!has_column || threadIdx.y > 0) continue;
 #pragma unroll
     for (int i = 0; i < width; ++i) {

@@ -19,7 +19,6 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
                 i64 x_stride, i64 out_stride) {
   __shared__ Exponentials<T> of_threads[PACK][256];
   u32 columns_of_block = blockDim.x * PACK;
-  u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (u32 start = blockIdx.x * columns_of_block; start < columns;
        start += gridDim.x * columns_of_block) {
@@ -44,18 +43,8 @@ KERNEL(columns)(const T* x, T* out, const __grid_constant__ Strided<2> kept, u32
       }
     }
 
-    // By the first row of threads, and then back to all.
-    for (u32 rows = blockDim.y / 2; rows > 0; rows /= 2) {
-      __syncthreads();  // What was there before has been read.
-#pragma unroll
-      for (int i = 0; i < PACK; ++i) of_threads[i][thread] = sums[i];
-      __syncthreads();
-      if (threadIdx.y >= rows) continue;
-      u32 other = thread + rows * blockDim.x;
-#pragma unroll
-      for (int i = 0; i < PACK; ++i) sums[i] = MergeExponentials()(sums[i], of_threads[i][other]);
-    }
-    // Where no other thread looked.
+    merge_rows(sums, of_threads, MergeExponentials());
+    // And back to all rows, by way of where no other thread looked.
 #pragma unroll
     for (int i = 0; i < PACK; ++i) {
       if (threadIdx.y == 0) of_threads[i][threadIdx.x] = sums[i];
