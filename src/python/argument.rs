@@ -130,7 +130,8 @@ macro_rules! common {
             pub fn zeros_like<U: Element>(&self, shape: &[usize]) -> PyResult<Tensor> {
                 // SAFETY: an argument is only there while its thread is attached.
                 let py = unsafe { Python::assume_attached() };
-                super::give::zeros(self.object(py).as_ref(), shape, U::DTYPE)
+                Tensor::check_zeros(shape, U::DTYPE)?;
+                super::give::zeroed(self.object(py).as_ref(), shape, U::DTYPE)
             }
 
             pub(super) fn own(&mut self) -> PyResult<()> {

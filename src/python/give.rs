@@ -124,8 +124,8 @@ fn by_namespace<'py>(object: &Bound<'py, PyAny>, tensor: Tensor) -> PyResult<Bou
     }
 }
 
-/// Zeros, in memory from the allocator of an object's framework, where it has one.
-pub(super) fn zeros(
+/// Memory in which every bit is 0, from the allocator of an object's framework, where it has one.
+pub(super) fn zeroed(
     like: Option<&Bound<'_, PyAny>>,
     shape: &[usize],
     dtype: DType,
@@ -134,10 +134,9 @@ pub(super) fn zeros(
         && let Lane::Table(table, _) = lane_of(object.as_borrowed())?
         && table.can_allocate()
     {
-        Tensor::check_zeros(shape, dtype)?;
         return allocate(object.py(), table, shape, dtype);
     }
-    Ok(Tensor::zeros(shape, dtype)?)
+    Ok(Tensor::zeroed(shape, dtype)?)
 }
 
 fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyResult<Tensor> {

@@ -86,6 +86,8 @@ def test_results_in_memory_from_its_allocator():
     y = ops.add(x, x, memory="caller")
     y.add_(1)
     assert ops.add(y, 1, out=y)[0] == 4
+    powers = torch.tensor([0.5, 4]).to(torch.float8_e8m0fnu)  # It has no zero.
+    assert ops.copy(powers, memory="caller").float().tolist() == [0.5, 4]
 
 
 def test_with_other_frameworks():

@@ -8,7 +8,7 @@ use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
 use crate::python::cuda;
 use crate::python::error::no_such_number;
-use crate::python::give::{Like, lane_of, zeros};
+use crate::python::give::{Like, lane_of, zeroed};
 use crate::python::ledger;
 use crate::python::look::Keep;
 use crate::tensor::Tensor;
@@ -243,7 +243,7 @@ impl Surroundings for Around<'_, '_> {
         }
         *self.is_plain = false;
         let like = self.like.map(|like| like.to_owned());
-        Ok(zeros(like.as_ref(), shape, dtype)?)
+        Ok(zeroed(like.as_ref(), shape, dtype)?)
     }
 
     #[inline]
