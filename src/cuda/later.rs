@@ -4,8 +4,10 @@ use super::error::CudaError;
 use super::event::Event;
 use super::stream::Stream;
 use std::any::Any;
+use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Memory that is at its end.
 pub(super) trait Release: Send {
@@ -14,36 +16,58 @@ pub(super) trait Release: Send {
 }
 
 /// What waits.
-enum Waiting {
+struct Waiting {
     /// For the end of a capture: until then nothing may be asked of the streams. Or for better times, where the
     /// driver refused.
-    Memory(Box<dyn Release>),
-    /// For work on a GPU.
-    Kept {
-        stream: Stream,
-        event: Option<Event>,
-        kept: Box<dyn Any + Send>,
-    },
+    memory: Vec<Box<dyn Release>>,
+    /// For work on GPUs.
+    queues: Vec<Queue>,
 }
 
-static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
+/// What waits for the work of a stream, in its order: while the first one waits, all do.
+struct Queue {
+    stream: Stream,
+    kept: VecDeque<Kept>,
+}
+
+/// What is kept until its stream is done with it.
+struct Kept {
+    /// The end of that work, once it is marked.
+    end: Option<Event>,
+    what: Box<dyn Any + Send>,
+}
+
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+    memory: Vec::new(),
+    queues: Vec::new(),
+});
 /// Whether there is anything, which there seldom is.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-fn waiting() -> MutexGuard<'static, Vec<Waiting>> {
-    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn put(new: impl IntoIterator<Item = Waiting>) {
-    let mut waiting = waiting();
-    waiting.extend(new);
-    ANY.store(!waiting.is_empty(), Ordering::Release);
+/// Changes what waits. Nothing is dropped meanwhile, as that may run foreign code, which may come back here.
+fn with_waiting<R>(change: impl FnOnce(&mut Waiting) -> R) -> R {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = change(&mut waiting);
+    let any = !waiting.memory.is_empty() || !waiting.queues.is_empty();
+    ANY.store(any, Ordering::Release);
+    result
 }
 
 /// Releases memory, now or as soon as that can be done.
 pub(super) fn release(memory: Box<dyn Release>) {
-    if let Err(waiting) = Waiting::Memory(memory).try_release() {
-        put([waiting]);
+    if let Some(memory) = try_release(memory) {
+        with_waiting(|waiting| waiting.memory.push(memory));
+    }
+}
+
+/// Gives it back if it must wait.
+fn try_release(mut memory: Box<dyn Release>) -> Option<Box<dyn Release>> {
+    match memory.try_release() {
+        Ok(true) => None,
+        // The driver is gone, with the program, or a kernel crashed, and with it everything on the GPU: nothing can
+        // be done for the memory. What is foreign is released nevertheless.
+        Err(error) if error.is_final() => None,
+        Ok(false) | Err(_) => Some(memory),
     }
 }
 
@@ -60,68 +84,76 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
             what: "nothing can be kept until work is done",
         });
     }
-    let mut waiting = Waiting::Kept {
-        stream: stream.clone(),
-        event: None,
-        kept: Box::new(kept),
+    let kept = Kept {
+        // Where it can't be marked now, it will be later.
+        end: stream.mark().ok(),
+        what: Box::new(kept),
     };
-    // Where the end of the work can't be marked now, it will be later.
-    let _ = waiting.mark();
-    put([waiting]);
+    let queue = Queue {
+        stream: stream.clone(),
+        kept: VecDeque::from([kept]),
+    };
+    drop(with_waiting(|waiting| waiting.append(queue)));
     Ok(())
 }
 
 impl Waiting {
-    /// Marks the end of the work that is waited for, unless it is marked.
-    fn mark(&mut self) -> Result<(), CudaError> {
-        let Self::Kept { stream, event, .. } = self else {
-            return Ok(());
-        };
-        if event.is_none() {
-            *event = Some(stream.mark()?);
-        }
-        Ok(())
-    }
-
-    /// Releases it, unless that must wait. What is kept is given back, to be dropped when nothing is locked.
-    fn try_release(mut self) -> Result<Option<Box<dyn Any + Send>>, Self> {
-        let marked = self.mark();
-        match self {
-            Self::Memory(mut memory) => match memory.try_release() {
-                Ok(true) => Ok(None),
-                // The driver is gone, with the program, or a kernel crashed, and with it everything on the
-                // GPU: nothing can be done for the memory. What is foreign is released nevertheless.
-                Err(error) if error.is_final() => Ok(None),
-                Ok(false) | Err(_) => Err(Self::Memory(memory)),
-            },
-            Self::Kept {
-                stream,
-                event,
-                kept,
-            } => {
-                let gpu = stream.gpu();
-                let is_over = marked.and_then(|()| {
-                    let _entered = gpu.enter()?;
-                    event.as_ref().map_or(Ok(false), Event::is_over)
-                });
-                let goes_on = match is_over {
-                    Ok(is_over) => !is_over,
-                    // Then no work goes on that could use it.
-                    Err(error) => !error.is_final(),
-                };
-                if goes_on {
-                    return Err(Self::Kept {
-                        stream,
-                        event,
-                        kept,
-                    });
-                }
-                if let Some(event) = event {
-                    stream.forget(event);
-                }
-                Ok(Some(kept))
+    /// Adds what waits to the queue of its stream. What is left of it is to be dropped later.
+    fn append(&mut self, mut queue: Queue) -> Option<Queue> {
+        match self.of(&queue.stream) {
+            Some(known) => known.kept.append(&mut queue.kept),
+            None => {
+                self.queues.push(queue);
+                return None;
             }
         }
+        Some(queue)
+    }
+
+    /// [`append`](Self::append) before all that came meanwhile.
+    fn put_back(&mut self, mut queue: Queue) -> Option<Queue> {
+        if let Some(newer) = self.of(&queue.stream) {
+            queue.kept.append(&mut newer.kept);
+            mem::swap(&mut newer.kept, &mut queue.kept);
+            return Some(queue);
+        }
+        self.append(queue)
+    }
+
+    fn of(&mut self, stream: &Stream) -> Option<&mut Queue> {
+        self.queues.iter_mut().find(|queue| queue.stream == *stream)
+    }
+}
+
+impl Queue {
+    /// Takes out what its stream is done with.
+    fn take_over(&mut self, over: &mut Vec<Box<dyn Any + Send>>) {
+        while let Some(first) = self.kept.front_mut()
+            && first.is_over(&self.stream)
+            && let Some(first) = self.kept.pop_front()
+        {
+            first
+                .end
+                .into_iter()
+                .for_each(|end| self.stream.forget(end));
+            over.push(first.what);
+        }
+    }
+}
+
+impl Kept {
+    fn is_over(&mut self, stream: &Stream) -> bool {
+        let mut ask = || {
+            let end = match self.end.take() {
+                Some(end) => end,
+                None => stream.mark()?,
+            };
+            let end = self.end.insert(end);
+            let _entered = stream.gpu().enter()?;
+            end.is_over()
+        };
+        // After a final failure no work goes on that could use it.
+        ask().unwrap_or_else(|error: CudaError| error.is_final())
     }
 }
 
@@ -135,16 +167,23 @@ pub(super) fn collect() {
 
 #[cold]
 fn try_all() {
-    // Nothing is released under the lock, as that may run foreign code, which may come back here.
-    let before = std::mem::take(&mut *waiting());
+    let (memory, mut queues) = with_waiting(|waiting| {
+        (
+            mem::take(&mut waiting.memory),
+            mem::take(&mut waiting.queues),
+        )
+    });
     let mut over = Vec::new();
-    let mut left = Vec::new();
-    for entry in before {
-        match entry.try_release() {
-            Ok(kept) => over.extend(kept),
-            Err(entry) => left.push(entry),
-        }
+    for queue in &mut queues {
+        queue.take_over(&mut over);
     }
-    put(left);
-    drop(over);
+    let memory: Vec<_> = memory.into_iter().filter_map(try_release).collect();
+    let (left, done): (Vec<_>, Vec<_>) =
+        queues.into_iter().partition(|queue| !queue.kept.is_empty());
+    let left: Vec<_> = with_waiting(|waiting| {
+        waiting.memory.extend(memory);
+        let put_back = left.into_iter().map(|queue| waiting.put_back(queue));
+        put_back.collect()
+    });
+    drop((over, done, left));
 }

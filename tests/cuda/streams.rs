@@ -1,6 +1,6 @@
 //! Streams: current ones, and waiting.
 
-use crate::double::{live, on_double};
+use crate::double::{calls, live, on_double};
 use cudarc::driver::sys;
 use dlbridge::cuda::{self, Gpu, Stream, release_after};
 use dlbridge::{DType, Tensor};
@@ -88,6 +88,30 @@ fn what_work_needs_is_kept_until_it_is_done() {
         assert_eq!(drops.load(Ordering::Relaxed), 1);
         drop((tensor, another));
         stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn only_the_first_that_waits_is_asked_for() {
+    on_double("streams::only_the_first_that_waits_is_asked_for", || {
+        let streams = [(); 2].map(|()| Stream::new(gpu()).unwrap());
+        let drops = Arc::new(AtomicUsize::new(0));
+        for stream in &streams {
+            let tensor = cuda::zeros(&[3], DType::F32, stream).unwrap();
+            for _ in 0..100 {
+                release_after(stream, Counted(drops.clone())).unwrap();
+            }
+            drop(tensor);
+        }
+        let asked = calls("cuEventQuery");
+        drop(cuda::zeros(&[3], DType::F32, &streams[0]).unwrap());
+        assert_eq!(calls("cuEventQuery") - asked, 2);
+        assert_eq!(drops.load(Ordering::Relaxed), 0);
+        streams[1].synchronize().unwrap();
+        assert_eq!(drops.load(Ordering::Relaxed), 100);
+        streams[0].synchronize().unwrap();
+        assert_eq!(drops.load(Ordering::Relaxed), 200);
+        assert!(live("events") <= 200, "they are used again");
     });
 }
 
