@@ -185,6 +185,20 @@ def test_what_consumers_may_ask_for():
     driver.free(copy, stream.handle)
 
 
+def test_a_bare_capsule_is_ready_on_the_default_stream():
+    with dlbridge.cuda.stream(dlbridge.cuda.Stream()):
+        tensor = dlbridge.zeros(16, "uint8", device="cuda")
+    before = waits()
+    capsule = tensor.to_dlpack()
+    assert waits() == before + 1
+    copy = driver.allocate(16, 0)
+    driver.copy(copy, tensor.data_ptr, 16, 0)
+    driver.synchronize()
+    assert set(double.peek(copy, 16)) == {0}
+    driver.free(copy, 0)
+    del capsule
+
+
 def test_what_they_may_not():
     tensor = dlbridge.zeros(16, "uint8", device="cuda")
     with refused(ValueError, "stream 0 is none of CUDA's", "1 for the default stream"):

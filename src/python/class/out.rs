@@ -56,13 +56,15 @@ impl PyTensor {
         )
     }
 
-    /// A capsule, for those that take no objects: of the older kind, unless a version is given.
+    /// A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
+    /// ready on its default stream, as of `__dlpack__()`.
     #[pyo3(signature = (*, max_version=None))]
     fn to_dlpack<'py>(
         &self,
         py: Python<'py>,
         max_version: Option<(u32, u32)>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        cuda::ordered(&self.tensor, None)?;
         match max_version {
             Some((1.., _)) => into_capsule(py, self.tensor.to_dlpack()),
             _ => {
