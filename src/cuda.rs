@@ -30,7 +30,8 @@
 //! Memory that this module allocated, or that was [adopted](adopt), knows on which stream it was last
 //! written, and on which ones it has been read since. Whoever uses it on another stream has that one
 //! wait, by an event, and not the processor. It is released when its last handle goes, after all that
-//! work; so a handle can be dropped while kernels that use it are still to run.
+//! work; so a handle can be dropped while kernels that use it are still to run. [Pinned](pinned) and
+//! [managed] memory know it, too: before the processor looks at it, [`settle`] waits for what is under way.
 //!
 //! While a graph is captured, only work on the capturing stream becomes part of it: memory must have
 //! been made before, and be used on no other stream meanwhile.
@@ -92,7 +93,7 @@ pub use later::release_after;
 pub use launch::{Argument, Call, Launch, LaunchError};
 pub use library::find::add_search_path;
 pub use module::Module;
-pub use pinned::{managed, pinned};
+pub use pinned::{managed, pinned, settle};
 pub use pointer::{PointerKind, device_of};
 pub use signature::{ParameterKind, Signature};
 pub use stream::Stream;

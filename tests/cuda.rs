@@ -21,6 +21,8 @@ mod failures;
 mod find;
 #[path = "cuda/gpus.rs"]
 mod gpus;
+#[path = "cuda/host.rs"]
+mod host;
 #[path = "cuda/kernels.rs"]
 mod kernels;
 #[path = "cuda/launch.rs"]

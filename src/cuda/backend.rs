@@ -20,6 +20,10 @@ inventory::submit! {
     Backend { kind: DeviceKind::CudaManaged, make, run }
 }
 
+inventory::submit! {
+    Backend { kind: DeviceKind::Cpu, make: make_on_host, run: run_on_host }
+}
+
 fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
     let gpu = Gpu::of(device)?;
     Ok(match device.kind() {
@@ -41,6 +45,20 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
         if let Some(memory) = storage.keeper::<Memory>() {
             let what = if is_written { Use::Write } else { Use::Read };
             memory.use_on(&stream, what)?;
+        }
+    }
+    body()
+}
+
+fn make_on_host(shape: &[usize], dtype: DType, _: Device) -> Result<Tensor, Failure> {
+    Ok(Tensor::zeroed(shape, dtype)?)
+}
+
+/// Runs a kernel of the processor's once no GPU uses the memory.
+fn run_on_host(_: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failure> {
+    for (storage, _) in uses.iter() {
+        if let Some(memory) = storage.keeper::<Memory>() {
+            memory.settle()?;
         }
     }
     body()

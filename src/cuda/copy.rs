@@ -9,6 +9,7 @@ use super::driver::call;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later::release_after;
+use super::pinned::settle;
 use super::stream::Stream;
 use super::timeline::Use;
 use crate::device::{Device, DeviceKind};
@@ -44,6 +45,7 @@ pub fn send(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
 /// When there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
 pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
+        settle(tensor)?;
         return Ok(tensor.copy()?);
     }
     let stream = match super::adopted::writer_of(tensor) {
@@ -59,7 +61,7 @@ pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
 /// a GPU.
 ///
 /// The processor waits when one of them is memory of the host that isn't pinned; otherwise the copy is
-/// done later, and pinned memory is to be looked at after [`Stream::synchronize`].
+/// done later, and pinned memory is to be looked at after [`settle`] or [`Stream::synchronize`].
 ///
 /// # Errors
 ///

@@ -9,6 +9,7 @@ use super::timeline::{Joined, Timeline, Use};
 use crate::device::Device;
 use crate::storage::{Access, Storage};
 use cudarc::driver::sys;
+use std::ffi::c_void;
 use std::ptr;
 
 /// The owner of memory on a GPU.
@@ -29,6 +30,8 @@ enum What {
     Pooled(sys::CUdeviceptr),
     /// When no work uses it any more.
     Plain(sys::CUdeviceptr),
+    /// As `Plain`, of the host's.
+    Pinned(Pinned),
     /// By whoever it is from, in the order of the stream on which that one works; or, where that isn't known,
     /// when the work is done.
     Foreign {
@@ -37,20 +40,54 @@ enum What {
     },
 }
 
+/// Memory of the host, as its allocator has it.
+#[derive(Clone, Copy)]
+pub(super) struct Pinned(pub(super) *mut c_void);
+
+// SAFETY: an address, which the driver frees on any thread.
+unsafe impl Send for Pinned {}
+// SAFETY: a shared reference gives nothing.
+unsafe impl Sync for Pinned {}
+
+/// Memory that the processor reaches, too.
+#[derive(Clone, Copy)]
+pub(super) enum Reachable {
+    Pinned(Pinned),
+    Managed(sys::CUdeviceptr),
+}
+
 impl Memory {
-    fn storage(data: usize, bytes: usize, device: Device, access: Access, held: Held) -> Storage {
+    fn storage(data: *mut u8, bytes: usize, device: Device, access: Access, held: Held) -> Storage {
         let owner = Self {
             held: Some(Box::new(held)),
         };
-        let data = ptr::without_provenance_mut(data);
         // SAFETY: the memory is there until it is released, which is in the owner's drop; the processor
-        // never looks at it.
+        // looks only at what it reaches.
         unsafe { Storage::kept_by(data, bytes, device, access, owner) }
+    }
+
+    /// Memory that was just allocated, and is ready for everyone.
+    pub(super) fn reachable(memory: Reachable, bytes: usize, gpu: Gpu, device: Device) -> Storage {
+        let (data, what) = match memory {
+            Reachable::Pinned(pinned) => (pinned.0.cast(), What::Pinned(pinned)),
+            Reachable::Managed(address) => (
+                ptr::with_exposed_provenance_mut(address as usize),
+                What::Plain(address),
+            ),
+        };
+        let timeline = Timeline::ready(gpu);
+        Self::storage(
+            data,
+            bytes,
+            device,
+            Access::Exclusive,
+            Held { timeline, what },
+        )
     }
 
     /// Memory that somebody else made, and that is used on streams beside that one's own.
     pub(super) fn foreign(storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
-        let (data, bytes) = (storage.data_ptr().addr(), storage.bytes());
+        let (data, bytes) = (storage.data_mut(), storage.bytes());
         let (device, access) = (storage.device(), storage.access());
         let held = Held {
             timeline: Timeline::foreign(home.as_ref(), ready_on),
@@ -66,6 +103,14 @@ impl Memory {
     pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         match &self.held {
             Some(held) => held.timeline.use_on(stream, what),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the processor may use the memory.
+    pub(super) fn settle(&self) -> Result<(), CudaError> {
+        match &self.held {
+            Some(held) => held.timeline.settle(),
             None => Ok(()),
         }
     }
@@ -113,11 +158,14 @@ impl Release for Held {
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
             }
             What::Plain(address) => {
-                if let Some(stream) = joined {
-                    stream.synchronize()?;
-                }
+                joined.map_or(Ok(()), |stream| stream.synchronize())?;
                 // SAFETY: it was allocated, no work uses it any more, and this is its end.
                 unsafe { call!(cuMemFree_v2(*address)) }?;
+            }
+            What::Pinned(pinned) => {
+                joined.map_or(Ok(()), |stream| stream.synchronize())?;
+                // SAFETY: as above.
+                unsafe { call!(cuMemFreeHost(pinned.0)) }?;
             }
             What::Foreign { storage, home } => match (joined, home) {
                 (Some(stream), Some(home)) if home.can_be_awaited() => home.wait_for(&stream)?,
@@ -154,14 +202,14 @@ pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaErr
         place => place?,
     };
     let (What::Pooled(address) | What::Plain(address)) = what else {
-        unreachable!("what was just allocated is ours");
+        unreachable!("what was just allocated is the GPU's own");
     };
     let held = Held {
         timeline: Timeline::new(stream.clone()),
         what,
     };
     Ok(Memory::storage(
-        address as usize,
+        ptr::without_provenance_mut(address as usize),
         bytes,
         device,
         Access::Exclusive,

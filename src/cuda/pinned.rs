@@ -1,16 +1,17 @@
 //! Memory of the host that GPUs reach: pinned, and managed.
 
+use super::adopted::keeper;
 use super::driver::call;
 use super::error::CudaError;
 use super::gpu::Gpu;
-use super::later::{self, Release};
+use super::later;
+use super::memory::{Memory, Pinned, Reachable};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::error::Error;
-use crate::storage::{Access, Storage};
+use crate::storage::Storage;
 use crate::tensor::Tensor;
 use cudarc::driver::sys;
-use std::ffi::c_void;
 use std::ptr;
 
 /// Zeros in memory of the host that is pinned: what is copied from and to it is copied without the
@@ -27,7 +28,7 @@ pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaErr
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE;
         // SAFETY: the GPU was entered.
         unsafe { call!(cuMemHostAlloc(&mut data, bytes, flags)) }?;
-        Ok((data, Kind::Pinned))
+        Ok(Reachable::Pinned(Pinned(data)))
     })
 }
 
@@ -43,10 +44,7 @@ pub fn managed(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaEr
         let flags = sys::CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL as u32;
         // SAFETY: the GPU was entered.
         unsafe { call!(cuMemAllocManaged(&mut address, bytes, flags)) }?;
-        Ok((
-            ptr::with_exposed_provenance_mut(address as usize),
-            Kind::Managed,
-        ))
+        Ok(Reachable::Managed(address))
     })
 }
 
@@ -55,7 +53,7 @@ fn host(
     dtype: DType,
     gpu: Gpu,
     device: Device,
-    allocate: impl FnOnce(usize) -> Result<(*mut c_void, Kind), CudaError>,
+    allocate: impl FnOnce(usize) -> Result<Reachable, CudaError>,
 ) -> Result<Tensor, CudaError> {
     later::collect();
     Tensor::check_zeros(shape, dtype)?;
@@ -74,55 +72,22 @@ fn host(
         }
         _ => error,
     });
-    let (data, kind) = allocated?;
-    let owner = Owner(Some(Reachable { gpu, kind, data }));
+    let storage = Memory::reachable(allocated?, bytes, gpu, device);
     // SAFETY: new memory of that many bytes, which the processor reaches.
-    unsafe { data.cast::<u8>().write_bytes(0, bytes) };
-    // SAFETY: it is there until the owner is dropped, and nobody else has it.
-    let storage = unsafe { Storage::kept_by(data.cast(), bytes, device, Access::Exclusive, owner) };
+    unsafe { storage.data_mut().write_bytes(0, bytes) };
     Tensor::from_storage(storage, shape, dtype).map_err(Error::into)
 }
 
-/// The owner; what it has goes with it.
-struct Owner(Option<Reachable>);
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        if let Some(memory) = self.0.take() {
-            later::release(Box::new(memory));
-        }
-    }
-}
-
-/// Memory that the host reaches.
-struct Reachable {
-    gpu: Gpu,
-    kind: Kind,
-    data: *mut c_void,
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Pinned,
-    Managed,
-}
-
-// SAFETY: plain memory, which the driver frees on any thread.
-unsafe impl Send for Reachable {}
-// SAFETY: a shared reference gives nothing.
-unsafe impl Sync for Reachable {}
-
-impl Release for Reachable {
-    fn try_release(&mut self) -> Result<bool, CudaError> {
-        let _entered = self.gpu.enter()?;
-        // SAFETY: it was allocated, and this is its end: copies of ours keep it until they were made, and the
-        // driver waits for the rest.
-        unsafe {
-            match self.kind {
-                Kind::Pinned => call!(cuMemFreeHost(self.data)),
-                Kind::Managed => call!(cuMemFree_v2(self.data.addr() as u64)),
-            }
-        }?;
-        Ok(true)
+/// Waits until the work is done that uses a tensor's memory, so that the processor may use it. This is for what
+/// [`pinned`] and [`managed`] made; of others' memory nothing is known, and what is on a GPU is
+/// [fetched](super::fetch).
+///
+/// # Errors
+///
+/// When work failed, or a graph that is being captured uses the memory.
+pub fn settle(tensor: &Tensor) -> Result<(), CudaError> {
+    match keeper(tensor) {
+        Some(memory) if tensor.device().is_host_accessible() => memory.settle(),
+        _ => Ok(()),
     }
 }

@@ -18,7 +18,9 @@ pub(crate) enum Use {
 pub(super) struct Timeline(Mutex<Uses>);
 
 struct Uses {
-    writer: Stream,
+    gpu: Gpu,
+    /// `None` before a stream writes it.
+    writer: Option<Stream>,
     /// The end of what the writer had to do at first, where it may be gone when somebody else uses the memory; until
     /// that is waited for, or the writer does something else.
     mark: Option<Event>,
@@ -42,23 +44,25 @@ pub(super) enum Joined {
 
 impl Uses {
     fn all(&self) -> impl Iterator<Item = &Stream> {
-        std::iter::once(&self.writer).chain(&self.readers)
+        self.writer.iter().chain(&self.readers)
     }
 
     /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all work on the GPUs
     /// was waited for instead, as one of them can't be asked for anything.
     fn wait_on(&mut self, stream: &Stream, what: Use) -> Result<bool, CudaError> {
         let is_askable = |other: &Stream| other == stream || other.can_be_awaited();
-        let marked = self.mark.as_ref().filter(|_| !is_askable(&self.writer));
+        let is_writer_askable = self.writer.iter().all(is_askable);
+        let marked = self.mark.as_ref().filter(|_| !is_writer_askable);
         let are_askable =
-            self.readers.iter().all(is_askable) && (marked.is_some() || is_askable(&self.writer));
+            self.readers.iter().all(is_askable) && (marked.is_some() || is_writer_askable);
         if !are_askable {
             self.synchronize()?;
             return Ok(false);
         }
-        match marked {
-            Some(mark) => stream.wait_for_mark(mark)?,
-            None => stream.wait_for(&self.writer)?,
+        match (marked, &self.writer) {
+            (Some(mark), _) => stream.wait_for_mark(mark)?,
+            (None, Some(writer)) => stream.wait_for(writer)?,
+            (None, None) => {}
         }
         self.forget_mark();
         if what == Use::Write {
@@ -84,7 +88,7 @@ impl Uses {
     /// It is good for one use, as the writer may go on writing.
     fn forget_mark(&mut self) {
         if let Some(mark) = self.mark.take() {
-            self.writer.forget(mark);
+            self.gpu.facts().events.give_back(mark);
         }
     }
 }
@@ -96,27 +100,37 @@ impl Drop for Uses {
 }
 
 impl Timeline {
-    /// Memory that is ready in the order of a stream.
-    pub(super) fn new(writer: Stream) -> Self {
+    /// Memory that is ready, wherever it is used.
+    pub(super) fn ready(gpu: Gpu) -> Self {
         Self(Mutex::new(Uses {
-            by_strangers: !writer.outlives_its_uses(),
-            writer,
+            gpu,
+            by_strangers: false,
+            writer: None,
             mark: None,
             readers: SmallVec::new(),
             theirs: None,
         }))
     }
 
+    /// Memory that is ready in the order of a stream.
+    pub(super) fn new(writer: Stream) -> Self {
+        let mut timeline = Self::ready(writer.gpu());
+        let uses = timeline.uses();
+        uses.by_strangers = !writer.outlives_its_uses();
+        uses.writer = Some(writer);
+        timeline
+    }
+
     /// Memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by now.
     pub(super) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
-        let mut timeline = Self::new(ready_on);
+        let mut timeline = Self::new(ready_on.clone());
         let uses = timeline.uses();
         // A mark in a graph is none for other streams. Without one, all work is waited for.
-        if uses.by_strangers && matches!(uses.writer.is_capturing(), Ok(false)) {
-            uses.mark = uses.writer.mark().ok();
+        if uses.by_strangers && matches!(ready_on.is_capturing(), Ok(false)) {
+            uses.mark = ready_on.mark().ok();
         }
-        if uses.by_strangers && home == Some(&uses.writer) {
-            uses.theirs = home.cloned();
+        if uses.by_strangers && home == Some(&ready_on) {
+            uses.theirs = Some(ready_on);
             uses.by_strangers = false;
         }
         timeline
@@ -132,7 +146,7 @@ impl Timeline {
     pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_read = what == Use::Read;
-        if uses.writer == *stream && (is_read || uses.readers.is_empty()) {
+        if uses.writer.as_ref() == Some(stream) && (is_read || uses.readers.is_empty()) {
             uses.forget_mark();
             return Ok(());
         }
@@ -152,7 +166,7 @@ impl Timeline {
         }
         let readers = std::mem::take(&mut uses.readers);
         uses.forget_mark();
-        let writer = std::mem::replace(&mut uses.writer, stream.clone());
+        let writer = uses.writer.replace(stream.clone());
         drop(uses);
         // Their end may be that of their keepers, which is foreign code.
         drop((readers, writer));
@@ -162,7 +176,28 @@ impl Timeline {
     /// The stream on which the memory was last written, if something can still be asked of it.
     pub(super) fn writer(&self) -> Option<Stream> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(uses.writer.clone()).filter(Stream::can_be_awaited)
+        uses.writer.clone().filter(Stream::can_be_awaited)
+    }
+
+    /// Waits until the processor may use the memory.
+    pub(super) fn settle(&self) -> Result<(), CudaError> {
+        let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let gpu = uses.gpu;
+        let streams: SmallVec<[Stream; 2]> = uses.all().cloned().collect();
+        // Whoever else asks must not wait for the GPU meanwhile.
+        drop(uses);
+        for stream in &streams {
+            if !stream.can_be_awaited() {
+                return gpu.synchronize();
+            }
+            if stream.is_capturing()? {
+                return Err(CudaError::Capturing {
+                    what: "memory that a graph uses can't be looked at",
+                });
+            }
+            stream.synchronize()?;
+        }
+        Ok(())
     }
 
     /// Brings all uses into one stream, in whose order the memory can be released.
@@ -193,7 +228,6 @@ impl Timeline {
     }
 
     pub(super) fn gpu(&mut self) -> Gpu {
-        let uses = self.uses();
-        uses.writer.gpu()
+        self.uses().gpu
     }
 }

@@ -191,7 +191,8 @@ impl Frame<'_> {
             tracing::debug_span!("dlbridge", op = op.name, kernel = kernel.description).entered();
         let shared = Shared(operands);
         let backend = match kernel.device {
-            DeviceKind::Cpu => None,
+            DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,
+            // Also the processor's, for memory that others use, too.
             kind => Backend::of(kind),
         };
         let mut body = || {

@@ -13,7 +13,7 @@ mod stream_class;
 mod streams;
 
 pub(super) use calls::run;
-pub(super) use copies::{can_move, copy, copy_on, make, on_host, to_device};
+pub(super) use copies::{can_move, copy, copy_on, make, on_host, settled, to_device};
 pub(super) use exchange::{
     adopted, current_stream, given_by_table, given_to, lent, ordered, received,
 };

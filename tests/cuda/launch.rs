@@ -2,9 +2,7 @@
 
 use crate::allocations::allocations;
 use crate::capture::capture;
-use crate::double::{
-    Launched, calls, forget_mistakes, journal, live, mistakes, on_double, register,
-};
+use crate::double::{Launched, calls, forget_mistakes, journal, mistakes, on_double, register};
 use crate::kernels::{axpy, kernel};
 use dlbridge::cuda::{self, Argument, CudaError, Function, Gpu, Launch, Stream};
 use dlbridge::{DType, Tensor};
@@ -134,27 +132,6 @@ fn there_may_be_many_arguments() {
         stream.synchronize().unwrap();
         assert!(journal().contains(&all), "{}", journal());
     });
-}
-
-#[test]
-fn memory_of_the_host_is_kept_until_the_kernel_ran() {
-    on_double(
-        "launch::memory_of_the_host_is_kept_until_the_kernel_ran",
-        || {
-            let stream = stream();
-            let kernel = axpy(stream.gpu());
-            let mut x = cuda::pinned(&[2], DType::F32, stream.gpu()).unwrap();
-            x.view_mut::<f32>().unwrap().fill(2.0);
-            let mut y = cuda::managed(&[2], DType::F32, stream.gpu()).unwrap();
-            run(&kernel, 1.5, &x, &mut y, &stream).unwrap();
-            let result = y.clone();
-            drop((x, y));
-            assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
-            stream.synchronize().unwrap();
-            assert_eq!(live("pinned memory"), 0);
-            assert_eq!(result.to_vec::<f32>().unwrap(), [3.0, 3.0]);
-        },
-    );
 }
 
 #[test]

@@ -197,24 +197,3 @@ fn released_memory_is_used_again() {
         assert_eq!(calls("cuMemPoolTrimTo"), 1);
     });
 }
-
-#[test]
-fn the_host_looks_at_pinned_and_managed_memory() {
-    on_double(
-        "memory::the_host_looks_at_pinned_and_managed_memory",
-        || {
-            let gpu = Gpu::new(0).unwrap();
-            let mut pinned = cuda::pinned(&[2], DType::F32, gpu).unwrap();
-            assert_eq!(pinned.device().to_string(), "cuda_host:0");
-            pinned.view_mut::<f32>().unwrap().fill(2.5);
-            let mut managed = cuda::managed(&[2], DType::F32, gpu).unwrap();
-            assert_eq!(managed.device().to_string(), "cuda_managed:0");
-            managed.view_mut::<f32>().unwrap()[[1]] = 1.5;
-            assert_eq!(pinned.to_vec::<f32>().unwrap(), [2.5, 2.5]);
-            assert_eq!(managed.to_vec::<f32>().unwrap(), [0.0, 1.5]);
-            assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
-            drop((pinned, managed));
-            assert_eq!(live("memory"), 0);
-        },
-    );
-}

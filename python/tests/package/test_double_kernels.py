@@ -82,6 +82,33 @@ def test_arithmetic(dtype):
     assert kinds_that_ran("elementwise.cu") >= {"flat", "rows", "strided"}
 
 
+LOOKS = {
+    "tolist": dlbridge.Tensor.tolist,
+    "bytes": bytes,
+    "memoryview": lambda x: memoryview(x).tobytes(),
+    "asarray": np.asarray,
+    "from_dlpack": np.from_dlpack,
+    "copy": dlbridge.Tensor.copy,
+    "to_dlpack": lambda x: dlbridge.from_dlpack(x.to_dlpack()),
+    "to": lambda x: x.to("cpu"),
+    "==": lambda x: x == x,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_managed_memory_is_waited_for(look):
+    register("elementwise.cu", elements=TYPES)
+    x = dlbridge.full(16, 3, "uint8", device="cuda_managed")
+    with dlbridge.cuda.stream(dlbridge.cuda.Stream()) as stream:
+        y = ops.add(x, x)
+        assert not stream.is_done()
+        seen = LOOKS[look](y)
+        assert stream.is_done()
+    assert (y.device, y.tolist()) == ("cuda_managed:0", [6] * 16)
+    if look != "==":
+        assert bytes(seen) == bytes([6] * 16)
+
+
 @pytest.mark.parametrize("dtype", TYPES.values())
 def test_axpy(dtype):
     register("axpy.cu", elements=TYPES)

@@ -3,6 +3,7 @@
 use super::check_elements;
 use super::plan::{Plan, Rectangle};
 use crate::cuda::error::CudaError;
+use crate::cuda::pinned::settle;
 use crate::error::{AccessError, Error};
 use crate::tensor::Tensor;
 use std::ptr;
@@ -21,6 +22,8 @@ pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
     }
     to.check_exclusive().map_err(Error::from)?;
     check_elements(to, from)?;
+    settle(from)?;
+    settle(to)?;
     if !from.is_empty() {
         // SAFETY: nobody else uses the target, both are on the host, and the source is borrowed.
         unsafe { write_rows(to, from) };

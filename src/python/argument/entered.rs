@@ -2,8 +2,12 @@
 //! is put into words.
 
 use crate::device::Device;
+#[cfg(feature = "cuda")]
+use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
 use crate::layout::LayoutRef;
+#[cfg(feature = "cuda")]
+use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, unsuitable};
 use crate::python::ledger::{self, Entry};
 use crate::python::look::Aligned;
@@ -53,6 +57,11 @@ impl<'py> Entered<'py> {
             entry.object = object.as_ptr();
             // SAFETY: the object is there; the entry gives the reference back.
             unsafe { ffi::Py_INCREF(entry.object) };
+            #[cfg(feature = "cuda")]
+            if entry.device != Device::CPU && !D::accepts(Device::new(DeviceKind::Cuda, 0)) {
+                // The processor uses it, whatever GPUs have done with it before.
+                entry.tensor_of_ours().map_or(Ok(()), cuda::settled)?;
+            }
             let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
             let is_writable = !entry.read_only && entry.layout().is_contiguous();
             if fits && T::ANY_BITS && (!is_written || is_writable) {

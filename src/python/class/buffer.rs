@@ -1,6 +1,7 @@
 //! The class as a buffer, for `memoryview` and everything that takes one.
 
 use crate::dtype::DType;
+use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
 use pyo3::ffi;
@@ -31,6 +32,7 @@ pub(super) unsafe fn lend(
         let device = tensor.device();
         return Err(not_exchangeable(format!("memory on {device} is no buffer")));
     }
+    cuda::settled(tensor)?;
     if tensor.rank() > MAX_RANK {
         return Err(not_exchangeable("a buffer has at most 64 dimensions"));
     }

@@ -71,7 +71,7 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
 }
 
 fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
-    if gpu_of(tensor.device())?.is_none() {
+    if tensor.device() == Device::CPU || !is_present() {
         return Ok(tensor.copy()?);
     }
     Ok(Python::attach(|py| py.detach(|| cuda::fetch(tensor)))?)
@@ -80,9 +80,21 @@ fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
 /// The tensor, or a copy of it on the host where the processor can't look at it.
 pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
     match gpu_of(tensor.device())? {
-        None => Ok(Cow::Borrowed(tensor)),
+        None => {
+            settled(tensor)?;
+            Ok(Cow::Borrowed(tensor))
+        }
         Some(_) => host_copy(tensor).map(Cow::Owned),
     }
+}
+
+/// Waits until the processor may use a tensor that it reaches.
+#[inline]
+pub(in crate::python) fn settled(tensor: &Tensor) -> PyResult<()> {
+    if tensor.device() == Device::CPU {
+        return Ok(());
+    }
+    Ok(Python::attach(|py| py.detach(|| cuda::settle(tensor)))?)
 }
 
 /// Zeros on a device.

@@ -2,6 +2,7 @@
 
 use super::super::error::not_exchangeable;
 use super::super::lane::Maker;
+use super::copies::settled;
 use super::gpu_of;
 use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
 use crate::cuda::{
@@ -49,7 +50,7 @@ pub(in crate::python) fn given_by_table(
     maker: Maker,
 ) -> PyResult<()> {
     let Some(gpu) = gpu_of(tensor.device())? else {
-        return Ok(());
+        return settled(tensor);
     };
     match of_table(py, table, maker, gpu)? {
         Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
@@ -60,7 +61,7 @@ pub(in crate::python) fn given_by_table(
 /// Has a tensor be ready for a framework that will ask for it.
 pub(in crate::python) fn given_to(py: Python<'_>, tensor: &Tensor, name: &str) -> PyResult<()> {
     let Some(gpu) = gpu_of(tensor.device())? else {
-        return Ok(());
+        return settled(tensor);
     };
     match name {
         // It asks, by a number, for the order on a stream whose keeper is known here.
@@ -93,10 +94,13 @@ pub(in crate::python) fn ordered(
     let device = tensor.device();
     let Some(gpu) = gpu_of(device)? else {
         return match stream {
-            None => Ok(()),
-            // Streams use it, too, though it is known of none which.
-            Some(stream) if device.kind() == DeviceKind::CudaManaged => {
-                of_number(Gpu::of(device)?, stream).map(drop)
+            None => settled(tensor),
+            // Streams use it, too.
+            Some(number) if device.kind() == DeviceKind::CudaManaged => {
+                match of_number(Gpu::of(device)?, number)? {
+                    Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
+                    None => Ok(()),
+                }
             }
             Some(stream) => Err(not_exchangeable(format!(
                 "memory on {device} is used on no stream, so it can't be made ready on stream {stream}"
@@ -118,7 +122,7 @@ pub(in crate::python) fn ordered(
 pub(in crate::python) fn lent(tensor: &Tensor) -> PyResult<()> {
     match gpu_of(tensor.device())? {
         Some(gpu) => Ok(use_on(tensor, &Stream::current(gpu), Use::Write)?),
-        None => Ok(()),
+        None => settled(tensor),
     }
 }
 

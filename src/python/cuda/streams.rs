@@ -82,11 +82,17 @@ pub(super) fn of_cupy(py: Python<'_>, gpu: Gpu) -> PyResult<Stream> {
 pub(super) unsafe fn of_handle(gpu: Gpu, handle: usize, keeper: Borrowed<'_, '_, PyAny>) -> Stream {
     let handle = ptr::without_provenance_mut(handle);
     // SAFETY: the caller's promise.
-    unsafe { Stream::from_raw(gpu, handle).kept(Keeper(Object::new(keeper))) }
+    unsafe {
+        Stream::from_raw(gpu, handle).kept(Keeper {
+            _object: Object::new(keeper),
+        })
+    }
 }
 
 /// An object that keeps a stream.
-struct Keeper(#[allow(dead_code, reason = "it is kept")] Object);
+struct Keeper {
+    _object: Object,
+}
 
 // SAFETY: a shared reference to it gives nothing.
 unsafe impl Sync for Keeper {}

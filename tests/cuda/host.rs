@@ -1,0 +1,160 @@
+//! Memory that the processor and GPUs use.
+
+use crate::capture::capture;
+use crate::double::{calls, live, on_double};
+use crate::kernels::axpy;
+use crate::launch::run;
+use dlbridge::cuda::{self, CudaError, Gpu, Stream};
+use dlbridge::{DType, Tensor, ops};
+
+fn gpu() -> Gpu {
+    Gpu::new(0).unwrap()
+}
+
+/// Pinned and managed memory, of which all elements are 2.
+fn both() -> [Tensor; 2] {
+    [cuda::pinned, cuda::managed].map(|make| {
+        let mut tensor = make(&[2], DType::F32, gpu()).unwrap();
+        tensor.view_mut::<f32>().unwrap().fill(2.0);
+        tensor
+    })
+}
+
+#[test]
+fn the_host_looks_at_pinned_and_managed_memory() {
+    on_double("host::the_host_looks_at_pinned_and_managed_memory", || {
+        let gpu = Gpu::new(0).unwrap();
+        let mut pinned = cuda::pinned(&[2], DType::F32, gpu).unwrap();
+        assert_eq!(pinned.device().to_string(), "cuda_host:0");
+        pinned.view_mut::<f32>().unwrap().fill(2.5);
+        let mut managed = cuda::managed(&[2], DType::F32, gpu).unwrap();
+        assert_eq!(managed.device().to_string(), "cuda_managed:0");
+        managed.view_mut::<f32>().unwrap()[[1]] = 1.5;
+        assert_eq!(pinned.to_vec::<f32>().unwrap(), [2.5, 2.5]);
+        assert_eq!(managed.to_vec::<f32>().unwrap(), [0.0, 1.5]);
+        assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
+        drop((pinned, managed));
+        assert_eq!(live("memory"), 0);
+    });
+}
+
+#[test]
+fn memory_of_the_host_is_kept_until_the_kernel_ran() {
+    on_double(
+        "host::memory_of_the_host_is_kept_until_the_kernel_ran",
+        || {
+            let stream = Stream::new(gpu()).unwrap();
+            let kernel = axpy(gpu());
+            let mut x = cuda::pinned(&[2], DType::F32, gpu()).unwrap();
+            x.view_mut::<f32>().unwrap().fill(2.0);
+            let mut y = cuda::managed(&[2], DType::F32, gpu()).unwrap();
+            run(&kernel, 1.5, &x, &mut y, &stream).unwrap();
+            let result = y.clone();
+            drop((x, y));
+            assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
+            stream.synchronize().unwrap();
+            assert_eq!(live("pinned memory"), 0);
+            assert_eq!(result.to_vec::<f32>().unwrap(), [3.0, 3.0]);
+        },
+    );
+}
+
+#[test]
+fn the_processor_waits_for_kernels() {
+    on_double("host::the_processor_waits_for_kernels", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        for mut y in both() {
+            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            run(&kernel, 3.0, &x, &mut y, &stream).unwrap();
+            assert!(!stream.is_done().unwrap());
+            cuda::settle(&y).unwrap();
+            assert!(stream.is_done().unwrap());
+            assert_eq!(y.to_vec::<f32>().unwrap(), [5.0, 8.0]);
+            // Who only reads it is waited for, too, as the processor may write.
+            let mut z = cuda::zeros(&[2], DType::F32, &stream).unwrap();
+            run(&kernel, 1.0, &y, &mut z, &stream).unwrap();
+            cuda::settle(&y).unwrap();
+            assert!(stream.is_done().unwrap());
+        }
+    });
+}
+
+#[test]
+fn copies_wait_for_kernels() {
+    on_double("host::copies_wait_for_kernels", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        for mut y in both() {
+            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+            assert_eq!(
+                cuda::fetch(&y).unwrap().to_vec::<f32>().unwrap(),
+                [3.0, 4.0]
+            );
+            run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+            let mut copy = Tensor::zeros(&[2], DType::F32).unwrap();
+            cuda::copy_on_host(&mut copy, &y).unwrap();
+            assert_eq!(copy.to_vec::<f32>().unwrap(), [4.0, 6.0]);
+        }
+    });
+}
+
+#[test]
+fn kernels_of_the_processor_wait_for_those_of_gpus() {
+    on_double(
+        "host::kernels_of_the_processor_wait_for_those_of_gpus",
+        || {
+            let stream = Stream::new(gpu()).unwrap();
+            let kernel = axpy(gpu());
+            let [mut pinned, _] = both();
+            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            run(&kernel, 1.0, &x, &mut pinned, &stream).unwrap();
+            let sum = ops::add(&pinned, &pinned).unwrap();
+            assert_eq!(sum.to_vec::<f32>().unwrap(), [6.0, 8.0]);
+        },
+    );
+}
+
+#[test]
+fn streams_wait_for_each_other() {
+    on_double("host::streams_wait_for_each_other", || {
+        let [one, other] = [(); 2].map(|()| Stream::new(gpu()).unwrap());
+        let kernel = axpy(gpu());
+        for mut y in both() {
+            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &one).unwrap();
+            let waits = calls("cuStreamWaitEvent");
+            run(&kernel, 1.0, &x, &mut y, &one).unwrap();
+            assert_eq!(
+                calls("cuStreamWaitEvent"),
+                waits,
+                "new memory is ready for everyone"
+            );
+            let mut z = cuda::zeros(&[2], DType::F32, &other).unwrap();
+            run(&kernel, 1.0, &y, &mut z, &other).unwrap();
+            assert_eq!(calls("cuStreamWaitEvent"), waits + 1);
+            assert_eq!(
+                cuda::fetch(&z).unwrap().to_vec::<f32>().unwrap(),
+                [3.0, 4.0]
+            );
+        }
+    });
+}
+
+#[test]
+fn nobody_waits_for_a_graph() {
+    on_double("host::nobody_waits_for_a_graph", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+        for mut y in both() {
+            capture(&stream, 2, || {
+                run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+                let error = cuda::settle(&y).unwrap_err();
+                assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
+            });
+            cuda::settle(&y).unwrap();
+            assert_eq!(y.to_vec::<f32>().unwrap(), [4.0, 6.0]);
+        }
+    });
+}
