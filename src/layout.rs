@@ -102,15 +102,21 @@ pub struct LayoutRef<'a> {
 
 impl Layout {
     /// The layout of rank 0.
-    pub(crate) const SCALAR: Self = Self {
-        len: 1,
-        dims: Dims::Inline {
-            rank: 0,
-            contiguous: true,
-            shape: [MaybeUninit::uninit(); INLINE_RANK],
-            strides: [MaybeUninit::uninit(); INLINE_RANK],
-        },
-    };
+    pub(crate) const SCALAR: Self = Self::scalar();
+
+    /// The same, made where it is wanted: of a constant the room for other ranks would be copied, too.
+    #[inline(always)]
+    pub(crate) const fn scalar() -> Self {
+        Self {
+            len: 1,
+            dims: Dims::Inline {
+                rank: 0,
+                contiguous: true,
+                shape: [MaybeUninit::uninit(); INLINE_RANK],
+                strides: [MaybeUninit::uninit(); INLINE_RANK],
+            },
+        }
+    }
 
     /// The sizes.
     #[inline]

@@ -73,6 +73,7 @@ mod numpy;
 mod ops;
 mod paddle;
 mod place;
+mod quick;
 mod spec;
 mod take;
 mod tensorflow;
@@ -89,6 +90,7 @@ pub use give::{Like, Outlook, convert, explain, to_framework};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
 pub use place::{make, to_device};
+pub use quick::quicken;
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

@@ -16,7 +16,8 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        dlbridge::python::check_interpreter(module.py())
+        dlbridge::python::check_interpreter(module.py())?;
+        dlbridge::python::quicken(module)
     }
 
     #[pymodule_export]

@@ -43,3 +43,10 @@ pub(super) fn with_python(function: impl FnOnce()) {
         ffi::PyGILState_Release(state);
     }
 }
+
+/// For functions that Python calls past PyO3, which counts attachments: what was dropped in one that it didn't see it
+/// keeps for the next one that it sees.
+#[cold]
+pub(super) fn release_what_was_dropped() {
+    Python::attach(|_| ());
+}

@@ -5,6 +5,7 @@
 
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 mod buffer;
+mod create;
 mod elements;
 mod html;
 mod index;
@@ -12,6 +13,7 @@ mod kept;
 mod out;
 mod pickle;
 mod protocol;
+mod source;
 mod values;
 mod views;
 
@@ -19,20 +21,21 @@ pub use elements::scalar;
 pub use pickle::restore;
 pub use values::{PyDType, PyDevice};
 
-use super::take::{Wanted, from_object};
+use super::take::{Wanted, from_object, quick};
 use crate::tensor::Tensor;
+use create::create;
 use kept::Kept;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::PyTuple;
+use source::Source;
 
 /// A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may.
 #[pyclass(frozen, weakref, freelist = 64, name = "Tensor", module = "dlbridge")]
 #[derive(Debug)]
 pub struct PyTensor {
     tensor: Kept,
-    /// The type of the object that the memory is shared with.
-    source: Option<Py<PyType>>,
+    source: Source,
 }
 
 /// The tensor of an object of our class.
@@ -63,23 +66,31 @@ impl PyTensor {
     pub fn of<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, Self>> {
         let tensor = from_object(object, wanted)?;
         let source = match object.cast_exact::<Self>() {
-            _ if tensor.is_copied() => None,
-            Ok(ours) => ours
-                .get()
-                .source
-                .as_ref()
-                .map(|kind| kind.clone_ref(object.py())),
-            Err(_) => Some(object.get_type().unbind()),
+            _ if tensor.is_copied() => Source::None,
+            Ok(ours) => ours.get().source.clone_ref(object.py()),
+            Err(_) => Source::of(object.as_borrowed()),
         };
         let tensor = Kept::new(tensor);
-        Bound::new(object.py(), Self { tensor, source })
+        create(object.py(), Self { tensor, source })
+    }
+
+    /// [`of`](Self::of) an object alone, as [`quick`] has it.
+    #[inline]
+    pub(super) fn quick<'py>(object: Borrowed<'_, 'py, PyAny>) -> Option<Bound<'py, Self>> {
+        let tensor = quick(object)?;
+        let source = match tensor.is_copied() {
+            true => Source::None,
+            false => Source::of(object),
+        };
+        let tensor = Kept::new(tensor);
+        create(object.py(), Self { tensor, source }).ok()
     }
 
     /// Another look at the same memory.
     fn part(&self, py: Python<'_>, tensor: Tensor) -> Self {
         Self {
             tensor: Kept::new(tensor),
-            source: self.source.as_ref().map(|kind| kind.clone_ref(py)),
+            source: self.source.clone_ref(py),
         }
     }
 }
@@ -88,7 +99,7 @@ impl From<Tensor> for PyTensor {
     fn from(tensor: Tensor) -> Self {
         Self {
             tensor: Kept::new(tensor),
-            source: None,
+            source: Source::None,
         }
     }
 }
@@ -99,7 +110,7 @@ impl<'py> IntoPyObject<'py> for Tensor {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        Bound::new(py, PyTensor::from(self))
+        create(py, PyTensor::from(self))
     }
 }
 
@@ -178,8 +189,8 @@ impl PyTensor {
     /// Whose memory it is, in words: the type of the object that it is shared with, or what keeps it.
     #[getter]
     fn owner(&self, py: Python<'_>) -> PyResult<String> {
-        match &self.source {
-            Some(kind) => Ok(kind.bind(py).fully_qualified_name()?.to_string()),
+        match self.source.kind(py) {
+            Some(kind) => Ok(kind.fully_qualified_name()?.to_string()),
             None if self.tensor.is_copied() => Ok("dlbridge, by a copy".to_owned()),
             None => Ok(short(self.tensor.storage().owner_name())),
         }

@@ -207,6 +207,15 @@ impl Lane {
     }
 }
 
+/// Whether a type is remembered, and so there for good.
+#[inline]
+pub(super) fn is_remembered(kind: *mut ffi::PyTypeObject) -> bool {
+    places(kind)
+        .map(|place| place.kind.load(Ordering::Acquire))
+        .take_while(|found| !found.is_null())
+        .any(|found| found == kind)
+}
+
 fn remember(kind: &Bound<'_, PyType>, lane: Lane) {
     let _lock = WRITING.lock().unwrap_or_else(|poison| poison.into_inner());
     let limit = match lane {

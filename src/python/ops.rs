@@ -9,6 +9,7 @@ mod recorder;
 pub use publish::publish_ops;
 pub use recorder::PyRecorder;
 
+use super::attach::release_what_was_dropped;
 use super::error::unknown_name;
 use crate::kernel::{OpHandle, Registry};
 use bind::Names;
@@ -171,13 +172,6 @@ unsafe extern "C" fn call(
             ptr::null_mut()
         }
     }
-}
-
-/// PyO3 counts attachments, of which it didn't see this one: references that were dropped it keeps for
-/// the next one that it sees.
-#[cold]
-fn release_what_was_dropped() {
-    Python::attach(|_| ());
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
 
-use super::attach::with_python;
+use super::attach::{release_what_was_dropped, with_python};
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
 use super::lane::{Lane, root_module};
@@ -49,7 +49,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
     };
     if let Some((descriptor, held)) = torch::take_usual(object) {
         // SAFETY: what is held keeps what the descriptor says.
-        return shared(unsafe { of_torch(&descriptor, Owner::small(held)) }?);
+        return shared(unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(held)) }?);
     }
     let lane = match Lane::of(object) {
         Ok(lane) => lane,
@@ -73,7 +73,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
             // SAFETY: as above.
             let managed = unsafe { table.own(object) };
             let managed = managed.map_err(|error| maker.clarify(object, error))?;
-            shared(Tensor::from_dlpack(managed).map_err(not_importable)?)
+            shared(of_table(managed)?)
         }
         Lane::Buffer(speaks_dlpack) => {
             let buffer = Buffer::of(object);
@@ -94,6 +94,35 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
         }
         Lane::Protocol => by_protocol(object, wanted),
     }
+}
+
+/// The tensor of an object, shared, in the ways that take few steps; `None` where there is another way, or none. The
+/// caller needn't be counted by PyO3 as attached.
+#[inline]
+pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<Tensor> {
+    let tensor = match torch::take_usual(object) {
+        // SAFETY: what is held keeps what the descriptor says.
+        Some((descriptor, held)) => unsafe {
+            of_descriptor(&descriptor, Flags::empty(), Owner::small(held)).ok()?
+        },
+        None => match Lane::of(object).ok()? {
+            // SAFETY: lanes are those of the object's type.
+            Lane::Numpy => unsafe { of_array(object).ok()? },
+            Lane::Table(table, maker) => {
+                maker.guard(object).ok()?;
+                // SAFETY: as above.
+                of_table(unsafe { table.own(object) }.ok()?).ok()?
+            }
+            Lane::Buffer(_) => of_buffer(Buffer::of(object).ok()?).ok()?,
+            Lane::Own | Lane::Protocol => return None,
+        },
+    };
+    if tensor.device() == Device::CPU {
+        return Some(tensor);
+    }
+    let tensor = cuda::adopted(object, tensor);
+    release_what_was_dropped();
+    tensor.ok()
 }
 
 /// A tensor's copy on another device.
@@ -236,30 +265,46 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
+/// The tensor that an exchange table gave.
+#[inline]
+fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
+    let managed = match Tensor::returning(managed) {
+        Ok(tensor) => return Ok(tensor),
+        Err(managed) => managed,
+    };
+    let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    unsafe { of_descriptor(&descriptor, flags, Owner::small(managed)) }
+}
+
 /// # Safety
 ///
-/// The descriptor is what `torch` says of a tensor, which the owner keeps.
-unsafe fn of_torch(descriptor: &DLTensor, mut owner: Owner) -> PyResult<Tensor> {
-    if let (Ok(dtype), true) = (
-        DType::try_from(descriptor.dtype),
-        size_of::<i64>() == size_of::<isize>(),
-    ) {
+/// The owner keeps what the descriptor says.
+#[inline]
+unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -> PyResult<Tensor> {
+    let is_usual = descriptor.device == Device::CPU.into()
+        && descriptor.byte_offset == 0
+        && (flags - Flags::READ_ONLY).is_empty()
+        && !descriptor.shape.is_null()
+        && descriptor.ndim >= 0
+        && size_of::<i64>() == size_of::<isize>();
+    if let (true, Ok(dtype)) = (is_usual, DType::try_from(descriptor.dtype)) {
         let usual = Usual {
             first: descriptor.data.cast(),
             dtype,
             rank: descriptor.ndim as usize,
             sizes: descriptor.shape.cast(),
             strides: descriptor.strides.cast(),
-            read_only: false,
+            read_only: flags.contains(Flags::READ_ONLY),
         };
-        // SAFETY: the tensor keeps its memory, and the owner the tensor.
+        // SAFETY: the caller's promise.
         match unsafe { Tensor::adopt_usual(&usual, owner) } {
             Ok(tensor) => return Ok(tensor),
             Err(unused) => owner = unused,
         }
     }
     // SAFETY: as above.
-    unsafe { Tensor::adopt(descriptor, Flags::empty(), owner) }.map_err(not_importable)
+    unsafe { Tensor::adopt(descriptor, flags, owner) }.map_err(not_importable)
 }
 
 /// # Safety

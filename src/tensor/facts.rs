@@ -40,7 +40,7 @@ impl Blank {
     pub(crate) fn new() -> Self {
         let mut room = Room::<Facts>::new();
         // SAFETY: the place is for facts, of which the layout is written.
-        unsafe { (&raw mut (*room.place()).layout).write(Layout::SCALAR) };
+        unsafe { (&raw mut (*room.place()).layout).write(Layout::scalar()) };
         Self(room)
     }
 
