@@ -33,14 +33,16 @@ mod overlap;
 #[cfg(feature = "python")]
 mod row_major;
 mod runs;
+#[cfg(any(feature = "python", feature = "kernels"))]
+mod same;
 mod validate;
 mod views;
 mod walk;
 
-#[cfg(any(feature = "python", feature = "kernels"))]
-pub(crate) use answers::are_same;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
+#[cfg(any(feature = "python", feature = "kernels"))]
+pub(crate) use same::are_same;
 pub(crate) use walk::in_step;
 
 use std::fmt;

@@ -56,22 +56,3 @@ fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
     }
     true
 }
-
-/// Whether numbers, of which there are few, such as sizes, are the same: a comparison of memory would
-/// take longer to begin than to do.
-#[cfg(any(feature = "python", feature = "kernels"))]
-#[inline(always)]
-pub(crate) fn are_same<T>(a: &[T], b: &[T]) -> bool
-where
-    T: Copy + Default + PartialEq + std::ops::BitXor<Output = T> + std::ops::BitOr<Output = T>,
-{
-    match (a, b) {
-        ([a], [b]) => a == b,
-        _ if a.len() != b.len() => false,
-        // Looking at all of them takes less than stopping at the first that differs.
-        _ => {
-            let pairs = a.iter().zip(b);
-            pairs.fold(T::default(), |sum, (a, b)| sum | (*a ^ *b)) == T::default()
-        }
-    }
-}
