@@ -1,22 +1,21 @@
 //! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
 
+mod protocol;
+
 use super::attach::{release_what_was_dropped, with_python};
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
-use super::lane::{Lane, root_module};
+use super::lane::Lane;
 use super::{class, cuda, mxnet, numpy, tensorflow, torch};
 use crate::device::Device;
-use crate::dlpack::python::{Named, Offer, Wish, ask};
-use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Managed, Versioned};
+use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
 use crate::dtype::DType;
-use crate::interchange::{Described, Usual};
-use crate::layout::Layout;
+use crate::interchange::Usual;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
+use protocol::by_protocol;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, ffi};
-use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 /// What is wanted beyond the tensor itself.
@@ -75,23 +74,10 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
             let managed = managed.map_err(|error| maker.clarify(object, error))?;
             shared(of_table(managed)?)
         }
-        Lane::Buffer(speaks_dlpack) => {
-            let buffer = Buffer::of(object);
-            let read_only = buffer.as_ref().map_or(true, |buffer| buffer.is_read_only());
-            match buffer.and_then(of_buffer) {
-                Err(_) if speaks_dlpack => {
-                    tensorflow::guard(object)?;
-                    let tensor = by_protocol(object, wanted)?;
-                    // The older kind of capsule doesn't tell. A copy may be written.
-                    Ok(if read_only && !tensor.is_copied() {
-                        tensor.into_read_only()
-                    } else {
-                        tensor
-                    })
-                }
-                tensor => shared(tensor?),
-            }
-        }
+        Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
+            Err(unable) if speaks_dlpack => instead_of_buffer(object, &unable, wanted),
+            tensor => shared(tensor.map_err(|unable| unable.error)?),
+        },
         Lane::Protocol => by_protocol(object, wanted),
     }
 }
@@ -113,7 +99,19 @@ pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<Tensor> {
                 // SAFETY: as above.
                 of_table(unsafe { table.own(object) }.ok()?).ok()?
             }
-            Lane::Buffer(_) => of_buffer(Buffer::of(object).ok()?).ok()?,
+            Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
+                Ok(tensor) => tensor,
+                Err(unable) => {
+                    // What came with the error goes there, too.
+                    return Python::attach(move |_| {
+                        let wanted = Wanted::default();
+                        let otherwise = || instead_of_buffer(object, &unable, wanted).ok();
+                        let tensor = speaks_dlpack.then(otherwise).flatten();
+                        drop(unable);
+                        tensor
+                    });
+                }
+            },
             Lane::Own | Lane::Protocol => return None,
         },
     };
@@ -136,125 +134,37 @@ fn moved(tensor: &Tensor, device: Device, copy: Option<bool>) -> PyResult<Tensor
     cuda::to_device(tensor, device)
 }
 
-fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
-    let module = root_module(&object.get_type());
-    // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
-    let copies_right = module != "pyarrow";
-    // A value of ONNX Runtime keeps an array's memory, and its capsule doesn't keep the value.
-    let keep = || (module == "onnxruntime").then(|| Object::new(object));
-    let wish = Wish {
-        copy: wanted.copy.filter(|copy| !copy || copies_right),
-        device: wanted.device.map(Into::into),
-        stream: cuda::to_ask(&object)?,
-    };
-    // Who can't copy is asked to share, and copied here.
-    let (capsule, mut refusal) = match ask(&object, &wish) {
-        Ok(capsule) => (capsule, None),
-        Err(refusal) if wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU) => {
-            let plain = Wish {
-                copy: None,
-                device: None,
-                ..wish
-            };
-            match ask(&object, &plain) {
-                Ok(capsule) => (capsule, Some(refusal)),
-                Err(_) => return Err(refusal),
-            }
-        }
-        Err(refusal) => return Err(refusal),
-    };
-    let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
-        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep()),
-        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep()),
-    };
-    let tensor = match (tensor, refusal.take()) {
-        // The first error is why there was a second attempt.
-        (Err(_), Some(refusal)) => return Err(refusal),
-        (tensor, before) => {
-            refusal = before;
-            cuda::adopted(object, tensor?)?
-        }
-    };
-    if let Some(device) = wanted.device
-        && device != tensor.device()
-    {
-        return moved(&tensor, device, wanted.copy).map_err(|error| refusal.unwrap_or(error));
-    }
-    match wanted.copy {
-        // Some producers take the keyword, and share all the same, or give what is not to be written.
-        Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
-        Some(false) if tensor.is_copied() => Err(not_exchangeable(
-            "the producer copied the tensor, though copy=False was asked for",
-        )),
-        _ => Ok(tensor),
-    }
+/// Why there is no tensor of an object's buffer, and whether that is read-only, as far as is known.
+struct Unable {
+    error: PyErr,
+    is_read_only: bool,
 }
 
-/// Whether a tensor that is on a device is copied to the one where it is wanted.
-fn may_be_moved(wanted: Wanted, from: Device) -> bool {
-    let is_possible = |to| cuda::can_move(from, to);
-    wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)
+fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, Unable> {
+    let unable = |is_read_only| {
+        move |error| Unable {
+            error,
+            is_read_only,
+        }
+    };
+    let buffer = Buffer::of(object).map_err(unable(true))?;
+    let is_read_only = buffer.is_read_only();
+    of_buffer(buffer).map_err(unable(is_read_only))
 }
 
-fn of_capsule<A: Named>(
-    capsule: Borrowed<'_, '_, PyCapsule>,
+/// By DLPack, what buffers can't express.
+fn instead_of_buffer(
+    object: Borrowed<'_, '_, PyAny>,
+    unable: &Unable,
     wanted: Wanted,
-    keep: Option<Object>,
 ) -> PyResult<Tensor> {
-    let check = |managed: &A| {
-        let mut layout = Layout::SCALAR;
-        // SAFETY: the capsule's promise, which is DLPack's.
-        let described =
-            unsafe { Described::read(managed.descriptor(), managed.flags(), &mut layout) };
-        let found = described.map_err(not_importable)?.device;
-        match wanted.device {
-            Some(device) if device != found && !may_be_moved(wanted, found) => {
-                Err(not_exchangeable(format!(
-                    "memory on {device} was asked for, and the producer's is on {found}"
-                )))
-            }
-            _ => Ok(()),
-        }
-    };
-    // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
-    let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
-    let managed = match Tensor::returning(managed) {
-        Ok(tensor) => return Ok(tensor),
-        Err(managed) => managed,
-    };
-    let (descriptor, flags) = (*managed.descriptor(), managed.flags());
-    let managed = Attached(ManuallyDrop::new(managed));
-    let owner = match keep {
-        None => Owner::small(managed),
-        Some(object) => Owner::lend((managed, object), |_| ()).0,
-    };
-    // SAFETY: the managed tensor keeps the memory that it describes.
-    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
-}
-
-/// A managed tensor from a capsule. There are deleters that need the GIL and don't take it, such as
-/// that of NumPy 1.23, while whoever has our tensor may release it without.
-struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
-
-// SAFETY: those of a managed tensor.
-unsafe impl<A: Abi> SmallOwner for Attached<A> {
-    fn into_words(self) -> [*mut (); 2] {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: it is taken once, as nothing else is done with what has it.
-        unsafe { ManuallyDrop::take(&mut this.0) }.into_words()
-    }
-
-    unsafe fn from_words(words: [*mut (); 2]) -> Self {
-        // SAFETY: the caller's promise.
-        Self(ManuallyDrop::new(unsafe { SmallOwner::from_words(words) }))
-    }
-}
-
-impl<A: Abi> Drop for Attached<A> {
-    fn drop(&mut self) {
-        // SAFETY: it is dropped once.
-        with_python(|| drop(unsafe { ManuallyDrop::take(&mut self.0) }));
-    }
+    tensorflow::guard(object)?;
+    let tensor = by_protocol(object, wanted)?;
+    // The older kind of capsule doesn't tell. A copy may be written.
+    Ok(match unable.is_read_only && !tensor.is_copied() {
+        true => tensor.into_read_only(),
+        false => tensor,
+    })
 }
 
 fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {

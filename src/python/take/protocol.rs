@@ -1,0 +1,139 @@
+//! Tensors by `__dlpack__`, and in capsules.
+
+use super::{Object, Wanted, moved};
+use crate::device::Device;
+use crate::dlpack::python::{Named, Offer, Wish, ask};
+use crate::dlpack::{Abi, Legacy, Managed, Versioned};
+use crate::interchange::Described;
+use crate::layout::Layout;
+use crate::python::attach::with_python;
+use crate::python::cuda;
+use crate::python::error::{not_exchangeable, not_importable};
+use crate::python::lane::root_module;
+use crate::storage::{Owner, SmallOwner};
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::mem::ManuallyDrop;
+
+pub(super) fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    let module = root_module(&object.get_type());
+    // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
+    let copies_right = module != "pyarrow";
+    // A value of ONNX Runtime keeps an array's memory, and its capsule doesn't keep the value.
+    let keep = || (module == "onnxruntime").then(|| Object::new(object));
+    let wish = Wish {
+        copy: wanted.copy.filter(|copy| !copy || copies_right),
+        device: wanted.device.map(Into::into),
+        stream: cuda::to_ask(&object)?,
+    };
+    // Who can't copy is asked to share, and copied here.
+    let (capsule, mut refusal) = match ask(&object, &wish) {
+        Ok(capsule) => (capsule, None),
+        Err(refusal) if wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU) => {
+            let plain = Wish {
+                copy: None,
+                device: None,
+                ..wish
+            };
+            match ask(&object, &plain) {
+                Ok(capsule) => (capsule, Some(refusal)),
+                Err(_) => return Err(refusal),
+            }
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep()),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep()),
+    };
+    let tensor = match (tensor, refusal.take()) {
+        // The first error is why there was a second attempt.
+        (Err(_), Some(refusal)) => return Err(refusal),
+        (tensor, before) => {
+            refusal = before;
+            cuda::adopted(object, tensor?)?
+        }
+    };
+    if let Some(device) = wanted.device
+        && device != tensor.device()
+    {
+        return moved(&tensor, device, wanted.copy).map_err(|error| refusal.unwrap_or(error));
+    }
+    match wanted.copy {
+        // Some producers take the keyword, and share all the same, or give what is not to be written.
+        Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
+        Some(false) if tensor.is_copied() => Err(not_exchangeable(
+            "the producer copied the tensor, though copy=False was asked for",
+        )),
+        _ => Ok(tensor),
+    }
+}
+
+/// Whether a tensor that is on a device is copied to the one where it is wanted.
+fn may_be_moved(wanted: Wanted, from: Device) -> bool {
+    let is_possible = |to| cuda::can_move(from, to);
+    wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)
+}
+
+fn of_capsule<A: Named>(
+    capsule: Borrowed<'_, '_, PyCapsule>,
+    wanted: Wanted,
+    keep: Option<Object>,
+) -> PyResult<Tensor> {
+    let check = |managed: &A| {
+        let mut layout = Layout::SCALAR;
+        // SAFETY: the capsule's promise, which is DLPack's.
+        let described =
+            unsafe { Described::read(managed.descriptor(), managed.flags(), &mut layout) };
+        let found = described.map_err(not_importable)?.device;
+        match wanted.device {
+            Some(device) if device != found && !may_be_moved(wanted, found) => {
+                Err(not_exchangeable(format!(
+                    "memory on {device} was asked for, and the producer's is on {found}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
+    let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
+    let managed = match Tensor::returning(managed) {
+        Ok(tensor) => return Ok(tensor),
+        Err(managed) => managed,
+    };
+    let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+    let managed = Attached(ManuallyDrop::new(managed));
+    let owner = match keep {
+        None => Owner::small(managed),
+        Some(object) => Owner::lend((managed, object), |_| ()).0,
+    };
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A managed tensor from a capsule. There are deleters that need the GIL and don't take it, such as
+/// that of NumPy 1.23, while whoever has our tensor may release it without.
+struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
+
+// SAFETY: those of a managed tensor.
+unsafe impl<A: Abi> SmallOwner for Attached<A> {
+    fn into_words(self) -> [*mut (); 2] {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, as nothing else is done with what has it.
+        unsafe { ManuallyDrop::take(&mut this.0) }.into_words()
+    }
+
+    unsafe fn from_words(words: [*mut (); 2]) -> Self {
+        // SAFETY: the caller's promise.
+        Self(ManuallyDrop::new(unsafe { SmallOwner::from_words(words) }))
+    }
+}
+
+impl<A: Abi> Drop for Attached<A> {
+    fn drop(&mut self) {
+        // SAFETY: it is dropped once.
+        with_python(|| drop(unsafe { ManuallyDrop::take(&mut self.0) }));
+    }
+}
