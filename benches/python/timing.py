@@ -108,17 +108,23 @@ def measure(cases, rounds):
 
 
 def table(title, cases, rounds):
-    """Prints nanoseconds and the ratio to the first line. Those that refuse are listed below."""
+    """Prints nanoseconds and the ratio to the first line. Those that refuse are listed below.
+
+    Cases of the same name are one line: that of the fastest.
+    """
     if not cases:
         return
     refusals = [(case, refusal(case)) for case in cases]
     taken = [case for case, reason in refusals if reason is None]
     print(f"\n### {title}\n")
     if taken:
-        least = measure(taken, rounds)
+        least = {}
+        for case, nanoseconds in zip(taken, measure(taken, rounds)):
+            least[case.name] = min(nanoseconds, least.get(case.name, nanoseconds))
+        first = least[taken[0].name]
         print("| call | ns | ratio |\n|---|---:|---:|")
-        for case, nanoseconds in zip(taken, least):
-            print(f"| {case.name} | {nanoseconds:.0f} | {nanoseconds / least[0]:.2f} |")
+        for name, nanoseconds in least.items():
+            print(f"| {name} | {nanoseconds:.0f} | {nanoseconds / first:.2f} |")
     # Once for each module: its variants give the same reason.
     refused = {}
     for case, reason in refusals:
