@@ -1,4 +1,4 @@
-"""Memory stays flat."""
+"""Memory stays flat, and what the processor reaches, too, is in order."""
 
 import gc
 
@@ -43,3 +43,17 @@ def test_memory_is_flat(request, torch, way):
         ways[way]()
     # The pools may grow by a little, and not by 10,000 MiB.
     assert used(torch) - before < 256 << 20
+
+
+@pytest.mark.parametrize("kind", ["cuda_managed", "cuda_host"])
+def test_the_processor_waits_for_kernels(kind):
+    source = 'extern "C" __global__ void count(float* x) { for (int i = 0; i < 1000; ++i) x[threadIdx.x] += 1; }'
+    kernel = dlbridge.cuda.compile(source).kernel("count")
+    x = dlbridge.zeros(256, "float32", device=kind)
+    with dlbridge.cuda.stream(dlbridge.cuda.Stream()):
+        for _ in range(100):
+            kernel(1, 256, x)
+        assert x.tolist() == [100_000.0] * 256
+    for _ in range(100):
+        kernel(1, 256, x)
+    assert memoryview(x)[255] == 200_000.0
