@@ -41,6 +41,8 @@ static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
     memory: Vec::new(),
     queues: Vec::new(),
 });
+/// How many of a stream's may wait before it is looked whether the first of them still must.
+const AT_ONCE: usize = 64;
 /// Whether there is anything, which there seldom is.
 static ANY: AtomicBool = AtomicBool::new(false);
 
@@ -93,7 +95,17 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
         stream: stream.clone(),
         kept: VecDeque::from([kept]),
     };
-    drop(with_waiting(|waiting| waiting.append(queue)));
+    let stream = queue.stream.clone();
+    let (left, count) = with_waiting(|waiting| {
+        let left = waiting.append(queue);
+        let count = waiting.of(&stream).map_or(0, |queue| queue.kept.len());
+        (left, count)
+    });
+    drop(left);
+    if count.is_multiple_of(AT_ONCE) {
+        // For those that never ask for memory.
+        collect();
+    }
     Ok(())
 }
 

@@ -76,14 +76,19 @@ impl PyTensor {
 
     /// [`of`](Self::of) an object alone, as [`quick`] has it.
     #[inline]
-    pub(super) fn quick<'py>(object: Borrowed<'_, 'py, PyAny>) -> Option<Bound<'py, Self>> {
-        let tensor = quick(object)?;
+    pub(super) fn quick<'py>(
+        object: Borrowed<'_, 'py, PyAny>,
+    ) -> Option<PyResult<Bound<'py, Self>>> {
+        let tensor = match quick(object)? {
+            Ok(tensor) => tensor,
+            Err(error) => return Some(Err(error)),
+        };
         let source = match tensor.is_copied() {
             true => Source::None,
             false => Source::of(object),
         };
         let tensor = Kept::new(tensor);
-        create(object.py(), Self { tensor, source }).ok()
+        Some(create(object.py(), Self { tensor, source }))
     }
 
     /// Another look at the same memory.

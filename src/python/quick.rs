@@ -106,9 +106,15 @@ unsafe extern "C" fn call(
     if count == 1 && keywords.is_null() {
         // SAFETY: there is one argument, which the caller keeps.
         let object = unsafe { Borrowed::from_ptr(py, *arguments) };
-        // What is wrong, or how else it is a tensor, is found below.
-        if let Ok(Some(tensor)) = catch_unwind(AssertUnwindSafe(|| PyTensor::quick(object))) {
-            return tensor.into_ptr();
+        // Where that is no way, what is wrong, or how else it is a tensor, is found below.
+        match catch_unwind(AssertUnwindSafe(|| PyTensor::quick(object))) {
+            Ok(Some(Ok(tensor))) => return tensor.into_ptr(),
+            Ok(Some(Err(error))) => {
+                error.restore(py);
+                release_what_was_dropped();
+                return std::ptr::null_mut();
+            }
+            Ok(None) | Err(_) => {}
         }
     }
     release_what_was_dropped();

@@ -2,7 +2,7 @@
 
 mod protocol;
 
-use super::attach::{release_what_was_dropped, with_python};
+use super::attach::with_python;
 use super::buffer::Buffer;
 use super::error::{not_exchangeable, not_importable};
 use super::lane::Lane;
@@ -85,7 +85,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 /// The tensor of an object, shared, in the ways that take few steps; `None` where there is another way, or none. The
 /// caller needn't be counted by PyO3 as attached.
 #[inline]
-pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<Tensor> {
+pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
     let tensor = match torch::take_usual(object) {
         // SAFETY: what is held keeps what the descriptor says.
         Some((descriptor, held)) => unsafe {
@@ -108,7 +108,7 @@ pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<Tensor> {
                         let otherwise = || instead_of_buffer(object, &unable, wanted).ok();
                         let tensor = speaks_dlpack.then(otherwise).flatten();
                         drop(unable);
-                        tensor
+                        tensor.map(Ok)
                     });
                 }
             },
@@ -116,11 +116,9 @@ pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<Tensor> {
         },
     };
     if tensor.device() == Device::CPU {
-        return Some(tensor);
+        return Some(Ok(tensor));
     }
-    let tensor = cuda::adopted(object, tensor);
-    release_what_was_dropped();
-    tensor.ok()
+    Some(Python::attach(|_| cuda::adopted(object, tensor)))
 }
 
 /// A tensor's copy on another device.

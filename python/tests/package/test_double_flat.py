@@ -22,7 +22,9 @@ def state():
     gc.collect()
     for _ in range(2):
         driver.synchronize()
-        dlbridge.cuda.synchronize()
+        for device in range(driver.devices()):
+            dlbridge.cuda.synchronize(device)
+            ext.synchronize(device)  # It has its own that waits.
     # The double's list of what was called isn't to grow either.
     double.forget_journal()
     return {what: double.live(what) for what in COUNTED}
@@ -30,8 +32,10 @@ def state():
 
 def again(turn, turns=TURNS):
     """Takes a way so often; what it needs at first is there before: events are kept to be used again, up to a number."""
-    for _ in range(AT_ONCE):
-        turn()
+    for _ in range(2):  # The second time begins with what waits from the first.
+        for _ in range(AT_ONCE):
+            turn()
+        driver.synchronize()
     before = state()
     for _ in range(turns // AT_ONCE):
         for _ in range(AT_ONCE):
