@@ -38,6 +38,14 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
         // Then nothing of this is CUDA's, and there is no order to keep.
         return body();
     }
+    let is_of_cuda =
+        |device: &Device| matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged);
+    let mut devices =
+        std::iter::once(device).chain(uses.iter().map(|(storage, _)| storage.device()));
+    let Some(device) = devices.find(is_of_cuda) else {
+        // Nothing but numbers of the host's.
+        return body();
+    };
     let gpu = Gpu::of(device)?;
     let stream = Stream::current(gpu);
     let _entered = gpu.enter()?;

@@ -140,13 +140,13 @@ fn a_factor_stays_on_the_host_and_the_result_says_where_the_call_is() {
         .shapes(|_| Ok(vec![vec![2]]));
     let op = op(fill, [kernel]);
     let layout = Layout::contiguous(&PAIR).unwrap();
-    let y = || Written(invented(0x2000, &layout, Device::cuda(3)));
+    let y = || Written(invented(0x2000, &layout, Device::cuda(0)));
     op.call().number(2.0_f32).output(y()).run().unwrap();
     assert_eq!(RAN.take(), ["filled"]);
     let scalar = Layout::contiguous(&[]).unwrap();
     let on_device = op
         .call()
-        .input(invented(0x3000, &scalar, Device::cuda(3)))
+        .input(invented(0x3000, &scalar, Device::cuda(0)))
         .output(y())
         .run();
     let (reason, _) = crate::support::refused(on_device);
