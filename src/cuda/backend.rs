@@ -13,15 +13,15 @@ use crate::kernel::{Backend, Body, Failure, Uses};
 use crate::tensor::Tensor;
 
 inventory::submit! {
-    Backend { kind: DeviceKind::Cuda, make, run }
+    Backend { kind: DeviceKind::Cuda, make: Some(make), run }
 }
 
 inventory::submit! {
-    Backend { kind: DeviceKind::CudaManaged, make, run }
+    Backend { kind: DeviceKind::CudaManaged, make: Some(make), run }
 }
 
 inventory::submit! {
-    Backend { kind: DeviceKind::Cpu, make: make_on_host, run: run_on_host }
+    Backend { kind: DeviceKind::Cpu, make: None, run: run_on_host }
 }
 
 fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
@@ -56,10 +56,6 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
         }
     }
     body()
-}
-
-fn make_on_host(shape: &[usize], dtype: DType, _: Device) -> Result<Tensor, Failure> {
-    Ok(Tensor::zeroed(shape, dtype)?)
 }
 
 /// Runs a kernel of the processor's once no GPU uses the memory.

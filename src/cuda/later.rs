@@ -41,10 +41,10 @@ static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
     memory: Vec::new(),
     queues: Vec::new(),
 });
-/// How many of a stream's may wait before it is looked whether the first of them still must.
-const AT_ONCE: usize = 64;
 /// Whether there is anything, which there seldom is.
 static ANY: AtomicBool = AtomicBool::new(false);
+/// How many of a stream's may wait before it is looked whether the first of them still must.
+const AT_ONCE: usize = 64;
 
 /// Changes what waits. Nothing is dropped meanwhile, as that may run foreign code, which may come back here.
 fn with_waiting<R>(change: impl FnOnce(&mut Waiting) -> R) -> R {
@@ -95,10 +95,9 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
         stream: stream.clone(),
         kept: VecDeque::from([kept]),
     };
-    let stream = queue.stream.clone();
     let (left, count) = with_waiting(|waiting| {
         let left = waiting.append(queue);
-        let count = waiting.of(&stream).map_or(0, |queue| queue.kept.len());
+        let count = waiting.of(stream).map_or(0, |queue| queue.kept.len());
         (left, count)
     });
     drop(left);

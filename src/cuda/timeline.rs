@@ -182,13 +182,13 @@ impl Timeline {
     /// Waits until the processor may use the memory.
     pub(super) fn settle(&self) -> Result<(), CudaError> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let gpu = uses.gpu;
         let streams: SmallVec<[Stream; 2]> = uses.all().cloned().collect();
         // Whoever else asks must not wait for the GPU meanwhile.
         drop(uses);
         for stream in &streams {
             if !stream.can_be_awaited() {
-                return gpu.synchronize();
+                stream.gpu().synchronize()?;
+                continue;
             }
             if stream.is_capturing()? {
                 return Err(CudaError::Capturing {

@@ -11,11 +11,14 @@ use crate::tensor::Tensor;
 /// What is done around the calls of kernels on a kind of device.
 pub(crate) struct Backend {
     pub(crate) kind: DeviceKind,
-    /// Makes a result, which isn't written yet.
-    pub(crate) make: fn(&[usize], DType, Device) -> Result<Tensor, Failure>,
+    /// Makes a result, which isn't written yet, where it isn't the frame that makes it.
+    pub(crate) make: Option<Make>,
     /// Runs the kernel in the right order with all other work on the arguments' memory.
     pub(crate) run: Run,
 }
+
+/// Shape, element type and device.
+type Make = fn(&[usize], DType, Device) -> Result<Tensor, Failure>;
 
 /// The device, the arguments, and what runs the kernel.
 type Run = fn(Device, Uses<'_>, &mut Body<'_>) -> Result<(), Failure>;

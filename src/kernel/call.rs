@@ -323,8 +323,8 @@ pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tens
     if device == Device::CPU {
         return Ok(Tensor::zeroed(shape, dtype)?);
     }
-    match Backend::of(device.kind()) {
-        Some(backend) => (backend.make)(shape, dtype, device),
+    match Backend::of(device.kind()).and_then(|backend| backend.make) {
+        Some(make) => make(shape, dtype, device),
         None if device.is_host_accessible() => Ok(Tensor::zeroed(shape, dtype)?),
         None => Err(format!("there is no memory of ours on {device}").into()),
     }
