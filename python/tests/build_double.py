@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATE = ROOT / "tests" / "libcuda"
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+# Apart from all else: what Cargo runs finds the libraries of its target folder, and would take this for the driver.
+TARGET = ROOT / "target" / "doubles"
 # Programs ask for either.
 NAMES = ("libcuda.so", "libcuda.so.1")
 
@@ -17,7 +18,7 @@ def build():
     command = ["cargo", "build", "--quiet", "--lib", "--manifest-path", CRATE / "Cargo.toml"]
     subprocess.run([*command, "--target-dir", TARGET], check=True)
     folder = TARGET / "driver"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in NAMES:
         link = folder / f"{name}.{os.getpid()}"
         link.symlink_to(TARGET / "debug" / "libcuda.so")

@@ -85,7 +85,8 @@ pub(crate) fn library_folder(
 ) -> PathBuf {
     let build = || {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let target = root.join("target/extensions");
+        // Apart from all else, which would find the libraries there and take them for NVIDIA's.
+        let target = root.join("target/doubles");
         let status = Command::new(env!("CARGO"))
             .args(["build", "--quiet", "--lib", "--manifest-path"])
             .arg(root.join(source).join("Cargo.toml"))
