@@ -55,6 +55,7 @@ mod buffer;
 #[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
 #[path = "python/no_buffer.rs"]
 mod buffer;
+mod builtin;
 mod class;
 #[cfg(feature = "cuda")]
 mod cuda;

@@ -65,13 +65,12 @@ impl PyTensor {
     /// As of [`from_object`].
     pub fn of<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, Self>> {
         let tensor = from_object(object, wanted)?;
-        let source = match object.cast_exact::<Self>() {
-            _ if tensor.is_copied() => Source::None,
-            Ok(ours) => ours.get().source.clone_ref(object.py()),
-            Err(_) => Source::of(object.as_borrowed()),
-        };
-        let tensor = Kept::new(tensor);
-        create(object.py(), Self { tensor, source })
+        match object.cast_exact::<Self>() {
+            Ok(ours) if !tensor.is_copied() => {
+                create(object.py(), ours.get().part(object.py(), tensor))
+            }
+            _ => Self::found_in(object.as_borrowed(), tensor),
+        }
     }
 
     /// [`of`](Self::of) an object alone, as [`quick`] has it.
@@ -79,16 +78,21 @@ impl PyTensor {
     pub(super) fn quick<'py>(
         object: Borrowed<'_, 'py, PyAny>,
     ) -> Option<PyResult<Bound<'py, Self>>> {
-        let tensor = match quick(object)? {
-            Ok(tensor) => tensor,
-            Err(error) => return Some(Err(error)),
-        };
+        Some(quick(object)?.and_then(|tensor| Self::found_in(object, tensor)))
+    }
+
+    /// A tensor of somebody else's object.
+    #[inline]
+    fn found_in<'py>(
+        object: Borrowed<'_, 'py, PyAny>,
+        tensor: Tensor,
+    ) -> PyResult<Bound<'py, Self>> {
         let source = match tensor.is_copied() {
             true => Source::None,
             false => Source::of(object),
         };
         let tensor = Kept::new(tensor);
-        Some(create(object.py(), Self { tensor, source }))
+        create(object.py(), Self { tensor, source })
     }
 
     /// Another look at the same memory.

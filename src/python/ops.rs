@@ -10,6 +10,7 @@ pub use publish::publish_ops;
 pub use recorder::PyRecorder;
 
 use super::attach::release_what_was_dropped;
+use super::builtin::builtin;
 use super::error::unknown_name;
 use crate::kernel::{OpHandle, Registry};
 use bind::Names;
@@ -19,7 +20,6 @@ use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -65,31 +65,15 @@ impl PyOp {
 ///
 /// # Errors
 ///
-/// When Python has no memory for it.
+/// When Python has no memory for it, or a text has a zero in it.
 pub fn op_function<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'py, PyAny>> {
     let op = PyOp {
         handle: handle.clone(),
         names: Names::of(py, handle),
     };
-    let text = |text: String| CString::new(text).unwrap_or_default();
-    // Python keeps the pointers for as long as the function lives, and functions are made once.
-    let name: &'static CString = Box::leak(Box::new(text(handle.name().to_owned())));
-    let doc: &'static CString = Box::leak(Box::new(text(documentation(py, handle))));
-    let definition = Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer {
-            PyCFunctionFastWithKeywords: call,
-        },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.as_ptr(),
-    }));
-    let op = Bound::new(py, op)?;
+    let text = (handle.name(), documentation(py, handle));
     let module = PyString::new(py, "dlbridge.ops");
-    // SAFETY: the definition stays; the function takes references of its own.
-    unsafe {
-        let function = ffi::PyCFunction_NewEx(definition, op.as_ptr(), module.as_ptr());
-        Bound::from_owned_ptr_or_err(py, function)
-    }
+    builtin(text, call, Bound::new(py, op)?.as_any(), &module)
 }
 
 /// The functions of all ops that were registered by macros, by their names.

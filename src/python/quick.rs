@@ -5,12 +5,12 @@
 //! ways, goes without; all else is the function's that PyO3 made.
 
 use super::attach::release_what_was_dropped;
+use super::builtin::{CALLED, builtin};
 use super::class::PyTensor;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyModule, PyString};
+use pyo3::types::PyModule;
 use pyo3::{Borrowed, ffi, intern};
-use std::ffi::{CString, c_int};
 use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -48,9 +48,6 @@ impl Else {
     }
 }
 
-/// How the functions take their arguments.
-const CALLED: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-
 /// Has a module's `from_dlpack(x, /, *, device=None, copy=None)`, which gives what [`PyTensor::of`] does, be quick.
 ///
 /// # Errors
@@ -65,28 +62,12 @@ pub fn quicken(module: &Bound<'_, PyModule>) -> PyResult<()> {
     };
     ELSE.get_or_init(py, || by_pyo3);
     let text = |attribute| -> PyResult<String> { function.getattr(attribute)?.extract() };
-    // Python reads a signature from the first lines.
     let doc = format!(
         "{name}{}\n--\n\n{}",
         text("__text_signature__")?,
         text("__doc__")?
     );
-    let doc = CString::new(doc)?;
-    // Python keeps it for as long as the function lives, and functions are made once.
-    let definition = Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: c"from_dlpack".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer {
-            PyCFunctionFastWithKeywords: call,
-        },
-        ml_flags: CALLED,
-        ml_doc: Box::leak(doc.into_boxed_c_str()).as_ptr(),
-    }));
-    let named: Bound<'_, PyString> = module.name()?;
-    // SAFETY: the definition stays; the function takes references of its own.
-    let quick: Bound<'_, PyAny> = unsafe {
-        let quick = ffi::PyCFunction_NewEx(definition, module.as_ptr(), named.as_ptr());
-        Bound::from_owned_ptr_or_err(py, quick)?
-    };
+    let quick = builtin(("from_dlpack", doc), call, module, &module.name()?)?;
     module.setattr(name, quick)
 }
 

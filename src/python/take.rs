@@ -4,7 +4,7 @@ mod protocol;
 
 use super::attach::with_python;
 use super::buffer::Buffer;
-use super::error::{not_exchangeable, not_importable};
+use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::Lane;
 use super::{class, cuda, mxnet, numpy, tensorflow, torch};
 use crate::device::Device;
@@ -46,39 +46,21 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
             _ => Ok(tensor),
         }
     };
-    if let Some((descriptor, held)) = torch::take_usual(object) {
-        // SAFETY: what is held keeps what the descriptor says.
-        return shared(unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(held)) }?);
-    }
-    let lane = match Lane::of(object) {
-        Ok(lane) => lane,
-        Err(error) => {
+    match find(object)? {
+        Found::Tensor(tensor) => shared(tensor),
+        // SAFETY: that is what was found.
+        Found::Own => shared(unsafe { class::tensor_of(object) }.clone()),
+        Found::BadBuffer(unable) => instead_of_buffer(object, &unable, wanted),
+        Found::Protocol => by_protocol(object, wanted),
+        Found::Nothing(error) => {
             if let Some(capsule) = mxnet::ask(object, true)? {
                 return shared(mxnet::take(capsule.as_borrowed())?);
             }
-            return match cuda::by_interface(object)? {
+            match cuda::by_interface(object)? {
                 Some(tensor) => shared(tensor),
                 None => Err(error.into()),
-            };
+            }
         }
-    };
-    match lane {
-        // SAFETY: lanes are those of the object's type.
-        Lane::Own => shared(unsafe { class::tensor_of(object) }.clone()),
-        // SAFETY: as above.
-        Lane::Numpy => shared(unsafe { of_array(object) }?),
-        Lane::Table(table, maker) => {
-            maker.guard(object)?;
-            // SAFETY: as above.
-            let managed = unsafe { table.own(object) };
-            let managed = managed.map_err(|error| maker.clarify(object, error))?;
-            shared(of_table(managed)?)
-        }
-        Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
-            Err(unable) if speaks_dlpack => instead_of_buffer(object, &unable, wanted),
-            tensor => shared(tensor.map_err(|unable| unable.error)?),
-        },
-        Lane::Protocol => by_protocol(object, wanted),
     }
 }
 
@@ -86,39 +68,61 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 /// caller needn't be counted by PyO3 as attached.
 #[inline]
 pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
-    let tensor = match torch::take_usual(object) {
-        // SAFETY: what is held keeps what the descriptor says.
-        Some((descriptor, held)) => unsafe {
-            of_descriptor(&descriptor, Flags::empty(), Owner::small(held)).ok()?
-        },
-        None => match Lane::of(object).ok()? {
-            // SAFETY: lanes are those of the object's type.
-            Lane::Numpy => unsafe { of_array(object).ok()? },
-            Lane::Table(table, maker) => {
-                maker.guard(object).ok()?;
-                // SAFETY: as above.
-                of_table(unsafe { table.own(object) }.ok()?).ok()?
-            }
-            Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
-                Ok(tensor) => tensor,
-                Err(unable) => {
-                    // What came with the error goes there, too.
-                    return Python::attach(move |_| {
-                        let wanted = Wanted::default();
-                        let otherwise = || instead_of_buffer(object, &unable, wanted).ok();
-                        let tensor = speaks_dlpack.then(otherwise).flatten();
-                        drop(unable);
-                        tensor.map(Ok)
-                    });
-                }
-            },
-            Lane::Own | Lane::Protocol => return None,
-        },
-    };
-    if tensor.device() == Device::CPU {
-        return Some(Ok(tensor));
+    match find(object).ok()? {
+        Found::Tensor(tensor) if tensor.device() == Device::CPU => Some(Ok(tensor)),
+        Found::Tensor(tensor) => Some(Python::attach(|_| cuda::adopted(object, tensor))),
+        // What came with the error goes there, too.
+        Found::BadBuffer(unable) => Python::attach(move |_| {
+            let tensor = instead_of_buffer(object, &unable, Wanted::default());
+            drop(unable);
+            tensor.ok().map(Ok)
+        }),
+        Found::Own | Found::Protocol | Found::Nothing(_) => None,
     }
-    Some(Python::attach(|_| cuda::adopted(object, tensor)))
+}
+
+/// What an object has for whoever wants its tensor.
+enum Found {
+    Tensor(Tensor),
+    /// It is of our own class.
+    Own,
+    /// Its buffer doesn't do, but it speaks DLPack, too.
+    BadBuffer(Unable),
+    Protocol,
+    /// None of what most have.
+    Nothing(Refused),
+}
+
+// Where it is called, no result is moved: that is a twentieth of an import.
+#[inline(always)]
+fn find(object: Borrowed<'_, '_, PyAny>) -> PyResult<Found> {
+    if let Some((descriptor, held)) = torch::take_usual(object) {
+        // SAFETY: what is held keeps what the descriptor says.
+        let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(held)) };
+        return tensor.map(Found::Tensor);
+    }
+    let lane = match Lane::of(object) {
+        Ok(lane) => lane,
+        Err(error) => return Ok(Found::Nothing(error)),
+    };
+    match lane {
+        Lane::Own => Ok(Found::Own),
+        // SAFETY: lanes are those of the object's type.
+        Lane::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
+        Lane::Table(table, maker) => {
+            maker.guard(object)?;
+            // SAFETY: as above.
+            let managed = unsafe { table.own(object) };
+            let managed = managed.map_err(|error| maker.clarify(object, error))?;
+            of_table(managed).map(Found::Tensor)
+        }
+        Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
+            Ok(tensor) => Ok(Found::Tensor(tensor)),
+            Err(unable) if speaks_dlpack => Ok(Found::BadBuffer(unable)),
+            Err(unable) => Err(unable.error),
+        },
+        Lane::Protocol => Ok(Found::Protocol),
+    }
 }
 
 /// A tensor's copy on another device.
