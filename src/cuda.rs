@@ -31,7 +31,8 @@
 //! written, and on which ones it has been read since. Whoever uses it on another stream has that one
 //! wait, by an event, and not the processor. It is released when its last handle goes, after all that
 //! work; so a handle can be dropped while kernels that use it are still to run. [Pinned](pinned) and
-//! [managed] memory know it, too: before the processor looks at it, [`settle`] waits for what is under way.
+//! [managed] memory know it, too: what looks at it, such as [`Tensor::view`](crate::Tensor::view), waits for what is under
+//! way, as [`settle`] does for those that have only the address.
 //!
 //! While a graph is captured, only work on the capturing stream becomes part of it: memory must have
 //! been made before, and be used on no other stream meanwhile.

@@ -20,6 +20,8 @@ mod owner;
 mod vec;
 
 pub(crate) use counted::{Counted, Room};
+#[cfg(feature = "cuda")]
+pub(crate) use owner::Keeper;
 pub(crate) use owner::{Owner, SmallOwner};
 
 use crate::device::Device;
@@ -84,8 +86,32 @@ impl Memory {
 impl Storage {
     /// The owner, where it is one of this type that was given to [`kept_by`](Self::kept_by).
     #[cfg(feature = "cuda")]
-    pub(crate) fn keeper<O: Send + Sync + 'static>(&self) -> Option<&O> {
+    pub(crate) fn keeper<O: Keeper>(&self) -> Option<&O> {
         self.owner.look()
+    }
+
+    /// Waits until the processor may look at the memory, as far as its owner knows who else uses it.
+    ///
+    /// # Errors
+    ///
+    /// When the processor can't reach it, or won't be able to look at it.
+    #[inline]
+    pub(crate) fn settle(&self) -> Result<(), AccessError> {
+        match self.device() {
+            Device::CPU => Ok(()),
+            device => self.settle_on(device),
+        }
+    }
+
+    fn settle_on(&self, device: Device) -> Result<(), AccessError> {
+        if !device.is_host_accessible() {
+            return Err(AccessError::NotOnHost { device });
+        }
+        #[cfg(feature = "cuda")]
+        self.owner
+            .settle()
+            .map_err(|reason| AccessError::InUse { device, reason })?;
+        Ok(())
     }
 
     #[cfg(feature = "cuda")]

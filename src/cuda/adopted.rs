@@ -73,6 +73,11 @@ pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), 
     }
 }
 
+/// Whether it is known who uses a tensor's memory, so that it is released, and looked at, when that is over.
+pub(crate) fn is_ordered(tensor: &Tensor) -> bool {
+    keeper(tensor).is_some()
+}
+
 /// The stream on which a tensor was last written, where that is known, and something can still be asked of it.
 pub(crate) fn writer_of(tensor: &Tensor) -> Option<Stream> {
     keeper(tensor)?.writer()

@@ -49,13 +49,22 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
     let gpu = Gpu::of(device)?;
     let stream = Stream::current(gpu);
     let _entered = gpu.enter()?;
+    let mut others_look = false;
     for (storage, is_written) in uses.iter() {
-        if let Some(memory) = storage.keeper::<Memory>() {
-            let what = if is_written { Use::Write } else { Use::Read };
-            memory.use_on(&stream, what)?;
+        match storage.keeper::<Memory>() {
+            Some(memory) => {
+                let what = if is_written { Use::Write } else { Use::Read };
+                memory.use_on(&stream, what)?;
+            }
+            None => others_look |= storage.device().kind() == DeviceKind::CudaManaged,
         }
     }
-    body()
+    body()?;
+    // Whoever looks at others' managed memory doesn't know of the kernel.
+    if others_look && !stream.is_capturing()? {
+        stream.synchronize()?;
+    }
+    Ok(())
 }
 
 /// Runs a kernel of the processor's once no GPU uses the memory.

@@ -3,7 +3,7 @@
 mod host;
 mod plan;
 
-use super::adopted::use_on;
+use super::adopted::{is_ordered, use_on};
 use super::array::empty;
 use super::driver::call;
 use super::error::CudaError;
@@ -61,7 +61,7 @@ pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
 /// a GPU.
 ///
 /// The processor waits when one of them is memory of the host that isn't pinned; otherwise the copy is
-/// done later, and pinned memory is to be looked at after [`settle`] or [`Stream::synchronize`].
+/// done later, and whoever looks at pinned memory by a [`Tensor`] waits for it.
 ///
 /// # Errors
 ///
@@ -111,8 +111,9 @@ pub(crate) unsafe fn copy_elements(
     match (from_place, to_place) {
         _ if is_captured => Ok(()),
         (Place::Pageable, _) | (_, Place::Pageable) => stream.synchronize(),
-        (Place::Pinned, _) => release_after(stream, from.clone()),
-        (_, Place::Pinned) => release_after(stream, to.clone()),
+        // Whoever looks at others' memory doesn't know of the copy, and whoever writes it wants it for himself.
+        (_, Place::Pinned) if !is_ordered(to) => stream.synchronize(),
+        (Place::Pinned, _) if !is_ordered(from) => release_after(stream, from.clone()),
         _ => Ok(()),
     }
 }

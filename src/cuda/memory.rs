@@ -7,7 +7,7 @@ use super::later::{self, Release};
 use super::stream::Stream;
 use super::timeline::{Joined, Timeline, Use};
 use crate::device::Device;
-use crate::storage::{Access, Storage};
+use crate::storage::{Access, Keeper, Storage};
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ptr;
@@ -30,8 +30,8 @@ enum What {
     Pooled(sys::CUdeviceptr),
     /// When no work uses it any more.
     Plain(sys::CUdeviceptr),
-    /// As `Plain`, of the host's.
-    Pinned(Pinned),
+    /// As `Plain`, without anybody waiting for that; `None` once it waits.
+    Reachable(Option<Reachable>),
     /// By whoever it is from, in the order of the stream on which that one works; or, where that isn't known,
     /// when the work is done.
     Foreign {
@@ -49,11 +49,32 @@ unsafe impl Send for Pinned {}
 // SAFETY: a shared reference gives nothing.
 unsafe impl Sync for Pinned {}
 
-/// Memory that the processor reaches, too.
+/// Memory that the processor reaches, too, which is freed when this is dropped.
+pub(super) struct Reachable {
+    pub(super) gpu: Gpu,
+    pub(super) place: Place,
+}
+
 #[derive(Clone, Copy)]
-pub(super) enum Reachable {
+pub(super) enum Place {
     Pinned(Pinned),
     Managed(sys::CUdeviceptr),
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        // Where the driver is gone, so is the memory.
+        let Ok(_entered) = self.gpu.enter() else {
+            return;
+        };
+        // SAFETY: it was allocated, no work uses it any more, and this is its end. If that fails, nothing can be done.
+        let _answer = unsafe {
+            match self.place {
+                Place::Pinned(pinned) => sys::cuMemFreeHost(pinned.0),
+                Place::Managed(address) => sys::cuMemFree_v2(address),
+            }
+        };
+    }
 }
 
 impl Memory {
@@ -67,14 +88,12 @@ impl Memory {
     }
 
     /// Memory that was just allocated, and is ready for everyone.
-    pub(super) fn reachable(memory: Reachable, bytes: usize, gpu: Gpu, device: Device) -> Storage {
-        let (data, what) = match memory {
-            Reachable::Pinned(pinned) => (pinned.0.cast(), What::Pinned(pinned)),
-            Reachable::Managed(address) => (
-                ptr::with_exposed_provenance_mut(address as usize),
-                What::Plain(address),
-            ),
+    pub(super) fn reachable(place: Place, bytes: usize, gpu: Gpu, device: Device) -> Storage {
+        let data = match place {
+            Place::Pinned(pinned) => pinned.0.cast(),
+            Place::Managed(address) => ptr::with_exposed_provenance_mut(address as usize),
         };
+        let what = What::Reachable(Some(Reachable { gpu, place }));
         let timeline = Timeline::ready(gpu);
         Self::storage(
             data,
@@ -129,6 +148,12 @@ impl Drop for Memory {
     }
 }
 
+impl Keeper for Memory {
+    fn settle(&self) -> Result<(), String> {
+        Self::settle(self).map_err(|error| error.to_string())
+    }
+}
+
 impl Release for Held {
     fn try_release(&mut self) -> Result<bool, CudaError> {
         let _entered = self.timeline.gpu().enter()?;
@@ -162,11 +187,10 @@ impl Release for Held {
                 // SAFETY: it was allocated, no work uses it any more, and this is its end.
                 unsafe { call!(cuMemFree_v2(*address)) }?;
             }
-            What::Pinned(pinned) => {
-                joined.map_or(Ok(()), |stream| stream.synchronize())?;
-                // SAFETY: as above.
-                unsafe { call!(cuMemFreeHost(pinned.0)) }?;
-            }
+            What::Reachable(memory) => match joined {
+                Some(stream) => later::release_after(&stream, memory.take())?,
+                None => drop(memory.take()),
+            },
             What::Foreign { storage, home } => match (joined, home) {
                 (Some(stream), Some(home)) if home.can_be_awaited() => home.wait_for(&stream)?,
                 (Some(stream), _) => later::release_after(&stream, storage.take())?,

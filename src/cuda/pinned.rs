@@ -5,7 +5,7 @@ use super::driver::call;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later;
-use super::memory::{Memory, Pinned, Reachable};
+use super::memory::{Memory, Pinned, Place};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaErr
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE;
         // SAFETY: the GPU was entered.
         unsafe { call!(cuMemHostAlloc(&mut data, bytes, flags)) }?;
-        Ok(Reachable::Pinned(Pinned(data)))
+        Ok(Place::Pinned(Pinned(data)))
     })
 }
 
@@ -44,7 +44,7 @@ pub fn managed(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaEr
         let flags = sys::CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL as u32;
         // SAFETY: the GPU was entered.
         unsafe { call!(cuMemAllocManaged(&mut address, bytes, flags)) }?;
-        Ok(Reachable::Managed(address))
+        Ok(Place::Managed(address))
     })
 }
 
@@ -53,7 +53,7 @@ fn host(
     dtype: DType,
     gpu: Gpu,
     device: Device,
-    allocate: impl FnOnce(usize) -> Result<Reachable, CudaError>,
+    allocate: impl FnOnce(usize) -> Result<Place, CudaError>,
 ) -> Result<Tensor, CudaError> {
     later::collect();
     Tensor::check_zeros(shape, dtype)?;
@@ -78,9 +78,9 @@ fn host(
     Tensor::from_storage(storage, shape, dtype).map_err(Error::into)
 }
 
-/// Waits until the work is done that uses a tensor's memory, so that the processor may use it. This is for what
-/// [`pinned`] and [`managed`] made; of others' memory nothing is known, and what is on a GPU is
-/// [fetched](super::fetch).
+/// Waits until the work is done that uses a tensor's memory, so that the processor may use it by its address: what
+/// this crate looks at it with, such as [`Tensor::view`], waits by itself. This is for what [`pinned`] and [`managed`]
+/// made; of others' memory nothing is known, and what is on a GPU is [fetched](super::fetch).
 ///
 /// # Errors
 ///

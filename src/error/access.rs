@@ -22,6 +22,14 @@ pub enum AccessError {
         /// Where the memory is.
         device: Device,
     },
+    /// Others than the processor use the memory, and it can't wait for them.
+    #[error("the memory on {device} is in use: {reason}")]
+    InUse {
+        /// Where the memory is.
+        device: Device,
+        /// What keeps the processor from waiting, or what failed.
+        reason: String,
+    },
     /// The address is no multiple of the element's alignment.
     #[error(
         "the elements begin at {address:#x}, which is not aligned to {alignment} bytes; copy the tensor first"

@@ -1,5 +1,7 @@
 //! Where memory comes from: whoever has it gives it up, or lends it, or it is allocated.
 
+#[cfg(feature = "cuda")]
+use super::Keeper;
 use super::host::HostBuffer;
 use super::{Access, Memory, Owner, Storage};
 use crate::device::Device;
@@ -176,7 +178,7 @@ impl Storage {
     ///
     /// As of [`from_parts`](Self::from_parts).
     #[cfg(feature = "cuda")]
-    pub(crate) unsafe fn kept_by<O: Send + Sync + 'static>(
+    pub(crate) unsafe fn kept_by<O: Keeper>(
         data: *mut u8,
         bytes: usize,
         device: Device,

@@ -12,7 +12,12 @@
 //! with a deleter. They are kept as just that until somebody wants a second handle, so that neither
 //! taking over a `Vec` nor an import allocates anything for it.
 
+#[cfg(feature = "cuda")]
+mod shown;
+
 use super::counted::{Counted, Weak};
+#[cfg(feature = "cuda")]
+pub(crate) use shown::Keeper;
 #[cfg(feature = "cuda")]
 use std::any::TypeId;
 use std::any::type_name;
@@ -36,6 +41,20 @@ pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
     ///
     /// They came from [`into_words`](Self::into_words), and are used once.
     unsafe fn from_words(words: [*mut (); 2]) -> Self;
+
+    /// Waits until the processor may look at the memory.
+    ///
+    /// # Errors
+    ///
+    /// Why that won't be.
+    ///
+    /// # Safety
+    ///
+    /// They came from [`into_words`](Self::into_words), and weren't used yet.
+    #[cfg(feature = "cuda")]
+    unsafe fn settle(_words: [*mut (); 2]) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// An owner whose type is forgotten.
@@ -48,6 +67,8 @@ struct Vtable {
     name: fn() -> &'static str,
     #[cfg(feature = "cuda")]
     id: fn() -> TypeId,
+    #[cfg(feature = "cuda")]
+    settle: unsafe fn([*mut (); 2]) -> Result<(), String>,
     release: unsafe fn([*mut (); 2]),
 }
 
@@ -59,6 +80,8 @@ impl<O: SmallOwner> VtableOf<O> {
         name: type_name::<O>,
         #[cfg(feature = "cuda")]
         id: TypeId::of::<O>,
+        #[cfg(feature = "cuda")]
+        settle: O::settle,
         // SAFETY: the caller releases an owner of this type, once.
         release: |words| drop(unsafe { O::from_words(words) }),
     };
@@ -126,26 +149,14 @@ impl Owner {
         (Self::small(boxed), result)
     }
 
-    /// Keeps something that can be [looked at](Self::look).
+    /// The owner's words, wherever they are. They still belong to it.
     #[cfg(feature = "cuda")]
-    pub(crate) fn shown<O: Send + Sync + 'static>(owner: O) -> Self {
-        Self::small(Shown(Boxed(Box::into_raw(Box::new(Even(owner))))))
-    }
-
-    /// The owner, where it is one of this type that is [shown](Self::shown).
-    #[cfg(feature = "cuda")]
-    pub(crate) fn look<O: Send + Sync + 'static>(&self) -> Option<&O> {
-        if (self.vtable.id)() != TypeId::of::<Shown<O>>() {
-            return None;
-        }
+    fn words(&self) -> [*mut (); 2] {
         let state = self.state.load(Ordering::Acquire);
-        let [pointer, _] = match self.sole(state) {
+        match self.sole(state) {
             Some(owner) => owner.words,
             None => handle(state).words,
-        };
-        // SAFETY: the type says that the first word is the pointer to a box of this, which is there as long
-        // as `self`, wherever the words are; only shared references are made to it until it is dropped.
-        Some(unsafe { &(*pointer.cast::<Even<O>>()).0 })
+        }
     }
 
     /// The owner itself, unless it is counted. It still belongs to `self`.
@@ -305,23 +316,6 @@ unsafe impl<O: Send + 'static> SmallOwner for Boxed<O> {
 
     unsafe fn from_words([pointer, _]: [*mut (); 2]) -> Self {
         Self(pointer.cast())
-    }
-}
-
-/// A box whose content may be looked at by whoever has a handle.
-#[cfg(feature = "cuda")]
-struct Shown<O>(Boxed<O>);
-
-#[cfg(feature = "cuda")]
-// SAFETY: as of the box.
-unsafe impl<O: Send + 'static> SmallOwner for Shown<O> {
-    fn into_words(self) -> [*mut (); 2] {
-        self.0.into_words()
-    }
-
-    unsafe fn from_words(words: [*mut (); 2]) -> Self {
-        // SAFETY: the caller's promise.
-        Self(unsafe { Boxed::from_words(words) })
     }
 }
 

@@ -15,6 +15,8 @@ impl Tensor {
     /// # Errors
     ///
     /// When the elements aren't `T`s, can't be reached from the host, or aren't aligned.
+    ///
+    /// What the processor and GPUs use is waited for: it is an error, too, when work on them failed.
     pub fn view<T: Element>(&self) -> Result<View<'_, T>, Error> {
         let first = self.first::<T>()?;
         // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that
@@ -69,11 +71,7 @@ impl Tensor {
                 wanted: T::DTYPE,
             });
         }
-        if !self.device().is_host_accessible() {
-            return Err(AccessError::NotOnHost {
-                device: self.device(),
-            });
-        }
+        self.storage().settle()?;
         if self.is_empty() {
             return Ok(NonNull::dangling());
         }

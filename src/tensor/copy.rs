@@ -2,7 +2,7 @@
 
 use super::{Parts, Tensor};
 use crate::dtype::{read_small_bits, write_small_bits};
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 use crate::layout::{Layout, LayoutRef, Run, in_step};
 use crate::storage::Storage;
 use std::{ptr, slice};
@@ -28,10 +28,7 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn copy(&self) -> Result<Self, Error> {
-        let device = self.device();
-        if !device.is_host_accessible() {
-            return Err(AccessError::NotOnHost { device }.into());
-        }
+        self.storage().settle()?;
         // SAFETY: every byte is written below: whole elements by their runs, and of packed ones
         // also the bits that follow the last.
         let storage = unsafe { Storage::uninit(self.bytes()) }?;

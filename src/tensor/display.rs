@@ -54,10 +54,10 @@ const PREFIX: &str = "Tensor(";
 
 /// As NumPy's `str` of an array: at most 8 fractional digits, or as many as `{:.3}` asks for; of
 /// more than 1000 numbers the first and the last along each dimension. Of a tensor that the host
-/// can't reach, shape, element type and device.
+/// can't look at, shape, element type and device.
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.device().is_host_accessible() {
+        if self.storage().settle().is_err() {
             return self.fmt_metadata(f);
         }
         if self.is_empty() {
@@ -81,7 +81,7 @@ impl fmt::Display for Tensor {
 /// and whether the elements are read-only.
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.device().is_host_accessible() {
+        if self.storage().settle().is_err() {
             return self.fmt_metadata(f);
         }
         let mut text = PREFIX.to_owned();

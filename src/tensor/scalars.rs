@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::{DType, Scalar, TypeCode, write_bits};
-use crate::error::{AccessError, Error, LayoutError};
+use crate::error::{Error, LayoutError};
 use std::slice;
 
 impl Tensor {
@@ -26,10 +26,7 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn scalars(&self) -> Result<impl Iterator<Item = Scalar> + '_, Error> {
-        let device = self.device();
-        if !device.is_host_accessible() {
-            return Err(AccessError::NotOnHost { device }.into());
-        }
+        self.storage().settle()?;
         let offsets = self
             .layout()
             .runs()

@@ -5,6 +5,9 @@ use crate::double::{calls, live, on_double};
 use crate::kernels::axpy;
 use crate::launch::run;
 use dlbridge::cuda::{self, CudaError, Gpu, Stream};
+use dlbridge::device::DeviceKind;
+use dlbridge::dtype::Scalar;
+use dlbridge::kernel::{Kernel, Op, Registry, UntypedMut};
 use dlbridge::{DType, Tensor, ops};
 
 fn gpu() -> Gpu {
@@ -117,6 +120,36 @@ fn kernels_of_the_processor_wait_for_those_of_gpus() {
 }
 
 #[test]
+fn a_kernels_gpu_is_found_behind_arguments_of_the_host() {
+    on_double(
+        "host::a_kernels_gpu_is_found_behind_arguments_of_the_host",
+        || {
+            let registry = Registry::new();
+            let fill = Op::new("fill").input("value", "T").output("y", "T");
+            let fill = fill.shapes(|_| Ok(vec![vec![2]]));
+            registry.define(fill).unwrap();
+            let runs = |value: f32, _: UntypedMut<'_>| assert_eq!(value, 7.0);
+            let managed = Kernel::of("fill").on(DeviceKind::CudaManaged);
+            let managed = managed.host_memory("value").function(runs);
+            registry.register(managed).unwrap();
+            let fill = registry.op("fill").unwrap();
+
+            let stream = Stream::new(gpu()).unwrap();
+            let kernel = axpy(gpu());
+            let [_, mut y] = both();
+            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+            let waits = calls("cuStreamWaitEvent");
+            fill.call().number(7.0_f32).output(&mut y).run().unwrap();
+            assert_eq!(calls("cuStreamWaitEvent"), waits + 1);
+            // Nothing is of a GPU but the number's place.
+            let alone = fill.call().number(7.0_f32).make();
+            assert!(alone.is_err(), "numbers alone are on no GPU");
+        },
+    );
+}
+
+#[test]
 fn streams_wait_for_each_other() {
     on_double("host::streams_wait_for_each_other", || {
         let [one, other] = [(); 2].map(|()| Stream::new(gpu()).unwrap());
@@ -142,6 +175,56 @@ fn streams_wait_for_each_other() {
 }
 
 #[test]
+fn whoever_looks_waits() {
+    on_double("host::whoever_looks_waits", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        let looks: [fn(&mut Tensor) -> f32; 5] = [
+            |y| y.view::<f32>().unwrap()[[1]],
+            |y| y.view_mut::<f32>().unwrap()[[1]],
+            |y| y.copy().unwrap().to_vec::<f32>().unwrap()[1],
+            |y| match y.scalars().unwrap().last() {
+                Some(Scalar::Float(value)) => value as f32,
+                other => panic!("{other:?}"),
+            },
+            |y| {
+                let text = y.to_string();
+                let last = text.trim_end_matches(".]").rsplit(' ').next();
+                last.unwrap().parse().unwrap()
+            },
+        ];
+        for mut y in both() {
+            let x = cuda::send(&Tensor::from([0.0_f32, 2.0]), &stream).unwrap();
+            let mut expected = 2.0;
+            for look in looks {
+                run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+                assert!(!stream.is_done().unwrap());
+                expected += 2.0;
+                assert_eq!(look(&mut y), expected);
+            }
+        }
+    });
+}
+
+#[test]
+fn nobody_waits_to_drop_memory() {
+    on_double("host::nobody_waits_to_drop_memory", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        for (mut y, kind) in both().into_iter().zip(["pinned memory", "managed memory"]) {
+            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            let waits = calls("cuStreamSynchronize");
+            run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+            drop(y);
+            assert_eq!(calls("cuStreamSynchronize"), waits);
+            assert_eq!(live(kind), 1, "the kernel may still be using it");
+            stream.synchronize().unwrap();
+            assert_eq!(live(kind), 0);
+        }
+    });
+}
+
+#[test]
 fn nobody_waits_for_a_graph() {
     on_double("host::nobody_waits_for_a_graph", || {
         let stream = Stream::new(gpu()).unwrap();
@@ -152,6 +235,14 @@ fn nobody_waits_for_a_graph() {
                 run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
                 let error = cuda::settle(&y).unwrap_err();
                 assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
+                let error = y.view::<f32>().unwrap_err();
+                assert_eq!(
+                    error.to_string(),
+                    format!(
+                        "the memory on {} is in use: memory that a graph uses can't be looked at while a graph is captured",
+                        y.device()
+                    )
+                );
             });
             cuda::settle(&y).unwrap();
             assert_eq!(y.to_vec::<f32>().unwrap(), [4.0, 6.0]);

@@ -1,7 +1,7 @@
 //! [`Call`]: a launch with tensors, in the right order.
 
 use super::{Argument, Launch, LaunchError, USUAL};
-use crate::cuda::adopted::use_on;
+use crate::cuda::adopted::{is_ordered, use_on};
 use crate::cuda::error::CudaError;
 use crate::cuda::function::Function;
 use crate::cuda::later::release_after;
@@ -125,11 +125,13 @@ impl<'a> Call<'a> {
         self.keep_host_memory()
     }
 
-    /// Keeps memory of the host until the kernel is done with it: it isn't released in the order of streams. What
-    /// a graph uses, its user keeps.
+    /// Keeps others' memory of the host until the kernel is done with it: it isn't released in the order of streams.
+    /// What a graph uses, its user keeps.
     #[inline]
     fn keep_host_memory(&self) -> Result<(), CudaError> {
-        let is_host = |(tensor, _): &&(&Tensor, Use)| tensor.device().kind() != DeviceKind::Cuda;
+        let is_host = |(tensor, _): &&(&Tensor, Use)| {
+            tensor.device().kind() != DeviceKind::Cuda && !is_ordered(tensor)
+        };
         let mut kept = self.tensors.iter().filter(is_host).peekable();
         if kept.peek().is_none() {
             return Ok(());
