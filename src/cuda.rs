@@ -53,6 +53,7 @@
 mod adopted;
 mod array;
 mod backend;
+mod beside;
 mod blas;
 mod compile;
 mod copy;

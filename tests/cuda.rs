@@ -3,6 +3,8 @@
 
 #[path = "cuda/allocations.rs"]
 mod allocations;
+#[path = "cuda/beside.rs"]
+mod beside;
 #[path = "cuda/cache.rs"]
 mod cache;
 #[path = "cuda/capture.rs"]

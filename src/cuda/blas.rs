@@ -7,6 +7,7 @@ mod plan;
 mod problem;
 
 use super::array::empty;
+use super::beside::beside_captures;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::library::find::{NotFound, Sought};
@@ -101,9 +102,10 @@ impl Blas {
         };
         let mut handle = ptr::null_mut();
         let entered = gpu.enter()?;
+        let beside = beside_captures();
         // SAFETY: the context is current; it writes a handle, which is never destroyed, as the GPU's context isn't.
         unsafe { call!(lt, cublasLtCreate(&mut handle)) }?;
-        drop(entered);
+        drop((beside, entered));
         let blas: &'static Self = Box::leak(Box::new(Self {
             lt,
             handle,

@@ -218,7 +218,7 @@ impl CudaError {
     /// Whether nothing can be done with the GPU any more in this process.
     pub(super) fn is_final(&self) -> bool {
         use cudarc::driver::sys::CUresult as Answer;
-        const FINAL: [Answer; 8] = [
+        const FINAL: [Answer; 16] = [
             Answer::CUDA_ERROR_DEINITIALIZED,
             Answer::CUDA_ERROR_CONTEXT_IS_DESTROYED,
             Answer::CUDA_ERROR_ILLEGAL_ADDRESS,
@@ -227,6 +227,14 @@ impl CudaError {
             Answer::CUDA_ERROR_HARDWARE_STACK_ERROR,
             Answer::CUDA_ERROR_ECC_UNCORRECTABLE,
             Answer::CUDA_ERROR_ASSERT,
+            Answer::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+            Answer::CUDA_ERROR_MISALIGNED_ADDRESS,
+            Answer::CUDA_ERROR_INVALID_ADDRESS_SPACE,
+            Answer::CUDA_ERROR_INVALID_PC,
+            Answer::CUDA_ERROR_EXTERNAL_DEVICE,
+            Answer::CUDA_ERROR_NVLINK_UNCORRECTABLE,
+            Answer::CUDA_ERROR_CONTAINED,
+            Answer::CUDA_ERROR_MPS_CLIENT_TERMINATED,
         ];
         let code = self.code();
         FINAL.iter().any(|answer| code == Some(*answer as u32))

@@ -1,5 +1,6 @@
 //! [`Gpu`]: a device, and its context, in which frameworks work too.
 
+use super::beside::beside_captures;
 use super::driver::{call, count};
 use super::error::CudaError;
 use super::event::Events;
@@ -136,6 +137,7 @@ impl Gpu {
     /// [`synchronize`](Self::synchronize), which runs nobody else's code.
     pub(super) fn wait_for_all(self) -> Result<(), CudaError> {
         let _entered = self.enter()?;
+        let _beside = beside_captures();
         // SAFETY: the context is current.
         unsafe { call!(cuCtxSynchronize()) }
     }
@@ -147,6 +149,7 @@ impl Gpu {
     /// When the driver fails.
     pub fn trim(self) -> Result<(), CudaError> {
         super::later::collect();
+        let _beside = beside_captures();
         self.facts().pool.trim()
     }
 
@@ -229,7 +232,9 @@ impl Place {
         if let Some(facts) = self.gpu.get() {
             return Ok(Gpu(facts));
         }
+        let beside = beside_captures();
         let facts = Box::leak(Box::new(open(id)?));
+        drop(beside);
         Ok(Gpu(self.gpu.get_or_init(|| facts)))
     }
 }

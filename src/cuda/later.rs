@@ -1,5 +1,6 @@
 //! What can't be released yet, and is tried again whenever memory is asked for.
 
+use super::beside::beside_captures;
 use super::error::CudaError;
 use super::event::Event;
 use super::stream::Stream;
@@ -157,6 +158,8 @@ impl Kept {
         let mut ask = || {
             let end = match self.end.take() {
                 Some(end) => end,
+                // That would be a mark in the graph.
+                None if stream.is_capturing()? => return Ok(false),
                 None => stream.mark()?,
             };
             let end = self.end.insert(end);
@@ -185,9 +188,11 @@ fn try_all() {
         )
     });
     let mut over = Vec::new();
+    let beside = beside_captures();
     for queue in &mut queues {
         queue.take_over(&mut over);
     }
+    drop(beside);
     let memory: Vec<_> = memory.into_iter().filter_map(try_release).collect();
     let (left, done): (Vec<_>, Vec<_>) =
         queues.into_iter().partition(|queue| !queue.kept.is_empty());

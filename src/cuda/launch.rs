@@ -207,7 +207,6 @@ impl Function {
             *address = argument.address();
         }
         let _entered = self.gpu().enter()?;
-        self.module().note_launch(stream);
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: the function is there, its context current, and the stream one of it; there is an address for
         // each argument, at which there are as many bytes as the kernel takes, as far as that is known, and else
@@ -227,7 +226,9 @@ impl Function {
                 ptr::null_mut()
             ))
         };
-        launched.map_err(|error| self.explained(error, launch))
+        launched.map_err(|error| self.explained(error, launch))?;
+        self.module().note_launch(stream);
+        Ok(())
     }
 
     /// An error of the driver's, which says no more than that something was wrong with the sizes.

@@ -1,15 +1,16 @@
 //! [`Memory`]: what keeps memory on a GPU, and in which order of work it is released.
 
+use super::beside::beside_captures;
 use super::driver::call;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later::{self, Release};
+use super::pinned::{Place, Reachable};
 use super::stream::Stream;
 use super::timeline::{Joined, Timeline, Use};
 use crate::device::Device;
 use crate::storage::{Access, Keeper, Storage};
 use cudarc::driver::sys;
-use std::ffi::c_void;
 use std::ptr;
 
 /// The owner of memory on a GPU.
@@ -40,43 +41,6 @@ enum What {
     },
 }
 
-/// Memory of the host, as its allocator has it.
-#[derive(Clone, Copy)]
-pub(super) struct Pinned(pub(super) *mut c_void);
-
-// SAFETY: an address, which the driver frees on any thread.
-unsafe impl Send for Pinned {}
-// SAFETY: a shared reference gives nothing.
-unsafe impl Sync for Pinned {}
-
-/// Memory that the processor reaches, too, which is freed when this is dropped.
-pub(super) struct Reachable {
-    pub(super) gpu: Gpu,
-    pub(super) place: Place,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    Pinned(Pinned),
-    Managed(sys::CUdeviceptr),
-}
-
-impl Drop for Reachable {
-    fn drop(&mut self) {
-        // Where the driver is gone, so is the memory.
-        let Ok(_entered) = self.gpu.enter() else {
-            return;
-        };
-        // SAFETY: it was allocated, no work uses it any more, and this is its end. If that fails, nothing can be done.
-        let _answer = unsafe {
-            match self.place {
-                Place::Pinned(pinned) => sys::cuMemFreeHost(pinned.0),
-                Place::Managed(address) => sys::cuMemFree_v2(address),
-            }
-        };
-    }
-}
-
 impl Memory {
     fn storage(data: *mut u8, bytes: usize, device: Device, access: Access, held: Held) -> Storage {
         let owner = Self {
@@ -89,11 +53,8 @@ impl Memory {
 
     /// Memory that was just allocated, and is ready for everyone.
     pub(super) fn reachable(place: Place, bytes: usize, gpu: Gpu, device: Device) -> Storage {
-        let data = match place {
-            Place::Pinned(pinned) => pinned.0.cast(),
-            Place::Managed(address) => ptr::with_exposed_provenance_mut(address as usize),
-        };
-        let what = What::Reachable(Some(Reachable { gpu, place }));
+        let data = place.data();
+        let what = What::Reachable(Some(Reachable::new(gpu, place)));
         let timeline = Timeline::ready(gpu);
         Self::storage(
             data,
@@ -162,6 +123,7 @@ impl Release for Held {
         }
         let joined = self.timeline.join()?;
         if let Joined::Lost = joined {
+            let _beside = beside_captures();
             // SAFETY: the context is current.
             let answer = unsafe { sys::cuCtxSynchronize() };
             if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {
@@ -183,6 +145,7 @@ impl Release for Held {
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
             }
             What::Plain(address) => {
+                let _beside = beside_captures();
                 joined.map_or(Ok(()), |stream| stream.synchronize())?;
                 // SAFETY: it was allocated, no work uses it any more, and this is its end.
                 unsafe { call!(cuMemFree_v2(*address)) }?;
@@ -192,7 +155,13 @@ impl Release for Held {
                 None => drop(memory.take()),
             },
             What::Foreign { storage, home } => match (joined, home) {
-                (Some(stream), Some(home)) if home.can_be_awaited() => home.wait_for(&stream)?,
+                (Some(stream), Some(home)) if home.can_be_awaited() => {
+                    // What isn't in its graph it can't wait for.
+                    if home != &stream && home.is_capturing()? {
+                        return Ok(false);
+                    }
+                    home.wait_for(&stream)?;
+                }
                 (Some(stream), _) => later::release_after(&stream, storage.take())?,
                 (None, _) => {}
             },
@@ -254,6 +223,7 @@ fn place(gpu: Gpu, bytes: usize, stream: &Stream) -> Result<What, CudaError> {
             ))?;
             return Ok(What::Pooled(address));
         }
+        let _beside = beside_captures();
         call!(cuMemAlloc_v2(&mut address, bytes))?;
     }
     Ok(What::Plain(address))

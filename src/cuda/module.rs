@@ -3,6 +3,7 @@
 mod bounds;
 mod uses;
 
+use super::beside::beside_captures;
 use super::driver::{call, version};
 use super::error::CudaError;
 use super::function::Function;
@@ -85,6 +86,7 @@ impl Module {
             ptr::without_provenance_mut(log.len() - 1),
         ];
         let mut raw = ptr::null_mut();
+        let beside = beside_captures();
         // SAFETY: the context is current. The image was checked to be as long as it says, or ends in NUL, and the log
         // has room for what the options say, and a NUL behind it.
         let loaded = unsafe {
@@ -96,6 +98,7 @@ impl Module {
                 values.as_mut_ptr()
             ))
         };
+        drop(beside);
         if let Err(error) = loaded {
             let log = CStr::from_bytes_until_nul(&log).unwrap_or_default();
             return Err(refused(error, &log.to_string_lossy()));
@@ -140,7 +143,7 @@ impl Module {
         self.0.gpu
     }
 
-    /// Has it be kept until a stream has done what it is about to be given.
+    /// Has it be kept until a stream has done what it was just given.
     #[inline]
     pub(super) fn note_launch(&self, stream: &Stream) {
         self.0.uses.note(stream);
@@ -219,6 +222,7 @@ impl Release for Unload {
         if !self.uses.are_over()? {
             return Ok(false);
         }
+        let _beside = beside_captures();
         // SAFETY: it was loaded, no work runs its code any more, and this is its end.
         unsafe { call!(cuModuleUnload(self.raw.0)) }?;
         Ok(true)

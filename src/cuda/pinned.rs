@@ -1,17 +1,19 @@
 //! Memory of the host that GPUs reach: pinned, and managed.
 
 use super::adopted::keeper;
+use super::beside::beside_captures;
 use super::driver::call;
 use super::error::CudaError;
 use super::gpu::Gpu;
-use super::later;
-use super::memory::{Memory, Pinned, Place};
+use super::later::{self, Release};
+use super::memory::Memory;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
 use cudarc::driver::sys;
+use std::ffi::c_void;
 use std::ptr;
 
 /// Zeros in memory of the host that is pinned: what is copied from and to it is copied without the
@@ -28,7 +30,7 @@ pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaErr
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE;
         // SAFETY: the GPU was entered.
         unsafe { call!(cuMemHostAlloc(&mut data, bytes, flags)) }?;
-        Ok(Place::Pinned(Pinned(data)))
+        Ok(Place::Pinned(data))
     })
 }
 
@@ -66,16 +68,76 @@ fn host(
         )?);
     }
     let _entered = gpu.enter()?;
+    let beside = beside_captures();
     let allocated = allocate(bytes).map_err(|error| match error.code() {
         Some(code) if code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32 => {
             CudaError::OutOfMemory { device, bytes }
         }
         _ => error,
     });
+    drop(beside);
     let storage = Memory::reachable(allocated?, bytes, gpu, device);
     // SAFETY: new memory of that many bytes, which the processor reaches.
     unsafe { storage.data_mut().write_bytes(0, bytes) };
     Tensor::from_storage(storage, shape, dtype).map_err(Error::into)
+}
+
+/// Where memory is that the processor reaches, too, and how it is freed.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    Pinned(*mut c_void),
+    Managed(sys::CUdeviceptr),
+}
+
+// SAFETY: an address, which the driver frees on any thread.
+unsafe impl Send for Place {}
+// SAFETY: a shared reference gives nothing.
+unsafe impl Sync for Place {}
+
+impl Place {
+    pub(super) fn data(self) -> *mut u8 {
+        match self {
+            Self::Pinned(data) => data.cast(),
+            Self::Managed(address) => ptr::with_exposed_provenance_mut(address as usize),
+        }
+    }
+}
+
+/// Memory that is freed when this is dropped.
+pub(super) struct Reachable(Freeing);
+
+impl Reachable {
+    pub(super) fn new(gpu: Gpu, place: Place) -> Self {
+        Self(Freeing { gpu, place })
+    }
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        // Where the driver refuses, it is tried again.
+        later::release(Box::new(self.0));
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Freeing {
+    gpu: Gpu,
+    place: Place,
+}
+
+impl Release for Freeing {
+    fn try_release(&mut self) -> Result<bool, CudaError> {
+        let _entered = self.gpu.enter()?;
+        let _beside = beside_captures();
+        // SAFETY: it was allocated, no work uses it any more, and this is its end.
+        unsafe {
+            match self.place {
+                Place::Pinned(data) => call!(cuMemFreeHost(data)),
+                Place::Managed(address) => call!(cuMemFree_v2(address)),
+            }
+        }?;
+        Ok(true)
+    }
 }
 
 /// Waits until the work is done that uses a tensor's memory, so that the processor may use it by its address: what

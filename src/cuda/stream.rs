@@ -1,6 +1,7 @@
 //! [`Stream`]: the order in which a GPU does what it is asked for.
 
-use super::driver::call;
+use super::beside::beside_captures;
+use super::driver::{call, checked};
 use super::error::CudaError;
 use super::event::Event;
 use super::gpu::Gpu;
@@ -184,8 +185,10 @@ impl Stream {
     /// When work failed, or the stream is being captured.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         let _entered = self.gpu.enter()?;
+        let beside = beside_captures();
         // SAFETY: the context is current, and the stream there.
         unsafe { call!(cuStreamSynchronize(self.raw())) }?;
+        drop(beside);
         super::later::collect();
         Ok(())
     }
@@ -197,23 +200,28 @@ impl Stream {
     /// When work failed, or the stream is being captured.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         let _entered = self.gpu.enter()?;
+        let _beside = beside_captures();
         // SAFETY: the context is current, and the stream there.
         match unsafe { sys::cuStreamQuery(self.raw()) } {
             sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            answer => super::driver::checked("cuStreamQuery", answer).map(|()| true),
+            answer => checked("cuStreamQuery", answer).map(|()| true),
         }
     }
 
-    /// Whether its work becomes part of a graph at present, rather than being done.
+    /// Whether its work becomes part of a graph at present, rather than being done. The default one is then not to be
+    /// used, either, while another stream is captured that waits for it.
     ///
     /// # Errors
     ///
-    /// When the driver fails; also when another stream is being captured and this is the default one.
+    /// When the driver fails.
     pub fn is_capturing(&self) -> Result<bool, CudaError> {
         let _entered = self.gpu.enter()?;
         let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the context is current, and the stream there.
-        unsafe { call!(cuStreamIsCapturing(self.raw(), &mut status)) }?;
+        match unsafe { sys::cuStreamIsCapturing(self.raw(), &mut status) } {
+            sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => return Ok(true),
+            answer => checked("cuStreamIsCapturing", answer)?,
+        }
         Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 

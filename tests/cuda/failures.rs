@@ -3,6 +3,7 @@
 use crate::double::{calls, fail, forget_failures, live, mistakes, on_double};
 use dlbridge::cuda::{self, CudaError, Gpu, Stream};
 use dlbridge::{DType, Tensor};
+use std::sync::Arc;
 
 /// Some of everything; what it makes it drops.
 fn everything() -> Result<Vec<f32>, CudaError> {
@@ -58,4 +59,32 @@ fn nothing_is_lost_whatever_fails() {
         }
         assert!(failures > 60, "{failures} failures were seen");
     });
+}
+
+#[test]
+fn after_what_ends_all_work_nothing_waits_for_it() {
+    on_double(
+        "failures::after_what_ends_all_work_nothing_waits_for_it",
+        || {
+            let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
+            let is_kept_after = |code| {
+                let kept = Arc::new(());
+                cuda::release_after(&stream, kept.clone()).unwrap();
+                fail("cuEventQuery", 1, code);
+                // It looks at what waits.
+                cuda::pinned(&[1], DType::U8, stream.gpu()).unwrap();
+                forget_failures();
+                let is_kept = Arc::strong_count(&kept) == 2;
+                stream.synchronize().unwrap();
+                is_kept
+            };
+            assert!(is_kept_after(2), "memory may be there next time");
+            // Addresses, instructions, and what the GPU is connected by.
+            for code in [
+                4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 810, 911,
+            ] {
+                assert!(!is_kept_after(code), "{code}");
+            }
+        },
+    );
 }

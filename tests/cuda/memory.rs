@@ -2,7 +2,24 @@
 
 use crate::double::{calls, journal, live, on_double, peek};
 use dlbridge::cuda::{self, CudaError, Gpu, Stream};
+use dlbridge::dlpack::{Description, Flags, Versioned, export};
 use dlbridge::{DType, Device, DeviceKind, Tensor};
+
+/// A tensor as it comes from another library, that orders its memory on its own stream alone.
+pub(crate) fn foreign(theirs: Tensor) -> Tensor {
+    let (shape, strides) = (theirs.shape().to_vec(), theirs.strides().to_vec());
+    let description = Description {
+        data: theirs.data_ptr().cast_mut().cast(),
+        device: theirs.device().into(),
+        dtype: theirs.dtype().into(),
+        shape: &shape,
+        strides: &strides,
+        byte_offset: 0,
+        flags: Flags::empty(),
+    };
+    // SAFETY: that describes the tensor, which the export keeps.
+    Tensor::from_dlpack(unsafe { export::<Versioned, _>(&description, theirs) }).unwrap()
+}
 
 fn stream() -> Stream {
     Stream::new(Gpu::new(0).unwrap()).unwrap()
@@ -144,10 +161,7 @@ fn what_others_made_is_released_after_our_work() {
         || {
             let (theirs, ours) = (stream(), stream());
             let made = cuda::send(&Tensor::from([5_u8, 6]), &theirs).unwrap();
-            // As it comes from another library, that orders its memory on its own stream alone.
-            let foreign = Tensor::from_dlpack(made.to_dlpack()).unwrap();
-            drop(made);
-            let adopted = cuda::adopt(foreign, &theirs, &theirs).unwrap();
+            let adopted = cuda::adopt(foreign(made), &theirs, &theirs).unwrap();
             let mut copy = cuda::empty(&[2], DType::U8, &ours).unwrap();
             cuda::copy_into(&mut copy, &adopted, &ours).unwrap();
             drop(adopted);

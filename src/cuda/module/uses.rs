@@ -1,5 +1,6 @@
 //! [`Uses`]: the streams that may still run a module's code.
 
+use crate::cuda::beside::beside_captures;
 use crate::cuda::driver::checked;
 use crate::cuda::error::CudaError;
 use crate::cuda::stream::Stream;
@@ -33,10 +34,10 @@ impl Uses {
         }
     }
 
-    /// Notes that a kernel is about to be launched.
+    /// Notes that a kernel was launched. That is later than whoever forgot the stream as an idle one found it so.
     #[inline]
     pub(super) fn note(&self, stream: &Stream) {
-        if self.last.load(Ordering::Relaxed) != stream.raw().addr() {
+        if self.last.load(Ordering::Acquire) != stream.raw().addr() {
             self.note_another(stream);
         }
     }
@@ -50,6 +51,8 @@ impl Uses {
         }
         let mut forgotten = Vec::new();
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        // First of all, so that who launches on the one that was the last, and is forgotten now, notes it again.
+        self.last.store(stream.raw().addr(), Ordering::Release);
         if !streams.contains(stream) {
             if streams.len() >= MANY {
                 let is_idle = |stream: &mut Stream| matches!(is_idle(stream), Ok(true));
@@ -57,7 +60,6 @@ impl Uses {
             }
             streams.push(stream.clone());
         }
-        self.last.store(stream.raw().addr(), Ordering::Relaxed);
         drop(streams);
         // Their end may be that of their keepers, which is foreign code.
         drop(forgotten);
@@ -76,6 +78,7 @@ impl Uses {
             }
         }
         if *self.unknown.get_mut() {
+            let _beside = beside_captures();
             // SAFETY: the caller entered the GPU.
             let answer = unsafe { sys::cuCtxSynchronize() };
             if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {

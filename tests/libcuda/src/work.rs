@@ -258,17 +258,21 @@ impl Driver {
         }
     }
 
-    /// Work in the legacy stream would wait for streams that are being captured, which can't be.
-    fn check_legacy_against_captures(&mut self, stream: u32) -> Outcome {
+    /// The captures of the streams that wait for this one, if it is the legacy stream.
+    pub(crate) fn captured_beside(&self, stream: u32) -> Vec<u32> {
         let state = &self.streams.live[&stream];
         if state.kind != StreamKind::Legacy {
-            return Ok(());
+            return Vec::new();
         }
-        let blocking: Vec<u32> = self.blocking_streams(state.context).collect();
-        let places = blocking
-            .iter()
-            .filter_map(|other| self.streams.live[other].capture.as_ref());
-        let captures: Vec<u32> = places.map(|place| place.capture).collect();
+        let places = self
+            .blocking_streams(state.context)
+            .filter_map(|other| self.streams.live[&other].capture.as_ref());
+        places.map(|place| place.capture).collect()
+    }
+
+    /// Work in the legacy stream would wait for streams that are being captured, which can't be.
+    fn check_legacy_against_captures(&mut self, stream: u32) -> Outcome {
+        let captures = self.captured_beside(stream);
         for capture in &captures {
             self.invalidate(*capture);
         }

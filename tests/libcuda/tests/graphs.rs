@@ -34,6 +34,20 @@ fn a_captured_stream_runs_nothing_until_its_graph_is_launched() {
 }
 
 #[test]
+fn the_legacy_stream_is_not_asked_while_a_stream_is_captured_that_waits_for_it() {
+    let double = double();
+    let (blocking, mut status) = (double.blocking_stream(), 0);
+    let (legacy, memory) = (Stream::default(), double.allocate(8));
+    ok!(cuStreamBeginCapture_v2(blocking, GLOBAL));
+    let answer = code!(cuStreamIsCapturing(legacy, Out(&mut status)));
+    assert_eq!(answer as i32, 906, "capture implicit");
+    double.fill(memory, 1, 8, blocking);
+    // The capture goes on.
+    double.end_capture(blocking);
+    ok!(cuStreamIsCapturing(legacy, Out(&mut status)));
+}
+
+#[test]
 fn the_nodes_of_a_graph_are_known() {
     let double = double();
     let (memory, stream) = (double.allocate(8), double.stream());

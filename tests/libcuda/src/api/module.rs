@@ -159,6 +159,7 @@ fn load_file(driver: &mut Locked, module: &Out<Module>, file: &Text) -> Outcome 
 fn load(driver: &mut Locked, module: &Out<Module>, image: *const c_void) -> Outcome {
     module.check()?;
     let context = driver.current_context()?;
+    driver.not_while_capturing()?;
     if image.is_null() {
         return Err(Code::ERROR_INVALID_VALUE);
     }
@@ -226,6 +227,7 @@ unsafe fn begins_with(image: *const u8, magic: &[u8; 4]) -> bool {
 
 fn unload(driver: &mut Locked, module: Module) -> Outcome {
     let id = driver.known(module)?;
+    driver.not_while_capturing()?;
     let state = driver.take(module)?;
     driver
         .functions

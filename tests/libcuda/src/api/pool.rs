@@ -16,6 +16,7 @@ const READ_WRITE: c_int = 3;
 api! {
     fn cuMemPoolCreate(driver, pool: Out<Pool>, properties: In<PoolProps>) {
         pool.check()?;
+        driver.not_while_capturing()?;
         let device = driver.device(properties.read()?.location.id)?;
         pool.give(Pool::of(driver.pools.add(PoolState::new(device))))
     }
@@ -54,6 +55,7 @@ api! {
     }
 
     fn cuMemPoolSetAttribute(driver, pool: Pool, attribute: c_int, value: *mut c_void) {
+        driver.not_while_capturing()?;
         let state = driver.get(pool)?;
         let number = read_attribute(attribute, value)?;
         match attribute {
@@ -66,6 +68,7 @@ api! {
     }
 
     fn cuMemPoolTrimTo(driver, pool: Pool, keep: usize) {
+        driver.not_while_capturing()?;
         driver.known(pool).map(|_| ())
     }
 

@@ -126,6 +126,7 @@ api! {
 
     fn cuStreamIsCapturing(driver, stream: Stream, status: Out<c_int>) {
         let stream = driver.stream(stream)?;
+        not_legacy_beside_captures(driver, stream)?;
         status.give(capture_status(driver, stream))
     }
 
@@ -139,6 +140,7 @@ api! {
         count: Out<usize>,
     ) {
         let stream = driver.stream(stream)?;
+        not_legacy_beside_captures(driver, stream)?;
         status.give(capture_status(driver, stream))?;
         if let Some(place) = &driver.streams.live[&stream].capture {
             id.give_if_wanted(u64::from(place.capture));
@@ -182,6 +184,14 @@ pub(crate) fn not_captured(driver: &mut Locked, stream: u32) -> Outcome {
 }
 
 /// 0: not captured; 1: captured; 2: captured, and spoiled.
+/// The legacy stream isn't to be asked while one is captured that waits for it. Asking spoils nothing.
+fn not_legacy_beside_captures(driver: &Locked, stream: u32) -> Outcome {
+    match driver.captured_beside(stream).is_empty() {
+        true => Ok(()),
+        false => Err(Code::ERROR_STREAM_CAPTURE_IMPLICIT),
+    }
+}
+
 fn capture_status(driver: &Locked, stream: u32) -> c_int {
     match driver.place_of(stream) {
         Ok(None) => 0,

@@ -1,0 +1,168 @@
+//! What may be done beside the capture of a graph, and doesn't end it.
+
+use crate::capture::capture;
+use crate::double::{calls, live, on_double};
+use crate::kernels::{PTX, axpy};
+use crate::launch::run;
+use crate::memory::foreign;
+use cudarc::driver::sys;
+use dlbridge::cuda::{self, CudaError, Gpu, Module, Stream};
+use dlbridge::{DType, Tensor};
+use std::ptr;
+use std::thread;
+
+fn gpu() -> Gpu {
+    Gpu::new(0).unwrap()
+}
+
+/// Captures a copy, and whatever else is done meanwhile; the copy must come of it.
+fn captured_beside(body: impl FnOnce(&Stream)) {
+    let stream = Stream::new(gpu()).unwrap();
+    let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+    let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
+    stream.synchronize().unwrap();
+    capture(&stream, 1, || {
+        body(&stream);
+        cuda::copy_into(&mut to, &from, &stream).unwrap();
+    });
+    assert_eq!(cuda::fetch(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+}
+
+#[test]
+fn what_waits_is_looked_at() {
+    on_double("beside::what_waits_is_looked_at", || {
+        let other = Stream::new(gpu()).unwrap();
+        captured_beside(|stream| {
+            cuda::release_after(&other, ()).unwrap();
+            assert_eq!(calls("cuEventQuery"), 0);
+            let error = cuda::empty(&[2], DType::I32, stream).unwrap_err();
+            assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
+            assert!(calls("cuEventQuery") > 0, "that had it look");
+        });
+    });
+}
+
+#[test]
+fn memory_of_the_host_is_made_and_freed() {
+    on_double("beside::memory_of_the_host_is_made_and_freed", || {
+        captured_beside(|_| {
+            for make in [cuda::pinned, cuda::managed] {
+                let memory = make(&[2], DType::F32, gpu()).unwrap();
+                let before = live("memory");
+                drop(memory);
+                assert_eq!(live("memory"), before - 1);
+            }
+        });
+    });
+}
+
+#[test]
+fn other_streams_are_waited_for() {
+    on_double("beside::other_streams_are_waited_for", || {
+        let other = Stream::new(gpu()).unwrap();
+        captured_beside(|_| {
+            let mut y = cuda::zeros(&[2], DType::I32, &other).unwrap();
+            assert!(!other.is_done().unwrap());
+            other.synchronize().unwrap();
+            cuda::copy_into(&mut y, &Tensor::from([3, 4]), &other).unwrap();
+            assert_eq!(cuda::fetch(&y).unwrap().to_vec::<i32>().unwrap(), [3, 4]);
+        });
+    });
+}
+
+#[test]
+fn other_threads_go_on() {
+    on_double("beside::other_threads_go_on", || {
+        captured_beside(|_| {
+            let work = || {
+                let other = Stream::new(gpu()).unwrap();
+                let x = cuda::send(&Tensor::from([1_i32, 2]), &other).unwrap();
+                let pinned = cuda::pinned(&[2], DType::I32, gpu()).unwrap();
+                let _y = cuda::send(&pinned, &other).unwrap();
+                drop(pinned);
+                assert_eq!(cuda::fetch(&x).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+            };
+            thread::spawn(work).join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn modules_are_loaded_and_unloaded() {
+    on_double("beside::modules_are_loaded_and_unloaded", || {
+        captured_beside(|_| {
+            let module = Module::load(gpu(), PTX).unwrap();
+            assert_eq!(live("modules"), 1);
+            drop(module);
+            assert_eq!(live("modules"), 0);
+        });
+    });
+}
+
+#[test]
+fn a_gpu_is_used_for_the_first_time() {
+    on_double("beside::a_gpu_is_used_for_the_first_time", || {
+        captured_beside(|_| {
+            let other = Gpu::new(1).unwrap();
+            cuda::zeros(&[2], DType::I32, &Stream::new(other).unwrap()).unwrap();
+            other.trim().unwrap();
+        });
+    });
+}
+
+#[test]
+fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
+    on_double(
+        "beside::the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it",
+        || {
+            let _entered = gpu().enter().unwrap();
+            let mut raw = ptr::null_mut();
+            // SAFETY: the context is current; it is a stream until the process ends.
+            let stream = unsafe {
+                let flags = sys::CUstream_flags::CU_STREAM_DEFAULT as u32;
+                assert_eq!(
+                    sys::cuStreamCreate(&mut raw, flags),
+                    sys::CUresult::CUDA_SUCCESS
+                );
+                Stream::from_raw(gpu(), raw.cast()).lasting()
+            };
+            let default = Stream::default_of(gpu());
+            let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
+            stream.synchronize().unwrap();
+            capture(&stream, 1, || {
+                assert!(default.is_capturing().unwrap());
+                let error = cuda::empty(&[2], DType::I32, &default).unwrap_err();
+                assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
+                let error = cuda::release_after(&default, ()).unwrap_err();
+                assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
+                cuda::copy_into(&mut to, &from, &stream).unwrap();
+            });
+            assert!(!default.is_capturing().unwrap());
+            assert_eq!(cuda::fetch(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+        },
+    );
+}
+
+#[test]
+fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
+    on_double(
+        "beside::somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream",
+        || {
+            let other = Stream::new(gpu()).unwrap();
+            let kernel = axpy(gpu());
+            let theirs = foreign(cuda::zeros(&[2], DType::F32, &other).unwrap());
+            let mut y = cuda::zeros(&[2], DType::F32, &other).unwrap();
+            let before = live("memory");
+            captured_beside(|home| {
+                let adopted = cuda::adopt(theirs, home, &other).unwrap();
+                run(&kernel, 1.0, &adopted, &mut y, &other).unwrap();
+                let there = live("memory");
+                drop(adopted);
+                assert_eq!(live("memory"), there, "it can't be told to wait now");
+            });
+            gpu().synchronize().unwrap();
+            assert_eq!(live("memory"), before - 1);
+        },
+    );
+}
