@@ -149,13 +149,17 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When the driver fails, or one of them is being captured and the other one not.
+    /// When the driver fails, or this one is being captured, and the other one isn't and has something to do.
     pub fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
         if self == other {
             return Ok(());
         }
+        if self.is_capturing()? && !other.is_capturing()? {
+            return needless_in_graph(other.is_done()?);
+        }
         let mark = other.mark()?;
-        let outcome = self.wait_for_mark(&mark);
+        let _entered = self.gpu.enter()?;
+        let outcome = mark.hold_up(self.raw());
         other.forget(mark);
         outcome
     }
@@ -170,6 +174,10 @@ impl Stream {
     pub(super) fn wait_for_mark(&self, mark: &Event) -> Result<(), CudaError> {
         // The handle of a default stream is that of the current context's.
         let _entered = self.gpu.enter()?;
+        if self.is_capturing()? {
+            let _beside = beside_captures();
+            return needless_in_graph(mark.is_over()?);
+        }
         mark.hold_up(self.raw())
     }
 
@@ -242,6 +250,16 @@ impl Stream {
     /// Each thread has its own stream of this handle.
     fn is_of_thread(&self) -> bool {
         self.thread.is_some()
+    }
+}
+
+/// A graph can't wait for what isn't part of it, and needn't for what is done. To try would end its capture.
+fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
+    match is_done {
+        true => Ok(()),
+        false => Err(CudaError::Capturing {
+            what: "no work outside of it can be waited for",
+        }),
     }
 }
 

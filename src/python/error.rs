@@ -42,6 +42,7 @@ impl From<Error> for PyErr {
         let message = error.to_string();
         match error {
             Error::Access(AccessError::OutOfMemory { .. }) => PyMemoryError::new_err(message),
+            Error::Access(AccessError::InUse { .. }) => PyRuntimeError::new_err(message),
             Error::Access(
                 AccessError::NotOnHost { .. }
                 | AccessError::Misaligned { .. }

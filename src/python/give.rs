@@ -3,6 +3,7 @@
 mod convert;
 mod frameworks;
 mod hand_over;
+mod jax;
 mod needs;
 
 use super::error::{Refused, not_exchangeable, not_importable};

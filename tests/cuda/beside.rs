@@ -166,3 +166,36 @@ fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
         },
     );
 }
+
+#[test]
+fn what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not() {
+    on_double(
+        "beside::what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not",
+        || {
+            let [stream, other, busy] = [(); 3].map(|()| Stream::new(gpu()).unwrap());
+            let done = cuda::zeros(&[2], DType::I32, &other).unwrap();
+            // What nobody else can ask is waited for by a mark.
+            // SAFETY: the stream outlives the tensors.
+            let strange = unsafe { Stream::from_raw(gpu(), other.handle()) };
+            let theirs = cuda::zeros(&[2], DType::I32, &other).unwrap();
+            let theirs = cuda::adopt(foreign(theirs), &stream, &strange).unwrap();
+            other.synchronize().unwrap();
+            let mut sum = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let mut second = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            stream.synchronize().unwrap();
+            let under_way = cuda::zeros(&[2], DType::I32, &busy).unwrap();
+            capture(&stream, 1, || {
+                let error = cuda::copy_into(&mut sum, &under_way, &stream).unwrap_err();
+                assert_eq!(
+                    error.to_string(),
+                    "no work outside of it can be waited for while a graph is captured"
+                );
+                cuda::copy_into(&mut sum, &done, &stream).unwrap();
+                cuda::copy_into(&mut second, &theirs, &stream).unwrap();
+            });
+            for copy in [sum, second] {
+                assert_eq!(cuda::fetch(&copy).unwrap().to_vec::<i32>().unwrap(), [0, 0]);
+            }
+        },
+    );
+}

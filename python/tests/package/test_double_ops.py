@@ -212,7 +212,24 @@ def test_managed_memory():
     assert (y.device, y.tolist()) == ("cuda_managed:0", [3] * 16)
 
 
-@names
+def test_jax_is_not_asked_in_a_graph():
+    # It takes the number for "no order" for a stream.
+    stream, x = dlbridge.cuda.Stream(), KINDS["jax"]().fill(1)
+    y = dlbridge.zeros(16, "uint8", device="cuda")
+    with dlbridge.cuda.stream(stream):
+        ours = dlbridge.from_dlpack(x)
+        driver.synchronize()
+        with driver.Graph(stream.handle) as graph:
+            with refused(RuntimeError, "JAX can't be asked for a tensor while a graph is captured"):
+                ops.copy(x, out=y)
+            ops.copy(ours, out=y)
+        graph.launch()
+        stream.synchronize()
+        assert y.tolist() == [1] * 16
+    graph.destroy()
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "jax"])
 def test_a_call_in_a_graph(name):
     kind = KINDS[name]
     stream = kind.work.new() if name in KNOWN else dlbridge.cuda.Stream()

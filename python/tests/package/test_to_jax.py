@@ -103,3 +103,32 @@ def test_jax_asks_our_objects_itself():
 
 def test_memory_stays_flat():
     check_flat("jax", "import jax\nmake = lambda: jax.numpy.zeros(16, dtype='float32')")
+
+
+def test_older_versions_take_what_is_read_only(monkeypatch):
+    """They ask for no version, and get the kind of capsule that can't say so."""
+    asked = []
+
+    class Asked:
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, *, stream=None):
+            asked.append(stream)
+            return self.x.__dlpack__(stream=stream)
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+    take = jax.dlpack.from_dlpack
+    monkeypatch.setattr(jax.dlpack, "from_dlpack", lambda x, **keywords: take(Asked(x), **keywords))
+    x = aligned("float64")
+    x.flags.writeable = False
+    values = x.tolist()
+    y = dlbridge.from_dlpack(x).to("jax")
+    assert asked and y.unsafe_buffer_pointer() == x.ctypes.data
+    assert dlbridge.explain(x, "jax").shares
+    again = dlbridge.from_dlpack(y).to("jax")
+    assert again.unsafe_buffer_pointer() == x.ctypes.data
+    del x, y
+    assert again.tolist() == values

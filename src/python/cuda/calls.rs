@@ -121,8 +121,16 @@ impl Theirs {
 
     /// Has whatever they do next come after the work that a stream has by now.
     fn settle(self, stream: &Stream) -> Result<(), CudaError> {
+        if self.streams.is_empty() && self.kept.is_empty() {
+            return Ok(());
+        }
         let mut outcome = Ok(());
+        let is_captured = matches!(stream.is_capturing(), Ok(true));
         for other in &self.streams {
+            // It isn't to become part of the graph.
+            if is_captured && !matches!(other.is_capturing(), Ok(true)) {
+                continue;
+            }
             if let Err(error) = other.wait_for(stream) {
                 // Then nothing may be left to wait for.
                 let _ = stream.synchronize();
@@ -130,7 +138,7 @@ impl Theirs {
             }
         }
         // What a graph uses, its owner keeps.
-        if !self.kept.is_empty() && !matches!(stream.is_capturing(), Ok(true)) {
+        if !self.kept.is_empty() && !is_captured {
             release_after(stream, self.kept)?;
         }
         outcome

@@ -120,6 +120,13 @@ pub(in crate::python) fn to_ask<'py>(
         Worker::Own | Worker::Unknown => {
             let stream = Stream::current(gpu);
             match stream != Stream::default_of(gpu) && stream.is_capturing()? {
+                // JAX takes that number for a stream.
+                true if is_of_jax(object) => {
+                    return Err(CudaError::Capturing {
+                        what: "JAX can't be asked for a tensor",
+                    }
+                    .into());
+                }
                 // What others do can't become part of a graph. It is to be done before that is launched.
                 true => UNORDERED,
                 false => number_of(&stream) as isize,
@@ -127,6 +134,10 @@ pub(in crate::python) fn to_ask<'py>(
         }
     };
     Ok(Some(number.into_pyobject(py)?.into_any()))
+}
+
+fn is_of_jax(object: &Bound<'_, PyAny>) -> bool {
+    matches!(&*root_module(&object.get_type()), "jax" | "jaxlib")
 }
 
 /// The number by which the array API standard has it that no order is asked for.

@@ -1,9 +1,10 @@
 //! The table of frameworks: what each of them can have.
 
 use super::hand_over::{
-    Give, jax_narrows, own, to_cupy, to_jax, to_mlx, to_mxnet, to_numpy, to_onnxruntime, to_paddle,
-    to_pyarrow, to_tensorflow, to_torch, to_tvm, to_tvm_ffi,
+    Give, own, to_cupy, to_mlx, to_mxnet, to_numpy, to_onnxruntime, to_paddle, to_pyarrow,
+    to_tensorflow, to_torch, to_tvm, to_tvm_ffi,
 };
+use super::jax::{jax_narrows, to_jax};
 use super::needs::{ANYTHING, Arranged, Misfit, Needs};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};

@@ -1,6 +1,5 @@
 //! How each framework takes a tensor. None of them is imported before it is asked for.
 
-use super::needs::Misfit;
 use crate::dlpack::Legacy;
 use crate::dlpack::python::{Table, into_capsule};
 use crate::dtype::DType;
@@ -58,28 +57,6 @@ fn find_table(py: Python<'_>, module: &str) -> PyResult<Table> {
         .ok_or_else(|| not_exchangeable(format!("this version of {module} has no exchange table")))
 }
 
-/// Why JAX would have other numbers than it is given, if it would.
-pub(super) fn jax_narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
-    let dtype = tensor.dtype();
-    if !matches!(dtype, DType::I64 | DType::U64 | DType::F64 | DType::C128) {
-        return Ok(None);
-    }
-    let config = py
-        .import(intern!(py, "jax"))?
-        .getattr(intern!(py, "config"))?;
-    let is_wide = config.getattr(intern!(py, "jax_enable_x64"))?.is_truthy()?;
-    let why = || Misfit::for_good(format!("JAX would narrow {dtype}; set jax_enable_x64"));
-    Ok((!is_wide).then(why))
-}
-
-pub(super) fn to_jax(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    let keywords = PyDict::new(py);
-    keywords.set_item(intern!(py, "copy"), false)?;
-    py.import(intern!(py, "jax"))?
-        .getattr(intern!(py, "dlpack"))?
-        .call_method(intern!(py, "from_dlpack"), (tensor,), Some(&keywords))
-}
-
 pub(super) fn to_tensorflow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: TensorFlow's tensors never change: it counts memory that came from elsewhere as
     // not its own, which no operation uses again for its result.
@@ -95,7 +72,10 @@ pub(super) fn to_tensorflow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_
 /// # Safety
 ///
 /// Whoever gets it doesn't write to memory that is.
-unsafe fn unmarked_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsule>> {
+pub(super) unsafe fn unmarked_capsule(
+    py: Python<'_>,
+    tensor: Tensor,
+) -> PyResult<Bound<'_, PyCapsule>> {
     // SAFETY: the caller's promise.
     let managed = unsafe { tensor.export_unmarked::<Legacy>() }.map_err(Error::from)?;
     into_capsule(py, managed)
