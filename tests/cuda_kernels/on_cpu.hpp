@@ -86,8 +86,9 @@ class Device {
     unsigned count = block.x * block.y * block.z;
     threads.resize(count);
     mistake.clear();
-    for (unsigned number : ordered(grid.x, order)) {
-      block_place = {number, 0, 0};
+    unsigned begin = std::min(first_block, grid.x), end = std::min(end_of_blocks, grid.x);
+    for (unsigned number : ordered(end - begin, order)) {
+      block_place = {begin + number, 0, 0};
       run_block(count, ordered((count + WARP - 1) / WARP, order), ordered(WARP, order));
       if (mistake.empty()) continue;
       fibers.clear();  // Some are in the middle of something.
@@ -121,6 +122,8 @@ class Device {
 
   Place grid_size, block_size, block_place;
   Thread *current;
+  // Those that are run: of a grid that is too large for that, some will do.
+  unsigned first_block = 0, end_of_blocks = -1u;
 
  private:
   unsigned count_of_threads() const { return block_size.x * block_size.y * block_size.z; }

@@ -1,5 +1,6 @@
 """Compiles kernels as C++ for the CPU, with sanitizers, and runs them."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -62,6 +63,11 @@ extern "C" const char *run_kernel(const char *name, void **arguments, unsigned b
   }
   return nullptr;
 }
+// Which blocks are run of the grids to come.
+extern "C" void choose_blocks(unsigned first, unsigned end) {
+  on_cpu::device.first_block = first;
+  on_cpu::device.end_of_blocks = end;
+}
 extern "C" void *allocate(size_t bytes) {
   void *memory = nullptr;
   return posix_memalign(&memory, 256, bytes) == 0 ? memory : nullptr;
@@ -108,6 +114,15 @@ class Device:
         assert mistake is not None, f"there is no kernel {kernel}"
         if mistake:
             raise Mistake(mistake.decode())
+
+    @contextlib.contextmanager
+    def only_block(self, number):
+        """Grids of which only one block is run, as there are too many to run them all."""
+        self.library.choose_blocks(ctypes.c_uint(number), ctypes.c_uint(number + 1))
+        try:
+            yield
+        finally:
+            self.library.choose_blocks(0, ctypes.c_uint(-1))
 
     def memory(self, bytes):
         """Bytes at a multiple of 256, around which nothing may be touched."""

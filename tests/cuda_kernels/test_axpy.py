@@ -69,3 +69,27 @@ def test_nothing_is_fused(element):
     x, y = Array(DEVICE, element, (8,)).fill(alpha), Array(DEVICE, element, (8,)).fill(-(alpha * alpha))
     DEVICE.launch(f"axpy_{element}_flat", 1, (256, 1), alpha, x.pointer, y.pointer, u64(8))
     assert_same(y.values, numpy.zeros(8, TYPES[element]))
+
+
+@pytest.mark.parametrize("count", [2**30 + 2**29, 2**31 - 1024, 2**31 - 2])
+def test_many(count):
+    """Each element is done once, where what a grid takes at once leads beyond what 32 bits count.
+
+    All elements are the same one, to which 1 is added by one thread after another: once for each time that a thread
+    goes on, as it reads what it takes before it writes.
+    """
+    x, y = (Array(DEVICE, "i32", (1,)).fill(value) for value in (1, 0))
+    where = layout((count,), (0,), (0,))
+    elements_of_block = 256 * 4
+    last = -(-count // elements_of_block) - 1
+    for blocks in [last + 1, 2 * last + 2]:
+        for block in [0, last // 2, last]:
+            y.fill(0)
+            with DEVICE.only_block(block):
+                arguments = [numpy.int32(1), x.pointer, y.pointer, where, u32(count)]
+                DEVICE.launch("axpy_i32_strided", blocks, (256, 1), *arguments)
+            assert y.values == min(256, count - block * elements_of_block)
+    y.fill(0)
+    with DEVICE.only_block(last + 1):  # It has nothing to do.
+        DEVICE.launch("axpy_i32_strided", 2 * last + 2, (256, 1), *arguments)
+    assert y.values == 0

@@ -104,14 +104,20 @@ template <int elements, class Number, class Offset, int tensors, class F, class 
           int... number>
 DEVICE void map_strided(F function, const Strided<tensors>& layout, Number count, O* out,
                         Input<number, I>... inputs) {
-  Number step = Number(thread_count()) * elements;
-  Number first = Number(blockIdx.x) * elements * blockDim.x + threadIdx.x;
+  u64 start = u64(blockIdx.x) * elements * blockDim.x + threadIdx.x;
+  if (start >= count) return;
+  // As far beyond the end as a grid may reach, a number may wrap around: so it is what is left that is
+  // compared, and what is added is less than that.
+  u64 step = thread_count() * elements;
+  Number first = Number(start);
 #pragma unroll 1
-  for (; first < count; first += step) {
+  while (true) {
     Number numbers[elements];
     Offset offsets[elements][tensors];
     number_all(numbers, first, blockDim.x, count);
     locate_all(layout, numbers, offsets);
     store_at(function, out, first, count, offsets, load_at<number>(inputs.at, offsets)...);
+    if (count - first <= step) break;
+    first += Number(step);
   }
 }
