@@ -3,8 +3,8 @@
 //
 // Macros: NAME; TYPE, an element type; OPERATION, one of Sum, Mean, Max (Mean for floats only).
 // `kept` is of out and x, over the dimensions of the result; `merged_layout` of x, over those that are
-// merged, and `length` the number of elements in it. `count` is how many elements are merged into
-// one, for the mean.
+// merged, and `length`, less than 2^31, the number of elements in it: a loop's number goes beyond it
+// by less than that. `count` is how many elements are merged into one, for the mean.
 // Launch with (columns, rows) threads, both powers of 2, 256 together; README.md says how many.
 #include "reduce.cuh"
 

@@ -72,6 +72,14 @@ struct Task {
     length: usize,
 }
 
+impl Task {
+    /// Whether what is kept lies side by side, and what is merged is as many as the kernels count: beyond the last one
+    /// their numbers must not wrap around.
+    fn is_column(&self) -> bool {
+        self.kept.strides[1][0] == 1 && self.length <= i32::MAX as usize
+    }
+}
+
 /// The most threads of a block.
 const MOST: usize = 512;
 /// Elements fewer than these aren't worth another thread.
@@ -88,8 +96,7 @@ impl Reduction {
         }
         let stream = stream_of(self.gpu);
         let is_run = task.merged.is_flat();
-        let is_column = task.kept.strides[1][0] == 1 && task.length <= u32::MAX as usize;
-        match (is_run, is_column) {
+        match (is_run, task.is_column()) {
             (false, true) => self.by_columns(x, out, &task, &stream)?,
             _ => self.by_rows(x, out, &task, is_run, &stream)?,
         }
@@ -261,4 +268,29 @@ fn address(partials: &Option<Tensor>) -> Argument<'static> {
 /// Of elements side by side, the kernel takes no layout.
 fn without_merged<'a>(arguments: &[Argument<'a>; 9]) -> [Argument<'a>; 8] {
     std::array::from_fn(|at| arguments[at + usize::from(at >= 5)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_long_as_numbers_of_32_bits_reach() {
+        let task = |length: usize, stride: i64| {
+            let kept = Strided::collect([(8, [1, stride])]).unwrap();
+            let merged = Strided::collect([(length as i64, [16])]).unwrap();
+            let (results, length) = (kept.count(), merged.count());
+            Task {
+                kept,
+                merged,
+                results,
+                length,
+            }
+        };
+        let most = i32::MAX as usize;
+        assert!(task(most, 1).is_column() && !task(most, 2).is_column());
+        for length in [most + 1, u32::MAX as usize, 1 << 40] {
+            assert!(!task(length, 1).is_column(), "{length}");
+        }
+    }
 }
