@@ -55,6 +55,12 @@ pub(super) fn version() -> Result<i32, CudaError> {
     Ok(version)
 }
 
+/// Of which CUDA the driver is, without the number behind the dot; `None` where there is no driver that says it.
+pub(super) fn major() -> Option<i32> {
+    let version = is_present().then(version)?;
+    version.ok().map(|version| version / 1000)
+}
+
 /// How many GPUs there are.
 ///
 /// # Errors

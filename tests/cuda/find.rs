@@ -1,7 +1,7 @@
 //! Where the compiler is found, and what is said where it isn't.
 
 use crate::compiler::{NOTHING_ELSE, compiler_folder};
-use crate::double::{in_child, is_child};
+use crate::double::{driver_folder, in_child, is_child};
 use dlbridge::cuda::{self, CudaError, Image, Source};
 use std::env;
 use std::fs;
@@ -117,6 +117,67 @@ fn each_place_is_looked_at() {
             .chain(environment)
             .collect();
         in_child(test, root.path(), &all, body);
+    }
+}
+
+#[test]
+fn one_that_is_newer_than_the_driver_comes_last() {
+    let test = "find::one_that_is_newer_than_the_driver_comes_last";
+    let body = || {
+        // One that is too old says where it is.
+        let told = told("TEST_EXPECTED").unwrap();
+        match compile().unwrap_err() {
+            CudaError::OldCompiler { path, .. } => assert_eq!(path, told),
+            other => panic!("{other}"),
+        }
+    };
+    if is_child() {
+        return body();
+    }
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str| put(root.path(), name);
+    let (thirteen, twelve) = (file("both/libnvrtc.so.13"), file("both/libnvrtc.so.12"));
+    let both = thirteen.parent().unwrap().to_owned();
+    let newer = file("newer/libnvrtc.so.13");
+    let newer = newer.parent().unwrap();
+    let toolkit = file("cuda/lib64/libnvrtc.so.12");
+    let cuda = root.path().join("cuda");
+    let cases: [(&str, &Path, &str, &Path, &Path); 7] = [
+        ("13000", &both, "", Path::new(""), &thirteen),
+        ("12080", &both, "", Path::new(""), &twelve),
+        // Wherever the others are.
+        (
+            "13010",
+            newer,
+            "CUDA_PATH",
+            &cuda,
+            &newer.join("libnvrtc.so.13"),
+        ),
+        ("12080", newer, "CUDA_PATH", &cuda, &toolkit),
+        // Where there is no other it may do.
+        (
+            "12080",
+            newer,
+            "",
+            Path::new(""),
+            &newer.join("libnvrtc.so.13"),
+        ),
+        // What is named has been chosen by somebody; of a folder's, there is a choice.
+        ("12080", newer, "DLBRIDGE_NVRTC", &thirteen, &thirteen),
+        ("12080", newer, "DLBRIDGE_NVRTC", &both, &twelve),
+    ];
+    for (version, loader, variable, value, expected) in cases {
+        let [value, expected] = [value, expected].map(|path| path.display().to_string());
+        let environment = [
+            ("LIBCUDA_DOUBLE_VERSION", version),
+            ("LIBNVRTC_DOUBLE_VERSION", "11.8"),
+            ("TEST_EXPECTED", &expected),
+            (variable, &value),
+        ];
+        let own = environment.iter().filter(|(name, _)| !name.is_empty());
+        let all: Vec<_> = NOTHING_ELSE.iter().chain(own).copied().collect();
+        let folders = std::env::join_paths([&driver_folder(), loader]).unwrap();
+        in_child(test, Path::new(&folders), &all, body);
     }
 }
 

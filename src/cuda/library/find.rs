@@ -3,12 +3,16 @@
 //! 1. what its environment variable names, a file or its folder, or what its function for that was told;
 //! 2. the process, where a framework loaded it already;
 //! 3. the folders of `LD_LIBRARY_PATH`, `CUDA_PATH`, `CUDA_HOME` and `CONDA_PREFIX`;
-//! 4. Python's packages, in the folders that [`add_search_path`] was told of: they are what the frameworks in there use,
-//!    and so no newer than the driver;
+//! 4. Python's packages, in the folders that [`add_search_path`] was told of: they are what the frameworks in there use;
 //! 5. `/usr/local/cuda`, and wherever else the loader looks.
+//!
+//! One of a newer CUDA than the driver's may not run on it. So of what wasn't named, such a library is only taken where
+//! there is no other in any of these places. Without a driver to ask, as where a program is only compiled, they are all
+//! the same.
 //!
 //! All but the last are looked for as files: loading a library takes long, and isn't always needed.
 
+use crate::cuda::driver;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A library that is looked for.
 pub(in crate::cuda) struct Sought {
-    /// What it is called, the newest first. A name without a number may be that of any version.
+    /// What it is called, with the number of its CUDA, the newest first.
     pub(in crate::cuda) names: [&'static str; 2],
     /// Where the package of each CUDA has it, below the folder in which there are Python's packages.
     pub(in crate::cuda) of_packages: [&'static str; 2],
@@ -58,26 +62,35 @@ impl Sought {
 
     /// Its file, or the name by which the loader finds it. `told` is what the function for that was told.
     pub(in crate::cuda) fn look(&self, told: Option<PathBuf>) -> Result<PathBuf, NotFound> {
-        if let Some(told) = self.named().or(told) {
-            return match told.is_file() {
-                true => Ok(told),
-                false => self.in_folder(&told).ok_or(NotFound { told: Some(told) }),
-            };
+        let told = self.named().or(told);
+        if let Some(file) = told.as_ref().filter(|told| told.is_file()) {
+            return Ok(file.clone());
         }
-        let in_process = || self.mapped().into_iter().next();
-        let in_folders = || {
-            let folders = self.folders(&loader_folders(), &toolkits(), &packages());
-            folders.iter().find_map(|folder| self.in_folder(folder))
+        let groups = self.by_driver(driver::major());
+        let mut groups = groups.iter();
+        let found = match &told {
+            Some(folder) => groups.find_map(|names| in_folder(folder, names)),
+            None => groups.find_map(|names| self.anywhere(names)),
         };
-        let found = in_process().or_else(in_folders);
-        let found = found.or_else(|| self.by_loader());
-        found.ok_or(NotFound { told: None })
+        found.ok_or(NotFound { told })
     }
 
-    /// The newest one in a folder.
-    fn in_folder(&self, folder: &Path) -> Option<PathBuf> {
-        let mut files = self.names.iter().map(|name| folder.join(name));
-        files.find(|file| file.is_file())
+    /// The names of what a driver of this CUDA runs, and of what it may be too old for.
+    fn by_driver(&self, driver: Option<i32>) -> [Vec<&'static str>; 2] {
+        let fits = |name: &&str| driver.is_none_or(|driver| cuda_of(name) <= Some(driver));
+        let (fitting, newer) = self.names.into_iter().partition(fits);
+        [fitting, newer]
+    }
+
+    /// The first one of these names, in all places.
+    fn anywhere(&self, names: &[&str]) -> Option<PathBuf> {
+        let in_process = || mapped(names).into_iter().next();
+        let in_folders = || {
+            let folders = self.folders(&loader_folders(), &toolkits(), &packages());
+            folders.iter().find_map(|folder| in_folder(folder, names))
+        };
+        let found = in_process().or_else(in_folders);
+        found.or_else(|| by_loader(names))
     }
 
     /// All folders in which it is looked for as a file.
@@ -99,41 +112,53 @@ impl Sought {
             .chain(libraries(Path::new(INSTALLED)))
             .collect()
     }
+}
 
-    /// What the loader finds by name: that is loaded by this.
-    fn by_loader(&self) -> Option<PathBuf> {
-        let mut names = self.names.iter().map(PathBuf::from);
-        let name = names.find(|name| {
-            // SAFETY: the library's beginning asks for nothing.
-            let library = unsafe { libloading::Library::new(name) };
-            // It stays loaded, as it is about to be used.
-            library.map(std::mem::forget).is_ok()
-        })?;
-        Some(self.mapped().into_iter().next().unwrap_or(name))
-    }
+/// Of which CUDA a library is, by its name.
+fn cuda_of(name: &str) -> Option<i32> {
+    let (_, version) = name.split_once(".so.")?;
+    version.parse().ok()
+}
 
-    /// The files of the library that this process has in its memory.
-    fn mapped(&self) -> Vec<PathBuf> {
-        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        self.in_maps(&maps)
-            .into_iter()
-            .filter(|file| file.is_file())
-            .collect()
-    }
+/// The first one of these names in a folder.
+fn in_folder(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    let mut files = names.iter().map(|name| folder.join(name));
+    files.find(|file| file.is_file())
+}
 
-    /// A line is `7f12-7f13 r-xp 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
-    fn in_maps(&self, maps: &str) -> Vec<PathBuf> {
-        let path = |line: &str| Some(PathBuf::from(&line[line.find('/')?..]));
-        let is_library = |file: &PathBuf| {
-            let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            self.names
-                .iter()
-                .any(|known| name.strip_prefix(known).is_some_and(is_version))
-        };
-        let mut files: Vec<_> = maps.lines().filter_map(path).filter(is_library).collect();
-        files.dedup();
-        files
-    }
+/// What the loader finds by name: that is loaded by this.
+fn by_loader(names: &[&str]) -> Option<PathBuf> {
+    let name = names.iter().find(|name| {
+        // SAFETY: the library's beginning asks for nothing.
+        let library = unsafe { libloading::Library::new(**name) };
+        // It stays loaded, as it is about to be used.
+        library.map(std::mem::forget).is_ok()
+    })?;
+    let file = mapped(&[name]).into_iter().next();
+    Some(file.unwrap_or_else(|| PathBuf::from(name)))
+}
+
+/// The files of these names that this process has in its memory.
+fn mapped(names: &[&str]) -> Vec<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    in_maps(&maps, names)
+        .into_iter()
+        .filter(|file| file.is_file())
+        .collect()
+}
+
+/// A line is `7f12-7f13 r-xp 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
+fn in_maps(maps: &str, names: &[&str]) -> Vec<PathBuf> {
+    let path = |line: &str| Some(PathBuf::from(&line[line.find('/')?..]));
+    let is_library = |file: &PathBuf| {
+        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        names
+            .iter()
+            .any(|known| name.strip_prefix(known).is_some_and(is_version))
+    };
+    let mut files: Vec<_> = maps.lines().filter_map(path).filter(is_library).collect();
+    files.dedup();
+    files
 }
 
 /// Where the loader was told to look.
@@ -187,13 +212,28 @@ mod tests {
             7f06-7f07 r-xp 00000000 08:01 15      /old/libnvrtc.so.11.2\n\
             7f07-7f08 r-xp 00000000 08:01 16      /gone/libnvrtc.so.12 (deleted)\n\
             7fff-8000 rw-p 00000000 00:00 0       [stack]\n";
-        let found = NVRTC.in_maps(maps);
+        let found = in_maps(maps, &NVRTC.names);
         let expected = [
             "/opt/my env/nvidia/cu13/lib/libnvrtc.so.13",
             "/cuda/lib64/libnvrtc.so.12.4.127",
         ];
         assert_eq!(found, expected.map(PathBuf::from));
-        assert_eq!(NVRTC.in_maps(""), [] as [PathBuf; 0]);
+        assert_eq!(in_maps(maps, &["libnvrtc.so.12"]), found[1..]);
+        assert_eq!(in_maps("", &NVRTC.names), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn what_is_newer_than_the_driver_comes_last() {
+        let (thirteen, twelve) = ("libnvrtc.so.13", "libnvrtc.so.12");
+        for (driver, expected) in [
+            (None, [vec![thirteen, twelve], vec![]]),
+            (Some(14), [vec![thirteen, twelve], vec![]]),
+            (Some(13), [vec![thirteen, twelve], vec![]]),
+            (Some(12), [vec![twelve], vec![thirteen]]),
+            (Some(11), [vec![], vec![thirteen, twelve]]),
+        ] {
+            assert_eq!(NVRTC.by_driver(driver), expected, "{driver:?}");
+        }
     }
 
     #[test]
