@@ -48,7 +48,10 @@
 //! `~/.cache/dlbridge`; if it is empty, nothing is kept.
 //!
 //! Matrices of floats are multiplied by cuBLASLt, which is found in the same way: `DLBRIDGE_CUBLASLT` can name its file or
-//! folder, or be `none`. Without it, and for integers, there is a kernel of ours.
+//! folder, or be `none`. Without it, and for integers, there is a kernel of ours. That is used as well where the library was
+//! found and doesn't start: [`cublaslt_failure`] says why.
+//!
+//! A library of a newer CUDA than the driver's is only taken where there is no other, or where it is named.
 
 mod adopted;
 mod array;
@@ -83,7 +86,7 @@ pub use adopted::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
 pub(crate) use adopted::{is_adopted, use_on, writer_of};
 pub use array::{empty, zeros};
-pub use blas::set_cublaslt_path;
+pub use blas::{cublaslt_failure, set_cublaslt_path};
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use copy::{copy_into, copy_on_host, fetch, send};
 pub use current::Current;

@@ -43,13 +43,19 @@ const MOST_PLANS: usize = 512;
 struct Known {
     told: Option<PathBuf>,
     library: Option<&'static Lt>,
+    /// Whether somebody said where that is.
+    is_named: bool,
     of_gpus: Vec<(Gpu, &'static Blas)>,
+    /// Of GPUs on which it didn't start, what it said.
+    failures: Vec<(Gpu, CudaError)>,
 }
 
 static KNOWN: Mutex<Known> = Mutex::new(Known {
     told: None,
     library: None,
+    is_named: false,
     of_gpus: Vec::new(),
+    failures: Vec::new(),
 });
 
 /// Says where cuBLASLt is: the file, or the folder that it is in. It counts until the library was loaded; the environment
@@ -57,6 +63,16 @@ static KNOWN: Mutex<Known> = Mutex::new(Known {
 pub fn set_cublaslt_path(path: impl Into<PathBuf>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.told = Some(path.into());
+}
+
+/// Why a GPU's matrices are multiplied without cuBLASLt although it was found: what it said when it was to start there.
+///
+/// A driver that is too old for it is such a reason. Products are well then, by a kernel of ours that takes longer. Where
+/// somebody said which library to use, they fail instead, with this error.
+pub fn cublaslt_failure(gpu: Gpu) -> Option<CudaError> {
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let failure = known.failures.iter().find(|(of, _)| *of == gpu);
+    failure.map(|(_, error)| error.clone())
 }
 
 /// Plans by problem, and by whether they may have a workspace; `None` where there is no algorithm.
@@ -75,10 +91,12 @@ unsafe impl Send for Blas {}
 unsafe impl Sync for Blas {}
 
 impl Blas {
-    /// The library on a GPU; `None` where it isn't found. A failure isn't kept.
+    /// The library on a GPU; `None` where it isn't found, or doesn't start and nobody asked for it. The next one who wants
+    /// it tries again.
     pub(super) fn of(gpu: Gpu) -> Result<Option<&'static Self>, CudaError> {
-        if CUBLASLT
-            .named()
+        let named = CUBLASLT.named();
+        if named
+            .as_ref()
             .is_some_and(|named| named.as_os_str() == NONE)
         {
             return Ok(None);
@@ -97,6 +115,7 @@ impl Blas {
                 };
                 let lt: &'static Lt = Box::leak(Box::new(Lt::load(&path)?));
                 known.library = Some(lt);
+                known.is_named = named.is_some() || known.told.is_some();
                 lt
             }
         };
@@ -104,8 +123,13 @@ impl Blas {
         let entered = gpu.enter()?;
         let beside = beside_captures();
         // SAFETY: the context is current; it writes a handle, which is never destroyed, as the GPU's context isn't.
-        unsafe { call!(lt, cublasLtCreate(&mut handle)) }?;
+        let started = unsafe { call!(lt, cublasLtCreate(&mut handle)) };
         drop((beside, entered));
+        known.failures.retain(|(of, _)| *of != gpu);
+        if let Err(error) = started {
+            known.failures.push((gpu, error.clone()));
+            return if known.is_named { Err(error) } else { Ok(None) };
+        }
         let blas: &'static Self = Box::leak(Box::new(Self {
             lt,
             handle,

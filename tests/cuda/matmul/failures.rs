@@ -1,12 +1,16 @@
-//! Every function of the library's fails once: the error names it, nothing is lost, and the next product is well.
+//! Every function of the library's fails once: the error names it, nothing is lost, and the next product is well. Only
+//! where the library doesn't start there is another way.
 
 use super::library::{
-    blas_mistakes, descriptors, expected, fail, need_workspace, numbers, sent, values, with_blas,
+    blas_folder, blas_mistakes, descriptors, expected, fail, lines, need_workspace, numbers, sent,
+    values, with_blas,
 };
 use crate::double;
 use crate::double::{forget_failures, live, mistakes};
+use dlbridge::cuda::{self, Gpu, cublaslt_failure};
 use dlbridge::kernel::CallError;
-use dlbridge::{Tensor, ops};
+use dlbridge::{DType, Tensor, ops};
+use std::ffi::c_int;
 
 /// The causes of an error, in words.
 fn words(error: &CallError) -> String {
@@ -23,7 +27,6 @@ fn words(error: &CallError) -> String {
 fn each_is_named() {
     with_blas("matmul::failures::each_is_named", &[], || {
         let asking = [
-            "cublasLtCreate",
             "cublasLtMatmulDescCreate",
             "cublasLtMatmulDescSetAttribute",
             "cublasLtMatrixLayoutCreate",
@@ -40,10 +43,6 @@ fn each_is_named() {
         let mut rows = 2;
         for function in asking {
             for (code, name) in codes {
-                // The handle is made once.
-                if function == "cublasLtCreate" && code != 1 {
-                    continue;
-                }
                 // Something that wasn't asked for yet.
                 rows += 1;
                 let b = sent(&numbers(5, 4));
@@ -62,6 +61,53 @@ fn each_is_named() {
                 );
             }
         }
+    });
+}
+
+/// What cuBLASLt answers where the driver is too old for it.
+const NOT_INITIALIZED: c_int = 1;
+const DIDNT_START: &str = "cublasLtCreate failed with CUBLAS_STATUS_NOT_INITIALIZED";
+
+#[test]
+fn one_that_doesnt_start_is_done_without() {
+    let test = "matmul::failures::one_that_doesnt_start_is_done_without";
+    with_blas(test, &[], || {
+        let gpus = [0, 1].map(|id| Gpu::new(id).unwrap());
+        let (a, b) = (sent(&numbers(3, 5)), sent(&numbers(5, 4)));
+        assert_eq!(cublaslt_failure(gpus[0]), None);
+        fail("cublasLtCreate", NOT_INITIALIZED);
+        for _ in 0..2 {
+            let out = ops::matmul(&a, &b).unwrap();
+            assert_eq!(values::<f32>(&out), expected::<f32>(&a, &b));
+        }
+        assert_eq!(
+            double::journal().matches("runs: matmul_f32_tiles").count(),
+            2
+        );
+        let failure = cublaslt_failure(gpus[0]).unwrap();
+        assert_eq!(failure.to_string(), DIDNT_START);
+        assert_eq!(cublaslt_failure(gpus[1]), None);
+        // Products of another type look again.
+        let [a, b] = [a, b].map(|x| ops::cast(&cuda::fetch(&x).unwrap(), DType::F64).unwrap());
+        let out = ops::matmul(&sent(&a), &sent(&b)).unwrap();
+        assert_eq!(values::<f64>(&out), expected::<f64>(&a, &b));
+        assert_eq!(lines("multiplied: ").len(), 1);
+        assert_eq!(cublaslt_failure(gpus[0]), None);
+    });
+}
+
+#[test]
+fn one_that_was_named_and_doesnt_start_is_missed() {
+    let test = "matmul::failures::one_that_was_named_and_doesnt_start_is_missed";
+    let folder = blas_folder().display().to_string();
+    with_blas(test, &[("DLBRIDGE_CUBLASLT", &folder)], || {
+        let (a, b) = (sent(&numbers(3, 5)), sent(&numbers(5, 4)));
+        fail("cublasLtCreate", NOT_INITIALIZED);
+        let error = words(&ops::matmul(&a, &b).unwrap_err());
+        assert!(error.contains(DIDNT_START), "{error}");
+        let out = ops::matmul(&a, &b).unwrap();
+        assert_eq!(values::<f32>(&out), expected::<f32>(&a, &b));
+        assert_eq!(lines("multiplied: ").len(), 1);
     });
 }
 
