@@ -6,11 +6,17 @@ use super::gpu::Gpu;
 use super::module::Module;
 use cudarc::driver::sys;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use sys::CUfunction_attribute_enum as Attribute;
 
 /// The oldest driver that tells a kernel's parameters.
 const TELLS_PARAMETERS: i32 = 12_040;
+
+/// As much shared memory a block can have without its kernel being allowed that, all in all.
+const ALWAYS_SHARED: u32 = 48 << 10;
+
+/// Whoever changes how much shared memory a kernel is allowed: handles to it may be on several threads.
+static LIMITS: Mutex<()> = Mutex::new(());
 
 /// A kernel, which can be launched. Its module is kept.
 #[derive(Clone)]
@@ -119,6 +125,32 @@ impl Function {
     ///
     /// When the GPU hasn't as much for a block, or the driver fails.
     pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
+        let _alone = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+        self.limit_dynamic_shared(bytes)
+    }
+
+    /// Lets launches of it ask for at least so many bytes of shared memory, as
+    /// [`set_max_dynamic_shared`](Self::set_max_dynamic_shared) does. A limit that is larger stays, as another thread may
+    /// be about to launch.
+    ///
+    /// # Errors
+    ///
+    /// When the GPU hasn't as much for a block, or the driver fails.
+    pub fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
+        if bytes.saturating_add(self.static_shared()) <= ALWAYS_SHARED {
+            return Ok(());
+        }
+        let _alone = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = self.max_dynamic_shared()?;
+        // One that nobody set may not count what the kernel declares; so it is set.
+        if most >= bytes && most > ALWAYS_SHARED {
+            return Ok(());
+        }
+        self.limit_dynamic_shared(bytes.max(most))
+    }
+
+    /// Sets the limit, by whoever has [`LIMITS`].
+    fn limit_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
         let _entered = self.gpu().enter()?;
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);

@@ -28,6 +28,10 @@ pub(crate) const PTX: &[u8] = b"
     .param .align 8 .b8 sizes[24]
 ) { ret; }
 .visible .entry nothing() { ret; }
+.visible .entry sharing() {
+    .shared .align 4 .b8 tile[16384];
+    ret;
+}
 ";
 
 /// A kernel of [`PTX`], loaded on a GPU.

@@ -94,6 +94,65 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
+fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
+    let test = "launch_errors::shared_memory_is_allowed_and_counts_with_what_is_declared";
+    on_double(test, || {
+        let stream = stream(0);
+        let kernel = kernel(stream.gpu(), "sharing");
+        let launch = |bytes| {
+            let launch = Launch::over(1, 1).with_shared(bytes);
+            // SAFETY: a kernel without arguments, which does nothing.
+            unsafe { kernel.launch(&stream, launch, &[]) }
+        };
+        let left = 49_152 - 16_384;
+        assert_eq!(kernel.static_shared(), 16_384);
+        // As much as that needs no permission, and the driver isn't asked for one.
+        kernel.allow_dynamic_shared(left).unwrap();
+        launch(left).unwrap();
+        assert_eq!(calls("cuFuncSetAttribute"), 0);
+        let error = launch(left + 1).unwrap_err();
+        let text = "kernel sharing: a block of it has at most 32768 bytes of dynamic shared memory, and 32769 were asked for; `Function::allow_dynamic_shared` allows more";
+        assert_eq!(error.to_string(), text);
+        for bytes in [left + 1, 100_000] {
+            kernel.allow_dynamic_shared(bytes).unwrap();
+            assert_eq!(kernel.max_dynamic_shared(), Ok(bytes));
+            launch(bytes).unwrap();
+        }
+        // Somebody else is about to launch with more.
+        for bytes in [0, 40_000, 60_000, 100_000] {
+            kernel.allow_dynamic_shared(bytes).unwrap();
+            assert_eq!(kernel.max_dynamic_shared(), Ok(100_000));
+        }
+        for bytes in [232_448 - 16_384 + 1, u32::MAX] {
+            let error = kernel.allow_dynamic_shared(bytes).unwrap_err();
+            assert_eq!(error.code(), Some(1), "{error}");
+        }
+        stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn shared_memory_that_is_allowed_by_many_threads_is_the_most() {
+    let test = "launch_errors::shared_memory_that_is_allowed_by_many_threads_is_the_most";
+    on_double(test, || {
+        let kernel = kernel(Gpu::new(0).unwrap(), "sharing");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let kernel = kernel.module().function("sharing").unwrap();
+                scope.spawn(move || {
+                    for step in 0..50 {
+                        let bytes = 40_000 + 100 * (step * 4 + thread);
+                        kernel.allow_dynamic_shared(bytes).unwrap();
+                        assert!(kernel.max_dynamic_shared().unwrap() >= bytes);
+                    }
+                });
+            }
+        });
+        assert_eq!(kernel.max_dynamic_shared(), Ok(40_000 + 100 * 199));
+    });
+}
+
+#[test]
 fn arguments_must_be_the_kernels() {
     on_double("launch_errors::arguments_must_be_the_kernels", || {
         let (here, far) = (stream(0), stream(1));

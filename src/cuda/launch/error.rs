@@ -36,7 +36,7 @@ pub enum LaunchError {
     },
     /// More dynamic shared memory than a block of this kernel was allowed.
     #[error(
-        "a block of it has at most {most} bytes of dynamic shared memory, and {found} were asked for; `Function::set_max_dynamic_shared` allows more"
+        "a block of it has at most {most} bytes of dynamic shared memory, and {found} were asked for; `Function::allow_dynamic_shared` allows more"
     )]
     Shared {
         /// How much was asked for.

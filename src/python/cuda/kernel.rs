@@ -128,8 +128,8 @@ impl PyKernel {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let launch = Launch::new(grid.0, block.0).with_shared(shared);
-        if shared > DEFAULT_SHARED {
-            self.function.set_max_dynamic_shared(shared)?;
+        if shared > 0 {
+            self.function.allow_dynamic_shared(shared)?;
         }
         let stream = stream.map(|stream| PyStream::of(stream, Some(self.function.gpu().device())));
         let _current = stream.transpose()?.map(|stream| stream.0.make_current());
@@ -156,9 +156,6 @@ impl PyKernel {
         )
     }
 }
-
-/// More shared memory than this a kernel must be allowed.
-const DEFAULT_SHARED: u32 = 48 << 10;
 
 /// A launch's arguments.
 struct Given<'py> {

@@ -4,6 +4,7 @@ use crate::abi::Stream;
 use crate::access::{How, Rows, Touch};
 use crate::codes::{Code, Outcome};
 use crate::driver::Driver;
+use crate::ptx::Entry;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 
@@ -103,7 +104,7 @@ pub(crate) fn natural_alignment(size: usize) -> usize {
 pub(crate) struct LoadedModule {
     pub(crate) context: u32,
     /// The kernels that the PTX defines; nothing is known of images in other forms.
-    pub(crate) entries: Option<BTreeMap<String, Vec<Argument>>>,
+    pub(crate) entries: Option<BTreeMap<String, Entry>>,
     pub(crate) functions: BTreeMap<String, u32>,
     pub(crate) globals: BTreeMap<String, u64>,
 }

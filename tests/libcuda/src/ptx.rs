@@ -1,10 +1,18 @@
-//! The kernels of a text in PTX.
+//! The kernels of a text in PTX: their arguments, and the shared memory that they declare.
 
 use crate::kernels::{Argument, natural_alignment};
 use std::collections::BTreeMap;
 
-/// The kernels that a text in PTX defines, with the sizes of their arguments.
-pub(crate) fn parse(text: &str) -> BTreeMap<String, Vec<Argument>> {
+/// What a text in PTX says of a kernel.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entry {
+    pub(crate) arguments: Vec<Argument>,
+    /// Bytes of shared memory that are declared in its body.
+    pub(crate) shared: usize,
+}
+
+/// The kernels that a text in PTX defines, by their names.
+pub(crate) fn parse(text: &str) -> BTreeMap<String, Entry> {
     let without_comments: String = text
         .lines()
         .map(|line| line.split("//").next().unwrap_or(""))
@@ -12,7 +20,7 @@ pub(crate) fn parse(text: &str) -> BTreeMap<String, Vec<Argument>> {
         .join("\n");
     let mut entries = BTreeMap::new();
     for entry in without_comments.split(".entry").skip(1) {
-        let head = entry.split('{').next().unwrap_or("");
+        let (head, body) = entry.split_once('{').unwrap_or((entry, ""));
         let (name, parameters) = head.split_once('(').unwrap_or((head, ""));
         let parameters = parameters.split(')').next().unwrap_or("");
         let arguments = parameters
@@ -20,10 +28,19 @@ pub(crate) fn parse(text: &str) -> BTreeMap<String, Vec<Argument>> {
             .filter(|parameter| parameter.contains(".param"))
             .map(parse_parameter);
         if let Some(name) = name.split_whitespace().next() {
-            entries.insert(name.to_owned(), arguments.collect());
+            let (arguments, shared) = (arguments.collect(), parse_shared(body));
+            entries.insert(name.to_owned(), Entry { arguments, shared });
         }
     }
     entries
+}
+
+/// The bytes of all variables such as `.shared .align 4 .b8 name[64];`. How large those are that are declared `.extern`
+/// is said by the launch.
+fn parse_shared(body: &str) -> usize {
+    let statements = body.split([';', '{', '}']).map(str::trim_start);
+    let declared = statements.filter(|statement| statement.starts_with(".shared"));
+    declared.map(|one| parse_parameter(one).size).sum()
 }
 
 fn parse_parameter(text: &str) -> Argument {
@@ -59,20 +76,27 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn parameters_of_ptx_are_measured() {
+    fn parameters_and_shared_memory_are_measured() {
         let text = "
             .visible .entry scale( // scale(float*, float, View)
                 .param .u64 .ptr .align 1 scale_param_0,
                 .param .f32 scale_param_1,
                 .param .align 4 .b8 scale_param_2[20]
-            ) .maxntid 256, 1, 1 { ret; }
+            ) .maxntid 256, 1, 1 {
+                .shared .align 4 .b8 tile[64];
+                .shared .f64 sum;
+                ret;
+            }
+            .extern .shared .align 16 .b8 rest[];
             .entry empty() { ret; }";
         let entries = parse(text);
         let sizes: Vec<(usize, usize)> = entries["scale"]
+            .arguments
             .iter()
             .map(|argument| (argument.size, argument.align))
             .collect();
         assert_eq!(sizes, [(8, 8), (4, 4), (20, 4)]);
-        assert!(entries["empty"].is_empty());
+        assert_eq!(entries["scale"].shared, 72);
+        assert!(entries["empty"].arguments.is_empty() && entries["empty"].shared == 0);
     }
 }

@@ -1,5 +1,5 @@
-//! Modules and their functions. Any image is taken, but for CUDA C++ in the place of PTX; of PTX the kernels' names and
-//! arguments are read.
+//! Modules and their functions. Any image is taken, but for CUDA C++ in the place of PTX; of PTX the kernels' names,
+//! arguments and shared memory are read.
 
 use crate::abi::{Address, Function, Handle, Module, Out, Text};
 use crate::allocation::{Kind, Release};
@@ -121,9 +121,10 @@ api! {
     }
 
     fn cuFuncSetAttribute(driver, function: Function, attribute: c_int, value: c_int) {
-        // MAX_DYNAMIC_SHARED_SIZE_BYTES, bounded by what a block can opt in to; and those that are free to choose
+        // MAX_DYNAMIC_SHARED_SIZE_BYTES, bounded with what the kernel declares by what a block can opt in to; and those that
+        // are free to choose
         let most = match attribute {
-            8 => crate::api::device::attribute(97),
+            8 => crate::api::device::attribute(97) - driver.get(function)?.attributes[&1],
             9.. => c_int::MAX,
             _ => return Err(Code::ERROR_INVALID_VALUE),
         };
@@ -259,20 +260,22 @@ fn get_function(
     if let Some(&known) = state.functions.get(&name) {
         return function.give(Function::of(known));
     }
-    let arguments = match &state.entries {
+    let entry = match &state.entries {
         Some(entries) => Some(entries.get(&name).cloned().ok_or(Code::ERROR_NOT_FOUND)?),
         None => None,
     };
+    let declared = entry.as_ref().map_or(0, |entry| entry.shared) as c_int;
     // Threads, static shared, constant and local memory, registers, PTX and binary versions, caching, dynamic shared
     // memory, carveout: the numbers of a small kernel.
-    let values = [1024, 0, 0, 0, 32, 90, 90, 0, 49_152, -1];
+    let dynamic = crate::api::device::attribute(8) - declared;
+    let values = [1024, declared, 0, 0, 32, 90, 90, 0, dynamic, -1];
     let attributes = (0..).zip(values).collect();
     let text = CString::new(name.as_str()).map_err(|_| Code::ERROR_INVALID_VALUE)?;
     let new = LoadedFunction {
         module: id,
         context: state.context,
         name: text,
-        arguments,
+        arguments: entry.map(|entry| entry.arguments),
         attributes,
     };
     let added = driver.functions.add(new);
