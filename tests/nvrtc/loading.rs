@@ -5,7 +5,11 @@ use crate::find::tests;
 use dlbridge::cuda::{Function, Gpu, Launch, Source, Stream};
 use dlbridge::{DType, cuda};
 
-tests!(a_cubin_is_loaded, ptx_tells_its_arguments);
+tests!(
+    a_cubin_is_loaded,
+    one_that_is_to_be_linked_is_loaded,
+    ptx_tells_its_arguments,
+);
 
 const AXPY: &str = r#"
 struct Sizes { size_t rows; int columns; };
@@ -60,6 +64,29 @@ fn a_cubin_is_loaded() {
         // The double doesn't read machine code; NVIDIA's driver does.
         assert_eq!(kernel.parameters(), None);
         launch(&kernel);
+    });
+}
+
+/// Its sections for memory aren't called what they are in other cubins.
+fn one_that_is_to_be_linked_is_loaded() {
+    on_double("loading::one_that_is_to_be_linked_is_loaded", || {
+        let source = Source::new(
+            r#"
+            __device__ int of_all[100000];
+            __device__ int first[3] = {1, 2, 3};
+            __shared__ float of_block[1000];
+            extern "C" __global__ void mix(int at) {
+                __shared__ float tile[2000];
+                tile[threadIdx.x] = of_block[at];
+                __syncthreads();
+                of_block[threadIdx.x] = tile[at];
+                of_all[at] += first[at % 3]++;
+            }
+            "#,
+        );
+        let source = source.name("mix.cu").option("-rdc=true");
+        let module = source.compile_for(Gpu::new(0).unwrap()).unwrap();
+        assert_eq!(module.function("mix").unwrap().name(), "mix");
     });
 }
 

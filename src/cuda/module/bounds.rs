@@ -8,8 +8,9 @@ const FAT: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
 const FAT_WRAPPER: [u8; 4] = 0x4662_43B1_u32.to_le_bytes();
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// A section of ELF that takes no room in the file.
-const NO_BITS: u32 = 8;
+/// The sections of ELF that take no room in the file: those that any machine may have, and NVIDIA's own in code that is to be
+/// linked (`-rdc=true`), for global and for shared memory that begins with nothing in particular.
+const NO_BITS: [u32; 3] = [8, 0x7000_0007, 0x7000_000a];
 
 /// A copy that is aligned, and ends in NUL, as text must for the driver.
 pub(super) fn terminated(image: &[u8]) -> Result<Aligned, CudaError> {
@@ -106,7 +107,8 @@ fn is_whole_elf(image: &[u8]) -> bool {
         ))
     };
     let section = |at: usize| {
-        let has_bits = number(image, at + 4, 4)? != u64::from(NO_BITS);
+        let kind = number(image, at + 4, 4)?;
+        let has_bits = NO_BITS.iter().all(|without| u64::from(*without) != kind);
         let is_inside = holds(
             image,
             number(image, at + 24, 8)?,
@@ -150,7 +152,7 @@ mod tests {
             put(offset, &248_u64.to_le_bytes());
             put(size, &4_u64.to_le_bytes());
         }
-        put(184 + 4, &NO_BITS.to_le_bytes());
+        put(184 + 4, &NO_BITS[0].to_le_bytes());
         put(184 + 32, &(1_u64 << 40).to_le_bytes());
         image
     }
@@ -175,6 +177,22 @@ mod tests {
                 problem(&huge).contains("a part is missing"),
                 "field {field}"
             );
+        }
+    }
+
+    #[test]
+    fn some_sections_take_no_room() {
+        let mut image = elf();
+        let mut is_taken = |kind: u32| {
+            image[184 + 4..184 + 8].copy_from_slice(&kind.to_le_bytes());
+            terminated(&image).is_ok()
+        };
+        for kind in [8, 0x7000_0007, 0x7000_000a] {
+            assert!(is_taken(kind), "{kind:#x}");
+        }
+        // Values that variables begin with are in the file.
+        for kind in [1, 7, 9, 0x7000_0000, 0x7000_0008] {
+            assert!(!is_taken(kind), "{kind:#x}");
         }
     }
 
