@@ -74,6 +74,7 @@ static void print_functions(void) {
 }
 
 int main(void) {
+  NUMBER(CUBLAS_STATUS_INVALID_VALUE);
   NUMBER(CUBLAS_STATUS_NOT_SUPPORTED);
   NUMBER(CUBLAS_OP_T);
   NUMBER(CUDA_R_16F);

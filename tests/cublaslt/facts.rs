@@ -71,6 +71,7 @@ macro_rules! sizes {
 fn of_rust() -> Facts {
     let mut facts = Facts::new();
     let numbers = [
+        ("CUBLAS_STATUS_INVALID_VALUE", header::INVALID_VALUE),
         ("CUBLAS_STATUS_NOT_SUPPORTED", header::NOT_SUPPORTED),
         ("CUBLAS_OP_T", header::TRANSPOSED),
         ("CUDA_R_16F", header::F16),

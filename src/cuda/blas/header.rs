@@ -24,6 +24,8 @@ pub(super) struct Proposal {
     pub(super) reserved: [c_int; 4],
 }
 
+/// `CUBLAS_STATUS_INVALID_VALUE`
+pub(super) const INVALID_VALUE: c_int = 7;
 /// `CUBLAS_STATUS_NOT_SUPPORTED`
 pub(super) const NOT_SUPPORTED: c_int = 15;
 /// `CUBLAS_OP_T`

@@ -84,7 +84,7 @@ pub(super) fn need_workspace(bytes: u64) {
     control::<extern "C" fn(u64)>("cublasLtDoubleWorkspace")(bytes);
 }
 
-/// Has no algorithm be found, in one of three ways; or all be found, if it is 0.
+/// Has no algorithm be found, in one of four ways; or all be found, if it is 0.
 pub(super) fn refuse(way: c_int) {
     control::<extern "C" fn(c_int)>("cublasLtDoubleRefuse")(way);
 }

@@ -6,6 +6,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 pub(crate) const BY_ANSWER: c_int = 1;
 pub(crate) const BY_COUNT: c_int = 2;
 pub(crate) const BY_STATE: c_int = 3;
+pub(crate) const AS_INVALID: c_int = 4;
 
 fn text(text: String) -> *mut c_char {
     CString::new(text).unwrap_or_default().into_raw()

@@ -124,8 +124,10 @@ api! {
         let preference = state.preference(preference)?;
         let refusal = state.refusal;
         state.journal(format!("asked: {product} with {preference}"));
-        if refusal == control::BY_ANSWER {
-            return Err(status::NOT_SUPPORTED);
+        match refusal {
+            control::BY_ANSWER => return Err(status::NOT_SUPPORTED),
+            control::AS_INVALID => return Err(status::INVALID_VALUE),
+            _ => {}
         }
         let proposal = Proposal::choose(&preference, state.workspace, refusal == control::BY_STATE);
         give(proposals, proposal)?;

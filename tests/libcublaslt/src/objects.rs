@@ -70,7 +70,11 @@ impl Layout {
     ) -> Result<Self, String> {
         let element =
             Element::of(element).ok_or_else(|| format!("no type has the number {element}"))?;
-        if rows == 0 || columns == 0 || leading < rows as i64 {
+        // Algorithms count in 32 bits.
+        let is_counted = [rows, columns, leading as u64]
+            .iter()
+            .all(|size| *size <= i32::MAX as u64);
+        if rows == 0 || columns == 0 || leading < rows as i64 || !is_counted {
             return Err(format!(
                 "no matrix has {rows} rows, {columns} columns, and the leading dimension {leading}"
             ));

@@ -200,6 +200,7 @@ mod tests {
         assert!(product([1, 0], fitting).is_err());
         assert!(product([0, 0], [fitting[1], fitting[0], fitting[2]]).is_err());
         assert!(Layout::new(0, 3, 1, 2).is_err() && Layout::new(0, 0, 1, 2).is_err());
+        assert!(Layout::new(0, 3, 1, 1 << 31).is_err());
         assert!(Layout::new(3, 1, 1, 1).is_err(), "of no known type");
     }
 }

@@ -45,6 +45,9 @@ impl ByLibrary {
         let stream = stream_of(self.gpu);
         let operands = [a, b, out];
         let mut matrices = operands.map(Matrix::of);
+        if !matrices.iter().all(Matrix::is_counted) {
+            return Ok(false);
+        }
         let is_copied = matrices.map(|matrix| matrix.stored().is_none());
         // While a graph is captured nothing can be allocated.
         if is_copied.contains(&true) && stream.is_capturing()? {

@@ -6,6 +6,9 @@ use crate::kernel::Operand;
 /// No algorithm asks for addresses at multiples of more.
 const ALIGNED: usize = 256;
 
+/// The most rows and columns that cuBLASLt's algorithms count, and the most elements between two of them.
+const COUNTED: usize = i32::MAX as usize;
+
 /// Where a matrix begins, its sizes, and its strides, counted in elements: along its columns first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Matrix {
@@ -39,6 +42,13 @@ impl Matrix {
     /// Whether what lies closest together is along columns.
     pub(super) fn is_by_columns(&self) -> bool {
         self.strides[0].unsigned_abs() < self.strides[1].unsigned_abs()
+    }
+
+    /// Whether cuBLASLt counts as far as its sizes, and its strides where it is taken as it is, go.
+    pub(super) fn is_counted(&self) -> bool {
+        let leading = self.stored().map_or(1, |stored| stored.leading);
+        let is_counted = |size: usize| size <= COUNTED;
+        self.sizes.into_iter().all(is_counted) && usize::try_from(leading).is_ok_and(is_counted)
     }
 
     /// As cuBLASLt has it, if it has such: columns or rows of elements that lie one after another, each beginning behind
@@ -111,6 +121,25 @@ mod tests {
         assert_eq!(stored([1, 1], [-1, 0]), Some((false, 1)));
         assert_eq!(stored([1, 5], [1, 0]), None);
         assert_eq!(stored([3, 1], [-2, 1]), None);
+    }
+
+    #[test]
+    fn sizes_and_strides_are_counted_in_32_bits() {
+        let at = ptr::without_provenance(512);
+        let is_counted = |sizes, strides| Matrix { at, sizes, strides }.is_counted();
+        let (most, far) = (i32::MAX as usize, i64::from(i32::MAX));
+        assert!(is_counted([3, 5], [5, 1]) && is_counted([3, 5], [1, far]));
+        assert!(is_counted([most, 1], [1, 1]) && is_counted([2, most], [far, 1]));
+        for sizes in [[most + 1, 1], [1, most + 1], [most + 1, most + 1]] {
+            assert!(!is_counted(sizes, [sizes[1] as i64, 1]), "{sizes:?}");
+            assert!(!is_counted(sizes, [1, sizes[0] as i64]), "{sizes:?}");
+            assert!(!is_counted(sizes, [0, 0]), "{sizes:?}");
+        }
+        for strides in [[1, far + 1], [far + 1, 1]] {
+            assert!(!is_counted([3, 5], strides), "{strides:?}");
+        }
+        // These are copied, or there is nothing at the stride's end.
+        assert!(is_counted([3, 5], [far + 1, 2]) && is_counted([1, 5], [far + 1, 1]));
     }
 
     #[test]
