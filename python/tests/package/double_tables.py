@@ -96,6 +96,12 @@ def pose_as_torch():
     module.Tensor = _with_table(Tensor)
     keys = "DispatchKeySet(CUDA, ADInplaceOrView, AutogradCUDA, AutocastCUDA)"
     module._C = types.SimpleNamespace(_disabled_torch_dispatch_impl=None, _dispatch_keys=lambda tensor: keys)
-    module.cuda = types.SimpleNamespace(Stream=Stream)
+    external = set()
+
+    def current_stream(device):
+        handle = Tensor.work.handle(device)
+        return types.SimpleNamespace(cuda_stream=handle, stream_id=handle if handle in external else 3)
+
+    module.cuda = types.SimpleNamespace(Stream=Stream, current_stream=current_stream, external=external)
     sys.modules["torch"] = module
     return module

@@ -8,7 +8,7 @@ import dlbridge
 import double
 import double_driver as driver
 import pytest
-from double_frameworks import KINDS, cupy, given, handle_of, jax
+from double_frameworks import KINDS, cupy, given, handle_of, jax, torch
 from double_tables import Strange
 
 pytestmark = pytest.mark.usefixtures("settled")
@@ -93,7 +93,7 @@ def test_cupys_stream_may_go_before_the_tensor():
 
 
 @pytest.mark.parametrize("use", ["read", "copy", "give to torch", "interface", "again", "nothing"])
-@pytest.mark.parametrize("name", ["jax", "strange", "a handle"])
+@pytest.mark.parametrize("name", ["jax", "strange", "one that torch was told of", "a handle"])
 def test_a_stream_that_is_gone_before_the_tensor(name, use):
     target, stream = sink(), driver.stream()
     if name == "a handle":
@@ -104,14 +104,17 @@ def test_a_stream_that_is_gone_before_the_tensor(name, use):
         with jax.Array.work.on(stream):
             given("jax", tensor)
     else:
-        memory = Strange(16)
+        torch.cuda.external.add(stream)
+        kind = Strange if name == "strange" else torch.Tensor
+        memory = kind(16)
         driver.synchronize()
-        with Strange.work.on(stream):
+        with kind.work.on(stream):
             tensor = dlbridge.from_dlpack(memory.fill(5))
         del memory
     driver.copy(target, tensor.data_ptr, 16, stream)
     # Its work goes on.
     driver.destroy(stream)
+    torch.cuda.external.discard(stream)
     if use == "read":
         assert tensor.tolist() == [5] * 16
     elif use == "copy":

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt};
 use pyo3::{Borrowed, intern};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 /// Who works on which stream.
 pub(super) enum Worker {
@@ -55,14 +56,46 @@ pub(super) fn of_table(
         return Ok(None);
     }
     let handle = table.current_stream(py, gpu.device().into())?;
+    let lasts = match maker {
+        Maker::Torch => handle.is_null() || lasts_in_torch(py, gpu, handle.addr()),
+        Maker::Paddle => true,
+        Maker::Other => false,
+    };
     // SAFETY: it is one of that device, current now; those of these two frameworks are never destroyed.
     Ok(Some(unsafe {
         let stream = Stream::from_raw(gpu, handle);
-        match maker {
-            Maker::Torch | Maker::Paddle => stream.lasting(),
-            Maker::Other => stream,
+        match lasts {
+            true => stream.lasting(),
+            false => stream,
         }
     }))
+}
+
+/// Whether PyTorch's current stream is one of its own, which it never destroys, and not one that it was told of.
+fn lasts_in_torch(py: Python<'_>, gpu: Gpu, handle: usize) -> bool {
+    /// Those that were found to be PyTorch's, which are few.
+    static OWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let own = || OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if own().contains(&handle) {
+        return true;
+    }
+    // The numbers by which PyTorch knows others' streams are their handles.
+    let is_own = is_numbered_by_torch(py, gpu, handle).unwrap_or(false);
+    if is_own {
+        own().push(handle);
+    }
+    is_own
+}
+
+#[cold]
+fn is_numbered_by_torch(py: Python<'_>, gpu: Gpu, handle: usize) -> PyResult<bool> {
+    let cuda = py
+        .import(intern!(py, "torch"))?
+        .getattr(intern!(py, "cuda"))?;
+    let stream = cuda.call_method1(intern!(py, "current_stream"), (gpu.id(),))?;
+    let its_handle: usize = stream.getattr(intern!(py, "cuda_stream"))?.extract()?;
+    let number: i64 = stream.getattr(intern!(py, "stream_id"))?.extract()?;
+    Ok(its_handle == handle && number as usize != handle)
 }
 
 /// The stream on which CuPy works.
