@@ -37,5 +37,7 @@ mod matmul;
 mod memory;
 #[path = "cuda/modules.rs"]
 mod modules;
+#[path = "cuda/peers.rs"]
+mod peers;
 #[path = "cuda/streams.rs"]
 mod streams;

@@ -2,24 +2,22 @@
 
 mod host;
 mod plan;
+mod transfer;
 
 use super::adopted::{is_ordered, use_on};
 use super::array::empty;
-use super::driver::call;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later::release_after;
 use super::pinned::settle;
 use super::stream::Stream;
 use super::timeline::Use;
-use crate::device::{Device, DeviceKind};
+use crate::device::DeviceKind;
 use crate::error::{AccessError, Error};
 use crate::tensor::Tensor;
-use cudarc::driver::sys;
 pub use host::copy_on_host;
 use host::write_rows;
-use plan::{Plan, Rectangle};
-use std::ptr;
+use transfer::transfer;
 
 /// Copies a tensor of the host or any GPU to a stream's GPU, where it is row-major, and ready on that
 /// stream.
@@ -62,6 +60,9 @@ pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
 ///
 /// The processor waits when one of them is memory of the host that isn't pinned; otherwise the copy is
 /// done later, and whoever looks at pinned memory by a [`Tensor`] waits for it.
+///
+/// The stream may be one of another GPU than the memory's. The memory's own GPU then makes the copy, and the two wait
+/// for each other.
 ///
 /// # Errors
 ///
@@ -107,7 +108,7 @@ pub(crate) unsafe fn copy_elements(
         // SAFETY: the caller's promise.
         return unsafe { scatter(to, from, stream) };
     }
-    transfer(to, from, stream)?;
+    transfer((to, to_place), (from, from_place), stream)?;
     match (from_place, to_place) {
         _ if is_captured => Ok(()),
         (Place::Pageable, _) | (_, Place::Pageable) => stream.synchronize(),
@@ -125,8 +126,10 @@ enum Place {
     Pageable,
     /// Memory of the host that GPUs reach.
     Pinned,
-    /// A GPU's own, or managed.
-    Gpu(i32),
+    /// Memory that moves to whoever uses it, whichever GPU that is.
+    Managed,
+    /// A GPU's own, which others don't reach.
+    Gpu(Gpu),
 }
 
 impl Place {
@@ -135,17 +138,16 @@ impl Place {
         match device.kind() {
             DeviceKind::Cpu => Ok(Self::Pageable),
             DeviceKind::CudaHost => Ok(Self::Pinned),
-            DeviceKind::Cuda | DeviceKind::CudaManaged => Ok(Self::Gpu(device.id())),
+            DeviceKind::CudaManaged => Ok(Self::Managed),
+            DeviceKind::Cuda => Ok(Self::Gpu(Gpu::of(device)?)),
             _ => Err(CudaError::NotCuda { device }),
         }
     }
 }
 
 fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Result<(), CudaError> {
-    if !matches!(
-        (from_place, to_place),
-        (Place::Gpu(_), _) | (_, Place::Gpu(_))
-    ) {
+    let is_of_host = |place| matches!(place, Place::Pageable | Place::Pinned);
+    if is_of_host(from_place) && is_of_host(to_place) {
         return refused("neither of the tensors is on a GPU".to_owned());
     }
     check_elements(to, from)
@@ -200,100 +202,4 @@ unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), Cud
     // SAFETY: the caller's promise; the source is new.
     unsafe { write_rows(to, &dense) };
     Ok(())
-}
-
-fn transfer(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
-    let (target, source) = (to.data_ptr().addr(), from.data_ptr().addr());
-    let bits = from.dtype().step_bits(from.is_padded());
-    if to.layout().is_contiguous() && from.layout().is_contiguous() {
-        return run(target, source, from.bytes(), stream);
-    }
-    if let (Place::Gpu(a), Place::Gpu(b)) = (Place::of(to)?, Place::of(from)?)
-        && a != b
-    {
-        return across(to, from, stream);
-    }
-    let plan = Plan::new(to.layout(), from.layout(), bits / 8);
-    for (to, from) in plan.places() {
-        let (to, from) = (
-            target.wrapping_add_signed(to),
-            source.wrapping_add_signed(from),
-        );
-        rectangle(to, from, plan.rectangle, stream)?;
-    }
-    Ok(())
-}
-
-/// From one GPU to another, of which at least one has gaps: rectangles don't cross.
-fn across(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
-    let gpu = |device: Device| Gpu::of(device);
-    let mut dense = from.clone();
-    if !from.layout().is_contiguous() {
-        let there = Stream::new(gpu(from.device())?)?;
-        there.wait_for(stream)?;
-        dense = empty(from.shape(), from.dtype(), &there)?;
-        transfer(&dense, from, &there)?;
-        use_on(&dense, stream, Use::Read)?;
-    }
-    if to.layout().is_contiguous() {
-        return run(
-            to.data_ptr().addr(),
-            dense.data_ptr().addr(),
-            dense.bytes(),
-            stream,
-        );
-    }
-    let there = Stream::new(gpu(to.device())?)?;
-    there.wait_for(stream)?;
-    let here = empty(to.shape(), to.dtype(), &there)?;
-    run(
-        here.data_ptr().addr(),
-        dense.data_ptr().addr(),
-        dense.bytes(),
-        &there,
-    )?;
-    transfer(to, &here, &there)?;
-    stream.wait_for(&there)
-}
-
-/// Bytes without gaps. Addresses say for themselves where they are.
-fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), CudaError> {
-    let _entered = stream.gpu().enter()?;
-    // SAFETY: both are memory of that many bytes, the stream waited for what is done with it before, and
-    // whoever keeps it does so until the copy was made.
-    unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
-}
-
-fn rectangle(
-    to: usize,
-    from: usize,
-    rectangle: Rectangle,
-    stream: &Stream,
-) -> Result<(), CudaError> {
-    if rectangle.rows == 1 {
-        return run(to, from, rectangle.width, stream);
-    }
-    let _entered = stream.gpu().enter()?;
-    // Addresses say for themselves where they are; what is for others stays empty.
-    let unified = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED;
-    let copy = sys::CUDA_MEMCPY2D {
-        srcXInBytes: 0,
-        srcY: 0,
-        srcMemoryType: unified,
-        srcHost: ptr::null(),
-        srcDevice: from as u64,
-        srcArray: ptr::null_mut(),
-        srcPitch: rectangle.from_pitch,
-        dstXInBytes: 0,
-        dstY: 0,
-        dstMemoryType: unified,
-        dstHost: ptr::null_mut(),
-        dstDevice: to as u64,
-        dstArray: ptr::null_mut(),
-        dstPitch: rectangle.to_pitch,
-        WidthInBytes: rectangle.width,
-        Height: rectangle.rows,
-    };
-    // SAFETY: as of runs, for rows of as many bytes, so far apart.
-    unsafe { call!(cuMemcpy2DAsync_v2(&copy, stream.raw())) }
 }

@@ -174,6 +174,11 @@ impl Gpu {
         })
     }
 
+    /// The driver's handle of its context.
+    pub(super) fn context(self) -> sys::CUcontext {
+        self.0.context.0
+    }
+
     #[inline]
     pub(super) fn facts(self) -> &'static Facts {
         self.0

@@ -117,7 +117,9 @@ impl Keeper for Memory {
 
 impl Release for Held {
     fn try_release(&mut self) -> Result<bool, CudaError> {
-        let _entered = self.timeline.gpu().enter()?;
+        let gpu = self.timeline.gpu();
+        // The handle of a default stream is that of the current context's.
+        let _entered = gpu.enter()?;
         if self.timeline.is_capturing()? {
             return Ok(false);
         }
@@ -137,10 +139,8 @@ impl Release for Held {
         };
         match &mut self.what {
             What::Pooled(address) => {
-                // The handle of a default stream is that of the current context's.
-                let gpu = joined.as_ref().map(Stream::gpu);
-                let _there = gpu.map(Gpu::enter).transpose()?;
-                let stream = joined.map_or(ptr::null_mut(), |stream| stream.raw());
+                let joined = joined.map(|stream| stream.brought_to(gpu)).transpose()?;
+                let stream = joined.as_ref().map_or(ptr::null_mut(), Stream::raw);
                 // SAFETY: it was allocated, all work that uses it comes before, and this is its end.
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
             }

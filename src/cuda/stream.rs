@@ -164,6 +164,16 @@ impl Stream {
         outcome
     }
 
+    /// A stream of a GPU that comes after the work that this one has by now: itself, where it is one of that GPU.
+    pub(super) fn brought_to(self, gpu: Gpu) -> Result<Self, CudaError> {
+        if self.gpu == gpu {
+            return Ok(self);
+        }
+        let there = Self::new(gpu)?;
+        there.wait_for(&self)?;
+        Ok(there)
+    }
+
     /// Marks the end of the work that it has by now.
     pub(super) fn mark(&self) -> Result<Event, CudaError> {
         let _entered = self.gpu.enter()?;

@@ -48,18 +48,19 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
         )));
     }
     let gpu = Gpu::of(device)?;
-    let stream = Stream::current(gpu);
     // The processor waits for nothing else than copies; other threads may run meanwhile.
     Python::attach(|py| {
         py.detach(|| -> Result<Tensor, CudaError> {
             let mut to = match device.kind() {
-                DeviceKind::Cuda => return cuda::send(tensor, &stream),
+                DeviceKind::Cuda => return cuda::send(tensor, &Stream::current(gpu)),
                 DeviceKind::CudaHost => cuda::pinned(tensor.shape(), tensor.dtype(), gpu)?,
                 _ => cuda::managed(tensor.shape(), tensor.dtype(), gpu)?,
             };
             match tensor.device().is_host_accessible() {
                 true => cuda::copy_on_host(&mut to, tensor)?,
                 false => {
+                    // The GPU that holds the elements copies them, and `to` may be beside another one.
+                    let stream = Stream::current(Gpu::of(tensor.device())?);
                     cuda::copy_into(&mut to, tensor, &stream)?;
                     stream.synchronize()?;
                 }
