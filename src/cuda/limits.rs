@@ -1,13 +1,14 @@
-//! [`Limits`]: how large a launch can be on a GPU.
+//! [`Limits`]: how large a launch can be on a GPU, and how far apart the rows of a copy.
 
 use super::error::CudaError;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
-/// How many blocks a grid can have along each axis, and how many threads a block.
+/// How many blocks a grid can have along each axis, and how many threads a block; and how many bytes apart rows can be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    pub(super) pitch: usize,
 }
 
 impl Limits {
@@ -27,6 +28,7 @@ impl Limits {
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
             ],
+            pitch: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH)? as usize,
         })
     }
 }

@@ -119,6 +119,25 @@ fn gpus_copy_from_each_other() {
 }
 
 #[test]
+fn rows_far_apart_are_copied_one_by_one() {
+    on_double("copies::rows_far_apart_are_copied_one_by_one", || {
+        let stream = stream(0);
+        // Two rows of four bytes, as far apart as a copy of rows takes them at most, and one byte more.
+        for (pitch, count) in [(i32::MAX as usize, 1), (1 << 31, 0)] {
+            let whole = cuda::empty(&[2 * pitch], DType::U8, &stream).unwrap();
+            let mut rows = whole.reshape(&[2, pitch]).unwrap().slice(1, 0..4).unwrap();
+            drop(whole);
+            let host = Tensor::from([[1_u8, 2, 3, 4], [5, 6, 7, 8]]);
+            let before = calls("cuMemcpy2DAsync_v2");
+            cuda::copy_into(&mut rows, &host, &stream).unwrap();
+            assert_eq!(calls("cuMemcpy2DAsync_v2"), before + count);
+            assert!(cuda::fetch(&rows).unwrap().equals(&host).unwrap());
+            assert_eq!(calls("cuMemcpy2DAsync_v2"), before + 2 * count);
+        }
+    });
+}
+
+#[test]
 fn pinned_memory_is_copied_without_waiting() {
     on_double("copies::pinned_memory_is_copied_without_waiting", || {
         let stream = stream(0);

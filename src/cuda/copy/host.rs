@@ -41,7 +41,8 @@ pub(super) unsafe fn write_rows(to: &Tensor, from: &Tensor) {
         return unsafe { ptr::copy_nonoverlapping(source, target, from.bytes()) };
     }
     let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
-    let plan = Plan::new(to.layout(), from.layout(), itemsize);
+    // The processor's rows may be any distance apart.
+    let plan = Plan::new(to.layout(), from.layout(), itemsize, isize::MAX as usize);
     let Rectangle {
         width,
         rows,

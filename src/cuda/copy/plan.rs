@@ -30,15 +30,20 @@ struct Dim {
 
 impl Plan {
     /// The plan for elements of so many bytes, of which there is at least one. It reads and writes
-    /// exactly the bytes that the elements touch.
-    pub(super) fn new(to: LayoutRef<'_>, from: LayoutRef<'_>, itemsize: usize) -> Self {
+    /// exactly the bytes that the elements touch, and its rows are at most `most` bytes apart.
+    pub(super) fn new(
+        to: LayoutRef<'_>,
+        from: LayoutRef<'_>,
+        itemsize: usize,
+        most: usize,
+    ) -> Self {
         let mut dims = merged(to, from, itemsize as isize);
         let mut width = itemsize;
         let is_dense = |dim: &Dim| dim.to == dim.from && dim.to == itemsize as isize;
         if let Some(dim) = dims.pop_if(|dim| is_dense(dim)) {
             width *= dim.count;
         }
-        let follows = |pitch: isize| pitch >= width as isize;
+        let follows = |pitch: isize| (width as isize..=most as isize).contains(&pitch);
         // Any of the dimensions may be the rows; the longest makes for the fewest rectangles.
         let rows = (0..dims.len())
             .filter(|at| follows(dims[*at].to) && follows(dims[*at].from))
@@ -129,10 +134,13 @@ mod tests {
         pairs
     }
 
+    /// Small, so that many layouts have rows that are farther apart.
+    const MOST: usize = 100;
+
     fn plan(shape: &[usize], to: &[isize], from: &[isize], itemsize: usize) -> Plan {
         let to = Layout::strided(shape, to).unwrap();
         let from = Layout::strided(shape, from).unwrap();
-        Plan::new(to.as_ref(), from.as_ref(), itemsize)
+        Plan::new(to.as_ref(), from.as_ref(), itemsize, MOST)
     }
 
     #[test]
@@ -160,6 +168,17 @@ mod tests {
         assert_eq!((plan.rectangle.width, plan.count()), (2, 4));
     }
 
+    #[test]
+    fn rows_that_are_too_far_apart_are_copied_one_by_one() {
+        let near = plan(&[3, 2], &[2, 1], &[50, 1], 2);
+        assert_eq!((near.rectangle.rows, near.count()), (3, 1));
+        let far = plan(&[3, 2], &[2, 1], &[51, 1], 2);
+        assert_eq!((far.rectangle.rows, far.count()), (1, 3));
+        // Another dimension may do instead.
+        let other = plan(&[9, 3, 2], &[6, 2, 1], &[51, 10, 1], 2);
+        assert_eq!((other.rectangle.rows, other.count()), (3, 9));
+    }
+
     proptest! {
         #[test]
         fn every_element_is_copied_once(
@@ -170,6 +189,8 @@ mod tests {
             let to: Vec<_> = dims.iter().map(|dim| dim.1).collect();
             let from: Vec<_> = dims.iter().map(|dim| dim.2).collect();
             let plan = plan(&shape, &to, &from, itemsize);
+            let pitches = [plan.rectangle.to_pitch, plan.rectangle.from_pitch];
+            prop_assert!(plan.rectangle.rows == 1 || pitches.iter().all(|pitch| *pitch <= MOST));
             let mut expected = Vec::new();
             for number in 0..shape.iter().product::<usize>() {
                 let (mut left, mut offsets) = (number, (0, 0));

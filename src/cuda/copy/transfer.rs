@@ -143,7 +143,8 @@ fn strided(
     itemsize: usize,
     stream: &Stream,
 ) -> Result<(), CudaError> {
-    let plan = Plan::new(to_layout, from_layout, itemsize);
+    let most = stream.gpu().facts().limits.pitch;
+    let plan = Plan::new(to_layout, from_layout, itemsize, most);
     for (to_offset, from_offset) in plan.places() {
         let to = to.wrapping_add_signed(to_offset);
         let from = from.wrapping_add_signed(from_offset);
