@@ -41,9 +41,7 @@ api! {
     }
 
     fn cuMemcpyPeer(driver, to: Address, to_context: Context, from: Address, from_context: Context, bytes: usize) {
-        check_owner(driver, "cuMemcpyPeer", to, to_context)?;
-        check_owner(driver, "cuMemcpyPeer", from, from_context)?;
-        plain(driver, "cuMemcpyPeer", Side::Device(to.0), Side::Device(from.0), bytes, None)
+        peer(driver, "cuMemcpyPeer", (to, to_context), (from, from_context), bytes, None)
     }
 
     fn cuMemcpyPeerAsync(
@@ -55,9 +53,7 @@ api! {
         bytes: usize,
         stream: Stream,
     ) {
-        check_owner(driver, "cuMemcpyPeerAsync", to, to_context)?;
-        check_owner(driver, "cuMemcpyPeerAsync", from, from_context)?;
-        plain(driver, "cuMemcpyPeerAsync", Side::Device(to.0), Side::Device(from.0), bytes, Some(stream))
+        peer(driver, "cuMemcpyPeerAsync", (to, to_context), (from, from_context), bytes, Some(stream))
     }
 }
 
@@ -76,16 +72,78 @@ fn plain(
     bytes: usize,
     stream: Option<Stream>,
 ) -> Outcome {
-    let mut check = |side| {
-        let (address, device) = match side {
-            Side::Device(address) => (address, true),
-            Side::Any(address) => (address, false),
-        };
-        let rows = Rows::flat(address, bytes as u64);
-        driver.check_range(function, rows, device).map(|()| rows)
-    };
-    let (to, from) = (check(to)?, check(from)?);
+    let (to, from) = (
+        piece(driver, function, to, bytes)?,
+        piece(driver, function, from, bytes)?,
+    );
+    copy_within_reach(driver, function, to, from, stream)
+}
+
+/// A copy between two contexts, which reaches the memory of both.
+fn peer(
+    driver: &mut Locked,
+    function: &str,
+    (to, to_context): (Address, Context),
+    (from, from_context): (Address, Context),
+    bytes: usize,
+    stream: Option<Stream>,
+) -> Outcome {
+    check_owner(driver, function, to, to_context)?;
+    check_owner(driver, function, from, from_context)?;
+    let (to, from) = (
+        piece(driver, function, Side::Device(to.0), bytes)?,
+        piece(driver, function, Side::Device(from.0), bytes)?,
+    );
     copy(driver, function, to, from, stream)
+}
+
+/// The bytes of one side.
+fn piece(driver: &mut Locked, function: &str, side: Side, bytes: usize) -> Outcome<Rows> {
+    let (address, device) = match side {
+        Side::Device(address) => (address, true),
+        Side::Any(address) => (address, false),
+    };
+    let rows = Rows::flat(address, bytes as u64);
+    driver.check_range(function, rows, device).map(|()| rows)
+}
+
+/// [`copy`] in one context, of memory that this one's device reaches.
+pub(crate) fn copy_within_reach(
+    driver: &mut Locked,
+    function: &str,
+    to: Rows,
+    from: Rows,
+    stream: Option<Stream>,
+) -> Outcome {
+    check_reach(driver, function, to, stream)?;
+    check_reach(driver, function, from, stream)?;
+    copy(driver, function, to, from, stream)
+}
+
+/// Refuses memory of another device's pool, of which nobody said that this device may use it. Both the current
+/// context and the stream's say which device this is.
+fn check_reach(driver: &mut Locked, function: &str, rows: Rows, stream: Option<Stream>) -> Outcome {
+    let context = driver.current_context()?;
+    let stream = driver.stream(stream.unwrap_or_default())?;
+    let contexts = [context, driver.streams.live[&stream].context];
+    let devices = contexts.map(|context| driver.device_of(context));
+    let found = driver.memory.find(rows.start);
+    let Some(found) = found.filter(|found| found.kind.pooled()) else {
+        return Ok(());
+    };
+    let (home, kind) = (found.device, found.kind.word());
+    let pool = found.pool.and_then(|pool| driver.pools.live.get(&pool));
+    let is_let_in =
+        |device| device == home || pool.is_some_and(|pool| pool.shared_with.contains(&device));
+    let Some(device) = devices.into_iter().find(|device| !is_let_in(*device)) else {
+        return Ok(());
+    };
+    let words = driver.memory.words(rows.start);
+    driver.record.mistake(format!(
+        "{function} on device {device} is given {words}, which is {kind} of device {home}, \
+        whose pool gives device {device} no access"
+    ));
+    Err(Code::ERROR_INVALID_VALUE)
 }
 
 /// Queues a copy, and waits where the driver waits: always without a stream, unless the copy is within devices; with a
@@ -139,10 +197,16 @@ fn stage(from: Rows) -> Vec<u8> {
     bytes
 }
 
-fn check_owner(driver: &mut Locked, function: &str, address: Address, context: Context) -> Outcome {
+/// Refuses memory of another device than a context's.
+pub(crate) fn check_owner(
+    driver: &mut Locked,
+    function: &str,
+    address: Address,
+    context: Context,
+) -> Outcome {
     let context = driver.named_context(context)?;
-    let owner = driver.memory.find(address.0).map(|found| found.context);
-    if owner.is_some_and(|owner| driver.device_of(owner) != driver.device_of(context)) {
+    let home = driver.memory.find(address.0).map(|found| found.device);
+    if home.is_some_and(|home| home != driver.device_of(context)) {
         let words = driver.memory.words(address.0);
         driver.record.mistake(format!(
             "{function} is told that {words} is of context {context}, and it isn't"

@@ -3,10 +3,15 @@
 use crate::abi::structures::{Copy2d, Copy3d, Side3d};
 use crate::abi::{Context, In, MEMORYTYPE_DEVICE, MEMORYTYPE_HOST, MEMORYTYPE_UNIFIED, Stream};
 use crate::access::Rows;
-use crate::api::copy::copy;
+use crate::api::copy::{check_owner, copy, copy_within_reach};
+use crate::api::device::attribute;
 use crate::call::api;
 use crate::codes::{Code, Outcome};
 use crate::driver::Locked;
+use std::ffi::c_int;
+
+/// The attribute of a device that says how many bytes apart rows can be.
+const MAX_PITCH: c_int = 11;
 
 api! {
     fn cuMemcpy2D_v2(driver, what: In<Copy2d>) {
@@ -30,11 +35,11 @@ api! {
     }
 
     fn cuMemcpy3DPeer(driver, what: In<Copy3d>) {
-        strided(driver, "cuMemcpy3DPeer", what.read()?, None)
+        peer(driver, "cuMemcpy3DPeer", what.read()?, None)
     }
 
     fn cuMemcpy3DPeerAsync(driver, what: In<Copy3d>, stream: Stream) {
-        strided(driver, "cuMemcpy3DPeerAsync", what.read()?, Some(stream))
+        peer(driver, "cuMemcpy3DPeerAsync", what.read()?, Some(stream))
     }
 }
 
@@ -79,15 +84,32 @@ fn in_3d(what: Copy2d) -> Copy3d {
 }
 
 fn strided(driver: &mut Locked, function: &str, what: Copy3d, stream: Option<Stream>) -> Outcome {
-    let (from, from_device) = rows(what.src, &what)?;
-    let (to, to_device) = rows(what.dst, &what)?;
-    driver.check_range(function, from, from_device)?;
-    driver.check_range(function, to, to_device)?;
+    let (to, from) = sides(driver, function, &what)?;
+    copy_within_reach(driver, function, to, from, stream)
+}
+
+/// A copy between two contexts, which reaches the memory of both.
+fn peer(driver: &mut Locked, function: &str, what: Copy3d, stream: Option<Stream>) -> Outcome {
+    for side in [&what.dst, &what.src] {
+        if side.memory_type != MEMORYTYPE_HOST {
+            check_owner(driver, function, side.device, side.context)?;
+        }
+    }
+    let (to, from) = sides(driver, function, &what)?;
     copy(driver, function, to, from, stream)
 }
 
+/// The rows of both sides, the target's first.
+fn sides(driver: &mut Locked, function: &str, what: &Copy3d) -> Outcome<(Rows, Rows)> {
+    let (from, from_device) = rows(driver, function, what.src, what)?;
+    let (to, to_device) = rows(driver, function, what.dst, what)?;
+    driver.check_range(function, from, from_device)?;
+    driver.check_range(function, to, to_device)?;
+    Ok((to, from))
+}
+
 /// The rows of one side, and whether they must be the driver's memory.
-fn rows(side: Side3d, what: &Copy3d) -> Outcome<(Rows, bool)> {
+fn rows(driver: &mut Locked, function: &str, side: Side3d, what: &Copy3d) -> Outcome<(Rows, bool)> {
     let base = match side.memory_type {
         MEMORYTYPE_HOST => side.host as u64,
         MEMORYTYPE_DEVICE | MEMORYTYPE_UNIFIED => side.device.0,
@@ -105,6 +127,13 @@ fn rows(side: Side3d, what: &Copy3d) -> Outcome<(Rows, bool)> {
     } else {
         side.height
     };
+    let most = attribute(MAX_PITCH);
+    if pitch > most as usize {
+        driver.record.mistake(format!(
+            "{function} is given a pitch of {pitch} bytes, and the largest is {most}"
+        ));
+        return Err(Code::ERROR_INVALID_VALUE);
+    }
     let too_small = side.x + what.width > pitch && what.height > 1;
     if too_small || (what.depth > 1 && side.y + what.height > height) {
         return Err(Code::ERROR_INVALID_VALUE);
