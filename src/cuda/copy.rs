@@ -14,9 +14,11 @@ use super::stream::Stream;
 use super::timeline::Use;
 use crate::device::DeviceKind;
 use crate::error::{AccessError, Error};
+use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
 pub use host::copy_on_host;
 use host::write_rows;
+use std::cmp::Reverse;
 use transfer::transfer;
 
 /// Copies a tensor of the host or any GPU to a stream's GPU, where it is row-major, and ready on that
@@ -96,6 +98,16 @@ pub(crate) unsafe fn copy_elements(
         return Err(CudaError::Capturing {
             what: "memory of the host that isn't pinned can't be copied",
         });
+    }
+    let on_gpu = if to_place == Place::Pageable {
+        from
+    } else {
+        to
+    };
+    if waits && let Some(axes) = row_major_order(on_gpu.layout()) {
+        let (to, from) = (to.permute(&axes)?, from.permute(&axes)?);
+        // SAFETY: the caller's promise, of the same elements.
+        return unsafe { copy_elements(&to, &from, stream) };
     }
     use_on(from, stream, Use::Read)?;
     use_on(to, stream, Use::Write)?;
@@ -189,6 +201,19 @@ fn check_elements(to: &Tensor, from: &Tensor) -> Result<(), CudaError> {
         ));
     }
     Ok(())
+}
+
+/// The dimensions in the order in which a layout without gaps is row-major, where that isn't their own.
+///
+/// So a matrix that is transposed on a GPU crosses in one piece, and the processor, which waits for it anyway, puts the
+/// elements in their places. Row by row it would cross in pieces of one element.
+fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
+    if layout.is_contiguous() || !layout.is_dense() {
+        return None;
+    }
+    let mut axes: Vec<usize> = (0..layout.rank()).collect();
+    axes.sort_by_key(|axis| Reverse(layout.strides()[*axis]));
+    Some(axes)
 }
 
 /// To memory of the host with gaps, by way of some without.

@@ -119,6 +119,31 @@ fn gpus_copy_from_each_other() {
 }
 
 #[test]
+fn what_has_no_gaps_crosses_at_once() {
+    on_double("copies::what_has_no_gaps_crosses_at_once", || {
+        let stream = stream(0);
+        let host = counted(&[4, 3, 1, 5]);
+        let device = cuda::send(&host, &stream).unwrap();
+        let copies = || (calls("cuMemcpyAsync"), calls("cuMemcpy2DAsync_v2"));
+        let looks: [Look; 3] = [
+            Tensor::transpose,
+            |t| t.permute(&[3, 0, 2, 1]).unwrap(),
+            |t| t.permute(&[2, 1, 0, 3]).unwrap(),
+        ];
+        for look in looks {
+            let before = copies();
+            let fetched = cuda::fetch(&look(&device)).unwrap();
+            assert!(fetched.layout().is_contiguous());
+            assert!(fetched.equals(&look(&host)).unwrap());
+            let mut view = look(&cuda::zeros(host.shape(), DType::I32, &stream).unwrap());
+            cuda::copy_into(&mut view, &look(&host), &stream).unwrap();
+            assert_eq!(copies(), (before.0 + 2, before.1));
+            assert!(cuda::fetch(&view).unwrap().equals(&look(&host)).unwrap());
+        }
+    });
+}
+
+#[test]
 fn rows_far_apart_are_copied_one_by_one() {
     on_double("copies::rows_far_apart_are_copied_one_by_one", || {
         let stream = stream(0);
