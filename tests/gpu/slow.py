@@ -1,6 +1,6 @@
 """Work that takes a while, so that a missing order shows."""
 
-SECONDS = 0.05
+SECONDS = 0.2
 
 
 def torch_sleeps(torch, seconds=SECONDS):

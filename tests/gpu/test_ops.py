@@ -17,7 +17,7 @@ LAYOUTS = {
     "stepped": lambda x: x[..., ::2],
     "misaligned": lambda x: x.reshape(-1)[1:][: x.numel() - x.shape[-1]].reshape(-1, x.shape[-1]),
 }
-SHAPES = [(64, 96), (1, 7), (513, 1025), (3, 5, 33)]
+SHAPES = [(64, 96), (2, 7), (513, 1025), (3, 5, 33)]
 
 
 def values(torch, shape, dtype, seed=0):
@@ -27,11 +27,12 @@ def values(torch, shape, dtype, seed=0):
     return torch.randint(0, 100, shape, device="cuda", generator=generator).to(getattr(torch, dtype))
 
 
-def close(torch, ours, theirs, dtype):
+def close(torch, ours, theirs, dtype, size=1):
+    """`size` is about that of the numbers: where they are small, so is what they may be off by."""
     assert ours.shape == theirs.shape and ours.dtype == theirs.dtype and ours.is_cuda
     if dtype in FLOATS:
         limit = CLOSE[dtype]
-        torch.testing.assert_close(ours, theirs, rtol=limit, atol=limit, equal_nan=True)
+        torch.testing.assert_close(ours, theirs, rtol=limit, atol=limit * size, equal_nan=True)
     else:
         assert torch.equal(ours, theirs)
 
@@ -94,13 +95,14 @@ def test_reductions(torch, dtype, axis, layout):
     for shape in [*SHAPES, (3, 1 << 17), (1 << 17, 3)]:
         x = LAYOUTS[layout](values(torch, shape, dtype))
         axes = axis or list(range(x.dim()))
-        limit = CLOSE[dtype] * 50
+        limit = CLOSE[dtype]
         wide = x.double()
-        for ours, theirs in [
-            (ops.sum(x, axis=axis), wide.sum(axes)),
-            (ops.mean(x, axis=axis, keepdims=True), wide.mean(axes, keepdim=True)),
+        # Means of many numbers are near 0, and must be right nevertheless.
+        for ours, theirs, near in [
+            (ops.sum(x, axis=axis), wide.sum(axes), 50 * limit),
+            (ops.mean(x, axis=axis, keepdims=True), wide.mean(axes, keepdim=True), 0.1 * limit),
         ]:
-            torch.testing.assert_close(ours.double(), theirs, rtol=limit, atol=limit)
+            torch.testing.assert_close(ours.double(), theirs, rtol=limit, atol=near)
         assert torch.equal(ops.max(x, axis=axis), x.amax(axes))
 
 
@@ -117,7 +119,8 @@ def test_reductions_of_integers(torch, dtype):
 def test_softmax(torch, dtype, axis, layout):
     for shape in [*SHAPES, (4, 40_000), (2, 1 << 18)]:
         x = LAYOUTS[layout](values(torch, shape, dtype))
-        close(torch, ops.softmax(x, axis=axis), x.softmax(axis), dtype)
+        theirs = x.double().softmax(axis).to(x.dtype)
+        close(torch, ops.softmax(x, axis=axis), theirs, dtype, size=theirs.max().item())
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -142,16 +145,18 @@ def test_image_to_tensor(torch, size, channels, dtype):
         theirs = torch.nn.functional.interpolate(theirs, size=size, mode="bilinear", align_corners=False)
     theirs = ((theirs - mean[:, None, None]) / std[:, None, None]).to(getattr(torch, dtype))
     ours = ops.image_to_tensor(image, mean, std, dtype=dtype, height=size[0], width=size[1])
-    torch.testing.assert_close(ours, theirs, rtol=CLOSE[dtype] * 2, atol=CLOSE[dtype] * 5)
+    # Where a pixel lies is as precise as f32 is at the width of an image, in both.
+    torch.testing.assert_close(ours, theirs, rtol=CLOSE[dtype] * 2, atol=max(CLOSE[dtype], 2e-4))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("dtype", [*FLOATS, "int32", "int64"])
 def test_matmul(torch, dtype):
-    for m, k, n in [(64, 64, 64), (1, 128, 7), (129, 33, 65)]:
+    for m, k, n in [(64, 64, 64), (1, 128, 7), (129, 33, 65), (256, 512, 384)]:
         a, b = values(torch, (m, k), dtype, 1), values(torch, (k, n), dtype, 2)
         theirs = (a.double() @ b.double()).to(a.dtype)
-        limit = CLOSE[dtype] * 20
-        torch.testing.assert_close(ops.matmul(a, b), theirs, rtol=limit, atol=limit)
+        columns, rows = a.t().contiguous().t(), b.t().contiguous().t()
+        for left, right in [(a, b), (columns, b), (a, rows), (columns, rows)]:
+            close(torch, ops.matmul(left, right), theirs, dtype, size=k**0.5)
 
 
 def test_every_op_is_tested():
