@@ -18,7 +18,7 @@ def main():
         dlbridge.ops.add(x, x, out=hidden)
         dlbridge.ops.interop.swish(hidden, out=y)
 
-    step()  # Kernels are compiled when they are first called, which a graph can't do.
+    step()  # As PyTorch advises: what is done for the first time only, such as to compile, is done before.
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

@@ -128,6 +128,8 @@ impl Module {
         };
         let _entered = self.gpu().enter()?;
         let mut raw = ptr::null_mut();
+        // The driver may load code only now.
+        let _beside = beside_captures();
         // SAFETY: the context is current, the module there, and the name a string of C.
         let answer = unsafe { sys::cuModuleGetFunction(&mut raw, self.0.raw.0, symbol.as_ptr()) };
         if answer == sys::CUresult::CUDA_ERROR_NOT_FOUND {
