@@ -2,6 +2,7 @@
 
 use super::driver::{call, count};
 use super::error::CudaError;
+use super::gpu::Gpu;
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
 use std::ffi::c_void;
@@ -54,13 +55,21 @@ pub fn device_of(address: *const u8) -> Result<Device, CudaError> {
         (&raw mut is_managed).cast(),
     ];
     // SAFETY: as many places as attributes, each as wide as the driver writes it.
-    unsafe {
+    let mut ask = || unsafe {
         call!(cuPointerGetAttributes(
             attributes.len() as u32,
             attributes.as_mut_ptr(),
             answers.as_mut_ptr(),
             address.addr() as u64,
         ))
+    };
+    match ask() {
+        // Drivers may want one, whichever that is.
+        Err(error) if error.code() == Some(sys::CUresult::CUDA_ERROR_INVALID_CONTEXT as u32) => {
+            let _entered = Gpu::new(0)?.enter()?;
+            ask()
+        }
+        answer => answer,
     }?;
     for known in [
         MemoryType::CU_MEMORYTYPE_HOST,

@@ -157,8 +157,8 @@ impl Stream {
         if self.is_capturing()? && !other.is_capturing()? {
             return needless_in_graph(other.is_done()?);
         }
-        let mark = other.mark()?;
         let _entered = self.gpu.enter()?;
+        let mark = other.mark()?;
         let outcome = mark.hold_up(self.raw());
         other.forget(mark);
         outcome

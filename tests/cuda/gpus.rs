@@ -1,6 +1,6 @@
 //! What GPUs there are, and what is said where there are none.
 
-use crate::double::{driver_folder, in_child, live, on_double};
+use crate::double::{driver_folder, fail, in_child, live, on_double};
 use dlbridge::cuda::{self, CudaError, Gpu, PointerKind, Stream};
 use dlbridge::{DType, Device, DeviceKind};
 
@@ -84,6 +84,9 @@ fn an_address_tells_its_device() {
         let gpu = Gpu::new(1).unwrap();
         let stream = Stream::default_of(gpu);
         let own = cuda::empty(&[3], DType::F32, &stream).unwrap();
+        assert_eq!(cuda::device_of(own.data_ptr()), Ok(Device::cuda(1)));
+        let invalid_context = 201;
+        fail("cuPointerGetAttributes", 1, invalid_context);
         assert_eq!(cuda::device_of(own.data_ptr()), Ok(Device::cuda(1)));
         let pinned = cuda::pinned(&[3], DType::F32, gpu).unwrap();
         let found = cuda::device_of(pinned.data_ptr()).unwrap();
