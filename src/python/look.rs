@@ -22,10 +22,16 @@ use std::mem::MaybeUninit;
 pub(super) enum Keep {
     /// Nothing: the object does.
     Object,
-    Managed(#[allow(dead_code, reason = "it is kept")] Managed<Versioned>),
+    Managed {
+        _kept: Managed<Versioned>,
+    },
     /// It isn't taken: whoever made it releases it, with the capsule.
-    Capsule(#[allow(dead_code, reason = "it is kept")] Lent),
-    Buffer(#[allow(dead_code, reason = "it is kept")] Box<Buffer>),
+    Capsule {
+        _lent: Lent,
+    },
+    Buffer {
+        _kept: Box<Buffer>,
+    },
     /// A number, in the entry itself.
     Number(Aligned),
 }
@@ -149,7 +155,7 @@ impl Entry {
         let managed = managed.map_err(|error| maker.clarify(object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
-        self.keep = Keep::Managed(managed);
+        self.keep = Keep::Managed { _kept: managed };
         Ok(())
     }
 
@@ -171,7 +177,7 @@ impl Entry {
         let (descriptor, flags) = buffer.describe(&mut strides)?;
         // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
         unsafe { self.fill(&descriptor, flags) }?;
-        self.keep = Keep::Buffer(buffer);
+        self.keep = Keep::Buffer { _kept: buffer };
         Ok(())
     }
 
@@ -194,7 +200,9 @@ impl Entry {
     #[cfg(feature = "cuda")]
     pub(super) fn kept_capsule(&self, py: Python<'_>) -> Option<Object> {
         match &self.keep {
-            Keep::Capsule(lent) => Some(Object::new(lent.capsule(py).as_any().as_borrowed())),
+            Keep::Capsule { _lent: lent } => {
+                Some(Object::new(lent.capsule(py).as_any().as_borrowed()))
+            }
             _ => None,
         }
     }
@@ -231,7 +239,7 @@ impl Entry {
         let descriptor = mxnet::meant(unsafe { managed.as_ref() }.descriptor());
         // SAFETY: as above; it was just made, and nobody else has it.
         unsafe { self.fill(&descriptor, Flags::empty()) }?;
-        self.keep = Keep::Capsule(lent);
+        self.keep = Keep::Capsule { _lent: lent };
         Ok(())
     }
 
@@ -245,7 +253,7 @@ impl Entry {
         // SAFETY: the managed tensor keeps what it says, and is kept by the capsule, from which
         // nobody takes it meanwhile.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
-        self.keep = Keep::Capsule(lent);
+        self.keep = Keep::Capsule { _lent: lent };
         Ok(())
     }
 
@@ -278,7 +286,7 @@ impl Entry {
                 not_exchangeable("the tensor was changed by someone else during the call").into(),
             );
         }
-        Ok(Some(Keep::Managed(managed)))
+        Ok(Some(Keep::Managed { _kept: managed }))
     }
 
     /// Whether it is about the same elements.
