@@ -4,7 +4,7 @@
 #![no_main]
 
 mod foreign;
-#[allow(dead_code, reason = "it is shared, and each target needs a part of it")]
+#[expect(dead_code, reason = "it is shared, and each target needs a part of it")]
 #[path = "../../tests/layout/model.rs"]
 mod model;
 mod uses;

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-#[allow(dead_code, reason = "it is shared, and each target needs a part of it")]
+#[expect(dead_code, reason = "it is shared, and each target needs a part of it")]
 #[path = "../../tests/layout/model.rs"]
 mod model;
 
