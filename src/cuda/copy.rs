@@ -9,7 +9,6 @@ use super::array::empty;
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later::release_after;
-use super::pinned::settle;
 use super::stream::Stream;
 use super::timeline::Use;
 use crate::device::DeviceKind;
@@ -45,7 +44,6 @@ pub fn send(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
 /// When there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
 pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
-        settle(tensor)?;
         return Ok(tensor.copy()?);
     }
     let stream = match super::adopted::writer_of(tensor) {

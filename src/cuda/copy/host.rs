@@ -3,8 +3,7 @@
 use super::check_elements;
 use super::plan::{Plan, Rectangle};
 use crate::cuda::error::CudaError;
-use crate::cuda::pinned::settle;
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 use crate::tensor::Tensor;
 use std::ptr;
 
@@ -14,16 +13,11 @@ use std::ptr;
 ///
 /// When the shapes or types differ, the target can't be written, or the processor can't reach one of them.
 pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
-    for tensor in [&*to, from] {
-        let device = tensor.device();
-        if !device.is_host_accessible() {
-            return Err(Error::from(AccessError::NotOnHost { device }).into());
-        }
-    }
     to.check_exclusive().map_err(Error::from)?;
     check_elements(to, from)?;
-    settle(from)?;
-    settle(to)?;
+    for tensor in [&*to, from] {
+        tensor.storage().settle().map_err(Error::from)?;
+    }
     if !from.is_empty() {
         // SAFETY: nobody else uses the target, both are on the host, and the source is borrowed.
         unsafe { write_rows(to, from) };
