@@ -183,7 +183,6 @@ pub(crate) fn not_captured(driver: &mut Locked, stream: u32) -> Outcome {
     Err(Code::ERROR_STREAM_CAPTURE_UNSUPPORTED)
 }
 
-/// 0: not captured; 1: captured; 2: captured, and spoiled.
 /// The legacy stream isn't to be asked while one is captured that waits for it. Asking spoils nothing.
 fn not_legacy_beside_captures(driver: &Locked, stream: u32) -> Outcome {
     match driver.captured_beside(stream).is_empty() {
@@ -192,6 +191,7 @@ fn not_legacy_beside_captures(driver: &Locked, stream: u32) -> Outcome {
     }
 }
 
+/// 0: not captured; 1: captured; 2: captured, and spoiled.
 fn capture_status(driver: &Locked, stream: u32) -> c_int {
     match driver.place_of(stream) {
         Ok(None) => 0,
