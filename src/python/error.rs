@@ -7,6 +7,7 @@
 //! | `ValueError` | tensors that aren't the ones that are asked for |
 //! | `LookupError` | names that nothing has |
 //! | `MemoryError` | memory that there isn't |
+//! | `RuntimeError` | what a GPU or its driver fails at, or can't do now |
 
 use crate::dtype::DType;
 use crate::error::{AccessError, Error};

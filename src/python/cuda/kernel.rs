@@ -44,6 +44,7 @@ impl PyKernels {
         let source = self.source.as_deref();
         let signature = source.and_then(|source| Signature::of(source, name));
         let mut kinds = signature.map(|signature| signature.parameters().to_vec());
+        let has_writes = writes.is_some();
         if let Some(places) = writes {
             let found = kinds.as_ref().map(Vec::len);
             let count = found.or_else(|| function.parameters().map(<[usize]>::len));
@@ -63,7 +64,11 @@ impl PyKernels {
                 }
             }
         }
-        Ok(PyKernel { function, kinds })
+        Ok(PyKernel {
+            function,
+            kinds,
+            has_writes,
+        })
     }
 
     /// The GPU that it is on.
@@ -85,6 +90,8 @@ pub struct PyKernel {
     function: Function,
     /// What its parameters are, as far as that is known.
     kinds: Option<Vec<ParameterKind>>,
+    /// Whether the caller named all arguments that are written.
+    has_writes: bool,
 }
 
 #[pymethods]
@@ -128,9 +135,7 @@ impl PyKernel {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
         let launch = Launch::new(grid.0, block.0).with_shared(shared);
-        if shared > 0 {
-            self.function.allow_dynamic_shared(shared)?;
-        }
+        self.function.allow_dynamic_shared(shared)?;
         let stream = stream.map(|stream| PyStream::of(stream, Some(self.function.gpu().device())));
         let _current = stream.transpose()?.map(|stream| stream.0.make_current());
         let given = self.take(arguments)?;
@@ -218,7 +223,7 @@ impl<'py> Given<'py> {
             let wanted = if is_pointer { "a tensor" } else { "a number" };
             return Err(PyTypeError::new_err(format!("{what} is not {wanted}")));
         }
-        let is_written = kind != Source;
+        let is_written = kind == Target || kind == Unknown && !kernel.has_writes;
         let entered = Entered::for_call(object, is_written, batch)?;
         let entry = entered.get();
         check_place(entry.device, kernel)?;
