@@ -99,7 +99,7 @@ pub use launch::{Argument, Call, Launch, LaunchError};
 pub use library::find::add_search_path;
 pub use module::Module;
 pub use pinned::{managed, pinned, settle};
-pub use pointer::{PointerKind, device_of};
+pub use pointer::{PointerKind, device_of, device_of_range};
 pub use signature::{ParameterKind, Signature};
 pub use stream::Stream;
 #[cfg(feature = "python")]

@@ -41,3 +41,5 @@ mod modules;
 mod peers;
 #[path = "cuda/streams.rs"]
 mod streams;
+#[path = "cuda/unknown_codes.rs"]
+mod unknown_codes;

@@ -1,8 +1,9 @@
 //! [`beside_captures`]: what has nothing to do with a graph that is being captured.
 
-use cudarc::driver::sys;
+use super::driver::ask;
+use cudarc::driver::sys::CUstreamCaptureMode as Mode;
+use std::ffi::c_int;
 use std::marker::PhantomData;
-use sys::CUstreamCaptureMode as Mode;
 
 /// Until what this returns is dropped, this thread may do what waits for no stream that is being captured, but could:
 /// ask an event, free memory, load code. Otherwise that is refused, and ends the capture, whoever's it is, as frameworks
@@ -11,7 +12,7 @@ use sys::CUstreamCaptureMode as Mode;
 /// The driver must have been started.
 pub(super) fn beside_captures() -> BesideCaptures {
     BesideCaptures {
-        before: exchanged(Mode::CU_STREAM_CAPTURE_MODE_RELAXED),
+        before: exchanged(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int),
         _thread: PhantomData,
     }
 }
@@ -19,7 +20,7 @@ pub(super) fn beside_captures() -> BesideCaptures {
 /// The thread's mode is another one until this is dropped.
 #[must_use = "when it is dropped, the thread's mode is what it was before"]
 pub(super) struct BesideCaptures {
-    before: Option<Mode>,
+    before: Option<c_int>,
     /// The mode is a thread's: this mustn't leave its own.
     _thread: PhantomData<*const ()>,
 }
@@ -33,8 +34,8 @@ impl Drop for BesideCaptures {
 }
 
 /// Changes the thread's mode, and says which one it had. Where the driver fails, what comes next does, too.
-fn exchanged(mut mode: Mode) -> Option<Mode> {
-    // SAFETY: the driver was started, or there would be nothing to ask of it; it reads and writes a mode.
-    let answer = unsafe { sys::cuThreadExchangeStreamCaptureMode(&mut mode) };
-    (answer == sys::CUresult::CUDA_SUCCESS).then_some(mode)
+fn exchanged(mut mode: c_int) -> Option<c_int> {
+    // SAFETY: the driver was started, or there would be nothing to ask of it; it reads and writes one integer.
+    let answer = unsafe { ask!(cuThreadExchangeStreamCaptureMode(&mut mode)) };
+    answer.checked().ok().map(|()| mode)
 }

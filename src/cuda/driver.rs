@@ -1,64 +1,129 @@
-//! The driver: whether it is there, and what its answers mean.
+//! The driver: whether it is there, how it is called, and what its answers mean.
+
+mod answer;
+mod functions;
 
 use super::error::CudaError;
-use cudarc::driver::result::DriverError;
-use cudarc::driver::sys;
+pub(super) use answer::Answer;
+use cudarc::driver::sys::CUresult;
+use functions::{Functions, first, newer};
+use libloading::Library;
+use std::ffi::c_int;
 use std::sync::OnceLock;
 
 /// The oldest driver that has all functions that are called here.
 const OLDEST: i32 = 12_000;
 
-/// Calls a function of the driver's, and makes an error of its answer that says which function it was.
+/// The oldest driver that tells a kernel's parameters.
+const WITH_PARAMETERS: i32 = 12_040;
+
+/// Calls a function of the driver's, for its [`Answer`].
 ///
 /// The driver must have been looked up before: [`Gpu`](super::Gpu)s and what is made of them prove that.
-macro_rules! call {
+macro_rules! ask {
     ($function:ident($($argument:expr),* $(,)?)) => {
-        $crate::cuda::driver::checked(
+        $crate::cuda::driver::Answer::new(
             stringify!($function),
-            ::cudarc::driver::sys::$function($($argument),*),
+            ($crate::cuda::driver::functions().$function)($($argument),*),
         )
+    };
+}
+pub(super) use ask;
+
+/// Calls a function of the driver's, and makes an error of its answer that says which function it was.
+macro_rules! call {
+    ($($call:tt)*) => {
+        $crate::cuda::driver::ask!($($call)*).checked()
     };
 }
 pub(super) use call;
 
+/// What was looked up.
+struct Driver {
+    version: i32,
+    functions: Functions,
+    newer: Option<newer::Functions>,
+}
+
+static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
+
+/// The driver's library, which isn't started by that.
+fn library() -> Option<&'static Library> {
+    static LIBRARY: OnceLock<Option<&'static Library>> = OnceLock::new();
+    *LIBRARY.get_or_init(functions::library)
+}
+
+/// The driver, with its functions looked up, and not started.
+fn driver() -> Result<&'static Driver, CudaError> {
+    DRIVER.get_or_init(look_up).as_ref().map_err(Clone::clone)
+}
+
+fn look_up() -> Result<Driver, CudaError> {
+    let library = library().ok_or(CudaError::NoDriver)?;
+    let bad = |problem: String| CudaError::BadDriver { problem };
+    let lacks = |error: libloading::Error| bad(super::library::problem(&error));
+    let mut version = 0;
+    // SAFETY: it is CUDA's driver, by its name, whose header gives this type; the library stays loaded. It may be called
+    // before the driver is started, and writes one integer.
+    let answer = unsafe {
+        let first = first::Functions::look_up(library).map_err(lacks)?;
+        (first.cuDriverGetVersion)(&mut version)
+    };
+    if answer != 0 {
+        return Err(bad(format!("cuDriverGetVersion failed with code {answer}")));
+    }
+    if version < OLDEST {
+        return Err(CudaError::OldDriver { found: version });
+    }
+    // SAFETY: it is CUDA's driver, whose header gives these types, and stays loaded.
+    let functions = unsafe { Functions::look_up(library) }.map_err(lacks)?;
+    let newer = match version >= WITH_PARAMETERS {
+        true => {
+            // SAFETY: it is CUDA's driver, whose header gives this type, and stays loaded.
+            let newer = unsafe { newer::Functions::look_up(library) };
+            Some(newer.map_err(lacks)?)
+        }
+        false => None,
+    };
+    Ok(Driver {
+        version,
+        functions,
+        newer,
+    })
+}
+
+/// The driver's functions. They must have been looked up before.
 #[inline]
-pub(super) fn checked(function: &'static str, answer: sys::CUresult) -> Result<(), CudaError> {
-    match answer {
-        sys::CUresult::CUDA_SUCCESS => Ok(()),
-        answer => Err(failed(function, answer)),
+pub(super) fn functions() -> &'static Functions {
+    match DRIVER.get() {
+        Some(Ok(driver)) => &driver.functions,
+        _ => unlooked(),
     }
 }
 
 #[cold]
-fn failed(function: &'static str, answer: sys::CUresult) -> CudaError {
-    let error = DriverError(answer);
-    let text = |text: Result<&std::ffi::CStr, DriverError>| {
-        text.map_or_else(
-            |_| "unknown".to_owned(),
-            |text| text.to_string_lossy().into(),
-        )
-    };
-    CudaError::Driver {
-        function,
-        code: answer as u32,
-        // The function's name is its symbol's, of which people don't know the version.
-        name: text(error.error_name()),
-        description: text(error.error_string()),
-    }
+fn unlooked() -> ! {
+    panic!("the CUDA driver is called before it was looked up")
 }
 
-/// The driver's version, as it says it: 12040 for 12.4. It must have been looked up before.
+/// A function that drivers before 12.4 haven't got.
+pub(super) fn param_info() -> Option<ParamInfo> {
+    let newer = driver().ok()?.newer.as_ref()?;
+    Some(newer.cuFuncGetParamInfo)
+}
+
+/// The type of `cuFuncGetParamInfo`.
+pub(super) type ParamInfo =
+    unsafe extern "C" fn(cudarc::driver::sys::CUfunction, usize, *mut usize, *mut usize) -> c_int;
+
+/// The driver's version, as it says it: 12040 for 12.4.
 pub(super) fn version() -> Result<i32, CudaError> {
-    let mut version = 0;
-    // SAFETY: the library is there, and this function may be called before the driver is started.
-    unsafe { call!(cuDriverGetVersion(&mut version)) }?;
-    Ok(version)
+    Ok(driver()?.version)
 }
 
 /// Of which CUDA the driver is, without the number behind the dot; `None` where there is no driver that says it.
 pub(super) fn major() -> Option<i32> {
-    let version = is_present().then(version)?;
-    version.ok().map(|version| version / 1000)
+    version().ok().map(|version| version / 1000)
 }
 
 /// How many GPUs there are.
@@ -74,27 +139,20 @@ pub fn count() -> Result<usize, CudaError> {
 /// Whether there is a driver. It isn't started for that, which would rule out that the process forks.
 #[inline]
 pub fn is_present() -> bool {
-    static IS_PRESENT: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the driver's library may be loaded any time, and runs no code that needs anything of us.
-    *IS_PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+    library().is_some()
 }
 
 /// Starts the driver.
 fn start() -> Result<usize, CudaError> {
-    if !is_present() {
-        return Err(CudaError::NoDriver);
+    driver()?;
+    // SAFETY: the driver was looked up.
+    let answer = unsafe { ask!(cuInit(0)) };
+    if answer.is(CUresult::CUDA_ERROR_NO_DEVICE) {
+        return Err(CudaError::NoGpu);
     }
-    let version = version()?;
-    if version < OLDEST {
-        return Err(CudaError::OldDriver { found: version });
-    }
-    // SAFETY: the library is there.
-    match unsafe { sys::cuInit(0) } {
-        sys::CUresult::CUDA_ERROR_NO_DEVICE => return Err(CudaError::NoGpu),
-        answer => checked("cuInit", answer)?,
-    }
+    answer.checked()?;
     let mut count = 0;
-    // SAFETY: the driver was started.
+    // SAFETY: the driver was started, and writes one integer.
     unsafe { call!(cuDeviceGetCount(&mut count)) }?;
     match usize::try_from(count) {
         Ok(0) | Err(_) => Err(CudaError::NoGpu),

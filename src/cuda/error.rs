@@ -3,6 +3,7 @@
 use super::launch::LaunchError;
 use crate::device::Device;
 use crate::error::Error;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What went wrong with a GPU, or on the way to one.
@@ -19,6 +20,12 @@ pub enum CudaError {
     OldDriver {
         /// Its version, as it says it: 11040 for 11.4.
         found: i32,
+    },
+    /// A library of the driver's name that isn't CUDA's driver, or lacks functions.
+    #[error("the CUDA driver can't be used: {problem}; reinstall NVIDIA's driver, 12.0 or newer")]
+    BadDriver {
+        /// What is wrong with it.
+        problem: String,
     },
     /// There is a driver, and no GPU that it can use.
     #[error("the CUDA driver finds no GPU")]
@@ -64,6 +71,14 @@ pub enum CudaError {
     UnknownAddress {
         /// The address.
         address: usize,
+    },
+    /// A range of addresses that isn't inside one allocation.
+    #[error("addresses {:#x} to {:#x} aren't inside one allocation: {}", .range.start, .range.end, of_allocation(.allocation))]
+    OutOfAllocation {
+        /// The range.
+        range: Range<usize>,
+        /// The allocation in which it begins, if the driver tells.
+        allocation: Option<Range<usize>>,
     },
     /// A copy into memory that can't take it.
     #[error("{problem}")]
@@ -247,6 +262,13 @@ fn looked_for(told: Option<&Path>) -> String {
         None => "in this process, in LD_LIBRARY_PATH, CUDA_PATH or CUDA_HOME, among Python's packages (where \
             nvidia-cuda-nvrtc has it), or in /usr/local/cuda; DLBRIDGE_NVRTC can say where it is"
             .to_owned(),
+    }
+}
+
+fn of_allocation(allocation: &Option<Range<usize>>) -> String {
+    match allocation {
+        Some(Range { start, end }) => format!("the driver has one from {start:#x} to {end:#x}"),
+        None => "the driver knows its end as another one's, or not at all".to_owned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Events`]: marks in streams, by which one waits for another, kept to be used again.
 
-use super::driver::call;
+use super::driver::{ask, call};
 use super::error::CudaError;
 use cudarc::driver::sys;
 use std::ptr;
@@ -42,7 +42,7 @@ impl Events {
         }
         drop(kept);
         // SAFETY: it was created, and this is its end. The driver destroys it once it has happened.
-        let _ = unsafe { sys::cuEventDestroy_v2(event.0) };
+        let _ = unsafe { ask!(cuEventDestroy_v2(event.0)) };
     }
 
     /// Marks the end of the work that a stream has by now. The GPU's context must be current.
@@ -69,9 +69,10 @@ impl Event {
     /// Whether the work before it is done. The GPU's context must be current.
     pub(super) fn is_over(&self) -> Result<bool, CudaError> {
         // SAFETY: an event that was recorded.
-        match unsafe { sys::cuEventQuery(self.0) } {
-            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            answer => super::driver::checked("cuEventQuery", answer).map(|()| true),
+        let answer = unsafe { ask!(cuEventQuery(self.0)) };
+        if answer.is(sys::CUresult::CUDA_ERROR_NOT_READY) {
+            return Ok(false);
         }
+        answer.checked().map(|()| true)
     }
 }

@@ -1,6 +1,6 @@
 //! [`Function`]: a kernel of a module.
 
-use super::driver::{call, version};
+use super::driver::{Answer, call, param_info};
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::module::Module;
@@ -8,9 +8,6 @@ use cudarc::driver::sys;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use sys::CUfunction_attribute_enum as Attribute;
-
-/// The oldest driver that tells a kernel's parameters.
-const TELLS_PARAMETERS: i32 = 12_040;
 
 /// As much shared memory a block can have without its kernel being allowed that, all in all.
 const ALWAYS_SHARED: u32 = 48 << 10;
@@ -46,10 +43,7 @@ impl Function {
     /// function for; so that isn't left to the first launch.
     pub(super) fn new(module: Module, raw: sys::CUfunction, name: &str) -> Result<Self, CudaError> {
         let ask = |attribute| ask(raw, attribute);
-        let parameters = match version()? < TELLS_PARAMETERS {
-            true => None,
-            false => parameters(raw)?,
-        };
+        let parameters = parameters(raw)?;
         Ok(Self(Arc::new(Facts {
             raw: Raw(raw),
             name: name.to_owned(),
@@ -173,18 +167,24 @@ fn ask(raw: sys::CUfunction, attribute: Attribute) -> Result<u32, CudaError> {
     Ok(value.unsigned_abs())
 }
 
-/// The sizes of a function's parameters; `None` where the driver knows the function without them.
+/// The sizes of a function's parameters; `None` where the driver doesn't tell them: before 12.4, or of this function.
 fn parameters(raw: sys::CUfunction) -> Result<Option<Box<[usize]>>, CudaError> {
+    let Some(param_info) = param_info() else {
+        return Ok(None);
+    };
     let mut sizes = Vec::new();
     loop {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the caller's function, which is there; the driver is new enough to have this.
-        let answer = unsafe { sys::cuFuncGetParamInfo(raw, sizes.len(), &mut offset, &mut size) };
-        match answer {
-            sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(Some(sizes.into())),
-            sys::CUresult::CUDA_ERROR_NOT_SUPPORTED => return Ok(None),
-            answer => super::driver::checked("cuFuncGetParamInfo", answer)?,
+        // SAFETY: the function is one of a module that is loaded, and its context current; the driver writes two integers.
+        let answer = unsafe { param_info(raw, sizes.len(), &mut offset, &mut size) };
+        let answer = Answer::new("cuFuncGetParamInfo", answer);
+        if answer.is(sys::CUresult::CUDA_ERROR_INVALID_VALUE) {
+            return Ok(Some(sizes.into()));
         }
+        if answer.is(sys::CUresult::CUDA_ERROR_NOT_SUPPORTED) {
+            return Ok(None);
+        }
+        answer.checked()?;
         sizes.push(size);
     }
 }

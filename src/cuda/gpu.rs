@@ -1,7 +1,7 @@
 //! [`Gpu`]: a device, and its context, in which frameworks work too.
 
 use super::beside::beside_captures;
-use super::driver::{call, count};
+use super::driver::{ask, call, count};
 use super::error::CudaError;
 use super::event::Events;
 use super::limits::Limits;
@@ -216,7 +216,7 @@ impl Drop for Entered {
             let mut popped = ptr::null_mut();
             // There is nobody to tell of a failure.
             // SAFETY: it was pushed on this thread, and what was pushed later was popped before.
-            let _ = unsafe { sys::cuCtxPopCurrent_v2(&mut popped) };
+            let _ = unsafe { ask!(cuCtxPopCurrent_v2(&mut popped)) };
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! They are looked up here and not by `cudarc`, which looks for a library by names alone: one of any version comes
 //! before `.so.13` there, so one that is too old would be taken though a new one was loaded already; it can't be told
-//! where the library is, and panics where a function is missing. It also takes every answer for one that was known when
-//! it was built.
+//! where the library is, and panics where a function is missing. It also declares results as Rust enums, so that a code
+//! which wasn't known when it was built would be undefined behaviour: [`functions!`] takes integers. The driver is looked
+//! up in the same way (`driver/functions.rs`).
 
 pub(super) mod find;
 
@@ -35,15 +36,15 @@ macro_rules! functions {
     ($($function:ident($($argument:ty),*) -> $answer:ty;)*) => {
         /// The library's functions, by their names.
         #[allow(non_snake_case, reason = "the names are NVIDIA's")]
-        pub(super) struct Functions {
-            $(pub(super) $function: unsafe extern "C" fn($($argument),*) -> $answer,)*
+        pub(in crate::cuda) struct Functions {
+            $(pub(in crate::cuda) $function: unsafe extern "C" fn($($argument),*) -> $answer,)*
         }
 
         impl Functions {
             /// # Safety
             ///
             /// The library's functions of these names have these types, and it is never unloaded.
-            unsafe fn look_up(library: &::libloading::Library) -> Result<Self, ::libloading::Error> {
+            pub(in crate::cuda) unsafe fn look_up(library: &::libloading::Library) -> Result<Self, ::libloading::Error> {
                 Ok(Self {
                     // SAFETY: the caller's promise.
                     $($function: unsafe { *library.get(stringify!($function))? },)*

@@ -1,7 +1,7 @@
 //! [`Memory`]: what keeps memory on a GPU, and in which order of work it is released.
 
 use super::beside::beside_captures;
-use super::driver::call;
+use super::driver::{ask, call};
 use super::error::CudaError;
 use super::gpu::Gpu;
 use super::later::{self, Release};
@@ -127,11 +127,11 @@ impl Release for Held {
         if let Joined::Lost = joined {
             let _beside = beside_captures();
             // SAFETY: the context is current.
-            let answer = unsafe { sys::cuCtxSynchronize() };
-            if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {
+            let answer = unsafe { ask!(cuCtxSynchronize()) };
+            if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
                 return Ok(false);
             }
-            super::driver::checked("cuCtxSynchronize", answer)?;
+            answer.checked()?;
         }
         let joined = match joined {
             Joined::In(stream) => Some(stream),

@@ -4,7 +4,7 @@ mod bounds;
 mod uses;
 
 use super::beside::beside_captures;
-use super::driver::{call, version};
+use super::driver::{ask, call, version};
 use super::error::CudaError;
 use super::function::Function;
 use super::gpu::Gpu;
@@ -131,11 +131,11 @@ impl Module {
         // The driver may load code only now.
         let _beside = beside_captures();
         // SAFETY: the context is current, the module there, and the name a string of C.
-        let answer = unsafe { sys::cuModuleGetFunction(&mut raw, self.0.raw.0, symbol.as_ptr()) };
-        if answer == sys::CUresult::CUDA_ERROR_NOT_FOUND {
+        let answer = unsafe { ask!(cuModuleGetFunction(&mut raw, self.0.raw.0, symbol.as_ptr())) };
+        if answer.is(sys::CUresult::CUDA_ERROR_NOT_FOUND) {
             return Err(none());
         }
-        super::driver::checked("cuModuleGetFunction", answer)?;
+        answer.checked()?;
         Function::new(self.clone(), raw, name)
     }
 

@@ -6,7 +6,7 @@ use super::gpu::Gpu;
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
 use std::ffi::c_void;
-use sys::CUmemorytype_enum as MemoryType;
+use std::ops::Range;
 use sys::CUpointer_attribute as Attribute;
 
 /// A kind of memory that CUDA knows.
@@ -38,56 +38,105 @@ impl PointerKind {
 ///
 /// When CUDA knows nothing of it: the host's memory that isn't pinned, say.
 pub fn device_of(address: *const u8) -> Result<Device, CudaError> {
-    count()?;
-    let mut kind = MemoryType::CU_MEMORYTYPE_HOST;
-    let (mut id, mut is_managed) = (0_i32, 0_u32);
-    let mut attributes = [
-        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
-    ];
-    let none = 0_u32;
-    // What isn't known stays 0, which is no kind of memory; so it is asked for as a plain number.
-    let mut raw_kind = none;
-    let mut answers: [*mut c_void; 3] = [
-        (&raw mut raw_kind).cast(),
-        (&raw mut id).cast(),
-        (&raw mut is_managed).cast(),
-    ];
-    // SAFETY: as many places as attributes, each as wide as the driver writes it.
-    let mut ask = || unsafe {
-        call!(cuPointerGetAttributes(
-            attributes.len() as u32,
-            attributes.as_mut_ptr(),
-            answers.as_mut_ptr(),
-            address.addr() as u64,
-        ))
-    };
-    match ask() {
-        // Drivers may want one, whichever that is.
-        Err(error) if error.code() == Some(sys::CUresult::CUDA_ERROR_INVALID_CONTEXT as u32) => {
-            let _entered = Gpu::new(0)?.enter()?;
-            ask()
-        }
-        answer => answer,
-    }?;
-    for known in [
-        MemoryType::CU_MEMORYTYPE_HOST,
-        MemoryType::CU_MEMORYTYPE_DEVICE,
-    ] {
-        if raw_kind == known as u32 {
-            kind = known;
-        }
-    }
-    if raw_kind == none || id < 0 {
-        return Err(CudaError::UnknownAddress {
-            address: address.addr(),
-        });
-    }
-    let kind = match (is_managed != 0, kind) {
-        (true, _) => PointerKind::Managed,
-        (false, MemoryType::CU_MEMORYTYPE_DEVICE) => PointerKind::Device,
-        _ => PointerKind::Pinned,
-    };
-    Ok(Device::new(kind.device_kind(), id))
+    Ok(Place::of(address.addr())?.device)
 }
+
+/// The device in one of whose allocations a range of addresses lies, by the driver's answers: for addresses that come
+/// from code which may be wrong.
+///
+/// Where the driver doesn't tell how far an allocation goes, both ends must be in the same one.
+///
+/// # Errors
+///
+/// When CUDA knows nothing of it, or the range goes past an allocation's begin or end.
+pub fn device_of_range(range: Range<usize>) -> Result<Device, CudaError> {
+    let out_of_bounds = |allocation| CudaError::OutOfAllocation {
+        range: range.clone(),
+        allocation,
+    };
+    let first = Place::of(range.start)?;
+    if let Some(allocation) = first.allocation {
+        let is_inside = allocation.start <= range.start && range.end <= allocation.end;
+        return match is_inside {
+            true => Ok(first.device),
+            false => Err(out_of_bounds(Some(allocation))),
+        };
+    }
+    match Place::of(range.end.saturating_sub(1)) {
+        Ok(last) if last.device == first.device && last.buffer == first.buffer => Ok(first.device),
+        _ => Err(out_of_bounds(None)),
+    }
+}
+
+/// What the driver knows of an address.
+struct Place {
+    device: Device,
+    /// The allocation that it is in, where the driver tells.
+    allocation: Option<Range<usize>>,
+    /// The number of that allocation, which is unique in a process.
+    buffer: u64,
+}
+
+impl Place {
+    fn of(address: usize) -> Result<Self, CudaError> {
+        count()?;
+        let unknown = || CudaError::UnknownAddress { address };
+        let mut attributes = [
+            Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+            Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+            Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+            Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+            Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+            Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID,
+        ];
+        // Plain numbers, of which the driver may write any; what it doesn't know it leaves 0.
+        let (mut kind, mut id, mut is_managed) = (0_u32, 0_i32, 0_u32);
+        let (mut start, mut size, mut buffer) = (0_u64, 0_usize, 0_u64);
+        let mut answers: [*mut c_void; 6] = [
+            (&raw mut kind).cast(),
+            (&raw mut id).cast(),
+            (&raw mut is_managed).cast(),
+            (&raw mut start).cast(),
+            (&raw mut size).cast(),
+            (&raw mut buffer).cast(),
+        ];
+        // SAFETY: as many places as attributes, each as wide as the driver writes it. The address is a number to it.
+        let mut ask = || unsafe {
+            call!(cuPointerGetAttributes(
+                attributes.len() as u32,
+                attributes.as_mut_ptr(),
+                answers.as_mut_ptr(),
+                address as u64,
+            ))
+        };
+        match ask() {
+            // Drivers may want one, whichever that is.
+            Err(error)
+                if error.code() == Some(sys::CUresult::CUDA_ERROR_INVALID_CONTEXT as u32) =>
+            {
+                let _entered = Gpu::new(0)?.enter()?;
+                ask()
+            }
+            answer => answer,
+        }?;
+        let kind = match kind {
+            _ if id < 0 => None,
+            DEVICE if is_managed != 0 => Some(PointerKind::Managed),
+            HOST if is_managed != 0 => Some(PointerKind::Managed),
+            DEVICE => Some(PointerKind::Device),
+            HOST => Some(PointerKind::Pinned),
+            // Nothing that is known here.
+            _ => None,
+        };
+        let kind = kind.ok_or_else(unknown)?;
+        Ok(Self {
+            device: Device::new(kind.device_kind(), id),
+            allocation: (size > 0).then(|| start as usize..(start as usize).saturating_add(size)),
+            buffer,
+        })
+    }
+}
+
+/// `CUmemorytype`, as the driver writes it.
+const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST as u32;
+const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE as u32;

@@ -1,13 +1,13 @@
 //! [`Stream`]: the order in which a GPU does what it is asked for.
 
 use super::beside::beside_captures;
-use super::driver::{call, checked};
+use super::driver::{ask, call};
 use super::error::CudaError;
 use super::event::Event;
 use super::gpu::Gpu;
 use cudarc::driver::sys;
 use std::any::Any;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -220,10 +220,11 @@ impl Stream {
         let _entered = self.gpu.enter()?;
         let _beside = beside_captures();
         // SAFETY: the context is current, and the stream there.
-        match unsafe { sys::cuStreamQuery(self.raw()) } {
-            sys::CUresult::CUDA_ERROR_NOT_READY => Ok(false),
-            answer => checked("cuStreamQuery", answer).map(|()| true),
+        let answer = unsafe { ask!(cuStreamQuery(self.raw())) };
+        if answer.is(sys::CUresult::CUDA_ERROR_NOT_READY) {
+            return Ok(false);
         }
+        answer.checked().map(|()| true)
     }
 
     /// Whether its work becomes part of a graph at present, rather than being done. The default one is then not to be
@@ -234,13 +235,16 @@ impl Stream {
     /// When the driver fails.
     pub fn is_capturing(&self) -> Result<bool, CudaError> {
         let _entered = self.gpu.enter()?;
-        let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: the context is current, and the stream there.
-        match unsafe { sys::cuStreamIsCapturing(self.raw(), &mut status) } {
-            sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => return Ok(true),
-            answer => checked("cuStreamIsCapturing", answer)?,
+        let none = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int;
+        let mut status = none;
+        // SAFETY: the context is current, and the stream there; the driver writes one integer.
+        let answer = unsafe { ask!(cuStreamIsCapturing(self.raw(), &mut status)) };
+        if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+            return Ok(true);
         }
-        Ok(status != sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+        answer.checked()?;
+        // A status that isn't known here counts as a capture.
+        Ok(status != none)
     }
 
     /// Whether memory that was used on it can be released in its order, whenever that is, and by whom.
@@ -304,7 +308,7 @@ impl Drop for Created {
         // There is nobody to tell of a failure. The driver destroys it once its work is done.
         if let Ok(_entered) = self.gpu.enter() {
             // SAFETY: it was created, and this is its end.
-            let _ = unsafe { sys::cuStreamDestroy_v2(self.raw.0) };
+            let _ = unsafe { ask!(cuStreamDestroy_v2(self.raw.0)) };
         }
     }
 }

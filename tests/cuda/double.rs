@@ -158,6 +158,24 @@ pub(crate) fn fail(function: &str, nth: u64, code: c_int) {
     unsafe { fail(function.as_ptr(), nth, code) }
 }
 
+/// Has the n-th copy, fill or launch that runs from now on fail, as a kernel that crashes does.
+pub(crate) fn fail_work(nth: u64, code: c_int) {
+    control::<extern "C" fn(u64, c_int)>("cudaDoubleFailWork")(nth, code);
+}
+
+/// Has the next call of a function write a number where it writes an enum.
+pub(crate) fn write(function: &str, value: c_int) {
+    let function = CString::new(function).unwrap();
+    let write: unsafe extern "C" fn(*const c_char, c_int) = control("cudaDoubleWrite");
+    // SAFETY: a string of C.
+    unsafe { write(function.as_ptr(), value) }
+}
+
+/// Has copies be late with pageable memory of the host, too.
+pub(crate) fn be_late_with_pageable_memory() {
+    control::<extern "C" fn(c_int)>("cudaDoubleSetPageableLate")(1);
+}
+
 /// Lets calls succeed again that were to fail.
 pub(crate) fn forget_failures() {
     control::<extern "C" fn()>("cudaDoubleForgetFailures")();

@@ -1,7 +1,7 @@
 //! [`Uses`]: the streams that may still run a module's code.
 
 use crate::cuda::beside::beside_captures;
-use crate::cuda::driver::checked;
+use crate::cuda::driver::ask;
 use crate::cuda::error::CudaError;
 use crate::cuda::stream::Stream;
 use cudarc::driver::sys;
@@ -80,11 +80,11 @@ impl Uses {
         if *self.unknown.get_mut() {
             let _beside = beside_captures();
             // SAFETY: the caller entered the GPU.
-            let answer = unsafe { sys::cuCtxSynchronize() };
-            if answer == sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED {
+            let answer = unsafe { ask!(cuCtxSynchronize()) };
+            if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
                 return Ok(false);
             }
-            checked("cuCtxSynchronize", answer)?;
+            answer.checked()?;
         }
         Ok(true)
     }

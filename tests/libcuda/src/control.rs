@@ -1,10 +1,12 @@
 //! What tests ask of the double besides the driver's own functions. All may be called at any time.
 
 use crate::abi::{Host, Stream, Text};
+use crate::access::Rows;
 use crate::allocation::Kind;
 use crate::codes::Code;
 use crate::driver::Locked;
 use crate::kernels::{Callback, CudaDoubleKernel, Registered, parse_signature};
+use crate::work::{Action, Operation};
 use std::ffi::{CString, c_char, c_int, c_void};
 
 /// Forgets everything: the driver is as before `cuInit`. Addresses that were given out stay taken,
@@ -74,7 +76,8 @@ pub extern "C" fn cudaDoubleForgetMistakes() {
 
 /// How many there are of `memory` (of all kinds), `device memory`, `pinned memory`, `managed memory`, `bytes` (of all
 /// memory), `contexts` (that are retained or were made), `streams` (that were made), `events`, `modules`, `pools`
-/// (besides the devices' own), `graphs`, `executable graphs`, and `pending` operations. -1 for other names.
+/// (besides the devices' own), `graphs`, `executable graphs`, and operations that are `pending`, or `pending on host`, of
+/// which the host's pageable memory must wait for the end. -1 for other names.
 ///
 /// # Safety
 ///
@@ -113,6 +116,16 @@ pub unsafe extern "C" fn cudaDoubleLive(what: *const c_char) -> i64 {
         "graphs" => driver.graphs.live.len(),
         "executable graphs" => driver.executables.live.len(),
         "pending" => driver.work.pending.len(),
+        "pending on host" => {
+            let of_host = |rows: &Rows| driver.memory.find(rows.start).is_none();
+            let uses_host = |operation: &&Operation| match &operation.action {
+                Action::Copy { from, to, staged } => {
+                    of_host(to) || (staged.is_none() && of_host(from))
+                }
+                _ => false,
+            };
+            driver.work.pending.values().filter(uses_host).count()
+        }
         _ => return -1,
     };
     count as i64
@@ -144,13 +157,42 @@ pub unsafe extern "C" fn cudaDoubleFail(function: *const c_char, nth: u64, code:
 /// Lets calls succeed again that were to fail.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleForgetFailures() {
-    Locked::take().record.forget_failures();
+    let mut driver = Locked::take();
+    driver.record.forget_failures();
+    driver.work.failures.clear();
 }
 
 /// Whether streams run their work as late as they may (1, as at the start) or as soon as they may (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleSetLate(late: c_int) {
     Locked::take().work.eager = late == 0;
+}
+
+/// Makes the n-th copy, fill or launch that runs from now on fail with a code, as a kernel that crashes does: the context
+/// fails with it, when it is waited for.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDoubleFailWork(nth: u64, code: c_int) {
+    let before = nth.max(1) - 1;
+    Locked::take().work.failures.push((before, Code(code)));
+}
+
+/// Whether copies on streams are late with the host's pageable memory too (1), or done with it when the call returns
+/// (0, as at the start). NVIDIA says no more than that such calls may be synchronous.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaDoubleSetPageableLate(late: c_int) {
+    Locked::take().work.pageable_late = late != 0;
+}
+
+/// Has functions write a number where they write an enum: `cuStreamIsCapturing` its status, `cuPointerGetAttributes` the
+/// kind of memory, `cuThreadExchangeStreamCaptureMode` the mode that was. It is for the next call alone.
+///
+/// # Safety
+///
+/// The name must be a string of C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaDoubleWrite(function: *const c_char, value: c_int) {
+    let function = Text(function).read().unwrap_or_default();
+    Locked::take().record.written = Some((function, value));
 }
 
 /// The same for one stream, whatever holds for the others: a deliberately slow one among fast ones, or the reverse.

@@ -8,8 +8,8 @@
 //!
 //! Tests control the double by the functions in [`control`], which begin with `cudaDouble`, and by variables of the
 //! environment: `LIBCUDA_DOUBLE_DEVICES` (2 if it isn't set, 0 for a driver without a GPU), `LIBCUDA_DOUBLE_MEMORY`
-//! (bytes of each device, 4 GiB if it isn't set), `LIBCUDA_DOUBLE_LATE` (0 lets work run as soon as it may) and
-//! `LIBCUDA_DOUBLE_VERSION` (12080 if it isn't set).
+//! (bytes of each device, 4 GiB if it isn't set), `LIBCUDA_DOUBLE_LATE` (0 lets work run as soon as it may),
+//! `LIBCUDA_DOUBLE_POOLS` (0 for devices without memory pools) and `LIBCUDA_DOUBLE_VERSION` (12080 if it isn't set).
 #![allow(non_snake_case, reason = "the names are those of the driver")]
 
 pub mod abi;

@@ -11,6 +11,8 @@ pub(crate) struct Record {
     calls: BTreeMap<&'static str, u64>,
     total: u64,
     failures: Vec<Failure>,
+    /// What a function writes where it writes an enum, in its next call.
+    pub(crate) written: Option<(String, i32)>,
 }
 
 /// The call that is to fail: counted from when the failure was asked for.
@@ -64,6 +66,14 @@ impl Record {
         code
     }
 
+    /// What a function is to write instead of the enum's true value.
+    pub(crate) fn written(&mut self, function: &str, value: i32) -> i32 {
+        match self.written.take_if(|(name, _)| name == function) {
+            Some((_, value)) => value,
+            None => value,
+        }
+    }
+
     pub(crate) fn fail(&mut self, function: Option<String>, nth: u64, code: Code) {
         self.failures.push(Failure {
             function,
@@ -74,6 +84,7 @@ impl Record {
 
     pub(crate) fn forget_failures(&mut self) {
         self.failures.clear();
+        self.written = None;
     }
 
     pub(crate) fn calls(&self, name: &str) -> u64 {

@@ -57,13 +57,24 @@ impl Locked {
             if let Some(state) = self.events.live.get_mut(&event) {
                 state.ran = Some((id, time));
             }
-        } else if let Err(code) = self.perform(stream, action) {
+        } else if let Err(code) = self.perform_or_fail(stream, action) {
             self.record.line(format!("context {context} fails: {code}"));
             if let Some(state) = self.contexts.live.get_mut(&context) {
                 state.failed = Some(code);
             }
         }
         self.work.pending.remove(&id);
+    }
+
+    fn perform_or_fail(&mut self, stream: u32, action: Action) -> Outcome {
+        let is_work = matches!(
+            action,
+            Action::Copy { .. } | Action::Fill { .. } | Action::Launch(_)
+        );
+        match is_work.then(|| self.work.failure()).flatten() {
+            Some(code) => Err(code),
+            None => self.perform(stream, action),
+        }
     }
 
     fn perform(&mut self, stream: u32, action: Action) -> Outcome {

@@ -50,9 +50,28 @@ pub(crate) struct Work {
     pub(crate) time: u64,
     /// Whether operations run as soon as they may, instead of as late as they may.
     pub(crate) eager: bool,
+    /// Whether copies on streams leave the host's pageable memory to the stream, as drivers may, instead of being done
+    /// with it when the call returns.
+    pub(crate) pageable_late: bool,
+    /// Operations that are to fail when they run: how many run before, and the code.
+    pub(crate) failures: Vec<(u64, Code)>,
 }
 
 impl Work {
+    /// The code with which the operation that runs next is to fail, if it is.
+    pub(crate) fn failure(&mut self) -> Option<Code> {
+        let mut code = None;
+        self.failures.retain_mut(|(before, with)| {
+            if *before == 0 {
+                code = Some(*with);
+                return false;
+            }
+            *before -= 1;
+            true
+        });
+        code
+    }
+
     pub(crate) fn is_done(&self, id: u64) -> bool {
         !self.pending.contains_key(&id)
     }

@@ -147,7 +147,7 @@ fn check_reach(driver: &mut Locked, function: &str, rows: Rows, stream: Option<S
 }
 
 /// Queues a copy, and waits where the driver waits: always without a stream, unless the copy is within devices; with a
-/// stream when the target is the host's pageable memory.
+/// stream when the target is the host's pageable memory, unless it was told to be late with that.
 pub(crate) fn copy(
     driver: &mut Locked,
     function: &str,
@@ -178,9 +178,10 @@ pub(crate) fn copy(
     let within = on_device(to) && on_device(from);
     let captured = driver.place_of(stream)?.is_some();
     // The driver takes what pageable memory holds before it returns, so the program may change it then.
-    let staged = (from_pageable && !captured).then(|| stage(from));
+    let late = driver.work.pageable_late && !waits_for_host;
+    let staged = (from_pageable && !captured && !late).then(|| stage(from));
     driver.submit(stream, Action::Copy { from, to, staged }, function)?;
-    if !captured && (to_pageable || (waits_for_host && !within)) {
+    if !captured && ((to_pageable && !late) || (waits_for_host && !within)) {
         driver.synchronize(stream)?;
     }
     Ok(())

@@ -5,6 +5,7 @@ use crate::abi::{Context, Device, Handle, Out, Pool};
 use crate::call::api;
 use crate::codes::Code;
 use crate::driver::Locked;
+use crate::objects::setting;
 use std::ffi::{c_char, c_int};
 
 /// The attributes that are not 0.
@@ -95,6 +96,8 @@ api! {
         let device = driver.device(device)?;
         match number {
             ..=0 | 200.. => Err(Code::ERROR_INVALID_VALUE),
+            // MEMORY_POOLS_SUPPORTED
+            115 => value.give(setting("LIBCUDA_DOUBLE_POOLS").map_or(1, |pools| pools as c_int)),
             // PCI_BUS_ID
             33 => value.give(device as c_int + 1),
             _ => value.give(attribute(number)),

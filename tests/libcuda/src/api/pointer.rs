@@ -70,11 +70,15 @@ fn attribute_of(
             Context::of(found.context)
         }),
         // MEMORY_TYPE: host or device
-        2 => Out(data.cast::<u32>()).give(if matches!(kind, Kind::Pinned | Kind::Registered) {
-            1
-        } else {
-            2
-        }),
+        2 => {
+            let found = if matches!(kind, Kind::Pinned | Kind::Registered) {
+                1
+            } else {
+                2
+            };
+            let found = driver.record.written("cuPointerGetAttributes", found);
+            Out(data.cast::<c_int>()).give(found)
+        }
         // DEVICE_POINTER
         3 => Out(data.cast::<Address>()).give(address),
         // HOST_POINTER

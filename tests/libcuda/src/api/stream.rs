@@ -127,7 +127,8 @@ api! {
     fn cuStreamIsCapturing(driver, stream: Stream, status: Out<c_int>) {
         let stream = driver.stream(stream)?;
         not_legacy_beside_captures(driver, stream)?;
-        status.give(capture_status(driver, stream))
+        let found = capture_status(driver, stream);
+        status.give(driver.record.written("cuStreamIsCapturing", found))
     }
 
     fn cuStreamGetCaptureInfo_v2(
@@ -152,10 +153,11 @@ api! {
         Ok(())
     }
 
-    fn cuThreadExchangeStreamCaptureMode(_driver, mode: Out<c_int>) {
+    fn cuThreadExchangeStreamCaptureMode(driver, mode: Out<c_int>) {
         let new = crate::abi::In(mode.0).read()?;
         Mode::of(new)?;
-        mode.give(THREAD_MODE.replace(new))
+        let before = THREAD_MODE.replace(new);
+        mode.give(driver.record.written("cuThreadExchangeStreamCaptureMode", before))
     }
 }
 
