@@ -41,5 +41,7 @@ mod modules;
 mod peers;
 #[path = "cuda/streams.rs"]
 mod streams;
+#[path = "cuda/transfers.rs"]
+mod transfers;
 #[path = "cuda/unknown_codes.rs"]
 mod unknown_codes;

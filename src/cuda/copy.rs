@@ -118,15 +118,35 @@ pub(crate) unsafe fn copy_elements(
         // SAFETY: the caller's promise.
         return unsafe { scatter(to, from, stream) };
     }
-    transfer((to, to_place), (from, from_place), stream)?;
-    match (from_place, to_place) {
+    let copied = transfer((to, to_place), (from, from_place), stream);
+    let finished = copied.and_then(|()| match (from_place, to_place) {
         _ if is_captured => Ok(()),
         (Place::Pageable, _) | (_, Place::Pageable) => stream.synchronize(),
         // Whoever looks at others' memory doesn't know of the copy, and whoever writes it wants it for himself.
         (_, Place::Pinned) if !is_ordered(to) => stream.synchronize(),
         (Place::Pinned, _) if !is_ordered(from) => release_after(stream, from.clone()),
         _ => Ok(()),
+    });
+    // Some of the copies may be under way, and memory without a timeline may go, or be used, as soon as this returns.
+    if finished.is_err() && !is_captured && !(is_ordered(to) && is_ordered(from)) {
+        let_go(stream, || (to.clone(), from.clone()));
     }
+    finished
+}
+
+/// Waits for a stream whose work failed half-way. Where the driver fails at that too, the memory that the work uses is
+/// kept until it is done.
+fn let_go<T: Send + 'static>(stream: &Stream, kept: impl FnOnce() -> T) {
+    let is_over = |waited: Result<(), CudaError>| match waited {
+        Ok(()) => true,
+        // Then no work goes on.
+        Err(error) => error.is_final(),
+    };
+    if is_over(stream.synchronize()) || is_over(stream.gpu().wait_for_all()) {
+        return;
+    }
+    // It fails in a capture alone, in which no work is under way.
+    let _kept = release_after(stream, kept());
 }
 
 /// Where a tensor is, as far as copies are concerned.

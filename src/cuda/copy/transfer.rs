@@ -4,8 +4,8 @@
 //! of its own. Only a copy between two contexts reaches the memory of two GPUs, and it knows no gaps. Managed memory is
 //! reached in every context.
 
-use super::Place;
 use super::plan::{Plan, Rectangle};
+use super::{Place, let_go};
 use crate::cuda::array::empty;
 use crate::cuda::driver::call;
 use crate::cuda::error::CudaError;
@@ -32,7 +32,7 @@ pub(super) fn transfer(
     };
     let (to, from) = (to.0, from.0);
     let bytes = itemsize(from);
-    in_order_of(stream, gpu, |stream| {
+    in_order_of(stream, gpu, (to, from), |stream| {
         if to.layout().is_contiguous() && from.layout().is_contiguous() {
             return run(address(to), address(from), from.bytes(), stream);
         }
@@ -50,11 +50,12 @@ fn itemsize(tensor: &Tensor) -> usize {
     tensor.dtype().step_bits(tensor.is_padded()) / 8
 }
 
-/// Has a GPU do work in a stream's order: on that stream where it is one of this GPU, and otherwise on another one. That
+/// Has a GPU copy one tensor into another in a stream's order: on that stream where it is one of this GPU, and otherwise on another one. That
 /// one waits for the stream, and the stream for it.
 fn in_order_of(
     stream: &Stream,
     gpu: Gpu,
+    (to, from): (&Tensor, &Tensor),
     work: impl FnOnce(&Stream) -> Result<(), CudaError>,
 ) -> Result<(), CudaError> {
     if stream.gpu() == gpu {
@@ -71,8 +72,8 @@ fn in_order_of(
     // After a failure too, as some of the work may be under way.
     let waits = stream.wait_for(&there);
     if waits.is_err() {
-        // Whoever releases the memory waits for the stream alone.
-        let _answer = there.synchronize();
+        // What releases the memory later waits for the stream alone.
+        let_go(&there, || (to.clone(), from.clone()));
     }
     outcome.and(waits)
 }
@@ -84,34 +85,34 @@ fn across(
     stream: &Stream,
 ) -> Result<(), CudaError> {
     if from.layout().is_contiguous() {
-        return arrive(to, (address(from), from_gpu), stream);
+        return arrive(to, (from, from_gpu), stream);
     }
-    in_order_of(stream, from_gpu, |there| {
+    in_order_of(stream, from_gpu, (to.0, from), |there| {
         let dense = Dense::of(from, there)?;
         let source = (address(from), from.layout());
         strided(dense.place(), source, itemsize(from), there)?;
-        arrive(to, (dense.place().0, from_gpu), there)
+        arrive(to, (&dense.memory, from_gpu), there)
     })
 }
 
-/// Elements without gaps from another GPU.
+/// The elements of a tensor without gaps from another GPU.
 fn arrive(
     (to, to_gpu): (&Tensor, Gpu),
-    (from, from_gpu): (usize, Gpu),
+    (from, from_gpu): (&Tensor, Gpu),
     stream: &Stream,
 ) -> Result<(), CudaError> {
-    let bytes = to.bytes();
+    let (bytes, source) = (to.bytes(), (address(from), from_gpu));
     if to.layout().is_contiguous() {
         // Either of the two can make the copy.
         let is_of_source = stream.gpu() == from_gpu;
         let gpu = if is_of_source { from_gpu } else { to_gpu };
-        return in_order_of(stream, gpu, |there| {
-            between((address(to), to_gpu), (from, from_gpu), bytes, there)
+        return in_order_of(stream, gpu, (to, from), |there| {
+            between((address(to), to_gpu), source, bytes, there)
         });
     }
-    in_order_of(stream, to_gpu, |there| {
+    in_order_of(stream, to_gpu, (to, from), |there| {
         let dense = Dense::of(to, there)?;
-        between((dense.place().0, to_gpu), (from, from_gpu), bytes, there)?;
+        between((dense.place().0, to_gpu), source, bytes, there)?;
         let target = (address(to), to.layout());
         strided(target, dense.place(), itemsize(to), there)
     })
