@@ -77,7 +77,7 @@ pub enum CudaError {
     OutOfAllocation {
         /// The range.
         range: Range<usize>,
-        /// The allocation in which it begins, if the driver tells.
+        /// The allocation in which one end of it is, if the driver tells.
         allocation: Option<Range<usize>>,
     },
     /// A copy into memory that can't take it.

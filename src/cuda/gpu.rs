@@ -135,7 +135,7 @@ impl Gpu {
     }
 
     /// [`synchronize`](Self::synchronize), which runs nobody else's code.
-    pub(super) fn wait_for_all(self) -> Result<(), CudaError> {
+    pub(crate) fn wait_for_all(self) -> Result<(), CudaError> {
         let _entered = self.enter()?;
         let _beside = beside_captures();
         // SAFETY: the context is current.

@@ -54,7 +54,13 @@ pub fn device_of_range(range: Range<usize>) -> Result<Device, CudaError> {
         range: range.clone(),
         allocation,
     };
-    let first = Place::of(range.start)?;
+    let last = || Place::of(range.end.saturating_sub(1));
+    let first = match Place::of(range.start) {
+        Err(error @ CudaError::UnknownAddress { .. }) => {
+            return Err(last().map_or(error, |last| out_of_bounds(last.allocation)));
+        }
+        first => first?,
+    };
     if let Some(allocation) = first.allocation {
         let is_inside = allocation.start <= range.start && range.end <= allocation.end;
         return match is_inside {
@@ -62,7 +68,7 @@ pub fn device_of_range(range: Range<usize>) -> Result<Device, CudaError> {
             false => Err(out_of_bounds(Some(allocation))),
         };
     }
-    match Place::of(range.end.saturating_sub(1)) {
+    match last() {
         Ok(last) if last.device == first.device && last.buffer == first.buffer => Ok(first.device),
         _ => Err(out_of_bounds(None)),
     }

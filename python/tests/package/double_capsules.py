@@ -106,14 +106,33 @@ def pose_as_jax():
     return module
 
 
+class NumbaStream:
+    """A stream as Numba has it."""
+
+    def __init__(self, handle):
+        self.its_handle = handle
+
+    def __int__(self):
+        return self.its_handle
+
+
+_numba = types.ModuleType("numba.cuda.cudadrv.driver")
+_numba.Stream = NumbaStream
+sys.modules[_numba.__name__] = _numba
+
+
 class Numba(Array):
-    """Has `__cuda_array_interface__` and nothing else."""
+    """Has `__cuda_array_interface__` and nothing else for its memory, and the stream object that keeps its stream."""
 
     work = Work()
     version = 3
     read_only = False
     # As number, or nothing where there is nothing to be waited for.
     tells_stream = True
+
+    @property
+    def stream(self):
+        return NumbaStream(self.handle())
 
     @property
     def __cuda_array_interface__(self):

@@ -2,6 +2,7 @@
 
 use super::super::argument::Entered;
 use super::super::take::Object;
+use super::interface::wait_for_gpu;
 use super::stream_class::find_shared;
 use super::streams::{Worker, worker_of};
 use super::{gpu_of, is_present};
@@ -20,6 +21,8 @@ struct Theirs {
     kept: SmallVec<[Object; 2]>,
     /// Whether a tensor was asked to be ready on our current stream.
     is_asked: bool,
+    /// Whether there is memory that is used on a stream that can't be asked for anything.
+    is_untracked: bool,
 }
 
 /// Makes a call on the stream on which its arguments' framework works, or on the one that was made current.
@@ -58,8 +61,14 @@ where
         streams: SmallVec::new(),
         kept: SmallVec::new(),
         is_asked: false,
+        is_untracked: false,
     };
     theirs.find(py, entered, gpu)?;
+    let is_untracked = theirs.is_untracked;
+    if is_untracked {
+        // Attached, as the arguments are borrowed for as long as no other thread runs Python.
+        wait_for_gpu(gpu)?;
+    }
     let first = || theirs.streams.first().cloned();
     let stream = Stream::explicit(gpu).or_else(first);
     let stream = stream.unwrap_or_else(|| Stream::current(gpu));
@@ -79,8 +88,14 @@ where
     };
     // Also where the call failed, as its work may be under way.
     let settled = theirs.settle(&stream);
+    // What its library does with the memory next, on whichever stream, must come after the call's work.
+    let waited = match is_untracked {
+        true => stream.synchronize(),
+        false => Ok(()),
+    };
     let result = result?;
     settled?;
+    waited?;
     Ok(result)
 }
 
@@ -109,7 +124,8 @@ impl Theirs {
             match worker_of(object, gpu)? {
                 Worker::On(stream) if !self.streams.contains(&stream) => self.streams.push(stream),
                 Worker::On(_) | Worker::Own => {}
-                Worker::Unknown => {
+                worker @ (Worker::Unknown | Worker::Untracked) => {
+                    self.is_untracked |= matches!(worker, Worker::Untracked);
                     self.is_asked = true;
                     self.kept.push(Object::new(object));
                     self.kept.extend(entry.kept_capsule(py));

@@ -4,6 +4,7 @@ use super::super::error::not_exchangeable;
 use super::super::lane::Maker;
 use super::copies::settled;
 use super::gpu_of;
+use super::interface::wait_for_gpu;
 use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
 use crate::cuda::{
     CudaError, Gpu, Stream, Use, adopt, adopt_unordered, is_adopted, use_on, writer_of,
@@ -30,6 +31,10 @@ pub(in crate::python) fn adopted(
         Worker::Own => Ok(tensor),
         Worker::On(home) => Ok(adopt(tensor, &home, &home)?),
         Worker::Unknown => Ok(adopt_unordered(tensor, &Stream::current(gpu))?),
+        Worker::Untracked => {
+            object.py().detach(|| wait_for_gpu(gpu))?;
+            Ok(adopt_unordered(tensor, &Stream::current(gpu))?)
+        }
     }
 }
 

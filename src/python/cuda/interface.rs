@@ -1,23 +1,32 @@
 //! `__cuda_array_interface__`, version 3: from before DLPack, and all that some libraries have.
+//!
+//! It is a dictionary that any Python object may have, so its numbers are only believed as far as they can be checked:
+//! the extent of the elements must lie in one live allocation of the driver's (`fields`), and of the stream only handles
+//! are used that are known to be streams (`ready`). That the object keeps the memory is its promise.
+
+mod fields;
+mod ready;
 
 use super::super::class::PyTensor;
-use super::super::error::{not_exchangeable, not_importable, unsuitable};
+use super::super::error::{not_exchangeable, not_importable};
 use super::super::take::Object;
 use super::exchange::ready_on;
 use super::gpu_of;
-use crate::cuda::{Gpu, Stream, adopt, adopt_unordered, device_of, is_present};
+use crate::cuda::{Gpu, Stream, adopt, adopt_unordered, device_of_range, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
+use fields::{Fields, extent, typestr_of};
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{Borrowed, intern};
+pub(super) use ready::{Ready, wait_for_gpu};
 use std::ptr;
 
-/// The oldest version that can be read.
+/// The oldest version that can be read, and the one that is written.
 const OLDEST: i64 = 2;
 const NEWEST: i64 = 3;
 
@@ -65,7 +74,7 @@ impl PyTensor {
     }
 }
 
-/// What an object with this interface says.
+/// What an object with this interface says, as far as the driver confirms it.
 pub(in crate::python) struct Interface {
     shape: Vec<i64>,
     strides: Option<Vec<i64>>,
@@ -73,8 +82,7 @@ pub(in crate::python) struct Interface {
     data: *mut u8,
     device: Device,
     flags: Flags,
-    /// The stream on which it is ready, where that is to be waited for.
-    stream: Option<Stream>,
+    ready: Ready,
 }
 
 impl Interface {
@@ -85,62 +93,56 @@ impl Interface {
             return Ok(None);
         }
         match object.getattr_opt(name)? {
-            Some(interface) => Self::read(interface.cast::<PyDict>()?).map(Some),
+            Some(interface) => Self::read(object, &interface).map(Some),
             None => Ok(None),
         }
     }
 
-    fn read(interface: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let wanted = |key: &str| {
-            let missing = || not_exchangeable(format!("__cuda_array_interface__ lacks {key:?}"));
-            interface.get_item(key)?.ok_or_else(missing)
-        };
-        let given = |key: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
-            Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
-        };
-        let version: i64 = wanted("version")?.extract()?;
+    fn read(object: Borrowed<'_, '_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let fields = Fields::of(interface)?;
+        let version: i64 = fields.required("version", "an int")?;
         if version < OLDEST {
             return Err(not_exchangeable(format!(
                 "__cuda_array_interface__ is of version {version}, and {OLDEST} is the oldest that can be read"
             )));
         }
-        if given("mask")?.is_some() {
-            return Err(not_exchangeable("an array with a mask can't be exchanged"));
-        }
-        let shape: Vec<i64> = wanted("shape")?.extract()?;
-        let typestr: String = wanted("typestr")?.extract()?;
-        let dtype = dtype_of(&typestr).ok_or_else(|| {
-            not_exchangeable(format!("{typestr:?} is no element type that DLPack has"))
-        })?;
-        let (address, read_only): (usize, bool) = wanted("data")?.extract()?;
-        let itemsize = (dtype.step_bits(false) / 8) as i64;
-        let strides = match given("strides")? {
-            None => None,
-            Some(strides) => Some(in_elements(
-                &strides.extract::<Vec<i64>>()?,
-                itemsize,
-                shape.len(),
-            )?),
-        };
-        let data = ptr::with_exposed_provenance_mut::<u8>(address);
-        let device = match shape.contains(&0) {
-            true => Gpu::new(0)?.device(),
-            false => device_of(data)?,
+        fields.check_mask()?;
+        let dtype = fields.dtype()?;
+        let shape = fields.shape()?;
+        let (address, read_only): (usize, bool) =
+            fields.required("data", "a pair of an address and a bool")?;
+        let itemsize = dtype.step_bits(false) / 8;
+        let strides = fields.strides(shape.len(), itemsize)?;
+        let extent = extent(address, &shape, strides.as_deref(), itemsize)?;
+        let (device, address) = match &extent {
+            Some(extent) => (device_of_range(extent.clone())?, address),
+            // There is nothing at the address of no elements.
+            None => (Gpu::new(0)?.device(), 0),
         };
         let mut flags = Flags::empty();
         flags.set(Flags::READ_ONLY, read_only);
-        let stream = match (given("stream")?, gpu_of(device)?) {
-            (Some(stream), Some(gpu)) => Some(stream_of(gpu, stream.extract()?)?),
-            _ => None,
+        let stream: Option<usize> = fields.given("stream", "the handle of a stream, or None")?;
+        let ready = match (stream, extent) {
+            (Some(number), Some(_)) => Ready::of(object, Gpu::of(device)?, number)?,
+            _ => Ready::Now,
         };
+        // The host may look at pinned and managed memory as soon as it has the address.
+        let ready = match device.is_host_accessible() {
+            true => ready.waited_for(object.py())?,
+            false => ready,
+        };
+        let strides = strides.map(|strides| {
+            let in_elements = strides.into_iter().map(|stride| stride / itemsize as i64);
+            in_elements.collect()
+        });
         Ok(Self {
             shape,
             strides,
             dtype,
-            data,
+            data: ptr::with_exposed_provenance_mut(address),
             device,
             flags,
-            stream,
+            ready,
         })
     }
 
@@ -150,6 +152,7 @@ impl Interface {
         let descriptor = DLTensor {
             data: self.data.cast(),
             device: self.device.into(),
+            // No more than `Fields::shape` lets through.
             ndim: self.shape.len() as i32,
             dtype: self.dtype.into(),
             shape: self.shape.as_ptr().cast_mut(),
@@ -159,9 +162,9 @@ impl Interface {
         (descriptor, self.flags)
     }
 
-    /// The stream on which it is ready, where that is to be waited for.
-    pub(super) fn into_stream(self) -> Option<Stream> {
-        self.stream
+    /// When it is ready to be used.
+    pub(super) fn into_ready(self) -> Ready {
+        self.ready
     }
 }
 
@@ -171,81 +174,25 @@ pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
     is_present() && object.hasattr(name).unwrap_or(false)
 }
 
-fn stream_of(gpu: Gpu, number: usize) -> PyResult<Stream> {
-    if number == 0 {
-        return Err(unsuitable(
-            "__cuda_array_interface__ has stream 0, which could be either of two".to_owned(),
-        ));
-    }
-    // SAFETY: the object's promise: the stream on which it is ready.
-    Ok(unsafe { Stream::from_raw(gpu, ptr::without_provenance_mut(number)) })
-}
-
 /// The tensor of an object with this interface; `None` of others.
 pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Tensor>> {
     let Some(interface) = Interface::of(object)? else {
         return Ok(None);
     };
     let (descriptor, flags) = interface.describe();
-    // SAFETY: the object's promise, which is that of the interface, and the object is kept.
+    // SAFETY: the elements lie in one live allocation of the driver's, which the object keeps by the interface's promise,
+    // and the object is kept. Shape and strides are as many as the descriptor says, and there until `interface` is dropped.
     let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(Object::new(object))) };
     let tensor = tensor.map_err(not_importable)?;
     let Some(gpu) = gpu_of(interface.device)? else {
         return Ok(Some(tensor));
     };
-    Ok(Some(match interface.into_stream() {
-        Some(stream) => adopt(tensor, &stream, &stream)?,
-        // Then nothing is to be waited for.
-        None => adopt_unordered(tensor, &Stream::current(gpu))?,
+    Ok(Some(match interface.into_ready() {
+        Ready::On(stream) => adopt(tensor, &stream, &stream)?,
+        Ready::Now => adopt_unordered(tensor, &Stream::current(gpu))?,
+        Ready::Untracked(gpu) => {
+            object.py().detach(|| wait_for_gpu(gpu))?;
+            adopt_unordered(tensor, &Stream::current(gpu))?
+        }
     }))
-}
-
-fn in_elements(strides: &[i64], itemsize: i64, rank: usize) -> PyResult<Vec<i64>> {
-    if strides.len() != rank {
-        return Err(not_exchangeable(format!(
-            "__cuda_array_interface__ has {} strides for {rank} dimensions",
-            strides.len()
-        )));
-    }
-    let in_elements = |stride: &i64| match stride % itemsize {
-        0 => Ok(stride / itemsize),
-        _ => Err(not_exchangeable(format!(
-            "a stride of {stride} bytes is no multiple of the element's {itemsize}"
-        ))),
-    };
-    strides.iter().map(in_elements).collect()
-}
-
-/// NumPy's names of element types, of which each has one.
-const NAMES: [(&str, DType); 14] = [
-    ("|b1", DType::BOOL),
-    ("|i1", DType::I8),
-    ("<i2", DType::I16),
-    ("<i4", DType::I32),
-    ("<i8", DType::I64),
-    ("|u1", DType::U8),
-    ("<u2", DType::U16),
-    ("<u4", DType::U32),
-    ("<u8", DType::U64),
-    ("<f2", DType::F16),
-    ("<f4", DType::F32),
-    ("<f8", DType::F64),
-    ("<c8", DType::C64),
-    ("<c16", DType::C128),
-];
-
-fn typestr_of(dtype: DType) -> Option<&'static str> {
-    NAMES
-        .iter()
-        .find(|known| known.1 == dtype)
-        .map(|known| known.0)
-}
-
-/// The byte order doesn't matter for single bytes, and is left out by some.
-fn dtype_of(typestr: &str) -> Option<DType> {
-    let kind = typestr.trim_start_matches(['|', '<', '=']);
-    let is_native = !typestr.starts_with('>') || kind.ends_with('1');
-    let kind = kind.trim_start_matches('>');
-    let same = |known: &&(&str, DType)| is_native && known.0[1..] == *kind;
-    NAMES.iter().find(same).map(|known| known.1)
 }

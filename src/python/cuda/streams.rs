@@ -3,7 +3,7 @@
 use super::super::error::unsuitable;
 use super::super::lane::{Lane, Maker, root_module};
 use super::super::take::Object;
-use super::interface::Interface;
+use super::interface::{Interface, Ready};
 use super::stream_class::find_shared;
 use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
@@ -22,6 +22,8 @@ pub(super) enum Worker {
     Own,
     /// Nobody says.
     Unknown,
+    /// A library, on a stream whose handle isn't known to be one: see [`Ready::Untracked`].
+    Untracked,
 }
 
 /// The stream on which the framework of an object works.
@@ -30,8 +32,12 @@ pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<W
     let lane = match Lane::of(object) {
         Ok(lane) => lane,
         Err(_) => {
-            let stream = Interface::of(object)?.and_then(Interface::into_stream);
-            return Ok(stream.map_or(Worker::Unknown, Worker::On));
+            let ready = Interface::of(object)?.map(Interface::into_ready);
+            return Ok(match ready {
+                Some(Ready::On(stream)) => Worker::On(stream),
+                Some(Ready::Untracked(_)) => Worker::Untracked,
+                Some(Ready::Now) | None => Worker::Unknown,
+            });
         }
     };
     match lane {
@@ -150,7 +156,7 @@ pub(in crate::python) fn to_ask<'py>(
     let gpu = Gpu::of(device)?;
     let number = match worker_of(object.as_borrowed(), gpu)? {
         Worker::On(stream) => number_of(&stream) as isize,
-        Worker::Own | Worker::Unknown => {
+        Worker::Own | Worker::Unknown | Worker::Untracked => {
             let stream = Stream::current(gpu);
             match stream != Stream::default_of(gpu) && stream.is_capturing()? {
                 // JAX takes that number for a stream.

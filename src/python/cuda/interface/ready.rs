@@ -1,0 +1,105 @@
+//! When an array with `__cuda_array_interface__` is ready.
+//!
+//! Its stream is a number, and CUDA has no call that says whether a number is a stream: it follows the handle. So only
+//! handles are used that are streams for another reason: 1 and 2, which stand for the default ones; our current stream;
+//! and that of a stream object of Numba's, which keeps it. For any other one the GPU is waited for as a whole, before the
+//! memory is used, and our work on it before the call returns.
+
+use super::super::super::error::unsuitable;
+use super::super::streams::of_handle;
+use crate::cuda::{CudaError, Gpu, Stream};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+use pyo3::{Borrowed, intern};
+use std::ptr;
+
+/// When memory is ready to be used.
+pub(in crate::python::cuda) enum Ready {
+    /// It is.
+    Now,
+    /// In the order of this stream.
+    On(Stream),
+    /// After the work of a stream of this GPU whose handle isn't known to be one.
+    Untracked(Gpu),
+}
+
+/// The default stream, and the thread's own.
+const DEFAULTS: [usize; 2] = [1, 2];
+
+impl Ready {
+    /// As the number of a stream says.
+    pub(super) fn of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu, number: usize) -> PyResult<Self> {
+        if number == 0 {
+            return Err(unsuitable(
+                "__cuda_array_interface__ has stream 0, which could be either of two: the default stream is 1, the \
+                thread's own 2"
+                    .to_owned(),
+            ));
+        }
+        if DEFAULTS.contains(&number) {
+            // SAFETY: each GPU has these streams, as long as the process runs.
+            let stream = unsafe { Stream::from_raw(gpu, ptr::without_provenance_mut(number)) };
+            return Ok(Self::On(stream));
+        }
+        let current = Stream::current(gpu);
+        if current.handle().addr() == number {
+            return Ok(Self::On(current));
+        }
+        match stream_of_numba(object, number)? {
+            // SAFETY: it is the handle of a stream object of Numba's, which keeps the stream.
+            Some(stream) => Ok(Self::On(unsafe {
+                of_handle(gpu, number, stream.as_borrowed())
+            })),
+            None => Ok(Self::Untracked(gpu)),
+        }
+    }
+
+    /// Waits until the memory is ready.
+    pub(super) fn waited_for(self, py: Python<'_>) -> PyResult<Self> {
+        match self {
+            Self::Now => {}
+            Self::On(stream) => py.detach(|| stream.synchronize())?,
+            Self::Untracked(gpu) => py.detach(|| wait_for_gpu(gpu))?,
+        }
+        Ok(Self::Now)
+    }
+}
+
+/// Waits for all work on a GPU. It runs no Python code.
+pub(in crate::python::cuda) fn wait_for_gpu(gpu: Gpu) -> Result<(), CudaError> {
+    if Stream::current(gpu).is_capturing()? {
+        return Err(CudaError::Capturing {
+            what: "an array whose stream isn't known can't be waited for",
+        });
+    }
+    gpu.wait_for_all()
+}
+
+/// The stream object of an array of Numba's, where the number is its handle.
+fn stream_of_numba<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    number: usize,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = object.py();
+    let modules = py
+        .import(intern!(py, "sys"))?
+        .getattr(intern!(py, "modules"))?;
+    let module = modules.call_method1(intern!(py, "get"), ("numba.cuda.cudadrv.driver",))?;
+    if module.is_none() {
+        return Ok(None);
+    }
+    let Some(class) = module.getattr_opt(intern!(py, "Stream"))? else {
+        return Ok(None);
+    };
+    let Some(stream) = object.getattr_opt(intern!(py, "stream"))? else {
+        return Ok(None);
+    };
+    let is_stream = class
+        .cast::<PyType>()
+        .is_ok_and(|class| stream.get_type().is(class));
+    let is_named = || -> PyResult<bool> {
+        let handle = stream.call_method0(intern!(py, "__int__"))?;
+        Ok(handle.extract::<usize>()? == number)
+    };
+    Ok((is_stream && is_named()?).then_some(stream))
+}
