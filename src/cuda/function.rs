@@ -3,6 +3,7 @@
 use super::driver::{Answer, call, param_info};
 use super::error::CudaError;
 use super::gpu::Gpu;
+use super::launch::LaunchError;
 use super::module::Module;
 use cudarc::driver::sys;
 use std::fmt;
@@ -133,6 +134,13 @@ impl Function {
     pub fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
         if bytes.saturating_add(self.static_shared()) <= ALWAYS_SHARED {
             return Ok(());
+        }
+        let left = (self.gpu().facts().limits.shared).saturating_sub(self.static_shared());
+        if bytes > left {
+            return Err(self.refused(LaunchError::SharedOfGpu {
+                found: bytes,
+                most: left,
+            }));
         }
         let _alone = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
         let most = self.max_dynamic_shared()?;

@@ -175,7 +175,7 @@ impl Function {
     }
 
     #[cold]
-    fn refused(&self, problem: LaunchError) -> CudaError {
+    pub(super) fn refused(&self, problem: LaunchError) -> CudaError {
         CudaError::Launch {
             kernel: self.name().to_owned(),
             problem,

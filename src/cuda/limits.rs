@@ -9,6 +9,8 @@ pub(super) struct Limits {
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) pitch: usize,
+    /// How many bytes of shared memory a block can have, where its kernel is allowed that.
+    pub(super) shared: u32,
 }
 
 impl Limits {
@@ -29,6 +31,7 @@ impl Limits {
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
             ],
             pitch: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH)? as usize,
+            shared: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
         })
     }
 }

@@ -127,8 +127,14 @@ def test_arguments_must_be_the_kernels():
         kernel(1, 32, 1, 5, x, 16)
     with refused(ValueError, "argument 0"):
         kernel(1, 32, 256, x, x, 16)
-    with refused(BufferError, "argument 1: the tensor is on cpu, which cuda:0 doesn't reach"):
-        kernel(1, 32, 1, np.zeros(16, "uint8"), x, 16)
+    host = np.zeros(16, "uint8")
+    with refused(BufferError, "argument 1: the tensor is on cpu, which cuda:0 doesn't reach", '.to("cuda:0")'):
+        kernel(1, 32, 1, host, x, 16)
+    kernel(1, 32, 1, dlbridge.from_dlpack(host).to("cuda:0"), x, 16)
+    with refused(BufferError, "argument 2: the tensor is on cpu", "pass a tensor on cuda:0 for the result"):
+        kernel(1, 32, 1, x, host, 16)
+    dlbridge.cuda.synchronize()
+    launches.clear()
     with refused(BufferError, "argument 1: the tensor is on cuda:1"):
         kernel(1, 32, 1, torch.Tensor(device=1), x, 16)
     with refused(ValueError, "shift has 4 parameters, and no place 4"):
@@ -144,8 +150,9 @@ def test_shared_memory_is_allowed_beside_what_is_declared():
         before = double.calls("cuFuncSetAttribute")
         kernel(1, 32, shared=shared)
         assert double.calls("cuFuncSetAttribute") == before + changes, shared
-    with refused(RuntimeError, "cuFuncSetAttribute", "CUDA_ERROR_INVALID_VALUE"):
+    with refused(ValueError, "sharing: a block of it has at most 216064 bytes of dynamic shared memory on this GPU"):
         kernel(1, 32, shared=1 << 20)
+    kernel(1, 32, shared=216064)
 
 
 def test_an_error_of_the_compiler_shows_the_line():

@@ -44,6 +44,16 @@ pub enum LaunchError {
         /// How much is allowed.
         most: u32,
     },
+    /// More shared memory than the GPU has for a block.
+    #[error(
+        "a block of it has at most {most} bytes of dynamic shared memory on this GPU, and {found} were asked for"
+    )]
+    SharedOfGpu {
+        /// How much was asked for.
+        found: u32,
+        /// How much there can be.
+        most: u32,
+    },
     /// Too many arguments, or too few.
     #[error("it takes {wanted} arguments, and {found} were given")]
     Count {

@@ -226,7 +226,7 @@ impl<'py> Given<'py> {
         let is_written = kind == Target || kind == Unknown && !kernel.has_writes;
         let entered = Entered::for_call(object, is_written, batch)?;
         let entry = entered.get();
-        check_place(entry.device, kernel)?;
+        check_place(entry.device, kernel, is_written)?;
         if is_written && entry.read_only {
             return Err(not_exchangeable(
                 "the tensor is read-only, and the kernel may write it; have it take a pointer to what is const, or tell what it writes",
@@ -240,7 +240,7 @@ impl<'py> Given<'py> {
     }
 }
 
-fn check_place(device: Device, kernel: &PyKernel) -> PyResult<()> {
+fn check_place(device: Device, kernel: &PyKernel, is_written: bool) -> PyResult<()> {
     let gpu = kernel.function.gpu();
     let is_reached = match device.kind() {
         DeviceKind::Cuda => device.id() == gpu.id(),
@@ -250,9 +250,13 @@ fn check_place(device: Device, kernel: &PyKernel) -> PyResult<()> {
     if is_reached {
         return Ok(());
     }
+    let gpu = gpu.device();
+    let remedy = match is_written {
+        true => format!("pass a tensor on {gpu} for the result, and copy that back"),
+        false => format!("copy it there first, such as by dlbridge.from_dlpack(x).to(\"{gpu}\")"),
+    };
     Err(not_exchangeable(format!(
-        "the tensor is on {device}, which {} doesn't reach",
-        gpu.device()
+        "the tensor is on {device}, which {gpu} doesn't reach; {remedy}"
     )))
 }
 
