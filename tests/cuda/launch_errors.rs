@@ -89,6 +89,11 @@ fn what_is_too_large_is_refused() {
         launch(large).unwrap();
         let error = kernel.set_max_dynamic_shared(u32::MAX).unwrap_err();
         assert_eq!(error.code(), Some(1), "{error}");
+        let (found, most) = (u32::MAX, 232_448);
+        assert_eq!(
+            problem(kernel.allow_dynamic_shared(found)),
+            LaunchError::SharedOfGpu { found, most }
+        );
         stream.synchronize().unwrap();
     });
 }
@@ -123,10 +128,14 @@ fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
             kernel.allow_dynamic_shared(bytes).unwrap();
             assert_eq!(kernel.max_dynamic_shared(), Ok(100_000));
         }
-        for bytes in [232_448 - 16_384 + 1, u32::MAX] {
-            let error = kernel.allow_dynamic_shared(bytes).unwrap_err();
-            assert_eq!(error.code(), Some(1), "{error}");
+        let most = 232_448 - 16_384;
+        for found in [most + 1, u32::MAX] {
+            assert_eq!(
+                problem(kernel.allow_dynamic_shared(found)),
+                LaunchError::SharedOfGpu { found, most }
+            );
         }
+        kernel.allow_dynamic_shared(most).unwrap();
         stream.synchronize().unwrap();
     });
 }
