@@ -12,6 +12,8 @@
 mod capsule;
 mod consumer;
 mod exchange;
+pub mod foreign;
+pub mod interpreter;
 mod producer;
 mod table;
 

@@ -30,7 +30,7 @@ def modules_path():
     return os.pathsep.join([str(Path(dlbridge_testing.__file__).parent), str(Path(__file__).parent)])
 
 
-def in_new_process(code, status=0, **variables):
+def in_new_process(code, status=0, timeout=300, **variables):
     """Runs code in a Python of its own, and returns its output. A signal is told apart from a failure."""
     environment = {**os.environ, "PYTHONPATH": modules_path(), **variables}
     done = subprocess.run(
@@ -38,7 +38,7 @@ def in_new_process(code, status=0, **variables):
         capture_output=True,
         text=True,
         env=environment,
-        timeout=300,
+        timeout=timeout,
     )
     assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr

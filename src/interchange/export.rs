@@ -108,19 +108,41 @@ impl Tensor {
 
     /// Exports this handle in an allocation of its own.
     fn export_outside<A: Abi>(self, flags: Flags) -> Managed<A> {
-        let descriptor = self.describe();
         let facts = self.clone();
+        // SAFETY: the owner is a handle to the tensor, which keeps its memory.
+        unsafe { facts.export_as(flags, self) }
+    }
+
+    /// Exports the tensor in an allocation of its own, whose deleter drops an owner.
+    ///
+    /// # Safety
+    ///
+    /// The owner keeps the tensor's memory.
+    #[cfg(feature = "python")]
+    pub(crate) unsafe fn export_kept_by<O: Send + 'static>(self, owner: O) -> Managed<Versioned> {
+        let mut flags = Flags::empty();
+        flags.set(Flags::READ_ONLY, self.is_read_only());
+        flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, self.is_padded());
+        // SAFETY: the caller promises that the owner keeps the memory.
+        unsafe { self.export_as(flags, owner) }
+    }
+
+    /// # Safety
+    ///
+    /// The owner keeps the tensor's memory, and flags are honest.
+    unsafe fn export_as<A: Abi, O: Send + 'static>(&self, flags: Flags, owner: O) -> Managed<A> {
+        let descriptor = self.describe();
         let description = Description {
             data: descriptor.data,
             device: descriptor.device,
             dtype: descriptor.dtype,
-            shape: facts.shape(),
-            strides: facts.strides(),
+            shape: self.shape(),
+            strides: self.strides(),
             byte_offset: descriptor.byte_offset,
             flags,
         };
-        // SAFETY: the handle keeps the memory that the tensor's elements are in.
-        unsafe { export(&description, self) }
+        // SAFETY: the caller promises that the owner keeps the memory that the tensor's elements are in.
+        unsafe { export(&description, owner) }
     }
 
     /// Whether this is how C sees the tensor.

@@ -1,8 +1,11 @@
 //! Python, from where nobody knows whether this thread has it.
 
+use super::releaser::{self, Patience};
+use crate::dlpack::python::{interpreter, keeping_exception};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::cell::Cell;
 
 /// Refuses to be imported by a subinterpreter: for the initialisation of modules that are also built
 /// for Python 3.10 and 3.11. From 3.12 on, Python asks the module itself.
@@ -21,27 +24,60 @@ pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
     ))
 }
 
-/// Runs a function with the GIL held. Where the interpreter is gone, or going, it doesn't.
+/// Releases something that needs Python for it: here, where this thread is attached, and else on the thread of
+/// [`releaser`](super::releaser), for which this one waits a moment. Once the interpreter is going, nothing is released.
+///
+/// So a thread that isn't attached never waits for the GIL for longer than that moment, whichever locks it holds.
+#[inline]
+pub(super) fn release(release: impl FnOnce() + Send + 'static) {
+    if DEFERS.get() {
+        return releaser::push(release, Patience::None);
+    }
+    match interpreter::is_attached() {
+        Some(true) => {
+            // SAFETY: Python says that this thread is attached.
+            let py = unsafe { Python::assume_attached() };
+            keeping_exception(py, release);
+        }
+        Some(false) => releaser::push(release, Patience::AMoment),
+        None => attach_and(release),
+    }
+}
+
+/// Whether [`release`] releases here and now.
+#[inline]
+pub(super) fn may_release() -> bool {
+    !DEFERS.get() && interpreter::is_attached() == Some(true)
+}
+
+/// Attaches this thread, which may wait for the GIL for as long as another one has it, and releases something. Where the
+/// interpreter is gone, or going, it is kept for good.
 ///
 /// PyO3 counts attachments by itself, and doesn't see when a library that is called meanwhile gives
 /// the GIL up, as PyTorch does while it destroys tensors. Python itself does.
-#[inline]
-pub(super) fn with_python(function: impl FnOnce()) {
-    // SAFETY: may be asked at any time.
-    if unsafe { ffi::Py_IsInitialized() } == 0 {
-        return;
+#[cold]
+pub(super) fn attach_and(release: impl FnOnce()) {
+    if interpreter::is_finalizing() {
+        return std::mem::forget(release);
     }
-    #[cfg(Py_3_13)]
-    // SAFETY: as above.
-    if unsafe { ffi::Py_IsFinalizing() } != 0 {
-        return;
-    }
-    // SAFETY: there is an interpreter; what is taken is given back.
+    // SAFETY: there is an interpreter; the thread is attached until the state is given back.
     unsafe {
         let state = ffi::PyGILState_Ensure();
-        function();
+        keeping_exception(Python::assume_attached(), release);
         ffi::PyGILState_Release(state);
     }
+}
+
+thread_local! {
+    /// Whether this thread is inside of a function that must not call other libraries.
+    static DEFERS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a function in which nothing is released that may run foreign code: that is done soon, by another thread.
+pub(super) fn deferring_releases(function: impl FnOnce()) {
+    let before = DEFERS.replace(true);
+    function();
+    DEFERS.set(before);
 }
 
 /// For functions that Python calls past PyO3, which counts attachments: what was dropped in one that it didn't see it

@@ -1,14 +1,17 @@
 //! The buffer protocol, for what shares its memory that way.
 
-use super::attach::with_python;
+use super::attach;
 use super::error::not_exchangeable;
 use crate::device::Device;
+use crate::dlpack::python::foreign::hang_on_unwind;
+use crate::dlpack::python::keeping_exception;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
-use std::ffi::CStr;
-use std::mem::MaybeUninit;
+use std::ffi::{CStr, c_int};
+use std::hint::black_box;
+use std::mem::{MaybeUninit, transmute};
 use std::ptr;
 
 /// Whether an object has the buffer protocol.
@@ -32,8 +35,14 @@ impl Buffer {
         ));
         // Whether it may be written is in the answer, without being asked for.
         let flags = ffi::PyBUF_RECORDS_RO;
+        type Get =
+            unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int;
+        let get: unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int =
+            ffi::PyObject_GetBuffer;
+        // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better.
+        let get = unsafe { transmute::<_, Get>(black_box(get)) };
         // SAFETY: an object, and room for the answer.
-        if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut room.0, flags) } != 0 {
+        if unsafe { hang_on_unwind(|| get(object.as_ptr(), &mut room.0, flags)) } != 0 {
             return Err(PyErr::fetch(object.py()));
         }
         Ok(room)
@@ -98,12 +107,44 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // Where Python is gone, so is whoever lent it.
-        with_python(|| {
+        if attach::may_release() {
+            // SAFETY: Python says that this thread is attached.
+            let py = unsafe { Python::assume_attached() };
             // SAFETY: the object lent it, and it is released once.
-            unsafe { ffi::PyBuffer_Release(&mut self.0) }
+            return keeping_exception(py, || unsafe { release(&raw mut self.0) });
+        }
+        let mut moved = Box::new(Moved(self.0));
+        // Some point into themselves.
+        if ptr::eq(self.0.shape, &raw const self.0.len) {
+            moved.0.shape = &raw mut moved.0.len;
+        }
+        if ptr::eq(self.0.strides, &raw const self.0.itemsize) {
+            moved.0.strides = &raw mut moved.0.itemsize;
+        }
+        attach::release(move || {
+            let mut moved = moved;
+            // SAFETY: this runs attached; the object lent it, and it is released once.
+            unsafe { release(&raw mut moved.0) }
         });
     }
+}
+
+/// A buffer that is released elsewhere.
+struct Moved(ffi::Py_buffer);
+
+// SAFETY: it is only used by a thread that is attached.
+unsafe impl Send for Moved {}
+
+/// # Safety
+///
+/// The thread is attached, and the buffer was lent and not released yet.
+unsafe fn release(buffer: *mut ffi::Py_buffer) {
+    type Release = unsafe extern "C-unwind" fn(*mut ffi::Py_buffer);
+    let release: unsafe extern "C" fn(*mut ffi::Py_buffer) = ffi::PyBuffer_Release;
+    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better.
+    let release = unsafe { transmute::<_, Release>(black_box(release)) };
+    // SAFETY: the thread is attached, and owns the buffer, as this function's callers promise.
+    unsafe { hang_on_unwind(|| release(buffer)) }
 }
 
 /// The element type of a format as in Python's `struct`.

@@ -135,6 +135,13 @@ pub(super) fn not_exchangeable(message: impl Into<String>) -> PyErr {
     PyBufferError::new_err(message.into())
 }
 
+/// An error with the one that it comes of.
+#[cold]
+pub(super) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
+    error.set_cause(py, Some(cause));
+    error
+}
+
 /// Of a name that nothing has.
 #[cold]
 pub(super) fn unknown_name(message: String) -> PyErr {

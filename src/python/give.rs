@@ -5,6 +5,7 @@ mod frameworks;
 mod hand_over;
 mod jax;
 mod needs;
+mod paddle;
 
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::{Lane, Maker, root_module};

@@ -2,18 +2,19 @@
 
 mod protocol;
 
-use super::attach::with_python;
+use super::attach;
 use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::Lane;
 use super::{class, cuda, mxnet, numpy, tensorflow, torch};
 use crate::device::Device;
+use crate::dlpack::python::foreign;
 use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
 use crate::dtype::DType;
 use crate::interchange::Usual;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
-use protocol::by_protocol;
+use protocol::{Attached, by_protocol};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 use std::ptr::{self, NonNull};
@@ -185,8 +186,9 @@ fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
         Err(managed) => managed,
     };
     let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+    let owner = Owner::small(Attached::new(managed));
     // SAFETY: the managed tensor keeps the memory that it describes.
-    unsafe { of_descriptor(&descriptor, flags, Owner::small(managed)) }
+    unsafe { of_descriptor(&descriptor, flags, owner) }
 }
 
 /// # Safety
@@ -288,11 +290,17 @@ unsafe impl SmallOwner for Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        // Where Python is gone, so is the object.
-        with_python(|| {
-            // SAFETY: a reference is held, and given up once. An exception that is on its way is
-            // left alone by whatever releasing runs.
-            unsafe { ffi::Py_DECREF(self.0.as_ptr()) }
+        let object = Pointer(self.0);
+        attach::release(move || {
+            let Pointer(object) = { object };
+            // SAFETY: this runs attached; a reference was held, and is given up once.
+            unsafe { foreign::release_reference(object.as_ptr()) }
         });
     }
 }
+
+/// A reference on its way to where it is given back.
+struct Pointer(NonNull<ffi::PyObject>);
+
+// SAFETY: it is only used by a thread that is attached.
+unsafe impl Send for Pointer {}

@@ -1,5 +1,6 @@
 //! Managed tensors in capsules, each of which is taken once.
 
+use super::foreign::{release_managed, release_reference};
 use crate::abi::{Abi, Legacy, VERSION, Versioned};
 use crate::managed::Managed;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
@@ -8,6 +9,7 @@ use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, ffi};
 use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 /// The names of capsules that hold a managed tensor of this ABI.
@@ -65,14 +67,14 @@ unsafe extern "C" fn release<A: Named>(capsule: *mut ffi::PyObject) {
         let pointer = ffi::PyCapsule_GetPointer(capsule, name);
         if let Some(pointer) = NonNull::new(pointer) {
             let py = Python::assume_attached();
-            keeping_exception(py, || {
-                drop(Managed::<A>::from_raw_unchecked(pointer.cast()))
-            });
+            let managed = Managed::<A>::from_raw_unchecked(pointer.cast());
+            keeping_exception(py, || release_managed(managed));
         }
     }
 }
 
-/// Runs `release` while an exception that is on its way is put aside, as deleters may call Python.
+/// Runs `release`, which may call deleters that call Python: an exception that is on its way is put aside meanwhile, and
+/// one that a deleter leaves is reported as unraisable, as nothing else would take it for its own.
 #[allow(
     deprecated,
     reason = "the newer functions are not in every Python that is supported"
@@ -81,14 +83,30 @@ unsafe extern "C" fn release<A: Named>(capsule: *mut ffi::PyObject) {
 pub fn keeping_exception(_: Python<'_>, release: impl FnOnce()) {
     // SAFETY: the thread is attached.
     if unsafe { ffi::PyErr_Occurred() }.is_null() {
-        return release();
+        release();
+        return report_left();
     }
     let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
     // SAFETY: the thread is attached, and what is fetched is restored.
     unsafe {
         ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
         release();
+        report_left();
         ffi::PyErr_Restore(kind, value, trace);
+    }
+}
+
+/// Reports an exception that is set, and clears it.
+#[inline]
+fn report_left() {
+    #[cold]
+    fn report() {
+        // SAFETY: the thread is attached, and an exception is set. There is no object that it is about.
+        unsafe { ffi::PyErr_WriteUnraisable(ptr::null_mut()) };
+    }
+    // SAFETY: called by `keeping_exception`, which a token says is attached.
+    if !unsafe { ffi::PyErr_Occurred() }.is_null() {
+        report();
     }
 }
 
@@ -170,7 +188,7 @@ impl<'a, 'py> Offer<'a, 'py> {
                 rename(capsule, A::NAME_WHEN_TAKEN)?;
             }
             let lent = Lent {
-                capsule: capsule.to_owned().unbind(),
+                capsule: ManuallyDrop::new(capsule.to_owned().unbind()),
                 name: is_shared.then_some(A::NAME_IN_CAPSULE),
             };
             Ok((pointer, lent))
@@ -217,7 +235,7 @@ fn rename(capsule: Borrowed<'_, '_, PyCapsule>, name: &'static CStr) -> PyResult
 /// nobody can take what is in the capsule any more.
 #[derive(Debug)]
 pub struct Lent {
-    capsule: Py<PyCapsule>,
+    capsule: ManuallyDrop<Py<PyCapsule>>,
     /// The name that the capsule gets back.
     name: Option<&'static CStr>,
 }
@@ -231,10 +249,16 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let Some(name) = self.name else { return };
+        // SAFETY: it isn't used again.
+        let capsule = unsafe { ManuallyDrop::take(&mut self.capsule) };
         Python::try_attach(|py| {
-            // A capsule takes any name.
-            let _ = rename(self.capsule.bind_borrowed(py), name);
+            if let Some(name) = self.name {
+                // A capsule takes any name.
+                let _ = rename(capsule.bind_borrowed(py), name);
+            }
+            let capsule = capsule.into_ptr();
+            // SAFETY: the thread is attached, and the reference was this one's. The producer's destructor may call Python.
+            keeping_exception(py, || unsafe { release_reference(capsule) });
         });
     }
 }

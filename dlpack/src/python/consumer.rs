@@ -1,10 +1,11 @@
 //! The consumer's side of `__dlpack__`.
 
 use super::capsule::Offer;
+use super::foreign;
 use crate::abi::{DLDevice, VERSION};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use pyo3::{PyTypeInfo, intern};
 
 /// What a consumer wants beyond the tensor itself.
@@ -64,15 +65,13 @@ fn with_keywords<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<
     if let Some(stream) = &wish.stream {
         keywords.set_item(intern!(py, "stream"), stream)?;
     }
-    object.call_method(intern!(py, "__dlpack__"), (), Some(&keywords))
+    foreign::call_method(object, intern!(py, "__dlpack__"), (), Some(&keywords))
 }
 
 /// The usual case, without a dictionary.
 #[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
 fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    use pyo3::ffi;
     use pyo3::sync::PyOnceLock;
-    use pyo3::types::PyTuple;
 
     static VERSION_AND_NAMES: PyOnceLock<(Py<PyTuple>, Py<PyTuple>)> = PyOnceLock::new();
     let py = object.py();
@@ -81,13 +80,8 @@ fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
         let names = (intern!(py, "max_version"),).into_pyobject(py)?;
         Ok::<_, PyErr>((version.unbind(), names.unbind()))
     })?;
-    let arguments = [object.as_ptr(), version.as_ptr()];
-    // SAFETY: one positional argument, the object itself, and as many values as names.
-    unsafe {
-        let method = intern!(py, "__dlpack__").as_ptr();
-        let answer = ffi::PyObject_VectorcallMethod(method, arguments.as_ptr(), 1, names.as_ptr());
-        Bound::from_owned_ptr_or_err(py, answer)
-    }
+    let (version, names) = (version.bind(py), names.bind(py));
+    foreign::call_with_version(object, intern!(py, "__dlpack__"), version, names)
 }
 
 #[cfg(not(any(Py_3_12, not(Py_LIMITED_API))))]
@@ -95,7 +89,7 @@ fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     let py = object.py();
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "max_version"), (VERSION.major, VERSION.minor))?;
-    object.call_method(intern!(py, "__dlpack__"), (), Some(&keywords))
+    foreign::call_method(object, intern!(py, "__dlpack__"), (), Some(&keywords))
 }
 
 /// For producers from before the keywords. They share memory, on the device where it is.
@@ -113,9 +107,8 @@ fn without_keywords<'py>(
         )));
     };
     if let Some(device) = wish.device {
-        let (kind, id): (u32, i32) = object
-            .call_method0(intern!(py, "__dlpack_device__"))?
-            .extract()?;
+        let (kind, id): (u32, i32) =
+            foreign::call_method(object, intern!(py, "__dlpack_device__"), (), None)?.extract()?;
         if (kind, id) != (device.device_type.0, device.device_id) {
             let error = PyBufferError::new_err(
                 "the producer is on another device, and doesn't know the keyword dl_device",
@@ -124,14 +117,15 @@ fn without_keywords<'py>(
             return Err(error);
         }
     }
-    let answer = match &wish.stream {
-        None => method.call0(),
+    let keywords = match &wish.stream {
+        None => None,
         Some(stream) => {
             let keywords = PyDict::new(py);
             keywords.set_item(intern!(py, "stream"), stream)?;
-            method.call((), Some(&keywords))
+            Some(keywords)
         }
     };
+    let answer = foreign::call(&method, &PyTuple::empty(py), keywords.as_ref());
     // The first error is why there was a second attempt.
     answer.inspect_err(|error| error.set_cause(py, Some(refusal)))
 }

@@ -1,5 +1,6 @@
 //! How each framework takes a tensor. None of them is imported before it is asked for.
 
+use super::paddle;
 use crate::dlpack::Legacy;
 use crate::dlpack::python::{Table, into_capsule};
 use crate::dtype::DType;
@@ -41,6 +42,9 @@ pub(super) fn by_table(
     tensor: Tensor,
 ) -> PyResult<Bound<'_, PyAny>> {
     cuda::given_by_table(py, &tensor, table, maker)?;
+    if maker == Maker::Paddle {
+        return paddle::make(py, table, tensor);
+    }
     table.make_object(py, tensor.into_dlpack())
 }
 

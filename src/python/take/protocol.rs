@@ -2,11 +2,11 @@
 
 use super::{Object, Wanted, moved};
 use crate::device::Device;
-use crate::dlpack::python::{Named, Offer, Wish, ask};
+use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};
 use crate::interchange::Described;
 use crate::layout::Layout;
-use crate::python::attach::with_python;
+use crate::python::attach;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
 use crate::python::lane::root_module;
@@ -48,6 +48,11 @@ pub(super) fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> Py
         Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep()),
         Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep()),
     };
+    let capsule = capsule.into_ptr();
+    // SAFETY: this thread is attached, and the reference was its own. The producer's destructor may run Python.
+    keeping_exception(object.py(), || unsafe {
+        foreign::release_reference(capsule)
+    });
     let tensor = match (tensor, refusal.take()) {
         // The first error is why there was a second attempt.
         (Err(_), Some(refusal)) => return Err(refusal),
@@ -104,7 +109,7 @@ fn of_capsule<A: Named>(
         Err(managed) => managed,
     };
     let (descriptor, flags) = (*managed.descriptor(), managed.flags());
-    let managed = Attached(ManuallyDrop::new(managed));
+    let managed = Attached::new(managed);
     let owner = match keep {
         None => Owner::small(managed),
         Some(object) => Owner::lend((managed, object), |_| ()).0,
@@ -113,9 +118,15 @@ fn of_capsule<A: Named>(
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
-/// A managed tensor from a capsule. There are deleters that need the GIL and don't take it, such as
-/// that of NumPy 1.23, while whoever has our tensor may release it without.
-struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
+/// A managed tensor of another library, released by a thread that is attached. There are deleters that need the GIL and
+/// don't take it, such as that of NumPy 1.23; and those that take it would have a thread that holds other locks wait for it.
+pub(super) struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
+
+impl<A: Abi> Attached<A> {
+    pub(super) fn new(managed: Managed<A>) -> Self {
+        Self(ManuallyDrop::new(managed))
+    }
+}
 
 // SAFETY: those of a managed tensor.
 unsafe impl<A: Abi> SmallOwner for Attached<A> {
@@ -133,7 +144,8 @@ unsafe impl<A: Abi> SmallOwner for Attached<A> {
 
 impl<A: Abi> Drop for Attached<A> {
     fn drop(&mut self) {
-        // SAFETY: it is dropped once.
-        with_python(|| drop(unsafe { ManuallyDrop::take(&mut self.0) }));
+        // SAFETY: it is dropped once, and not used again.
+        let managed = unsafe { ManuallyDrop::take(&mut self.0) };
+        attach::release(move || foreign::release_managed(managed));
     }
 }

@@ -3,7 +3,8 @@
 use dlbridge::{Error, Storage, Tensor};
 use pyo3::prelude::*;
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ register!(
     entrust,
     release_while_raised,
     release_later,
+    release_under_a_lock,
+    release_on_many_threads,
 );
 
 static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -120,4 +123,45 @@ fn release_later(milliseconds: u64) {
         std::thread::sleep(Duration::from_millis(milliseconds));
         drop(all);
     });
+}
+
+/// Releases them on a thread that holds a lock, which this one, with the GIL, waits for. Returns after how many
+/// milliseconds it got the lock.
+#[pyfunction]
+fn release_under_a_lock() -> u128 {
+    let all = all_entrusted();
+    let lock = Arc::new(Mutex::new(()));
+    let (say, hear) = channel();
+    let theirs = Arc::clone(&lock);
+    std::thread::spawn(move || {
+        let guard = theirs.lock().unwrap();
+        say.send(()).unwrap();
+        drop(all);
+        drop(guard);
+    });
+    hear.recv().unwrap();
+    let start = std::time::Instant::now();
+    drop(lock.lock().unwrap());
+    start.elapsed().as_millis()
+}
+
+/// Releases them one by one, on that many threads at once, while this one has the GIL. Returns after how many
+/// milliseconds all of them were done.
+#[pyfunction]
+fn release_on_many_threads(count: usize) -> u128 {
+    let all = Arc::new(Mutex::new(all_entrusted()));
+    let start = std::time::Instant::now();
+    let body = |all: Arc<Mutex<Vec<Tensor>>>| {
+        move || {
+            while let Some(one) = { all.lock().unwrap().pop() } {
+                drop(one);
+            }
+        }
+    };
+    let spawn = |_| std::thread::spawn(body(Arc::clone(&all)));
+    let threads: Vec<_> = (0..count).map(spawn).collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    start.elapsed().as_millis()
 }

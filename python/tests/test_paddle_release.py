@@ -1,0 +1,135 @@
+"""Memory that Paddle has twice: it keeps one deleter for each address, and calls it while it holds a lock."""
+
+import gc
+import itertools
+import sys
+import time
+
+import dlbridge_testing as ext
+import pytest
+from support import framework, in_new_process
+
+if "tensorflow" in sys.modules:
+    pytest.skip("Paddle and TensorFlow crash in one process; see run.py", allow_module_level=True)
+paddle = framework("paddle")
+import numpy as np  # noqa: E402
+
+START = """
+import gc, sys, time
+import dlbridge_testing as ext
+import numpy as np
+import paddle
+
+def until(function, seconds=30):
+    end = time.monotonic() + seconds
+    while not function():
+        assert time.monotonic() < end, "it isn't released"
+        gc.collect()
+        time.sleep(0.001)
+"""
+FIRST = {
+    "Paddle's": "paddle.ones([1000])",
+    "ours": "ext.to(ext.counted_mut(1000), 'paddle')",
+    "NumPy's": "ext.to(np.ones(1000, 'f4'), 'paddle')",
+    "NumPy's, by Paddle itself": "paddle.from_dlpack(np.ones(1000, 'f4'))",
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("step", ["ext.to(x, 'paddle')", "ext.to(ext.identity(x), 'paddle')", "ext.like(x, x)"])
+def test_a_chain_of_imports_is_dropped_in_order(first, step):
+    code = START + f"""
+chain = [{FIRST[first]}]
+for _ in range(4):
+    x = chain[-1]
+    chain.append({step})
+assert len({{x.data_ptr() for x in chain}}) == 1
+where = [float(x[3]) for x in chain]
+del x
+while chain:
+    assert [float(x[3]) for x in chain] == where[:len(chain)]
+    chain.pop(0)
+until(lambda: ext.alive() == 0)
+print("done")
+"""
+    assert in_new_process(code, timeout=120, PYTHONWARNINGS="ignore").endswith("done\n")
+
+
+def test_a_part_of_an_import_is_dropped_last():
+    # The part has another address; its deleter releases the whole, which Paddle has too.
+    code = START + """
+whole = ext.to(ext.counted_mut(1000), "paddle")
+part = ext.to(whole[10:], "paddle")
+assert part.data_ptr() == whole.data_ptr() + 40
+del whole
+assert ext.alive() == 1 and float(part[0]) == 10
+del part
+until(lambda: ext.alive() == 0)
+print("done")
+"""
+    assert in_new_process(code, timeout=120, PYTHONWARNINGS="ignore").endswith("done\n")
+
+
+def released(counted, count):
+    end = time.monotonic() + 30
+    while counted() != count:
+        assert time.monotonic() < end, f"{counted()} are alive, and not {count}"
+        gc.collect()
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_one_tensor_handed_over_several_times(counted, order):
+    ours = ext.counted_mut(1000)
+    theirs = [ext.to(ours, "paddle") for _ in range(3)]
+    assert {x.data_ptr() for x in theirs} == {ours.data_ptr}
+    theirs[1][5] = 7
+    assert [float(x[5]) for x in theirs] == [7] * 3
+    del ours
+    for i in order:
+        assert counted() == 1
+        theirs[i] = None
+    released(counted, 0)
+
+
+def test_in_a_loop(counted):
+    ours = ext.counted_mut(1000)
+    for _ in range(50):
+        # The last one is dropped after the next one was made.
+        theirs = ext.to(ours, "paddle")
+    assert theirs.tolist() == list(range(1000))
+    del ours, theirs
+    released(counted, 0)
+
+
+def test_an_address_is_given_again_when_it_is_free(counted):
+    ours = ext.counted_mut(1000)
+    for _ in range(3):
+        theirs = ext.to(ours, "paddle")
+        assert theirs.data_ptr() == ours.data_ptr
+        del theirs
+        gc.collect()
+    del ours
+    released(counted, 0)
+
+
+NAMES = """bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 float8_e4m3fn
+    float8_e5m2""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "view", [lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0], lambda x: x[0, 0], lambda x: x[:0]]
+)
+def test_what_is_given_twice_is_the_same(name, view):
+    ours = ext.zeros([2, 4], name)
+    x = view(ours)
+    first, second = ext.to(x, "paddle"), ext.to(x, "paddle")
+    assert type(second) is type(first) and second.dtype == first.dtype and second.shape == first.shape
+    assert second.stop_gradient is first.stop_gradient is True
+    if x.size:
+        assert second.data_ptr() == first.data_ptr() == x.data_ptr
+        assert [s for s, n in zip(second.strides, x.shape) if n > 1] == [s for s, n in zip(x.strides, x.shape) if n > 1]
+    del ours, x, first
+    gc.collect()
+    assert not ext.to(second, "numpy").any()
