@@ -75,6 +75,7 @@ mod ops;
 mod paddle;
 mod place;
 mod quick;
+mod refusal;
 mod releaser;
 mod spec;
 mod take;

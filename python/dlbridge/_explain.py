@@ -59,7 +59,10 @@ def explain(x: _TensorLike, to: str) -> Explanation:
     """Says whether `convert(x, to)` would share memory; if not, why, and what would make it so."""
     try:
         tensor = from_dlpack(x, copy=False)
-    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+    except (BufferError, TypeError) as error:
+        trace = error.__traceback__
+        if isinstance(error, TypeError) and trace is not None and trace.tb_next is not None:
+            raise  # By Python code that was asked for a tensor: a fault of its own.
         _outlook(empty(0), to)  # A framework that isn't known is an error of its own.
         reason, _, remedy = str(error).partition("; ")
         return Explanation(to, "refused", reason, remedy or None)

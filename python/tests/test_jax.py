@@ -123,7 +123,7 @@ def test_sub_byte_elements_are_packed():
     # It knows more than its own DLPack does.
     for name in ("int2", "uint2", "int4", "uint4"):
         for look in ALL_LOOKS:
-            with refused(jax.errors.JaxRuntimeError, "no DLPack equivalent"):
+            with refused(BufferError, "no DLPack equivalent"):
                 look(jnp.zeros(4, name))
 
 

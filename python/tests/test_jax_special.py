@@ -18,7 +18,7 @@ def address(x):
 def test_tracers(transform):
     x = jnp.ones((2, 3), "float32")
     for look in LOOKS:
-        with refused(jax.errors.ConcretizationTypeError, "traced array"):
+        with refused(BufferError, "traced array"):
             transform(lambda a: (look(a), a)[1])(x)
     assert ext.read_f32(x) == [1] * 6
 
@@ -39,7 +39,7 @@ def test_deleted_and_donated(name):
     assert donated.is_deleted()
     for x in (deleted, donated):
         for look in LOOKS:
-            with refused(RuntimeError, "has been deleted"):
+            with refused(BufferError, "has been deleted"):
                 look(x)
 
 

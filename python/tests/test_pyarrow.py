@@ -85,7 +85,7 @@ def test_nulls():
     x = pa.array([1, None, 3, 4], pa.float32())
     for y in (x, x[:2], pa.nulls(3, pa.float32()), pa.nulls(3)):
         for look in ALL_LOOKS:
-            with refused(pa.ArrowTypeError, "no nulls"):
+            with refused(BufferError, "no nulls"):
                 look(y)
     assert ext.read_f32(x[2:]) == [3, 4]
     assert ext.read_f32(x.fill_null(2)) == [1, 2, 3, 4]
@@ -94,7 +94,7 @@ def test_nulls():
 def test_bools_are_bits():
     for x in (pa.array([True, False]), pa.array([True] * 100)[8:16]):
         for look in ALL_LOOKS:
-            with refused(pa.ArrowTypeError, "Bit-packed boolean"):
+            with refused(BufferError, "Bit-packed boolean"):
                 look(x)
 
 
@@ -115,7 +115,7 @@ def test_bools_are_bits():
 )
 def test_types_that_dlpack_has_not(x):
     for look in ALL_LOOKS:
-        with refused(pa.ArrowTypeError, "not compatible with DLPack"):
+        with refused(BufferError, "not compatible with DLPack"):
             look(x)
 
 
@@ -125,7 +125,7 @@ def test_refusals_come_without_warnings():
         warnings.simplefilter("error")
         assert ext.read_f32(array()) == [0, 1, 2, 3, 4, 5]
         for look in ALL_LOOKS:
-            with refused(pa.ArrowTypeError, "no nulls"):
+            with refused(BufferError, "no nulls"):
                 look(pa.array([1, None]))
 
 

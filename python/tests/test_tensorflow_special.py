@@ -86,7 +86,7 @@ def test_types_that_its_dlpack_lacks():
             continue  # This version can't make them.
         made += 1
         for look in LOOKS:
-            with refused(tf.errors.InvalidArgumentError, "is not supported by dlpack"):
+            with refused(BufferError, "is not supported by dlpack"):
                 look(x)
     assert made >= 2
 

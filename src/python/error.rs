@@ -169,9 +169,11 @@ pub(super) fn of_call(error: CallError) -> PyErr {
         | Reason::NoSuchArgument { .. }
         | Reason::GivenTwice { .. }
         | Reason::Attribute { .. } => PyTypeError::new_err(message),
-        Reason::ReadOnly { .. } | Reason::SelfOverlap { .. } | Reason::Misaligned { .. } => {
-            not_exchangeable(message)
-        }
+        // A copy by the framework may be read-only as well, as JAX's are.
+        Reason::ReadOnly { .. } => not_exchangeable(format!(
+            "{message} that can be written, such as dlbridge.from_dlpack(x, copy=True)"
+        )),
+        Reason::SelfOverlap { .. } | Reason::Misaligned { .. } => not_exchangeable(message),
         // What Python raised, such as a framework that has no memory, stays what it is.
         Reason::Allocation { error, .. } => {
             raised(error, &message).unwrap_or_else(|error| match error.downcast::<Error>() {

@@ -8,7 +8,7 @@ use super::lane::{Lane, Maker};
 use super::ledger::Entry;
 #[cfg(feature = "cuda")]
 use super::take::Object;
-use super::{class, cuda, mxnet, numpy, tensorflow, torch};
+use super::{class, cuda, mxnet, numpy, refusal, tensorflow, torch};
 use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
 use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
 #[cfg(feature = "kernels")]
@@ -212,7 +212,7 @@ impl Entry {
             stream: cuda::to_ask(&object)?,
             ..Wish::default()
         };
-        let capsule = ask(&object, &wish)?;
+        let capsule = ask(&object, &wish).map_err(|error| refusal::by_producer(object, error))?;
         match Offer::of(capsule.as_any().as_borrowed())? {
             Offer::Versioned(capsule) => self.look_at_managed::<Versioned>(capsule),
             Offer::Legacy(capsule) => self.look_at_managed::<Legacy>(capsule),

@@ -73,7 +73,7 @@ def test_without_64_bits_numbers_are_not_narrowed():
 @pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
 def test_integers_of_less_than_a_byte_are_refused(name):
     # In JAX's own words.
-    with refused(jax.errors.JaxRuntimeError, "has no DLPack equivalent"):
+    with refused(BufferError, "has no DLPack equivalent"):
         dlbridge.from_dlpack(jnp.zeros((3, 4), dtype=name))
 
 
@@ -87,11 +87,11 @@ def test_floats_of_4_bits_come_packed():
 
 
 def test_arrays_without_memory():
-    with refused(jax.errors.ConcretizationTypeError, "__dlpack__() method was called on traced array"):
+    with refused(BufferError, "__dlpack__() method was called on traced array"):
         jax.jit(lambda x: dlbridge.from_dlpack(x).size)(jnp.zeros(3))
     x = jnp.zeros(3)
     x.delete()
-    with refused(RuntimeError, "Array has been deleted"):
+    with refused(BufferError, "Array has been deleted"):
         dlbridge.from_dlpack(x)
 
 

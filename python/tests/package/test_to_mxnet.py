@@ -107,7 +107,7 @@ def test_strides_that_say_nothing():
         x = view.to("mxnet")
         assert x.shape == view.shape and x.asnumpy().tolist() == view.tolist()
     # Other empty ones it takes from nobody: of (4, 0) it wants strides (0, 1).
-    with pytest.raises(mx.MXNetError, match="only support compact tensor"):
+    with refused(BufferError, "only support compact tensor"):
         ours[:, :0].to("mxnet")
 
 

@@ -76,7 +76,7 @@ def test_string_tensors_are_refused():
 
 def test_types_that_it_has_and_does_not_give():
     for name in ("float8_e4m3fn", "float8_e5m2"):
-        with refused(tf.errors.InvalidArgumentError, "is not supported by dlpack"):
+        with refused(BufferError, "is not supported by dlpack"):
             dlbridge.from_dlpack(tf.cast(tf.zeros(3), getattr(tf.dtypes.experimental, name)))
 
 

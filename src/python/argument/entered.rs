@@ -278,7 +278,7 @@ fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
     }
     if is_written && entry.read_only {
         return Err(not_exchangeable(format!(
-            "the tensor is read-only, and the function writes it; pass a copy of it ({})",
+            "the tensor is read-only, and the function writes it; pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True) ({})",
             Found(entry)
         ))
         .into());

@@ -10,7 +10,7 @@ use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
 use crate::error::Error;
 use crate::python::error::{not_exchangeable, unknown_name};
-use crate::python::{cuda, numpy};
+use crate::python::{cuda, numpy, refusal};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
@@ -64,7 +64,7 @@ impl Framework {
         tensor: Tensor,
     ) -> PyResult<Bound<'py, PyAny>> {
         cuda::given_to(py, &tensor, self.name)?;
-        (self.give)(py, tensor)
+        (self.give)(py, tensor).map_err(|error| refusal::by_consumer(py, self.name, error))
     }
 
     /// The tensor, or, of one without elements at an address that the framework finds wrong all the

@@ -10,6 +10,7 @@ use crate::python::attach;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
 use crate::python::lane::root_module;
+use crate::python::refusal;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -39,10 +40,10 @@ pub(super) fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> Py
             };
             match ask(&object, &plain) {
                 Ok(capsule) => (capsule, Some(refusal)),
-                Err(_) => return Err(refusal),
+                Err(_) => return Err(refusal::by_producer(object, refusal)),
             }
         }
-        Err(refusal) => return Err(refusal),
+        Err(refusal) => return Err(refusal::by_producer(object, refusal)),
     };
     let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
         Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep()),

@@ -1,0 +1,67 @@
+//! What frameworks raise when they can't exchange a tensor, as the one exception that is promised for that.
+//!
+//! JAX raises a `RuntimeError` for an array that was deleted, PyArrow a `TypeError` for nulls, TensorFlow errors of its own.
+//! Here each becomes a `BufferError`, with the framework's error as its cause. What isn't about the exchange passes through:
+//! `MemoryError`, `RecursionError`, `KeyboardInterrupt`, errors of classes that aren't a framework's.
+
+use super::error::{caused, not_exchangeable};
+use super::lane::root_module;
+use pyo3::exceptions::{
+    PyBufferError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, PyTypeInfo};
+
+/// The modules that frameworks' tensors and errors are from.
+const FRAMEWORKS: [&str; 14] = [
+    "cupy",
+    "jax",
+    "jaxlib",
+    "mlx",
+    "mxnet",
+    "numpy",
+    "onnxruntime",
+    "paddle",
+    "pyarrow",
+    "tensorflow",
+    "torch",
+    "tvm",
+    "tvm_ffi",
+    "dlbridge",
+];
+
+/// What was raised when an object was asked for its tensor.
+#[cold]
+pub(super) fn by_producer(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
+    let module = root_module(&object.get_type());
+    match FRAMEWORKS.contains(&module.as_str()) {
+        true => by_framework(object.py(), &module, "can't share", error),
+        false => error,
+    }
+}
+
+/// What was raised when a framework was handed a tensor.
+#[cold]
+pub(super) fn by_consumer(py: Python<'_>, framework: &str, error: PyErr) -> PyErr {
+    by_framework(py, framework, "can't take", error)
+}
+
+fn by_framework(py: Python<'_>, framework: &str, verb: &str, error: PyErr) -> PyErr {
+    let kind = error.get_type(py);
+    let is_refusal = [
+        PyRuntimeError::type_object(py),
+        PyTypeError::type_object(py),
+        PyValueError::type_object(py),
+    ]
+    .iter()
+    .any(|refusal| kind.is(refusal))
+        || FRAMEWORKS.contains(&root_module(&kind).as_str());
+    let is_other = error.is_instance_of::<PyBufferError>(py)
+        || error.is_instance_of::<PyRecursionError>(py)
+        || !error.is_instance_of::<pyo3::exceptions::PyException>(py);
+    if !is_refusal || is_other {
+        return error;
+    }
+    let message = format!("{framework} {verb} the tensor: {}", error.value(py));
+    caused(py, not_exchangeable(message), error)
+}
