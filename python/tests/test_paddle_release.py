@@ -14,8 +14,9 @@ if "tensorflow" in sys.modules:
 paddle = framework("paddle")
 import numpy as np  # noqa: E402
 
-START = """
-import gc, sys, time
+# In a process of its own, as a deadlock ends it. Paddle takes long to import, so that all of it is done in one.
+CHAINS = """
+import faulthandler, gc, sys, time
 import dlbridge_testing as ext
 import numpy as np
 import paddle
@@ -26,38 +27,34 @@ def until(function, seconds=30):
         assert time.monotonic() < end, "it isn't released"
         gc.collect()
         time.sleep(0.001)
-"""
+
 FIRST = {
-    "Paddle's": "paddle.ones([1000])",
-    "ours": "ext.to(ext.counted_mut(1000), 'paddle')",
-    "NumPy's": "ext.to(np.ones(1000, 'f4'), 'paddle')",
-    "NumPy's, by Paddle itself": "paddle.from_dlpack(np.ones(1000, 'f4'))",
+    "Paddle's": lambda: paddle.ones([1000]),
+    "ours": lambda: ext.to(ext.counted_mut(1000), "paddle"),
+    "NumPy's": lambda: ext.to(np.ones(1000, "f4"), "paddle"),
+    "NumPy's, by Paddle itself": lambda: paddle.from_dlpack(np.ones(1000, "f4")),
 }
+STEPS = {
+    "to": lambda x: ext.to(x, "paddle"),
+    "by our object": lambda x: ext.to(ext.identity(x), "paddle"),
+    "like": lambda x: ext.like(x, x),
+}
+for first, make in FIRST.items():
+    for step, again in STEPS.items():
+        faulthandler.dump_traceback_later(60, exit=True)
+        chain = [make()]
+        for _ in range(4):
+            chain.append(again(chain[-1]))
+        assert len({x.data_ptr() for x in chain}) == 1
+        value = float(chain[0][3])
+        while chain:
+            assert [float(x[3]) for x in chain] == [value] * len(chain), (first, step)
+            chain.pop(0)
+        until(lambda: ext.alive() == 0)
+        print(first, step, flush=True)
 
-
-@pytest.mark.parametrize("first", FIRST)
-@pytest.mark.parametrize("step", ["ext.to(x, 'paddle')", "ext.to(ext.identity(x), 'paddle')", "ext.like(x, x)"])
-def test_a_chain_of_imports_is_dropped_in_order(first, step):
-    code = START + f"""
-chain = [{FIRST[first]}]
-for _ in range(4):
-    x = chain[-1]
-    chain.append({step})
-assert len({{x.data_ptr() for x in chain}}) == 1
-where = [float(x[3]) for x in chain]
-del x
-while chain:
-    assert [float(x[3]) for x in chain] == where[:len(chain)]
-    chain.pop(0)
-until(lambda: ext.alive() == 0)
-print("done")
-"""
-    assert in_new_process(code, timeout=120, PYTHONWARNINGS="ignore").endswith("done\n")
-
-
-def test_a_part_of_an_import_is_dropped_last():
-    # The part has another address; its deleter releases the whole, which Paddle has too.
-    code = START + """
+# A part has another address; its deleter releases the whole, which Paddle has too.
+faulthandler.dump_traceback_later(60, exit=True)
 whole = ext.to(ext.counted_mut(1000), "paddle")
 part = ext.to(whole[10:], "paddle")
 assert part.data_ptr() == whole.data_ptr() + 40
@@ -65,9 +62,13 @@ del whole
 assert ext.alive() == 1 and float(part[0]) == 10
 del part
 until(lambda: ext.alive() == 0)
-print("done")
+print("a part")
 """
-    assert in_new_process(code, timeout=120, PYTHONWARNINGS="ignore").endswith("done\n")
+
+
+def test_chains_of_imports_are_dropped_in_order():
+    output = in_new_process(CHAINS, timeout=580, PYTHONWARNINGS="ignore")
+    assert output.count("\n") >= 13 and output.endswith("a part\n")
 
 
 def released(counted, count):

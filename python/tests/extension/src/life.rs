@@ -3,9 +3,9 @@
 use dlbridge::{Error, Storage, Tensor};
 use pyo3::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 register!(
