@@ -37,10 +37,11 @@ impl Buffer {
         let flags = ffi::PyBUF_RECORDS_RO;
         type Get =
             unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int;
-        let get: unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int =
-            ffi::PyObject_GetBuffer;
+        type Declared =
+            unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int;
+        let get: Declared = ffi::PyObject_GetBuffer;
         // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better.
-        let get = unsafe { transmute::<_, Get>(black_box(get)) };
+        let get = unsafe { transmute::<Declared, Get>(black_box(get)) };
         // SAFETY: an object, and room for the answer.
         if unsafe { hang_on_unwind(|| get(object.as_ptr(), &mut room.0, flags)) } != 0 {
             return Err(PyErr::fetch(object.py()));
@@ -140,9 +141,10 @@ unsafe impl Send for Moved {}
 /// The thread is attached, and the buffer was lent and not released yet.
 unsafe fn release(buffer: *mut ffi::Py_buffer) {
     type Release = unsafe extern "C-unwind" fn(*mut ffi::Py_buffer);
-    let release: unsafe extern "C" fn(*mut ffi::Py_buffer) = ffi::PyBuffer_Release;
+    type Declared = unsafe extern "C" fn(*mut ffi::Py_buffer);
+    let release: Declared = ffi::PyBuffer_Release;
     // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better.
-    let release = unsafe { transmute::<_, Release>(black_box(release)) };
+    let release = unsafe { transmute::<Declared, Release>(black_box(release)) };
     // SAFETY: the thread is attached, and owns the buffer, as this function's callers promise.
     unsafe { hang_on_unwind(|| release(buffer)) }
 }

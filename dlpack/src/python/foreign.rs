@@ -54,10 +54,11 @@ pub fn get<'py>(
     name: &Bound<'py, PyString>,
 ) -> PyResult<Bound<'py, PyAny>> {
     type Function = unsafe extern "C-unwind" fn(Object, Object) -> Object;
-    let get: unsafe extern "C" fn(Object, Object) -> Object = ffi::PyObject_GetAttr;
+    type Declared = unsafe extern "C" fn(Object, Object) -> Object;
+    let get: Declared = ffi::PyObject_GetAttr;
     // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
     // would take PyO3's word that this one never unwinds.
-    let get = unsafe { transmute::<_, Function>(black_box(get)) };
+    let get = unsafe { transmute::<Declared, Function>(black_box(get)) };
     // SAFETY: the thread is attached; an object and a string; a new reference or NULL comes back.
     unsafe {
         let answer = hang_on_unwind(|| get(object.as_ptr(), name.as_ptr()));
@@ -76,10 +77,11 @@ pub fn call<'py>(
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     type Function = unsafe extern "C-unwind" fn(Object, Object, Object) -> Object;
-    let call: unsafe extern "C" fn(Object, Object, Object) -> Object = ffi::PyObject_Call;
+    type Declared = unsafe extern "C" fn(Object, Object, Object) -> Object;
+    let call: Declared = ffi::PyObject_Call;
     // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
     // would take PyO3's word that this one never unwinds.
-    let call = unsafe { transmute::<_, Function>(black_box(call)) };
+    let call = unsafe { transmute::<Declared, Function>(black_box(call)) };
     let keywords = keywords.map_or(ptr::null_mut(), |keywords| keywords.as_ptr());
     // SAFETY: the thread is attached; a tuple, and a dictionary or NULL; a new reference or NULL comes back.
     unsafe {
@@ -117,11 +119,11 @@ pub(super) fn call_with_version<'py>(
     names: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     type Function = unsafe extern "C-unwind" fn(Object, *const Object, usize, Object) -> Object;
-    let call: unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object =
-        ffi::PyObject_VectorcallMethod;
+    type Declared = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
+    let call: Declared = ffi::PyObject_VectorcallMethod;
     // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
     // would take PyO3's word that this one never unwinds.
-    let call = unsafe { transmute::<_, Function>(black_box(call)) };
+    let call = unsafe { transmute::<Declared, Function>(black_box(call)) };
     let arguments = [object.as_ptr(), version.as_ptr()];
     // SAFETY: the thread is attached; one positional argument, the object itself, and as many values as names.
     unsafe {
@@ -138,10 +140,11 @@ pub(super) fn call_with_version<'py>(
 #[inline]
 pub unsafe fn release_reference(object: Object) {
     type Function = unsafe extern "C-unwind" fn(Object);
-    let release: unsafe extern "C" fn(Object) = ffi::Py_DecRef;
+    type Declared = unsafe extern "C" fn(Object);
+    let release: Declared = ffi::Py_DecRef;
     // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
     // would take PyO3's word that this one never unwinds.
-    let release = unsafe { transmute::<_, Function>(black_box(release)) };
+    let release = unsafe { transmute::<Declared, Function>(black_box(release)) };
     // SAFETY: the thread is attached, and owns the reference.
     unsafe { hang_on_unwind(|| release(object)) }
 }
@@ -149,12 +152,13 @@ pub unsafe fn release_reference(object: Object) {
 /// Calls a managed tensor's deleter, which may run Python.
 #[inline]
 pub fn release_managed<A: Abi>(managed: Managed<A>) {
+    type Declared<A> = unsafe extern "C" fn(*mut A);
     type Function<A> = unsafe extern "C-unwind" fn(*mut A);
     let pointer = managed.into_raw().as_ptr();
     // SAFETY: the struct was owned by what gave the pointer, so it is there.
     if let Some(deleter) = unsafe { A::deleter(pointer) } {
         // SAFETY: the types differ only in whether unwinding is expected.
-        let deleter = unsafe { transmute::<_, Function<A>>(deleter) };
+        let deleter = unsafe { transmute::<Declared<A>, Function<A>>(deleter) };
         // SAFETY: ownership was given up by `into_raw`, so this is the one call of the deleter.
         unsafe { hang_on_unwind(|| deleter(pointer)) }
     }

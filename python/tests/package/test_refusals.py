@@ -17,11 +17,18 @@ def asks(x):
     ]
 
 
+def causes(error):
+    """What an error came of. An op's names the argument, and came of one that doesn't."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+        yield error
+
+
 def refuses(x, cause, text):
     for ask in asks(x):
         with refused(BufferError, text) as caught:
             ask()
-        assert isinstance(caught.value.__cause__, cause), repr(caught.value.__cause__)
+        assert any(isinstance(found, cause) for found in causes(caught.value)), list(causes(caught.value))
     explanation = dlbridge.explain(x, "numpy")
     assert explanation.outcome == "refused" and text in explanation.reason
 
@@ -105,7 +112,7 @@ def test_what_a_class_of_ones_own_raises_passes_through(error):
     for ask in [*asks(Raising(error)), lambda: dlbridge.explain(Raising(error), "numpy")]:
         with pytest.raises(type(error)) as caught:
             ask()
-        assert caught.value is error or caught.value.__cause__ is error
+        assert error in (caught.value, *causes(caught.value))
 
 
 def test_explain_does_not_hide_an_endless_recursion():
