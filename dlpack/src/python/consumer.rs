@@ -127,5 +127,10 @@ fn without_keywords<'py>(
     };
     let answer = foreign::call(&method, &PyTuple::empty(py), keywords.as_ref());
     // The first error is why there was a second attempt.
-    answer.inspect_err(|error| error.set_cause(py, Some(refusal)))
+    answer.inspect_err(|error| {
+        // A producer may raise one exception object twice, which isn't its own cause.
+        if !error.value(py).is(refusal.value(py)) {
+            error.set_cause(py, Some(refusal));
+        }
+    })
 }

@@ -19,8 +19,11 @@ def asks(x):
 
 def causes(error):
     """What an error came of. An op's names the argument, and came of one that doesn't."""
+    seen = [error]
     while error.__cause__ is not None:
         error = error.__cause__
+        assert error not in seen, "an error is its own cause"
+        seen.append(error)
         yield error
 
 
