@@ -48,7 +48,7 @@ impl DType {
     }
 
     /// The element type of a number.
-    #[cfg(feature = "kernels")]
+    #[cfg(any(feature = "kernels", feature = "python"))]
     #[inline]
     pub(crate) fn of_number(number: u32) -> Self {
         let [low, high, bits, code] = number.to_ne_bytes();

@@ -28,6 +28,7 @@
 //! whose format has 64 bits.
 
 mod answers;
+mod distinct;
 mod memory;
 mod overlap;
 #[cfg(feature = "python")]
@@ -39,6 +40,7 @@ mod validate;
 mod views;
 mod walk;
 
+pub(crate) use distinct::Places;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
 #[cfg(any(feature = "python", feature = "kernels"))]

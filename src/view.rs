@@ -16,6 +16,7 @@
 //! # Ok::<(), dlbridge::Error>(())
 //! ```
 
+mod bytes;
 mod iter;
 #[cfg(feature = "ndarray")]
 mod ndarray;

@@ -16,6 +16,7 @@ pub mod foreign;
 pub mod interpreter;
 mod producer;
 mod table;
+pub mod type_lookup;
 
 pub use capsule::{Lent, Named, Offer, into_capsule, keeping_exception};
 pub use consumer::{Wish, ask};

@@ -215,12 +215,6 @@ def test_a_file_mapped_into_memory(tmp_path):
         ext.write_f32(x, 1)
 
 
-def test_masked_arrays_have_no_value_of_their_own():
-    x = np.ma.masked_array(np.ones(2, "f4"), [True, False])
-    # NumPy shares what is behind the mask; its own consumers see the same.
-    assert ext.read_f32(x) == np.from_dlpack(x).tolist()
-
-
 def test_like_and_zeros_like():
     x = array((2, 3))
     where, y = ext.doubled(x)

@@ -8,16 +8,20 @@ use crate::dlpack::python::keeping_exception;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi};
 use std::ffi::{CStr, c_int};
 use std::hint::black_box;
 use std::mem::{MaybeUninit, transmute};
 use std::ptr;
 
-/// Whether an object has the buffer protocol.
-pub(super) fn has_buffer(object: Borrowed<'_, '_, PyAny>) -> bool {
-    // SAFETY: any object may be asked.
-    unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+/// `PyBUF_MAX_NDIM`
+const MAX_RANK: usize = 64;
+
+/// Whether objects of a type have the buffer protocol.
+pub(super) fn has_buffer(kind: &Bound<'_, PyType>) -> bool {
+    // SAFETY: a type, to which there is a reference.
+    !unsafe { ffi::PyType_GetSlot(kind.as_type_ptr(), ffi::Py_bf_getbuffer) }.is_null()
 }
 
 /// A buffer that an object lent; released when dropped.
@@ -69,10 +73,31 @@ impl Buffer {
                 "elements of buffer format {format:?}, {size} bytes each, are none that DLPack has"
             )));
         };
-        let rank = usize::try_from(buffer.ndim).unwrap_or(0);
+        let rank = usize::try_from(buffer.ndim).unwrap_or(usize::MAX);
+        if rank > MAX_RANK {
+            return Err(not_exchangeable(format!(
+                "expected a buffer of at most {MAX_RANK} dimensions, got one of {}",
+                buffer.ndim
+            )));
+        }
         let is_flat = rank > 0 && buffer.shape.is_null();
-        if is_flat || !buffer.suboffsets.is_null() {
+        // A negative one says that there is no pointer to follow.
+        let follows_pointers = !buffer.suboffsets.is_null()
+            // SAFETY: as many numbers as dimensions.
+            && (0..rank).any(|axis| unsafe { *buffer.suboffsets.add(axis) } >= 0);
+        if is_flat || follows_pointers {
             return Err(not_exchangeable("the buffer isn't one piece of memory"));
+        }
+        let sizes = (0..rank).map(|axis| {
+            // SAFETY: as many sizes as dimensions.
+            unsafe { *buffer.shape.add(axis) }
+        });
+        let bytes = sizes.fold(Some(size), |bytes, size| bytes?.checked_mul(size));
+        if bytes != Some(buffer.len) {
+            return Err(not_exchangeable(format!(
+                "the buffer says that it has {} bytes, and its shape and its elements of {size} bytes say otherwise",
+                buffer.len
+            )));
         }
         if !buffer.strides.is_null() {
             for axis in 0..rank {

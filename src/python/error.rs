@@ -9,6 +9,7 @@
 //! | `MemoryError` | memory that there isn't |
 //! | `RuntimeError` | what a GPU or its driver fails at, or can't do now |
 
+use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
 use crate::error::{AccessError, Error};
 #[cfg(feature = "kernels")]
@@ -115,12 +116,10 @@ impl From<Unmade> for PyErr {
 /// Of an object that is no tensor at all.
 #[cold]
 pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {
-    match object.get_type().fully_qualified_name() {
-        Ok(what) => PyTypeError::new_err(format!(
-            "{what} is no tensor: it has neither __dlpack__ nor a buffer"
-        )),
-        Err(error) => error,
-    }
+    let what = type_lookup::qualified_name(&object.get_type());
+    PyTypeError::new_err(format!(
+        "{what} is no tensor: it has neither __dlpack__ nor a buffer"
+    ))
 }
 
 /// Of a tensor that can be exchanged, but isn't what is asked for.

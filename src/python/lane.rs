@@ -1,16 +1,24 @@
 //! Which way an object's tensor is got at: found out once for each type, and remembered.
 
-use super::class::PyTensor;
-use super::error::Refused;
+mod discover;
+mod library;
+mod remembered;
+mod version_tag;
+
+pub(super) use discover::root_module;
+pub(super) use remembered::is_remembered;
+
+use super::error::{Refused, not_exchangeable};
 use crate::dlpack::DLPackExchangeAPI;
-use crate::dlpack::python::Table;
+use crate::dlpack::python::{Table, type_lookup};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
-use pyo3::{Borrowed, PyTypeInfo, ffi, intern};
+use pyo3::types::PyType;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// How often a type is looked at again, as the object got another one meanwhile.
+const MOST_ATTEMPTS: usize = 4;
 
 /// The ways, the fastest ones first.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +57,21 @@ impl Maker {
         }
     }
 
+    /// # Safety
+    ///
+    /// The word came from [`into_word`](Lane::into_word).
+    unsafe fn from_word(word: *mut c_void) -> Self {
+        let framework = match word.addr() & TAG {
+            tag @ (TORCH | PADDLE | OTHER) => tag,
+            _ => word.addr() / (TAG + 1),
+        };
+        match framework {
+            TORCH => Self::Torch,
+            PADDLE => Self::Paddle,
+            _ => Self::Other,
+        }
+    }
+
     /// What a table's error means, where that can be said better.
     #[cold]
     pub(super) fn clarify(self, object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
@@ -59,38 +82,7 @@ impl Maker {
     }
 }
 
-/// How many types are remembered. Few programs use more than ten.
-const PLACES: usize = 64;
-/// How many places may be taken before types without a table, and those with one, are remembered no
-/// more: programs can make any number of either.
-const PLACES_WITHOUT_TABLE: usize = 40;
-const PLACES_WITH_TABLE: usize = 60;
-const PROBES: usize = 8;
-
-struct Place {
-    /// The type, to which a reference is held for good; NULL while the place is free.
-    kind: AtomicPtr<ffi::PyTypeObject>,
-    /// Written before `kind`, and never again.
-    lane: AtomicPtr<c_void>,
-}
-
-static REMEMBERED: [Place; PLACES] = [const {
-    Place {
-        kind: AtomicPtr::new(ptr::null_mut()),
-        lane: AtomicPtr::new(ptr::null_mut()),
-    }
-}; PLACES];
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
-static WRITING: Mutex<()> = Mutex::new(());
-
-/// The places where a type may be, in the order in which they are tried.
-#[inline]
-fn places(kind: *mut ffi::PyTypeObject) -> impl Iterator<Item = &'static Place> {
-    let hash = (kind.addr() >> 4) ^ (kind.addr() >> 10);
-    (0..PROBES).map(move |probe| &REMEMBERED[(hash + probe) % PLACES])
-}
-
-/// A lane in one word: a table's address, which is even, or none, and what follows in its low bits.
+/// A lane in one word: a table's address, which is even, or that of none and a framework, and what follows in its low bits.
 const TAG: usize = align_of::<DLPackExchangeAPI>() - 1;
 const OWN: usize = 0;
 const NUMPY: usize = 1;
@@ -103,22 +95,23 @@ const OTHER: usize = 7;
 const _: () = assert!(OTHER <= TAG);
 
 impl Lane {
-    fn into_word(self) -> *mut c_void {
-        let bare = |tag| ptr::without_provenance_mut(tag);
+    /// The word, and in that of a lane without a table the framework whose own `__dlpack__` the type has.
+    fn into_word(self, maker: Maker) -> *mut c_void {
+        let framework = match maker {
+            Maker::Torch => TORCH,
+            Maker::Paddle => PADDLE,
+            Maker::Other => OTHER,
+        };
+        let bare = |tag| ptr::without_provenance_mut(framework * (TAG + 1) | tag);
         match self {
             Self::Own => bare(OWN),
             Self::Numpy => bare(NUMPY),
             Self::Buffer(false) => bare(BUFFER),
             Self::Buffer(true) => bare(BUFFER_OR_DLPACK),
             Self::Protocol => bare(PROTOCOL),
-            Self::Table(table, maker) => {
-                let tag = match maker {
-                    Maker::Torch => TORCH,
-                    Maker::Paddle => PADDLE,
-                    Maker::Other => OTHER,
-                };
+            Self::Table(table, _) => {
                 let table = table.as_ptr().cast_mut().cast::<c_void>();
-                table.map_addr(|address| address | tag)
+                table.map_addr(|address| address | framework)
             }
         }
     }
@@ -147,128 +140,80 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// A `TypeError` where there is none.
+    /// A `TypeError` where there is none, and a `BufferError` for a type whose objects' memory isn't their value.
     #[inline(always)]
     pub(super) fn of(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
-        let kind = object.get_type_ptr();
-        for place in places(kind) {
-            let found = place.kind.load(Ordering::Acquire);
-            if found == kind {
-                let word = place.lane.load(Ordering::Relaxed);
-                // SAFETY: the lane was written before the type, which was just seen.
-                return Ok(unsafe { Self::from_word(word) });
-            }
-            if found.is_null() {
-                break;
-            }
+        // SAFETY: an object has a reference to its type.
+        match unsafe { remembered::word_of(object.get_type_ptr()) } {
+            // SAFETY: it was remembered.
+            Some(word) => Ok(unsafe { Self::from_word(word) }),
+            None => Self::find(object),
         }
-        Self::find(object)
     }
 
     #[cold]
     #[inline(never)]
     fn find(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
-        let lane = Self::of_type(object)?;
-        remember(&object.get_type(), lane);
-        Ok(lane)
+        find(object).map(|(lane, _)| lane)
     }
+}
 
-    fn of_type(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let py = object.py();
+/// Finds the lane of an object's type, and the framework whose own `__dlpack__` it has.
+///
+/// What is remembered is of the type that was looked at, whatever the object has become meanwhile.
+#[cold]
+#[inline(never)]
+fn find(object: Borrowed<'_, '_, PyAny>) -> Result<(Lane, Maker), Refused> {
+    for _ in 0..MOST_ATTEMPTS {
         let kind = object.get_type();
-        if kind.is(PyTensor::type_object(py)) {
-            return Ok(Self::Own);
+        let found = find_and_remember(&kind)?;
+        if object.get_type_ptr() != kind.as_type_ptr() {
+            continue;
         }
-        if is_attribute(&kind, "numpy", "ndarray") {
-            super::numpy::remember(&kind);
-            return Ok(Self::Numpy);
-        }
-        if let Some(table) = Table::of_type(&kind) {
-            let maker = if descends_from(&kind, "torch", "Tensor") {
-                Maker::Torch
-            } else if descends_from(&kind, "paddle", "Tensor") {
-                Maker::Paddle
-            } else {
-                Maker::Other
-            };
-            return Ok(Self::Table(table, maker));
-        }
-        let speaks_dlpack = kind.hasattr(intern!(py, "__dlpack__"))?;
-        // Of others that have both, nobody knows whether their buffers share memory.
-        let module = root_module(&kind);
-        let shares = ["jax", "jaxlib", "tensorflow", "mlx"].contains(&module.as_str());
-        if shares && speaks_dlpack || !speaks_dlpack && super::buffer::has_buffer(object) {
-            return Ok(Self::Buffer(speaks_dlpack));
-        }
-        if speaks_dlpack || object.is_instance_of::<pyo3::types::PyCapsule>() {
-            return Ok(Self::Protocol);
-        }
-        Err(super::error::no_tensor(&object))
+        return found.ok_or_else(|| super::error::no_tensor(&object).into());
     }
+    Err(not_exchangeable("the object's class changed while it was looked at").into())
 }
 
-/// Whether a type is remembered, and so there for good.
-#[inline]
-pub(super) fn is_remembered(kind: *mut ffi::PyTypeObject) -> bool {
-    places(kind)
-        .map(|place| place.kind.load(Ordering::Acquire))
-        .take_while(|found| !found.is_null())
-        .any(|found| found == kind)
-}
-
-fn remember(kind: &Bound<'_, PyType>, lane: Lane) {
-    let _lock = WRITING.lock().unwrap_or_else(|poison| poison.into_inner());
-    let limit = match lane {
-        Lane::Own | Lane::Numpy => PLACES,
-        Lane::Table(..) => PLACES_WITH_TABLE,
-        Lane::Buffer(_) | Lane::Protocol => PLACES_WITHOUT_TABLE,
-    };
-    if TAKEN.load(Ordering::Relaxed) >= limit {
-        return;
-    }
-    let pointer = kind.as_type_ptr();
-    for place in places(pointer) {
-        let found = place.kind.load(Ordering::Relaxed);
-        if found == pointer {
-            return; // Another thread was faster.
-        }
-        if found.is_null() {
-            // Without a reference, another type could come to be at the same address.
-            let _kept = kind.clone().unbind().into_ptr();
-            place.lane.store(lane.into_word(), Ordering::Relaxed);
-            place.kind.store(pointer, Ordering::Release);
-            TAKEN.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-    }
-}
-
-/// The first part of the name of the module that a type says it is from.
-pub(super) fn root_module(kind: &Bound<'_, PyType>) -> String {
-    let module = kind.module();
-    let module = module.as_ref().map(|module| module.to_string_lossy());
-    let module = module.unwrap_or_default();
-    module.split('.').next().unwrap_or_default().to_owned()
-}
-
-/// Whether a type is what a module that is loaded has under a name.
-fn is_attribute(kind: &Bound<'_, PyType>, module: &str, name: &str) -> bool {
+fn find_and_remember(kind: &Bound<'_, PyType>) -> PyResult<Option<(Lane, Maker)>> {
     let py = kind.py();
-    let find = || -> PyResult<bool> {
-        let modules = py
-            .import(intern!(py, "sys"))?
-            .getattr(intern!(py, "modules"))?;
-        let module = modules.get_item(PyString::new(py, module))?;
-        Ok(module.getattr(PyString::new(py, name))?.is(kind))
+    let pointer = kind.as_type_ptr();
+    let is_immutable = type_lookup::mro(kind)?.iter().all(|base| {
+        base.cast::<PyType>()
+            .is_ok_and(|base| type_lookup::is_immutable(base))
+    });
+    let has_tag = !is_immutable && version_tag::work(py);
+    let tag = || {
+        type_lookup::assign_version_tag(kind);
+        // SAFETY: there is a reference to the type, and tags work.
+        unsafe { version_tag::tag_of(pointer) }
     };
-    // A module that isn't loaded has made no type.
-    find().unwrap_or(false)
+    let before = if has_tag { tag() } else { 0 };
+    let found = discover::find(kind)?;
+    // Our own class is known by its address alone.
+    let is_immutable = is_immutable || matches!(found, Some((Lane::Own, _)));
+    if let Some((lane, maker)) = found {
+        let version = match (is_immutable, has_tag) {
+            (true, _) => Some(remembered::IMMUTABLE),
+            // A type has none after it was changed very often, or where it changed just now.
+            (false, true) => Some(before).filter(|before| *before != 0 && *before == tag()),
+            (false, false) => None,
+        };
+        if let Some(version) = version {
+            remembered::remember(kind, lane, lane.into_word(maker), version);
+        }
+    }
+    Ok(found)
 }
 
-/// Whether a type is another one, or derived from it.
-fn descends_from(kind: &Bound<'_, PyType>, module: &str, name: &str) -> bool {
-    kind.mro().iter().any(|base| {
-        base.cast::<PyType>()
-            .is_ok_and(|base| is_attribute(base, module, name))
-    })
+/// Refuses objects that come through `__dlpack__`, where that is their framework's own and gives tensors whose memory is
+/// not their value.
+pub(super) fn guard_protocol(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    // SAFETY: an object has a reference to its type.
+    let maker = match unsafe { remembered::word_of(object.get_type_ptr()) } {
+        // SAFETY: it was remembered.
+        Some(word) => unsafe { Maker::from_word(word) },
+        None => find(object)?.1,
+    };
+    maker.guard(object)
 }

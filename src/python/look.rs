@@ -4,7 +4,7 @@ mod fill;
 
 use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable};
-use super::lane::{Lane, Maker};
+use super::lane::{Lane, Maker, guard_protocol};
 use super::ledger::Entry;
 #[cfg(feature = "cuda")]
 use super::take::Object;
@@ -208,6 +208,7 @@ impl Entry {
     }
 
     fn look_into_capsule(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+        guard_protocol(object)?;
         let wish = Wish {
             stream: cuda::to_ask(&object)?,
             ..Wish::default()

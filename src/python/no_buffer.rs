@@ -4,9 +4,10 @@ use super::error::not_exchangeable;
 use crate::dlpack::{DLTensor, Flags};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 /// None has.
-pub(super) fn has_buffer(_: Borrowed<'_, '_, PyAny>) -> bool {
+pub(super) fn has_buffer(_: &Bound<'_, PyType>) -> bool {
     false
 }
 

@@ -1,8 +1,9 @@
 //! NumPy's arrays, by their fields.
 //!
 //! The struct of an array is the same in NumPy 1 and 2, and part of its C interface. That of an
-//! element type differs from its fourth field on, behind what is read here.
+//! element type differs behind its number, and what is read here comes before.
 
+mod element_type;
 mod keeper;
 mod make;
 
@@ -11,11 +12,13 @@ pub(super) use make::{lacks, make, surely_has};
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::ledger::Entry;
 use crate::device::Device;
+use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
+use element_type::ElementType;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -33,67 +36,10 @@ pub(super) struct Array {
     flags: c_int,
 }
 
-#[repr(C)]
-struct ElementType {
-    head: ffi::PyObject,
-    scalar_type: *mut ffi::PyTypeObject,
-    kind: c_char,
-    letter: c_char,
-    byte_order: c_char,
-    reserved: c_char,
-    number: c_int,
-}
-
-/// The byte order that isn't this machine's.
-const FOREIGN: u8 = if cfg!(target_endian = "little") {
-    b'>'
-} else {
-    b'<'
-};
-
 /// `NPY_ARRAY_C_CONTIGUOUS`
 const IS_ROW_MAJOR: c_int = 0x1;
 /// `NPY_ARRAY_WRITEABLE`
 const IS_WRITABLE: c_int = 0x400;
-
-const LONG: DType = if size_of::<std::ffi::c_long>() == 8 {
-    DType::I64
-} else {
-    DType::I32
-};
-const ULONG: DType = if size_of::<std::ffi::c_ulong>() == 8 {
-    DType::U64
-} else {
-    DType::U32
-};
-
-/// The element types that NumPy numbers.
-static NUMBERED: [Option<DType>; 24] = [
-    Some(DType::BOOL),
-    Some(DType::I8),
-    Some(DType::U8),
-    Some(DType::I16),
-    Some(DType::U16),
-    Some(DType::I32),
-    Some(DType::U32),
-    Some(LONG),
-    Some(ULONG),
-    Some(DType::I64),
-    Some(DType::U64),
-    Some(DType::F32),
-    Some(DType::F64),
-    None, // long double
-    Some(DType::C64),
-    Some(DType::C128),
-    None, // complex long double
-    None, // objects
-    None, // bytes
-    None, // text
-    None, // structs
-    None, // dates
-    None, // times
-    Some(DType::F16),
-];
 
 /// The array's fields.
 ///
@@ -109,18 +55,6 @@ pub(super) unsafe fn fields<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Array {
 impl Array {
     pub(super) fn is_writable(&self) -> bool {
         self.flags & IS_WRITABLE != 0
-    }
-
-    /// The element type, and whether its elements are padded.
-    #[inline]
-    pub(super) fn dtype(&self, py: Python<'_>) -> Result<(DType, bool), Refused> {
-        // SAFETY: an array has an element type.
-        let element_type = unsafe { &*self.element_type };
-        let number = usize::try_from(element_type.number).unwrap_or(usize::MAX);
-        match NUMBERED.get(number) {
-            Some(Some(dtype)) if element_type.byte_order as u8 != FOREIGN => Ok((*dtype, false)),
-            _ => Ok(element_type.extension(py)?),
-        }
     }
 }
 
@@ -171,30 +105,17 @@ fn uneven(item: isize) -> PyErr {
     ))
 }
 
-impl ElementType {
-    /// One of the types that the package `ml_dtypes` adds, each of whole bytes.
-    #[cold]
-    fn extension(&self, py: Python<'_>) -> PyResult<(DType, bool)> {
-        // SAFETY: an element type has a type of scalars.
-        let kind =
-            unsafe { Borrowed::from_ptr(py, self.scalar_type.cast()).cast_unchecked::<PyType>() };
-        if kind.module()?.to_string_lossy() == "ml_dtypes" {
-            let name = kind.name()?;
-            if let Ok(dtype) = name.to_string_lossy().parse::<DType>() {
-                return Ok((dtype, dtype.is_sub_byte()));
-            }
-        }
-        // SAFETY: as an object it describes itself.
-        let this = unsafe { Borrowed::from_ptr(py, ptr::from_ref(self).cast_mut().cast()) };
-        Err(not_exchangeable(format!(
-            "elements of NumPy's {} are none that DLPack has",
-            this.repr()?
-        )))
-    }
-}
-
 /// The type `numpy.ndarray`, once it is known.
 static ARRAY_TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether a type is `numpy.ndarray`: the C type, whatever the module has under that name.
+pub(super) fn is_array_type(kind: &Bound<'_, PyType>) -> bool {
+    let known = ARRAY_TYPE.load(Ordering::Acquire);
+    kind.as_type_ptr() == known
+        || known.is_null()
+            && type_lookup::is_c_type(kind, "numpy", "ndarray")
+            && type_lookup::basic_size(kind).is_some_and(|size| size >= size_of::<Array>())
+}
 
 /// Remembers the type `numpy.ndarray`, which is never gone again.
 pub(super) fn remember(kind: &Bound<'_, PyType>) {
@@ -219,12 +140,10 @@ pub(super) unsafe fn look_at_usual(object: Borrowed<'_, '_, PyAny>, entry: &mut 
     // SAFETY: the caller's promise.
     let array = unsafe { fields(object) };
     // SAFETY: an array has an element type.
-    let element_type = unsafe { &*array.element_type };
-    let number = element_type.number as usize;
-    let Some(&Some(dtype)) = NUMBERED.get(number) else {
+    let Some(dtype) = (unsafe { &*array.element_type }).usual() else {
         return false;
     };
-    if !array.is_row_major() || element_type.byte_order as u8 == FOREIGN {
+    if !array.is_row_major() {
         return false;
     }
     // SAFETY: an array has as many sizes as dimensions.

@@ -85,8 +85,8 @@ impl Tensor {
         let first = NonNull::new(data.cast::<T>()).expect("invariant 8: elements have memory");
         if !T::ANY_BITS {
             // SAFETY: one byte an element, on the host, of which every pattern is a `u8`.
-            let bytes = unsafe { View::from_raw(first.cast::<u8>(), self.layout()) };
-            if let Some(&value) = bytes.iter().find(|byte| !T::is_valid(**byte)) {
+            let bytes = unsafe { View::<u8>::from_raw(first.cast(), self.layout()) };
+            if let Some(value) = bytes.find_invalid(T::is_valid) {
                 return Err(AccessError::InvalidValue {
                     value,
                     dtype: self.0.parts.dtype,

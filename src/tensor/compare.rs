@@ -1,6 +1,7 @@
 //! Are two tensors equal, or nearly?
 
 use super::Tensor;
+use crate::dtype::Scalar;
 use crate::error::{AccessError, Error};
 
 impl Tensor {
@@ -20,8 +21,23 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn equals(&self, other: &Self) -> Result<bool, Error> {
-        let (ours, theirs) = (self.scalars()?, other.scalars()?);
-        Ok(self.shape() == other.shape() && self.dtype() == other.dtype() && ours.eq(theirs))
+        self.equals_while(other, || Ok(()))
+    }
+
+    /// [`equals`](Self::equals), which asks from time to time whether to go on.
+    pub(crate) fn equals_while<E: From<Error>>(
+        &self,
+        other: &Self,
+        go_on: impl FnMut() -> Result<(), E>,
+    ) -> Result<bool, E> {
+        if self.shape() != other.shape() || self.dtype() != other.dtype() {
+            return Ok(false);
+        }
+        all_while(
+            self.scalars()?.zip(other.scalars()?),
+            |(a, b)| a == b,
+            go_on,
+        )
     }
 
     /// Whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the element
@@ -39,26 +55,62 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn all_close(&self, other: &Self, rtol: f64, atol: f64) -> Result<bool, Error> {
+        self.all_close_while(other, rtol, atol, || Ok(()))
+    }
+
+    /// [`all_close`](Self::all_close), which asks from time to time whether to go on.
+    pub(crate) fn all_close_while<E: From<Error>>(
+        &self,
+        other: &Self,
+        rtol: f64,
+        atol: f64,
+        go_on: impl FnMut() -> Result<(), E>,
+    ) -> Result<bool, E> {
         if self.shape() != other.shape() {
-            return Err(AccessError::ShapeMismatch {
+            return Err(Error::from(AccessError::ShapeMismatch {
                 left: self.shape().to_vec(),
                 right: other.shape().to_vec(),
-            }
+            })
             .into());
         }
         if self.dtype().lanes() != other.dtype().lanes() {
-            return Err(AccessError::DType {
+            return Err(Error::from(AccessError::DType {
                 found: other.dtype(),
                 wanted: self.dtype(),
-            }
+            })
             .into());
         }
         let pairs = self.scalars()?.zip(other.scalars()?);
-        Ok(pairs
-            .map(|(ours, theirs)| (ours == theirs, ours.distance(theirs), theirs.magnitude()))
-            .all(|(equal, distance, magnitude)| {
-                // Infinities have no distance, and no tolerance in proportion.
-                equal || magnitude.is_finite() && distance <= atol + rtol * magnitude
-            }))
+        let is_close = |(ours, theirs): (Scalar, Scalar)| {
+            let magnitude = theirs.magnitude();
+            // Infinities have no distance, and no tolerance in proportion.
+            ours == theirs
+                || magnitude.is_finite() && ours.distance(theirs) <= atol + rtol * magnitude
+        };
+        all_while(pairs, is_close, go_on)
+    }
+}
+
+/// How many elements are compared between two questions whether to go on: some milliseconds.
+const AT_ONCE: usize = 1 << 16;
+
+/// Whether all items satisfy a condition.
+fn all_while<T, E>(
+    mut items: impl Iterator<Item = T>,
+    is_met: impl Fn(T) -> bool,
+    mut go_on: impl FnMut() -> Result<(), E>,
+) -> Result<bool, E> {
+    loop {
+        for _ in 0..AT_ONCE {
+            match items.next() {
+                None => return Ok(true),
+                Some(item) => {
+                    if !is_met(item) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        go_on()?;
     }
 }

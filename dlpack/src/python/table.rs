@@ -1,16 +1,19 @@
 //! The C exchange table, as its consumer sees it.
 
+use super::type_lookup::lookup;
 use crate::abi::{
     DLDevice, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, VERSION, Versioned,
 };
 use crate::managed::{FromRawError, Managed};
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyInt, PyType};
-use pyo3::{Borrowed, intern};
+use pyo3::types::PyType;
+use pyo3::{Borrowed, ffi, intern};
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::Mutex;
 
 /// The name of the capsule with a table in it.
 pub(super) const CAPSULE_NAME: &CStr = c"dlpack_exchange_api";
@@ -30,20 +33,29 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    /// The table of a type, under its name or the older spelling; of a type whose table is NULL,
-    /// of a foreign major version, or lacks what every table must have, none.
+    /// Returns the table of a type, under its name or the older spelling; `None` for a type without one, or whose table is
+    /// NULL, of a foreign major version, or lacks what every table must have.
+    ///
+    /// Only a capsule with DLPack's name in the dictionary of the type or a base class is believed: an address
+    /// in a number is what anybody may write. The capsule is kept for good, as the table may be its own.
     pub fn of_type(kind: &Bound<'_, PyType>) -> Option<Self> {
+        Self::find(kind).map(|(_, table)| table)
+    }
+
+    /// [`of_type`](Self::of_type), with the position in the method resolution order of the class that has it.
+    pub fn find(kind: &Bound<'_, PyType>) -> Option<(usize, Self)> {
         let py = kind.py();
         let names = [
             intern!(py, "__dlpack_c_exchange_api__"),
             intern!(py, "__c_dlpack_exchange_api__"),
         ];
         names.iter().find_map(|name| {
-            // An attribute that raises is as good as none: there are other ways to ask.
-            let attribute = kind.getattr_opt(name).ok().flatten()?;
+            let (depth, attribute) = lookup(kind, name)?;
             let header = address(&attribute)?;
-            // SAFETY: DLPack says that a type with this attribute has a table there, for good.
-            unsafe { Self::from_chain(header) }
+            // SAFETY: DLPack says that a capsule of this name holds a table.
+            let table = unsafe { Self::from_chain(header) }?;
+            keep(attribute);
+            Some((depth, table))
         })
     }
 
@@ -251,14 +263,26 @@ impl Table {
     }
 }
 
-/// Where an attribute says that the table is: in a capsule, or as a number.
+/// The address in a capsule of a table; `None` for any other object.
 fn address(attribute: &Bound<'_, PyAny>) -> Option<*const DLPackExchangeAPIHeader> {
-    if let Ok(capsule) = attribute.cast::<PyCapsule>() {
-        let pointer = capsule.pointer_checked(Some(CAPSULE_NAME)).ok()?;
-        return Some(pointer.as_ptr().cast_const().cast());
+    let name = CAPSULE_NAME.as_ptr();
+    // SAFETY: any object may be asked: this looks at its type, which is to be exactly a capsule, and at the name.
+    unsafe {
+        if ffi::PyCapsule_IsValid(attribute.as_ptr(), name) == 0 {
+            return None;
+        }
+        Some(ffi::PyCapsule_GetPointer(attribute.as_ptr(), name).cast())
     }
-    let number: usize = attribute.cast::<PyInt>().ok()?.extract().ok()?;
-    Some(ptr::with_exposed_provenance(number))
+}
+
+/// Keeps a capsule for good, once.
+fn keep(capsule: Bound<'_, PyAny>) {
+    static KEPT: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(|poison| poison.into_inner());
+    if kept.insert(capsule.as_ptr().addr()) {
+        // Never given back, so that no other object comes to be at the address.
+        let _forgotten = capsule.into_ptr();
+    }
 }
 
 /// What an allocator says when it fails.

@@ -163,11 +163,11 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
     let first = std::ptr::NonNull::new(operand.first).unwrap_or(std::ptr::NonNull::dangling());
     // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
     let bytes = unsafe { View::<u8>::from_raw(first, operand.layout) };
-    match bytes.iter().find(|byte| **byte > 1) {
+    match bytes.find_invalid(|byte| byte <= 1) {
         None => Ok(()),
         Some(value) => Err(Reason::InvalidValue {
             argument: op.parameters[at].name.clone(),
-            value: *value,
+            value,
             dtype: operand.dtype,
         }),
     }

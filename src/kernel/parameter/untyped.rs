@@ -117,6 +117,6 @@ fn can_view<T: Element>(operand: &Operand<'_>) -> bool {
         && (T::ANY_BITS || {
             // SAFETY: the frame's promise, for elements of one byte, of which every pattern is a `u8`.
             let bytes = unsafe { View::<u8>::from_raw(first(operand), operand.layout) };
-            bytes.iter().all(|byte| T::is_valid(*byte))
+            bytes.find_invalid(T::is_valid).is_none()
         })
 }

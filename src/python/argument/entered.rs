@@ -293,7 +293,7 @@ fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
     if !T::ANY_BITS && entry.device.is_host_accessible() {
         // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
         let bytes = unsafe { entry.view_unchecked::<u8>() };
-        if let Some(byte) = bytes.iter().find(|byte| **byte > 1) {
+        if let Some(byte) = bytes.find_invalid(|byte| byte <= 1) {
             return Err(unsuitable(format!("byte {byte:#04x} is no {}", entry.dtype)).into());
         }
     }

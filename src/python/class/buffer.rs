@@ -15,6 +15,9 @@ struct Numbers(Box<[isize]>);
 /// `PyBUF_MAX_NDIM`
 const MAX_RANK: usize = 64;
 
+/// How many elements a buffer may have of which several are at one place.
+const MOST_REPEATED: u64 = 1 << 32;
+
 /// Fills a buffer's description, but for the object that it is of.
 ///
 /// # Safety
@@ -40,30 +43,32 @@ pub(super) unsafe fn lend(
         return Err(not_exchangeable("the tensor is read-only"));
     }
     let wants = |flag: c_int| flags & flag == flag;
-    let (layout, rank) = (tensor.layout(), tensor.rank());
-    let fits = if wants(ffi::PyBUF_C_CONTIGUOUS) || !wants(ffi::PyBUF_STRIDES) {
-        layout.is_contiguous()
-    } else if wants(ffi::PyBUF_F_CONTIGUOUS) {
-        layout.is_f_contiguous()
-    } else if wants(ffi::PyBUF_ANY_CONTIGUOUS) {
-        layout.is_contiguous() || layout.is_f_contiguous()
-    } else {
-        true
-    };
+    let rank = tensor.rank();
+    let (is_c, is_f) = (
+        tensor.layout().is_contiguous(),
+        tensor.layout().is_f_contiguous(),
+    );
+    // Each is asked for on its own: who asks for both orders wants what is both.
+    let fits = (is_c || !wants(ffi::PyBUF_C_CONTIGUOUS) && wants(ffi::PyBUF_STRIDES))
+        && (is_f || !wants(ffi::PyBUF_F_CONTIGUOUS))
+        && (is_c || is_f || !wants(ffi::PyBUF_ANY_CONTIGUOUS));
     if !fits {
         return Err(not_exchangeable(
             "the tensor's elements don't lie as the buffer was asked for; copy it first",
         ));
     }
+    let len = length(tensor)?;
     let item = tensor.dtype().item_bits() as isize / 8;
     let sizes = tensor.shape().iter().map(|size| *size as isize);
-    let strides = tensor.strides().iter().map(|stride| stride * item);
+    // A stride that leads to no element may be any number.
+    let in_bytes = |stride: &isize| stride.checked_mul(item).unwrap_or(item);
+    let strides = tensor.strides().iter().map(in_bytes);
     let mut numbers = Numbers(sizes.chain(strides).collect());
     let first = numbers.0.as_mut_ptr();
     // SAFETY: the caller's promise; the numbers stay until the buffer is released.
     unsafe {
         (*view).buf = tensor.data_ptr().cast_mut().cast::<c_void>();
-        (*view).len = tensor.bytes() as isize;
+        (*view).len = len;
         (*view).itemsize = item;
         (*view).readonly = tensor.is_read_only().into();
         (*view).ndim = rank as c_int;
@@ -72,12 +77,12 @@ pub(super) unsafe fn lend(
         } else {
             ptr::null_mut()
         };
-        (*view).shape = if wants(ffi::PyBUF_ND) {
+        (*view).shape = if wants(ffi::PyBUF_ND) && rank > 0 {
             first
         } else {
             ptr::null_mut()
         };
-        (*view).strides = if wants(ffi::PyBUF_STRIDES) {
+        (*view).strides = if wants(ffi::PyBUF_STRIDES) && rank > 0 {
             first.add(rank)
         } else {
             ptr::null_mut()
@@ -86,6 +91,25 @@ pub(super) unsafe fn lend(
         (*view).internal = Box::into_raw(Box::new(numbers)).cast();
     }
     Ok(())
+}
+
+/// The length of a buffer in bytes: as if its elements lay one after another.
+///
+/// # Errors
+///
+/// A `BufferError` for a broadcast tensor of more elements than buffers can be asked for. Python compares and copies
+/// buffers element by element, and nothing can interrupt that.
+fn length(tensor: &Tensor) -> PyResult<isize> {
+    let bytes = tensor.bytes();
+    let is_repeated = bytes > tensor.storage().bytes();
+    match isize::try_from(bytes) {
+        Ok(len) if !is_repeated || tensor.len() as u64 <= MOST_REPEATED => Ok(len),
+        _ => Err(not_exchangeable(format!(
+            "expected a buffer of at most {MOST_REPEATED} elements where elements share memory, got a broadcast tensor of \
+             {}; pass a part of it, or hand it over by DLPack (numpy.from_dlpack)",
+            tensor.len()
+        ))),
+    }
 }
 
 /// Releases what a description points to.

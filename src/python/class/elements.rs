@@ -1,8 +1,7 @@
 //! Elements as Python's numbers, and their comparison.
 
 use super::PyTensor;
-use crate::dtype::{Scalar, TypeCode};
-use crate::error::Error;
+use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
 use crate::python::error::unsuitable;
 use crate::python::take::{Wanted, from_object};
@@ -30,15 +29,16 @@ impl PyTensor {
     }
 
     /// Whether another tensor has the same shape, element type and elements.
-    fn equals(&self, other: Tensor) -> PyResult<bool> {
-        Ok(cuda::on_host(&self.tensor)?.equals(&*cuda::on_host(&other)?)?)
+    fn equals(&self, py: Python<'_>, other: Tensor) -> PyResult<bool> {
+        let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
+        ours.equals_while(&theirs, || py.check_signals())
     }
 
     /// Whether each two elements differ by at most `atol + rtol * abs(theirs)`.
     #[pyo3(signature = (other, *, rtol=1e-5, atol=1e-8))]
-    fn allclose(&self, other: Tensor, rtol: f64, atol: f64) -> PyResult<bool> {
+    fn allclose(&self, py: Python<'_>, other: Tensor, rtol: f64, atol: f64) -> PyResult<bool> {
         let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
-        Ok(ours.all_close(&theirs, rtol, atol)?)
+        ours.all_close_while(&theirs, rtol, atol, || py.check_signals())
     }
 
     fn __richcmp__(
@@ -59,7 +59,7 @@ impl PyTensor {
             // A number beyond all that a tensor can hold equals none of its elements.
             let number = scalar(other).ok().flatten();
             let number = number.unwrap_or(Scalar::Float(f64::NAN));
-            let equal = equal_to(&*cuda::on_host(&self.tensor)?, number, is_equal)?;
+            let equal = equal_to(py, &*cuda::on_host(&self.tensor)?, number, is_equal)?;
             return Ok(equal.into_pyobject(py)?.into_any().unbind());
         }
         let other = match from_object(other, Wanted::default()) {
@@ -70,7 +70,7 @@ impl PyTensor {
             Err(error) => return Err(error),
         };
         let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
-        let equal = equal(&ours, &theirs, is_equal)?;
+        let equal = equal(py, &ours, &theirs, is_equal)?;
         Ok(equal.into_pyobject(py)?.into_any().unbind())
     }
 
@@ -152,7 +152,10 @@ fn nest<'py>(
         return number(py, scalars.next().expect("as many as the shape has"));
     };
     let list = PyList::empty(py);
-    for _ in 0..*size {
+    for at in 0..*size {
+        if at % AT_ONCE == AT_ONCE - 1 {
+            py.check_signals()?;
+        }
         list.append(nest(py, inner, scalars)?)?;
     }
     Ok(list.into_any())
@@ -184,28 +187,48 @@ pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     }))
 }
 
+/// How many elements are visited between two looks for signals, so that the user can interrupt what takes long.
+const AT_ONCE: usize = 1 << 16;
+
 /// Truth values: which elements equal those of another tensor, both broadcast to one shape.
-fn equal(left: &Tensor, right: &Tensor, is_equal: bool) -> Result<Tensor, Error> {
+fn equal(py: Python<'_>, left: &Tensor, right: &Tensor, is_equal: bool) -> PyResult<Tensor> {
     let shape = common_shape(left.shape(), right.shape());
     let (left, right) = (left.broadcast_to(&shape)?, right.broadcast_to(&shape)?);
     let lanes = usize::from(left.dtype().lanes());
     let is_same_width = left.dtype().lanes() == right.dtype().lanes();
     let (mut ours, mut theirs) = (left.scalars()?, right.scalars()?);
-    let answers = (0..left.len()).map(|_| {
+    truth_values(py, &shape, || {
         let pairs = ours.by_ref().take(lanes).zip(theirs.by_ref().take(lanes));
         let differing = pairs.filter(|(a, b)| !is_one_number(*a, *b)).count();
         (is_same_width && differing == 0) == is_equal
-    });
-    let answers: Vec<bool> = answers.collect();
-    Tensor::from_slice(&answers, &shape)
+    })
 }
 
 /// Truth values: which elements equal a number.
-fn equal_to(tensor: &Tensor, number: Scalar, is_equal: bool) -> Result<Tensor, Error> {
+fn equal_to(py: Python<'_>, tensor: &Tensor, number: Scalar, is_equal: bool) -> PyResult<Tensor> {
     let lanes = usize::from(tensor.dtype().lanes());
-    let scalars = tensor.scalars()?.step_by(lanes);
-    let equal = scalars.map(|scalar| (lanes == 1 && is_one_number(scalar, number)) == is_equal);
-    Tensor::from_slice(&equal.collect::<Vec<bool>>(), tensor.shape())
+    let mut scalars = tensor.scalars()?.step_by(lanes);
+    truth_values(py, tensor.shape(), || {
+        let scalar = scalars.next().expect("as many as the shape has");
+        (lanes == 1 && is_one_number(scalar, number)) == is_equal
+    })
+}
+
+/// A tensor of truth values, one answer for each element. Its memory is allocated before, as it may be too much.
+fn truth_values(
+    py: Python<'_>,
+    shape: &[usize],
+    mut answer: impl FnMut() -> bool,
+) -> PyResult<Tensor> {
+    let mut answers = Tensor::zeroed(shape, DType::BOOL)?;
+    let mut view = answers.view_mut::<bool>()?;
+    for (at, place) in view.iter_mut().enumerate() {
+        if at % AT_ONCE == AT_ONCE - 1 {
+            py.check_signals()?;
+        }
+        *place = answer();
+    }
+    Ok(answers)
 }
 
 fn is_one_number(a: Scalar, b: Scalar) -> bool {

@@ -1,7 +1,8 @@
 //! A tensor becomes a NumPy array.
 
-use super::Array;
+use super::element_type::{NUMBERED, extension};
 use super::keeper::keep;
+use super::{Array, is_array_type, remember};
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
 use crate::python::error::not_exchangeable;
@@ -10,7 +11,7 @@ use crate::tensor::Tensor;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyType};
 use pyo3::{ffi, intern};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -45,8 +46,8 @@ unsafe impl Send for Interface {}
 unsafe impl Sync for Interface {}
 
 /// NumPy's element types by number, those that were asked for, each with a reference that is kept.
-static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; super::NUMBERED.len()] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; super::NUMBERED.len()];
+static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; NUMBERED.len()] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERED.len()];
 
 const ARRAY_TYPE: usize = 2;
 const DESCR_FROM_TYPE: usize = 45;
@@ -63,8 +64,19 @@ fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
         let capsule = capsule.cast::<PyCapsule>()?;
         let table = capsule.pointer_checked(None)?.as_ptr();
         let table = table.cast::<*mut c_void>();
-        // SAFETY: the capsule holds the table of NumPy's C interface, whose places are fixed and
-        // have these types.
+        // There are other capsules without a name, and Python code could put one here.
+        let array_type = module.getattr(intern!(py, "ndarray"))?;
+        let array_type = array_type.cast::<PyType>()?;
+        // SAFETY: the capsules of NumPy without a name hold tables of more words than that.
+        let found = unsafe { *table.add(ARRAY_TYPE) };
+        if !is_array_type(array_type) || found.cast() != array_type.as_type_ptr() {
+            return Err(not_exchangeable(
+                "expected the table of NumPy's C interface in _ARRAY_API, and found something else",
+            ));
+        }
+        remember(array_type);
+        // SAFETY: the capsule holds the table of NumPy's C interface, as its type of arrays is there; its places are
+        // fixed and have these types.
         unsafe {
             Ok(Interface {
                 array_type: (*table.add(ARRAY_TYPE)).cast(),
@@ -106,7 +118,9 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     // NumPy works row-major strides out itself.
     let mut strides = Vec::new();
     if !tensor.layout().is_contiguous() {
-        strides.extend(tensor.strides().iter().map(|stride| stride * item));
+        // A stride that leads to no element may be any number.
+        let in_bytes = |stride: &isize| stride.checked_mul(item).unwrap_or(item);
+        strides.extend(tensor.strides().iter().map(in_bytes));
     }
     let strides_or_null = if strides.is_empty() {
         ptr::null_mut()
@@ -136,6 +150,29 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     // SAFETY: a new array, which has no base yet, and a base whose reference is given away.
     unsafe { (*array.as_ptr().cast::<Array>()).base = base };
     Ok(array)
+}
+
+/// An array of an element type, without elements.
+pub(super) fn empty_array<'py>(
+    py: Python<'py>,
+    element_type: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let interface = interface(py)?;
+    let mut size = 0;
+    // SAFETY: one size; the element type is one of NumPy's, and a reference to it is given away. NumPy allocates.
+    unsafe {
+        let array = (interface.new_from_descr)(
+            interface.array_type,
+            element_type.clone().into_ptr(),
+            1,
+            &mut size,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, array)
+    }
 }
 
 /// Why NumPy hasn't a tensor's element type, if that is so.
@@ -177,34 +214,12 @@ const WIDEST: usize = 16;
 /// where there is none.
 static NUMBERS: [[i8; WIDEST + 1]; TypeCode::ALL.len()] = {
     let mut numbers = [[-1; WIDEST + 1]; TypeCode::ALL.len()];
-    let mut number = super::NUMBERED.len();
+    let mut number = NUMBERED.len();
     while number > 0 {
         number -= 1;
-        if let Some(dtype) = super::NUMBERED[number] {
+        if let Some(dtype) = NUMBERED[number] {
             numbers[dtype.code() as usize][dtype.bits() as usize / 8] = number as i8;
         }
     }
     numbers
 };
-
-/// The element type of a tensor from the package `ml_dtypes`.
-#[cold]
-fn extension<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = tensor.dtype();
-    let no = || not_exchangeable(format!("NumPy has no {dtype}"));
-    // Its sub-byte elements are padded.
-    if dtype.lanes() != 1 || dtype.is_sub_byte() != tensor.is_padded() {
-        return Err(no());
-    }
-    let Ok(module) = py.import(intern!(py, "ml_dtypes")) else {
-        return Err(not_exchangeable(format!(
-            "NumPy has no {dtype} without the package ml_dtypes"
-        )));
-    };
-    let Ok(scalar) = module.getattr(dtype.to_string().as_str()) else {
-        return Err(no());
-    };
-    py.import(intern!(py, "numpy"))?
-        .getattr(intern!(py, "dtype"))?
-        .call1((scalar,))
-}

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::python::attach;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
-use crate::python::lane::root_module;
+use crate::python::lane::{guard_protocol, root_module};
 use crate::python::refusal;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
@@ -19,6 +19,7 @@ use pyo3::types::PyCapsule;
 use std::mem::ManuallyDrop;
 
 pub(super) fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    guard_protocol(object)?;
     let module = root_module(&object.get_type());
     // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
     let copies_right = module != "pyarrow";

@@ -1,7 +1,7 @@
 //! Ranks, arrangements, devices, and arguments inside others.
 
 use dlbridge::python::{
-    ANY_RANK, Any, AnyDevice, ColumnMajor, Cuda, Dense, Host, In, Out, RowMajor, Strided,
+    ANY_RANK, Any, AnyDevice, ColumnMajor, Cuda, Dense, Host, In, Out, Owned, RowMajor, Strided,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -29,6 +29,8 @@ register!(
     same_object,
     has_shape,
     debug,
+    bool_shape,
+    own_bool_shape,
 );
 
 macro_rules! facts {
@@ -169,4 +171,15 @@ fn has_shape(x: In<'_>, shape: Vec<usize>) -> PyResult<()> {
 #[pyfunction]
 fn debug(x: In<'_>) -> String {
     format!("{x:?}")
+}
+
+/// The shape of a tensor of which all bytes are `bool`s.
+#[pyfunction]
+fn bool_shape(x: In<'_, bool>) -> Vec<usize> {
+    x.view().shape().to_vec()
+}
+
+#[pyfunction]
+fn own_bool_shape(x: Owned<bool>) -> PyResult<Vec<usize>> {
+    Ok(x.view::<bool>()?.shape().to_vec())
 }

@@ -1,0 +1,72 @@
+//! Checks of the bytes that elements are, before they are used as values of a type that not every byte is.
+
+use super::View;
+use crate::layout::{LayoutRef, Places};
+use std::ptr::NonNull;
+
+/// How much longer a layout may be than the memory that it is in, for its elements to be visited one by one.
+const MOST_VISITS: usize = 4;
+
+impl View<'_, u8> {
+    /// Returns the first byte found that isn't valid. It takes as many steps as there are bytes in memory: a broadcast
+    /// tensor may have any number of elements.
+    pub(crate) fn find_invalid(&self, is_valid: impl Fn(u8) -> bool) -> Option<u8> {
+        let find = |first: NonNull<u8>, layout: LayoutRef<'_>| {
+            // SAFETY: the layout leads to no places but those of this view.
+            let view = unsafe { View::<u8>::from_raw(first, layout) };
+            view.iter().copied().find(|byte| !is_valid(*byte))
+        };
+        let Some((distinct, offset)) = self.layout.distinct() else {
+            return find(self.first, self.layout);
+        };
+        // SAFETY: the offset of one of the elements.
+        let first = unsafe { self.first.offset(offset) };
+        let layout = distinct.as_ref();
+        let span = layout.extent().map_or(0, |(_, last)| last as usize + 1);
+        if layout.len() / MOST_VISITS <= span {
+            return find(first, layout);
+        }
+        let places = Places::of(layout);
+        // SAFETY: each is the place of an element of this view.
+        let mut bytes = places
+            .iter()
+            .map(|place| unsafe { first.add(place).read() });
+        bytes.find(|byte| !is_valid(*byte))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Layout;
+
+    #[test]
+    fn find_invalid_takes_no_more_steps_than_there_are_bytes() {
+        let huge = 1 << 40;
+        let layouts = [
+            (vec![huge, 64], vec![0, 1]),
+            (vec![huge, 32, 33], vec![0, 1, 1]),
+            (vec![1 << 20, 1 << 20], vec![2, 3]),
+        ];
+        let mut bytes = vec![1_u8; 6 << 20];
+        for (shape, strides) in layouts {
+            let layout = Layout::strided(&shape, &strides).unwrap();
+            for wrong in [None, Some(0), Some(2), Some(63)] {
+                if let Some(at) = wrong {
+                    bytes[at] = 7;
+                }
+                let first = NonNull::from(&mut bytes[0]);
+                // SAFETY: the vector has as many bytes as the layouts reach, and isn't used meanwhile.
+                let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
+                assert_eq!(view.find_invalid(|byte| byte < 2), wrong.map(|_| 7));
+                bytes[wrong.unwrap_or(0)] = 1;
+            }
+        }
+        // A place between the elements is none of them.
+        let layout = Layout::strided(&[1 << 10, 1 << 10], &[2, 3]).unwrap();
+        bytes[1] = 7;
+        // SAFETY: as many bytes as the layout reaches.
+        let view = unsafe { View::<u8>::from_raw(NonNull::from(&mut bytes[0]), layout.as_ref()) };
+        assert_eq!(view.find_invalid(|byte| byte < 2), None);
+    }
+}
