@@ -155,7 +155,8 @@ def answer(exporter, flags):
             shape = buffer.shape[: buffer.ndim] if buffer.shape else None
             told = buffer.strides[: buffer.ndim] if buffer.strides else None
             strides = told and shape and [s for s, n in zip(told, shape) if n > 1] if 0 not in (shape or []) else bool(told)
-            orders = [is_contiguous(buffer, order) for order in (b"C", b"F", b"A")]
+            # Python reads the shape for that, also where none was asked for.
+            orders = [is_contiguous(buffer, order) for order in (b"C", b"F", b"A")] if buffer.shape else None
             return (buffer.buf, buffer.len, buffer.itemsize, buffer.readonly, buffer.ndim, buffer.format, shape, strides, orders)
     except (BufferError, ValueError):
         return "refused"
