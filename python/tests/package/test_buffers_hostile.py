@@ -221,7 +221,7 @@ def test_buffers_that_lie(case):
     for act in (dlbridge.from_dlpack, dlbridge.asarray):
         with refused(BufferError):
             act(lying.object())
-    assert lying.lent == lying.released == 2
+    assert lying.lent == lying.released >= 2
 
 
 def test_buffers_that_say_odd_things_that_are_true():

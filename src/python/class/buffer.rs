@@ -71,7 +71,12 @@ pub(super) unsafe fn lend(
         (*view).len = len;
         (*view).itemsize = item;
         (*view).readonly = tensor.is_read_only().into();
-        (*view).ndim = rank as c_int;
+        // As NumPy does: who asked for no shape isn't led to read it.
+        (*view).ndim = if wants(ffi::PyBUF_ND) {
+            rank as c_int
+        } else {
+            0
+        };
         (*view).format = if wants(ffi::PyBUF_FORMAT) {
             format.as_ptr().cast_mut()
         } else {
