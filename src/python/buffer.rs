@@ -88,11 +88,14 @@ impl Buffer {
         if is_flat || follows_pointers {
             return Err(not_exchangeable("the buffer isn't one piece of memory"));
         }
-        let sizes = (0..rank).map(|axis| {
+        let size_at = |axis| {
             // SAFETY: as many sizes as dimensions.
             unsafe { *buffer.shape.add(axis) }
-        });
-        let bytes = sizes.fold(Some(size), |bytes, size| bytes?.checked_mul(size));
+        };
+        let bytes = match (0..rank).any(|axis| size_at(axis) == 0) {
+            true => Some(0),
+            false => (0..rank).try_fold(size, |bytes, axis| bytes.checked_mul(size_at(axis))),
+        };
         if bytes != Some(buffer.len) {
             return Err(not_exchangeable(format!(
                 "the buffer says that it has {} bytes, and its shape and its elements of {size} bytes say otherwise",

@@ -102,7 +102,7 @@ impl Lane {
             Maker::Paddle => PADDLE,
             Maker::Other => OTHER,
         };
-        let bare = |tag| ptr::without_provenance_mut(framework * (TAG + 1) | tag);
+        let bare = |tag| ptr::without_provenance_mut((framework * (TAG + 1)) | tag);
         match self {
             Self::Own => bare(OWN),
             Self::Numpy => bare(NUMPY),

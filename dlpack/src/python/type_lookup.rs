@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, ffi, intern};
-use std::ffi::c_void;
+use std::ffi::{c_ulong, c_void};
 
 /// `Py_TPFLAGS_IMMUTABLETYPE`: set for types made in C whose attributes Python code can't change, and that can't
 /// be made by Python code.
-const IMMUTABLE: u64 = 1 << 8;
+const IMMUTABLE: c_ulong = 1 << 8;
 
 /// A C attribute of the class `type`.
 struct Descriptor {
@@ -154,7 +154,7 @@ pub fn is_immutable(kind: &Bound<'_, PyType>) -> bool {
     let is_immutable = |kind| {
         // SAFETY: a type, to which there is a reference.
         let flags = unsafe { ffi::PyType_GetFlags(kind) };
-        u64::from(flags) & IMMUTABLE != 0
+        flags & IMMUTABLE != 0
     };
     // The metaclass decides what a class does when it is called, or compared.
     is_immutable(kind.as_type_ptr()) && is_immutable(kind.get_type_ptr())

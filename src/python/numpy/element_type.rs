@@ -267,7 +267,7 @@ fn of_module<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny
 
 /// What NumPy itself imports a tensor of these elements as, of which there are none.
 fn as_registered<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    let empty = Tensor::zeroed(&[0], tensor.dtype()).map_err(crate::error::Error::from)?;
+    let empty = Tensor::zeroed(&[0], tensor.dtype())?;
     py.import(intern!(py, "numpy"))?
         .getattr(intern!(py, "from_dlpack"))?
         .call1((empty,))?
