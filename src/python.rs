@@ -98,4 +98,4 @@ pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,
 };
-pub use take::{Wanted, from_object};
+pub use take::{Wanted, from_object, look_at_object};

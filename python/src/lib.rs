@@ -6,7 +6,9 @@ mod cuda;
 mod make;
 mod ops;
 
-use dlbridge::python::{Outlook, PyDType, PyDevice, PyTensor, Wanted};
+use dlbridge::python::{
+    Outlook, PyDType, PyDevice, PyTensor, Wanted, from_object, look_at_object,
+};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::prelude::*;
 
@@ -59,17 +61,26 @@ fn from_dlpack<'py>(
 #[pyo3(signature = (x, to, *, copy=Some(false)), text_signature = "(x, to, *, copy=False)")]
 fn convert<'py>(
     py: Python<'py>,
-    x: Tensor,
+    x: &Bound<'py, PyAny>,
     to: &str,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let x = match copy {
+        Some(true) => look_at_object(x)?,
+        _ => from_object(x, Wanted::default())?,
+    };
     dlbridge::python::convert(py, x, to, copy)
 }
 
 /// What would become of a tensor: "shared", "copied" or "refused", and why.
 #[pyfunction]
 #[pyo3(name = "_outlook")]
-fn outlook(py: Python<'_>, tensor: Tensor, to: &str) -> PyResult<(&'static str, Option<String>)> {
+fn outlook(
+    py: Python<'_>,
+    tensor: &Bound<'_, PyAny>,
+    to: &str,
+) -> PyResult<(&'static str, Option<String>)> {
+    let tensor = look_at_object(tensor)?;
     Ok(match dlbridge::python::explain(py, &tensor, to)? {
         Outlook::Shared => ("shared", None),
         Outlook::Copied(reason) => ("copied", Some(reason)),

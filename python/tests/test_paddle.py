@@ -276,3 +276,59 @@ def test_memory_that_is_shared_with_what_is_written():
                 call(a, b)
     ext.double_detached(x[:500], view[500:])
     assert (x[500:] == 2 * x[:500]).all()
+
+
+KEEP = {
+    "Tensor": ext.identity,
+    "numpy": lambda x: ext.to(x, "numpy"),
+    "paddle": lambda x: ext.to(x, "paddle"),
+}
+# What puts other memory into a tensor, or takes its own away.
+REPLACE = {
+    "_clear": lambda x: x._clear(),
+    "_clear_data": lambda x: x._clear_data(),
+    "resize_": lambda x: x.resize_([1 << 20], fill_zero=True),
+    "set_": lambda x: x.set_(paddle.zeros([3])),
+    "data": lambda x: setattr(x, "data", paddle.zeros([3])),
+    "_share_buffer_to": lambda x: paddle.zeros([3])._share_buffer_to(x),
+    "cast_": lambda x: x.cast_("float64"),
+}
+
+
+@pytest.mark.parametrize("keep", KEEP)
+@pytest.mark.parametrize("replace", REPLACE)
+def test_other_memory_leaves_what_is_kept(replace, keep):
+    x = paddle.arange(1 << 18, dtype="float32")
+    where, kept = x.data_ptr(), KEEP[keep](x)
+    REPLACE[replace](x)
+    others = [paddle.full([1 << 18], 7.0) for _ in range(8)]
+    array = np.asarray(ext.to(kept, "numpy"))
+    assert array.ctypes.data == where and (array == np.arange(1 << 18)).all() and len(others) == 8
+
+
+def test_a_write_counts_once():
+    x = paddle.ones([3])
+    for count in range(1, 4):
+        ext.write_f32(x, 2)
+        ext.read_f32(x)
+        assert x.inplace_version == count
+
+
+def test_a_gradient_of_what_was_written_is_an_error():
+    w, x = paddle.ones([3]), paddle.ones([3])
+    w.stop_gradient = False
+    loss = (w * x).sum()
+    ext.write_f32(x, 2)
+    with pytest.raises(RuntimeError, match="inplace"):
+        loss.backward()
+
+
+def test_a_subclass_that_refuses():
+    class Refusing(paddle.Tensor):
+        def __dlpack__(self, **keywords):
+            raise BufferError("refused by its class")
+
+    x = Refusing(paddle.ones([3]))
+    for look in (ext.describe, ext.describe_owned):
+        with pytest.raises(BufferError, match="refused by its class"):
+            look(x)

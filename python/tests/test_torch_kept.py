@@ -144,18 +144,6 @@ def test_many_threads():
     assert not watched.is_there
 
 
-def test_another_tensor_is_not_put_in_its_place():
-    """PyTorch swaps what nobody else has."""
-    x, y = torch.arange(6.0), torch.zeros(100)
-    ours = ext.identity(x)
-    for one, other in ((x, y), (y, x)):
-        with pytest.raises(RuntimeError):
-            torch.utils.swap_tensors(one, other)
-    del x, y
-    others = [torch.full((6,), 7.0) for _ in range(20)]
-    assert ext.own_f32(ours) == [0, 1, 2, 3, 4, 5] and len(others) == 20
-
-
 def test_it_stays_as_it_was_when_the_object_changes():
     x = numbers()
     ours = ext.identity(x)

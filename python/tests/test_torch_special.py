@@ -193,10 +193,74 @@ def test_in_functional_transforms(is_first):
     assert [line for line in lines if "arn" not in line] == (["refused"] * 6 + ["[1.0, 1.0]"]) * 5
 
 
-def test_dual_numbers_are_taken_as_their_primal():
-    with torch.autograd.forward_ad.dual_level():
-        x = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
-        assert ext.read_f32(x) == [1, 1] == x.tolist()
+DUALS = {
+    "dual": lambda dual: dual,
+    "view": lambda dual: dual[1:],
+    "reshaped": lambda dual: dual.view(3, 1),
+    "result": lambda dual: dual * 2,
+    "in place": lambda dual: dual.clone().add_(1),
+    "written into": lambda dual: torch.zeros(3).copy_(dual),
+}
+
+
+@pytest.mark.parametrize("name", DUALS)
+@pytest.mark.parametrize("look", [*LOOKS, lambda x: ext.write_f32(x, 1), lambda x: ext.add(torch.ones(3), torch.ones(3), x)])
+def test_dual_tensors(name, look):
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        x = DUALS[name](forward.make_dual(torch.ones(3), torch.ones(3)))
+        with refused(BufferError, "tangent", "unpack_dual(tensor).primal"):
+            look(x)
+        primal = forward.unpack_dual(x).primal
+        assert ext.read_f32(primal) == primal.flatten().tolist() == ext.own_f32(primal)
+        assert ext.read_f32(x.detach()) == primal.flatten().tolist()
+        # A view has something about autograd, and no tangent.
+        assert ext.read_f32(torch.ones(3)[1:]) == [1, 1]
+    assert ext.read_f32(x) == x.flatten().tolist()
+
+
+def test_the_tensors_of_a_forward_transform():
+    seen = []
+
+    def spy(x):
+        for look in LOOKS:
+            with refused(BufferError):
+                look(x)
+        seen.append(x)
+        return x * 2
+
+    torch.func.jvp(spy, (torch.ones(3),), (torch.ones(3),))
+    assert len(seen) == 1 and ext.read_f32(torch.ones(3)[1:]) == [1, 1]
+
+
+def test_dtypes_that_dlpack_lacks():
+    for name in ("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2"):
+        x = torch.empty(4, dtype=getattr(torch, name))
+        for look in LOOKS:
+            with refused(BufferError, "PyTorch can't export the tensor"):
+                look(x)
+
+
+@pytest.mark.parametrize(
+    "name, remedy",
+    [
+        ("quantized", lambda x: x.dequantize()),
+        ("quantized", lambda x: x.int_repr()),
+        ("sparse coo", lambda x: x.to_dense()),
+        ("sparse csr", lambda x: x.to_dense()),
+        ("mkldnn", lambda x: x.to_dense()),
+        ("nested", lambda x: x.unbind()[0]),
+        ("zero tensor", lambda x: x.clone()),
+    ],
+)
+def test_the_advice_can_be_followed(name, remedy):
+    x = make(SPECIAL[name][0])
+    with refused(BufferError, "isn't a plain one") as error:
+        ext.describe(x)
+    follows = remedy.__code__.co_names[0]
+    assert f"{follows}()" in str(error.value)
+    ext.describe(remedy(x))
+
 
 
 def test_a_tensor_that_changes_its_nature():

@@ -15,13 +15,17 @@ pub(super) struct Attribute {
 impl Attribute {
     /// The attribute of a class.
     pub(super) fn of(class: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
-        let descriptor = class.getattr(name)?;
+        Self::new(class.getattr(name)?)
+    }
+
+    /// The attribute that a descriptor stands for.
+    pub(super) fn new(descriptor: Bound<'_, PyAny>) -> PyResult<Self> {
         // SAFETY: a type, and a slot that holds NULL or such a function.
         let get = unsafe {
             let slot = ffi::PyType_GetSlot(descriptor.get_type_ptr(), ffi::Py_tp_descr_get);
             std::mem::transmute::<*mut c_void, Option<ffi::descrgetfunc>>(slot)
         };
-        let get = get.ok_or_else(|| not_exchangeable(format!("{class}.{name} can't be asked")))?;
+        let get = get.ok_or_else(|| not_exchangeable(format!("{descriptor} can't be asked")))?;
         let descriptor = descriptor.unbind();
         Ok(Self { descriptor, get })
     }

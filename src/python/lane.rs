@@ -9,6 +9,7 @@ pub(super) use discover::root_module;
 pub(super) use remembered::is_remembered;
 
 use super::error::{Refused, not_exchangeable};
+use super::ledger::NoteWritten;
 use crate::dlpack::DLPackExchangeAPI;
 use crate::dlpack::python::{Table, type_lookup};
 use pyo3::Borrowed;
@@ -77,7 +78,18 @@ impl Maker {
     pub(super) fn clarify(self, object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
         match self {
             Self::Paddle => super::paddle::clarify(object, error),
-            Self::Torch | Self::Other => error,
+            Self::Torch => super::torch::clarify(object.py(), error),
+            Self::Other => error,
+        }
+    }
+
+    /// What tells the framework that a tensor was written, where it wants to know.
+    #[inline]
+    pub(super) fn note_written(self) -> Option<NoteWritten> {
+        match self {
+            Self::Torch => Some(super::torch::note_written),
+            Self::Paddle => Some(super::paddle::note_written),
+            Self::Other => None,
         }
     }
 }

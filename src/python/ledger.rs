@@ -12,10 +12,14 @@ use super::look::Keep;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::{Layout, LayoutRef, Region};
-use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
+
+/// Tells an object's framework that the object was written.
+pub(super) type NoteWritten = fn(Borrowed<'_, '_, PyAny>);
 
 /// What is known of one argument.
 pub(super) struct Entry {
@@ -35,6 +39,8 @@ pub(super) struct Entry {
     /// entry is given back, for a next argument of the same shape.
     pub(super) is_usual: bool,
     pub(super) keep: Keep,
+    /// Called when a written argument leaves, in frameworks that count changes; `None` in an entry that isn't used.
+    pub(super) note_written: Option<NoteWritten>,
     /// Which call it is an argument of, where that compares its arguments itself; 0 elsewhere.
     pub(super) batch: usize,
     newer: *mut Entry,
@@ -55,6 +61,7 @@ impl Entry {
             layout: Layout::SCALAR,
             is_usual: false,
             keep: Keep::Object,
+            note_written: None,
             batch: 0,
             newer: ptr::null_mut(),
             older: ptr::null_mut(),
@@ -253,7 +260,27 @@ pub(super) unsafe fn leave(entry: NonNull<Entry>) {
                 older.newer = this.newer;
             }
         });
+        // At the end, so that what kept the tensor during the call is found changed, too.
+        if entry.as_ref().is_written {
+            tell(entry);
+        }
         give_back(entry);
+    }
+}
+
+/// Tells the framework of a written argument, if it wants to know.
+///
+/// # Safety
+///
+/// The thread is attached to Python, and has the entry, which isn't in the list.
+#[inline]
+unsafe fn tell(mut entry: NonNull<Entry>) {
+    // SAFETY: the entry left the list, so only this thread has it; its function is for its object.
+    unsafe {
+        if let Some(note_written) = entry.as_mut().note_written.take() {
+            let object = entry.as_ref().object;
+            note_written(Borrowed::from_ptr(Python::assume_attached(), object));
+        }
     }
 }
 

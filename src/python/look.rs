@@ -5,7 +5,7 @@ mod fill;
 use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable};
 use super::lane::{Lane, Maker, guard_protocol};
-use super::ledger::Entry;
+use super::ledger::{Entry, NoteWritten};
 #[cfg(feature = "cuda")]
 use super::take::Object;
 use super::{class, cuda, mxnet, numpy, refusal, tensorflow, torch};
@@ -31,6 +31,10 @@ pub(super) enum Keep {
     },
     Buffer {
         _kept: Box<Buffer>,
+    },
+    /// PyTorch's storage, whatever becomes of the tensor.
+    Storage {
+        _kept: torch::Kept,
     },
     /// A number, in the entry itself.
     Number(Aligned),
@@ -69,6 +73,7 @@ impl Entry {
         is_written: bool,
     ) -> Result<(), Refused> {
         if let Some(descriptor) = torch::describe_usual(object) {
+            self.note_written = is_written.then_some(torch::note_written as NoteWritten);
             // SAFETY: the object keeps what the descriptor says.
             return unsafe {
                 if self.fill_usual(&descriptor) {
@@ -117,7 +122,14 @@ impl Entry {
                 self.read_only |= read_only;
                 Ok(())
             }
-            Lane::Protocol => self.look_into_capsule(object),
+            Lane::Protocol => {
+                // A class that changes PyTorch's own export, or a release that has no table.
+                if torch::is_tensor_type(object.get_type_ptr()) {
+                    torch::guard(object)?;
+                    self.note_written = is_written.then_some(torch::note_written as NoteWritten);
+                }
+                self.look_into_capsule(object)
+            }
         }
     }
 
@@ -133,6 +145,9 @@ impl Entry {
         is_written: bool,
     ) -> Result<(), Refused> {
         maker.guard(object)?;
+        if is_written {
+            self.note_written = maker.note_written();
+        }
         // Only the owned call tells whether memory is read-only: it is taken where that matters,
         // of those who know the difference.
         let is_borrowed = table.can_borrow() && !(is_written && maker == Maker::Other);
@@ -274,8 +289,14 @@ impl Entry {
         }
         // SAFETY: the entry has a reference to the object.
         let object = unsafe { Borrowed::from_ptr(py, self.object) };
-        let Ok(Lane::Table(table, _)) = Lane::of(object) else {
+        let Ok(Lane::Table(table, maker)) = Lane::of(object) else {
             return Ok(None);
+        };
+        let storage = match maker {
+            Maker::Torch if torch::is_tensor_type(object.get_type_ptr()) => {
+                Some(torch::keep(object)?)
+            }
+            Maker::Torch | Maker::Paddle | Maker::Other => None,
         };
         // SAFETY: the table is that of the object's type.
         let managed = unsafe { table.own(object) }?;
@@ -287,7 +308,10 @@ impl Entry {
                 not_exchangeable("the tensor was changed by someone else during the call").into(),
             );
         }
-        Ok(Some(Keep::Managed { _kept: managed }))
+        Ok(Some(match storage {
+            Some(kept) => Keep::Storage { _kept: kept },
+            None => Keep::Managed { _kept: managed },
+        }))
     }
 
     /// Whether it is about the same elements.

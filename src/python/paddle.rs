@@ -27,6 +27,17 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     .into())
 }
 
+/// Counts that a tensor was written, for autograd, which refuses to use what changed since it was kept.
+pub(super) fn note_written(object: Borrowed<'_, '_, PyAny>) {
+    let py = object.py();
+    // What was raised before stays raised.
+    let raised = PyErr::take(py);
+    let _ = object.call_method0(intern!(py, "_bump_inplace_version"));
+    if let Some(raised) = raised {
+        raised.restore(py);
+    }
+}
+
 /// What Paddle's table says of tensors that have no memory of one piece, in clearer words.
 #[cold]
 pub(super) fn clarify(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {

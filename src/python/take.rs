@@ -5,10 +5,10 @@ mod protocol;
 use super::attach;
 use super::buffer::Buffer;
 use super::error::{Refused, not_exchangeable, not_importable};
-use super::lane::Lane;
+use super::lane::{Lane, Maker};
 use super::{class, cuda, mxnet, numpy, tensorflow, torch};
 use crate::device::Device;
-use crate::dlpack::python::foreign;
+use crate::dlpack::python::{Table, foreign};
 use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
 use crate::dtype::DType;
 use crate::interchange::Usual;
@@ -17,6 +17,7 @@ use crate::tensor::Tensor;
 use protocol::{Attached, by_protocol};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 /// What is wanted beyond the tensor itself.
@@ -38,7 +39,37 @@ pub struct Wanted {
 /// A `TypeError` for what is no tensor, and a `BufferError` for one that can't be exchanged, or
 /// not in the way that is wanted.
 pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
-    let object = object.as_borrowed();
+    let purpose = match wanted.copy {
+        Some(true) => Purpose::Look,
+        _ => Purpose::Keep,
+    };
+    from_object_for(object.as_borrowed(), wanted, purpose)
+}
+
+/// [`from_object`], for a tensor that is copied or asked about, and dropped in the same call: PyTorch may resize the
+/// storage afterwards.
+///
+/// # Errors
+///
+/// As of [`from_object`].
+pub fn look_at_object(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    from_object_for(object.as_borrowed(), Wanted::default(), Purpose::Look)
+}
+
+/// What a tensor is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It may be kept for any time.
+    Keep,
+    /// It is dropped before Python code runs again.
+    Look,
+}
+
+fn from_object_for(
+    object: Borrowed<'_, '_, PyAny>,
+    wanted: Wanted,
+    purpose: Purpose,
+) -> PyResult<Tensor> {
     let shared = |tensor: Tensor| -> PyResult<Tensor> {
         let tensor = cuda::adopted(object, tensor)?;
         match wanted.device {
@@ -47,12 +78,12 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
             _ => Ok(tensor),
         }
     };
-    match find(object)? {
+    match find(object, purpose)? {
         Found::Tensor(tensor) => shared(tensor),
         // SAFETY: that is what was found.
         Found::Own => shared(unsafe { class::tensor_of(object) }.clone()),
         Found::BadBuffer(unable) => instead_of_buffer(object, &unable, wanted),
-        Found::Protocol => by_protocol(object, wanted),
+        Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
             if let Some(capsule) = mxnet::ask(object, true)? {
                 return shared(mxnet::take(capsule.as_borrowed())?);
@@ -69,7 +100,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 /// caller needn't be counted by PyO3 as attached.
 #[inline]
 pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
-    match find(object).ok()? {
+    match find(object, Purpose::Keep).ok()? {
         Found::Tensor(tensor) if tensor.device() == Device::CPU => Some(Ok(tensor)),
         Found::Tensor(tensor) => Some(Python::attach(|_| cuda::adopted(object, tensor))),
         // What came with the error goes there, too.
@@ -96,10 +127,11 @@ enum Found {
 
 // Where it is called, no result is moved: that is a twentieth of an import.
 #[inline(always)]
-fn find(object: Borrowed<'_, '_, PyAny>) -> PyResult<Found> {
-    if let Some((descriptor, held)) = torch::take_usual(object) {
-        // SAFETY: what is held keeps what the descriptor says.
-        let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(held)) };
+fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
+    let locks = purpose == Purpose::Keep;
+    if let Some((descriptor, alias)) = torch::take_usual(object, locks) {
+        // SAFETY: the alias keeps what the descriptor says.
+        let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(alias)) };
         return tensor.map(Found::Tensor);
     }
     let lane = match Lane::of(object) {
@@ -112,7 +144,10 @@ fn find(object: Borrowed<'_, '_, PyAny>) -> PyResult<Found> {
         Lane::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
         Lane::Table(table, maker) => {
             maker.guard(object)?;
-            // SAFETY: as above.
+            if maker == Maker::Torch && torch::is_tensor_type(object.get_type_ptr()) {
+                return of_torch(object, table, locks).map(Found::Tensor);
+            }
+            // SAFETY: the table is that of the object's type.
             let managed = unsafe { table.own(object) };
             let managed = managed.map_err(|error| maker.clarify(object, error))?;
             of_table(managed).map(Found::Tensor)
@@ -162,7 +197,7 @@ fn instead_of_buffer(
     wanted: Wanted,
 ) -> PyResult<Tensor> {
     tensorflow::guard(object)?;
-    let tensor = by_protocol(object, wanted)?;
+    let tensor = by_protocol(object, wanted, Purpose::Keep)?;
     // The older kind of capsule doesn't tell. A copy may be written.
     Ok(match unable.is_read_only && !tensor.is_copied() {
         true => tensor.into_read_only(),
@@ -176,6 +211,22 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     let (owner, ()) = Owner::lend(buffer, |_| ());
     // SAFETY: the buffer keeps the memory until it is released, which dropping the owner does.
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A tensor of PyTorch. What its table exports keeps the tensor, which may get other memory: so the storage is kept.
+fn of_torch(object: Borrowed<'_, '_, PyAny>, table: Table, locks: bool) -> PyResult<Tensor> {
+    if locks {
+        torch::lock(object);
+    }
+    let kept = torch::keep(object)?;
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: callers found the table in the object's type.
+    if let Some(descriptor) = unsafe { table.borrow_to(object, &mut room) } {
+        // SAFETY: the storage keeps the memory; sizes and strides, which the object keeps until here, are copied.
+        return unsafe { of_descriptor(descriptor, Flags::empty(), kept.into_owner()) };
+    }
+    let error = table.borrow_error(object.py());
+    Err(torch::clarify(object.py(), error))
 }
 
 /// The tensor that an exchange table gave.

@@ -12,25 +12,33 @@
 //! read from then on, and anything that isn't as in a plain tensor is asked about in words; where
 //! none fits, everything is.
 
+mod class;
+mod forward;
 mod places;
+mod probed;
 mod shim;
+mod storage;
+mod version;
 
 use super::attribute::Attribute;
 use super::error::{Refused, not_exchangeable};
 use crate::dlpack::DLTensor;
+use class::{Torch, own_attribute};
 use places::{Places, find_places};
+use probed::Probed;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{Borrowed, intern};
-use shim::Held;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use shim::Alias;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-static PLACES: AtomicPtr<Places> = AtomicPtr::new(std::ptr::null_mut());
+pub(super) use class::is_tensor_type;
+pub(super) use storage::{Kept, keep, lock};
+pub(super) use version::note_written;
+
+static PLACES: Probed<Places> = Probed::new();
 /// The keys that a plain tensor may have.
 static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
-/// How often the places were looked for in vain.
-static ATTEMPTS: AtomicUsize = AtomicUsize::new(0);
-const MOST_ATTEMPTS: usize = 8;
 
 /// What a tensor looks like in the usual case: a plain one on the host, that autograd doesn't follow.
 /// `None` for any other object.
@@ -40,18 +48,24 @@ pub(super) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor
     unsafe { places_of_plain(object)?.describe(object) }
 }
 
-/// [`describe_usual`], and what keeps the tensor.
+/// [`describe_usual`], and what keeps the memory. With `locks` that isn't resized from now on.
 #[inline(always)]
-pub(super) fn take_usual(object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Held)> {
+pub(super) fn take_usual(
+    object: Borrowed<'_, '_, PyAny>,
+    locks: bool,
+) -> Option<(DLTensor, Alias)> {
+    let places = places_of_plain(object)?;
+    if locks {
+        lock(object);
+    }
     // SAFETY: the tensor is a plain one.
-    unsafe { places_of_plain(object)?.take(object) }
+    unsafe { places.take(object) }
 }
 
 /// The places in a plain tensor, that autograd doesn't follow; `None` for any other object.
 #[inline(always)]
 fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
-    // SAFETY: NULL, or what was leaked after it was written.
-    let places = unsafe { PLACES.load(Ordering::Acquire).as_ref() }?;
+    let places = PLACES.get()?;
     if object.get_type_ptr() != places.kind {
         return None;
     }
@@ -71,9 +85,10 @@ fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
 /// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.
 #[inline]
 pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
-    let places = PLACES.load(Ordering::Acquire);
-    // SAFETY: NULL, or what was leaked after it was written.
-    if let Some(places) = unsafe { places.as_ref() } {
+    if !is_tensor_type(object.get_type_ptr()) {
+        return ask_by_name(object);
+    }
+    if let Some(places) = PLACES.get() {
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         let (keys, autograd) = unsafe { places.read(object.as_ptr().cast()) };
         if keys & !PLAIN_KEYS.load(Ordering::Relaxed) == 0 {
@@ -87,7 +102,7 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     ask(object)
 }
 
-/// Views have something about autograd too; only those that it follows are refused.
+/// Views have something about autograd too; only those that it follows, or that have a tangent, are refused.
 #[inline(never)]
 fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     static REQUIRES_GRAD: PyOnceLock<Attribute> = PyOnceLock::new();
@@ -95,27 +110,23 @@ fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     let attribute = match REQUIRES_GRAD.get(py) {
         Some(attribute) => attribute,
         None => REQUIRES_GRAD.get_or_try_init(py, || {
-            let class = py.import("torch")?.getattr("Tensor")?;
-            Attribute::of(&class, "requires_grad")
+            let base = Torch::of(object)?.base.bind(py);
+            Attribute::new(own_attribute(base, "requires_grad")?)
         })?,
     };
     if attribute.is(object, false)? {
-        return Ok(());
+        return forward::guard(object);
     }
-    Err(not_exchangeable(
-        "autograd follows this tensor (requires_grad), which it can't outside of PyTorch; pass tensor.detach()",
-    )
-    .into())
+    Err(not_exchangeable(FOLLOWED).into())
 }
 
 /// Asks PyTorch in words.
 #[cold]
 fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     let py = object.py();
-    let torch = py.import(intern!(py, "torch"))?;
-    let plain_dispatch = torch
-        .getattr(intern!(py, "_C"))?
-        .getattr_opt(intern!(py, "_disabled_torch_dispatch_impl"))?;
+    let torch = Torch::of(object)?;
+    let c = torch.c.bind(py);
+    let plain_dispatch = c.getattr_opt(intern!(py, "_disabled_torch_dispatch_impl"))?;
     let dispatch = object
         .get_type()
         .getattr_opt(intern!(py, "__torch_dispatch__"))?;
@@ -129,29 +140,52 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         .into());
     }
     check_autograd(object)?;
-    if object.call_method0(intern!(py, "is_conj"))?.is_truthy()? {
-        return Err(not_exchangeable(
-            "the tensor is conjugated lazily, so its memory isn't its value; pass tensor.resolve_conj()",
-        )
-        .into());
+    if torch.call(object, "is_conj")?.is_truthy()? {
+        return Err(not_exchangeable(CONJUGATED).into());
     }
-    if object.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
-        return Err(not_exchangeable(
-            "the tensor is negated lazily, so its memory isn't its value; pass tensor.resolve_neg()",
-        )
-        .into());
+    if torch.call(object, "is_neg")?.is_truthy()? {
+        return Err(not_exchangeable(NEGATED).into());
     }
-    Ok(check_keys(object, &torch)?)
+    Ok(check_keys(object, torch)?)
 }
+
+/// Asks a tensor of a class that only goes by PyTorch's name, by its own methods: PyTorch's C type may get another name.
+#[cold]
+fn ask_by_name(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    let refusals = [
+        ("is_conj", CONJUGATED),
+        ("is_neg", NEGATED),
+        ("requires_grad", FOLLOWED),
+    ];
+    for (name, refusal) in refusals {
+        let answer = object.getattr(name)?;
+        let answer = match answer.is_callable() {
+            true => answer.call0()?,
+            false => answer,
+        };
+        if answer.is_truthy()? {
+            return Err(not_exchangeable(refusal).into());
+        }
+    }
+    Ok(())
+}
+
+const CONJUGATED: &str =
+    "the tensor is conjugated lazily, so its memory isn't its value; pass tensor.resolve_conj()";
+const NEGATED: &str =
+    "the tensor is negated lazily, so its memory isn't its value; pass tensor.resolve_neg()";
+const FOLLOWED: &str = "autograd follows this tensor (requires_grad), which it can't outside of PyTorch; pass tensor.detach()";
 
 /// Refuses what has keys that none of the questions explain. Keys that are as in a plain tensor are
 /// remembered, once it is known where they are.
-fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Bound<'_, PyModule>) -> PyResult<()> {
+fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Torch) -> PyResult<()> {
     let py = object.py();
     let keys = torch
-        .getattr(intern!(py, "_C"))?
+        .c
+        .bind(py)
         .call_method1(intern!(py, "_dispatch_keys"), (object,))?
         .str()?;
+    let keys = keys.to_string_lossy();
     let device = object.getattr(intern!(py, "device"))?;
     let device = device.getattr(intern!(py, "type"))?;
     if device.eq("meta")? {
@@ -159,26 +193,47 @@ fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Bound<'_, PyModule>) -> P
             "the tensor is on the device meta, where there is no memory; pass one that is on another device",
         ));
     }
-    if !are_plain(&keys.to_string_lossy(), &device.str()?.to_string_lossy()) {
+    if !are_plain(&keys, &device.str()?.to_string_lossy()) {
+        let remedy = remedy(&keys);
         return Err(not_exchangeable(format!(
-            "the tensor isn't a plain one ({keys}), so its memory may not be its value; pass tensor.to_dense(), or a copy"
+            "the tensor isn't a plain one ({keys}), so its memory may not be its value; pass {remedy}"
         )));
     }
-    let mut places = PLACES.load(Ordering::Acquire);
-    if places.is_null() && ATTEMPTS.fetch_add(1, Ordering::Relaxed) < MOST_ATTEMPTS {
-        // Whatever goes wrong here, under one of PyTorch's modes for example, may not next time.
-        if let Ok(Some(found)) = find_places(torch) {
-            places = Box::leak(Box::new(found));
-            PLACES.store(places, Ordering::Release);
-        }
-    }
-    // SAFETY: NULL, or what was leaked after it was written.
-    if let Some(places) = unsafe { places.as_ref() } {
+    // Whatever goes wrong here, under one of PyTorch's modes for example, may not next time.
+    if let Some(places) = PLACES.find(|| find_places(py, torch)) {
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         let (keys, _) = unsafe { places.read(object.as_ptr().cast()) };
         PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// What makes a plain tensor of one with these keys.
+fn remedy(keys: &str) -> &'static str {
+    let remedies = [
+        ("Quantized", "tensor.dequantize() or tensor.int_repr()"),
+        ("Nested", "the tensors of tensor.unbind()"),
+        ("ZeroTensor", "tensor.clone()"),
+        ("Sparse", "tensor.to_dense()"),
+        ("Mkldnn", "tensor.to_dense()"),
+    ];
+    let found = remedies.iter().find(|(key, _)| keys.contains(key));
+    found.map_or("a plain copy", |(_, remedy)| remedy)
+}
+
+/// What PyTorch's error is about, where it can't export a tensor that the guard let pass.
+#[cold]
+pub(super) fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<pyo3::exceptions::PyRuntimeError>(py) {
+        return error;
+    }
+    let message = error.value(py).to_string();
+    let first = message.lines().next().unwrap_or_default();
+    let clear = not_exchangeable(format!(
+        "PyTorch can't export the tensor ({first}); pass one of another dtype, such as tensor.view(torch.uint8)"
+    ));
+    clear.set_cause(py, Some(error));
+    clear
 }
 
 /// Whether keys, as in `DispatchKeySet(CPU, ADInplaceOrView, AutogradCPU, AutocastCPU)`, are those

@@ -164,8 +164,11 @@ impl<'py> Entered<'py> {
                 attached: PhantomData,
             });
         }
-        // SAFETY: it isn't in the list.
-        unsafe { ledger::give_back(entry) };
+        // SAFETY: it isn't in the list. Nothing was written.
+        unsafe {
+            entry.as_mut().note_written = None;
+            ledger::give_back(entry);
+        }
         Err(match outcome {
             Err(error) => error,
             Ok(()) => aliased(is_written),

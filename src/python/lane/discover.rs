@@ -11,7 +11,7 @@ use crate::python::class::PyTensor;
 use crate::python::error::not_exchangeable;
 use crate::python::{buffer, numpy};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyString, PyTuple, PyType};
+use pyo3::types::{PyCFunction, PyCapsule, PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, intern};
 use std::ffi::c_void;
 
@@ -36,8 +36,10 @@ pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<(Lane, Maker)>> 
     let method = speaks_dlpack(kind);
     // What a class says itself goes before what a base class has for its own objects.
     let (maker, own_method) = bases.maker();
-    let is_overridden =
-        |depth: usize| matches!(method, Method::At(at) | Method::None(at) if at < depth);
+    let is_overridden = |depth: usize| {
+        matches!(method, Method::At(at) | Method::None(at) if at < depth)
+            || maker == Maker::Torch && overrides_functions(kind, own_method)
+    };
     if let Some((depth, table)) = Table::find(kind)
         && !is_overridden(depth)
         && belongs(table, maker)
@@ -63,6 +65,26 @@ pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<(Lane, Maker)>> 
         Maker::Other
     };
     Ok(Some((Lane::Protocol, maker)))
+}
+
+/// Returns whether a class derived from PyTorch's has a `__torch_function__` of its own, which PyTorch's `__dlpack__` asks
+/// and its table passes by. `torch.nn.Parameter` has the one that does nothing.
+fn overrides_functions(kind: &Bound<'_, PyType>, own: usize) -> bool {
+    let py = kind.py();
+    let found = type_lookup::lookup(kind, intern!(py, "__torch_function__"));
+    found.is_some_and(|(depth, function)| depth < own && !does_nothing(&function))
+}
+
+/// Whether a function is `torch._C._disabled_torch_function_impl`.
+fn does_nothing(function: &Bound<'_, PyAny>) -> bool {
+    let Ok(function) = function.cast_exact::<PyCFunction>() else {
+        return false;
+    };
+    let name = function.getattr(intern!(function.py(), "__name__"));
+    name.is_ok_and(|name| {
+        name.cast::<PyString>()
+            .is_ok_and(|name| name.to_string_lossy() == "_disabled_torch_function_impl")
+    })
 }
 
 /// Where in the method resolution order a type has `__dlpack__`.

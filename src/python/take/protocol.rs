@@ -1,6 +1,6 @@
 //! Tensors by `__dlpack__`, and in capsules.
 
-use super::{Object, Wanted, moved};
+use super::{Object, Purpose, Wanted, moved};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};
@@ -11,6 +11,7 @@ use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
 use crate::python::lane::{guard_protocol, root_module};
 use crate::python::refusal;
+use crate::python::torch;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -18,13 +19,32 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::mem::ManuallyDrop;
 
-pub(super) fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+pub(super) fn by_protocol(
+    object: Borrowed<'_, '_, PyAny>,
+    wanted: Wanted,
+    purpose: Purpose,
+) -> PyResult<Tensor> {
     guard_protocol(object)?;
+    // PyTorch's own export keeps the tensor, which may get other memory: so the storage is kept beside it.
+    let storage = match torch::is_tensor_type(object.get_type_ptr()) {
+        true => {
+            if purpose == Purpose::Keep {
+                torch::lock(object);
+            }
+            // A wrapper without a storage may still answer for itself.
+            torch::keep(object).ok()
+        }
+        false => None,
+    };
     let module = root_module(&object.get_type());
     // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
     let copies_right = module != "pyarrow";
     // A value of ONNX Runtime keeps an array's memory, and its capsule doesn't keep the value.
-    let keep = || (module == "onnxruntime").then(|| Object::new(object));
+    let object_too = (module == "onnxruntime").then(|| Object::new(object));
+    let keep = match (storage, object_too) {
+        (None, None) => None,
+        several => Some(several),
+    };
     let wish = Wish {
         copy: wanted.copy.filter(|copy| !copy || copies_right),
         device: wanted.device.map(Into::into),
@@ -47,8 +67,8 @@ pub(super) fn by_protocol(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> Py
         Err(refusal) => return Err(refusal::by_producer(object, refusal)),
     };
     let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
-        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep()),
-        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep()),
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep),
     };
     let capsule = capsule.into_ptr();
     // SAFETY: this thread is attached, and the reference was its own. The producer's destructor may run Python.
@@ -84,10 +104,13 @@ fn may_be_moved(wanted: Wanted, from: Device) -> bool {
     wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)
 }
 
+/// What keeps the memory beside the managed tensor: PyTorch's storage, or the object itself.
+type Beside = (Option<torch::Kept>, Option<Object>);
+
 fn of_capsule<A: Named>(
     capsule: Borrowed<'_, '_, PyCapsule>,
     wanted: Wanted,
-    keep: Option<Object>,
+    keep: Option<Beside>,
 ) -> PyResult<Tensor> {
     let check = |managed: &A| {
         let mut layout = Layout::SCALAR;
@@ -114,7 +137,7 @@ fn of_capsule<A: Named>(
     let managed = Attached::new(managed);
     let owner = match keep {
         None => Owner::small(managed),
-        Some(object) => Owner::lend((managed, object), |_| ()).0,
+        Some(beside) => Owner::lend((managed, beside), |_| ()).0,
     };
     // SAFETY: the managed tensor keeps the memory that it describes.
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)

@@ -1,10 +1,11 @@
 //! Where PyTorch keeps what tells a plain tensor from others.
 
-use super::shim::{Held, Shim};
+use super::class::{Torch, address_of};
+use super::shim::{Alias, Shim};
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyDict;
 use pyo3::{Borrowed, ffi};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -20,7 +21,7 @@ const MOST_WORDS: usize = 26;
 /// # Safety
 ///
 /// The pointer is one that the allocator gave.
-unsafe fn allocated(pointer: *const u8) -> usize {
+pub(super) unsafe fn allocated(pointer: *const u8) -> usize {
     #[cfg(target_os = "linux")]
     unsafe extern "C" {
         fn malloc_usable_size(pointer: *const u8) -> usize;
@@ -43,7 +44,7 @@ unsafe fn allocated(pointer: *const u8) -> usize {
 /// Where PyTorch keeps what is asked for, in bytes.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// The type `torch.Tensor`, to which a reference is held for good.
+    /// The type `torch.Tensor`, to which [`Torch`] holds a reference for good.
     pub(super) kind: *mut ffi::PyTypeObject,
     /// Its exchange table, of which the call that borrows is there.
     table: Table,
@@ -57,6 +58,11 @@ pub(super) struct Places {
     shim: Option<Shim>,
 }
 
+// SAFETY: the type is only compared; the functions may be called by any thread.
+unsafe impl Send for Places {}
+// SAFETY: nothing in it changes.
+unsafe impl Sync for Places {}
+
 impl Places {
     /// The keys, and whether autograd knows anything.
     ///
@@ -65,13 +71,24 @@ impl Places {
     /// The object is a tensor of PyTorch, and the places were found.
     #[inline]
     pub(super) unsafe fn read(&self, object: *const u8) -> (u64, usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the object is a tensor of PyTorch; its C++ tensor has a word at both places.
         unsafe {
-            let tensor = object.byte_add(self.tensor).cast::<*const u8>().read();
+            let tensor = self.tensor(object);
             let keys = tensor.byte_add(self.keys).cast::<u64>().read();
             let autograd = tensor.byte_add(self.autograd).cast::<usize>().read();
             (keys, autograd)
         }
+    }
+
+    /// The address of the C++ tensor.
+    ///
+    /// # Safety
+    ///
+    /// The object is a tensor of PyTorch.
+    #[inline(always)]
+    pub(super) unsafe fn tensor(&self, object: *const u8) -> *const u8 {
+        // SAFETY: the object has that pointer there.
+        unsafe { object.byte_add(self.tensor).cast::<*const u8>().read() }
     }
 
     /// What a tensor on the host looks like, for as long as it stays as it is; `None` where it is
@@ -91,18 +108,31 @@ impl Places {
         }
     }
 
-    /// The same, and what keeps the tensor.
+    /// The same, and what keeps the memory; `None` where that is to be got in another way.
     ///
     /// # Safety
     ///
     /// As of [`describe`](Self::describe).
     #[inline(always)]
-    pub(super) unsafe fn take(&self, object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Held)> {
+    pub(super) unsafe fn take(&self, object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Alias)> {
         let shim = self.shim.as_ref()?;
-        // SAFETY: as above.
+        // SAFETY: the object is a plain tensor, which has the address of its C++ tensor there.
         unsafe {
             let handle = object.as_ptr().byte_add(self.tensor).cast();
-            Some((shim.describe(handle)?, shim.hold(handle)?))
+            Some((shim.describe(handle)?, shim.alias(handle)?))
+        }
+    }
+
+    /// Another C++ tensor with the tensor's storage; `None` where PyTorch's C functions aren't there.
+    ///
+    /// # Safety
+    ///
+    /// The object is a tensor of PyTorch.
+    pub(super) unsafe fn alias(&self, object: Borrowed<'_, '_, PyAny>) -> Option<Alias> {
+        // SAFETY: the object has the address of its C++ tensor there.
+        unsafe {
+            let handle = object.as_ptr().byte_add(self.tensor).cast();
+            self.shim.as_ref()?.alias(handle)
         }
     }
 
@@ -129,9 +159,9 @@ pub(super) struct Sample<'py> {
 
 /// Finds out where things are, from tensors that differ in just these. `None` where that isn't
 /// beyond doubt.
-pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<Places>> {
-    let py = torch.py();
-    let plain_type = torch.getattr("Tensor")?;
+pub(super) fn find_places(py: Python<'_>, of: &Torch) -> PyResult<Option<Places>> {
+    let torch = of.module.bind(py);
+    let plain_type = of.class.bind(py);
     let make = |shape: (i64, i64), dtype: &str| {
         let keywords = PyDict::new(py);
         keywords.set_item("dtype", torch.getattr(dtype)?)?;
@@ -139,16 +169,10 @@ pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<Places
         torch.call_method("zeros", (shape,), Some(&keywords))
     };
     let sample = |object: Bound<'_, PyAny>| -> PyResult<Option<_>> {
-        if !object.get_type().is(&plain_type) {
+        if !object.get_type().is(plain_type) {
             return Ok(None);
         }
-        let tensor: usize = object.getattr("_cdata")?.extract()?;
-        let tensor = ptr::with_exposed_provenance::<u64>(tensor);
-        // SAFETY: PyTorch says that its tensor is there, which it made with `new`.
-        let words = unsafe {
-            let count = allocated(tensor.cast()) / size_of::<u64>();
-            std::slice::from_raw_parts(tensor, count.min(MOST_WORDS)).to_vec()
-        };
+        let words = words_of(&object)?;
         Ok(Some(Sample {
             object: object.unbind().into_bound(py),
             words,
@@ -218,21 +242,21 @@ pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<Places
     let words = samples.map(|sample| sample.words.len()).min().unwrap_or(0);
     let keys = only((0..words).filter(has_keys).collect());
     let autograd = only((0..words).filter(has_autograd).collect());
-    let (Some(keys), Some(autograd), Some(tensor)) = (keys, autograd, pointer_to_tensor(&plain)?)
+    let (Some(keys), Some(autograd), Some(tensor)) =
+        (keys, autograd, pointer_to_tensor(of, &plain)?)
     else {
         return Ok(None);
     };
-    let kind = plain_type.cast_into::<PyType>()?;
-    let Some(table) = Table::of_type(&kind).filter(|table| table.can_borrow()) else {
+    let Some(table) = Table::of_type(plain_type).filter(|table| table.can_borrow()) else {
         return Ok(None);
     };
-    let shim = Shim::load(torch).unwrap_or(None).filter(|shim| {
+    let shim = Shim::load(py, of).unwrap_or(None).filter(|shim| {
         // SAFETY: the pointer to the tensor was found there, and the samples are PyTorch's.
         unsafe { shim.agrees(table, &plain, tensor) }
     });
     Ok(Some(Places {
         shim,
-        kind: kind.into_ptr().cast(),
+        kind: plain_type.as_type_ptr(),
         table,
         tensor,
         keys: keys * 8,
@@ -240,17 +264,31 @@ pub(super) fn find_places(torch: &Bound<'_, PyModule>) -> PyResult<Option<Places
     }))
 }
 
+/// The words of a C++ tensor.
+pub(super) fn words_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let tensor = ptr::with_exposed_provenance::<u64>(address_of(object)?);
+    // SAFETY: the C type's own attribute says where the tensor is, which PyTorch made with `new`; 0 bytes lie behind
+    // NULL.
+    Ok(unsafe {
+        let count = allocated(tensor.cast()) / size_of::<u64>();
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        std::slice::from_raw_parts(tensor, count.min(MOST_WORDS)).to_vec()
+    })
+}
+
 /// Where in the Python object the pointer to the tensor is.
-fn pointer_to_tensor(samples: &[Sample<'_>]) -> PyResult<Option<usize>> {
+fn pointer_to_tensor(of: &Torch, samples: &[Sample<'_>]) -> PyResult<Option<usize>> {
     let mut found = None;
-    // Behind the object's head, and before its end.
-    let kind = samples[0].object.get_type();
-    let end: usize = kind.getattr("__basicsize__")?.extract()?;
+    // Behind the object's head, and before the end of what the C type has.
+    let base = of.base.bind(samples[0].object.py());
+    let end: usize = base.getattr("__basicsize__")?.extract()?;
     for at in (size_of::<ffi::PyObject>()..end).step_by(size_of::<*mut c_void>()) {
         let mut fits = true;
         for sample in samples {
-            let tensor: usize = sample.object.getattr("_cdata")?.extract()?;
-            // SAFETY: the type says that its objects are as large as that.
+            let tensor = address_of(&sample.object)?;
+            // SAFETY: the object's C type says that its objects are as large as that.
             let word = unsafe { sample.object.as_ptr().byte_add(at).cast::<usize>().read() };
             fits &= word == tensor;
         }

@@ -5,6 +5,7 @@
 //! are to outlive the PyTorch that they were compiled with, and take the address of the C++ tensor,
 //! which is in the Python object.
 
+use super::class::Torch;
 use super::places::Sample;
 use crate::device::Device;
 use crate::dlpack::DLTensor;
@@ -15,14 +16,16 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
+use std::path::PathBuf;
 use std::ptr;
 
 /// Where a C++ tensor is.
 type Handle = *const c_void;
 /// A question to a tensor; 0 where it was answered.
 type Ask<T> = unsafe extern "C" fn(Handle, *mut T) -> c_int;
-/// Another C++ tensor that is the same one; 0 where there is one.
-type Hold = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+/// Another C++ tensor with the same storage, of this rank, sizes, strides and further offset; 0 where there is one.
+type Reinterpret =
+    unsafe extern "C" fn(Handle, i64, *const i64, *const i64, i64, *mut Handle) -> c_int;
 type Release = unsafe extern "C" fn(Handle) -> c_int;
 /// The number that PyTorch has for an element type, or a kind of device.
 type Number = unsafe extern "C" fn() -> c_int;
@@ -39,7 +42,7 @@ pub(super) struct Shim {
     rank: Ask<i64>,
     dtype: Ask<c_int>,
     device: Ask<c_int>,
-    hold: Hold,
+    reinterpret: Reinterpret,
     release: Release,
     dtypes: [Option<DType>; DTYPES],
     cpu: c_int,
@@ -51,8 +54,8 @@ impl Shim {
     /// # Errors
     ///
     /// As of looking for a library.
-    pub(super) fn load(torch: &Bound<'_, PyModule>) -> PyResult<Option<Self>> {
-        let Some(library) = Library::of(torch)? else {
+    pub(super) fn load(py: Python<'_>, torch: &Torch) -> PyResult<Option<Self>> {
+        let Some(library) = Library::of(py, torch)? else {
             return Ok(None);
         };
         let get = |name: &str| library.function(&format!("aoti_torch_get_{name}"));
@@ -64,7 +67,7 @@ impl Shim {
             get("dtype")?,
             get("device_type")?,
             library.function("aoti_torch_device_type_cpu")?,
-            library.function("aoti_torch_new_tensor_handle")?,
+            library.function("aoti_torch__reinterpret_tensor")?,
             library.function("aoti_torch_delete_tensor_object")?,
         ];
         let mut functions = [ptr::null_mut(); 9];
@@ -95,7 +98,7 @@ impl Shim {
             dtype,
             device,
             cpu,
-            hold,
+            reinterpret,
             release,
         ] = functions;
         // SAFETY: the functions of these names have these signatures, in every version that has
@@ -109,7 +112,7 @@ impl Shim {
                 rank: transmute::<*mut c_void, Ask<i64>>(rank),
                 dtype: transmute::<*mut c_void, Ask<c_int>>(dtype),
                 device: transmute::<*mut c_void, Ask<c_int>>(device),
-                hold: transmute::<*mut c_void, Hold>(hold),
+                reinterpret: transmute::<*mut c_void, Reinterpret>(reinterpret),
                 release: transmute::<*mut c_void, Release>(release),
                 dtypes,
                 cpu: transmute::<*mut c_void, Number>(cpu)(),
@@ -155,18 +158,20 @@ impl Shim {
         })
     }
 
-    /// A C++ tensor that is the same one, and keeps it.
+    /// Another C++ tensor with the same storage, without elements to look at: making one of rank 0 takes the least
+    /// time.
     ///
     /// # Safety
     ///
     /// The handle is the address of a C++ tensor.
     #[inline(always)]
-    pub(super) unsafe fn hold(&self, handle: Handle) -> Option<Held> {
-        let mut held = ptr::null();
-        // SAFETY: the caller's promise, and room for the answer.
-        let failure = unsafe { (self.hold)(handle, &mut held) };
-        (failure == 0).then_some(Held {
-            handle: held,
+    pub(super) unsafe fn alias(&self, handle: Handle) -> Option<Alias> {
+        let mut alias = ptr::null();
+        // SAFETY: the caller passes a C++ tensor; rank 0 has no sizes and strides, and there is room for the answer.
+        let failure =
+            unsafe { (self.reinterpret)(handle, 0, ptr::null(), ptr::null(), 0, &mut alias) };
+        (failure == 0).then_some(Alias {
+            handle: alias,
             release: self.release,
         })
     }
@@ -206,18 +211,17 @@ impl Shim {
     }
 }
 
-/// A tensor that is kept as PyTorch's own exports keep it. The Python object wouldn't do: another tensor
-/// may be put into it (`torch.utils.swap_tensors`), unless there is a second handle.
-pub(in crate::python) struct Held {
+/// A C++ tensor that keeps a storage, and that no Python object leads to: nothing puts another storage into it.
+pub(in crate::python) struct Alias {
     handle: Handle,
     release: Release,
 }
 
 // SAFETY: any thread may release a C++ tensor. PyTorch takes the GIL where it needs it.
-unsafe impl Send for Held {}
+unsafe impl Send for Alias {}
 
 // SAFETY: C++ tensors are aligned to pointers.
-unsafe impl SmallOwner for Held {
+unsafe impl SmallOwner for Alias {
     #[inline]
     fn into_words(self) -> [*mut (); 2] {
         let this = ManuallyDrop::new(self);
@@ -236,9 +240,9 @@ unsafe impl SmallOwner for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Alias {
     fn drop(&mut self) {
-        // SAFETY: `hold` made the handle, which is released once. A failure leaves nothing to do.
+        // SAFETY: `alias` made the handle, which is released once. A failure leaves nothing to do.
         unsafe { (self.release)(self.handle) };
     }
 }
@@ -251,10 +255,11 @@ struct Library<'py> {
 
 impl<'py> Library<'py> {
     /// The one that is loaded already; `None` where it isn't a file of its own.
-    fn of(torch: &Bound<'py, PyModule>) -> PyResult<Option<Self>> {
-        let py = torch.py();
+    fn of(py: Python<'py>, torch: &Torch) -> PyResult<Option<Self>> {
         let ctypes = py.import("ctypes")?;
-        let os = py.import("os")?;
+        let Some(beside) = file_of(py, torch)? else {
+            return Ok(None);
+        };
         let file = if cfg!(windows) {
             "torch_cpu.dll"
         } else if cfg!(target_os = "macos") {
@@ -262,10 +267,11 @@ impl<'py> Library<'py> {
         } else {
             "libtorch_cpu.so"
         };
-        let path = os.getattr("path")?;
-        let folder = path.call_method1("dirname", (torch.getattr("__file__")?,))?;
-        let path = path.call_method1("join", (folder, "lib", file))?;
-        match ctypes.call_method1("CDLL", (path,)) {
+        // What isn't loaded isn't what PyTorch uses.
+        let mode = py.import("os")?.getattr_opt("RTLD_NOLOAD")?;
+        let mode: i32 = mode.map_or(Ok(0), |mode| mode.extract())?;
+        let path = beside.with_file_name(file);
+        match ctypes.call_method1("CDLL", (path, mode)) {
             Ok(library) => Ok(Some(Self { library, ctypes })),
             Err(_) => Ok(None),
         }
@@ -282,4 +288,45 @@ impl<'py> Library<'py> {
         let address: Option<usize> = pointer.getattr(intern!(py, "value"))?.extract()?;
         Ok(address.map(ptr::with_exposed_provenance_mut))
     }
+}
+
+/// The file of the library that PyTorch's C type is in.
+#[cfg(unix)]
+fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
+    use std::ffi::{CStr, OsStr, c_char};
+    use std::os::unix::ffi::OsStrExt;
+
+    /// `Dl_info`
+    #[repr(C)]
+    struct Found {
+        file: *const c_char,
+        base: *mut c_void,
+        name: *const c_char,
+        address: *mut c_void,
+    }
+    unsafe extern "C" {
+        fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
+    }
+    let mut found = Found {
+        file: ptr::null(),
+        base: ptr::null_mut(),
+        name: ptr::null(),
+        address: ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked about; there is room for the answer. The name stays while the library is loaded,
+    // which Python doesn't undo.
+    unsafe {
+        if dladdr(torch.base.bind(py).as_ptr().cast(), &mut found) == 0 || found.file.is_null() {
+            return Ok(None);
+        }
+        let file = CStr::from_ptr(found.file).to_bytes();
+        Ok(Some(PathBuf::from(OsStr::from_bytes(file))))
+    }
+}
+
+/// The file of the library that PyTorch's C type is in, as PyTorch says.
+#[cfg(not(unix))]
+fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
+    let file: PathBuf = torch.module.bind(py).getattr("__file__")?.extract()?;
+    Ok(Some(file.with_file_name("lib").join("torch_cpu.dll")))
 }
