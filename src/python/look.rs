@@ -125,7 +125,6 @@ impl Entry {
             Lane::Protocol => {
                 // A class that changes PyTorch's own export, or a release that has no table.
                 if torch::is_tensor_type(object.get_type_ptr()) {
-                    torch::guard(object)?;
                     self.note_written = is_written.then_some(torch::note_written as NoteWritten);
                 }
                 self.look_into_capsule(object)
