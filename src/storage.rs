@@ -14,6 +14,8 @@
 //! ```
 
 mod counted;
+#[cfg(feature = "python")]
+mod guarded;
 mod host;
 mod make;
 mod owner;
@@ -87,6 +89,10 @@ impl Storage {
     /// The owner, where it is one of this type that was given to [`kept_by`](Self::kept_by).
     #[cfg(feature = "cuda")]
     pub(crate) fn keeper<O: Keeper>(&self) -> Option<&O> {
+        #[cfg(feature = "python")]
+        if let Some(inner) = self.inner() {
+            return inner.keeper();
+        }
         self.owner.look()
     }
 
@@ -160,11 +166,20 @@ impl Storage {
 
     /// The name of the owner's Rust type, to show to people.
     pub fn owner_name(&self) -> &'static str {
+        #[cfg(feature = "python")]
+        if let Some(inner) = self.inner() {
+            return inner.owner_name();
+        }
         self.owner.name()
     }
 
     /// How many handles there are to the memory.
     pub fn handles(&self) -> usize {
+        #[cfg(feature = "python")]
+        if let Some(inner) = self.inner() {
+            // The guard has one of them.
+            return self.owner.handles() + inner.handles() - 1;
+        }
         self.owner.handles()
     }
 
@@ -227,7 +242,13 @@ impl Storage {
     /// Whether this is the only handle to memory that nobody else uses.
     #[inline]
     pub(crate) fn is_exclusive(&mut self) -> bool {
-        self.memory.access == Access::Exclusive && self.owner.is_unique()
+        if self.memory.access != Access::Exclusive || !self.owner.is_unique() {
+            return false;
+        }
+        #[cfg(feature = "python")]
+        return self.is_inner_unique();
+        #[cfg(not(feature = "python"))]
+        true
     }
 }
 

@@ -15,6 +15,8 @@
 #[cfg(feature = "cuda")]
 mod shown;
 
+#[cfg(feature = "python")]
+use super::Storage;
 use super::counted::{Counted, Weak};
 #[cfg(feature = "cuda")]
 pub(crate) use shown::Keeper;
@@ -55,6 +57,11 @@ pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
     unsafe fn settle(_words: [*mut (); 2]) -> Result<(), String> {
         Ok(())
     }
+
+    /// For an owner that is another storage and a guard of it: where that storage is, as long as the owner
+    /// with these words is there.
+    #[cfg(feature = "python")]
+    const INNER: Option<unsafe fn([*mut (); 2]) -> NonNull<Storage>> = None;
 }
 
 /// An owner whose type is forgotten.
@@ -69,6 +76,8 @@ struct Vtable {
     id: fn() -> TypeId,
     #[cfg(feature = "cuda")]
     settle: unsafe fn([*mut (); 2]) -> Result<(), String>,
+    #[cfg(feature = "python")]
+    inner: Option<unsafe fn([*mut (); 2]) -> NonNull<Storage>>,
     release: unsafe fn([*mut (); 2]),
 }
 
@@ -82,6 +91,8 @@ impl<O: SmallOwner> VtableOf<O> {
         id: TypeId::of::<O>,
         #[cfg(feature = "cuda")]
         settle: O::settle,
+        #[cfg(feature = "python")]
+        inner: O::INNER,
         // SAFETY: the caller releases an owner of this type, once.
         release: |words| drop(unsafe { O::from_words(words) }),
     };
@@ -143,20 +154,31 @@ impl Owner {
     where
         O: Send + 'static,
     {
-        let boxed = Boxed(Box::into_raw(Box::new(Even(owner))));
+        let boxed = Boxed::new(owner);
         // SAFETY: the pointer is that of a box, and nobody else has it.
         let result = look(unsafe { &mut (*boxed.0).0 });
         (Self::small(boxed), result)
     }
 
     /// The owner's words, wherever they are. They still belong to it.
-    #[cfg(feature = "cuda")]
+    #[cfg(any(feature = "cuda", feature = "python"))]
     fn words(&self) -> [*mut (); 2] {
         let state = self.state.load(Ordering::Acquire);
         match self.sole(state) {
             Some(owner) => owner.words,
             None => handle(state).words,
         }
+    }
+
+    /// The storage that this owner keeps with a guard, where it is one that does. It is there as long as
+    /// the owner.
+    #[cfg(feature = "python")]
+    #[inline]
+    pub(super) fn inner(&self) -> Option<NonNull<Storage>> {
+        // SAFETY: the words are those of an owner of the vtable's type, which is there as long as `self`.
+        self.vtable
+            .inner
+            .map(|inner| unsafe { inner(self.words()) })
     }
 
     /// The owner itself, unless it is counted. It still belongs to `self`.
@@ -292,11 +314,17 @@ unsafe impl SmallOwner for Nobody {
 }
 
 /// A box that never claims to be the only way to its content, which memory may lie inside of.
-struct Boxed<O>(*mut Even<O>);
+pub(super) struct Boxed<O>(*mut Even<O>);
 
 /// Makes the pointer to it even.
 #[repr(align(2))]
-struct Even<O>(O);
+pub(super) struct Even<O>(pub(super) O);
+
+impl<O> Boxed<O> {
+    pub(super) fn new(owner: O) -> Self {
+        Self(Box::into_raw(Box::new(Even(owner))))
+    }
+}
 
 // SAFETY: it owns an `O`.
 unsafe impl<O: Send> Send for Boxed<O> {}

@@ -128,6 +128,35 @@ impl Tensor {
         unsafe { Self::from_parts(parts, self.0.layout.clone()) }
     }
 
+    /// The same tensor without the guard of its storage, where that is [guarded](Storage::guarded).
+    #[cfg(feature = "python")]
+    #[inline]
+    pub(crate) fn unguarded(self) -> Self {
+        match self.0.parts.storage.unguarded() {
+            None => self,
+            Some(storage) => self.with_storage(|_| storage),
+        }
+    }
+
+    /// The same tensor, its storage replaced by another one of the same memory.
+    #[cfg(feature = "python")]
+    pub(crate) fn with_storage(mut self, change: impl FnOnce(Storage) -> Storage) -> Self {
+        if let Some(facts) = self.0.get_mut() {
+            let storage = std::mem::replace(&mut facts.parts.storage, Storage::nothing());
+            let before = (storage.data_ptr(), storage.bytes());
+            let storage = change(storage);
+            assert_eq!(before, (storage.data_ptr(), storage.bytes()));
+            facts.parts.storage = storage;
+            return self;
+        }
+        let mut parts = self.0.parts.clone();
+        let before = (parts.storage.data_ptr(), parts.storage.bytes());
+        parts.storage = change(parts.storage);
+        assert_eq!(before, (parts.storage.data_ptr(), parts.storage.bytes()));
+        // SAFETY: the memory is the same.
+        unsafe { Self::from_parts(parts, self.0.layout.clone()) }
+    }
+
     /// Another view of the same memory, with some parts changed.
     ///
     /// # Safety

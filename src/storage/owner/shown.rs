@@ -16,7 +16,7 @@ pub(crate) trait Keeper: Send + Sync + 'static {
 impl Owner {
     /// Keeps something that can be [looked at](Self::look).
     pub(crate) fn shown<O: Keeper>(owner: O) -> Self {
-        Self::small(Shown(Boxed(Box::into_raw(Box::new(Even(owner))))))
+        Self::small(Shown(Boxed::new(owner)))
     }
 
     /// The owner, where it is one of this type that is [shown](Self::shown).
