@@ -27,7 +27,20 @@ pub struct AllocationError {
 /// A Python type whose objects are exchanged through a table: see [`table`].
 ///
 /// Panics in these functions are turned into Python exceptions.
-pub trait Exchange: 'static {
+///
+/// # Safety
+///
+/// Consumers believe what they are told, as they can't check it:
+///
+/// - The descriptor from [`borrow`](Self::borrow) is true for as long as the object is there and isn't
+///   changed: its pointers lead to as many sizes and strides as its rank says, and to as much memory as these
+///   say, which the object keeps.
+/// - The handle from [`current_stream`](Self::current_stream) is that of a stream of that device, which stays
+///   while consumers use it, or NULL.
+/// - Both functions may be called at any time on objects of the type, by threads that are attached to Python.
+///
+/// Of the other functions nothing more is asked: who makes a [`Managed`] has promised what it says.
+pub unsafe trait Exchange: 'static {
     /// A managed tensor of an object.
     ///
     /// # Errors
@@ -85,7 +98,11 @@ pub const fn table<E: Exchange>() -> DLPackExchangeAPI {
 }
 
 /// The capsule that a type has as its attribute `__dlpack_c_exchange_api__`.
-pub fn table_capsule<'py>(
+///
+/// # Safety
+///
+/// [`table`] made the table, or its functions do what DLPack says of them: consumers believe that.
+pub unsafe fn table_capsule<'py>(
     py: Python<'py>,
     table: &'static DLPackExchangeAPI,
 ) -> PyResult<Bound<'py, PyCapsule>> {

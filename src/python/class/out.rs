@@ -94,7 +94,8 @@ impl PyTensor {
 
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        table_capsule(py, &TABLE.0)
+        // SAFETY: `table` made it, of this class.
+        unsafe { table_capsule(py, &TABLE.0) }
     }
 
     /// A NumPy array, which shares the memory unless a copy or another element type is asked for.

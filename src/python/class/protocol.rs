@@ -17,20 +17,20 @@ use std::ffi::c_void;
 
 impl Producer for PyTensor {
     fn device(&self) -> DLDevice {
-        self.tensor().device().into()
+        self.inner().device().into()
     }
 
     fn order(&self, stream: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
-        cuda::ordered(self.tensor(), stream)
+        cuda::ordered(self.inner(), stream)
     }
 
     fn share<A: Abi>(&self) -> PyResult<Managed<A>> {
-        Ok(self.tensor().export_to::<A>().map_err(Error::from)?)
+        Ok(self.inner().export_to::<A>().map_err(Error::from)?)
     }
 
     fn copy_to<A: Abi>(&self, device: DLDevice) -> PyResult<Managed<A>> {
         let to = Device::try_from(device).map_err(|error| not_importable(error.into()))?;
-        let copy = cuda::copy_on(self.tensor(), to)?;
+        let copy = cuda::copy_on(self.inner(), to)?;
         Ok(copy.export_into::<A>().map_err(Error::from)?)
     }
 }
@@ -43,15 +43,17 @@ unsafe impl Sync for Shared {}
 
 pub(super) static TABLE: Shared = Shared(table::<PyTensor>());
 
-impl Exchange for PyTensor {
+// SAFETY: the class is frozen, so an object has its tensor for good, and with it the sizes, strides and memory
+// that are described. The streams are those that `cuda` has current, which it keeps.
+unsafe impl Exchange for PyTensor {
     fn own(object: Borrowed<'_, '_, PyAny>) -> PyResult<Managed<Versioned>> {
-        let tensor = object.cast::<Self>()?.get().tensor();
+        let tensor = object.cast::<Self>()?.get().inner();
         cuda::lent(tensor)?;
         Ok(tensor.to_dlpack())
     }
 
     fn borrow(object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor> {
-        let tensor = object.cast::<Self>()?.get().tensor();
+        let tensor = object.cast::<Self>()?.get().inner();
         cuda::lent(tensor)?;
         Ok(tensor.describe())
     }
