@@ -13,7 +13,12 @@ impl Layout {
     #[inline]
     pub(crate) fn become_scalar(&mut self) {
         match &mut self.dims {
-            Dims::Inline { rank, .. } => *rank = 0,
+            Dims::Inline {
+                rank, contiguous, ..
+            } => {
+                *rank = 0;
+                *contiguous = true;
+            }
             Dims::Heap { .. } => *self = Self::SCALAR,
         }
         self.len = 1;
