@@ -33,6 +33,7 @@
 //! | written during the call | [`Out`] |
 //! | kept | [`Tensor`](crate::Tensor), or [`Owned`], which is checked like [`In`] |
 //! | a tensor or a Python number | [`OrNumber`] |
+//! | passed on, and not read | [`Passed`] |
 //!
 //! Each of them may be in an `Option`, a `Vec`, a `HashMap` or a tuple. What [`In`], [`Out`] and
 //! [`Owned`] ask of the tensor is in their parameters: element type, rank, [layout](Arrangement)
@@ -45,7 +46,9 @@
 //! | an object of an argument's framework | [`Like`], from [`In::like`] |
 //! | an object of a framework by name | [`to_framework`], or [`convert`], which may copy |
 //!
-//! Two arguments of which one is written must not share memory: see [`Out`].
+//! Two arguments of which one is written must not share memory: see [`Out`]. What is kept isn't written by others
+//! until it is dropped: see [`Owned`]. Views of arguments are for the time that no Python code runs: see
+//! [`In::view`] and [`detach`].
 
 mod argument;
 mod attach;
@@ -82,7 +85,7 @@ mod take;
 mod tensorflow;
 mod torch;
 
-pub use argument::{In, OrNumber, Out, Owned};
+pub use argument::{In, OrNumber, Out, Owned, Passed, from_object};
 pub use attach::check_interpreter;
 pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 #[cfg(feature = "cuda")]
@@ -98,4 +101,4 @@ pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,
 };
-pub use take::{Wanted, from_object, look_at_object};
+pub use take::Wanted;

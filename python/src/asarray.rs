@@ -41,11 +41,11 @@ pub(super) fn asarray<'py>(
         Err(error) => return Err(error),
     };
     match dtype {
-        Some(dtype) if dtype != tensor.get().tensor().dtype() => {
+        Some(dtype) if dtype != tensor.get().element_type() => {
             check_copy(copy)?;
-            let (tensor, home) = (tensor.get().tensor(), tensor.get().tensor().device());
-            let cast = cast(&to_device(tensor, Device::CPU)?, dtype)?;
-            to_device(&cast, home)?.into_pyobject(py)
+            let tensor = tensor.get().tensor(py)?;
+            let cast = cast(&to_device(&tensor, Device::CPU)?, dtype)?;
+            to_device(&cast, tensor.device())?.into_pyobject(py)
         }
         _ => Ok(tensor),
     }

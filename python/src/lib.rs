@@ -6,9 +6,7 @@ mod cuda;
 mod make;
 mod ops;
 
-use dlbridge::python::{
-    Outlook, PyDType, PyDevice, PyTensor, Wanted, from_object, look_at_object,
-};
+use dlbridge::python::{Outlook, Passed, PyDType, PyDevice, PyTensor, Wanted};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::prelude::*;
 
@@ -66,8 +64,8 @@ fn convert<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let x = match copy {
-        Some(true) => look_at_object(x)?,
-        _ => from_object(x, Wanted::default())?,
+        Some(true) => Passed::to_look_at(x)?,
+        _ => x.extract()?,
     };
     dlbridge::python::convert(py, x, to, copy)
 }
@@ -80,8 +78,8 @@ fn outlook(
     tensor: &Bound<'_, PyAny>,
     to: &str,
 ) -> PyResult<(&'static str, Option<String>)> {
-    let tensor = look_at_object(tensor)?;
-    Ok(match dlbridge::python::explain(py, &tensor, to)? {
+    let tensor = Passed::to_look_at(tensor)?;
+    Ok(match dlbridge::python::explain(py, tensor, to)? {
         Outlook::Shared => ("shared", None),
         Outlook::Copied(reason) => ("copied", Some(reason)),
         Outlook::Refused(reason) => ("refused", Some(reason)),

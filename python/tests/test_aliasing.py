@@ -101,19 +101,9 @@ def test_calls_inside_others():
     assert x.tolist() == [0, 1, 8, 12] and ext.read_f32(x) == [0, 1, 8, 12]
 
 
-def test_what_is_kept_is_not_in_the_way():
-    # It is like any other owner of the memory, such as the object itself.
-    x = f32(2)
-    ext.owning(x, lambda: ext.double(x))
-    key = ext.keep(x)
-    ext.double(x)
-    assert x.tolist() == [0, 4] and ext.release(key)
-    assert ext.writing(x, lambda: ext.identity(x).data_ptr) == x.ctypes.data
-
-
 def test_an_error_inside_leaves_nothing():
     x = f32(2)
-    for enter in (ext.reading, ext.writing, ext.owning):
+    for enter in (ext.reading, ext.writing, ext.owning, ext.keep_in_two_ways):
         with refused(ZeroDivisionError):
             enter(x, lambda: 1 / 0)
         ext.double(x)

@@ -165,8 +165,9 @@ ext.read_f32(x)
 def child():
     global ours, counted, theirs, x
     assert ext.own_f32(ours) == [1, 1, 1] and ext.read_f32(theirs) == [0, 1, 2, 3]
-    ext.write_f32(x, 5)
+    x[:] = 5
     assert ext.own_f32(ours) == [5, 5, 5] == ext.own_f32(ext.take_out(kept))
+    ext.write_f32(x, 5)
     y = framework.zeros(3, dtype=framework.float32)
     ext.double_detached(x, y)
     assert y.tolist() == [10, 10, 10] and type(ext.like(x, ours)) is type(x)
@@ -206,63 +207,79 @@ if __name__ == "__main__":
 @needs_fork
 def test_fork_while_another_thread_is_in_a_detached_call():
     code = START + "import os\n" + FORK + """
-x, other = np.ones(3, "f4"), np.ones(3, "f4")
-thread = threading.Thread(target=ext.write_until_let_go, args=(x, 7))
-thread.start()
-while not ext.waiting():
+x, y, other = np.ones(3, "f4"), np.ones(3, "f4"), np.ones(3, "f4")
+threads = [threading.Thread(target=ext.write_until_let_go, args=(x, 7)),
+           threading.Thread(target=ext.read_until_let_go, args=(y,))]
+for thread in threads:
+    thread.start()
+while ext.waiting() != 2:
     time.sleep(0.001)
 def child():
-    # There is no such thread in the child; what it was writing counts as written for good.
-    assert ext.read_f32(other) == [1, 1, 1]
-    ext.write_f32(other, 3)
-    ext.double_detached(other, np.empty(3, "f4"))
+    # There are no such threads in the child, and what they used can be used by others.
+    assert ext.read_f32(other) == ext.read_f32(x) == [1, 1, 1]
+    ext.write_f32(x, 3), ext.write_f32(y, 4), ext.write_f32(other, 5)
+    # Threads that start in the child have entries of their own, and so does a call that forks again.
+    thread = threading.Thread(target=ext.reading, args=(x, lambda: (started.set(), let_go.wait())))
+    started, let_go = threading.Event(), threading.Event()
+    thread.start()
+    started.wait()
+    refuses(ext.write_f32, x)
+    let_go.set()
+    thread.join()
+    ext.write_f32(x, 6)
+    assert ext.read_f32(x) == [6, 6, 6] and ext.read_f32(y) == [4, 4, 4]
+def refuses(write, x):
     try:
-        ext.read_f32(x)
+        write(x, 1)
     except ValueError as error:
-        assert "being written" in str(error)
+        assert "in use" in str(error)
     else:
-        raise AssertionError("what may be half written was read")
+        raise AssertionError("it was written")
 assert in_child(child) == 0
-ext.let_go()
-thread.join()
+refuses(ext.write_f32, x)
+for thread in threads:
+    ext.let_go()
+for thread in threads:
+    thread.join()
 assert ext.read_f32(x) == [7, 7, 7]
+ext.write_f32(y, 3)
+# What the thread itself uses that forks is in use in the child, too.
+assert ext.reading(x, lambda: in_child(lambda: refuses(ext.write_f32, x))) == 0
+assert ext.writing(x, lambda: in_child(lambda: refuses(ext.write_f32, x))) == 0
+def fork_in_thread():
+    outcome.append(ext.reading(x, lambda: in_child(lambda: refuses(ext.write_f32, x))))
+outcome = []
+thread = threading.Thread(target=fork_in_thread)
+thread.start()
+thread.join()
+assert outcome == [0]
 print("both")
 """
     assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="before 3.12 a module must refuse by itself")
-def test_subinterpreters():
-    try:
-        import _interpreters  # noqa: F401
-
-        name = "_interpreters"
-    except ImportError:
-        name = "_xxsubinterpreters"
-    code = START + f"""
-import {name} as interpreters
-x = np.ones(3, "f4")
-ours = ext.identity(x)
-sub = interpreters.create()
-what = f'''
-import sys
-sys.path[:] = {{sys.path!r}}
+@needs_fork
+def test_fork_while_other_threads_keep_and_drop():
+    code = START + "import os\n" + FORK + """
+x, done = np.ones(3, "f4"), False
+def body():
+    mine = np.ones(3, "f4")
+    while not done:
+        ext.release_on_thread(ext.keep(mine))
+threads = [threading.Thread(target=body) for _ in range(4)]
+for thread in threads:
+    thread.start()
+def child():
+    key = ext.keep(x)
+    ext.release(key)
+    ext.write_f32(x, 3)
 try:
-    import dlbridge_testing
-except ImportError as error:
-    assert "subinterpreters" in str(error), error
-else:
-    raise AssertionError("it was imported")
-'''
-outcome = (interpreters.exec if hasattr(interpreters, "exec") else interpreters.run_string)(sub, what)
-assert outcome is None, outcome
-ext.write_f32(x, 2)
-assert ext.own_f32(ours) == [2, 2, 2]
-assert ext.release_on_thread(ext.keep(x))
-interpreters.destroy(sub)
-assert ext.own_f32(ours) == [2, 2, 2]
-assert ext.release_on_thread(ext.keep(x)) and ext.release_detached(ext.keep(bytearray(4)))
-del ours, x
-print("done")
+    for _ in range(60):
+        assert in_child(child) == 0
+finally:
+    done = True
+for thread in threads:
+    thread.join()
+print("both")
 """
-    assert in_new_process(code) == "done\n"
+    assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"

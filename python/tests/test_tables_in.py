@@ -128,7 +128,7 @@ def test_the_first_usable_table_of_a_chain():
     first, last = [], []
     ours = table(calls=first, prev=table(calls=last))
     kind = type_of(header((3, 0), header((2, 1), ours)))
-    assert ext.own_f32(kind()) == [0, 1, 2, 3, 4, 5] and first == ["borrow", "own"] and last == []
+    assert ext.own_f32(kind()) == [0, 1, 2, 3, 4, 5] and first == ["own"] and last == []
 
 
 def test_without_the_borrowed_call():

@@ -1,15 +1,19 @@
 //! [`In`] and [`Out`]: tensors that are borrowed for a call.
 
+mod asked;
 mod entered;
 mod number;
 mod owned;
+mod passed;
 
 #[cfg(feature = "kernels")]
 pub(super) use entered::Entered;
 pub use number::OrNumber;
 #[cfg(feature = "kernels")]
 pub(super) use number::bytes_of as number_bytes;
-pub use owned::Owned;
+pub(super) use owned::keep;
+pub use owned::{Owned, from_object};
+pub use passed::Passed;
 
 use super::error::{Refused, unsuitable};
 use super::give::Like;
@@ -19,9 +23,10 @@ use crate::dtype::{DType, Element};
 use crate::layout::{LayoutRef, are_same};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
+use asked::Found;
 #[cfg(not(feature = "kernels"))]
 use entered::Entered;
-use entered::Found;
+
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::fmt;
@@ -134,10 +139,10 @@ macro_rules! common {
                 super::give::zeroed(self.object(py).as_ref(), shape, U::DTYPE)
             }
 
-            pub(super) fn own(&mut self) -> PyResult<()> {
+            pub(super) fn own(&self) -> PyResult<()> {
                 // SAFETY: an argument is only there while its thread is attached.
                 let py = unsafe { Python::assume_attached() };
-                Ok(self.0.get_mut().own(py)?)
+                Ok(self.0.own(py)?)
             }
         }
 
@@ -214,6 +219,16 @@ common!(Out, true);
 
 impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
     /// The elements, to be read.
+    ///
+    /// The view is of memory that is **borrowed while no Python code runs**. It compiles to use it across such
+    /// code, and what it shows then may be stale, or gone, as the code may have written, resized or re-pointed
+    /// the object:
+    ///
+    /// - Take views after the last call of Python code (a callback, a method of an object, the conversion of
+    ///   an argument of another type), not before it.
+    /// - Don't give them to `Python::detach`: a [`View`] is `Send`, so the compiler allows it. What the object
+    ///   keeps isn't kept while other threads run Python. [`detach`](crate::python::detach) has the memory
+    ///   owned before, and gives its closure views of it.
     #[inline]
     pub fn view(&self) -> View<'_, T> {
         // SAFETY: all that was checked when the argument was made; its entry keeps the memory and
@@ -224,7 +239,7 @@ impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
 }
 
 impl<T: Element, const RANK: usize> In<'_, T, RANK, RowMajor, Host> {
-    /// The elements, one after another.
+    /// The elements, one after another. For how long, [`view`](Self::view) says.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: as in `view`, and they lie one after another.
@@ -240,7 +255,8 @@ impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
         unsafe { self.0.get().view_unchecked() }
     }
 
-    /// The elements, to be read and written.
+    /// The elements, to be read and written. For how long, [`In::view`] says: not across Python code, nor in
+    /// `Python::detach`, but in [`detach`](crate::python::detach).
     #[inline]
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         let entry = self.0.get();
@@ -252,7 +268,7 @@ impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
 }
 
 impl<T: Element, const RANK: usize> Out<'_, T, RANK, RowMajor, Host> {
-    /// The elements, one after another.
+    /// The elements, one after another. For how long, [`In::view`] says.
     #[inline]
     pub fn as_slice(&mut self) -> &mut [T] {
         let len = self.len();

@@ -21,6 +21,7 @@ pub use elements::scalar;
 pub use pickle::restore;
 pub use values::{PyDType, PyDevice};
 
+use super::argument::keep;
 use super::take::{Wanted, from_object, quick};
 use crate::tensor::Tensor;
 use create::create;
@@ -53,16 +54,31 @@ pub(super) unsafe fn tensor_of<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Tenso
 }
 
 impl PyTensor {
-    /// The tensor.
-    pub fn tensor(&self) -> &Tensor {
-        &self.tensor
-    }
-
-    /// The tensor of a Python object, as [`from_object`] gets it, which remembers whose it is.
+    /// Returns the tensor, to be kept and read: like an argument that is kept, its memory is registered as read
+    /// until the last handle to it is dropped.
     ///
     /// # Errors
     ///
-    /// As of [`from_object`].
+    /// A `ValueError` when the memory is being written by a call that is under way.
+    pub fn tensor(&self, py: Python<'_>) -> PyResult<Tensor> {
+        Ok(keep(py, None, self.inner().clone())?)
+    }
+
+    /// Returns the element type.
+    pub fn element_type(&self) -> crate::dtype::DType {
+        self.tensor.dtype()
+    }
+
+    /// The tensor, to be described and passed on.
+    pub(super) fn inner(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// The tensor of a Python object, as [`from_object`](super::from_object) gets it, which remembers whose it is.
+    ///
+    /// # Errors
+    ///
+    /// As of [`from_object`](super::from_object).
     pub fn of<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, Self>> {
         let tensor = from_object(object, wanted)?;
         match object.cast_exact::<Self>() {

@@ -25,9 +25,25 @@ use pyo3::prelude::*;
 /// }
 /// ```
 ///
+/// This is the one way to use arguments while other threads run Python. PyO3's own `Python::detach` doesn't
+/// take arguments:
+///
+/// ```compile_fail,E0277
+/// use dlbridge::python::In;
+/// use pyo3::prelude::*;
+///
+/// #[pyfunction]
+/// fn count(py: Python<'_>, x: In<'_, f32>) -> usize {
+///     py.detach(|| x.view().len())
+/// }
+/// ```
+///
+/// But it takes **views** that were made before, as these are `Send`. Don't: what they show was borrowed for
+/// the time that no Python code runs, and isn't kept in there.
+///
 /// # Errors
 ///
-/// When a framework can't lend its tensor in the way that lasts.
+/// When a framework can't lend its tensor in the way that lasts, or has changed it since it was borrowed.
 pub fn detach<A: Detach, R: Send>(
     py: Python<'_>,
     mut arguments: A,

@@ -48,6 +48,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let Self { object, tensor } = self;
+        let tensor = tensor.unguarded();
         let Some(object) = object else {
             return own(py, tensor);
         };
@@ -111,7 +112,7 @@ pub fn to_framework<'py>(
     tensor: Tensor,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    framework_of(name)?.hand_over(py, tensor)
+    framework_of(name)?.hand_over(py, tensor.unguarded())
 }
 
 /// For libraries after the array API standard.

@@ -155,17 +155,29 @@ impl Lane {
     /// A `TypeError` where there is none, and a `BufferError` for a type whose objects' memory isn't their value.
     #[inline(always)]
     pub(super) fn of(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
-        // SAFETY: an object has a reference to its type.
-        match unsafe { remembered::word_of(object.get_type_ptr()) } {
-            // SAFETY: it was remembered.
-            Some(word) => Ok(unsafe { Self::from_word(word) }),
+        match Self::known(object) {
+            Some(lane) => Ok(lane),
             None => Self::find(object),
         }
     }
 
+    /// The way for an object whose type is remembered. No Python code runs for that.
+    #[inline(always)]
+    pub(super) fn known(object: Borrowed<'_, '_, PyAny>) -> Option<Self> {
+        // SAFETY: an object has a reference to its type.
+        let word = unsafe { remembered::word_of(object.get_type_ptr()) }?;
+        // SAFETY: it was remembered.
+        Some(unsafe { Self::from_word(word) })
+    }
+
+    /// Finds out the way for an object, by asking its type, which may run Python code.
+    ///
+    /// # Errors
+    ///
+    /// As of [`of`](Self::of).
     #[cold]
     #[inline(never)]
-    fn find(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
+    pub(super) fn find(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
         find(object).map(|(lane, _)| lane)
     }
 }

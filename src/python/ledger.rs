@@ -8,97 +8,21 @@
 //! Entries stay where they are made, and are used again: an argument is a pointer to one. With a
 //! GIL, the ledger needs no lock: arguments are made and dropped by the thread that is attached.
 
+mod entry;
+mod fork;
+mod kept;
+mod recheck;
+#[cfg(test)]
+mod tests;
+
 use super::look::Keep;
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::layout::{Layout, LayoutRef, Region};
+pub(super) use entry::{Entry, NoteWritten};
+pub(super) use kept::{hold, is_kept};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
+pub(super) use recheck::check_borrowed;
 use std::cell::UnsafeCell;
-use std::ops::Range;
 use std::ptr::{self, NonNull};
-
-/// Tells an object's framework that the object was written.
-pub(super) type NoteWritten = fn(Borrowed<'_, '_, PyAny>);
-
-/// What is known of one argument.
-pub(super) struct Entry {
-    /// The object, of which a reference is held; NULL for a number that was given instead.
-    pub(super) object: *mut ffi::PyObject,
-    /// The address of the element of index 0, or a handle.
-    pub(super) first: *mut u8,
-    /// The addresses of the bytes that the elements touch.
-    pub(super) bytes: Range<usize>,
-    pub(super) dtype: DType,
-    pub(super) device: Device,
-    pub(super) padded: bool,
-    pub(super) read_only: bool,
-    pub(super) is_written: bool,
-    pub(super) layout: Layout,
-    /// Whether the layout is of elements one after another, made in few steps: it stays when the
-    /// entry is given back, for a next argument of the same shape.
-    pub(super) is_usual: bool,
-    pub(super) keep: Keep,
-    /// Called when a written argument leaves, in frameworks that count changes; `None` in an entry that isn't used.
-    pub(super) note_written: Option<NoteWritten>,
-    /// Which call it is an argument of, where that compares its arguments itself; 0 elsewhere.
-    pub(super) batch: usize,
-    newer: *mut Entry,
-    older: *mut Entry,
-}
-
-impl Entry {
-    pub(super) fn new() -> Self {
-        Self {
-            object: ptr::null_mut(),
-            first: ptr::null_mut(),
-            bytes: 0..0,
-            dtype: DType::U8,
-            device: Device::CPU,
-            padded: false,
-            read_only: false,
-            is_written: false,
-            layout: Layout::SCALAR,
-            is_usual: false,
-            keep: Keep::Object,
-            note_written: None,
-            batch: 0,
-            newer: ptr::null_mut(),
-            older: ptr::null_mut(),
-        }
-    }
-
-    #[inline]
-    pub(super) fn layout(&self) -> LayoutRef<'_> {
-        self.layout.as_ref()
-    }
-
-    fn region(&self) -> Region<'_> {
-        Region {
-            address: self.first.addr(),
-            layout: self.layout(),
-            dtype: self.dtype,
-            padded: self.padded,
-        }
-    }
-
-    /// Whether elements of both may be at one place.
-    #[inline]
-    fn may_meet(&self, other: &Self) -> bool {
-        self.bytes.start < other.bytes.end
-            && other.bytes.start < self.bytes.end
-            && self.meets(other)
-    }
-
-    /// Whether they are, of two whose ranges of addresses meet.
-    #[cold]
-    fn meets(&self, other: &Self) -> bool {
-        if !self.device.may_share_memory_with(other.device) {
-            return false;
-        }
-        !self.device.has_addresses() || !self.region().overlaps(&other.region()).is_excluded()
-    }
-}
 
 struct Lists {
     /// Entries in use, newest first.
@@ -134,6 +58,13 @@ static LEDGER: Ledger = Ledger {
 };
 
 impl Ledger {
+    #[cfg(Py_GIL_DISABLED)]
+    fn guard(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.lock
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner())
+    }
+
     /// Uses the lists.
     ///
     /// # Safety
@@ -143,10 +74,7 @@ impl Ledger {
     #[inline]
     unsafe fn with<R>(&self, function: impl FnOnce(&mut Lists) -> R) -> R {
         #[cfg(Py_GIL_DISABLED)]
-        let _guard = self
-            .lock
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner());
+        let _guard = self.guard();
         // SAFETY: nobody else uses them meanwhile: of threads that are attached, only one runs,
         // or has the lock.
         function(unsafe { &mut *self.lists.get() })
@@ -182,7 +110,7 @@ pub(super) unsafe fn blank() -> NonNull<Entry> {
     let reused = unsafe {
         LEDGER.with(|lists| {
             let entry = NonNull::new(lists.free)?;
-            lists.free = entry.as_ref().older;
+            lists.free = entry.as_ref().older.get();
             Some(entry)
         })
     };
@@ -191,7 +119,27 @@ pub(super) unsafe fn blank() -> NonNull<Entry> {
 
 #[cold]
 fn more() -> NonNull<Entry> {
-    NonNull::from(Box::leak(Box::new(Entry::new())))
+    fork::watch();
+    // What points into an entry comes from this one pointer, and none of them from a reference, so
+    // that making a reference takes nothing away from the others.
+    // SAFETY: the pointer of a box isn't NULL.
+    unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(Entry::new()))) }
+}
+
+/// Has an entry be about the number in it, of some bytes.
+///
+/// # Safety
+///
+/// [`blank`] gave the entry, which isn't in use, and no reference to it is.
+pub(super) unsafe fn point_to_number(entry: NonNull<Entry>, bytes: usize) {
+    let entry = entry.as_ptr();
+    // SAFETY: the entry is there for good, and the caller's alone. The pointer to the number is made
+    // of the entry's own, so that it lasts as long as the number.
+    unsafe {
+        let number = (&raw mut (*entry).number).cast::<u8>();
+        (&raw mut (*entry).first).write(number);
+        (&raw mut (*entry).bytes).write(number.addr()..number.addr() + bytes);
+    }
 }
 
 /// Enters what an argument uses. `false` where another one writes it, or uses what this one is to
@@ -201,30 +149,56 @@ fn more() -> NonNull<Entry> {
 ///
 /// The thread is attached to Python, and the entry, which [`blank`] gave, is filled.
 #[inline]
-pub(super) unsafe fn enter(mut entry: NonNull<Entry>, is_written: bool) -> bool {
+pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
+    let here = 0_u8;
     // SAFETY: the caller's promise; entries in the list are whole while they are in it, and this
-    // one isn't in it yet.
+    // one isn't in it yet, so that no reference to it is in use.
     unsafe {
+        (&raw mut (*entry.as_ptr()).is_written).write(is_written);
+        (&raw mut (*entry.as_ptr()).stack).write((&raw const here).addr());
         LEDGER.with(|lists| {
-            entry.as_mut().is_written = is_written;
             let this = entry.as_ref();
             if (is_written || lists.written > 0) && !lists.allows(this) {
                 return false;
             }
+            if is_written && is_kept(this) {
+                return false;
+            }
             lists.written += usize::from(is_written);
             let older = lists.used;
-            if let Some(older) = older.as_mut() {
-                older.newer = entry.as_ptr();
+            if let Some(older) = older.as_ref() {
+                older.newer.set(entry.as_ptr());
             }
             lists.used = entry.as_ptr();
-            let this = entry.as_mut();
-            (this.newer, this.older) = (ptr::null_mut(), older);
+            this.newer.set(ptr::null_mut());
+            this.older.set(older);
             true
         })
     }
 }
 
 impl Lists {
+    /// Takes an entry out of the list of those in use.
+    ///
+    /// # Safety
+    ///
+    /// It is in that list.
+    #[inline(always)]
+    unsafe fn unlink(&mut self, this: &Entry) {
+        let (newer, older) = (this.newer.get(), this.older.get());
+        self.written -= usize::from(this.is_written);
+        // SAFETY: the neighbours of an entry in the list are in it, too, and whole.
+        unsafe {
+            match newer.as_ref() {
+                Some(newer) => newer.older.set(older),
+                None => self.used = older,
+            }
+            if let Some(older) = older.as_ref() {
+                older.newer.set(newer);
+            }
+        }
+    }
+
     /// Whether nobody else uses what this entry is for in a way that excludes it.
     fn allows(&self, new: &Entry) -> bool {
         let mut next = self.used;
@@ -234,7 +208,7 @@ impl Lists {
             if (new.is_written || entry.is_written) && !is_one_call && new.may_meet(entry) {
                 return false;
             }
-            next = entry.older;
+            next = entry.older.get();
         }
         true
     }
@@ -249,17 +223,7 @@ impl Lists {
 pub(super) unsafe fn leave(entry: NonNull<Entry>) {
     // SAFETY: the caller's promise; its neighbours are in the list too.
     unsafe {
-        LEDGER.with(|lists| {
-            let this = entry.as_ref();
-            lists.written -= usize::from(this.is_written);
-            match this.newer.as_mut() {
-                Some(newer) => newer.older = this.older,
-                None => lists.used = this.older,
-            }
-            if let Some(older) = this.older.as_mut() {
-                older.newer = this.newer;
-            }
-        });
+        LEDGER.with(|lists| lists.unlink(entry.as_ref()));
         // At the end, so that what kept the tensor during the call is found changed, too.
         if entry.as_ref().is_written {
             tell(entry);
@@ -311,13 +275,15 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
         if !this.is_usual {
             this.become_scalar();
         }
-        if !matches!(this.keep, Keep::Object) {
-            drop(std::mem::replace(&mut this.keep, Keep::Object));
+        this.note_written = None; // It may have been set for an argument that was refused.
+        let keep = this.keep.get_mut();
+        if !matches!(keep, Keep::Object) {
+            drop(std::mem::replace(keep, Keep::Object));
         }
         let object = std::mem::replace(&mut this.object, ptr::null_mut());
         ffi::Py_XDECREF(object);
         LEDGER.with(|lists| {
-            entry.as_mut().older = lists.free;
+            entry.as_ref().older.set(lists.free);
             lists.free = entry.as_ptr();
         });
     }

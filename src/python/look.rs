@@ -1,17 +1,17 @@
 //! What a borrowed argument looks like, by whichever way its object offers.
 
 mod fill;
+mod own;
 
 use super::buffer::Buffer;
-use super::error::{Refused, not_exchangeable};
+use super::error::Refused;
 use super::lane::{Lane, Maker, guard_protocol};
-use super::ledger::{Entry, NoteWritten};
+use super::ledger::{Entry, NoteWritten, check_borrowed};
 #[cfg(feature = "cuda")]
 use super::take::Object;
 use super::{class, cuda, mxnet, numpy, refusal, tensorflow, torch};
 use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
 use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
-#[cfg(feature = "kernels")]
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -36,8 +36,8 @@ pub(super) enum Keep {
     Storage {
         _kept: torch::Kept,
     },
-    /// A number, in the entry itself.
-    Number(Aligned),
+    /// It is a number, in the entry itself.
+    Number,
 }
 
 /// Room for the largest number, as strictly aligned as any.
@@ -46,6 +46,8 @@ pub(super) enum Keep {
 pub(super) struct Aligned([u8; 16]);
 
 impl Aligned {
+    pub(super) const ZERO: Self = Self([0; 16]);
+
     /// The bytes; those that the number hasn't are 0.
     #[cfg(feature = "cuda")]
     pub(super) fn bytes(self) -> [u8; 16] {
@@ -92,19 +94,51 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        let lane = match Lane::of(object) {
-            Ok(lane) => lane,
+        match Lane::known(object) {
+            // SAFETY: lanes are those of the object's type, which is an array's.
+            Some(Lane::Numpy) => unsafe { numpy::look(object, self) },
+            // SAFETY: lanes are those of the object's type, which is our own class.
+            Some(Lane::Own) => unsafe { self.look_at_own(object) },
+            // The guards that run Python code look at what was borrowed by themselves.
+            Some(Lane::Table(table, maker)) if maker != Maker::Other => {
+                // SAFETY: the table is that of the object's type.
+                unsafe { self.look_by(table, maker, object, is_written) }
+            }
+            known => self.look_with_python(known, object, is_written),
+        }
+    }
+
+    /// Looks at an object whose type, or which itself, runs Python code meanwhile: that may take away what
+    /// other arguments have borrowed.
+    #[inline(never)]
+    fn look_with_python(
+        &mut self,
+        known: Option<Lane>,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
+        match known.map_or_else(|| Lane::find(object), Ok) {
+            Ok(lane) => self.look_along(lane, object, is_written)?,
             Err(error) => match mxnet::ask(object, is_written)? {
-                Some(capsule) => return self.look_at_mxnet(capsule.as_borrowed()),
-                None => return self.look_by_interface(object, error),
+                Some(capsule) => self.look_at_mxnet(capsule.as_borrowed())?,
+                None => self.look_by_interface(object, error)?,
             },
-        };
+        }
+        check_borrowed(object.py())
+    }
+
+    fn look_along(
+        &mut self,
+        lane: Lane,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
         match lane {
-            // SAFETY: lanes are those of the object's type.
+            // SAFETY: lanes are those of the object's type, which is an array's.
             Lane::Numpy => unsafe { numpy::look(object, self) },
-            // SAFETY: as above.
+            // SAFETY: the table is that of the object's type.
             Lane::Table(table, maker) => unsafe { self.look_by(table, maker, object, is_written) },
-            // SAFETY: as above.
+            // SAFETY: lanes are those of the object's type, which is our own class.
             Lane::Own => unsafe { self.look_at_own(object) },
             Lane::Buffer(speaks_dlpack) => {
                 let buffer = Buffer::of(object);
@@ -129,6 +163,25 @@ impl Entry {
                 }
                 self.look_into_capsule(object)
             }
+        }
+    }
+
+    /// Takes what a tensor of ours looks like, which is of an object that isn't borrowed.
+    pub(super) fn look_at_tensor(&mut self, tensor: &Tensor) -> Result<(), Refused> {
+        let descriptor = tensor.describe();
+        if tensor.is_read_only() || tensor.is_padded() {
+            let mut flags = Flags::empty();
+            flags.set(Flags::READ_ONLY, tensor.is_read_only());
+            flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, tensor.is_padded());
+            // SAFETY: the caller keeps the tensor for as long as the entry is used.
+            return unsafe { self.fill(&descriptor, flags) };
+        }
+        // SAFETY: the caller keeps the tensor for as long as the entry is used.
+        unsafe {
+            if self.fill_usual(&descriptor) {
+                return Ok(());
+            }
+            self.fill(&descriptor, Flags::empty())
         }
     }
 
@@ -169,7 +222,7 @@ impl Entry {
         let managed = managed.map_err(|error| maker.clarify(object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
-        self.keep = Keep::Managed { _kept: managed };
+        self.set_keep(Keep::Managed { _kept: managed });
         Ok(())
     }
 
@@ -178,12 +231,7 @@ impl Entry {
     /// The object is of our own class.
     unsafe fn look_at_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         // SAFETY: the caller's promise.
-        let tensor = unsafe { class::tensor_of(object) };
-        let mut flags = Flags::empty();
-        flags.set(Flags::READ_ONLY, tensor.is_read_only());
-        flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, tensor.is_padded());
-        // SAFETY: the object keeps the tensor, which never changes.
-        unsafe { self.fill(&tensor.describe(), flags) }
+        self.look_at_tensor(unsafe { class::tensor_of(object) })
     }
 
     fn look_at_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
@@ -191,7 +239,7 @@ impl Entry {
         let (descriptor, flags) = buffer.describe(&mut strides)?;
         // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
         unsafe { self.fill(&descriptor, flags) }?;
-        self.keep = Keep::Buffer { _kept: buffer };
+        self.set_keep(Keep::Buffer { _kept: buffer });
         Ok(())
     }
 
@@ -213,7 +261,7 @@ impl Entry {
     /// The capsule that keeps the memory, if one does.
     #[cfg(feature = "cuda")]
     pub(super) fn kept_capsule(&self, py: Python<'_>) -> Option<Object> {
-        match &self.keep {
+        match self.keep() {
             Keep::Capsule { _lent: lent } => {
                 Some(Object::new(lent.capsule(py).as_any().as_borrowed()))
             }
@@ -254,7 +302,7 @@ impl Entry {
         let descriptor = mxnet::meant(unsafe { managed.as_ref() }.descriptor());
         // SAFETY: as above; it was just made, and nobody else has it.
         unsafe { self.fill(&descriptor, Flags::empty()) }?;
-        self.keep = Keep::Capsule { _lent: lent };
+        self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())
     }
 
@@ -268,62 +316,7 @@ impl Entry {
         // SAFETY: the managed tensor keeps what it says, and is kept by the capsule, from which
         // nobody takes it meanwhile.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
-        self.keep = Keep::Capsule { _lent: lent };
+        self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())
-    }
-
-    /// Has the memory kept by something that also keeps it while other threads run Python.
-    pub(super) fn own(&mut self, py: Python<'_>) -> Result<(), Refused> {
-        if let Some(keep) = self.kept_for_good(py)? {
-            self.keep = keep;
-        }
-        Ok(())
-    }
-
-    /// What also keeps the memory while other threads run Python; `None` where that is so already: the
-    /// reference to an object does, unless what was borrowed from it through its table may change.
-    pub(super) fn kept_for_good(&self, py: Python<'_>) -> Result<Option<Keep>, Refused> {
-        if !matches!(self.keep, Keep::Object) || self.object.is_null() {
-            return Ok(None);
-        }
-        // SAFETY: the entry has a reference to the object.
-        let object = unsafe { Borrowed::from_ptr(py, self.object) };
-        let Ok(Lane::Table(table, maker)) = Lane::of(object) else {
-            return Ok(None);
-        };
-        let storage = match maker {
-            Maker::Torch if torch::is_tensor_type(object.get_type_ptr()) => {
-                Some(torch::keep(object)?)
-            }
-            Maker::Torch | Maker::Paddle | Maker::Other => None,
-        };
-        // SAFETY: the table is that of the object's type.
-        let managed = unsafe { table.own(object) }?;
-        let mut now = Self::new();
-        // SAFETY: the managed tensor keeps what the descriptor says.
-        unsafe { now.fill(managed.descriptor(), managed.flags()) }?;
-        if !self.is_the_same_as(&now) {
-            return Err(
-                not_exchangeable("the tensor was changed by someone else during the call").into(),
-            );
-        }
-        Ok(Some(match storage {
-            Some(kept) => Keep::Storage { _kept: kept },
-            None => Keep::Managed { _kept: managed },
-        }))
-    }
-
-    /// Whether it is about the same elements.
-    fn is_the_same_as(&self, other: &Self) -> bool {
-        let (ours, theirs) = (self.layout(), other.layout());
-        let memory = |entry: &Self| (entry.first.addr(), entry.bytes.clone());
-        let have_same_strides = || {
-            let strides = ours.strides().iter().zip(theirs.strides());
-            let mut dims = ours.shape().iter().zip(strides);
-            dims.all(|(size, (ours, theirs))| *size == 1 || ours == theirs)
-        };
-        ours.shape() == theirs.shape()
-            && (self.dtype, self.device, self.padded) == (other.dtype, other.device, other.padded)
-            && (ours.is_empty() || memory(self) == memory(other) && have_same_strides())
     }
 }

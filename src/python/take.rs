@@ -38,7 +38,7 @@ pub struct Wanted {
 ///
 /// A `TypeError` for what is no tensor, and a `BufferError` for one that can't be exchanged, or
 /// not in the way that is wanted.
-pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+pub(super) fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     let purpose = match wanted.copy {
         Some(true) => Purpose::Look,
         _ => Purpose::Keep,
@@ -46,26 +46,17 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
     from_object_for(object.as_borrowed(), wanted, purpose)
 }
 
-/// [`from_object`], for a tensor that is copied or asked about, and dropped in the same call: PyTorch may resize the
-/// storage afterwards.
-///
-/// # Errors
-///
-/// As of [`from_object`].
-pub fn look_at_object(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
-    from_object_for(object.as_borrowed(), Wanted::default(), Purpose::Look)
-}
-
 /// What a tensor is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
     /// It may be kept for any time.
     Keep,
-    /// It is dropped before Python code runs again.
+    /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage afterwards.
     Look,
 }
 
-fn from_object_for(
+/// [`from_object`], for this purpose.
+pub(super) fn from_object_for(
     object: Borrowed<'_, '_, PyAny>,
     wanted: Wanted,
     purpose: Purpose,

@@ -22,6 +22,7 @@ mod version;
 
 use super::attribute::Attribute;
 use super::error::{Refused, not_exchangeable};
+use super::ledger::check_borrowed;
 use crate::dlpack::DLTensor;
 use class::{Torch, own_attribute};
 use places::{Places, find_places};
@@ -92,14 +93,16 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         let (keys, autograd) = unsafe { places.read(object.as_ptr().cast()) };
         if keys & !PLAIN_KEYS.load(Ordering::Relaxed) == 0 {
-            return if autograd == 0 {
-                Ok(())
-            } else {
-                check_autograd(object)
-            };
+            if autograd == 0 {
+                return Ok(());
+            }
+            // Of a derived class it may be answered by Python code.
+            check_autograd(object)?;
+            return check_borrowed(object.py());
         }
     }
-    ask(object)
+    ask(object)?;
+    check_borrowed(object.py())
 }
 
 /// Views have something about autograd too; only those that it follows, or that have a tangent, are refused.

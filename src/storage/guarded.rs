@@ -1,7 +1,7 @@
 //! Storage that something watches for as long as it is kept.
 //!
-//! A guarded storage keeps another one, and a guard that is dropped before it, with the last handle. Whoever
-//! gives such memory away, to where the guard has nothing to say, gives the storage inside.
+//! A guarded storage keeps another one, and a guard that is dropped before it, with the last handle. Code
+//! that gives such memory away, to where the guard has nothing to say, gives the storage inside.
 
 use super::Storage;
 use super::owner::{Boxed, Even, Owner, SmallOwner};

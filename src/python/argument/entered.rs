@@ -1,22 +1,20 @@
-//! Arguments in the ledger: what their parameters ask for is checked, and what isn't as asked for
-//! is put into words.
+//! Arguments in the ledger.
 
-use crate::device::Device;
+use super::asked::{Asked, Usual, check_further};
 #[cfg(feature = "cuda")]
-use crate::device::DeviceKind;
+use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
-use crate::layout::LayoutRef;
 #[cfg(feature = "cuda")]
 use crate::python::cuda;
-use crate::python::error::{Refused, not_exchangeable, unsuitable};
+use crate::python::error::{Refused, unsuitable};
 use crate::python::ledger::{self, Entry};
 use crate::python::look::Aligned;
 use crate::python::numpy;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
+use crate::tensor::Tensor;
 use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -58,9 +56,13 @@ impl<'py> Entered<'py> {
             // SAFETY: the object is there; the entry gives the reference back.
             unsafe { ffi::Py_INCREF(entry.object) };
             #[cfg(feature = "cuda")]
-            if entry.device != Device::CPU && !D::accepts(Device::new(DeviceKind::Cuda, 0)) {
-                // The processor uses it, whatever GPUs have done with it before.
-                entry.tensor_of_ours().map_or(Ok(()), cuda::settled)?;
+            if entry.device != Device::CPU
+                && !D::accepts(Device::new(DeviceKind::Cuda, 0))
+                && let Some(tensor) = entry.tensor_of_ours()
+            {
+                // The host uses it, whatever GPUs have done with it before. Other threads run meanwhile.
+                cuda::settled(tensor)?;
+                ledger::check_borrowed(object.py())?;
             }
             let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
             let is_writable = !entry.read_only && entry.layout().is_contiguous();
@@ -69,6 +71,32 @@ impl<'py> Entered<'py> {
             }
             check_further::<T, RANK, L, D>(entry, fits, is_written)
         })
+    }
+
+    /// Registers a tensor that satisfies what is asked for as kept by Rust code. `object` is where it came
+    /// from.
+    pub(super) fn keep<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
+        object: Option<Borrowed<'_, 'py, PyAny>>,
+        tensor: Tensor,
+    ) -> Result<Tensor, Refused> {
+        let entered = Self::filled(false, |entry| {
+            entry.look_at_tensor(&tensor)?;
+            if let Some(object) = object {
+                entry.object = object.as_ptr();
+                // SAFETY: the object is there; the entry gives the reference back.
+                unsafe { ffi::Py_INCREF(entry.object) };
+            }
+            #[cfg(feature = "cuda")]
+            if entry.device != Device::CPU && !D::accepts(Device::new(DeviceKind::Cuda, 0)) {
+                cuda::settled(&tensor)?;
+            }
+            let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
+            match fits && T::ANY_BITS {
+                true => Ok(()),
+                false => check_further::<T, RANK, L, D>(entry, fits, false),
+            }
+        })?;
+        Ok(ledger::hold(entered.get(), tensor))
     }
 
     /// Enters an array of NumPy whose elements lie one after another, where it satisfies what is
@@ -88,10 +116,10 @@ impl<'py> Entered<'py> {
             && !(is_written && entry.read_only);
         // SAFETY: it is filled, where it fits.
         if fits && unsafe { ledger::enter(new, is_written) } {
-            // SAFETY: the ledger, which has used the entry since it was filled, is done with it. The
-            // object is there; the entry gives the reference back.
+            // SAFETY: no reference to the entry is in use, as the thread is attached and no other code has
+            // run since it was entered. The object is there; the entry gives the reference back.
             unsafe {
-                new.as_mut().object = object.as_ptr();
+                (&raw mut (*new.as_ptr()).object).write(object.as_ptr());
                 ffi::Py_INCREF(object.as_ptr());
             }
             return Some(Self {
@@ -129,22 +157,20 @@ impl<'py> Entered<'py> {
 
     /// Enters a number.
     pub(in crate::python) fn number(bytes: Aligned, dtype: DType) -> Result<Self, Refused> {
-        Self::filled(false, |entry| {
-            entry.look_at_number(bytes, dtype);
-            Ok(())
-        })
+        // SAFETY: the caller has read a number of Python's, so its thread is attached.
+        let mut entry = unsafe { ledger::blank() };
+        // SAFETY: a blank entry is this thread's alone, and the reference to it is gone when the pointer to
+        // the number is made.
+        unsafe {
+            entry.as_mut().look_at_number(bytes, dtype);
+            ledger::point_to_number(entry, usize::from(dtype.item_bits()) / 8);
+            Self::admit(entry, false)
+        }
     }
 
-    /// Has the memory kept while other threads run Python, as [`Entry::own`] does, although the entry
-    /// is looked at.
-    #[cfg(feature = "kernels")]
-    pub(in crate::python) fn own_during_call(&self, py: Python<'_>) -> Result<(), Refused> {
-        if let Some(keep) = self.get().kept_for_good(py)? {
-            // SAFETY: nobody has a reference to what keeps the memory, which was nothing but the
-            // object.
-            unsafe { (&raw mut (*self.entry.as_ptr()).keep).write(keep) };
-        }
-        Ok(())
+    /// Has the memory kept while other threads run Python.
+    pub(in crate::python) fn own(&self, py: Python<'_>) -> Result<(), Refused> {
+        self.get().own(py)
     }
 
     /// Enters what `fill` fills in.
@@ -156,35 +182,43 @@ impl<'py> Entered<'py> {
         // SAFETY: whoever has an object is attached.
         let mut entry = unsafe { ledger::blank() };
         // SAFETY: a blank entry is nobody else's.
-        let outcome = fill(unsafe { entry.as_mut() });
-        // SAFETY: it is filled, where that succeeded.
-        if outcome.is_ok() && unsafe { ledger::enter(entry, is_written) } {
+        match fill(unsafe { entry.as_mut() }) {
+            // SAFETY: it is filled.
+            Ok(()) => unsafe { Self::admit(entry, is_written) },
+            Err(error) => {
+                // SAFETY: it isn't in the list.
+                unsafe { ledger::give_back(entry) };
+                Err(error)
+            }
+        }
+    }
+
+    /// Enters an entry that is filled, or gives it back.
+    ///
+    /// # Safety
+    ///
+    /// [`ledger::blank`] gave the entry, it is filled, and no reference to it is in use.
+    #[inline]
+    unsafe fn admit(entry: NonNull<Entry>, is_written: bool) -> Result<Self, Refused> {
+        // SAFETY: the caller promises just this, and has an object or a number, so is attached.
+        if unsafe { ledger::enter(entry, is_written) } {
             return Ok(Self {
                 entry,
                 attached: PhantomData,
             });
         }
-        // SAFETY: it isn't in the list. Nothing was written.
+        // SAFETY: it isn't in the list, so that this thread alone has it.
         unsafe {
-            entry.as_mut().note_written = None;
+            let error = conflict(entry.as_ref(), is_written);
             ledger::give_back(entry);
+            Err(error)
         }
-        Err(match outcome {
-            Err(error) => error,
-            Ok(()) => aliased(is_written),
-        })
     }
 
     #[inline]
     pub(in crate::python) fn get(&self) -> &Entry {
-        // SAFETY: an entry in use stays, and is changed through `get_mut` alone.
+        // SAFETY: an entry in use stays, and only shared references to it are made.
         unsafe { self.entry.as_ref() }
-    }
-
-    pub(super) fn get_mut(&mut self) -> &mut Entry {
-        // SAFETY: as above. The ledger changes links of an entry that is in use, and reads what
-        // this doesn't change, while no reference that was given out here is used.
-        unsafe { self.entry.as_mut() }
     }
 }
 
@@ -197,168 +231,17 @@ impl Drop for Entered<'_> {
     }
 }
 
+/// Says what excludes an entry that the ledger refused.
 #[cold]
-fn aliased(is_written: bool) -> Refused {
-    unsuitable(if is_written {
+fn conflict(entry: &Entry, is_written: bool) -> Refused {
+    unsuitable(if is_written && ledger::is_kept(entry) {
+        "memory that is to be written is kept by Rust code, which may read it at any time: as a Tensor or Owned argument of this call, or of an earlier one; pass a copy, or release what keeps it".into()
+    } else if is_written {
         "memory that is to be written is also in use by another argument, or another call; pass a copy".into()
     } else {
         "memory that is to be read is being written by another argument, or another call; pass a copy".into()
     })
     .into()
-}
-
-/// What an argument's parameters ask for, to be compared in few steps.
-struct Usual {
-    /// The element type's number; 0 for any.
-    dtype: u32,
-    /// Which bits of an aligned address are 0.
-    unaligned: usize,
-    rank: usize,
-}
-
-impl Usual {
-    const fn of<T: Kind, const RANK: usize>() -> Self {
-        Self {
-            dtype: match T::WANTED {
-                Some(dtype) => dtype.number(),
-                None => 0,
-            },
-            unaligned: T::ALIGNMENT - 1,
-            rank: RANK,
-        }
-    }
-}
-
-/// What an argument's parameters ask for, to be compared.
-#[derive(Clone, Copy)]
-struct Asked {
-    dtype: Option<DType>,
-    alignment: usize,
-    rank: usize,
-}
-
-impl Asked {
-    #[inline]
-    fn of<T: Kind, const RANK: usize>() -> Self {
-        Self {
-            dtype: T::WANTED,
-            alignment: T::ALIGNMENT,
-            rank: RANK,
-        }
-    }
-
-    #[inline]
-    fn fits(
-        self,
-        entry: &Entry,
-        arrangement: impl FnOnce(LayoutRef<'_>) -> bool,
-        place: impl FnOnce(Device) -> bool,
-    ) -> bool {
-        let layout = entry.layout();
-        self.dtype.is_none_or(|dtype| dtype == entry.dtype)
-            && (self.rank == ANY_RANK || layout.rank() == self.rank)
-            && (self.is_aligned(entry) || layout.is_empty())
-            && arrangement(layout)
-            && place(entry.device)
-    }
-
-    #[inline]
-    fn is_aligned(self, entry: &Entry) -> bool {
-        entry.first.addr().is_multiple_of(self.alignment)
-    }
-}
-
-/// Checks what few arguments need, and words the error where something isn't as asked for.
-#[inline(never)]
-fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
-    entry: &Entry,
-    fits: bool,
-    is_written: bool,
-) -> Result<(), Refused> {
-    let asked = Asked::of::<T, RANK>();
-    if !fits {
-        return Err(asked.explain(entry, L::WANTED, D::WANTED, L::accepts(entry.layout())));
-    }
-    if is_written && entry.read_only {
-        return Err(not_exchangeable(format!(
-            "the tensor is read-only, and the function writes it; pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True) ({})",
-            Found(entry)
-        ))
-        .into());
-    }
-    if is_written && !entry.layout().overlaps_itself().is_excluded() {
-        return Err(not_exchangeable(format!(
-            "elements of the tensor are at one place, and the function writes them; pass a copy of it ({})",
-            Found(entry)
-        ))
-        .into());
-    }
-    if !T::ANY_BITS && entry.device.is_host_accessible() {
-        // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
-        let bytes = unsafe { entry.view_unchecked::<u8>() };
-        if let Some(byte) = bytes.find_invalid(|byte| byte <= 1) {
-            return Err(unsuitable(format!("byte {byte:#04x} is no {}", entry.dtype)).into());
-        }
-    }
-    Ok(())
-}
-
-impl Asked {
-    /// Says what was asked for, and what came.
-    #[cold]
-    fn explain(self, entry: &Entry, arrangement: &str, place: &str, is_arranged: bool) -> Refused {
-        let mut wanted = match self.dtype {
-            Some(dtype) => format!("a tensor of {dtype}"),
-            None => "a tensor".to_owned(),
-        };
-        if self.rank != ANY_RANK {
-            wanted += &format!(", of rank {}", self.rank);
-        }
-        for what in [arrangement, place] {
-            if !what.is_empty() {
-                wanted += &format!(", {what}");
-            }
-        }
-        let found = Found(entry);
-        let is_type = self.dtype.is_none_or(|dtype| dtype == entry.dtype);
-        let is_rank = self.rank == ANY_RANK || entry.layout().rank() == self.rank;
-        let message = format!("expected {wanted}; got {found}");
-        if is_type && is_rank && is_arranged {
-            if !self.is_aligned(entry) && !entry.layout().is_empty() {
-                let (first, alignment) = (entry.first.addr(), self.alignment);
-                return not_exchangeable(format!(
-                    "{message}, at {first:#x}, which is not aligned to {alignment} bytes; pass a copy"
-                ))
-                .into();
-            }
-            return not_exchangeable(message).into();
-        }
-        unsuitable(message).into()
-    }
-}
-
-/// What came, in words.
-pub(super) struct Found<'a>(pub(super) &'a Entry);
-
-impl fmt::Display for Found<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(entry) = self;
-        // SAFETY: an entry has a reference to its object, or none; whoever has one is attached.
-        let name = Python::try_attach(|py| unsafe {
-            Borrowed::from_ptr_or_opt(py, entry.object)
-                .and_then(|object| Some(object.get_type().fully_qualified_name().ok()?.to_string()))
-        });
-        let name = name.flatten().unwrap_or_else(|| "number".to_owned());
-        let layout = entry.layout();
-        write!(
-            f,
-            "{name} of {}, shape {:?}, strides {:?}, on {}",
-            entry.dtype,
-            layout.shape(),
-            layout.strides(),
-            entry.device
-        )
-    }
 }
 
 impl Entry {

@@ -4,6 +4,7 @@ use super::In;
 use super::entered::Entered;
 use crate::dtype::{DType, Element};
 use crate::python::error::{Refused, no_such_number};
+use crate::python::ledger::check_borrowed;
 use crate::python::look::Aligned;
 use half::{bf16, f16};
 use pyo3::Borrowed;
@@ -50,6 +51,14 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for OrNumber<'py, T> {
             return Ok(Self(In::extract(object)?));
         }
         let bytes = bytes_of(object, T::DTYPE)?.ok_or_else(|| no_such_number(object, T::DTYPE))?;
+        let is_plain = object.is_exact_instance_of::<PyInt>()
+            || object.is_exact_instance_of::<PyFloat>()
+            || object.is_exact_instance_of::<PyBool>()
+            || object.is_exact_instance_of::<PyComplex>();
+        if !is_plain {
+            // Its methods may be Python code.
+            check_borrowed(object.py())?;
+        }
         Ok(Self(In(Entered::number(bytes, T::DTYPE)?, PhantomData)))
     }
 }

@@ -1,20 +1,28 @@
 //! [`Owned`], and [`Tensor`] as an argument.
 
-use super::In;
+use super::entered::Entered;
 use crate::python::error::Refused;
-use crate::python::spec::{ANY_RANK, Any, Arrangement, Kind, Place, Strided};
-use crate::python::take::{Wanted, from_object};
+use crate::python::lane::{Lane, Maker};
+use crate::python::ledger::check_borrowed;
+use crate::python::spec::{ANY_RANK, Any, AnyDevice, Arrangement, Kind, Place, Strided};
+use crate::python::take::{self, Wanted};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::marker::PhantomData;
 
 /// A tensor that is kept: a [`Tensor`] that satisfies what the parameters, which are those of
-/// [`In`], ask for.
+/// [`In`](super::In), ask for.
+///
+/// Rust code may read what it keeps at any time, on any thread. So its memory is registered as read until the
+/// last Rust handle to it is dropped: clones, parts, and those that [`into_tensor`](Self::into_tensor)
+/// gave included. Meanwhile an [`Out`](super::Out) over that memory is refused, as is the `out=` of an op of the
+/// same extension; and an `Owned` is refused over memory that is being written. A handle that is returned to
+/// Python is Python's, and doesn't count.
 ///
 /// ```no_run
 /// use dlbridge::Tensor;
-/// use dlbridge::python::{In, Like, Owned};
+/// use dlbridge::python::{In, Like, Out, Owned};
 /// use pyo3::prelude::*;
 ///
 /// /// A matrix that is kept, and whose rows are lent.
@@ -32,6 +40,16 @@ use std::marker::PhantomData;
 ///     /// A row, which shares the matrix's memory.
 ///     fn row(&self, index: usize) -> PyResult<Tensor> {
 ///         Ok(self.0.select(0, index)?)
+///     }
+///
+///     /// Copies a row. Called with a part of the matrix as `out`, it is refused.
+///     fn copy_row(&self, index: usize, mut out: Out<f32, 1>) -> PyResult<()> {
+///         let row = self.0.select(0, index)?;
+///         out.check_shape(row.shape())?;
+///         for (out, x) in out.view_mut().iter_mut().zip(row.view::<f32>()?) {
+///             *out = *x;
+///         }
+///         Ok(())
 ///     }
 ///
 ///     /// Rows, which share the matrix's memory, as a tensor of the framework that `like` is of.
@@ -71,9 +89,10 @@ impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_,
     type Error = Refused;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
-        // As a borrowed argument it is checked in the one way there is.
-        drop(In::<'py, T, RANK, L, D>::extract(object)?);
-        Ok(Self(from_object(&object, Wanted::default())?, PhantomData))
+        // The object is asked once, and what it answers is what is checked and kept.
+        let tensor = import(object, Wanted::default())?;
+        let tensor = Entered::keep::<T, RANK, L, D>(Some(object), tensor)?;
+        Ok(Self(tensor, PhantomData))
     }
 }
 
@@ -82,6 +101,46 @@ impl<'py> FromPyObject<'_, 'py> for Tensor {
 
     #[inline]
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
-        Ok(from_object(&object, Wanted::default())?)
+        let tensor = import(object, Wanted::default())?;
+        keep(object.py(), Some(object), tensor)
     }
+}
+
+/// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
+///
+/// What is shared stays the object's: it isn't written through the [`Tensor`]. Like an argument that is
+/// kept, the memory is registered as read until the last handle to it is dropped.
+///
+/// # Errors
+///
+/// A `TypeError` for what is no tensor, a `BufferError` for one that can't be exchanged, or not in the way
+/// that is wanted, and a `ValueError` for one whose memory is being written by a call that is under way.
+pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    let borrowed = object.as_borrowed();
+    let tensor = import(borrowed, wanted)?;
+    Ok(keep(object.py(), Some(borrowed), tensor)?)
+}
+
+/// A tensor of an object, after which other arguments still have the memory that they borrowed.
+fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    // Of these, nothing runs Python code but guards, which look by themselves.
+    let is_silent = match Lane::known(object) {
+        Some(Lane::Own | Lane::Numpy) => true,
+        Some(Lane::Table(_, maker)) => maker != Maker::Other,
+        Some(Lane::Buffer(_) | Lane::Protocol) | None => false,
+    };
+    let tensor = take::from_object(&object, wanted)?;
+    if !is_silent {
+        check_borrowed(object.py())?;
+    }
+    Ok(tensor)
+}
+
+/// Registers the memory of an object's tensor as kept by Rust code, which may read it from now on.
+pub(in crate::python) fn keep(
+    _: Python<'_>,
+    object: Option<Borrowed<'_, '_, PyAny>>,
+    tensor: Tensor,
+) -> Result<Tensor, Refused> {
+    Entered::keep::<Any, ANY_RANK, Strided, AnyDevice>(object, tensor)
 }

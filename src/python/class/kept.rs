@@ -11,8 +11,9 @@ use std::mem::ManuallyDrop;
 pub(super) struct Kept(ManuallyDrop<Tensor>);
 
 impl Kept {
+    /// From here on it is Python's, and not kept by Rust code.
     pub(super) fn new(tensor: Tensor) -> Self {
-        Self(ManuallyDrop::new(tensor))
+        Self(ManuallyDrop::new(tensor.unguarded()))
     }
 }
 

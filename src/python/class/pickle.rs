@@ -1,6 +1,7 @@
 //! Pickling, with the elements outside of the stream from protocol 5 on.
 
 use crate::dtype::DType;
+use crate::python::argument::keep;
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::python::take::{Wanted, from_object};
@@ -62,7 +63,7 @@ pub fn restore(elements: &Bound<'_, PyAny>, shape: &[usize], dtype: DType) -> Py
         let storage = bytes.storage().slice(begin..begin + found);
         let tensor = Tensor::from_storage(storage, shape, dtype)?;
         if tensor.bytes() == found {
-            return Ok(tensor);
+            return Ok(keep(elements.py(), Some(elements.as_borrowed()), tensor)?);
         }
     }
     Err(not_exchangeable(format!(

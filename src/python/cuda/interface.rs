@@ -35,7 +35,7 @@ impl PyTensor {
     /// The tensor as libraries know it that are older than DLPack. There is none of memory on the host.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tensor = self.tensor();
+        let tensor = self.inner();
         let device = tensor.device();
         let lacks = |what: String| PyAttributeError::new_err(what);
         let is_of_cuda = matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged);

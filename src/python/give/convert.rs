@@ -2,9 +2,9 @@
 
 use super::frameworks::{Framework, framework_of};
 use super::needs::Misfit;
+use crate::python::argument::Passed;
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
-use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
 /// A tensor as an object of the framework of this name, like [`to_framework`](super::to_framework),
@@ -19,10 +19,11 @@ use pyo3::prelude::*;
 /// `BufferError` where it can't have the tensor, or not without a copy that wasn't allowed.
 pub fn convert<'py>(
     py: Python<'py>,
-    tensor: Tensor,
+    tensor: impl Into<Passed>,
     name: &str,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let tensor = tensor.into().0;
     let framework = framework_of(name)?;
     let misfit = framework.misfit(py, &tensor)?;
     if framework.copies && copy == Some(false) && misfit.is_none() {
@@ -75,9 +76,10 @@ pub enum Outlook {
 /// # Errors
 ///
 /// A `LookupError` for a framework that isn't known, and whatever asking it raises.
-pub fn explain(py: Python<'_>, tensor: &Tensor, name: &str) -> PyResult<Outlook> {
+pub fn explain(py: Python<'_>, tensor: impl Into<Passed>, name: &str) -> PyResult<Outlook> {
+    let tensor = tensor.into().0;
     let framework = framework_of(name)?;
-    Ok(match framework.misfit(py, tensor)? {
+    Ok(match framework.misfit(py, &tensor)? {
         None if framework.copies => Outlook::Copied(copies_all(framework)),
         None => Outlook::Shared,
         Some(Misfit {

@@ -53,17 +53,17 @@ impl ForJax {
             let keywords = PyDict::new(py);
             keywords.set_item(intern!(py, "stream"), stream)?;
             keywords.set_item(intern!(py, "max_version"), max_version)?;
-            let tensor = self.0.tensor().clone().into_pyobject(py)?;
+            let tensor = self.0.inner().clone().into_pyobject(py)?;
             return tensor.call_method(intern!(py, "__dlpack__"), (), Some(&keywords));
         }
-        cuda::ordered(self.0.tensor(), stream)?;
+        cuda::ordered(self.0.inner(), stream)?;
         // SAFETY: JAX's arrays never change, and what came from elsewhere isn't used again when an array is donated.
-        let capsule = unsafe { unmarked_capsule(py, self.0.tensor().clone()) }?;
+        let capsule = unsafe { unmarked_capsule(py, self.0.inner().clone()) }?;
         Ok(capsule.into_any())
     }
 
     fn __dlpack_device__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let tensor = self.0.tensor().clone().into_pyobject(py)?;
+        let tensor = self.0.inner().clone().into_pyobject(py)?;
         tensor.call_method0(intern!(py, "__dlpack_device__"))
     }
 }

@@ -1,6 +1,6 @@
 //! What descriptors say of a tensor, taken into an entry.
 
-use super::{Aligned, Keep};
+use super::Aligned;
 use crate::device::Device;
 use crate::dlpack::{DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;
@@ -135,16 +135,11 @@ impl Entry {
         Ok(())
     }
 
-    /// Takes a number as a tensor of rank 0.
-    pub(in crate::python) fn look_at_number(&mut self, bytes: Aligned, dtype: DType) {
+    /// Takes a number as a tensor of rank 0, without its address: see
+    /// [`point_to_number`](crate::python::ledger::point_to_number).
+    pub(in crate::python) fn look_at_number(&mut self, number: Aligned, dtype: DType) {
         self.become_scalar();
-        self.keep = Keep::Number(bytes);
-        let Keep::Number(number) = &mut self.keep else {
-            unreachable!("it was just written")
-        };
-        self.first = number.0.as_mut_ptr();
-        let first = self.first.addr();
-        self.bytes = first..first + dtype.item_bits() / 8;
+        self.set_number(number);
         self.dtype = dtype;
         self.device = Device::CPU;
         self.padded = false;

@@ -76,7 +76,7 @@ pub(super) fn invoke<'py>(
         };
         present |= 1 << at;
         let entry = argument.get();
-        *is_plain &= matches!(entry.keep, Keep::Object | Keep::Number(_));
+        *is_plain &= matches!(entry.keep(), Keep::Object | Keep::Number);
         let writable = !entry.read_only && handle.definition().writes(at);
         let is = (entry.dtype, entry.device, entry.padded);
         // SAFETY: the entry keeps the memory, and the ledger excludes that another call uses it in a
@@ -257,7 +257,7 @@ impl Surroundings for Around<'_, '_> {
         }
         *self.is_plain = false;
         for argument in self.entered.iter().flatten() {
-            argument.own_during_call(self.py).map_err(PyErr::from)?;
+            argument.own(self.py).map_err(PyErr::from)?;
         }
         self.py.detach(body)
     }

@@ -4,6 +4,7 @@
 mod macros;
 
 mod calls;
+mod kept;
 mod kinds;
 mod life;
 mod ops;
@@ -20,6 +21,8 @@ fn dlbridge_testing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kinds::register(module)?;
     calls::register(module)?;
     owned::register(module)?;
+    kept::register(module)?;
+    kept::register_class(module)?;
     results::register(module)?;
     ops::register(module)?;
     life::register(module)

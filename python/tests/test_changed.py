@@ -1,0 +1,182 @@
+"""Arguments whose memory is taken away while a later argument of the same call runs Python code."""
+
+import sys
+
+import dlbridge_testing as ext
+import pytest
+from made_tables import borrow, table, type_of
+from support import framework, refused
+
+np = framework("numpy")
+torch = framework("torch")
+
+CHANGED = "Python code that ran while a later argument was read has resized or re-pointed a "
+LARGE = 1 << 16
+
+
+def numpy_array():
+    return np.ones(LARGE, "f4")
+
+
+def torch_tensor():
+    return torch.ones(LARGE)
+
+
+def shrink(x):
+    x.resize(1, refcheck=False)
+
+
+def grow(x):
+    x.resize(64 * LARGE, refcheck=False)
+
+
+def set_(x):
+    x.set_()
+
+
+def data(x):
+    x.data = torch.zeros(3)
+
+
+def resize_(x):
+    x.resize_(64 * LARGE)
+
+
+def transpose(x):
+    x.unsqueeze_(0).t_()
+
+
+def swap(x):
+    torch.utils.swap_tensors(x, torch.zeros(2))
+
+
+CHANGES = [(numpy_array, change) for change in (shrink, grow)]
+CHANGES += [(torch_tensor, change) for change in (set_, data, resize_, transpose)]
+
+
+class Later:
+    """A tensor of ones that runs a function when it is asked for."""
+
+    def __init__(self, function):
+        self.function, self.ones = function, np.ones(LARGE, "f4")
+
+    def __dlpack__(self, **keywords):
+        self.function()
+        return self.ones.__dlpack__(**keywords)
+
+
+class LaterBuffer:
+    def __init__(self, function):
+        self.function, self.ones = function, np.ones(LARGE, "f4")
+
+    def __buffer__(self, flags):
+        self.function()
+        return memoryview(self.ones)
+
+
+def later_by_type(function):
+    """An object of a new type, whose class runs the function when it is asked what it offers."""
+
+    class Kind(type):
+        def __getattribute__(self, name):
+            if name == "__dlpack__":
+                function()
+            return super().__getattribute__(name)
+
+    class Fresh(metaclass=Kind):
+        def __dlpack__(self, **keywords):
+            return np.ones(LARGE, "f4").__dlpack__(**keywords)
+
+    return Fresh()
+
+
+def later_tensor(function):
+    """A tensor of a class that answers PyTorch's questions itself."""
+
+    class Answering(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, called, types, args=(), kwargs=None):
+            function()
+            return super().__torch_function__(called, types, args, kwargs or {})
+
+    return torch.ones(LARGE).as_subclass(Answering)
+
+
+LATER = [Later, later_by_type]
+if sys.version_info >= (3, 12):
+    LATER.append(LaterBuffer)
+
+
+@pytest.mark.parametrize("make, change", CHANGES)
+@pytest.mark.parametrize("later", LATER)
+def test_borrowed_argument_is_changed(make, change, later):
+    x, out = make(), np.ones(LARGE, "f4")
+    kind = f"{type(x).__module__}.{type(x).__qualname__}"
+    with refused(BufferError, CHANGED + kind, "pass a copy"):
+        ext.add(x, later(lambda: change(x)), out)
+    # The first argument is the written one.
+    x = make()
+    with refused(BufferError, CHANGED + kind):
+        ext.copy_owned_backwards(x, later(lambda: change(x)))
+    # It is kept, and not borrowed.
+    x = make()
+    with refused(BufferError, CHANGED + kind):
+        ext.like(x, later(lambda: change(x)))
+    assert (out == 1).all()
+    x = make()
+    ext.add(x, later(lambda: None), out)
+    assert (out == 2).all()
+
+
+@pytest.mark.parametrize("make, change", CHANGES)
+def test_a_later_tensor_of_torch_runs_python(make, change):
+    x, out, calls = make(), np.ones(LARGE, "f4"), []
+
+    def once():
+        if not calls:
+            calls.append(1)
+            with torch._C.DisableTorchFunctionSubclass():
+                change(x)
+
+    with refused(BufferError, CHANGED):
+        ext.add(x, later_tensor(once), out)
+    assert calls and (out == 1).all()
+
+
+@pytest.mark.parametrize("make, change", CHANGES)
+def test_a_later_number_runs_python(make, change):
+    x = make()
+
+    class Number(complex):
+        @property
+        def real(self):
+            change(x)
+            return 1.0
+
+    with refused(BufferError, CHANGED):
+        ext.sum_beside_number(x, Number(1))
+    x = make()
+    assert ext.sum_beside_number(x, 1j) == LARGE
+
+
+@pytest.mark.parametrize("make, change", CHANGES)
+def test_a_later_table_runs_python(make, change):
+    x, out, is_armed = make(), np.ones(LARGE, "f4"), []
+
+    def borrow_and_change(thing, address):
+        if is_armed:
+            change(x)
+        borrow(thing, address)
+
+    later = type_of(table(borrow=borrow_and_change))(shape=(LARGE,))
+    ext.add(x, later, out)
+    is_armed.append(True)
+    with refused(BufferError, CHANGED):
+        ext.add(x, later, out)
+
+
+def test_calls_further_out_are_looked_at():
+    x = numpy_array()
+    with refused(BufferError, CHANGED):
+        ext.reading(x, lambda: ext.read_f32(Later(lambda: shrink(x))))
+    assert ext.read_f32(x) == [1]

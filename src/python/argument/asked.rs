@@ -1,0 +1,166 @@
+//! What an argument's parameters ask for: compared with what came, and put into words where that is something
+//! else.
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::layout::LayoutRef;
+use crate::python::error::{Refused, not_exchangeable, unsuitable};
+use crate::python::ledger::Entry;
+use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use std::fmt;
+
+/// What an argument's parameters ask for, to be compared in few steps.
+pub(super) struct Usual {
+    /// The element type's number; 0 for any.
+    pub(super) dtype: u32,
+    /// Which bits of an aligned address are 0.
+    pub(super) unaligned: usize,
+    pub(super) rank: usize,
+}
+
+impl Usual {
+    pub(super) const fn of<T: Kind, const RANK: usize>() -> Self {
+        Self {
+            dtype: match T::WANTED {
+                Some(dtype) => dtype.number(),
+                None => 0,
+            },
+            unaligned: T::ALIGNMENT - 1,
+            rank: RANK,
+        }
+    }
+}
+
+/// What an argument's parameters ask for, to be compared.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    dtype: Option<DType>,
+    alignment: usize,
+    rank: usize,
+}
+
+impl Asked {
+    #[inline]
+    pub(super) fn of<T: Kind, const RANK: usize>() -> Self {
+        Self {
+            dtype: T::WANTED,
+            alignment: T::ALIGNMENT,
+            rank: RANK,
+        }
+    }
+
+    #[inline]
+    pub(super) fn fits(
+        self,
+        entry: &Entry,
+        arrangement: impl FnOnce(LayoutRef<'_>) -> bool,
+        place: impl FnOnce(Device) -> bool,
+    ) -> bool {
+        let layout = entry.layout();
+        self.dtype.is_none_or(|dtype| dtype == entry.dtype)
+            && (self.rank == ANY_RANK || layout.rank() == self.rank)
+            && (self.is_aligned(entry) || layout.is_empty())
+            && arrangement(layout)
+            && place(entry.device)
+    }
+
+    #[inline]
+    fn is_aligned(self, entry: &Entry) -> bool {
+        entry.first.addr().is_multiple_of(self.alignment)
+    }
+}
+
+/// Checks what few arguments need, and words the error where something isn't as asked for.
+#[inline(never)]
+pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
+    entry: &Entry,
+    fits: bool,
+    is_written: bool,
+) -> Result<(), Refused> {
+    let asked = Asked::of::<T, RANK>();
+    if !fits {
+        return Err(asked.explain(entry, L::WANTED, D::WANTED, L::accepts(entry.layout())));
+    }
+    if is_written && entry.read_only {
+        return Err(not_exchangeable(format!(
+            "the tensor is read-only, and the function writes it; pass a copy of it ({})",
+            Found(entry)
+        ))
+        .into());
+    }
+    if is_written && !entry.layout().overlaps_itself().is_excluded() {
+        return Err(not_exchangeable(format!(
+            "elements of the tensor are at one place, and the function writes them; pass a copy of it ({})",
+            Found(entry)
+        ))
+        .into());
+    }
+    if !T::ANY_BITS && entry.device.is_host_accessible() {
+        // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
+        let bytes = unsafe { entry.view_unchecked::<u8>() };
+        if let Some(byte) = bytes.iter().find(|byte| **byte > 1) {
+            return Err(unsuitable(format!("byte {byte:#04x} is no {}", entry.dtype)).into());
+        }
+    }
+    Ok(())
+}
+
+impl Asked {
+    /// Says what was asked for, and what came.
+    #[cold]
+    fn explain(self, entry: &Entry, arrangement: &str, place: &str, is_arranged: bool) -> Refused {
+        let mut wanted = match self.dtype {
+            Some(dtype) => format!("a tensor of {dtype}"),
+            None => "a tensor".to_owned(),
+        };
+        if self.rank != ANY_RANK {
+            wanted += &format!(", of rank {}", self.rank);
+        }
+        for what in [arrangement, place] {
+            if !what.is_empty() {
+                wanted += &format!(", {what}");
+            }
+        }
+        let found = Found(entry);
+        let is_type = self.dtype.is_none_or(|dtype| dtype == entry.dtype);
+        let is_rank = self.rank == ANY_RANK || entry.layout().rank() == self.rank;
+        let message = format!("expected {wanted}; got {found}");
+        if is_type && is_rank && is_arranged {
+            if !self.is_aligned(entry) && !entry.layout().is_empty() {
+                let (first, alignment) = (entry.first.addr(), self.alignment);
+                return not_exchangeable(format!(
+                    "{message}, at {first:#x}, which is not aligned to {alignment} bytes; pass a copy"
+                ))
+                .into();
+            }
+            return not_exchangeable(message).into();
+        }
+        unsuitable(message).into()
+    }
+}
+
+/// What came, in words.
+pub(super) struct Found<'a>(pub(super) &'a Entry);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(entry) = self;
+        // SAFETY: an entry has a reference to its object, or none; a thread that has an argument is attached.
+        let name = Python::try_attach(|py| unsafe {
+            Borrowed::from_ptr_or_opt(py, entry.object)
+                .and_then(|object| Some(object.get_type().fully_qualified_name().ok()?.to_string()))
+        });
+        let name = name.flatten().unwrap_or_else(|| "number".to_owned());
+        let layout = entry.layout();
+        write!(
+            f,
+            "{name} of {}, shape {:?}, strides {:?}, on {}",
+            entry.dtype,
+            layout.shape(),
+            layout.strides(),
+            entry.device
+        )
+    }
+}
