@@ -1,5 +1,6 @@
 //! [`Owned`], and [`Tensor`] as an argument.
 
+use super::In;
 use super::entered::Entered;
 use crate::python::error::Refused;
 use crate::python::lane::{Lane, Maker};
@@ -9,6 +10,7 @@ use crate::python::take::{self, Wanted};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 use std::marker::PhantomData;
 
 /// A tensor that is kept: a [`Tensor`] that satisfies what the parameters, which are those of
@@ -89,7 +91,11 @@ impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_,
     type Error = Refused;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
-        // The object is asked once, and what it answers is what is checked and kept.
+        // A capsule says the same each time, and is left as it is where it doesn't fit. Any other object is
+        // asked once. In both cases what is checked below is what is kept.
+        if object.is_instance_of::<PyCapsule>() {
+            drop(In::<'py, T, RANK, L, D>::extract(object)?);
+        }
         let tensor = import(object, Wanted::default())?;
         let tensor = Entered::keep::<T, RANK, L, D>(Some(object), tensor)?;
         Ok(Self(tensor, PhantomData))
