@@ -57,5 +57,14 @@ fn main() -> Result<(), Error> {
     let shared = Tensor::from_owner(Arc::clone(&words), &[3])?;
     let refused = shared.export_to::<Legacy>().unwrap_err();
     println!("\nAn Arc<[i64]> is read-only. {refused}");
+    // SAFETY: it is read, and not written, until it is dropped.
+    let unmarked = unsafe { shared.export_unmarked::<Legacy>() }?;
+    let first = unmarked.descriptor().data.cast_const().cast();
+    row(
+        "the Arc, on a promise",
+        "DLManagedTensor (legacy)",
+        first,
+        words.as_ptr().cast(),
+    );
     Ok(())
 }

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 import time
+import warnings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -22,6 +23,13 @@ import tensor_math  # noqa: E402
 TOURS = {
     "tensorflow": ["torch", "jax", "tensorflow", "mlx", "pyarrow", "tvm_ffi", "numpy"],
     "paddle": ["paddle", "torch", "jax", "numpy"],
+}
+
+
+# Tensors that these frameworks make themselves.
+FROM_ZERO = {
+    "tensorflow": lambda: importlib.import_module("tensorflow").range(8.0),
+    "jax": lambda: importlib.import_module("jax.numpy").arange(8.0),
 }
 
 
@@ -57,12 +65,28 @@ def main():
         result = tensor_math.relu(other)
         kind = type(result)
         print(f"  {name:12} relu -> {kind.__module__}.{kind.__qualname__}")
+    if "torch" in found:
+        print("\nFrom frameworks whose tensors are read-only, to PyTorch, which has no such tensors, and back:")
+        for name in ("tensorflow", "jax"):
+            if name in found:
+                to_torch(name)
     if missing:
         print(f"\nNot installed: {', '.join(missing)}")
     shared = sum(address(other) == where for other in others.values())
     copied = len(others) - shared
     print(f"\n{shared} conversions shared the memory at {where:#x}, {copied} copied it, as was said.")
     return 0
+
+
+def to_torch(name):
+    x = FROM_ZERO[name]()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", dlbridge.ReadOnlyWarning)
+        t = dlbridge.convert(x, "torch")
+    back = dlbridge.convert(t, name)
+    assert address(x) == t.data_ptr() == address(back)
+    print(f"  {name:12} {address(x):#x}  torch {t.data_ptr():#x}  {name} {address(back):#x}")
+    print(f"  {'':12} {str(warned[0].message).partition(': what')[0]}.")
 
 
 def is_there(name):

@@ -78,6 +78,7 @@ mod ops;
 mod paddle;
 mod place;
 mod quick;
+mod readonly;
 mod refusal;
 mod releaser;
 mod spec;
@@ -92,11 +93,12 @@ pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 pub use cuda::{PyKernel, PyKernels, PyStream};
 pub use detach::{Detach, detach};
 pub use error::Refused;
-pub use give::{Like, Outlook, convert, explain, to_framework};
+pub use give::{Conversion, Like, Outlook, convert, explain, to_framework};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
 pub use place::{make, to_device};
 pub use quick::quicken;
+pub use readonly::{ReadOnlyPolicy, UnknownPolicy};
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

@@ -17,6 +17,7 @@ from ._core import (
 )
 from . import cuda, ops
 from ._explain import Explanation, explain
+from ._readonly import ReadOnlyWarning, readonly
 from ._record import Call, Calls, record
 from ._wrap import to_mxnet_func, to_pytorch_func, wrap
 from .ops import kernels
@@ -28,6 +29,7 @@ __all__ = [
     "Device",
     "Explanation",
     "Op",
+    "ReadOnlyWarning",
     "Tensor",
     "arange",
     "asarray",
@@ -40,6 +42,7 @@ __all__ = [
     "kernels",
     "ones",
     "ops",
+    "readonly",
     "record",
     "to_mxnet_func",
     "to_pytorch_func",

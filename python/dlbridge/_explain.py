@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from ._core import _outlook, empty, from_dlpack
+from ._core import _outlook
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._core import _TensorLike
+    from ._readonly import Policy
 
 
 class Explanation:
-    """Whether a conversion would share memory, and if not, why, and what would make it so.
+    """Whether a conversion would share memory, and what to heed then; if not, why, and what would make it so.
 
     It is true where memory would be shared.
     """
 
-    __slots__ = ("outcome", "reason", "remedy", "to")
+    __slots__ = ("outcome", "reason", "remark", "remedy", "to")
 
-    def __init__(self, to: str, outcome: str, reason: str | None = None, remedy: str | None = None) -> None:
+    def __init__(
+        self,
+        to: str,
+        outcome: str,
+        reason: str | None = None,
+        remedy: str | None = None,
+        remark: str | None = None,
+    ) -> None:
         #: The framework that the tensor would be of.
         self.to = to
         #: "shared"; "copied", if `copy` allows it; or "refused".
@@ -27,6 +35,9 @@ class Explanation:
         self.reason = reason
         #: What to do about it.
         self.remedy = remedy
+        #: What to heed where it is shared: that writing is forbidden, if the memory is read-only and the
+        #: framework can't be told so.
+        self.remark = remark
 
     @property
     def shares(self) -> bool:
@@ -44,31 +55,30 @@ class Explanation:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("to", "outcome", "reason", "remedy"))
+        parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("to", "outcome", "reason", "remedy", "remark"))
         return f"Explanation({parts})"
 
     def __str__(self) -> str:
         if self.shares:
-            return f"{self.to} would share the memory"
+            remark = f"; {self.remark}" if self.remark else ""
+            return f"{self.to} would share the memory{remark}"
         verb = "would need a copy" if self.outcome == "copied" else "can't have the tensor"
         remedy = f"; {self.remedy}" if self.remedy else ""
         return f"{self.to} {verb}: {self.reason}{remedy}"
 
 
-def explain(x: _TensorLike, to: str) -> Explanation:
-    """Says whether `convert(x, to)` would share memory; if not, why, and what would make it so."""
-    try:
-        tensor = from_dlpack(x, copy=False)
-    except (BufferError, TypeError) as error:
-        trace = error.__traceback__
-        if isinstance(error, TypeError) and trace is not None and trace.tb_next is not None:
-            raise  # By Python code that was asked for a tensor: a fault of its own.
-        _outlook(empty(0), to)  # A framework that isn't known is an error of its own.
-        reason, _, remedy = str(error).partition("; ")
-        return Explanation(to, "refused", reason, remedy or None)
-    outcome, why = _outlook(tensor, to)
+def explain(x: _TensorLike, to: str, *, readonly: Policy | None = None) -> Explanation:
+    """Says whether `convert(x, to)` would share memory; if not, why, and what would make it so.
+
+    `readonly` is as of `convert`.
+    """
+    outcome, why = _outlook(x, to, readonly)
+    if outcome == "shared":
+        return Explanation(to, outcome, remark=why)
     if outcome == "copied":
         remedy = "pass copy=None to have it copied"
+        if why and why.startswith("the tensor is read-only"):
+            remedy += ', or readonly="share" to share it without writing to it'
         if why and "is aligned to" in why:
             remedy += ", or make it in memory that is, as dlbridge.empty does"
         return Explanation(to, outcome, why, remedy)

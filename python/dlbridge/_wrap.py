@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._readonly import checked
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -10,24 +11,32 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ._readonly import Policy
 
-def wrap(function: Callable[..., Any], framework: str, *, over: str = "dlbridge") -> Callable[..., Any]:
+
+def wrap(
+    function: Callable[..., Any], framework: str, *, over: str = "dlbridge", readonly: Policy | None = None
+) -> Callable[..., Any]:
     """A function over dlbridge's tensors as one over a framework's.
 
     Its arguments, and those in tuples, lists and dicts, are handed over where they are tensors, and
     its results back, without copies: what the function writes to is what it was called with. What is
     no tensor stays as it is. `over` is whose tensors the function takes and gives, if not dlbridge's.
+    `readonly` is as of `convert`, and holds both ways; without it, the policy at the time of each call does.
 
     add = dlbridge.wrap(lambda a, b, out: dlbridge.ops.add(a, b, out=out), "torch")
     """
 
     import functools  # Here, as the package is imported more often than functions are wrapped.
 
+    if readonly is not None:
+        checked(readonly)
+
     def there(value: Any) -> Any:
-        return _each(value, lambda tensor: _hand_over(tensor, over))
+        return _each(value, lambda tensor: _hand_over(tensor, over, readonly))
 
     def back(value: Any) -> Any:
-        return _each(value, lambda tensor: _hand_over(tensor, framework))
+        return _each(value, lambda tensor: _hand_over(tensor, framework, readonly))
 
     @functools.wraps(function, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -36,20 +45,24 @@ def wrap(function: Callable[..., Any], framework: str, *, over: str = "dlbridge"
     return wrapped
 
 
-def to_pytorch_func(function: Callable[..., Any], *, over: str = "dlbridge") -> Callable[..., Any]:
+def to_pytorch_func(
+    function: Callable[..., Any], *, over: str = "dlbridge", readonly: Policy | None = None
+) -> Callable[..., Any]:
     """A function over dlbridge's tensors, or those of `over`, as one over PyTorch's."""
-    return wrap(function, "torch", over=over)
+    return wrap(function, "torch", over=over, readonly=readonly)
 
 
-def to_mxnet_func(function: Callable[..., Any], *, over: str = "dlbridge") -> Callable[..., Any]:
+def to_mxnet_func(
+    function: Callable[..., Any], *, over: str = "dlbridge", readonly: Policy | None = None
+) -> Callable[..., Any]:
     """A function over dlbridge's tensors, or those of `over`, as one over MXNet's."""
-    return wrap(function, "mxnet", over=over)
+    return wrap(function, "mxnet", over=over, readonly=readonly)
 
 
-def _hand_over(tensor: Any, framework: str) -> Any:
+def _hand_over(tensor: Any, framework: str, readonly: Policy | None) -> Any:
     if framework == "dlbridge":
         return _core.from_dlpack(tensor)
-    return _core.convert(tensor, framework)
+    return _core.convert(tensor, framework, readonly=readonly)
 
 
 def _is_tensor(value: Any) -> bool:

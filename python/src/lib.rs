@@ -6,8 +6,11 @@ mod cuda;
 mod make;
 mod ops;
 
-use dlbridge::python::{Outlook, Passed, PyDType, PyDevice, PyTensor, Wanted};
+use dlbridge::python::{
+    Conversion, Outlook, Passed, PyDType, PyDevice, PyTensor, ReadOnlyPolicy, Wanted,
+};
 use dlbridge::{DType, Device, Tensor};
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 
 #[pymodule]
@@ -17,6 +20,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         dlbridge::python::check_interpreter(module.py())?;
+        // A wrong value of the environment variable is told here, and not in the middle of a program.
+        dlbridge::python::ReadOnlyPolicy::current(module.py())?;
         dlbridge::python::quicken(module)
     }
 
@@ -55,36 +60,65 @@ fn from_dlpack<'py>(
 ///
 /// `copy` is False for shared memory or an error, True for a copy, and None for shared memory where
 /// that is possible and a copy where it isn't.
+///
+/// `readonly` says what happens where the memory is read-only and the framework has no read-only
+/// tensors: "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" without,
+/// "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With `copy=None` it
+/// is copied.
 #[pyfunction]
-#[pyo3(signature = (x, to, *, copy=Some(false)), text_signature = "(x, to, *, copy=False)")]
+#[pyo3(
+    signature = (x, to, *, copy=Some(false), readonly=None),
+    text_signature = "(x, to, *, copy=False, readonly=None)"
+)]
 fn convert<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     to: &str,
     copy: Option<bool>,
+    readonly: Option<ReadOnlyPolicy>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let x = match copy {
+    let tensor = match copy {
         Some(true) => Passed::to_look_at(x)?,
         _ => x.extract()?,
     };
-    dlbridge::python::convert(py, x, to, copy)
+    let conversion = Conversion::from(copy).readonly(readonly);
+    dlbridge::python::convert(py, tensor, to, conversion.taken_from(x))
 }
 
-/// What would become of a tensor: "shared", "copied" or "refused", and why.
+/// What would become of a tensor: "shared", "copied" or "refused", and why, or what to heed.
 #[pyfunction]
-#[pyo3(name = "_outlook")]
+#[pyo3(name = "_outlook", signature = (x, to, readonly=None))]
 fn outlook(
     py: Python<'_>,
-    tensor: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
     to: &str,
+    readonly: Option<ReadOnlyPolicy>,
 ) -> PyResult<(&'static str, Option<String>)> {
-    let tensor = Passed::to_look_at(tensor)?;
-    Ok(match dlbridge::python::explain(py, tensor, to)? {
+    let tensor = match Passed::to_look_at(x) {
+        Ok(tensor) => tensor,
+        Err(error) if is_refusal(py, &error) => {
+            // An unknown framework is an error all the same.
+            let nothing = Tensor::zeros(&[0], DType::F32)?;
+            dlbridge::python::explain(py, nothing, to, readonly)?;
+            return Ok(("refused", Some(error.value(py).to_string())));
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match dlbridge::python::explain(py, tensor, to, readonly)? {
         Outlook::Shared => ("shared", None),
+        Outlook::SharedReadOnly(remark) => ("shared", Some(remark)),
         Outlook::Copied(reason) => ("copied", Some(reason)),
         Outlook::Refused(reason) => ("refused", Some(reason)),
         _ => ("unknown", None),
     })
+}
+
+/// Whether an error says that an object's tensor can't be exchanged. A `TypeError` that Python code raised when it was asked
+/// for the tensor is a fault of its own.
+fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    let is_ours = || error.traceback(py).is_none();
+    error.is_instance_of::<PyBufferError>(py)
+        || error.is_instance_of::<PyTypeError>(py) && is_ours()
 }
 
 /// A tensor that was pickled.

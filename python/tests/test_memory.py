@@ -115,7 +115,9 @@ check("to", lambda: ext.to(ours, "torch"))
 check("there and back", lambda: ext.to(ext.identity(x), "torch"))
 check("from_dlpack", lambda: torch.from_dlpack(ours), ROUNDS // 4)
 read_only = ext.counted(4)
-check_refused("refused", lambda: ext.to(read_only, "torch"), ROUNDS // 4)
+check_refused("refused", lambda: ext.to(read_only, "torch", readonly="refuse"), ROUNDS // 4)
+check("shared, read-only", lambda: ext.to(read_only, "torch", readonly="share"), ROUNDS // 4)
+check("shared, with a warning", lambda: ext.to(read_only, "torch"), ROUNDS // 8)
 print("flat")
 """
     assert in_new_process(START + code) == "flat\n"

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import itertools
+import warnings
 
 import dlbridge_testing as ext
 import pytest
@@ -87,9 +88,15 @@ def test_errors_say_what_was_asked_for():
 
 def test_a_request_that_is_refused_keeps_nothing(counted):
     tensor = ext.counted(3)
-    for request in [{"stream": 1}, {"dl_device": (2, 0)}, {"copy": 1}, {"max_version": "1"}, {}]:
+    for request in [{"stream": 1}, {"dl_device": (2, 0)}, {"copy": 1}, {"max_version": "1"}]:
         with pytest.raises((BufferError, TypeError)):
             tensor.__dlpack__(**request)
+    with pytest.raises(BufferError):
+        tensor.to_dlpack(readonly="refuse")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="read-only"):
+            tensor.__dlpack__()
     del tensor
     assert counted() == 0
 
@@ -173,10 +180,17 @@ def test_handles_keep_their_offset():
 
 def test_what_the_legacy_struct_cannot_say():
     tensor = ext.counted(3)
-    with refused(BufferError, "read-only", "legacy", "copy it first"):
-        tensor.__dlpack__()
+    with refused(BufferError, "read-only", "legacy", "copy it first", 'readonly="share"'):
+        tensor.to_dlpack(readonly="refuse")
     with refused(BufferError, "read-only", "legacy"):
-        tensor.__dlpack__(max_version=(0, 8))
+        tensor.to_dlpack(max_version=(0, 8), readonly="refuse")
+    for ask in (tensor.__dlpack__, tensor.to_dlpack, lambda: tensor.__dlpack__(max_version=(0, 8))):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            capsule = ask()
+        assert [warning.category.__name__ for warning in shown] == ["ReadOnlyWarning"]
+        assert "dlbridge -> a consumer of legacy DLPack capsules" in str(shown[0].message)
+        assert content_of(capsule).dl_tensor.data == tensor.data_ptr
     # A copy may be written.
     assert ext.read_f32(tensor.__dlpack__(copy=True)) == [0, 1, 2]
     padded = ext.identity(Made((3,), dtype=INT4, flags=IS_SUBBYTE_TYPE_PADDED).capsule())

@@ -132,9 +132,9 @@ def test_what_torch_has_not(counted):
     with refused(BufferError, "negative strides", "copy it first"):
         ext.to(np.arange(3)[::-1], "torch")
     with refused(BufferError, "read-only, and PyTorch writes", "copy it first"):
-        ext.to(ext.counted(3), "torch")
+        ext.to(ext.counted(3), "torch", readonly="refuse")
     with refused(BufferError, "read-only"):
-        ext.like(torch.ones(1), ext.counted(3))
+        ext.like(torch.ones(1), ext.counted(3), readonly="refuse")
     with refused(BufferError, "negative strides"):
         ext.like(torch.ones(1), np.arange(3)[::-1])
     assert counted() == 0

@@ -155,7 +155,9 @@ def test_results_are_tensors_of_tvm():
     with refused(BufferError, "TVM FFI has no complex64"):
         ext.to(ext.zeros([2], "complex64"), "tvm_ffi")
     with refused(BufferError, "read-only, and TVM FFI writes", "copy it first"):
-        ext.to(ext.read_only(ext.zeros([2], "float32")), "tvm_ffi")
+        ext.to(ext.read_only(ext.zeros([2], "float32")), "tvm_ffi", readonly="refuse")
+    ours = ext.read_only(ext.zeros([2], "float32"))
+    assert ext.to(ours, "tvm_ffi", readonly="share").data_ptr() == ours.data_ptr
 
 
 def test_what_is_no_tensor():

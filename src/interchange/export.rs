@@ -30,7 +30,8 @@ impl Tensor {
     /// # Errors
     ///
     /// When the ABI is the legacy one, and the tensor is read-only or its elements are padded,
-    /// which that can't say.
+    /// which that can't say. [`export_unmarked`](Self::export_unmarked) shares read-only memory all
+    /// the same, on the caller's promise.
     pub fn export_to<A: Abi>(&self) -> Result<Managed<A>, ExportError> {
         self.check_abi::<A>()?;
         Ok(self.clone().export_handle(Flags::empty()))
@@ -48,6 +49,23 @@ impl Tensor {
     }
 
     /// [`export_into`](Self::export_into), also of read-only memory through an ABI that can't say so.
+    ///
+    /// In Python, `dlbridge::python::ReadOnlyPolicy` makes that choice; here it is the caller's, between
+    /// this function and [`export_to`](Self::export_to).
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    /// use dlbridge::dlpack::Legacy;
+    ///
+    /// static TABLE: [f32; 3] = [1.0, 2.0, 4.0];
+    ///
+    /// let tensor = Tensor::from_owner(&TABLE, &[3])?;
+    /// assert!(tensor.export_to::<Legacy>().is_err());
+    /// // SAFETY: what takes it only reads.
+    /// let managed = unsafe { tensor.clone().export_unmarked::<Legacy>() }?;
+    /// assert_eq!(managed.descriptor().data.cast_const().cast(), tensor.data_ptr());
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ use create::create;
 use kept::Kept;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
 use source::Source;
 
 /// A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may.
@@ -109,6 +109,11 @@ impl PyTensor {
         };
         let tensor = Kept::new(tensor);
         create(object.py(), Self { tensor, source })
+    }
+
+    /// The type of the object that the memory is shared with, if it is another framework's.
+    pub(super) fn source<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyType>> {
+        self.source.kind(py)
     }
 
     /// Another look at the same memory.

@@ -1,14 +1,17 @@
 //! Tensors as objects of a framework.
 
 mod convert;
+mod dtypes;
 mod frameworks;
 mod hand_over;
 mod jax;
 mod needs;
 mod paddle;
+mod permitted;
 
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::{Lane, Maker, root_module};
+use super::readonly::ReadOnlyPolicy;
 use super::{cuda, mxnet};
 use crate::device::Device;
 use crate::dlpack::python::Table;
@@ -18,10 +21,11 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
-pub use convert::{Outlook, convert, explain};
+pub use convert::{Conversion, Outlook, convert, explain};
 use frameworks::{FRAMEWORKS, NUMPY, framework_of};
 use hand_over::own;
 pub(super) use needs::Misfit;
+pub(super) use permitted::answer_read_only;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, intern};
 
@@ -33,11 +37,37 @@ use pyo3::{Borrowed, intern};
 pub struct Like<'py> {
     object: Option<Bound<'py, PyAny>>,
     tensor: Tensor,
+    readonly: Option<ReadOnlyPolicy>,
 }
 
 impl<'py> Like<'py> {
     pub(super) fn new(object: Option<Bound<'py, PyAny>>, tensor: Tensor) -> Self {
-        Self { object, tensor }
+        Self {
+            object,
+            tensor,
+            readonly: None,
+        }
+    }
+
+    /// Sets what happens where the tensor is read-only and the framework has no read-only tensors;
+    /// without it, the [current policy](ReadOnlyPolicy::current) holds.
+    ///
+    /// ```no_run
+    /// use dlbridge::python::{In, Like, ReadOnlyPolicy};
+    /// use pyo3::prelude::*;
+    ///
+    /// /// The weights that belong to a tensor, which must not be written.
+    /// #[pyfunction]
+    /// fn weights<'py>(x: In<'py, f32>) -> PyResult<Like<'py>> {
+    ///     static WEIGHTS: [f32; 3] = [1.0, 2.0, 4.0];
+    ///     let weights = dlbridge::Tensor::from_owner(&WEIGHTS, &[3])?;
+    ///     Ok(x.like(weights).readonly(ReadOnlyPolicy::Share))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn readonly(mut self, policy: ReadOnlyPolicy) -> Self {
+        self.readonly = Some(policy);
+        self
     }
 }
 
@@ -47,22 +77,27 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        let Self { object, tensor } = self;
+        let Self {
+            object,
+            tensor,
+            readonly,
+        } = self;
         let tensor = tensor.unguarded();
+        let conversion = &Conversion::SHARED.readonly(readonly);
         let Some(object) = object else {
             return own(py, tensor);
         };
         match lane_of(object.as_borrowed())? {
             Lane::Own => own(py, tensor),
-            Lane::Numpy => FRAMEWORKS[NUMPY].hand_over(py, tensor),
-            Lane::Table(table, maker) => by_table(py, table, maker, tensor),
+            Lane::Numpy => FRAMEWORKS[NUMPY].hand_over(py, tensor, conversion),
+            Lane::Table(table, maker) => by_table(py, table, maker, tensor, conversion),
             Lane::Buffer(_) | Lane::Protocol => {
                 let name = root_module(&object.get_type());
                 match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
                     Some(framework) if name == "mxnet" => {
-                        mxnet::alike(&object, framework.hand_over(py, tensor)?)
+                        mxnet::alike(&object, framework.hand_over(py, tensor, conversion)?)
                     }
-                    Some(framework) => framework.hand_over(py, tensor),
+                    Some(framework) => framework.hand_over(py, tensor, conversion),
                     None => by_namespace(&object, tensor),
                 }
             }
@@ -79,29 +114,32 @@ pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> 
     }
 }
 
-fn by_table(
-    py: Python<'_>,
+fn by_table<'py>(
+    py: Python<'py>,
     table: Table,
     maker: Maker,
     tensor: Tensor,
-) -> PyResult<Bound<'_, PyAny>> {
+    conversion: &Conversion<'_, '_>,
+) -> PyResult<Bound<'py, PyAny>> {
     // Both lose a tensor that they refuse.
-    let misfit = match maker {
-        Maker::Torch => frameworks::TORCH.misfit(&tensor),
-        Maker::Paddle => frameworks::PADDLE.misfit(&tensor),
-        Maker::Other => None,
+    let needs = match maker {
+        Maker::Torch => &frameworks::TORCH,
+        Maker::Paddle => &frameworks::PADDLE,
+        // It is told whether the tensor is read-only.
+        Maker::Other => return hand_over::by_table(py, table, maker, tensor),
     };
-    match misfit {
-        None => hand_over::by_table(py, table, maker, tensor),
-        Some(misfit) => Err(not_exchangeable(misfit.into_message())),
+    if let Some(misfit) = needs.misfit(&tensor) {
+        misfit.permit(py, conversion, needs.title)?;
     }
+    hand_over::by_table(py, table, maker, tensor)
 }
 
 /// A tensor as an object of the framework of this name: `"numpy"`, `"torch"`, `"jax"`,
 /// `"tensorflow"`, `"paddle"`, `"mlx"`, `"cupy"`, `"pyarrow"`, `"tvm"`, `"tvm_ffi"`, `"mxnet"`,
 /// `"onnxruntime"`, or `"dlbridge"` for our own class.
 ///
-/// Nothing is copied, but by `"mlx"`, which does that with all that comes in.
+/// Nothing is copied, but by `"mlx"`, which does that with all that comes in. Read-only memory is
+/// shared by the [current policy](ReadOnlyPolicy::current); [`convert`] takes another one.
 ///
 /// # Errors
 ///
@@ -112,7 +150,7 @@ pub fn to_framework<'py>(
     tensor: Tensor,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    framework_of(name)?.hand_over(py, tensor.unguarded())
+    framework_of(name)?.hand_over(py, tensor.unguarded(), &Conversion::SHARED)
 }
 
 /// For libraries after the array API standard.

@@ -14,6 +14,7 @@ use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
 use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::mem::MaybeUninit;
@@ -208,7 +209,8 @@ impl Entry {
             // SAFETY: the caller's promise.
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
                 let error = table.borrow_error(object.py());
-                return Err(maker.clarify(object, error).into());
+                // SAFETY: the caller's promise, that the table is that of the object's type.
+                return unsafe { self.look_after_refusal(table, maker, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
             if unsafe { self.fill_usual(descriptor) } {
@@ -218,6 +220,40 @@ impl Entry {
             return unsafe { self.fill(descriptor, Flags::empty()) };
         }
         // SAFETY: the caller's promise.
+        unsafe { self.look_by_owning(table, maker, object) }
+    }
+
+    /// Tries the owned call after the borrowed one was refused: a producer can tell by flags alone
+    /// that its memory is read-only, and may refuse what carries none.
+    ///
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    #[cold]
+    unsafe fn look_after_refusal(
+        &mut self,
+        table: Table,
+        maker: Maker,
+        object: Borrowed<'_, '_, PyAny>,
+        error: PyErr,
+    ) -> Result<(), Refused> {
+        if maker != Maker::Other || !error.is_instance_of::<PyBufferError>(object.py()) {
+            return Err(maker.clarify(object, error).into());
+        }
+        // SAFETY: the caller's promise, that the table is that of the object's type.
+        unsafe { self.look_by_owning(table, maker, object) }
+    }
+
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    unsafe fn look_by_owning(
+        &mut self,
+        table: Table,
+        maker: Maker,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Result<(), Refused> {
+        // SAFETY: the caller's promise, that the table is that of the object's type.
         let managed = unsafe { table.own(object) };
         let managed = managed.map_err(|error| maker.clarify(object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.

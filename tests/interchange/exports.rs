@@ -178,6 +178,29 @@ fn the_legacy_abi_refuses_what_is_read_only() {
 }
 
 #[test]
+fn read_only_memory_is_exported_unmarked_on_a_promise() {
+    let drops = Counter::default();
+    let tensor = counted(&[1.0_f32, 2.0], &drops).into_read_only();
+    // SAFETY: nothing is written.
+    let legacy = unsafe { tensor.clone().export_unmarked::<Legacy>() }.unwrap();
+    assert_eq!(
+        legacy.descriptor().data.cast_const().cast(),
+        tensor.data_ptr()
+    );
+    // SAFETY: nothing is written.
+    let versioned = unsafe { tensor.clone().export_unmarked::<Versioned>() }.unwrap();
+    assert_eq!(
+        versioned.flags(),
+        Flags::READ_ONLY,
+        "where that can be said, it is"
+    );
+    drop((tensor, versioned));
+    assert_eq!(drops.count(), 0, "the export keeps the memory");
+    drop(legacy);
+    assert_eq!(drops.count(), 1);
+}
+
+#[test]
 fn the_legacy_abi_refuses_what_is_padded() {
     let deletions = Counter::default();
     let mut producer = Producer::of(&[1_u8, 2, 3], &[3], &[1]);

@@ -1,4 +1,4 @@
-"""What stands out: crashes, wrong values, and copies of which nobody is told."""
+"""What stands out: crashes, wrong values, silent copies, and read-only memory that could be written."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ KINDS = [
     ),
     Kind(
         "Shared so that the consumer writes to what the producer holds to be read-only",
-        lambda result: result.verdict.writes_readonly,
+        lambda result: result.verdict.writes_readonly and not result.verdict.warned,
+    ),
+    Kind(
+        "Shared read-only: a warning says that writing through the result is forbidden",
+        lambda result: result.verdict.warned and result.verdict.outcome == "shared",
     ),
 ]
 

@@ -16,6 +16,10 @@ counts as shared if what is written on one side is seen on the other, whatever a
 
 There are two routes. On `dlbridge` it is `dlbridge.convert(x, to)`, with `copy=False`, and with `copy=None` where that
 is refused. On `direct` it is the consumer's own import of the producer's object, as its documentation advises.
+
+Memory that is read-only, as TensorFlow's and JAX's always is, is shared with frameworks that have no read-only tensors
+as well. On `dlbridge` there is a `ReadOnlyWarning` then, once for each pair of frameworks: writing through the result
+is forbidden. `copy=None` copies instead, and `readonly="refuse"` refuses.
 """
 
 

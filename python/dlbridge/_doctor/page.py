@@ -74,7 +74,9 @@ def _data(survey: Survey) -> dict[str, Any]:
         for result in pair.results:
             verdict = result.verdict
             reason = verdict.reason
-            if verdict.writes_readonly:
+            if verdict.warned:
+                reason = "it is read-only, and a warning says that the consumer must not write to it"
+            elif verdict.writes_readonly:
                 reason = "the consumer writes to it, and the producer holds it to be read-only"
             number = None if reason is None else reasons.setdefault(reason, len(reasons))
             cells.setdefault(result.dtype, {})[result.layout] = [verdict.outcome, number]

@@ -32,6 +32,8 @@ class Verdict:
     by_producer: bool = False
     #: Whether it may then write to what the producer holds to be read-only.
     writes_readonly: bool = False
+    #: Whether a warning said that the memory is read-only, and writing through the result forbidden.
+    warned: bool = False
 
 
 @dataclasses.dataclass

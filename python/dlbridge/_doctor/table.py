@@ -71,13 +71,17 @@ def details(pair: PairResult, layouts: Sequence[str]) -> str:
         word = WORDS.get(outcome, outcome)
         if reason and outcome != "absent":
             word += f" {reasons.setdefault(reason, len(reasons) + 1)}"
+        elif result.verdict.warned:
+            word += " +"
         elif result.verdict.writes_readonly:
             word += " *"
         rows.setdefault(result.dtype, {})[result.layout] = word
     shown = {dtype: row for dtype, row in rows.items() if set(row.values()) != {"-"}}
     table = [["", *layouts], *([dtype, *(row.get(layout, "") for layout in layouts)] for dtype, row in shown.items())]
     notes = [f"{number}: {reason}" for reason, number in reasons.items()]
-    if any(result.verdict.writes_readonly for result in pair.results):
+    if any(result.verdict.warned for result in pair.results):
+        notes.append(f"+: it is read-only, and a warning says that {pair.consumer} must not write to it")
+    if any(result.verdict.writes_readonly and not result.verdict.warned for result in pair.results):
         notes.append(f"*: {pair.consumer} writes to it, and {pair.producer} holds it to be read-only")
     if len(shown) < len(rows):
         notes.append(f"{pair.producer} has no {', '.join(dtype for dtype in rows if dtype not in shown)}")

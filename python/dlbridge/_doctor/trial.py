@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -34,12 +35,12 @@ def attempt(
     except Exception as error:
         return Verdict("absent", f"{producer.name} can't make it: {described(error)}"), None
     stage("hand over")
-    refusal = None
+    refusal, warned = None, False
     try:
         if route == "direct":
             y = consumer.take(producer.offer(x))
         else:
-            y, refusal = _convert(producer.offer(x), consumer.name)
+            y, refusal, warned = _convert(producer.offer(x), consumer.name)
     except Exception as error:
         return Verdict("refused", described(error)), x
     except (KeyboardInterrupt, SystemExit):
@@ -47,6 +48,7 @@ def attempt(
     except BaseException as error:  # Such as a panic, which is no refusal.
         return Verdict("crashed", described(error)), x
     verdict = _judge(producer, x, consumer, y, dtype, before, stage)
+    verdict.warned = warned
     if refusal is not None:
         verdict.reason = verdict.reason or refusal
     elif route == "dlbridge" and verdict.outcome == "copied":
@@ -54,14 +56,18 @@ def attempt(
     return verdict, (x, y)
 
 
-def _convert(x: Any, to: str) -> tuple[Any, str | None]:
-    """By way of dlbridge, and why it isn't shared where a copy has to be asked for."""
+def _convert(x: Any, to: str) -> tuple[Any, str | None, bool]:
+    """By way of dlbridge; why it isn't shared where a copy has to be asked for; and whether there is a warning that
+    it is read-only."""
     dlbridge: Any = importlib.import_module("dlbridge")
-    try:
-        return dlbridge.convert(x, to, copy=False), None
-    except Exception as error:
-        refusal = described(error)
-    return dlbridge.convert(x, to, copy=None), refusal
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always", dlbridge.ReadOnlyWarning)
+        try:
+            y = dlbridge.convert(x, to, copy=False)
+            return y, None, any(warning.category is dlbridge.ReadOnlyWarning for warning in shown)
+        except Exception as error:
+            refusal = described(error)
+    return dlbridge.convert(x, to, copy=None), refusal, False
 
 
 def _judge(

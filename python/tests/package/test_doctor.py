@@ -54,10 +54,10 @@ def test_what_torch_can_not_have():
     done = doctor("--pair", "numpy", "torch", "--dtypes", "float32,bfloat16", "--layouts", layouts)
     ours, direct = done.stdout.split("\n\n")
     cells = {line.split()[0]: line.split() for line in ours.splitlines() if line.startswith(("float", "bfloat"))}
-    assert cells["float32"] == "float32 shared copied 1 copied 2 empty".split()
-    assert cells["bfloat16"] == "bfloat16 shared copied 1 copied 2 empty".split()
+    assert cells["float32"] == "float32 shared copied 1 shared + empty".split()
+    assert cells["bfloat16"] == "bfloat16 shared copied 1 shared + empty".split()
     assert "1: BufferError: PyTorch has no negative strides" in ours
-    assert "2: BufferError: the tensor is read-only" in ours
+    assert "+: it is read-only, and a warning says that torch must not write to it" in ours
     assert "refused" in direct and "RuntimeError" in direct
 
 
@@ -140,6 +140,14 @@ def test_what_the_route_changes():
     survey.routes.append("direct")
     assert findings.changes(survey) == [("shared", "copied", 1, "it is read-only")]
     assert "| shared | copied | 1 | it is read-only |" in markdown.page(survey)
+
+
+def test_read_only_memory_that_is_shared_is_a_finding():
+    said = survey_of(Verdict("shared", writes_readonly=True, warned=True))
+    unsaid = survey_of(Verdict("shared", writes_readonly=True))
+    for survey, title in [(said, "a warning says that writing"), (unsaid, "holds to be read-only")]:
+        found = [kind.title for kind in findings.KINDS if findings.groups(survey, survey.routes[0], kind)]
+        assert len(found) == 1 and title in found[0] and found[0] in markdown.page(survey)
 
 
 def test_the_last_words_of_a_process():

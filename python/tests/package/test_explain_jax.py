@@ -43,8 +43,10 @@ def test_arrays_of_jax(name):
         assert check(x, to, place=place) == "shared"
     # JAX's arrays never change, and PyTorch's do.
     explanation = dlbridge.explain(x, "torch")
-    assert explanation.outcome in ("copied", "refused")
-    assert "read-only" in explanation.reason or explanation.outcome == "refused"
+    assert explanation.shares and "read-only" in explanation.remark and explanation.remark in str(explanation)
+    explanation = dlbridge.explain(x, "torch", readonly="refuse")
+    assert explanation.outcome == "copied" and "read-only" in explanation.reason
+    assert "copy=None" in explanation.remedy and 'readonly="share"' in explanation.remedy
 
 
 def test_arrays_that_are_gone():

@@ -56,7 +56,10 @@ def test_what_pytorch_would_write_to():
     x = np.ones(3, "f4")
     x.flags.writeable = False
     explanation = dlbridge.explain(x, "torch")
-    assert explanation.outcome == "copied" and "read-only" in explanation.reason
+    assert explanation.shares and "read-only" in explanation.remark and "forbidden" in str(explanation)
+    with dlbridge.readonly("refuse"):
+        explanation = dlbridge.explain(x, "torch")
+    assert explanation.outcome == "copied" and "read-only" in explanation.reason and explanation.remark is None
     y = dlbridge.convert(x, "torch", copy=None)
     y[0] = 5
     assert x.tolist() == [1, 1, 1]

@@ -9,6 +9,7 @@ from support import framework, in_new_process
 
 framework("torch")
 framework("jax")
+framework("tensorflow")
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = {"the front page": ROOT / "README.md", "the package's page": ROOT / "python" / "README.md"}
 

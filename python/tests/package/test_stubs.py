@@ -68,9 +68,15 @@ t = dlbridge.from_dlpack(capsule)
 ours: Tensor = dlbridge.convert(Producer(), "dlbridge")
 ours = t.to("dlbridge", copy=True)
 theirs: Any = dlbridge.convert(t, "torch", copy=None)
+theirs = dlbridge.convert(t, "torch", readonly="share") or t.to("torch", readonly="warn")
+capsule = t.to_dlpack(readonly="refuse")
+with dlbridge.readonly("share"):
+    quiet: Any = dlbridge.to_pytorch_func(len, readonly="refuse")(dlbridge.wrap(len, "torch", readonly="warn"))
+warning: type[UserWarning] = dlbridge.ReadOnlyWarning
 explanation: Explanation = dlbridge.explain(Producer(), "jax")
-parts: tuple[str, str, str | None, str | None] = (
-    explanation.to, explanation.outcome, explanation.reason, explanation.remedy,
+explanation = dlbridge.explain(Producer(), "torch", readonly="refuse")
+parts: tuple[str, str, str | None, str | None, str | None] = (
+    explanation.to, explanation.outcome, explanation.reason, explanation.remedy, explanation.remark,
 )
 total: Tensor = dlbridge.ops.add(t, t)
 total = dlbridge.ops.add(t, 1.5, label="", memory="caller")
@@ -104,6 +110,8 @@ if explanation and explanation.shares:
 # Each is wrong by itself.
 WRONG = [
     "dlbridge.zeros('3')",
+    "dlbridge.convert(t, 'torch', readonly='never')",
+    "dlbridge.readonly('never')",
     "dlbridge.zeros(2.0)",
     "dlbridge.zeros(2, 3)",
     "dlbridge.zeros(2, device=1)",

@@ -33,7 +33,7 @@ def test_what_it_made_is_never_written():
     ours = dlbridge.from_dlpack(x)
     assert ours.readonly and not ours.to("numpy").flags.writeable
     with refused(BufferError, "read-only"):
-        dlbridge.convert(x, "torch")
+        dlbridge.convert(x, "torch", readonly="refuse")
     copy = dlbridge.from_dlpack(x, copy=True).to("numpy")
     copy[1] = 5
     assert x.tolist() == [0, 0, 0] and copy.tolist() == [0, 5, 0]

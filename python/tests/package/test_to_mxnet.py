@@ -93,12 +93,20 @@ def test_both_write_to_the_same_memory():
     assert y.asnumpy().tolist() == [0, 5, 0]
 
 
-def test_what_is_read_only_is_copied():
+def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(BufferError, "the tensor is read-only, and MXNet writes to memory all the same; copy it first"):
-        dlbridge.convert(base, "mxnet")
+        dlbridge.convert(base, "mxnet", readonly="refuse")
     assert _address(dlbridge.convert(base, "mxnet", copy=None)) != base.ctypes.data
+
+
+def test_what_is_read_only_is_shared_with_a_warning():
+    base = aligned("float32")
+    base.flags.writeable = False
+    with pytest.warns(dlbridge.ReadOnlyWarning, match="NumPy -> MXNet"):
+        x = dlbridge.convert(base, "mxnet")
+    assert _address(x) == base.ctypes.data and x.asnumpy().tolist() == base.tolist()
 
 
 def test_strides_that_say_nothing():

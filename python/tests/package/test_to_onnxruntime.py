@@ -58,11 +58,11 @@ def test_its_inner_values_are_tensors_too():
     assert dlbridge.from_dlpack(x._ortvalue).data_ptr == x.data_ptr()
 
 
-def test_what_is_read_only_is_copied():
+def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(BufferError, "the tensor is read-only, and ONNX Runtime writes to memory all the same; copy it first"):
-        dlbridge.convert(base, "onnxruntime")
+        dlbridge.convert(base, "onnxruntime", readonly="refuse")
     assert dlbridge.convert(base, "onnxruntime", copy=None).numpy().tolist() == base.tolist()
 
 

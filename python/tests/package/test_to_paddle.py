@@ -48,11 +48,11 @@ def test_it_writes_to_what_is_ours():
     assert x.tolist() == [0, 5, 0]
 
 
-def test_what_is_read_only_is_copied():
+def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(BufferError, "the tensor is read-only, and Paddle writes to memory all the same; copy it first"):
-        dlbridge.convert(base, "paddle")
+        dlbridge.convert(base, "paddle", readonly="refuse")
     copy = dlbridge.convert(base, "paddle", copy=None)
     copy[0, 0] = 9
     assert base[0, 0] == 1

@@ -48,11 +48,11 @@ def test_it_writes_to_what_is_ours():
     assert x.tolist() == [0, 5, 0]
 
 
-def test_what_is_read_only_is_copied():
+def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(BufferError, "the tensor is read-only, and PyTorch writes to memory all the same; copy it first"):
-        dlbridge.convert(base, "torch")
+        dlbridge.convert(base, "torch", readonly="refuse")
     copy = dlbridge.convert(base, "torch", copy=None)
     copy += 1
     assert base[0, 0] == 1 and copy[0, 0] == 2

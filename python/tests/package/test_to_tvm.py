@@ -46,11 +46,11 @@ def test_any_memory_that_is_not_aligned_is_copied():
     assert ours[16:].to("tvm").data_ptr() == ours[16:].data_ptr
 
 
-def test_what_is_read_only_is_copied():
+def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(BufferError, "the tensor is read-only, and TVM writes to memory all the same; copy it first"):
-        dlbridge.convert(base, "tvm")
+        dlbridge.convert(base, "tvm", readonly="refuse")
     x = dlbridge.convert(base, "tvm", copy=None)
     x.copyfrom(np.zeros((4, 6), "float32"))
     assert base[0, 0] == 1

@@ -46,11 +46,11 @@ def test_what_numpy_gives_it():
     assert base[0, 0] == 9
 
 
-def test_what_is_read_only_is_copied():
+def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(BufferError, "the tensor is read-only, and TVM FFI writes to memory all the same; copy it first"):
-        dlbridge.convert(base, "tvm_ffi")
+        dlbridge.convert(base, "tvm_ffi", readonly="refuse")
     assert dlbridge.convert(base, "tvm_ffi", copy=None).data_ptr() != base.ctypes.data
 
 

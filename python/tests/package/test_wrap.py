@@ -1,6 +1,7 @@
 """Functions over dlbridge's tensors as functions over a framework's."""
 
 import collections
+import warnings
 from typing import NamedTuple
 
 import dlbridge
@@ -113,8 +114,17 @@ def test_what_can_not_be_handed_over():
         wrapped(torch.ones(2, requires_grad=True))
     array = np.ones(3)
     array.flags.writeable = False
+    strict = dlbridge.wrap(lambda x: x, "torch", readonly="refuse")
     with refused(BufferError, "the tensor is read-only, and PyTorch writes to memory all the same"):
-        wrapped(array)
+        strict(array)
+    quiet = dlbridge.to_pytorch_func(lambda x: x, readonly="share")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert quiet(array).data_ptr() == array.ctypes.data
+    with pytest.warns(dlbridge.ReadOnlyWarning, match="NumPy -> PyTorch"):
+        assert wrapped(array).data_ptr() == array.ctypes.data
+    with refused(ValueError, 'expected "warn", "share" or "refuse", got "never"'):
+        dlbridge.wrap(lambda x: x, "torch", readonly="never")
     assert dlbridge.wrap(lambda x: x.readonly, "numpy")(array) is True
     with refused(LookupError, "nothing"):
         dlbridge.wrap(lambda x: x, "nothing")(torch.ones(2))

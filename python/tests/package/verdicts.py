@@ -1,5 +1,7 @@
 """Compares what `explain` says with what `convert` does."""
 
+import warnings
+
 import dlbridge
 import pytest
 from support import framework
@@ -74,14 +76,24 @@ def check(x, to, place=lambda y: dlbridge.from_dlpack(y, copy=False).data_ptr, r
     where = tensor.data_ptr if tensor.size else None
     if outcome == "shared":
         assert remedy is None
-        assert where in (None, place(dlbridge.convert(x, to)))
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            assert where in (None, place(dlbridge.convert(x, to)))
+        warned = any(warning.category is dlbridge.ReadOnlyWarning for warning in shown)
+        assert warned == ("read-only" in (explanation.remark or "")) and (tensor.readonly or not warned)
+        if warned:
+            assert explanation.remark in text
+            with pytest.raises(BufferError, match="read-only"):
+                dlbridge.convert(x, to, readonly="refuse")
     else:
         assert "copy=None" in remedy
         with pytest.raises(BufferError) as error:
             dlbridge.convert(x, to, copy=False)
         assert reason in str(error.value)
     y = dlbridge.convert(x, to, copy=None)
-    assert where is None or (place(y) == where) == (outcome == "shared")
+    # What would be read-only is copied, as that makes it writable.
+    is_shared = outcome == "shared" and explanation.remark is None
+    assert where is None or (place(y) == where) == is_shared
     for y in (y, dlbridge.convert(x, to, copy=True)):
         found = read(y)
         assert found.shape == tensor.shape and found.dtype == tensor.dtype and found.tolist() == tensor.tolist()

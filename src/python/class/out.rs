@@ -5,12 +5,12 @@ use super::buffer;
 use super::protocol::TABLE;
 use super::{PyTensor, pickle};
 use crate::device::Device;
-use crate::dlpack::python::{Request, answer, into_capsule, table_capsule};
-use crate::dlpack::{DLDevice, Legacy};
-use crate::error::Error;
+use crate::dlpack::DLDevice;
+use crate::dlpack::python::{Request, answer, table_capsule};
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
-use crate::python::give::convert;
+use crate::python::give::{Conversion, answer_read_only, convert};
+use crate::python::readonly::ReadOnlyPolicy;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
@@ -25,15 +25,20 @@ impl PyTensor {
     /// `copy` is False for shared memory or an error, True for a copy, and None for shared memory
     /// where that is possible and a copy where it isn't. On another device there is a copy, unless it is
     /// forbidden by `copy=False`.
+    ///
+    /// `readonly` says what happens where the memory is read-only and the framework has no read-only
+    /// tensors: "warn", "share" or "refuse"; without it, the policy of `dlbridge.readonly` holds. With
+    /// `copy=None` it is copied.
     #[pyo3(
-        signature = (to, *, copy=Copying::Unsaid),
-        text_signature = "($self, to, *, copy=False)"
+        signature = (to, *, copy=Copying::Unsaid, readonly=None),
+        text_signature = "($self, to, *, copy=False, readonly=None)"
     )]
     fn to<'py>(
         &self,
         py: Python<'py>,
         to: &Bound<'py, PyAny>,
         copy: Copying,
+        readonly: Option<ReadOnlyPolicy>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let framework = to.cast::<PyString>().map(|name| name.to_string());
         let device = match &framework {
@@ -52,26 +57,30 @@ impl PyTensor {
             py,
             self.tensor.clone(),
             &framework.unwrap_or_default(),
-            copy,
+            Conversion::from(copy)
+                .readonly(readonly)
+                .taken_from_ours(self),
         )
     }
 
     /// A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
     /// ready on its default stream, as of `__dlpack__()`.
-    #[pyo3(signature = (*, max_version=None))]
+    ///
+    /// The older kind can't say that memory is read-only: `readonly` says what happens then, as of `to`.
+    #[pyo3(signature = (*, max_version=None, readonly=None))]
     fn to_dlpack<'py>(
         &self,
         py: Python<'py>,
         max_version: Option<(u32, u32)>,
+        readonly: Option<ReadOnlyPolicy>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        cuda::ordered(&self.tensor, None)?;
-        match max_version {
-            Some((1.., _)) => into_capsule(py, self.tensor.to_dlpack()),
-            _ => {
-                let managed = self.tensor.export_to::<Legacy>();
-                into_capsule(py, managed.map_err(Error::from)?)
-            }
-        }
+        let request = Request {
+            stream: None,
+            max_version,
+            dl_device: None,
+            copy: None,
+        };
+        self.answer(py, &request, readonly)
     }
 
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
@@ -84,7 +93,7 @@ impl PyTensor {
         copy: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let request = Request::parse(stream, max_version, dl_device, copy)?;
-        answer(py, self, &request)
+        self.answer(py, &request, None)
     }
 
     fn __dlpack_device__(&self) -> (u32, i32) {
@@ -159,6 +168,19 @@ impl PyTensor {
 }
 
 impl PyTensor {
+    #[inline]
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Request<'py>,
+        readonly: Option<ReadOnlyPolicy>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        match self.tensor.is_read_only() {
+            true => answer_read_only(py, self, request, readonly),
+            false => answer(py, self, request),
+        }
+    }
+
     fn on_device(&self, device: Device, copy: Copying) -> PyResult<Tensor> {
         let is_there = self.tensor.device() == device;
         match copy {

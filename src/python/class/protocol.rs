@@ -8,7 +8,8 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::python::cuda;
-use crate::python::error::{Unmade, not_importable};
+use crate::python::error::{Unmade, not_exchangeable, not_importable};
+use crate::python::readonly::ReadOnlyPolicy;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -54,6 +55,14 @@ unsafe impl Exchange for PyTensor {
 
     fn borrow(object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor> {
         let tensor = object.cast::<Self>()?.get().inner();
+        // What is only borrowed for a call carries no flags, and most calls read.
+        if tensor.is_read_only() && ReadOnlyPolicy::current(object.py())? == ReadOnlyPolicy::Refuse
+        {
+            return Err(not_exchangeable(
+                "the tensor is read-only, which the exchange table's borrowed DLTensor can't say; \
+                 use managed_tensor_from_py_object_no_sync, whose flags say so",
+            ));
+        }
         cuda::lent(tensor)?;
         Ok(tensor.describe())
     }

@@ -1,5 +1,10 @@
 //! The table of frameworks: what each of them can have.
 
+use super::convert::Conversion;
+use super::dtypes::{
+    has_cupy, has_jax, has_mlx, has_mxnet, has_onnxruntime, has_paddle, has_pyarrow,
+    has_tensorflow, has_torch,
+};
 use super::hand_over::{
     Give, own, to_cupy, to_mlx, to_mxnet, to_numpy, to_onnxruntime, to_paddle, to_pyarrow,
     to_tensorflow, to_torch, to_tvm, to_tvm_ffi,
@@ -7,12 +12,14 @@ use super::hand_over::{
 use super::jax::{jax_narrows, to_jax};
 use super::needs::{ANYTHING, Arranged, Misfit, Needs};
 use crate::device::{Device, DeviceKind};
-use crate::dtype::{DType, TypeCode};
+use crate::dtype::TypeCode;
 use crate::error::Error;
-use crate::python::error::{not_exchangeable, unknown_name};
+use crate::python::error::unknown_name;
+use crate::python::lane::root_module;
 use crate::python::{cuda, numpy, refusal};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 /// A framework, and how it takes a tensor.
 pub(super) struct Framework {
@@ -46,17 +53,18 @@ impl Framework {
         &self,
         py: Python<'py>,
         tensor: Tensor,
+        conversion: &Conversion<'_, '_>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if (self.surely_has)(&tensor) {
             return self.deliver(py, tensor);
         }
-        match self.misfit(py, &tensor)? {
-            None => self.deliver(py, self.settled(tensor)?),
-            Some(misfit) => Err(not_exchangeable(misfit.into_message())),
+        if let Some(misfit) = self.misfit(py, &tensor)? {
+            misfit.permit(py, conversion, self.needs.title)?;
         }
+        self.deliver(py, self.settled(tensor)?)
     }
 
-    /// Hands over a tensor that fits.
+    /// Hands over a tensor that fits, or is read-only with leave to be shared.
     #[inline]
     pub(super) fn deliver<'py>(
         &self,
@@ -94,6 +102,23 @@ impl Framework {
             _ => Ok(misfit),
         }
     }
+}
+
+/// What users call the framework that a type is from; of other types, their own name.
+#[cold]
+pub(super) fn title_of(kind: &Bound<'_, PyType>) -> PyResult<String> {
+    let name = root_module(kind);
+    let found = FRAMEWORKS.iter().find(|framework| framework.makes(&name));
+    Ok(match found {
+        Some(framework) => framework.needs.title.to_owned(),
+        None => kind.fully_qualified_name()?.to_string(),
+    })
+}
+
+/// The framework of a package's name, as the package itself asks for a tensor.
+#[cold]
+pub(super) fn framework_of_package(package: &str) -> Option<&'static Framework> {
+    FRAMEWORKS.iter().find(|framework| framework.makes(package))
 }
 
 /// The framework of a name.
@@ -294,103 +319,4 @@ const TVM_FFI: Needs = Needs {
 fn is_pinned_or_managed(device: Device) -> bool {
     use DeviceKind::{CudaHost, CudaManaged, RocmHost};
     matches!(device.kind(), CudaHost | CudaManaged | RocmHost)
-}
-
-/// The types that all frameworks but the oldest have, of one lane each.
-fn is_common(dtype: DType) -> bool {
-    const COMMON: [DType; 9] = [
-        DType::BOOL,
-        DType::U8,
-        DType::I8,
-        DType::I16,
-        DType::I32,
-        DType::I64,
-        DType::F16,
-        DType::F32,
-        DType::F64,
-    ];
-    COMMON.contains(&dtype)
-}
-
-fn is_wide_unsigned(dtype: DType) -> bool {
-    matches!(dtype, DType::U16 | DType::U32 | DType::U64)
-}
-
-fn is_complex(dtype: DType) -> bool {
-    matches!(dtype, DType::C64 | DType::C128)
-}
-
-fn has_torch(dtype: DType) -> bool {
-    is_common(dtype)
-        || is_wide_unsigned(dtype)
-        || is_complex(dtype)
-        // Two of them are one element.
-        || (dtype.code() == TypeCode::Float4E2M1Fn && dtype.lanes() == 2)
-        || matches!(
-            dtype,
-            DType::BF16
-                | DType::C32
-                | DType::F8_E4M3FN
-                | DType::F8_E4M3FNUZ
-                | DType::F8_E5M2
-                | DType::F8_E5M2FNUZ
-                | DType::F8_E8M0FNU
-        )
-}
-
-fn has_jax(dtype: DType) -> bool {
-    is_common(dtype)
-        || is_wide_unsigned(dtype)
-        || is_complex(dtype)
-        || matches!(
-            dtype,
-            DType::BF16
-                | DType::F8_E3M4
-                | DType::F8_E4M3
-                | DType::F8_E4M3B11FNUZ
-                | DType::F8_E4M3FN
-                | DType::F8_E4M3FNUZ
-                | DType::F8_E5M2
-                | DType::F8_E5M2FNUZ
-                | DType::F8_E8M0FNU
-        )
-}
-
-fn has_tensorflow(dtype: DType) -> bool {
-    // Lanes it doesn't look at.
-    is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype) || dtype == DType::BF16
-}
-
-fn has_paddle(dtype: DType) -> bool {
-    // It takes uint16 for bfloat16.
-    is_common(dtype)
-        || is_complex(dtype)
-        || matches!(
-            dtype,
-            DType::U32 | DType::U64 | DType::BF16 | DType::F8_E4M3FN | DType::F8_E5M2
-        )
-}
-
-fn has_mlx(dtype: DType) -> bool {
-    is_common(dtype) || is_wide_unsigned(dtype) || matches!(dtype, DType::BF16 | DType::C64)
-}
-
-fn has_cupy(dtype: DType) -> bool {
-    is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype) || dtype == DType::BF16
-}
-
-fn has_pyarrow(dtype: DType) -> bool {
-    // Its truth values are packed, eight a byte.
-    dtype != DType::BOOL && (is_common(dtype) || is_wide_unsigned(dtype))
-}
-
-fn has_mxnet(dtype: DType) -> bool {
-    matches!(
-        dtype,
-        DType::U8 | DType::I8 | DType::I32 | DType::I64 | DType::F16 | DType::F32 | DType::F64
-    )
-}
-
-fn has_onnxruntime(dtype: DType) -> bool {
-    is_common(dtype) || is_wide_unsigned(dtype) || dtype == DType::BF16
 }

@@ -1,6 +1,7 @@
 //! How each framework takes a tensor. None of them is imported before it is asked for.
 
 use super::paddle;
+use super::permitted::Permitted;
 use crate::dlpack::Legacy;
 use crate::dlpack::python::{Table, into_capsule};
 use crate::dtype::DType;
@@ -62,38 +63,37 @@ fn find_table(py: Python<'_>, module: &str) -> PyResult<Table> {
 }
 
 pub(super) fn to_tensorflow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: TensorFlow's tensors never change: it counts memory that came from elsewhere as
-    // not its own, which no operation uses again for its result.
-    let capsule = unsafe { unmarked_capsule(py, tensor) }?;
+    // TensorFlow's tensors never change: it counts memory that came from elsewhere as not its own,
+    // which no operation uses again for its result.
+    let capsule = legacy_capsule(py, tensor)?;
     py.import(intern!(py, "tensorflow"))?
         .getattr(intern!(py, "experimental"))?
         .getattr(intern!(py, "dlpack"))?
         .call_method1(intern!(py, "from_dlpack"), (capsule,))
 }
 
-/// A capsule of the older kind, which doesn't say that memory is read-only.
-///
-/// # Safety
-///
-/// Whoever gets it doesn't write to memory that is.
-pub(super) unsafe fn unmarked_capsule(
-    py: Python<'_>,
-    tensor: Tensor,
-) -> PyResult<Bound<'_, PyCapsule>> {
-    // SAFETY: the caller's promise.
+/// A capsule of the older kind, which doesn't say whether memory is read-only.
+fn legacy_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsule>> {
+    // SAFETY: read-only memory gets here for a framework that never writes to its tensors, or with
+    // the policy's leave: then the Python program was told not to write through the result.
     let managed = unsafe { tensor.export_unmarked::<Legacy>() }.map_err(Error::from)?;
     into_capsule(py, managed)
 }
 
-/// A capsule of the older kind, of memory that may be written.
-fn legacy_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsule>> {
-    let managed = tensor.export_into::<Legacy>().map_err(Error::from)?;
-    into_capsule(py, managed)
+/// A tensor as the object that a framework's own function takes. One that is read-only got here with
+/// the policy's leave, or for a framework that copies it: neither is asked for again.
+pub(super) fn importable(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    match tensor.is_read_only() {
+        true => Ok(Bound::new(py, Permitted::from(tensor))?.into_any()),
+        false => own(py, tensor),
+    }
 }
 
 pub(super) fn to_mlx(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     let mlx = py.import(intern!(py, "mlx.core"))?;
-    if tensor.dtype() == DType::F64 {
+    let is_f64 = tensor.dtype() == DType::F64;
+    let tensor = importable(py, tensor)?;
+    if is_f64 {
         // It would narrow what it isn't told to keep.
         let keywords = PyDict::new(py);
         keywords.set_item(intern!(py, "dtype"), mlx.getattr(intern!(py, "float64"))?)?;
@@ -107,7 +107,7 @@ pub(super) fn to_mlx(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny
 
 pub(super) fn to_cupy(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     py.import(intern!(py, "cupy"))?
-        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+        .call_method1(intern!(py, "from_dlpack"), (importable(py, tensor)?,))
 }
 
 /// One dimension becomes an array, others a tensor.
@@ -136,12 +136,12 @@ pub(super) fn to_pyarrow(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, P
 pub(super) fn to_tvm(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     py.import(intern!(py, "tvm"))?
         .getattr(intern!(py, "runtime"))?
-        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+        .call_method1(intern!(py, "from_dlpack"), (importable(py, tensor)?,))
 }
 
 pub(super) fn to_tvm_ffi(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     py.import(intern!(py, "tvm_ffi"))?
-        .call_method1(intern!(py, "from_dlpack"), (tensor,))
+        .call_method1(intern!(py, "from_dlpack"), (importable(py, tensor)?,))
 }
 
 pub(super) fn to_mxnet(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {

@@ -1,9 +1,12 @@
 //! What a framework can have, and why a tensor isn't that.
 
+use super::convert::Conversion;
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::python::cuda;
+use crate::python::error::not_exchangeable;
+use crate::python::{cuda, readonly};
 use crate::tensor::Tensor;
+use pyo3::prelude::*;
 
 /// What a framework can have without a copy. What is asked for here is what it would otherwise
 /// refuse in words of its own, copy without a word, lose, misread, or abort on.
@@ -18,7 +21,7 @@ pub(super) struct Needs {
     /// What addresses must be a multiple of.
     pub(super) alignment: usize,
     pub(super) reaches: fn(Device) -> bool,
-    /// Whether it writes to memory that is marked as read-only.
+    /// Whether it has no read-only tensors, and writes to memory that is marked as such.
     pub(super) writes_all: bool,
     pub(super) most_dimensions: usize,
 }
@@ -53,6 +56,9 @@ pub(in crate::python) struct Misfit {
     pub(super) reason: String,
     /// On which device it can have a copy, if it can.
     pub(super) cure: Option<Device>,
+    /// Whether nothing is wrong but that the tensor is read-only, and the framework has no read-only
+    /// tensors. Then it can share the memory all the same, where the policy permits that.
+    pub(super) is_only_read_only: bool,
 }
 
 impl Misfit {
@@ -60,19 +66,49 @@ impl Misfit {
         Self {
             reason,
             cure: Some(tensor.device()),
+            is_only_read_only: false,
         }
     }
 
     pub(in crate::python) fn for_good(reason: String) -> Self {
-        Self { reason, cure: None }
+        Self {
+            reason,
+            cure: None,
+            is_only_read_only: false,
+        }
     }
 
     /// The reason, and the way out.
     pub(super) fn into_message(self) -> String {
         match self.cure {
+            Some(_) if self.is_only_read_only => {
+                format!("{}; copy it first, or {}", self.reason, readonly::SHARING)
+            }
             Some(_) => format!("{}; copy it first", self.reason),
             None => self.reason,
         }
+    }
+
+    /// Returns where the tensor can be shared all the same: it is only read-only, and the policy
+    /// permits that.
+    ///
+    /// # Errors
+    ///
+    /// The `BufferError` that says what is wrong, or what a warning raises.
+    #[cold]
+    pub(super) fn permit(
+        self,
+        py: Python<'_>,
+        conversion: &Conversion<'_, '_>,
+        title: &str,
+    ) -> PyResult<()> {
+        if !self.is_only_read_only {
+            return Err(not_exchangeable(self.into_message()));
+        }
+        let source = || conversion.origin.title(py);
+        readonly::permit(py, conversion.readonly, source, title, || {
+            self.into_message()
+        })
     }
 }
 
@@ -120,12 +156,8 @@ impl Needs {
             return Misfit {
                 reason: format!("{title} can't reach memory on {device}"),
                 cure: reached.find(|place| cuda::can_move(device, *place)),
+                is_only_read_only: false,
             };
-        }
-        if tensor.is_read_only() && self.writes_all {
-            let reason =
-                format!("the tensor is read-only, and {title} writes to memory all the same");
-            return Misfit::cured_by_copy(reason, tensor);
         }
         if !self.arranged.accepts(tensor) {
             let (shape, strides) = (tensor.shape(), tensor.strides());
@@ -142,11 +174,19 @@ impl Needs {
             );
             return Misfit::cured_by_copy(reason, tensor);
         }
-        let (alignment, address) = (self.alignment, tensor.data_ptr().addr());
-        let reason = format!(
-            "{title} needs memory that is aligned to {alignment} bytes, and the tensor is at {address:#x}"
-        );
-        Misfit::cured_by_copy(reason, tensor)
+        if !self.is_aligned(tensor) {
+            let (alignment, address) = (self.alignment, tensor.data_ptr().addr());
+            let reason = format!(
+                "{title} needs memory that is aligned to {alignment} bytes, and the tensor is at {address:#x}"
+            );
+            return Misfit::cured_by_copy(reason, tensor);
+        }
+        // What sharing can't mend is said before.
+        let reason = format!("the tensor is read-only, and {title} writes to memory all the same");
+        Misfit {
+            is_only_read_only: true,
+            ..Misfit::cured_by_copy(reason, tensor)
+        }
     }
 }
 

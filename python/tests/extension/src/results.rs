@@ -1,12 +1,15 @@
 //! Results of every kind.
 
-use dlbridge::python::{In, Like, OrNumber, Out, to_framework};
+use dlbridge::python::{
+    Conversion, In, Like, OrNumber, Out, ReadOnlyPolicy, convert, to_framework,
+};
 use dlbridge::{DType, Error, Tensor};
 use half::bf16;
 use pyo3::exceptions::PyLookupError;
 use pyo3::prelude::*;
 
 register!(
+    compiled_in,
     doubled,
     like,
     like_out,
@@ -36,8 +39,12 @@ fn doubled<'py>(x: In<'py, f32>) -> Result<(usize, Like<'py>), Error> {
 
 /// `y` as an object of the framework that `x` is of.
 #[pyfunction]
-fn like<'py>(x: In<'py>, y: Tensor) -> Like<'py> {
-    x.like(y)
+#[pyo3(signature = (x, y, readonly=None))]
+fn like<'py>(x: In<'py>, y: Tensor, readonly: Option<ReadOnlyPolicy>) -> Like<'py> {
+    match readonly {
+        Some(readonly) => x.like(y).readonly(readonly),
+        None => x.like(y),
+    }
 }
 
 #[pyfunction]
@@ -57,8 +64,24 @@ fn fresh_like<'py>(x: In<'py>, y: Tensor) -> Result<Like<'py>, Error> {
 }
 
 #[pyfunction]
-fn to<'py>(py: Python<'py>, x: Tensor, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    to_framework(py, x, name)
+#[pyo3(signature = (x, name, readonly=None))]
+fn to<'py>(
+    py: Python<'py>,
+    x: Tensor,
+    name: &str,
+    readonly: Option<ReadOnlyPolicy>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match readonly {
+        None => to_framework(py, x, name),
+        readonly => convert(py, x, name, Conversion::default().readonly(readonly)),
+    }
+}
+
+/// A table that is compiled in, as a tensor of a framework.
+#[pyfunction]
+fn compiled_in<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    static TABLE: [f32; 3] = [1.0, 2.0, 4.0];
+    to_framework(py, Tensor::from_owner(&TABLE, &[3])?, name)
 }
 
 /// Zeros, and where their memory is.
