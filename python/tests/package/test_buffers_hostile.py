@@ -75,7 +75,7 @@ def interrupted(code):
 
 @pytest.mark.parametrize("code", [
     "t.equals(t)", "t.allclose(t)", "row.equals(column)", "row.allclose(column)",
-    "np.testing.assert_equal(len(t), 2**61); sum(1 for _ in t)",
+    "sum(1 for _ in t)",
 ])
 def test_what_takes_for_ever_can_be_interrupted(code):
     assert interrupted(code) == "interrupted"

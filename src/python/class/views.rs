@@ -2,11 +2,11 @@
 
 use super::{PyTensor, index};
 use crate::dtype::DType;
-use crate::error::Error;
 use crate::python::error::unsuitable;
 use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyRange, PyTuple};
 
 #[pymethods]
 impl PyTensor {
@@ -78,10 +78,14 @@ impl PyTensor {
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let size = slf.len()?;
-        let parts = (0..size).map(|i| Ok(slf.get().part(slf.py(), slf.get().tensor.select(0, i)?)));
-        let parts = parts.collect::<Result<Vec<_>, Error>>()?;
-        Ok(parts.into_pyobject(slf.py())?.try_iter()?.into_any())
+        // One by one, as there may be more than fit into memory.
+        let py = slf.py();
+        let indices = PyRange::new(py, 0, slf.len()? as isize)?;
+        let part = slf.getattr(intern!(py, "__getitem__"))?;
+        let map = py
+            .import(intern!(py, "builtins"))?
+            .getattr(intern!(py, "map"))?;
+        map.call1((part, indices))
     }
 }
 
