@@ -105,7 +105,8 @@ print("done")
 @pytest.mark.parametrize("module", ["torch", "paddle"])
 def test_the_table_of_a_framework_is_for_its_own_objects(module):
     framework(module)
-    assert in_new_process(BORROWED_TABLE.format(module=module)).splitlines()[-1] == "done"
+    # Paddle warns when it is imported.
+    assert "done" in in_new_process(BORROWED_TABLE.format(module=module)).splitlines()
 
 
 def test_our_own_table_is_for_our_own_objects():
