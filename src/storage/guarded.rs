@@ -4,7 +4,7 @@
 //! that gives such memory away, to where the guard has nothing to say, gives the storage inside.
 
 use super::Storage;
-use super::owner::{Boxed, Even, Owner, SmallOwner};
+use super::owner::{Boxed, Even, InnerStorage, Owner, SmallOwner};
 use std::ptr::NonNull;
 
 /// A guard, and the storage that is kept with it. The guard goes first.
@@ -34,7 +34,7 @@ unsafe impl<G: Send + 'static> SmallOwner for Held<G> {
         unsafe { inner_of::<G>(words).as_ref() }.owner.settle()
     }
 
-    const INNER: Option<unsafe fn([*mut (); 2]) -> NonNull<Storage>> = Some(inner_of::<G>);
+    const INNER: Option<InnerStorage> = Some(inner_of::<G>);
 }
 
 /// The storage inside.

@@ -61,8 +61,12 @@ pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
     /// For an owner that is another storage and a guard of it: where that storage is, as long as the owner
     /// with these words is there.
     #[cfg(feature = "python")]
-    const INNER: Option<unsafe fn([*mut (); 2]) -> NonNull<Storage>> = None;
+    const INNER: Option<InnerStorage> = None;
 }
+
+/// Finds the storage inside of an owner with these words.
+#[cfg(feature = "python")]
+pub(crate) type InnerStorage = unsafe fn([*mut (); 2]) -> NonNull<Storage>;
 
 /// An owner whose type is forgotten.
 struct Erased {
@@ -77,7 +81,7 @@ struct Vtable {
     #[cfg(feature = "cuda")]
     settle: unsafe fn([*mut (); 2]) -> Result<(), String>,
     #[cfg(feature = "python")]
-    inner: Option<unsafe fn([*mut (); 2]) -> NonNull<Storage>>,
+    inner: Option<InnerStorage>,
     release: unsafe fn([*mut (); 2]),
 }
 

@@ -163,7 +163,7 @@ impl<'py> Entered<'py> {
         // the number is made.
         unsafe {
             entry.as_mut().look_at_number(bytes, dtype);
-            ledger::point_to_number(entry, usize::from(dtype.item_bits()) / 8);
+            ledger::point_to_number(entry, dtype.item_bits() / 8);
             Self::admit(entry, false)
         }
     }

@@ -80,8 +80,8 @@ fn to<'py>(
 /// A table that is compiled in, as a tensor of a framework.
 #[pyfunction]
 fn compiled_in<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    static TABLE: [f32; 3] = [1.0, 2.0, 4.0];
-    to_framework(py, Tensor::from_owner(&TABLE, &[3])?, name)
+    static TABLE: &[f32] = &[1.0, 2.0, 4.0];
+    to_framework(py, Tensor::from_owner(TABLE, &[3])?, name)
 }
 
 /// Zeros, and where their memory is.
