@@ -109,7 +109,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
 #[inline]
 pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> {
     match Lane::of(object) {
-        Err(_) if mxnet::is_array(object) || cuda::is_array(object) => Ok(Lane::Protocol),
+        Err(_) if mxnet::is_array(object)? || cuda::is_array(object)? => Ok(Lane::Protocol),
         lane => lane,
     }
 }

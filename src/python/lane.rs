@@ -76,11 +76,12 @@ impl Maker {
     /// What a table's error means, where that can be said better.
     #[cold]
     pub(super) fn clarify(self, object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
-        match self {
+        let error = match self {
             Self::Paddle => super::paddle::clarify(object, error),
             Self::Torch => super::torch::clarify(object.py(), error),
             Self::Other => error,
-        }
+        };
+        super::refusal::by_producer(object, error)
     }
 
     /// What tells the framework that a tensor was written, where it wants to know.

@@ -14,10 +14,14 @@ use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, intern};
 
 /// Whether an object is one of MXNet's arrays.
+///
+/// # Errors
+///
+/// What looking up the array's methods raises.
 #[cold]
-pub(super) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
+pub(super) fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     let method = intern!(object.py(), "to_dlpack_for_read");
-    root_module(&object.get_type()) == "mxnet" && object.hasattr(method).unwrap_or(false)
+    Ok(root_module(&object.get_type()) == "mxnet" && object.hasattr(method)?)
 }
 
 /// An array of the older class as one of the newer class, where another array is of that. It has the

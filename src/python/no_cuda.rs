@@ -37,8 +37,8 @@ impl Interface {
     }
 }
 
-pub(super) fn is_array(_: Borrowed<'_, '_, PyAny>) -> bool {
-    false
+pub(super) fn is_array(_: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    Ok(false)
 }
 
 #[inline]

@@ -91,14 +91,18 @@ pub(super) fn from_object_for(
 /// caller needn't be counted by PyO3 as attached.
 #[inline]
 pub(super) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
-    match find(object, Purpose::Keep).ok()? {
+    let found = match find(object, Purpose::Keep) {
+        Ok(found) => found,
+        Err(error) => return Some(Err(error)),
+    };
+    match found {
         Found::Tensor(tensor) if tensor.device() == Device::CPU => Some(Ok(tensor)),
         Found::Tensor(tensor) => Some(Python::attach(|_| cuda::adopted(object, tensor))),
         // What came with the error goes there, too.
         Found::BadBuffer(unable) => Python::attach(move |_| {
             let tensor = instead_of_buffer(object, &unable, Wanted::default());
             drop(unable);
-            tensor.ok().map(Ok)
+            Some(tensor)
         }),
         Found::Own | Found::Protocol | Found::Nothing(_) => None,
     }

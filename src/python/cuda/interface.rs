@@ -169,9 +169,13 @@ impl Interface {
 }
 
 /// Whether an object has this interface.
-pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
+///
+/// # Errors
+///
+/// What looking it up raises.
+pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     let name = intern!(object.py(), "__cuda_array_interface__");
-    is_present() && object.hasattr(name).unwrap_or(false)
+    Ok(is_present() && object.hasattr(name)?)
 }
 
 /// The tensor of an object with this interface; `None` of others.

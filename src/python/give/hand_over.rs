@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::python::error::not_exchangeable;
 use crate::python::lane::Maker;
-use crate::python::{cuda, numpy};
+use crate::python::{cuda, numpy, refusal};
 use crate::tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -43,10 +43,12 @@ pub(super) fn by_table(
     tensor: Tensor,
 ) -> PyResult<Bound<'_, PyAny>> {
     cuda::given_by_table(py, &tensor, table, maker)?;
-    if maker == Maker::Paddle {
-        return paddle::make(py, table, tensor);
-    }
-    table.make_object(py, tensor.into_dlpack())
+    let (name, made) = match maker {
+        Maker::Paddle => ("paddle", paddle::make(py, table, tensor)),
+        Maker::Torch => ("torch", table.make_object(py, tensor.into_dlpack())),
+        Maker::Other => ("the framework", table.make_object(py, tensor.into_dlpack())),
+    };
+    made.map_err(|error| refusal::by_consumer(py, name, error))
 }
 
 /// The table of a framework's tensors, looked up once.

@@ -1,9 +1,9 @@
 //! The lists, without Python: what Miri can see of them.
 
 use super::*;
-use crate::Tensor;
 use crate::dtype::DType;
 use crate::python::look::Aligned;
+use crate::tensor::Tensor;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
