@@ -75,7 +75,7 @@ def test_what_repr_says_beyond_the_elements():
     x = np.array([1, 0, 1]).astype(ml_dtypes.int4)
     assert "[1, 0, 1]" in repr(dlbridge.from_dlpack(x))
     assert repr(dlbridge.explain(dlbridge.zeros(2), "dlbridge")) == (
-        "Explanation(to='dlbridge', outcome='shared', reason=None, remedy=None)"
+        "Explanation(to='dlbridge', outcome='shared', reason=None, remedy=None, remark=None)"
     )
 
 
