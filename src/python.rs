@@ -92,7 +92,7 @@ pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 #[cfg(feature = "cuda")]
 pub use cuda::{PyKernel, PyKernels, PyStream};
 pub use detach::{Detach, detach};
-pub use error::Refused;
+pub use error::{CudaError, Refused};
 pub use give::{Conversion, Like, Outlook, convert, explain, to_framework};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};

@@ -1,6 +1,7 @@
 """Moves tensors between frameworks with zero copies, and says why where that can't be."""
 
 from ._core import (
+    CudaError,
     Device,
     DType,
     Op,
@@ -25,6 +26,7 @@ from .ops import kernels
 __all__ = [
     "Call",
     "Calls",
+    "CudaError",
     "DType",
     "Device",
     "Explanation",

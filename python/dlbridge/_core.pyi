@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, f
 from typing_extensions import Buffer, CapsuleType
 
 __all__ = [
+    "CudaError",
     "DType",
     "Device",
     "Kernel",
@@ -75,6 +76,9 @@ _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 _Item: TypeAlias = SupportsIndex | slice | ellipsis | None
 _Policy: TypeAlias = Literal["warn", "share", "refuse"]
 _Outcome: TypeAlias = Literal["shared", "copied", "refused", "unknown"]
+
+class CudaError(RuntimeError):
+    """A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."""
 
 @final
 class DType:

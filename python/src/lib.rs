@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
-    use dlbridge::python::{PyKernel, PyKernels, PyOp, PyRecorder, PyStream};
+    use dlbridge::python::{CudaError, PyKernel, PyKernels, PyOp, PyRecorder, PyStream};
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

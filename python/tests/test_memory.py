@@ -101,7 +101,9 @@ def test_arguments(lane):
 def test_arguments_of_torch():
     framework("torch")
     code = """
+import warnings
 import torch
+warnings.simplefilter("ignore")
 check_arguments(lambda: torch.zeros(4))
 class Sub(torch.Tensor): pass
 check_arguments(lambda: torch.zeros(4).as_subclass(Sub), rounds=ROUNDS // 4)

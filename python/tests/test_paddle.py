@@ -192,9 +192,7 @@ def test_what_paddle_has_not(counted):
     with refused(BufferError, "negative strides"):
         ext.to(np.arange(3)[::-1], "paddle")
     with refused(BufferError, "read-only, and Paddle writes", "copy it first"):
-        ext.to(ext.counted(3), "paddle")
-    with refused(BufferError, "read-only"):
-        ext.like(zeros(), ext.counted(3))
+        ext.to(ext.counted(3), "paddle", readonly="refuse")
     assert counted() == 0
 
 
@@ -252,7 +250,7 @@ def test_a_changed_tensor_is_noticed():
             paddle.assign(paddle.ones([1000]), x)
             return np.ones(2, "f4").__dlpack__(**keywords)
 
-    with refused(BufferError, "changed by someone else"):
+    with refused(BufferError, "resized or re-pointed a"):
         # Between the look at the tensor and its use without the GIL, the callback of another argument runs.
         ext.copy_pairs_detached(x, Changing(), paddle.zeros([2]), paddle.zeros([2]))
 

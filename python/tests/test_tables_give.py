@@ -21,6 +21,7 @@ def release(thing):
 def test_results_become_objects_of_the_type(counted):
     x, calls = instance()
     tensor = ext.counted_mut(3)
+    ext.describe(tensor)  # Its type is known from then on: finding out may run Python code, after which others are looked at again.
     y = ext.like(x, tensor)
     assert type(y) is Taken and calls == ["borrow", "make"]
     managed = DLManagedTensorVersioned.from_address(y.address)

@@ -231,13 +231,19 @@ def test_their_errors_are_passed_on(function, looks):
             look(kind())
 
 
-@pytest.mark.parametrize("function, looks", [("own", [ext.describe_out, ext.identity]), ("borrow", [ext.describe])])
-def test_failures_without_an_error(function, looks):
+@pytest.mark.parametrize("functions, looks", [(["own"], [ext.describe_out, ext.identity]), (["own", "borrow"], [ext.describe])])
+def test_failures_without_an_error(functions, looks):
     for status in (-1, 1):
-        kind, _ = kind_with(**{function: lambda thing, out: status})
+        kind, _ = kind_with(**{function: lambda thing, out: status for function in functions})
         for look in looks:
             with refused(BufferError, "py_object_no_sync failed, and doesn't say why"):
                 look(kind())
+
+
+def test_what_is_not_lent_is_owned():
+    kind, calls = kind_with(borrow=lambda thing, out: -1)
+    x = kind()
+    assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and calls == ["borrow", "own"] and x.deleted == [1]
 
 
 def test_success_without_a_tensor():

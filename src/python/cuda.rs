@@ -22,10 +22,10 @@ pub use kernel::{PyKernel, PyKernels};
 pub use stream_class::PyStream;
 pub(super) use streams::to_ask;
 
-use super::error::{not_exchangeable, unsuitable};
+use super::error::{cuda_failed, not_exchangeable, unsuitable};
 use crate::cuda::{CudaError, Gpu, is_present};
 use crate::device::{Device, DeviceKind};
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 impl From<CudaError> for PyErr {
@@ -37,7 +37,7 @@ impl From<CudaError> for PyErr {
             CudaError::Compile { .. } => unsuitable(error.to_string()),
             CudaError::Launch { .. } => unsuitable(error.to_string()),
             CudaError::Driver { .. } | CudaError::Capturing { .. } | CudaError::Compiler { .. } => {
-                PyRuntimeError::new_err(error.to_string())
+                cuda_failed(error.to_string())
             }
             _ => not_exchangeable(error.to_string()),
         }

@@ -7,7 +7,7 @@
 //! | `ValueError` | tensors that aren't the ones that are asked for |
 //! | `LookupError` | names that nothing has |
 //! | `MemoryError` | memory that there isn't |
-//! | `RuntimeError` | what a GPU or its driver fails at, or can't do now |
+//! | `CudaError`, a `RuntimeError` | what a GPU or its driver fails at, or can't do now |
 
 use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
@@ -19,6 +19,7 @@ use pyo3::exceptions::{
     PyBufferError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 /// Why an argument was refused: a Python exception, in one word.
 ///
@@ -33,6 +34,28 @@ impl From<PyErr> for Refused {
     }
 }
 
+pyo3::create_exception!(
+    dlbridge,
+    CudaError,
+    PyRuntimeError,
+    "A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."
+);
+
+/// A failure of a GPU, as the package's class where the package is loaded: each extension has a class of its own.
+#[cold]
+pub(super) fn cuda_failed(message: String) -> PyErr {
+    Python::attach(|py| {
+        let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
+        let shared = modules
+            .and_then(|modules| modules.get_item("dlbridge._core")?.getattr("CudaError"))
+            .and_then(|class| Ok(class.cast_into::<PyType>()?));
+        match shared {
+            Ok(class) => PyErr::from_type(class, message),
+            Err(_) => CudaError::new_err(message),
+        }
+    })
+}
+
 impl From<Refused> for PyErr {
     fn from(refused: Refused) -> Self {
         *refused.0
@@ -44,7 +67,7 @@ impl From<Error> for PyErr {
         let message = error.to_string();
         match error {
             Error::Access(AccessError::OutOfMemory { .. }) => PyMemoryError::new_err(message),
-            Error::Access(AccessError::InUse { .. }) => PyRuntimeError::new_err(message),
+            Error::Access(AccessError::InUse { .. }) => cuda_failed(message),
             Error::Access(
                 AccessError::NotOnHost { .. }
                 | AccessError::Misaligned { .. }
@@ -108,7 +131,7 @@ impl From<Unmade> for PyErr {
             Unmade::Tensor(error) => error.into(),
             Unmade::NoMemory(message) => PyMemoryError::new_err(message),
             Unmade::NoDevice(message) => not_exchangeable(message),
-            Unmade::Failed(message) => PyRuntimeError::new_err(message),
+            Unmade::Failed(message) => cuda_failed(message),
         }
     }
 }

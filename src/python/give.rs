@@ -9,6 +9,7 @@ mod needs;
 mod paddle;
 mod permitted;
 
+use super::argument::Passed;
 use super::error::{Refused, not_exchangeable, not_importable};
 use super::lane::{Lane, Maker, root_module};
 use super::readonly::ReadOnlyPolicy;
@@ -147,10 +148,10 @@ fn by_table<'py>(
 /// `BufferError` where it can't have the tensor without a copy.
 pub fn to_framework<'py>(
     py: Python<'py>,
-    tensor: Tensor,
+    tensor: impl Into<Passed>,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    framework_of(name)?.hand_over(py, tensor.unguarded(), &Conversion::SHARED)
+    framework_of(name)?.hand_over(py, tensor.into().0, &Conversion::SHARED)
 }
 
 /// For libraries after the array API standard.

@@ -240,5 +240,9 @@ pub(super) fn guard_protocol(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refu
         Some(word) => unsafe { Maker::from_word(word) },
         None => find(object)?.1,
     };
+    if maker == Maker::Other && super::torch::is_tensor_type(object.get_type_ptr()) {
+        // A class that overrides the method may call PyTorch's own.
+        return super::torch::guard_negated(object);
+    }
     maker.guard(object)
 }

@@ -56,8 +56,10 @@ fn by_framework(py: Python<'_>, framework: &str, verb: &str, error: PyErr) -> Py
     .iter()
     .any(|refusal| kind.is(refusal))
         || FRAMEWORKS.contains(&root_module(&kind).as_str());
+    // A failing GPU says nothing of the tensor.
     let is_other = error.is_instance_of::<PyBufferError>(py)
         || error.is_instance_of::<PyRecursionError>(py)
+        || root_module(&kind) == "dlbridge"
         || !error.is_instance_of::<pyo3::exceptions::PyException>(py);
     if !is_refusal || is_other {
         return error;

@@ -13,8 +13,9 @@
 use super::attach::attach_and;
 use crate::dlpack::contain_panics;
 use crate::dlpack::python::interpreter;
+use pyo3::prelude::*;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,6 +59,17 @@ struct State {
     is_stuck: bool,
 }
 
+/// Whether something may be pending.
+static PENDING: AtomicBool = AtomicBool::new(false);
+
+impl State {
+    /// Takes what is pending, and how many were ever pushed.
+    fn take(&mut self) -> (Vec<Release>, u64) {
+        PENDING.store(false, Ordering::Relaxed);
+        (std::mem::take(&mut self.pending), self.count)
+    }
+}
+
 /// Has something released on a thread that is attached.
 #[cold]
 pub(super) fn push(release: impl FnOnce() + Send + 'static, patience: Patience) {
@@ -67,6 +79,7 @@ pub(super) fn push(release: impl FnOnce() + Send + 'static, patience: Patience) 
     let queue = Queue::get();
     let mut state = queue.lock();
     state.pending.push(Box::new(release));
+    PENDING.store(true, Ordering::Relaxed);
     state.count += 1;
     let number = state.count;
     if state.has_thread {
@@ -76,7 +89,7 @@ pub(super) fn push(release: impl FnOnce() + Send + 'static, patience: Patience) 
         state.has_thread = builder.spawn(|| queue.work()).is_ok();
         if !state.has_thread {
             // No thread can be had, so this one does it, however long it waits for the GIL.
-            let all = std::mem::take(&mut state.pending);
+            let (all, _) = state.take();
             drop(state);
             return attach_and(|| run(all));
         }
@@ -94,6 +107,25 @@ pub(super) fn push(release: impl FnOnce() + Send + 'static, patience: Patience) 
         let waited = queue.released.wait_timeout(state, left);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
+}
+
+/// Releases what is pending, on this thread, which is attached and inside of nothing that a release may wait for. Without it
+/// a thread that keeps the GIL would have to give it up first.
+#[inline]
+pub(super) fn drain(_: Python<'_>) {
+    if PENDING.load(Ordering::Relaxed) {
+        drain_all();
+    }
+}
+
+#[cold]
+fn drain_all() {
+    let queue = Queue::get();
+    let (all, count) = queue.lock().take();
+    run(all);
+    let mut state = queue.lock();
+    state.done = state.done.max(count);
+    queue.released.notify_all();
 }
 
 fn run(all: Vec<Release>) {
@@ -147,12 +179,11 @@ impl Queue {
                 }
                 continue;
             }
-            let all = std::mem::take(&mut state.pending);
-            let count = state.count;
+            let (all, count) = state.take();
             drop(state);
             attach_and(|| run(all));
             state = self.lock();
-            state.done = count;
+            state.done = state.done.max(count);
             state.is_stuck = false;
             self.released.notify_all();
         }

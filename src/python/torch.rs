@@ -152,6 +152,16 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     Ok(check_keys(object, torch)?)
 }
 
+/// Refuses what PyTorch's own `__dlpack__` gives with wrong values: it asks whether a tensor is conjugated, or followed by
+/// autograd, and not whether it is negated.
+#[cold]
+pub(super) fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    match Torch::of(object)?.call(object, "is_neg")?.is_truthy()? {
+        true => Err(not_exchangeable(NEGATED).into()),
+        false => Ok(()),
+    }
+}
+
 /// Asks a tensor of a class that only goes by PyTorch's name, by its own methods: PyTorch's C type may get another name.
 #[cold]
 fn ask_by_name(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {

@@ -216,6 +216,6 @@ def test_a_capture_does_not_wait_for_an_unknown_stream():
     x = Plain(stream=wild())
     driver.synchronize()
     with dlbridge.cuda.stream(stream), driver.Graph(stream.handle) as graph:
-        with refused(RuntimeError, "whose stream isn't known can't be waited for", "while a graph is captured"):
+        with refused(dlbridge.CudaError, "whose stream isn't known can't be waited for", "while a graph is captured"):
             dlbridge.from_dlpack(x)
     graph.destroy()

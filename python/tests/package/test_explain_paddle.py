@@ -1,8 +1,10 @@
 """What `explain` says of Paddle's tensors, and of what is to become one, is what `convert` does."""
 
+import gc
+
 import dlbridge
 import pytest
-from support import framework
+from support import framework, refused
 from verdicts import DTYPES, check, check_all
 
 paddle = framework("paddle")
@@ -34,3 +36,21 @@ def test_tensors():
             for to, place in [("paddle", here), ("numpy", lambda y: y.ctypes.data), ("dlbridge", lambda y: y.data_ptr)]:
                 assert check(view, to, place=place) == "shared"
         assert dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, getattr(paddle, name)).dtype == name
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_what_paddle_cannot_have_twice(dtype):
+    tensor = dlbridge.zeros(64, dtype)
+    first = tensor.to("paddle")
+    explained = dlbridge.explain(tensor, "paddle")
+    assert (explained.outcome, explained.reason) == (
+        "copied",
+        f"Paddle has this memory of {dtype} already, and can't have it twice",
+    )
+    with refused(BufferError, "can't have it twice; copy it first"):
+        tensor.to("paddle")
+    copy = tensor.to("paddle", copy=None)
+    assert copy.data_ptr() != first.data_ptr() == tensor.data_ptr
+    del first
+    gc.collect()
+    assert tensor.to("paddle").data_ptr() == tensor.data_ptr

@@ -35,8 +35,8 @@ def test_where_there_are_no_elements_yet():
     def f(x):
         return ops.add(x, x)
 
-    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+    with pytest.raises(BufferError, match='add: argument "a": jax can\'t share the tensor: Abstract tracer') as caught:
         jax.jit(f)(jnp.ones(3))
-    assert 'add: argument "a"' in caught.value.__notes__
+    assert isinstance(caught.value.__cause__.__cause__, jax.errors.ConcretizationTypeError)
     ours = dlbridge.ones(3, "float64")
     assert ops.add(jnp.ones(3), 1, out=ours) is ours and ours.tolist() == [2] * 3

@@ -85,7 +85,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
     }
     if is_written && entry.read_only {
         return Err(not_exchangeable(format!(
-            "the tensor is read-only, and the function writes it; pass a copy of it ({})",
+            "the tensor is read-only, and the function writes it; pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True) ({})",
             Found(entry)
         ))
         .into());
@@ -100,7 +100,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
     if !T::ANY_BITS && entry.device.is_host_accessible() {
         // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
         let bytes = unsafe { entry.view_unchecked::<u8>() };
-        if let Some(byte) = bytes.iter().find(|byte| **byte > 1) {
+        if let Some(byte) = bytes.find_invalid(|byte| byte <= 1) {
             return Err(unsuitable(format!("byte {byte:#04x} is no {}", entry.dtype)).into());
         }
     }

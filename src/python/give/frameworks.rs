@@ -11,6 +11,7 @@ use super::hand_over::{
 };
 use super::jax::{jax_narrows, to_jax};
 use super::needs::{ANYTHING, Arranged, Misfit, Needs};
+use super::paddle;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::TypeCode;
 use crate::error::Error;
@@ -225,7 +226,10 @@ pub(super) static FRAMEWORKS: [Framework; 13] = [
         },
         to_tensorflow,
     ),
-    framework("paddle", &["paddle"], PADDLE, to_paddle),
+    Framework {
+        more: Some(paddle::has_already),
+        ..framework("paddle", &["paddle"], PADDLE, to_paddle)
+    },
     Framework {
         copies: true,
         ..framework(

@@ -62,7 +62,7 @@ pub(in crate::python) struct Misfit {
 }
 
 impl Misfit {
-    fn cured_by_copy(reason: String, tensor: &Tensor) -> Self {
+    pub(super) fn cured_by_copy(reason: String, tensor: &Tensor) -> Self {
         Self {
             reason,
             cure: Some(tensor.device()),

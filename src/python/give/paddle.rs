@@ -7,12 +7,13 @@
 //! So an address that Paddle has from here is given as an array of NumPy's, which Paddle keeps by a reference. And what is
 //! released inside of its lock is memory of ours alone: other memory is released soon after, by another thread.
 
+use super::needs::Misfit;
 use crate::device::Device;
 use crate::dlpack::python::{Table, foreign};
 use crate::dtype::DType;
 use crate::python::attach::deferring_releases;
 use crate::python::error::{caused, not_exchangeable};
-use crate::python::numpy;
+use crate::python::{numpy, releaser};
 use crate::tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -52,6 +53,18 @@ impl Drop for Given {
     }
 }
 
+/// Why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
+pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+    let dtype = tensor.dtype();
+    let is_given = || given().contains(&tensor.data_ptr().addr());
+    let is_host = tensor.device() == Device::CPU;
+    if !is_host || !matches!(dtype, DType::U32 | DType::U64) || !is_given() {
+        return Ok(None);
+    }
+    let reason = format!("Paddle has this memory of {dtype} already, and can't have it twice");
+    Ok(Some(Misfit::cured_by_copy(reason, tensor)))
+}
+
 fn given() -> MutexGuard<'static, BTreeSet<usize>> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -62,6 +75,7 @@ pub(super) fn make<'py>(
     table: Table,
     tensor: Tensor,
 ) -> PyResult<Bound<'py, PyAny>> {
+    releaser::drain(py);
     match Given::new(&tensor) {
         Some(given) => {
             // SAFETY: what was given has a handle to the tensor.
@@ -71,8 +85,7 @@ pub(super) fn make<'py>(
         // NumPy has arrays of the host's memory only. Of an address on a GPU, Paddle loses the first deleter.
         None if tensor.device() != Device::CPU => table.make_object(py, tensor.into_dlpack()),
         None => again(py, &tensor).map_err(|error| {
-            let message =
-                "Paddle has this memory already, and can't be given it twice; copy it first";
+            let message = "Paddle has this memory already, and can't have it twice; copy it first";
             caused(py, not_exchangeable(message), error)
         }),
     }

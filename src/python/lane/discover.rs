@@ -132,6 +132,9 @@ impl<'py> Bases<'py> {
                 // `torch.Tensor` is a Python class, derived from the one that was made in C.
                 return (Maker::Torch, depth.saturating_sub(1));
             }
+            if goes_by_torch(&base) {
+                return (Maker::Torch, depth);
+            }
             if is_paddle(&base) {
                 return (Maker::Paddle, depth);
             }
@@ -163,6 +166,12 @@ impl<'py> Bases<'py> {
 fn is_torch(kind: &Bound<'_, PyType>) -> bool {
     let is = |name| type_lookup::is_c_type(kind, "torch._C", name);
     is("TensorBase") || is("_TensorBase")
+}
+
+/// A class that only has the name of PyTorch's: its objects are asked what their memory means, and never read as C structs.
+fn goes_by_torch(kind: &Bound<'_, PyType>) -> bool {
+    type_lookup::module_name(kind).as_deref() == Some("torch")
+        && type_lookup::type_name(kind).as_deref() == Some("Tensor")
 }
 
 /// Paddle's class of tensors: made in C, though Python code can change it.

@@ -1,7 +1,7 @@
 //! Results of every kind.
 
 use dlbridge::python::{
-    Conversion, In, Like, OrNumber, Out, ReadOnlyPolicy, convert, to_framework,
+    Conversion, In, Like, OrNumber, Out, Passed, ReadOnlyPolicy, convert, to_framework,
 };
 use dlbridge::{DType, Error, Tensor};
 use half::bf16;
@@ -67,7 +67,7 @@ fn fresh_like<'py>(x: In<'py>, y: Tensor) -> Result<Like<'py>, Error> {
 #[pyo3(signature = (x, name, readonly=None))]
 fn to<'py>(
     py: Python<'py>,
-    x: Tensor,
+    x: Passed,
     name: &str,
     readonly: Option<ReadOnlyPolicy>,
 ) -> PyResult<Bound<'py, PyAny>> {
