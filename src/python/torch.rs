@@ -171,7 +171,10 @@ fn ask_by_name(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         ("requires_grad", FOLLOWED),
     ];
     for (name, refusal) in refusals {
-        let answer = object.getattr(name)?;
+        // A class that isn't PyTorch's needn't have its methods.
+        let Some(answer) = object.getattr_opt(name)? else {
+            continue;
+        };
         let answer = match answer.is_callable() {
             true => answer.call0()?,
             false => answer,
