@@ -18,6 +18,7 @@ use element_type::ElementType;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi};
+use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -25,7 +26,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 #[repr(C)]
 pub(super) struct Array {
-    head: ffi::PyObject,
+    /// References to the object are counted while there are shared references to the struct.
+    head: UnsafeCell<ffi::PyObject>,
     pub(super) data: *mut u8,
     pub(super) rank: c_int,
     pub(super) sizes: *mut isize,

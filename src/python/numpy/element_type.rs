@@ -13,13 +13,15 @@ use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi, intern};
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[repr(C)]
 pub(super) struct ElementType {
-    head: ffi::PyObject,
+    /// References to the object are counted while there are shared references to the struct.
+    head: UnsafeCell<ffi::PyObject>,
     scalar_type: *mut ffi::PyTypeObject,
     kind: c_char,
     letter: c_char,
@@ -187,7 +189,7 @@ impl ElementType {
 
     fn object<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         let pointer = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: an element type is an object, which is there for as long as it is borrowed.
+        // SAFETY: an element type is an object, which is there for as long as it is borrowed; its count is in a cell.
         unsafe { Borrowed::from_ptr(py, pointer) }.to_owned()
     }
 
