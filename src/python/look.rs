@@ -209,7 +209,7 @@ impl Entry {
             // SAFETY: the caller's promise.
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
                 let error = table.borrow_error(object.py());
-                // SAFETY: the caller's promise, that the table is that of the object's type.
+                // SAFETY: callers found the table in the object's type, so its functions take the object.
                 return unsafe { self.look_after_refusal(table, maker, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
@@ -240,7 +240,7 @@ impl Entry {
         if maker != Maker::Other || !error.is_instance_of::<PyBufferError>(object.py()) {
             return Err(maker.clarify(object, error).into());
         }
-        // SAFETY: the caller's promise, that the table is that of the object's type.
+        // SAFETY: callers found the table in the object's type, so its functions take the object.
         unsafe { self.look_by_owning(table, maker, object) }
     }
 
@@ -253,7 +253,7 @@ impl Entry {
         maker: Maker,
         object: Borrowed<'_, '_, PyAny>,
     ) -> Result<(), Refused> {
-        // SAFETY: the caller's promise, that the table is that of the object's type.
+        // SAFETY: callers found the table in the object's type, so its functions take the object.
         let managed = unsafe { table.own(object) };
         let managed = managed.map_err(|error| maker.clarify(object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("settled")
 
 
 class Plain(Array):
-    """An object with the interface, which nobody vouches for."""
+    """An object with the interface and no library behind it."""
 
     work = Work()
 
