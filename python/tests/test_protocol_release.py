@@ -45,8 +45,8 @@ def test_released_from_anywhere(release):
     made.when_deleted = lambda: thread.append(threading.get_ident())
     key = ext.keep(made.capsule())
     assert release(key) and made.deleted == 1
-    # A thread without the GIL has another one do it, and waits for that.
-    assert (thread == [threading.get_ident()]) is (release is ext.release)
+    # A thread without the GIL leaves it to the main thread, which does it when the call returns.
+    assert thread == [threading.get_ident()]
 
 
 @pytest.mark.parametrize("thing", ["tensor", "ext.identity(tensor)", "ext.transposed(tensor)", "ext.to(tensor, 'numpy')"])

@@ -46,7 +46,7 @@ print("released")
     assert in_new_process(code, timeout=60) == "released\n"
 
 
-def test_threads_lose_their_patience_together():
+def test_many_threads_release_at_once():
     code = START + """
 alive = []
 for _ in range(500):
@@ -54,12 +54,49 @@ for _ in range(500):
     alive.append(weakref.ref(array))
     ext.entrust(array)
     del array
-# The first ones wait a moment; as long as the GIL isn't there, the others don't.
+# None of them waits for the GIL, which this thread has.
 assert ext.release_on_many_threads(8) < 5_000
 until(lambda: not any(ref() is not None for ref in alive))
 print("released")
 """
     assert in_new_process(code, timeout=60) == "released\n"
+
+
+def test_memory_is_released_while_the_main_thread_sleeps():
+    code = START + """
+array = np.ones(3, "f4").view(Watched)
+alive, key = weakref.ref(array), ext.keep(array)
+released_by = []
+weakref.finalize(array, lambda: released_by.append(threading.get_ident()))
+del array
+seen = []
+def worker():
+    # A thread of Python's that gives the GIL up. The main thread waits for this one, and runs no Python.
+    ext.release_detached(key)
+    until(lambda: alive() is None)
+    seen.append(alive() is None)
+thread = threading.Thread(target=worker)
+thread.start()
+thread.join()
+assert seen == [True] and released_by != [threading.get_ident()]
+print("released")
+"""
+    assert in_new_process(code, timeout=60) == "released\n"
+
+
+def test_releases_while_an_exception_is_raised_keep_it():
+    class Watched(np.ndarray): ...
+
+    def fail():
+        array = np.ones(3, "f4").view(Watched)
+        key = ext.keep(array)
+        del array
+        ext.release_detached(key)
+        raise ZeroDivisionError("this one")
+
+    for _ in range(100):
+        with pytest.raises(ZeroDivisionError, match="this one"):
+            fail()
 
 
 @pytest.mark.parametrize("release", [ext.release_detached, ext.release_on_thread])

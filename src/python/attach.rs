@@ -1,6 +1,6 @@
 //! Python, from where nobody knows whether this thread has it.
 
-use super::releaser::{self, Patience};
+use super::releaser;
 use crate::dlpack::python::{interpreter, keeping_exception};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
@@ -24,23 +24,20 @@ pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
     ))
 }
 
-/// Releases something that needs Python for it: here, where this thread is attached, and else on the thread of
-/// [`releaser`](super::releaser), for which this one waits a moment. Once the interpreter is going, nothing is released.
+/// Releases something that needs Python for it: here, where this thread is attached, and else soon, by way of
+/// [`releaser`](super::releaser). Once the interpreter is going, nothing is released.
 ///
-/// So a thread that isn't attached never waits for the GIL for longer than that moment, whichever locks it holds.
+/// So a thread that isn't attached never waits for the GIL, whichever locks it holds.
 #[inline]
 pub(super) fn release(release: impl FnOnce() + Send + 'static) {
-    if DEFERS.get() {
-        return releaser::push(release, Patience::None);
-    }
-    match interpreter::is_attached() {
-        Some(true) => {
-            // SAFETY: Python says that this thread is attached.
-            let py = unsafe { Python::assume_attached() };
-            keeping_exception(py, release);
-        }
-        Some(false) => releaser::push(release, Patience::AMoment),
-        None => attach_and(release),
+    if may_release() {
+        // SAFETY: Python says that this thread is attached.
+        let py = unsafe { Python::assume_attached() };
+        keeping_exception(py, release);
+    } else if DEFERS.get() || interpreter::is_attached().is_some() {
+        releaser::push(release);
+    } else {
+        attach_and(release);
     }
 }
 

@@ -1,78 +1,62 @@
-//! The thread that releases what needs Python, for threads that aren't attached.
+//! Queue of releases that need Python, for threads that aren't attached to it.
 //!
 //! ```text
-//!  a thread without the GIL ──▶ queue ──▶ the releaser: attaches, releases, detaches
-//!      waits a moment ◀───────────────────────┘
+//!  a thread without the GIL ──▶ queue ──▶ a pending call of Python, on its main thread
+//!        returns at once            └───▶ the releaser thread, where that comes too late
 //! ```
 //!
-//! A thread that waits for the GIL while it holds a lock that the GIL's holder wants would wait forever. So it doesn't wait
-//! for the GIL, but for the releaser, and not for longer than [`Patience`] says: mostly that is enough, so that memory is
-//! released when its last user goes, and no faster than it can be. The thread is started when there is something to do, and
-//! ends soon after.
+//! A thread that waited for the GIL while it holds a lock which the GIL's holder wants would wait forever, so no thread
+//! waits. Python's main thread runs the queue with its next function call or jump, which is right after a framework that
+//! gave the GIL up while it destroys a tensor has it again. The releaser thread looks at the queue once a [`TICK`], and takes
+//! the GIL for what it found there twice: the main thread may sleep. It ends soon after the last release.
 
 use super::attach::attach_and;
 use crate::dlpack::contain_panics;
-use crate::dlpack::python::interpreter;
+use crate::dlpack::python::{interpreter, keeping_exception};
+use pyo3::ffi;
 use pyo3::prelude::*;
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long a thread waits for what it gave to be released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
-    /// Not at all: the thread holds a lock that the release wants.
-    None,
-    /// [`A_MOMENT`].
-    AMoment,
-}
+/// Time between two looks of the releaser thread at the queue.
+const TICK: Duration = Duration::from_millis(1);
 
-/// Longer than Python's threads have the GIL at a time (5 ms), several of them in turn.
-const A_MOMENT: Duration = Duration::from_millis(100);
-
-/// How long the releaser stays when there is nothing to do.
-const IDLE: Duration = Duration::from_millis(200);
+/// Number of ticks without a release after which the releaser thread ends.
+const IDLE_TICKS: u32 = 200;
 
 type Release = Box<dyn FnOnce() + Send>;
 
-/// The queue of one process: a child that was forked has none of the threads, and perhaps a lock that stays locked.
-struct Queue {
-    process: u32,
-    state: Mutex<State>,
-    /// Signalled when something was pushed.
-    pushed: Condvar,
-    /// Signalled when something was released.
-    released: Condvar,
-}
+#[derive(Default)]
+struct Queue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     pending: Vec<Release>,
-    /// How many were ever pushed.
-    count: u64,
-    /// How many of these were released.
-    done: u64,
+    /// Number of releases that were taken out of the queue.
+    taken: u64,
     has_thread: bool,
-    /// Whether a thread lost its patience, so that until the releaser goes on no other one waits.
-    is_stuck: bool,
+    /// Whether Python was given the pending call that runs the queue.
+    is_scheduled: bool,
 }
 
-/// Whether something may be pending.
+/// Whether the queue may have releases.
 static PENDING: AtomicBool = AtomicBool::new(false);
 
 impl State {
-    /// Takes what is pending, and how many were ever pushed.
-    fn take(&mut self) -> (Vec<Release>, u64) {
+    fn take(&mut self) -> Vec<Release> {
         PENDING.store(false, Ordering::Relaxed);
-        (std::mem::take(&mut self.pending), self.count)
+        self.taken += self.pending.len() as u64;
+        std::mem::take(&mut self.pending)
     }
 }
 
-/// Has something released on a thread that is attached.
+/// Queues a release, which soon runs on a thread that is attached. Returns at once.
 #[cold]
-pub(super) fn push(release: impl FnOnce() + Send + 'static, patience: Patience) {
+pub(super) fn push(release: impl FnOnce() + Send + 'static) {
     if interpreter::is_finalizing() {
         return std::mem::forget(release);
     }
@@ -80,52 +64,41 @@ pub(super) fn push(release: impl FnOnce() + Send + 'static, patience: Patience) 
     let mut state = queue.lock();
     state.pending.push(Box::new(release));
     PENDING.store(true, Ordering::Relaxed);
-    state.count += 1;
-    let number = state.count;
-    if state.has_thread {
-        queue.pushed.notify_one();
-    } else {
+    if !state.is_scheduled {
+        // SAFETY: any thread may call this, attached or not; the function has the signature that Python calls.
+        state.is_scheduled =
+            unsafe { ffi::Py_AddPendingCall(Some(run_queue), ptr::null_mut()) } == 0;
+    }
+    if !state.has_thread {
         let builder = thread::Builder::new().name("dlbridge-release".to_owned());
         state.has_thread = builder.spawn(|| queue.work()).is_ok();
-        if !state.has_thread {
-            // No thread can be had, so this one does it, however long it waits for the GIL.
-            let (all, _) = state.take();
-            drop(state);
-            return attach_and(|| run(all));
-        }
-    }
-    if patience == Patience::None || state.is_stuck {
-        return;
-    }
-    let end = Instant::now() + A_MOMENT;
-    while state.done < number {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            state.is_stuck = true;
-            return;
-        }
-        let waited = queue.released.wait_timeout(state, left);
-        state = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
-/// Releases what is pending, on this thread, which is attached and inside of nothing that a release may wait for. Without it
-/// a thread that keeps the GIL would have to give it up first.
+/// Runs the queue on this thread, which is attached and holds no lock that a release may want.
 #[inline]
-pub(super) fn drain(_: Python<'_>) {
+pub(super) fn drain(py: Python<'_>) {
     if PENDING.load(Ordering::Relaxed) {
-        drain_all();
+        drain_all(py);
     }
 }
 
 #[cold]
-fn drain_all() {
+fn drain_all(py: Python<'_>) {
+    let all = Queue::get().lock().take();
+    keeping_exception(py, || run(all));
+}
+
+/// The pending call.
+extern "C" fn run_queue(_: *mut c_void) -> c_int {
     let queue = Queue::get();
-    let (all, count) = queue.lock().take();
+    let all = {
+        let mut state = queue.lock();
+        state.is_scheduled = false;
+        state.take()
+    };
     run(all);
-    let mut state = queue.lock();
-    state.done = state.done.max(count);
-    queue.released.notify_all();
+    0
 }
 
 fn run(all: Vec<Release>) {
@@ -134,58 +107,71 @@ fn run(all: Vec<Release>) {
     }
 }
 
+/// The queue of this process: a forked child has none of the threads, and perhaps a lock that stays locked.
+static QUEUE: AtomicPtr<Queue> = AtomicPtr::new(ptr::null_mut());
+
 impl Queue {
-    /// The queue of this process.
     fn get() -> &'static Self {
-        static QUEUE: AtomicPtr<Queue> = AtomicPtr::new(ptr::null_mut());
-        let process = std::process::id();
-        loop {
-            let found = QUEUE.load(Ordering::Acquire);
-            // SAFETY: NULL, or a queue that was leaked after it was made.
-            if let Some(queue) = unsafe { found.as_ref() }
-                && queue.process == process
-            {
-                return queue;
+        let found = QUEUE.load(Ordering::Acquire);
+        // SAFETY: NULL, or a queue that was leaked after it was made.
+        unsafe { found.as_ref() }.unwrap_or_else(Self::make)
+    }
+
+    #[cold]
+    fn make() -> &'static Self {
+        #[cfg(unix)]
+        {
+            unsafe extern "C" fn start_anew() {
+                QUEUE.store(ptr::null_mut(), Ordering::Release);
             }
-            let new = Box::into_raw(Box::new(Self {
-                process,
-                state: Mutex::default(),
-                pushed: Condvar::new(),
-                released: Condvar::new(),
-            }));
-            let exchanged = QUEUE.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire);
-            if exchanged.is_err() {
-                // SAFETY: no other thread has seen it.
-                drop(unsafe { Box::from_raw(new) });
+            static WATCH: Once = Once::new();
+            // SAFETY: the function stays, as libraries with Python modules are never unloaded.
+            WATCH.call_once(|| unsafe {
+                libc::pthread_atfork(None, None, Some(start_anew));
+            });
+        }
+        let new = Box::into_raw(Box::<Self>::default());
+        let order = Ordering::AcqRel;
+        match QUEUE.compare_exchange(ptr::null_mut(), new, order, Ordering::Acquire) {
+            // SAFETY: it is leaked from here on.
+            Ok(_) => unsafe { &*new },
+            Err(found) => {
+                // SAFETY: no other thread has seen the new one; the other one is leaked.
+                unsafe {
+                    drop(Box::from_raw(new));
+                    &*found
+                }
             }
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the releaser does.
+    /// Runs on the releaser thread.
     fn work(&'static self) {
-        let mut state = self.lock();
+        let mut seen = 0;
+        let mut idle = 0;
         loop {
-            if state.pending.is_empty() {
-                let waited = self.pushed.wait_timeout(state, IDLE);
-                let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-                state = guard;
-                if state.pending.is_empty() && timeout.timed_out() {
+            thread::sleep(TICK);
+            let mut state = self.lock();
+            let pushed = state.taken + state.pending.len() as u64;
+            if state.taken < seen {
+                // The main thread has had a whole tick for them.
+                let all = state.take();
+                drop(state);
+                attach_and(|| run(all));
+            } else if pushed == seen {
+                idle += 1;
+                if idle == IDLE_TICKS {
                     state.has_thread = false;
                     return;
                 }
                 continue;
             }
-            let (all, count) = state.take();
-            drop(state);
-            attach_and(|| run(all));
-            state = self.lock();
-            state.done = state.done.max(count);
-            state.is_stuck = false;
-            self.released.notify_all();
+            seen = pushed;
+            idle = 0;
         }
     }
 }
