@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Time between two looks of the releaser thread at the queue.
 const TICK: Duration = Duration::from_millis(1);
 
+/// Length of the queue from which on a thread that pushes sleeps a tick, so that it can't grow faster than it is run.
+const LONG: usize = 4096;
+
 /// Number of ticks without a release after which the releaser thread ends.
 const IDLE_TICKS: u32 = 200;
 
@@ -54,7 +57,7 @@ impl State {
     }
 }
 
-/// Queues a release, which soon runs on a thread that is attached. Returns at once.
+/// Queues a release, which soon runs on a thread that is attached. Never waits for one.
 #[cold]
 pub(super) fn push(release: impl FnOnce() + Send + 'static) {
     if interpreter::is_finalizing() {
@@ -72,6 +75,11 @@ pub(super) fn push(release: impl FnOnce() + Send + 'static) {
     if !state.has_thread {
         let builder = thread::Builder::new().name("dlbridge-release".to_owned());
         state.has_thread = builder.spawn(|| queue.work()).is_ok();
+    }
+    let is_long = state.pending.len() >= LONG;
+    drop(state);
+    if is_long && interpreter::is_attached() == Some(false) {
+        thread::sleep(TICK);
     }
 }
 
