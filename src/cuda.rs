@@ -53,54 +53,38 @@
 //!
 //! A library of a newer CUDA than the driver's is only taken where there is no other, or where it is named.
 
-mod adopted;
-mod array;
-mod backend;
-mod beside;
 mod blas;
 mod compile;
-mod copy;
-mod current;
 mod driver;
-mod error;
-mod event;
-mod function;
-mod gpu;
-mod later;
-mod launch;
-mod library;
-mod limits;
 mod memory;
 mod module;
 mod ops;
-mod pinned;
-mod pointer;
-mod pool;
-#[cfg(feature = "python")]
-pub(crate) mod shared;
-mod signature;
 mod stream;
-mod timeline;
 
-pub use adopted::{adopt, adopt_unordered};
-#[cfg(feature = "python")]
-pub(crate) use adopted::{is_adopted, use_on, writer_of};
-pub use array::{empty, zeros};
 pub use blas::{cublaslt_failure, set_cublaslt_path};
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
-pub use copy::{copy_into, copy_on_host, fetch, send};
-pub use current::Current;
+pub use driver::error::CudaError;
+pub use driver::error::launch::LaunchError;
+pub use driver::gpu::{Entered, Gpu};
+pub use driver::library::find::add_search_path;
 pub use driver::{count, is_present};
-pub use error::CudaError;
-pub use function::Function;
-pub use gpu::{Entered, Gpu};
-pub use later::release_after;
-pub use launch::{Argument, Call, Launch, LaunchError};
-pub use library::find::add_search_path;
-pub use module::Module;
-pub use pinned::{managed, pinned, settle};
-pub use pointer::{PointerKind, device_of, device_of_range};
-pub use signature::{ParameterKind, Signature};
-pub use stream::Stream;
+pub use memory::array::{empty, zeros};
+pub use memory::copy::{copy_into, copy_on_host, fetch, send};
+pub use memory::foreign::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
-pub(crate) use timeline::Use;
+pub(crate) use memory::foreign::{is_adopted, use_on, writer_of};
+pub use memory::pinned::{managed, pinned, settle};
+pub use memory::pointer::{PointerKind, device_of, device_of_range};
+pub use module::Module;
+pub use module::argument::Argument;
+pub use module::call::Call;
+pub use module::function::Function;
+pub use module::launch::Launch;
+pub use module::signature::{ParameterKind, Signature};
+pub use stream::Stream;
+pub use stream::current::Current;
+pub use stream::deferred::release_after;
+#[cfg(feature = "python")]
+pub(crate) use stream::peer_streams;
+#[cfg(feature = "python")]
+pub(crate) use stream::stream_uses::Use;

@@ -6,12 +6,12 @@ mod header;
 mod plan;
 mod problem;
 
-use super::array::empty;
-use super::beside::beside_captures;
-use super::error::CudaError;
-use super::gpu::Gpu;
-use super::library::find::{NotFound, Sought};
-use super::stream::Stream;
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::library::find::{NotFound, Sought};
+use crate::cuda::memory::array::empty;
+use crate::cuda::stream::Stream;
 use crate::dtype::DType;
 use functions::{Lt, call};
 use header::Handle;

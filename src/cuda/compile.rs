@@ -1,6 +1,6 @@
 //! [`Source`]: kernels in CUDA C++, compiled while the program runs, by NVIDIA's library for that, NVRTC.
 //!
-//! NVRTC is found as [`library::find`](super::library::find) says, and headers of CUDA's beside it. What was compiled is
+//! NVRTC is found as [`library::find`](crate::cuda::driver::library::find) says, and headers of CUDA's beside it. What was compiled is
 //! kept on disk: see [`cache`].
 
 mod architecture;
@@ -13,9 +13,9 @@ mod key;
 mod log;
 mod nvrtc;
 
-use super::error::CudaError;
-use super::gpu::Gpu;
-use super::module::Module;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::module::Module;
 use architecture::Architecture;
 use find::Library;
 use nvrtc::{Nvrtc, Program};

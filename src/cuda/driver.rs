@@ -1,9 +1,16 @@
 //! The driver: whether it is there, how it is called, and what its answers mean.
 
 mod answer;
+pub(super) mod capture_mode;
+pub(super) mod error;
+pub(super) mod event;
 mod functions;
+pub(super) mod gpu;
+pub(super) mod library;
+mod limits;
+mod pool;
 
-use super::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 pub(super) use answer::Answer;
 use cudarc::driver::sys::CUresult;
 use functions::{Functions, first, newer};
@@ -19,7 +26,7 @@ const WITH_PARAMETERS: i32 = 12_040;
 
 /// Calls a function of the driver's, for its [`Answer`].
 ///
-/// The driver must have been looked up before: [`Gpu`](super::Gpu)s and what is made of them prove that.
+/// The driver must have been looked up before: [`Gpu`](crate::cuda::Gpu)s and what is made of them prove that.
 macro_rules! ask {
     ($function:ident($($argument:expr),* $(,)?)) => {
         $crate::cuda::driver::Answer::new(
@@ -61,7 +68,7 @@ fn driver() -> Result<&'static Driver, CudaError> {
 fn look_up() -> Result<Driver, CudaError> {
     let library = library().ok_or(CudaError::NoDriver)?;
     let bad = |problem: String| CudaError::BadDriver { problem };
-    let lacks = |error: libloading::Error| bad(super::library::problem(&error));
+    let lacks = |error: libloading::Error| bad(crate::cuda::driver::library::problem(&error));
     let mut version = 0;
     // SAFETY: it is CUDA's driver, by its name, whose header gives this type; the library stays loaded. It may be called
     // before the driver is started, and writes one integer.

@@ -1,13 +1,20 @@
 //! [`Memory`]: what keeps memory on a GPU, and in which order of work it is released.
 
-use super::beside::beside_captures;
-use super::driver::{ask, call};
-use super::error::CudaError;
-use super::gpu::Gpu;
-use super::later::{self, Release};
-use super::pinned::{Place, Reachable};
-use super::stream::Stream;
-use super::timeline::{Joined, Timeline, Use};
+pub(super) mod array;
+mod backend;
+pub(super) mod copy;
+pub(super) mod foreign;
+pub(super) mod pinned;
+pub(super) mod pointer;
+
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::{ask, call};
+use crate::cuda::memory::pinned::{Place, Reachable};
+use crate::cuda::stream::Stream;
+use crate::cuda::stream::deferred::{self, Release};
+use crate::cuda::stream::stream_uses::{Joined, Timeline, Use};
 use crate::device::Device;
 use crate::storage::{Access, Keeper, Storage};
 use cudarc::driver::sys;
@@ -104,7 +111,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            later::release(held);
+            deferred::release(held);
         }
     }
 }
@@ -151,7 +158,7 @@ impl Release for Held {
                 unsafe { call!(cuMemFree_v2(*address)) }?;
             }
             What::Reachable(memory) => match joined {
-                Some(stream) => later::release_after(&stream, memory.take())?,
+                Some(stream) => deferred::release_after(&stream, memory.take())?,
                 None => drop(memory.take()),
             },
             What::Foreign { storage, home } => match (joined, home) {
@@ -162,7 +169,7 @@ impl Release for Held {
                     }
                     home.wait_for(&stream)?;
                 }
-                (Some(stream), _) => later::release_after(&stream, storage.take())?,
+                (Some(stream), _) => deferred::release_after(&stream, storage.take())?,
                 (None, _) => {}
             },
         }
@@ -176,7 +183,7 @@ impl Release for Held {
 ///
 /// When there is not enough, or the stream is being captured.
 pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaError> {
-    later::collect();
+    deferred::collect();
     let gpu = stream.gpu();
     let device = gpu.device();
     if bytes == 0 {

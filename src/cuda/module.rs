@@ -1,15 +1,20 @@
 //! [`Module`]: machine code that was loaded on a GPU.
 
+pub(super) mod argument;
 mod bounds;
+pub(super) mod call;
+pub(super) mod function;
+pub(super) mod launch;
+pub(super) mod signature;
 mod uses;
 
-use super::beside::beside_captures;
-use super::driver::{ask, call, version};
-use super::error::CudaError;
-use super::function::Function;
-use super::gpu::Gpu;
-use super::later::{self, Release};
-use super::stream::Stream;
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::{ask, call, version};
+use crate::cuda::module::function::Function;
+use crate::cuda::stream::Stream;
+use crate::cuda::stream::deferred::{self, Release};
 use cudarc::driver::sys;
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
@@ -73,7 +78,7 @@ impl Module {
         names: Vec<(String, CString)>,
     ) -> Result<Self, CudaError> {
         let image = bounds::terminated(image)?;
-        later::collect();
+        deferred::collect();
         let _entered = gpu.enter()?;
         let mut log = vec![0_u8; LOG_BYTES];
         let mut options = [
@@ -203,7 +208,7 @@ fn refused(error: CudaError, log: &str) -> CudaError {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        later::release(Box::new(Unload {
+        deferred::release(Box::new(Unload {
             gpu: self.gpu,
             raw: self.raw,
             uses: std::mem::replace(&mut self.uses, Uses::none()),

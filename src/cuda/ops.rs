@@ -19,7 +19,7 @@ mod reduce;
 mod rms_norm;
 mod softmax;
 
-use super::gpu::Gpu;
+use crate::cuda::driver::gpu::Gpu;
 
 /// So many threads a block, unless a kernel says otherwise.
 const THREADS: usize = 256;

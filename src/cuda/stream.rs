@@ -1,10 +1,16 @@
 //! [`Stream`]: the order in which a GPU does what it is asked for.
 
-use super::beside::beside_captures;
-use super::driver::{ask, call};
-use super::error::CudaError;
-use super::event::Event;
-use super::gpu::Gpu;
+pub(super) mod current;
+pub(super) mod deferred;
+#[cfg(feature = "python")]
+pub(crate) mod peer_streams;
+pub(super) mod stream_uses;
+
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::event::Event;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::{ask, call};
 use cudarc::driver::sys;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
@@ -207,7 +213,7 @@ impl Stream {
         // SAFETY: the context is current, and the stream there.
         unsafe { call!(cuStreamSynchronize(self.raw())) }?;
         drop(beside);
-        super::later::collect();
+        crate::cuda::stream::deferred::collect();
         Ok(())
     }
 

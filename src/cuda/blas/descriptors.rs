@@ -3,7 +3,7 @@
 use super::functions::{Lt, call};
 use super::header::Raw;
 use super::problem::{Problem, Stored};
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 

@@ -1,8 +1,8 @@
 //! [`Lt`]: cuBLASLt's functions.
 
 use super::header::{Algorithm, Handle, Lent, Proposal, Raw, Stream, Text, with_functions};
-use crate::cuda::error::CudaError;
-use crate::cuda::library::{functions, load, problem};
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::library::{functions, load, problem};
 use std::ffi::{CStr, c_int, c_void};
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use super::descriptors::Descriptor;
 use super::functions::{Lt, call};
 use super::header::{self, Algorithm, Handle, Proposal};
 use super::problem::{Numbers, Problem};
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 use crate::cuda::stream::Stream;
 use std::ffi::c_void;
 

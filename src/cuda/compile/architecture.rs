@@ -1,7 +1,7 @@
 //! [`Architecture`]: which GPUs the machine code is for.
 
 use super::Nvrtc;
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 
 /// The version of a GPU's instructions, as a number: 90 for `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::headers;
 use super::nvrtc::Nvrtc;
-use crate::cuda::error::CudaError;
-use crate::cuda::library::find::{NotFound, Sought, packages, toolkits};
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::library::find::{NotFound, Sought, packages, toolkits};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 

@@ -1,6 +1,6 @@
 //! Where CUDA's headers are, which NVRTC must be told: beside the library, or where else CUDA is installed.
 
-use crate::cuda::library::find::INSTALLED;
+use crate::cuda::driver::library::find::INSTALLED;
 use std::path::{Path, PathBuf};
 
 /// The header by which the folder is known.

@@ -1,7 +1,7 @@
 //! [`Image`]: kernels as they were compiled.
 
-use crate::cuda::error::CudaError;
-use crate::cuda::gpu::Gpu;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::Module;
 use std::ffi::CString;
 use std::fmt;

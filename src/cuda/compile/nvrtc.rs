@@ -1,7 +1,7 @@
 //! [`Nvrtc`]: the library's functions; and [`Program`], what it compiles.
 
-use crate::cuda::error::CudaError;
-use crate::cuda::library::{functions, load, problem};
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::library::{functions, load, problem};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr;

@@ -1,7 +1,7 @@
 //! [`Answer`]: the result code of a call of the driver.
 
 use super::functions;
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys::CUresult;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;

@@ -5,7 +5,7 @@
 //! to an enum. Here all that C returns or writes is an integer. Enums of `cudarc` are only passed to C, and its handles
 //! and structs are plain data.
 
-use crate::cuda::library::functions;
+use crate::cuda::driver::library::functions;
 use cudarc::driver::sys;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};

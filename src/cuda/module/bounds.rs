@@ -1,6 +1,6 @@
 //! Whether an image is as long as it says: the driver, which isn't told its length, believes it.
 
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 
 /// The beginning of a fat binary.
 const FAT: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();

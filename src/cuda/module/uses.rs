@@ -1,8 +1,8 @@
 //! [`Uses`]: the streams that may still run a module's code.
 
-use crate::cuda::beside::beside_captures;
 use crate::cuda::driver::ask;
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
 use crate::cuda::stream::Stream;
 use cudarc::driver::sys;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

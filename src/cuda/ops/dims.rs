@@ -1,6 +1,6 @@
 //! Layouts as kernels take them.
 
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 use crate::kernel::Operand;
 use smallvec::SmallVec;
 

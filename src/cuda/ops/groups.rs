@@ -1,8 +1,8 @@
 //! How threads share the work on rows: `group.cuh`.
 
 use super::THREADS;
-use crate::cuda::gpu::Gpu;
-use crate::cuda::launch::Launch;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::module::launch::Launch;
 
 /// Threads that work on one row, and how many such groups a block has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

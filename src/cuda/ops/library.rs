@@ -1,10 +1,10 @@
 //! The kernels' sources, and what they were compiled to.
 
 use crate::cuda::compile::Source;
-use crate::cuda::error::CudaError;
-use crate::cuda::function::Function;
-use crate::cuda::gpu::Gpu;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::Module;
+use crate::cuda::module::function::Function;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 

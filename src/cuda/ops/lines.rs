@@ -3,8 +3,8 @@
 use super::dims::Strided;
 use super::groups::Groups;
 use super::names::bytes_of;
-use crate::cuda::error::CudaError;
-use crate::cuda::function::Function;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::module::function::Function;
 use crate::kernel::Operand;
 
 /// Tensors of one shape, seen as lines along an axis.

@@ -4,10 +4,11 @@ use super::dims::Strided;
 use super::library::Unit;
 use super::names::bytes_of;
 use super::{THREADS, blocks, stream_of};
-use crate::cuda::error::CudaError;
-use crate::cuda::function::Function;
-use crate::cuda::gpu::Gpu;
-use crate::cuda::launch::{Argument, Launch};
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::module::argument::Argument;
+use crate::cuda::module::function::Function;
+use crate::cuda::module::launch::Launch;
 use crate::kernel::Operand;
 
 /// Where a tensor begins, and how many bytes its elements have.

@@ -8,8 +8,8 @@ mod matrix;
 mod tiles;
 
 use crate::cuda::blas::{Blas, Numbers};
-use crate::cuda::error::CudaError;
-use crate::cuda::gpu::Gpu;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
 use crate::kernel::{Construction, Failure, Kernel, Operand, Untyped, UntypedMut};

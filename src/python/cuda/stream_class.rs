@@ -3,7 +3,7 @@
 use super::super::class::PyDevice;
 use super::super::error::not_exchangeable;
 use super::streams::of_handle;
-use crate::cuda::shared::{self, Shared};
+use crate::cuda::peer_streams::{self, Shared};
 use crate::cuda::{Current, Gpu, Stream};
 use crate::device::Device;
 use pyo3::exceptions::PyTypeError;
@@ -19,7 +19,7 @@ const SHARED: &CStr = c"dlbridge.cuda.streams.1";
 
 /// Has this extension know what the package has current. Each extension has current streams of its own.
 pub(super) fn find_shared(py: Python<'_>) {
-    if !shared::is_found() {
+    if !peer_streams::is_found() {
         // Where the package isn't loaded, there is nothing to know yet.
         let _ = look_for_shared(py);
     }
@@ -35,7 +35,7 @@ fn look_for_shared(py: Python<'_>) -> PyResult<()> {
     let capsule = class.getattr(intern!(py, "__dlbridge_streams__"))?;
     let pointer = capsule.cast::<PyCapsule>()?.pointer_checked(Some(SHARED))?;
     // SAFETY: what a capsule of this name leads to is this, for as long as the process runs.
-    shared::found(unsafe { pointer.cast::<Shared>().as_ref() });
+    peer_streams::found(unsafe { pointer.cast::<Shared>().as_ref() });
     Ok(())
 }
 
@@ -122,7 +122,7 @@ impl PyStream {
     /// Of which extensions ask what is current.
     #[classattr]
     fn __dlbridge_streams__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        let pointer = NonNull::from(&shared::OURS).cast();
+        let pointer = NonNull::from(&peer_streams::OURS).cast();
         // SAFETY: what it leads to and the name stay, and nothing is to be released.
         unsafe { PyCapsule::new_with_pointer(py, pointer, SHARED) }
     }

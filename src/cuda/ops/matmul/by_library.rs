@@ -1,10 +1,10 @@
 //! Products by cuBLASLt, which takes matrices whose rows or columns lie one element after another.
 
 use super::matrix::Matrix;
-use crate::cuda::array::empty;
 use crate::cuda::blas::{Blas, Numbers, Problem};
-use crate::cuda::error::CudaError;
-use crate::cuda::gpu::Gpu;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::memory::array::empty;
 use crate::cuda::ops::copy::Copies;
 use crate::cuda::ops::stream_of;
 use crate::cuda::stream::Stream;

@@ -1,10 +1,11 @@
 //! The kernel of `matmul.cu`, which takes any layouts.
 
 use super::matrix::Matrix;
-use crate::cuda::error::CudaError;
-use crate::cuda::function::Function;
-use crate::cuda::gpu::Gpu;
-use crate::cuda::launch::{Argument, Launch};
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::module::argument::Argument;
+use crate::cuda::module::function::Function;
+use crate::cuda::module::launch::Launch;
 use crate::cuda::ops::library::{Unit, file};
 use crate::cuda::ops::names::name_of;
 use crate::cuda::ops::{THREADS, blocks, stream_of};

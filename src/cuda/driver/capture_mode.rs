@@ -1,6 +1,6 @@
 //! [`beside_captures`]: what has nothing to do with a graph that is being captured.
 
-use super::driver::ask;
+use crate::cuda::driver::ask;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 /// capture in a mode that is for all threads.
 ///
 /// The driver must have been started.
-pub(super) fn beside_captures() -> BesideCaptures {
+pub(in crate::cuda) fn beside_captures() -> BesideCaptures {
     BesideCaptures {
         before: exchanged(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int),
         _thread: PhantomData,
@@ -19,7 +19,7 @@ pub(super) fn beside_captures() -> BesideCaptures {
 
 /// The thread's mode is another one until this is dropped.
 #[must_use = "when it is dropped, the thread's mode is what it was before"]
-pub(super) struct BesideCaptures {
+pub(in crate::cuda) struct BesideCaptures {
     before: Option<c_int>,
     /// The mode is a thread's: this mustn't leave its own.
     _thread: PhantomData<*const ()>,

@@ -1,8 +1,8 @@
 //! The streams that another copy of this crate in the process has current: that of the Python package, for the
 //! extensions, each of which has its own.
 
-use super::gpu::Gpu;
-use super::stream::Stream;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::stream::Stream;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -88,7 +88,7 @@ impl Drop for Keeper {
 }
 
 /// The stream that another copy has current on this thread, if it has one.
-pub(super) fn explicit(gpu: Gpu) -> Option<Stream> {
+pub(in crate::cuda) fn explicit(gpu: Gpu) -> Option<Stream> {
     let theirs = THEIRS.load(Ordering::Acquire);
     if theirs.is_null() || ptr::eq(theirs, &raw const OURS) {
         return None;

@@ -1,21 +1,21 @@
 //! [`Limits`]: how large a launch can be on a GPU, and how far apart the rows of a copy.
 
-use super::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
 /// How many blocks a grid can have along each axis, and how many threads a block; and how many bytes apart rows can be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) grid: [u32; 3],
-    pub(super) block: [u32; 3],
-    pub(super) pitch: usize,
+pub(in crate::cuda) struct Limits {
+    pub(in crate::cuda) grid: [u32; 3],
+    pub(in crate::cuda) block: [u32; 3],
+    pub(in crate::cuda) pitch: usize,
     /// How many bytes of shared memory a block can have, where its kernel is allowed that.
-    pub(super) shared: u32,
+    pub(in crate::cuda) shared: u32,
 }
 
 impl Limits {
     /// What a GPU answers when it is asked.
-    pub(super) fn ask(
+    pub(in crate::cuda) fn ask(
         ask: impl Fn(Attribute) -> Result<i32, CudaError>,
     ) -> Result<Self, CudaError> {
         let ask = |attribute| ask(attribute).map(i32::unsigned_abs);

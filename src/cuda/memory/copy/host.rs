@@ -2,7 +2,7 @@
 
 use super::check_elements;
 use super::plan::{Plan, Rectangle};
-use crate::cuda::error::CudaError;
+use crate::cuda::driver::error::CudaError;
 use crate::error::Error;
 use crate::tensor::Tensor;
 use std::ptr;

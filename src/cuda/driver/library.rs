@@ -6,7 +6,7 @@
 //! which wasn't known when it was built would be undefined behaviour: [`functions!`] takes integers. The driver is looked
 //! up in the same way (`driver/functions.rs`).
 
-pub(super) mod find;
+pub(in crate::cuda) mod find;
 
 use libloading::Library;
 use std::error::Error;
@@ -17,14 +17,14 @@ use std::path::Path;
 /// # Safety
 ///
 /// What it runs when it is loaded is sound.
-pub(super) unsafe fn load(path: &Path) -> Result<&'static Library, libloading::Error> {
+pub(in crate::cuda) unsafe fn load(path: &Path) -> Result<&'static Library, libloading::Error> {
     // SAFETY: the caller's promise.
     let library = unsafe { Library::new(path) }?;
     Ok(Box::leak(Box::new(library)))
 }
 
 /// What the loader says is wrong, of which the error itself has only the beginning.
-pub(super) fn problem(error: &libloading::Error) -> String {
+pub(in crate::cuda) fn problem(error: &libloading::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
@@ -53,4 +53,4 @@ macro_rules! functions {
         }
     };
 }
-pub(super) use functions;
+pub(in crate::cuda) use functions;

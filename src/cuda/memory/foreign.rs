@@ -1,9 +1,9 @@
 //! Tensors of others on a GPU, and in which order they are used.
 
-use super::error::CudaError;
-use super::memory::Memory;
-use super::stream::Stream;
-use super::timeline::Use;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::memory::Memory;
+use crate::cuda::stream::Stream;
+use crate::cuda::stream::stream_uses::Use;
 use crate::device::DeviceKind;
 use crate::tensor::Tensor;
 
@@ -54,7 +54,7 @@ fn adopted(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor {
 }
 
 /// What keeps a tensor's memory, where that is known here.
-pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
+pub(in crate::cuda) fn keeper(tensor: &Tensor) -> Option<&Memory> {
     tensor.storage().keeper::<Memory>()
 }
 

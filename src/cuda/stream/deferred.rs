@@ -1,9 +1,9 @@
 //! What can't be released yet, and is tried again whenever memory is asked for.
 
-use super::beside::beside_captures;
-use super::error::CudaError;
-use super::event::Event;
-use super::stream::Stream;
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::event::Event;
+use crate::cuda::stream::Stream;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::mem;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Memory that is at its end.
-pub(super) trait Release: Send {
+pub(in crate::cuda) trait Release: Send {
     /// Releases it; `false` where that must wait.
     fn try_release(&mut self) -> Result<bool, CudaError>;
 }
@@ -57,7 +57,7 @@ fn with_waiting<R>(change: impl FnOnce(&mut Waiting) -> R) -> R {
 }
 
 /// Releases memory, now or as soon as that can be done.
-pub(super) fn release(memory: Box<dyn Release>) {
+pub(in crate::cuda) fn release(memory: Box<dyn Release>) {
     if let Some(memory) = try_release(memory) {
         with_waiting(|waiting| waiting.memory.push(memory));
     }
@@ -173,7 +173,7 @@ impl Kept {
 
 /// Releases what can be released by now.
 #[inline]
-pub(super) fn collect() {
+pub(in crate::cuda) fn collect() {
     if ANY.load(Ordering::Acquire) {
         try_all();
     }

@@ -6,10 +6,10 @@
 
 use super::plan::{Plan, Rectangle};
 use super::{Place, let_go};
-use crate::cuda::array::empty;
 use crate::cuda::driver::call;
-use crate::cuda::error::CudaError;
-use crate::cuda::gpu::Gpu;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::memory::array::empty;
 use crate::cuda::stream::Stream;
 use crate::dtype::DType;
 use crate::layout::{Layout, LayoutRef};

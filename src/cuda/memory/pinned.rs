@@ -1,12 +1,12 @@
 //! Memory of the host that GPUs reach: pinned, and managed.
 
-use super::adopted::keeper;
-use super::beside::beside_captures;
-use super::driver::call;
-use super::error::CudaError;
-use super::gpu::Gpu;
-use super::later::{self, Release};
-use super::memory::Memory;
+use crate::cuda::driver::call;
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::memory::Memory;
+use crate::cuda::memory::foreign::keeper;
+use crate::cuda::stream::deferred::{self, Release};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::error::Error;
@@ -57,9 +57,9 @@ fn host(
     device: Device,
     allocate: impl FnOnce(usize) -> Result<Place, CudaError>,
 ) -> Result<Tensor, CudaError> {
-    later::collect();
+    deferred::collect();
     Tensor::check_zeros(shape, dtype)?;
-    let bytes = super::array::bytes_of(shape, dtype)?;
+    let bytes = crate::cuda::memory::array::bytes_of(shape, dtype)?;
     if bytes == 0 {
         return Ok(Tensor::from_storage(
             Storage::nothing_on(device),
@@ -84,7 +84,7 @@ fn host(
 
 /// Where memory is that the processor reaches, too, and how it is freed.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(in crate::cuda) enum Place {
     Pinned(*mut c_void),
     Managed(sys::CUdeviceptr),
 }
@@ -95,7 +95,7 @@ unsafe impl Send for Place {}
 unsafe impl Sync for Place {}
 
 impl Place {
-    pub(super) fn data(self) -> *mut u8 {
+    pub(in crate::cuda) fn data(self) -> *mut u8 {
         match self {
             Self::Pinned(data) => data.cast(),
             Self::Managed(address) => ptr::with_exposed_provenance_mut(address as usize),
@@ -104,10 +104,10 @@ impl Place {
 }
 
 /// Memory that is freed when this is dropped.
-pub(super) struct Reachable(Freeing);
+pub(in crate::cuda) struct Reachable(Freeing);
 
 impl Reachable {
-    pub(super) fn new(gpu: Gpu, place: Place) -> Self {
+    pub(in crate::cuda) fn new(gpu: Gpu, place: Place) -> Self {
         Self(Freeing { gpu, place })
     }
 }
@@ -115,7 +115,7 @@ impl Reachable {
 impl Drop for Reachable {
     fn drop(&mut self) {
         // Where the driver refuses, it is tried again.
-        later::release(Box::new(self.0));
+        deferred::release(Box::new(self.0));
     }
 }
 
@@ -142,7 +142,7 @@ impl Release for Freeing {
 
 /// Waits until the work is done that uses a tensor's memory, so that the processor may use it by its address: what
 /// this crate looks at it with, such as [`Tensor::view`], waits by itself. This is for what [`pinned`] and [`managed`]
-/// made; of others' memory nothing is known, and what is on a GPU is [fetched](super::fetch).
+/// made; of others' memory nothing is known, and what is on a GPU is [fetched](crate::cuda::fetch).
 ///
 /// # Errors
 ///

@@ -1,13 +1,13 @@
 //! [`Pool`]: the driver's memory pool from which a GPU's memory is allocated in the order of streams.
 
-use super::driver::call;
-use super::error::CudaError;
+use crate::cuda::driver::call;
+use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ptr;
 
 /// A memory pool of our own, since the device's is everybody's; NULL where the GPU has none.
-pub(super) struct Pool(sys::CUmemoryPool);
+pub(in crate::cuda) struct Pool(sys::CUmemoryPool);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Pool {}
@@ -15,12 +15,12 @@ unsafe impl Send for Pool {}
 unsafe impl Sync for Pool {}
 
 impl Pool {
-    pub(super) fn none() -> Self {
+    pub(in crate::cuda) fn none() -> Self {
         Self(ptr::null_mut())
     }
 
     /// A pool that keeps what is released, as asking the driver for memory takes long.
-    pub(super) fn new(id: i32) -> Result<Self, CudaError> {
+    pub(in crate::cuda) fn new(id: i32) -> Result<Self, CudaError> {
         // SAFETY: all zeros are a value of this C struct.
         let mut wanted: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
         wanted.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -44,11 +44,11 @@ impl Pool {
 
     /// The driver's handle, if there is a pool.
     #[inline]
-    pub(super) fn handle(&self) -> Option<sys::CUmemoryPool> {
+    pub(in crate::cuda) fn handle(&self) -> Option<sys::CUmemoryPool> {
         (!self.0.is_null()).then_some(self.0)
     }
 
-    pub(super) fn trim(&self) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn trim(&self) -> Result<(), CudaError> {
         let Some(pool) = self.handle() else {
             return Ok(());
         };

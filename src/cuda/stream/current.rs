@@ -1,7 +1,7 @@
 //! Which stream is current on which thread.
 
-use super::gpu::Gpu;
-use super::stream::Stream;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::stream::Stream;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
@@ -20,12 +20,12 @@ impl Stream {
     pub(crate) fn explicit(gpu: Gpu) -> Option<Self> {
         let here = Self::explicit_here(gpu);
         #[cfg(feature = "python")]
-        let here = here.or_else(|| super::shared::explicit(gpu));
+        let here = here.or_else(|| crate::cuda::stream::peer_streams::explicit(gpu));
         here
     }
 
     /// The same, of those that were made current by this copy of the crate.
-    pub(super) fn explicit_here(gpu: Gpu) -> Option<Self> {
+    pub(in crate::cuda) fn explicit_here(gpu: Gpu) -> Option<Self> {
         let of_gpu = |streams: &RefCell<Vec<Self>>| {
             let streams = streams.borrow();
             streams

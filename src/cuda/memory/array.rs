@@ -1,9 +1,9 @@
 //! Tensors in a GPU's own memory.
 
-use super::driver::call;
-use super::error::CudaError;
-use super::memory;
-use super::stream::Stream;
+use crate::cuda::driver::call;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::memory;
+use crate::cuda::stream::Stream;
 use crate::dtype::DType;
 use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
@@ -38,7 +38,7 @@ pub fn zeros(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
 }
 
 /// How many bytes the elements take, one after another.
-pub(super) fn bytes_of(shape: &[usize], dtype: DType) -> Result<usize, CudaError> {
+pub(in crate::cuda) fn bytes_of(shape: &[usize], dtype: DType) -> Result<usize, CudaError> {
     let layout = Layout::contiguous(shape).map_err(Error::from)?;
     let bytes = dtype.packed_bytes(layout.len());
     let bytes = bytes.filter(|bytes| *bytes <= isize::MAX as usize);

@@ -1,10 +1,10 @@
 //! [`Function`]: a kernel of a module.
 
-use super::driver::{Answer, call, param_info};
-use super::error::CudaError;
-use super::gpu::Gpu;
-use super::launch::LaunchError;
-use super::module::Module;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::error::launch::LaunchError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::{Answer, call, param_info};
+use crate::cuda::module::Module;
 use cudarc::driver::sys;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,11 @@ unsafe impl Sync for Raw {}
 impl Function {
     /// A function that a module has, whose context is current. What is asked for here, the driver must load the
     /// function for; so that isn't left to the first launch.
-    pub(super) fn new(module: Module, raw: sys::CUfunction, name: &str) -> Result<Self, CudaError> {
+    pub(in crate::cuda) fn new(
+        module: Module,
+        raw: sys::CUfunction,
+        name: &str,
+    ) -> Result<Self, CudaError> {
         let ask = |attribute| ask(raw, attribute);
         let parameters = parameters(raw)?;
         Ok(Self(Arc::new(Facts {
@@ -74,7 +78,7 @@ impl Function {
     }
 
     #[inline]
-    pub(super) fn raw(&self) -> sys::CUfunction {
+    pub(in crate::cuda) fn raw(&self) -> sys::CUfunction {
         self.0.raw.0
     }
 

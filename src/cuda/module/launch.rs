@@ -1,18 +1,12 @@
 //! [`Launch`]: how many threads a kernel runs in; and giving a stream that work.
 
-mod argument;
-mod call;
-mod error;
-
-use super::driver::call;
-use super::error::CudaError;
-use super::function::Function;
-use super::stream::Stream;
+use crate::cuda::driver::call;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::error::launch::LaunchError;
+use crate::cuda::module::argument::Argument;
+use crate::cuda::module::function::Function;
+use crate::cuda::stream::Stream;
 use std::ptr;
-
-pub use argument::Argument;
-pub use call::Call;
-pub use error::LaunchError;
 
 /// How many blocks of how many threads a kernel runs in.
 ///
@@ -65,13 +59,13 @@ impl Launch {
 
     /// Whether there are no blocks.
     #[inline]
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.grid.contains(&0)
     }
 }
 
 /// More arguments than these need an allocation.
-const USUAL: usize = 16;
+pub(super) const USUAL: usize = 16;
 
 impl Function {
     /// Has a stream run the kernel with these arguments, whose values are taken at once.
@@ -107,7 +101,7 @@ impl Function {
 
     /// Whether such a launch can be.
     #[inline]
-    fn check(
+    pub(super) fn check(
         &self,
         stream: &Stream,
         launch: Launch,
@@ -175,7 +169,7 @@ impl Function {
     }
 
     #[cold]
-    pub(super) fn refused(&self, problem: LaunchError) -> CudaError {
+    pub(in crate::cuda) fn refused(&self, problem: LaunchError) -> CudaError {
         CudaError::Launch {
             kernel: self.name().to_owned(),
             problem,
@@ -188,7 +182,7 @@ impl Function {
     ///
     /// As of [`launch`](Self::launch).
     #[inline]
-    unsafe fn launch_checked(
+    pub(super) unsafe fn launch_checked(
         &self,
         stream: &Stream,
         launch: Launch,

@@ -1,8 +1,8 @@
 //! Where an address is.
 
-use super::driver::{call, count};
-use super::error::CudaError;
-use super::gpu::Gpu;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::{call, count};
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
 use std::ffi::c_void;

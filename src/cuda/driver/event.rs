@@ -1,17 +1,17 @@
 //! [`Events`]: marks in streams, by which one waits for another, kept to be used again.
 
-use super::driver::{ask, call};
-use super::error::CudaError;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::{ask, call};
 use cudarc::driver::sys;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 /// A GPU's events that are not in use.
 #[derive(Default)]
-pub(super) struct Events(Mutex<Vec<Event>>);
+pub(in crate::cuda) struct Events(Mutex<Vec<Event>>);
 
 /// A mark in a stream.
-pub(super) struct Event(sys::CUevent);
+pub(in crate::cuda) struct Event(sys::CUevent);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Event {}
@@ -34,7 +34,7 @@ impl Events {
     }
 
     /// Takes an event back, of which nobody asks any more.
-    pub(super) fn give_back(&self, event: Event) {
+    pub(in crate::cuda) fn give_back(&self, event: Event) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MOST {
             kept.push(event);
@@ -46,7 +46,7 @@ impl Events {
     }
 
     /// Marks the end of the work that a stream has by now. The GPU's context must be current.
-    pub(super) fn mark(&self, stream: sys::CUstream) -> Result<Event, CudaError> {
+    pub(in crate::cuda) fn mark(&self, stream: sys::CUstream) -> Result<Event, CudaError> {
         let event = self.take()?;
         // SAFETY: the caller entered the GPU, and vouches for its stream.
         match unsafe { call!(cuEventRecord(event.0, stream)) } {
@@ -61,13 +61,13 @@ impl Events {
 
 impl Event {
     /// Has a stream wait until the work before it is done. The stream's context must be current.
-    pub(super) fn hold_up(&self, stream: sys::CUstream) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn hold_up(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         // SAFETY: an event that was recorded; the caller entered the GPU, and vouches for its stream.
         unsafe { call!(cuStreamWaitEvent(stream, self.0, 0)) }
     }
 
     /// Whether the work before it is done. The GPU's context must be current.
-    pub(super) fn is_over(&self) -> Result<bool, CudaError> {
+    pub(in crate::cuda) fn is_over(&self) -> Result<bool, CudaError> {
         // SAFETY: an event that was recorded.
         let answer = unsafe { ask!(cuEventQuery(self.0)) };
         if answer.is(sys::CUresult::CUDA_ERROR_NOT_READY) {

@@ -1,9 +1,9 @@
 //! [`Timeline`]: on which streams memory is used, and how they wait for each other.
 
-use super::error::CudaError;
-use super::event::Event;
-use super::gpu::Gpu;
-use super::stream::Stream;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::event::Event;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::stream::Stream;
 use smallvec::SmallVec;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ pub(crate) enum Use {
 }
 
 /// Where some memory was last written, and where it has been read since.
-pub(super) struct Timeline(Mutex<Uses>);
+pub(in crate::cuda) struct Timeline(Mutex<Uses>);
 
 struct Uses {
     gpu: Gpu,
@@ -33,7 +33,7 @@ struct Uses {
 }
 
 /// All uses of memory that is to be released.
-pub(super) enum Joined {
+pub(in crate::cuda) enum Joined {
     /// This stream comes after them.
     In(Stream),
     /// None of them is known here.
@@ -101,7 +101,7 @@ impl Drop for Uses {
 
 impl Timeline {
     /// Memory that is ready, wherever it is used.
-    pub(super) fn ready(gpu: Gpu) -> Self {
+    pub(in crate::cuda) fn ready(gpu: Gpu) -> Self {
         Self(Mutex::new(Uses {
             gpu,
             by_strangers: false,
@@ -113,7 +113,7 @@ impl Timeline {
     }
 
     /// Memory that is ready in the order of a stream.
-    pub(super) fn new(writer: Stream) -> Self {
+    pub(in crate::cuda) fn new(writer: Stream) -> Self {
         let mut timeline = Self::ready(writer.gpu());
         let uses = timeline.uses();
         uses.by_strangers = !writer.outlives_its_uses();
@@ -122,7 +122,7 @@ impl Timeline {
     }
 
     /// Memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by now.
-    pub(super) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
+    pub(in crate::cuda) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
         let mut timeline = Self::new(ready_on.clone());
         let uses = timeline.uses();
         // A mark in a graph is none for other streams. Without one, all work is waited for.
@@ -143,7 +143,7 @@ impl Timeline {
     /// Has a stream wait for whatever must be done before it uses the memory, and remembers that it does.
     ///
     /// On failure nothing is remembered, and nothing may be done with the memory.
-    pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_read = what == Use::Read;
         if uses.writer.as_ref() == Some(stream) && (is_read || uses.readers.is_empty()) {
@@ -174,13 +174,13 @@ impl Timeline {
     }
 
     /// The stream on which the memory was last written, if something can still be asked of it.
-    pub(super) fn writer(&self) -> Option<Stream> {
+    pub(in crate::cuda) fn writer(&self) -> Option<Stream> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         uses.writer.clone().filter(Stream::can_be_awaited)
     }
 
     /// Waits until the processor may use the memory.
-    pub(super) fn settle(&self) -> Result<(), CudaError> {
+    pub(in crate::cuda) fn settle(&self) -> Result<(), CudaError> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let streams: SmallVec<[Stream; 2]> = uses.all().cloned().collect();
         // Whoever else asks must not wait for the GPU meanwhile.
@@ -201,7 +201,7 @@ impl Timeline {
     }
 
     /// Brings all uses into one stream, in whose order the memory can be released.
-    pub(super) fn join(&mut self) -> Result<Joined, CudaError> {
+    pub(in crate::cuda) fn join(&mut self) -> Result<Joined, CudaError> {
         let uses = self.uses();
         if uses.by_strangers {
             return Ok(Joined::Lost);
@@ -217,7 +217,7 @@ impl Timeline {
     }
 
     /// Whether one of the streams is being captured, so that nothing must be asked of it.
-    pub(super) fn is_capturing(&mut self) -> Result<bool, CudaError> {
+    pub(in crate::cuda) fn is_capturing(&mut self) -> Result<bool, CudaError> {
         let uses = self.uses();
         for stream in uses.all().filter(|stream| stream.outlives_its_uses()) {
             if stream.is_capturing()? {
@@ -227,7 +227,7 @@ impl Timeline {
         Ok(false)
     }
 
-    pub(super) fn gpu(&mut self) -> Gpu {
+    pub(in crate::cuda) fn gpu(&mut self) -> Gpu {
         self.uses().gpu
     }
 }

@@ -1,12 +1,14 @@
 //! [`Call`]: a launch with tensors, in the right order.
 
-use super::{Argument, Launch, LaunchError, USUAL};
-use crate::cuda::adopted::{is_ordered, use_on};
-use crate::cuda::error::CudaError;
-use crate::cuda::function::Function;
-use crate::cuda::later::release_after;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::error::launch::LaunchError;
+use crate::cuda::memory::foreign::{is_ordered, use_on};
+use crate::cuda::module::argument::Argument;
+use crate::cuda::module::function::Function;
+use crate::cuda::module::launch::{Launch, USUAL};
 use crate::cuda::stream::Stream;
-use crate::cuda::timeline::Use;
+use crate::cuda::stream::deferred::release_after;
+use crate::cuda::stream::stream_uses::Use;
 use crate::device::DeviceKind;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;

@@ -4,13 +4,13 @@ mod host;
 mod plan;
 mod transfer;
 
-use super::adopted::{is_ordered, use_on};
-use super::array::empty;
-use super::error::CudaError;
-use super::gpu::Gpu;
-use super::later::release_after;
-use super::stream::Stream;
-use super::timeline::Use;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::memory::array::empty;
+use crate::cuda::memory::foreign::{is_ordered, use_on};
+use crate::cuda::stream::Stream;
+use crate::cuda::stream::deferred::release_after;
+use crate::cuda::stream::stream_uses::Use;
 use crate::device::DeviceKind;
 use crate::error::{AccessError, Error};
 use crate::layout::LayoutRef;
@@ -46,7 +46,7 @@ pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
     }
-    let stream = match super::adopted::writer_of(tensor) {
+    let stream = match crate::cuda::memory::foreign::writer_of(tensor) {
         Some(stream) => stream,
         None => Stream::current(Gpu::of(tensor.device())?),
     };

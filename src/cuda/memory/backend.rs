@@ -1,12 +1,12 @@
 //! What calls of kernels on GPUs need: memory for their results, and the right order.
 
-use super::array::empty;
-use super::driver::is_present;
-use super::gpu::Gpu;
-use super::memory::Memory;
-use super::pinned::managed;
-use super::stream::Stream;
-use super::timeline::Use;
+use crate::cuda::driver::gpu::Gpu;
+use crate::cuda::driver::is_present;
+use crate::cuda::memory::Memory;
+use crate::cuda::memory::array::empty;
+use crate::cuda::memory::pinned::managed;
+use crate::cuda::stream::Stream;
+use crate::cuda::stream::stream_uses::Use;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::kernel::{Backend, Body, Failure, Uses};

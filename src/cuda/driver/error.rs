@@ -1,8 +1,10 @@
 //! [`CudaError`]: what can go wrong with a GPU.
 
-use super::launch::LaunchError;
+pub(in crate::cuda) mod launch;
+
 use crate::device::Device;
 use crate::error::Error;
+use launch::LaunchError;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -231,7 +233,7 @@ impl CudaError {
 
 impl CudaError {
     /// Whether nothing can be done with the GPU any more in this process.
-    pub(super) fn is_final(&self) -> bool {
+    pub(in crate::cuda) fn is_final(&self) -> bool {
         use cudarc::driver::sys::CUresult as Answer;
         const FINAL: [Answer; 16] = [
             Answer::CUDA_ERROR_DEINITIALIZED,

@@ -1,11 +1,11 @@
 //! [`Gpu`]: a device, and its context, in which frameworks work too.
 
-use super::beside::beside_captures;
-use super::driver::{ask, call, count};
-use super::error::CudaError;
-use super::event::Events;
-use super::limits::Limits;
-use super::pool::Pool;
+use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::event::Events;
+use crate::cuda::driver::limits::Limits;
+use crate::cuda::driver::pool::Pool;
+use crate::cuda::driver::{ask, call, count};
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
 use std::ffi::CStr;
@@ -23,15 +23,15 @@ use sys::CUdevice_attribute as Attribute;
 pub struct Gpu(&'static Facts);
 
 /// What is known of a GPU.
-pub(super) struct Facts {
+pub(in crate::cuda) struct Facts {
     id: i32,
     device: sys::CUdevice,
     context: Context,
     capability: (i32, i32),
     processors: i32,
-    pub(super) limits: Limits,
-    pub(super) events: Events,
-    pub(super) pool: Pool,
+    pub(in crate::cuda) limits: Limits,
+    pub(in crate::cuda) events: Events,
+    pub(in crate::cuda) pool: Pool,
 }
 
 /// The driver's handle of a context.
@@ -130,7 +130,7 @@ impl Gpu {
     /// When work failed, or a graph is captured.
     pub fn synchronize(self) -> Result<(), CudaError> {
         self.wait_for_all()?;
-        super::later::collect();
+        crate::cuda::stream::deferred::collect();
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Gpu {
     ///
     /// When the driver fails.
     pub fn trim(self) -> Result<(), CudaError> {
-        super::later::collect();
+        crate::cuda::stream::deferred::collect();
         let _beside = beside_captures();
         self.facts().pool.trim()
     }
@@ -175,12 +175,12 @@ impl Gpu {
     }
 
     /// The driver's handle of its context.
-    pub(super) fn context(self) -> sys::CUcontext {
+    pub(in crate::cuda) fn context(self) -> sys::CUcontext {
         self.0.context.0
     }
 
     #[inline]
-    pub(super) fn facts(self) -> &'static Facts {
+    pub(in crate::cuda) fn facts(self) -> &'static Facts {
         self.0
     }
 }
