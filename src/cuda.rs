@@ -66,13 +66,14 @@ pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use driver::error::CudaError;
 pub use driver::error::launch::LaunchError;
 pub use driver::gpu::{Entered, Gpu};
+pub use driver::is_present;
 pub use driver::library::find::add_search_path;
-pub use driver::{count, is_present};
+pub use driver::start::count;
 pub use memory::array::{empty, zeros};
 pub use memory::copy::{copy_into, copy_on_host, fetch, send};
 pub use memory::foreign::{adopt, adopt_unordered};
 #[cfg(feature = "python")]
-pub(crate) use memory::foreign::{is_adopted, use_on, writer_of};
+pub(crate) use memory::order::{is_ordered, use_on, writer_of};
 pub use memory::pinned::{managed, pinned, settle};
 pub use memory::pointer::{PointerKind, device_of, device_of_range};
 pub use module::Module;
@@ -82,9 +83,9 @@ pub use module::function::Function;
 pub use module::launch::Launch;
 pub use module::signature::{ParameterKind, Signature};
 pub use stream::Stream;
-pub use stream::current::Current;
 pub use stream::deferred::release_after;
 #[cfg(feature = "python")]
 pub(crate) use stream::peer_streams;
+pub use stream::stack::Current;
 #[cfg(feature = "python")]
 pub(crate) use stream::stream_uses::Use;

@@ -177,7 +177,7 @@ fn drivers_functions_are_called_by_the_table_with_integers_alone() {
         let called = calls_through(&code, "sys::cu");
         assert!(
             called.is_empty(),
-            "{shown} calls sys::cu{called:?}: use `call!` or `ask!` of src/cuda/driver.rs"
+            "{shown} calls sys::cu{called:?}: use `call!` or `ask!` of src/cuda/driver/answer.rs"
         );
         for wrapper in [
             "cudarc::driver::result",

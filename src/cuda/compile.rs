@@ -12,83 +12,23 @@ mod includes;
 mod key;
 mod log;
 mod nvrtc;
+mod source;
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::Module;
 use architecture::Architecture;
 use find::Library;
-use nvrtc::{Nvrtc, Program};
+use nvrtc::Program;
 
 pub use find::set_nvrtc_path;
 pub use image::{Image, ImageKind};
-
-/// Kernels in CUDA C++, and how they are to be compiled.
-///
-/// ```no_run
-/// use dlbridge::cuda::{Gpu, Source};
-///
-/// let source = r#"
-///     template <class T> __global__ void fill(size_t count, T value, T* y) {
-///         size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-///         if (i < count) y[i] = value;
-///     }
-/// "#;
-/// let module = Source::new(source).name("fill.cu").kernel("fill<float>").compile_for(Gpu::new(0)?)?;
-/// let kernel = module.function("fill<float>")?;
-/// # Ok::<(), dlbridge::cuda::CudaError>(())
-/// ```
-#[derive(Debug, Clone)]
-#[must_use = "it is compiled by `compile_for`"]
-pub struct Source {
-    text: String,
-    name: String,
-    options: Vec<String>,
-    headers: Vec<(String, String)>,
-    kernels: Vec<String>,
-}
+pub use source::Source;
 
 /// The version of C++, unless an option asks for another one.
 const STANDARD: &str = "--std=c++17";
 
 impl Source {
-    /// This text. CUDA's headers (`cuda_fp16.h`, `cuda_bf16.h`, `cuda_fp8.h`) can be included, where they are
-    /// installed; a kernel is found by its name if it is `extern "C"`, or named by [`kernel`](Self::kernel).
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            name: "kernel.cu".to_owned(),
-            options: Vec::new(),
-            headers: Vec::new(),
-            kernels: Vec::new(),
-        }
-    }
-
-    /// What the text is called in messages. If it is a path, what is included in quotes is looked for beside it.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// An option of NVRTC's, as `-DT=float`, `--use_fast_math` or `--include-path=kernels`.
-    pub fn option(mut self, option: impl Into<String>) -> Self {
-        self.options.push(option.into());
-        self
-    }
-
-    /// A header that the text can include by this name.
-    pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.headers.push((name.into(), text.into()));
-        self
-    }
-
-    /// A kernel that isn't `extern "C"`, as C++ names it: `"fill<float>"`, `"images::flip"`. A template is
-    /// instantiated by that. The module has a function of this name.
-    pub fn kernel(mut self, name: impl Into<String>) -> Self {
-        self.kernels.push(name.into());
-        self
-    }
-
     /// Compiles for a GPU, and loads that.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The driver: whether it is there, how it is called, and what its answers mean.
 
-mod answer;
+pub(super) mod answer;
+
 pub(super) mod capture_mode;
 pub(super) mod error;
 pub(super) mod event;
@@ -8,11 +9,11 @@ mod functions;
 pub(super) mod gpu;
 pub(super) mod library;
 mod limits;
-mod pool;
+pub(super) mod pool;
+pub(super) mod release_hook;
+pub(super) mod start;
 
 use crate::cuda::driver::error::CudaError;
-pub(super) use answer::Answer;
-use cudarc::driver::sys::CUresult;
 use functions::{Functions, first, newer};
 use libloading::Library;
 use std::ffi::c_int;
@@ -23,27 +24,6 @@ const OLDEST: i32 = 12_000;
 
 /// The oldest driver that tells a kernel's parameters.
 const WITH_PARAMETERS: i32 = 12_040;
-
-/// Calls a function of the driver's, for its [`Answer`].
-///
-/// The driver must have been looked up before: [`Gpu`](crate::cuda::Gpu)s and what is made of them prove that.
-macro_rules! ask {
-    ($function:ident($($argument:expr),* $(,)?)) => {
-        $crate::cuda::driver::Answer::new(
-            stringify!($function),
-            ($crate::cuda::driver::functions().$function)($($argument),*),
-        )
-    };
-}
-pub(super) use ask;
-
-/// Calls a function of the driver's, and makes an error of its answer that says which function it was.
-macro_rules! call {
-    ($($call:tt)*) => {
-        $crate::cuda::driver::ask!($($call)*).checked()
-    };
-}
-pub(super) use call;
 
 /// What was looked up.
 struct Driver {
@@ -133,36 +113,8 @@ pub(super) fn major() -> Option<i32> {
     version().ok().map(|version| version / 1000)
 }
 
-/// How many GPUs there are.
-///
-/// # Errors
-///
-/// When there is no driver, or none that will do.
-pub fn count() -> Result<usize, CudaError> {
-    static COUNT: OnceLock<Result<usize, CudaError>> = OnceLock::new();
-    COUNT.get_or_init(start).clone()
-}
-
 /// Whether there is a driver. It isn't started for that, which would rule out that the process forks.
 #[inline]
 pub fn is_present() -> bool {
     library().is_some()
-}
-
-/// Starts the driver.
-fn start() -> Result<usize, CudaError> {
-    driver()?;
-    // SAFETY: the driver was looked up.
-    let answer = unsafe { ask!(cuInit(0)) };
-    if answer.is(CUresult::CUDA_ERROR_NO_DEVICE) {
-        return Err(CudaError::NoGpu);
-    }
-    answer.checked()?;
-    let mut count = 0;
-    // SAFETY: the driver was started, and writes one integer.
-    unsafe { call!(cuDeviceGetCount(&mut count)) }?;
-    match usize::try_from(count) {
-        Ok(0) | Err(_) => Err(CudaError::NoGpu),
-        Ok(count) => Ok(count),
-    }
 }

@@ -4,14 +4,16 @@ pub(super) mod array;
 mod backend;
 pub(super) mod copy;
 pub(super) mod foreign;
+pub(super) mod order;
 pub(super) mod pinned;
 pub(super) mod pointer;
+mod reachable;
 
+use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
-use crate::cuda::driver::{ask, call};
-use crate::cuda::memory::pinned::{Place, Reachable};
+use crate::cuda::memory::reachable::{Place, Reachable};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::{self, Release};
 use crate::cuda::stream::stream_uses::{Joined, Timeline, Use};

@@ -8,11 +8,11 @@ pub(super) mod launch;
 pub(super) mod signature;
 mod uses;
 
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
-use crate::cuda::driver::{ask, call, version};
-use crate::cuda::module::function::Function;
+use crate::cuda::driver::version;
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::{self, Release};
 use cudarc::driver::sys;
@@ -25,7 +25,7 @@ use uses::Uses;
 
 /// Machine code on a GPU, in which there are kernels.
 ///
-/// It is unloaded when its last handle and its last [`Function`] are gone, and the GPU is done with what they were
+/// It is unloaded when its last handle and its last [`Function`](crate::cuda::Function) are gone, and the GPU is done with what they were
 /// launched for. Graphs that have its kernels in them don't keep it: whoever captured one does.
 #[derive(Clone)]
 pub struct Module(Arc<Loaded>);
@@ -114,34 +114,6 @@ impl Module {
             names,
             uses: Uses::none(),
         })))
-    }
-
-    /// A kernel of it. In C++ it must be `extern "C"`, or be asked for by its mangled name, unless it was named
-    /// when it was compiled.
-    ///
-    /// # Errors
-    ///
-    /// When there is none of that name, or the driver fails.
-    pub fn function(&self, name: &str) -> Result<Function, CudaError> {
-        let known = self.0.names.iter().find(|(known, _)| known == name);
-        let none = || CudaError::NoFunction {
-            name: name.to_owned(),
-        };
-        let symbol = match known {
-            Some((_, symbol)) => symbol.clone(),
-            None => CString::new(name).map_err(|_| none())?,
-        };
-        let _entered = self.gpu().enter()?;
-        let mut raw = ptr::null_mut();
-        // The driver may load code only now.
-        let _beside = beside_captures();
-        // SAFETY: the context is current, the module there, and the name a string of C.
-        let answer = unsafe { ask!(cuModuleGetFunction(&mut raw, self.0.raw.0, symbol.as_ptr())) };
-        if answer.is(sys::CUresult::CUDA_ERROR_NOT_FOUND) {
-            return Err(none());
-        }
-        answer.checked()?;
-        Function::new(self.clone(), raw, name)
     }
 
     /// The GPU that it is loaded on.

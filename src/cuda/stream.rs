@@ -1,16 +1,18 @@
 //! [`Stream`]: the order in which a GPU does what it is asked for.
 
-pub(super) mod current;
+mod current;
 pub(super) mod deferred;
 #[cfg(feature = "python")]
 pub(crate) mod peer_streams;
+pub(super) mod stack;
 pub(super) mod stream_uses;
 
+use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
 use crate::cuda::driver::gpu::Gpu;
-use crate::cuda::driver::{ask, call};
+use crate::cuda::driver::release_hook::drain_deferred;
 use cudarc::driver::sys;
 use std::any::Any;
 use std::ffi::{c_int, c_void};
@@ -213,7 +215,7 @@ impl Stream {
         // SAFETY: the context is current, and the stream there.
         unsafe { call!(cuStreamSynchronize(self.raw())) }?;
         drop(beside);
-        crate::cuda::stream::deferred::collect();
+        drain_deferred();
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! [`Architecture`]: which GPUs the machine code is for.
 
-use super::Nvrtc;
+use super::nvrtc::Nvrtc;
 use crate::cuda::driver::error::CudaError;
 
 /// The version of a GPU's instructions, as a number: 90 for `sm_90`.

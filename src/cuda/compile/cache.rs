@@ -6,8 +6,8 @@
 //! hash of that: what was damaged is compiled again. Nothing is ever an error: a folder that can't be written is no cache.
 //! Files may be deleted at any time, and aren't deleted here.
 
+use super::image::{Image, ImageKind};
 use super::key::Key;
-use super::{Image, ImageKind};
 use sha2::{Digest, Sha256};
 use std::env;
 use std::ffi::CString;

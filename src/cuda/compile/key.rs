@@ -4,8 +4,9 @@
 //! library are too short for that, and may change.
 
 use super::find::Library;
+use super::headers;
 use super::includes::Included;
-use super::{Source, headers};
+use super::source::Source;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;

@@ -6,6 +6,27 @@ use cudarc::driver::sys::CUresult;
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 
+/// Calls a function of the driver's, for its [`Answer`].
+///
+/// The driver must have been looked up before: [`Gpu`](crate::cuda::Gpu)s and what is made of them prove that.
+macro_rules! ask {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        $crate::cuda::driver::answer::Answer::new(
+            stringify!($function),
+            ($crate::cuda::driver::functions().$function)($($argument),*),
+        )
+    };
+}
+pub(in crate::cuda) use ask;
+
+/// Calls a function of the driver's, and makes an error of its answer that says which function it was.
+macro_rules! call {
+    ($($call:tt)*) => {
+        $crate::cuda::driver::answer::ask!($($call)*).checked()
+    };
+}
+pub(in crate::cuda) use call;
+
 /// The result of a call of the driver, which may be a code that nothing here knows.
 #[must_use = "the call may have failed"]
 #[derive(Clone, Copy)]

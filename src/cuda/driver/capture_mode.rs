@@ -1,6 +1,6 @@
 //! [`beside_captures`]: what has nothing to do with a graph that is being captured.
 
-use crate::cuda::driver::ask;
+use crate::cuda::driver::answer::ask;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use std::ffi::c_int;
 use std::marker::PhantomData;

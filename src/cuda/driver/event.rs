@@ -1,7 +1,7 @@
 //! [`Events`]: marks in streams, by which one waits for another, kept to be used again.
 
+use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::error::CudaError;
-use crate::cuda::driver::{ask, call};
 use cudarc::driver::sys;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};

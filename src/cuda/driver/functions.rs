@@ -69,7 +69,9 @@ functions! {
 
 /// Functions that drivers before 12.4 haven't got.
 pub(super) mod newer {
-    use super::{CUfunction, c_int, functions};
+    use crate::cuda::driver::library::functions;
+    use cudarc::driver::sys::CUfunction;
+    use std::ffi::c_int;
 
     functions! {
         cuFuncGetParamInfo(CUfunction, usize, *mut usize, *mut usize) -> c_int;
@@ -78,7 +80,8 @@ pub(super) mod newer {
 
 /// `cuDriverGetVersion`, which every driver has: what an older one lacks is only looked up after it was asked.
 pub(super) mod first {
-    use super::{c_int, functions};
+    use crate::cuda::driver::library::functions;
+    use std::ffi::c_int;
 
     functions! {
         cuDriverGetVersion(*mut c_int) -> c_int;

@@ -1,11 +1,13 @@
 //! [`Gpu`]: a device, and its context, in which frameworks work too.
 
+use super::release_hook::drain_deferred;
+use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Events;
 use crate::cuda::driver::limits::Limits;
 use crate::cuda::driver::pool::Pool;
-use crate::cuda::driver::{ask, call, count};
+use crate::cuda::driver::start::count;
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
 use std::ffi::CStr;
@@ -130,7 +132,7 @@ impl Gpu {
     /// When work failed, or a graph is captured.
     pub fn synchronize(self) -> Result<(), CudaError> {
         self.wait_for_all()?;
-        crate::cuda::stream::deferred::collect();
+        drain_deferred();
         Ok(())
     }
 
@@ -148,7 +150,7 @@ impl Gpu {
     ///
     /// When the driver fails.
     pub fn trim(self) -> Result<(), CudaError> {
-        crate::cuda::stream::deferred::collect();
+        drain_deferred();
         let _beside = beside_captures();
         self.facts().pool.trim()
     }

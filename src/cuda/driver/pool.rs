@@ -1,6 +1,6 @@
 //! [`Pool`]: the driver's memory pool from which a GPU's memory is allocated in the order of streams.
 
-use crate::cuda::driver::call;
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys;
 use std::ffi::c_void;

@@ -1,6 +1,6 @@
 //! Tensors in a GPU's own memory.
 
-use crate::cuda::driver::call;
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::memory;
 use crate::cuda::stream::Stream;

@@ -1,22 +1,27 @@
 //! Copies between the host and GPUs, and from one GPU to another.
 
+mod checks;
+mod failure;
 mod host;
+mod place;
 mod plan;
 mod transfer;
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::array::empty;
-use crate::cuda::memory::foreign::{is_ordered, use_on};
+use crate::cuda::memory::order::{is_ordered, use_on};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
 use crate::cuda::stream::stream_uses::Use;
-use crate::device::DeviceKind;
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
+use checks::{check_elements, refused};
+use failure::let_go;
 pub use host::copy_on_host;
 use host::write_rows;
+use place::Place;
 use std::cmp::Reverse;
 use transfer::transfer;
 
@@ -46,7 +51,7 @@ pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
     }
-    let stream = match crate::cuda::memory::foreign::writer_of(tensor) {
+    let stream = match crate::cuda::memory::order::writer_of(tensor) {
         Some(stream) => stream,
         None => Stream::current(Gpu::of(tensor.device())?),
     };
@@ -134,91 +139,12 @@ pub(crate) unsafe fn copy_elements(
     finished
 }
 
-/// Waits for a stream whose work failed half-way. Where the driver fails at that too, the memory that the work uses is
-/// kept until it is done.
-fn let_go<T: Send + 'static>(stream: &Stream, kept: impl FnOnce() -> T) {
-    let is_over = |waited: Result<(), CudaError>| match waited {
-        Ok(()) => true,
-        // Then no work goes on.
-        Err(error) => error.is_final(),
-    };
-    if is_over(stream.synchronize()) || is_over(stream.gpu().wait_for_all()) {
-        return;
-    }
-    // It fails in a capture alone, in which no work is under way.
-    let _kept = release_after(stream, kept());
-}
-
-/// Where a tensor is, as far as copies are concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Memory of the host that a GPU doesn't reach.
-    Pageable,
-    /// Memory of the host that GPUs reach.
-    Pinned,
-    /// Memory that moves to whoever uses it, whichever GPU that is.
-    Managed,
-    /// A GPU's own, which others don't reach.
-    Gpu(Gpu),
-}
-
-impl Place {
-    fn of(tensor: &Tensor) -> Result<Self, CudaError> {
-        let device = tensor.device();
-        match device.kind() {
-            DeviceKind::Cpu => Ok(Self::Pageable),
-            DeviceKind::CudaHost => Ok(Self::Pinned),
-            DeviceKind::CudaManaged => Ok(Self::Managed),
-            DeviceKind::Cuda => Ok(Self::Gpu(Gpu::of(device)?)),
-            _ => Err(CudaError::NotCuda { device }),
-        }
-    }
-}
-
 fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Result<(), CudaError> {
     let is_of_host = |place| matches!(place, Place::Pageable | Place::Pinned);
     if is_of_host(from_place) && is_of_host(to_place) {
         return refused("neither of the tensors is on a GPU".to_owned());
     }
     check_elements(to, from)
-}
-
-fn refused(problem: String) -> Result<(), CudaError> {
-    Err(CudaError::Copy { problem })
-}
-
-/// Checks all that doesn't depend on where the tensors are.
-fn check_elements(to: &Tensor, from: &Tensor) -> Result<(), CudaError> {
-    let elements = |tensor: &Tensor| format!("{:?} of {}", tensor.shape(), tensor.dtype());
-    if to.shape() != from.shape() || to.dtype() != from.dtype() {
-        return refused(format!(
-            "a tensor {} can't take the elements of one {}",
-            elements(to),
-            elements(from)
-        ));
-    }
-    if to.is_read_only() {
-        return Err(Error::from(AccessError::ReadOnly).into());
-    }
-    if !to.layout().overlaps_itself().is_excluded() {
-        return Err(Error::from(AccessError::SelfOverlap {
-            shape: to.shape().to_vec(),
-            strides: to.strides().to_vec(),
-        })
-        .into());
-    }
-    if !to.overlaps(from).is_excluded() {
-        return refused("one of the tensors is in the other one's memory".to_owned());
-    }
-    let is_dense = to.layout().is_contiguous() && from.layout().is_contiguous();
-    let is_packed = !from.dtype().step_bits(from.is_padded()).is_multiple_of(8);
-    if (is_packed && !is_dense) || from.is_padded() != to.is_padded() {
-        return refused(format!(
-            "elements of {} that don't lie one after another can't be copied to or from a GPU",
-            from.dtype()
-        ));
-    }
-    Ok(())
 }
 
 /// The dimensions in the order in which a layout without gaps is row-major, where that isn't their own.

@@ -2,8 +2,8 @@
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::memory::Memory;
+use crate::cuda::memory::order::is_ordered;
 use crate::cuda::stream::Stream;
-use crate::cuda::stream::stream_uses::Use;
 use crate::device::DeviceKind;
 use crate::tensor::Tensor;
 
@@ -47,38 +47,8 @@ fn check(tensor: &Tensor, stream: &Stream) -> Result<(), CudaError> {
 }
 
 fn adopted(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor {
-    if keeper(&tensor).is_some() {
+    if is_ordered(&tensor) {
         return tensor;
     }
     tensor.rekept(|storage| Memory::foreign(storage, home, ready_on.clone()))
-}
-
-/// What keeps a tensor's memory, where that is known here.
-pub(in crate::cuda) fn keeper(tensor: &Tensor) -> Option<&Memory> {
-    tensor.storage().keeper::<Memory>()
-}
-
-/// Whether it is known in which order a tensor is used.
-#[cfg(feature = "python")]
-pub(crate) fn is_adopted(tensor: &Tensor) -> bool {
-    keeper(tensor).is_some()
-}
-
-/// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is known is
-/// left to whoever uses it.
-pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), CudaError> {
-    match keeper(tensor) {
-        Some(memory) => memory.use_on(stream, what),
-        None => Ok(()),
-    }
-}
-
-/// Whether it is known who uses a tensor's memory, so that it is released, and looked at, when that is over.
-pub(crate) fn is_ordered(tensor: &Tensor) -> bool {
-    keeper(tensor).is_some()
-}
-
-/// The stream on which a tensor was last written, where that is known, and something can still be asked of it.
-pub(crate) fn writer_of(tensor: &Tensor) -> Option<Stream> {
-    keeper(tensor)?.writer()
 }

@@ -1,8 +1,9 @@
 //! Where an address is.
 
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
-use crate::cuda::driver::{call, count};
+use crate::cuda::driver::start::count;
 use crate::device::{Device, DeviceKind};
 use cudarc::driver::sys;
 use std::ffi::c_void;

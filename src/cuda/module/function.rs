@@ -1,12 +1,16 @@
 //! [`Function`]: a kernel of a module.
 
+use crate::cuda::driver::answer::{Answer, ask, call};
+use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::error::launch::LaunchError;
 use crate::cuda::driver::gpu::Gpu;
-use crate::cuda::driver::{Answer, call, param_info};
+use crate::cuda::driver::param_info;
 use crate::cuda::module::Module;
 use cudarc::driver::sys;
+use std::ffi::CString;
 use std::fmt;
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use sys::CUfunction_attribute_enum as Attribute;
 
@@ -38,6 +42,36 @@ struct Raw(sys::CUfunction);
 unsafe impl Send for Raw {}
 // SAFETY: as above.
 unsafe impl Sync for Raw {}
+
+impl Module {
+    /// A kernel of it. In C++ it must be `extern "C"`, or be asked for by its mangled name, unless it was named
+    /// when it was compiled.
+    ///
+    /// # Errors
+    ///
+    /// When there is none of that name, or the driver fails.
+    pub fn function(&self, name: &str) -> Result<Function, CudaError> {
+        let known = self.0.names.iter().find(|(known, _)| known == name);
+        let none = || CudaError::NoFunction {
+            name: name.to_owned(),
+        };
+        let symbol = match known {
+            Some((_, symbol)) => symbol.clone(),
+            None => CString::new(name).map_err(|_| none())?,
+        };
+        let _entered = self.gpu().enter()?;
+        let mut raw = ptr::null_mut();
+        // The driver may load code only now.
+        let _beside = beside_captures();
+        // SAFETY: the context is current, the module there, and the name a string of C.
+        let answer = unsafe { ask!(cuModuleGetFunction(&mut raw, self.0.raw.0, symbol.as_ptr())) };
+        if answer.is(sys::CUresult::CUDA_ERROR_NOT_FOUND) {
+            return Err(none());
+        }
+        answer.checked()?;
+        Function::new(self.clone(), raw, name)
+    }
+}
 
 impl Function {
     /// A function that a module has, whose context is current. What is asked for here, the driver must load the
@@ -153,6 +187,14 @@ impl Function {
             return Ok(());
         }
         self.limit_dynamic_shared(bytes.max(most))
+    }
+
+    #[cold]
+    pub(super) fn refused(&self, problem: LaunchError) -> CudaError {
+        CudaError::Launch {
+            kernel: self.name().to_owned(),
+            problem,
+        }
     }
 
     /// Sets the limit, by whoever has [`LIMITS`].

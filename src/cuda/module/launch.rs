@@ -1,6 +1,6 @@
 //! [`Launch`]: how many threads a kernel runs in; and giving a stream that work.
 
-use crate::cuda::driver::call;
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::error::launch::LaunchError;
 use crate::cuda::module::argument::Argument;
@@ -165,14 +165,6 @@ impl Function {
         LaunchError::Count {
             found: arguments.len(),
             wanted: wanted.len(),
-        }
-    }
-
-    #[cold]
-    pub(in crate::cuda) fn refused(&self, problem: LaunchError) -> CudaError {
-        CudaError::Launch {
-            kernel: self.name().to_owned(),
-            problem,
         }
     }
 

@@ -1,6 +1,6 @@
 //! [`Uses`]: the streams that may still run a module's code.
 
-use crate::cuda::driver::ask;
+use crate::cuda::driver::answer::ask;
 use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::stream::Stream;

@@ -3,6 +3,7 @@
 use crate::cuda::driver::capture_mode::beside_captures;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
+use crate::cuda::driver::release_hook;
 use crate::cuda::stream::Stream;
 use std::any::Any;
 use std::collections::VecDeque;
@@ -49,6 +50,7 @@ const AT_ONCE: usize = 64;
 
 /// Changes what waits. Nothing is dropped meanwhile, as that may run foreign code, which may come back here.
 fn with_waiting<R>(change: impl FnOnce(&mut Waiting) -> R) -> R {
+    release_hook::register(collect);
     let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     let result = change(&mut waiting);
     let any = !waiting.memory.is_empty() || !waiting.queues.is_empty();

@@ -1,8 +1,9 @@
 //! The streams that another copy of this crate in the process has current: that of the Python package, for the
 //! extensions, each of which has its own.
 
+use super::Stream;
+use super::stack;
 use crate::cuda::driver::gpu::Gpu;
-use crate::cuda::stream::Stream;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -47,7 +48,7 @@ pub(crate) fn found(theirs: &'static Shared) {
 ///
 /// There is room for an answer.
 unsafe extern "C" fn lend(device: i32, answer: *mut Lent) -> bool {
-    let Some(stream) = Gpu::new(device).ok().and_then(Stream::explicit_here) else {
+    let Some(stream) = Gpu::new(device).ok().and_then(stack::top) else {
         return false;
     };
     let lent = Lent {

@@ -7,7 +7,7 @@ use super::gpu_of;
 use super::interface::wait_for_gpu;
 use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
 use crate::cuda::{
-    CudaError, Gpu, Stream, Use, adopt, adopt_unordered, is_adopted, use_on, writer_of,
+    CudaError, Gpu, Stream, Use, adopt, adopt_unordered, is_ordered, use_on, writer_of,
 };
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
@@ -24,7 +24,7 @@ pub(in crate::python) fn adopted(
     object: Borrowed<'_, '_, PyAny>,
     tensor: Tensor,
 ) -> PyResult<Tensor> {
-    let Some(gpu) = gpu_of(tensor.device())?.filter(|_| !is_adopted(&tensor)) else {
+    let Some(gpu) = gpu_of(tensor.device())?.filter(|_| !is_ordered(&tensor)) else {
         return Ok(tensor);
     };
     match worker_of(object, gpu)? {

@@ -1,6 +1,6 @@
 //! Copies on the host.
 
-use super::check_elements;
+use super::checks::check_elements;
 use super::plan::{Plan, Rectangle};
 use crate::cuda::driver::error::CudaError;
 use crate::error::Error;

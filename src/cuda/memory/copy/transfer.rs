@@ -4,9 +4,10 @@
 //! of its own. Only a copy between two contexts reaches the memory of two GPUs, and it knows no gaps. Managed memory is
 //! reached in every context.
 
+use super::failure::let_go;
+use super::place::Place;
 use super::plan::{Plan, Rectangle};
-use super::{Place, let_go};
-use crate::cuda::driver::call;
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::array::empty;
