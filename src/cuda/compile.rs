@@ -5,10 +5,10 @@
 
 mod architecture;
 mod cache;
+mod disk_includes;
 mod find;
 mod headers;
 mod image;
-mod includes;
 mod key;
 mod log;
 mod nvrtc;

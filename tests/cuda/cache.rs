@@ -99,26 +99,51 @@ fn whatever_differs_is_compiled() {
 }
 
 #[test]
-fn included_files_count() {
-    with_compiler("cache::included_files_count", &[], || {
-        let folder = cache().with_extension("include");
-        fs::create_dir(&folder).unwrap();
-        let put = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
-        put("a.h", "#include \"b.h\"");
-        put("b.h", "int b;");
-        let source = Source::new("#include <a.h>").option(format!("-I{}", folder.display()));
-        assert!(!compile(&source).unwrap().is_cached());
-        put("unused.h", "");
-        assert!(compile(&source).unwrap().is_cached());
-        put("b.h", "int c;");
-        assert!(!compile(&source).unwrap().is_cached());
-        put("b.h", "int b;");
-        assert!(compile(&source).unwrap().is_cached());
-        // Which file that is can't be told.
-        let source = source.header("c.h", "#include NAME");
-        assert!(!compile(&source).unwrap().is_cached());
-        assert!(!compile(&source).unwrap().is_cached());
-    });
+fn sources_that_include_files_are_never_cached() {
+    with_compiler(
+        "cache::sources_that_include_files_are_never_cached",
+        &[],
+        || {
+            let folder = cache().with_extension("include");
+            fs::create_dir(&folder).unwrap();
+            let put = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+            put("a.h", "#include \"b.h\"");
+            put("b.h", "int b;");
+            let in_folder = folder.join("x.cu").display().to_string();
+            let with_folder = || Source::new("int x;").option(format!("-I{}", folder.display()));
+            for (place, source) in [
+                with_folder(),
+                with_folder().header("c.h", "#include <a.h>"),
+                Source::new("#include \"a.h\"").name(in_folder),
+                Source::new("#include \"c.h\"").header("c.h", "#include NAME"),
+            ]
+            .iter()
+            .enumerate()
+            {
+                for step in 1..=2 {
+                    assert!(!compile(source).unwrap().is_cached(), "{source:?}");
+                    assert_eq!(compilations(), 2 * place + step);
+                    put("b.h", "int c;");
+                }
+            }
+            assert_eq!(files(), [] as [PathBuf; 0]);
+        },
+    );
+}
+
+#[test]
+fn sources_with_headers_in_memory_or_of_cuda_are_cached() {
+    with_compiler(
+        "cache::sources_with_headers_in_memory_or_of_cuda_are_cached",
+        &[],
+        || {
+            let source = Source::new("#include \"c.h\"").header("c.h", "#include <cuda_fp16.h>");
+            assert!(!compile(&source).unwrap().is_cached());
+            assert!(compile(&source).unwrap().is_cached());
+            let other = Source::new("#include \"c.h\"").header("c.h", "#include <cuda_bf16.h>");
+            assert!(!compile(&other).unwrap().is_cached());
+        },
+    );
 }
 
 #[test]

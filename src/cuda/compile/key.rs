@@ -3,9 +3,9 @@
 //! It is SHA-256, as two sources with one key would mean that wrong machine code is run; the hashes of the standard
 //! library are too short for that, and may change.
 
+use super::disk_includes::may_read_files;
 use super::find::Library;
 use super::headers;
-use super::includes::Included;
 use super::source::Source;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 /// Changes with what is hashed, and with how images are kept.
-const FORMAT: &str = "dlbridge kernels 1";
+const FORMAT: &str = "dlbridge kernels 2";
 
 /// A hash, in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,14 +45,19 @@ impl Hash {
 }
 
 impl Source {
-    /// The key of what comes of this source; `None` where that depends on more than can be seen.
+    /// Returns the key of this source's image; `None` if it may depend on the user's files, as then it isn't cached.
     pub(super) fn key(
         &self,
         library: &Library,
         version: (i32, i32),
         options: &[String],
     ) -> Option<Key> {
-        let files = Included::by(&self.name, &self.text, &self.headers, &self.options)?;
+        let texts = [&self.text]
+            .into_iter()
+            .chain(self.headers.iter().map(|(_, text)| text));
+        if may_read_files(texts.map(String::as_str), &self.headers, &self.options) {
+            return None;
+        }
         let mut hash = Hash(Sha256::new());
         hash.add(FORMAT.as_bytes());
         // Which NVRTC it is, without it being loaded.
@@ -68,8 +73,6 @@ impl Source {
         hash.add_all(self.kernels.iter().map(String::as_bytes));
         hash.add_all(self.headers.iter().map(|(name, _)| name.as_bytes()));
         hash.add_all(self.headers.iter().map(|(_, text)| text.as_bytes()));
-        hash.add_all(files.keys().map(|file| file.as_os_str().as_encoded_bytes()));
-        hash.add_all(files.values().map(Vec::as_slice));
         Some(Key(digits(&hash.0.finalize())))
     }
 }
