@@ -1,8 +1,8 @@
-//! [`Signature`]: what a kernel's source says of its parameters.
+//! [`Signature`]: the parameters of a kernel, read from its source.
 //!
-//! The driver tells how wide they are, and no more. Whether a pointer is to memory that is written, and
-//! whether 4 bytes are an `int` or a `float`, only the source says; so it is read, as far as that takes no
-//! compiler: a list of parameters of C's own types. Of anything else nothing is known.
+//! The driver reports their sizes and no more. Only the source tells a `const` pointer, to which read-only memory such as
+//! JAX's may be passed, and a `float` from an `int`, so that `2` is not passed with the wrong bits. Without a source, or
+//! with one that takes a preprocessor to read, pointers count as written: read-only memory is refused.
 
 /// What is known of a kernel's parameters, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,32 +39,29 @@ pub enum ParameterKind {
 }
 
 impl Signature {
-    /// The parameters of the kernel of this name in a source; `None` where none is found, or more than one.
+    /// Reads the parameters of the kernel of this name from a source; `None` if none is found, several that differ, or one
+    /// that takes a preprocessor to read.
     pub fn of(source: &str, kernel: &str) -> Option<Self> {
         let source = without_comments(source);
         let mut found = None;
         for (at, _) in source.match_indices("__global__") {
             let declaration = &source[at..];
-            let end = declaration.find(['{', ';'])?;
-            let head = without_bounds(&declaration[..end]);
-            let (before, parameters) = head.split_once('(')?;
-            let name = before.split_whitespace().last()?.trim_start_matches('*');
-            if name != kernel {
+            let head = &declaration[..declaration.find(['{', ';'])?];
+            let Some(parameters) = parameters_of(head, kernel) else {
                 continue;
+            };
+            if head.contains(['#', '\\']) {
+                return None;
             }
-            let parameters = parameters.rsplit_once(')')?.0;
             let signature = Self(split(parameters).into_iter().map(kind).collect());
-            if found
-                .replace(signature.clone())
-                .is_some_and(|other| other != signature)
-            {
+            if found.get_or_insert_with(|| signature.clone()) != &signature {
                 return None;
             }
         }
         found
     }
 
-    /// What each parameter is.
+    /// Returns what each parameter is.
     pub fn parameters(&self) -> &[ParameterKind] {
         &self.0
     }
@@ -74,90 +71,80 @@ fn without_comments(source: &str) -> String {
     let mut plain = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(at) = rest.find("/*").into_iter().chain(rest.find("//")).min() {
-        plain.push_str(&rest[..at]);
-        let is_line = rest[at..].starts_with("//");
-        let (end, skipped) = if is_line { ("\n", 0) } else { ("*/", 2) };
-        plain.push(' ');
-        rest = match rest[at + 2..].find(end) {
-            Some(length) => &rest[at + 2 + length + skipped..],
-            None => "",
+        let (end, skipped) = match rest[at..].starts_with("//") {
+            true => ("\n", 0),
+            false => ("*/", 2),
         };
+        plain.push_str(&rest[..at]);
+        plain.push(' ');
+        let length = rest[at + 2..].find(end);
+        rest = length.map_or("", |length| &rest[at + 2 + length + skipped..]);
     }
     plain + rest
 }
 
-/// A declaration without `__launch_bounds__(...)` and attributes, whose parentheses aren't the parameters'.
-fn without_bounds(head: &str) -> String {
-    let mut head = head.to_owned();
-    for word in [
-        "__launch_bounds__",
-        "__attribute__",
-        "__cluster_dims__",
-        "__maxnreg__",
-    ] {
-        while let Some(at) = head.find(word) {
-            let mut depth = 0;
-            let end = head[at..].char_indices().find(|(_, c)| {
-                depth += i32::from(*c == '(') - i32::from(*c == ')');
-                *c == ')' && depth == 0
-            });
-            let end = end.map_or(head.len(), |(end, _)| at + end + 1);
-            head.replace_range(at..end, " ");
-        }
-    }
-    head
+/// Returns what is between the parentheses behind a kernel's name, in a declaration up to its body.
+fn parameters_of<'a>(head: &'a str, kernel: &str) -> Option<&'a str> {
+    let is_in_name = |c: char| c.is_alphanumeric() || c == '_';
+    head.match_indices(kernel).find_map(|(at, _)| {
+        let inside = head[at + kernel.len()..].trim_start().strip_prefix('(')?;
+        (!head[..at].ends_with(is_in_name)).then_some(())?;
+        let mut depth = 1;
+        let end = inside.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        })?;
+        Some(&inside[..end])
+    })
 }
 
-/// The parameters, between commas that aren't within brackets.
+/// Splits parameters at the commas that aren't within brackets.
 fn split(parameters: &str) -> Vec<&str> {
     let mut depth = 0;
     let parts = parameters.split(|c: char| {
         depth += i32::from("<([".contains(c)) - i32::from(">)]".contains(c));
         c == ',' && depth == 0
     });
-    let parts = parts.map(str::trim);
     parts
+        .map(str::trim)
         .filter(|part| !part.is_empty() && *part != "void")
         .collect()
 }
 
 fn kind(parameter: &str) -> ParameterKind {
+    let mut words: Vec<_> = parameter.split_whitespace().collect();
     if let Some((pointed, _)) = parameter.split_once('*') {
-        // Of a pointer to pointers, which of them is written isn't this simple.
-        let is_read = words(pointed).contains(&"const") && parameter.matches('*').count() == 1;
+        // Whatever isn't plainly a pointer to const counts as written.
+        let is_read = pointed.split_whitespace().any(|word| word == "const")
+            && parameter.matches('*').count() == 1;
         return match is_read {
             true => ParameterKind::Source,
             false => ParameterKind::Target,
         };
     }
-    let mut words = words(parameter);
     words.retain(|word| !matches!(*word, "const" | "volatile" | "__grid_constant__"));
     // The last word is the name, unless there is none.
-    let named = of_words(&words[..words.len().saturating_sub(1)]);
-    match named {
+    let unnamed = &words[..words.len().saturating_sub(1)];
+    match of_words(unnamed) {
         ParameterKind::Unknown => of_words(&words),
         known => known,
     }
 }
 
-fn words(text: &str) -> Vec<&str> {
-    text.split_whitespace().collect()
-}
-
 fn of_words(words: &[&str]) -> ParameterKind {
+    let is_signed = !words.contains(&"unsigned");
     let int = |bytes, is_signed| ParameterKind::Int { bytes, is_signed };
-    let is_unsigned = words.contains(&"unsigned");
-    let mut words: Vec<&str> = words.to_vec();
-    words.retain(|word| !matches!(*word, "unsigned" | "signed"));
-    let word = words.join(" ");
-    let word = word.strip_prefix("std::").unwrap_or(&word);
-    match word {
-        "" if is_unsigned => int(4, false),
+    let words = words
+        .iter()
+        .filter(|word| !matches!(**word, "unsigned" | "signed"));
+    let word = words.copied().collect::<Vec<_>>().join(" ");
+    match word.strip_prefix("std::").unwrap_or(&word) {
+        "" if !is_signed => int(4, false),
         "bool" => ParameterKind::Bool,
-        "char" => int(1, !is_unsigned),
-        "short" | "short int" => int(2, !is_unsigned),
-        "int" => int(4, !is_unsigned),
-        "long" | "long int" | "long long" | "long long int" => int(8, !is_unsigned),
+        "char" => int(1, is_signed),
+        "short" | "short int" => int(2, is_signed),
+        "int" => int(4, is_signed),
+        "long" | "long int" | "long long" | "long long int" => int(8, is_signed),
         "int8_t" => int(1, true),
         "int16_t" => int(2, true),
         "int32_t" => int(4, true),
@@ -248,5 +235,24 @@ mod tests {
             Signature::of("__global__ void g(int) {} __global__ void g(float) {}", "g"),
             None
         );
+    }
+
+    #[test]
+    fn what_takes_a_preprocessor_is_not_read() {
+        for parameters in [
+            "\n#ifdef READ\nconst\n#endif\nfloat* x",
+            "\n#ifdef READ\nconst float* x\n#else\nfloat* x\n#endif\n",
+            "con\\\nst float* x",
+        ] {
+            let source = format!("extern \"C\" __global__ void f({parameters}) {{ }}");
+            assert_eq!(Signature::of(&source, "f"), None, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn attributes_and_longer_names_are_no_parameters() {
+        let source = "__global__ void __launch_bounds__(64) __attribute__((f_(1))) of(int) {} \
+            __global__ __attribute__((noinline)) void f(const float* x) {}";
+        assert_eq!(Signature::of(source, "f").unwrap().0, [Source]);
     }
 }
