@@ -9,9 +9,9 @@
 //!
 //! fn there_and_back() -> Result<(), Box<dyn std::error::Error>> {
 //!     let stream = Stream::new(Gpu::new(0)?)?;
-//!     let sent = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream)?;
+//!     let sent = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream)?;
 //!     assert_eq!(sent.device().to_string(), "cuda:0");
-//!     assert_eq!(cuda::fetch(&sent)?.to_string(), "[1. 2.]");
+//!     assert_eq!(cuda::to_host(&sent)?.to_string(), "[1. 2.]");
 //!     Ok(())
 //! }
 //!
@@ -27,7 +27,7 @@
 //! Work on a GPU is asked for on a [`Stream`], and done later, in the order of that stream. Each thread
 //! has a current stream for each GPU ([`Stream::current`]); what is called without one uses that.
 //!
-//! Memory that this module allocated, or that was [adopted](adopt), knows on which stream it was last
+//! Memory that this module allocated, or that was [imported](import), knows on which stream it was last
 //! written, and on which ones it has been read since. Whoever uses it on another stream has that one
 //! wait, by an event, and not the processor. It is released when its last handle goes, after all that
 //! work; so a handle can be dropped while kernels that use it are still to run. [Pinned](pinned) and
@@ -65,13 +65,13 @@ pub use blas::{cublaslt_failure, set_cublaslt_path};
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use driver::error::CudaError;
 pub use driver::error::launch::LaunchError;
-pub use driver::gpu::{Entered, Gpu};
+pub use driver::gpu::{ContextGuard, Gpu};
 pub use driver::is_present;
 pub use driver::library::find::add_search_path;
 pub use driver::start::count;
 pub use memory::array::{empty, zeros};
-pub use memory::copy::{copy_into, copy_on_host, fetch, send};
-pub use memory::foreign::{adopt, adopt_unordered};
+pub use memory::copy::{copy_into, copy_on_host, to_device, to_host};
+pub use memory::foreign::{import, import_unordered};
 #[cfg(feature = "python")]
 pub(crate) use memory::order::{is_ordered, use_on, writer_of};
 pub use memory::pinned::{managed, pinned, settle};

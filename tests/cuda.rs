@@ -3,12 +3,12 @@
 
 #[path = "cuda/allocations.rs"]
 mod allocations;
-#[path = "cuda/beside.rs"]
-mod beside;
 #[path = "cuda/cache.rs"]
 mod cache;
 #[path = "cuda/capture.rs"]
 mod capture;
+#[path = "cuda/capture_mode.rs"]
+mod capture_mode;
 #[path = "cuda/compile.rs"]
 mod compile;
 #[path = "cuda/compiler.rs"]

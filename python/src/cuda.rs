@@ -18,7 +18,7 @@ fn gpu(device: Option<&Bound<'_, PyAny>>) -> PyResult<Gpu> {
     if let Ok(id) = device.extract::<i32>() {
         return Gpu::new(id).map_err(failed);
     }
-    Gpu::of(device.extract::<Device>()?).map_err(failed)
+    Gpu::from_device(device.extract::<Device>()?).map_err(failed)
 }
 
 /// Whether there is a GPU that can be used.

@@ -6,7 +6,7 @@ mod header;
 mod plan;
 mod problem;
 
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::driver::library::find::{NotFound, Sought};
@@ -120,11 +120,11 @@ impl Blas {
             }
         };
         let mut handle = ptr::null_mut();
-        let entered = gpu.enter()?;
-        let beside = beside_captures();
+        let context = gpu.enter()?;
+        let relaxed = relax_capture_mode();
         // SAFETY: the context is current; it writes a handle, which is never destroyed, as the GPU's context isn't.
         let started = unsafe { call!(lt, cublasLtCreate(&mut handle)) };
-        drop((beside, entered));
+        drop((relaxed, context));
         known.failures.retain(|(of, _)| *of != gpu);
         if let Err(error) = started {
             known.failures.push((gpu, error.clone()));

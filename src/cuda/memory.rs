@@ -10,13 +10,13 @@ pub(super) mod pointer;
 mod reachable;
 
 use crate::cuda::driver::answer::{ask, call};
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::reachable::{Place, Reachable};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::{self, Release};
-use crate::cuda::stream::stream_uses::{Joined, Timeline, Use};
+use crate::cuda::stream::stream_uses::{Joined, StreamUses, Use};
 use crate::device::Device;
 use crate::storage::{Access, Keeper, Storage};
 use cudarc::driver::sys;
@@ -30,7 +30,7 @@ pub(super) struct Memory {
 
 /// Memory that is still there.
 pub(super) struct Held {
-    timeline: Timeline,
+    uses: StreamUses,
     what: What,
 }
 
@@ -64,14 +64,8 @@ impl Memory {
     pub(super) fn reachable(place: Place, bytes: usize, gpu: Gpu, device: Device) -> Storage {
         let data = place.data();
         let what = What::Reachable(Some(Reachable::new(gpu, place)));
-        let timeline = Timeline::ready(gpu);
-        Self::storage(
-            data,
-            bytes,
-            device,
-            Access::Exclusive,
-            Held { timeline, what },
-        )
+        let uses = StreamUses::ready(gpu);
+        Self::storage(data, bytes, device, Access::Exclusive, Held { uses, what })
     }
 
     /// Memory that somebody else made, and that is used on streams beside that one's own.
@@ -79,7 +73,7 @@ impl Memory {
         let (data, bytes) = (storage.data_mut(), storage.bytes());
         let (device, access) = (storage.device(), storage.access());
         let held = Held {
-            timeline: Timeline::foreign(home.as_ref(), ready_on),
+            uses: StreamUses::foreign(home.as_ref(), ready_on),
             what: What::Foreign {
                 storage: Some(storage),
                 home,
@@ -91,7 +85,7 @@ impl Memory {
     /// Has a stream wait for what must be done before it uses the memory.
     pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         match &self.held {
-            Some(held) => held.timeline.use_on(stream, what),
+            Some(held) => held.uses.use_on(stream, what),
             None => Ok(()),
         }
     }
@@ -99,14 +93,14 @@ impl Memory {
     /// Waits until the processor may use the memory.
     pub(super) fn settle(&self) -> Result<(), CudaError> {
         match &self.held {
-            Some(held) => held.timeline.settle(),
+            Some(held) => held.uses.settle(),
             None => Ok(()),
         }
     }
 
     /// The stream on which it was last written, if something can still be asked of it.
     pub(super) fn writer(&self) -> Option<Stream> {
-        self.held.as_ref()?.timeline.writer()
+        self.held.as_ref()?.uses.writer()
     }
 }
 
@@ -126,15 +120,15 @@ impl Keeper for Memory {
 
 impl Release for Held {
     fn try_release(&mut self) -> Result<bool, CudaError> {
-        let gpu = self.timeline.gpu();
+        let gpu = self.uses.gpu();
         // The handle of a default stream is that of the current context's.
-        let _entered = gpu.enter()?;
-        if self.timeline.is_capturing()? {
+        let _context = gpu.enter()?;
+        if self.uses.is_capturing()? {
             return Ok(false);
         }
-        let joined = self.timeline.join()?;
-        if let Joined::Lost = joined {
-            let _beside = beside_captures();
+        let joined = self.uses.join()?;
+        if let Joined::Untracked = joined {
+            let _relaxed = relax_capture_mode();
             // SAFETY: the context is current.
             let answer = unsafe { ask!(cuCtxSynchronize()) };
             if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
@@ -144,7 +138,7 @@ impl Release for Held {
         }
         let joined = match joined {
             Joined::In(stream) => Some(stream),
-            Joined::Nowhere | Joined::Lost => None,
+            Joined::Nowhere | Joined::Untracked => None,
         };
         match &mut self.what {
             What::Pooled(address) => {
@@ -154,7 +148,7 @@ impl Release for Held {
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
             }
             What::Plain(address) => {
-                let _beside = beside_captures();
+                let _relaxed = relax_capture_mode();
                 joined.map_or(Ok(()), |stream| stream.synchronize())?;
                 // SAFETY: it was allocated, no work uses it any more, and this is its end.
                 unsafe { call!(cuMemFree_v2(*address)) }?;
@@ -185,13 +179,13 @@ impl Release for Held {
 ///
 /// When there is not enough, or the stream is being captured.
 pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaError> {
-    deferred::collect();
+    deferred::drain();
     let gpu = stream.gpu();
     let device = gpu.device();
     if bytes == 0 {
         return Ok(Storage::nothing_on(device));
     }
-    let _entered = gpu.enter()?;
+    let _context = gpu.enter()?;
     if stream.is_capturing()? {
         return Err(CudaError::Capturing {
             what: "no memory can be allocated",
@@ -207,7 +201,7 @@ pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaErr
         unreachable!("what was just allocated is the GPU's own");
     };
     let held = Held {
-        timeline: Timeline::new(stream.clone()),
+        uses: StreamUses::new(stream.clone()),
         what,
     };
     Ok(Memory::storage(
@@ -232,7 +226,7 @@ fn place(gpu: Gpu, bytes: usize, stream: &Stream) -> Result<What, CudaError> {
             ))?;
             return Ok(What::Pooled(address));
         }
-        let _beside = beside_captures();
+        let _relaxed = relax_capture_mode();
         call!(cuMemAlloc_v2(&mut address, bytes))?;
     }
     Ok(What::Plain(address))

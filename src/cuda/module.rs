@@ -9,7 +9,7 @@ pub(super) mod signature;
 mod uses;
 
 use crate::cuda::driver::answer::call;
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::driver::version;
@@ -78,8 +78,8 @@ impl Module {
         names: Vec<(String, CString)>,
     ) -> Result<Self, CudaError> {
         let image = bounds::terminated(image)?;
-        deferred::collect();
-        let _entered = gpu.enter()?;
+        deferred::drain();
+        let _context = gpu.enter()?;
         let mut log = vec![0_u8; LOG_BYTES];
         let mut options = [
             JitOption::CU_JIT_ERROR_LOG_BUFFER,
@@ -91,7 +91,7 @@ impl Module {
             ptr::without_provenance_mut(log.len() - 1),
         ];
         let mut raw = ptr::null_mut();
-        let beside = beside_captures();
+        let relaxed = relax_capture_mode();
         // SAFETY: the context is current. The image was checked to be as long as it says, or ends in NUL, and the log
         // has room for what the options say, and a NUL behind it.
         let loaded = unsafe {
@@ -103,7 +103,7 @@ impl Module {
                 values.as_mut_ptr()
             ))
         };
-        drop(beside);
+        drop(relaxed);
         if let Err(error) = loaded {
             let log = CStr::from_bytes_until_nul(&log).unwrap_or_default();
             return Err(refused(error, &log.to_string_lossy()));
@@ -197,11 +197,11 @@ struct Unload {
 
 impl Release for Unload {
     fn try_release(&mut self) -> Result<bool, CudaError> {
-        let _entered = self.gpu.enter()?;
+        let _context = self.gpu.enter()?;
         if !self.uses.are_over()? {
             return Ok(false);
         }
-        let _beside = beside_captures();
+        let _relaxed = relax_capture_mode();
         // SAFETY: it was loaded, no work runs its code any more, and this is its end.
         unsafe { call!(cuModuleUnload(self.raw.0)) }?;
         Ok(true)

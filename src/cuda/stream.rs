@@ -8,7 +8,7 @@ pub(super) mod stack;
 pub(super) mod stream_uses;
 
 use crate::cuda::driver::answer::{ask, call};
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
 use crate::cuda::driver::gpu::Gpu;
@@ -61,7 +61,7 @@ impl Stream {
     ///
     /// When the driver fails.
     pub fn new(gpu: Gpu) -> Result<Self, CudaError> {
-        let _entered = gpu.enter()?;
+        let _context = gpu.enter()?;
         let mut raw = ptr::null_mut();
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING as u32;
         // SAFETY: the context is current.
@@ -165,7 +165,7 @@ impl Stream {
         if self.is_capturing()? && !other.is_capturing()? {
             return needless_in_graph(other.is_done()?);
         }
-        let _entered = self.gpu.enter()?;
+        let _context = self.gpu.enter()?;
         let mark = other.mark()?;
         let outcome = mark.hold_up(self.raw());
         other.forget(mark);
@@ -184,16 +184,16 @@ impl Stream {
 
     /// Marks the end of the work that it has by now.
     pub(super) fn mark(&self) -> Result<Event, CudaError> {
-        let _entered = self.gpu.enter()?;
+        let _context = self.gpu.enter()?;
         self.gpu.facts().events.mark(self.raw())
     }
 
     /// Has the work that it is given from now on wait for a mark in any stream.
     pub(super) fn wait_for_mark(&self, mark: &Event) -> Result<(), CudaError> {
         // The handle of a default stream is that of the current context's.
-        let _entered = self.gpu.enter()?;
+        let _context = self.gpu.enter()?;
         if self.is_capturing()? {
-            let _beside = beside_captures();
+            let _relaxed = relax_capture_mode();
             return needless_in_graph(mark.is_over()?);
         }
         mark.hold_up(self.raw())
@@ -210,11 +210,11 @@ impl Stream {
     ///
     /// When work failed, or the stream is being captured.
     pub fn synchronize(&self) -> Result<(), CudaError> {
-        let _entered = self.gpu.enter()?;
-        let beside = beside_captures();
+        let _context = self.gpu.enter()?;
+        let relaxed = relax_capture_mode();
         // SAFETY: the context is current, and the stream there.
         unsafe { call!(cuStreamSynchronize(self.raw())) }?;
-        drop(beside);
+        drop(relaxed);
         drain_deferred();
         Ok(())
     }
@@ -225,8 +225,8 @@ impl Stream {
     ///
     /// When work failed, or the stream is being captured.
     pub fn is_done(&self) -> Result<bool, CudaError> {
-        let _entered = self.gpu.enter()?;
-        let _beside = beside_captures();
+        let _context = self.gpu.enter()?;
+        let _relaxed = relax_capture_mode();
         // SAFETY: the context is current, and the stream there.
         let answer = unsafe { ask!(cuStreamQuery(self.raw())) };
         if answer.is(sys::CUresult::CUDA_ERROR_NOT_READY) {
@@ -242,7 +242,7 @@ impl Stream {
     ///
     /// When the driver fails.
     pub fn is_capturing(&self) -> Result<bool, CudaError> {
-        let _entered = self.gpu.enter()?;
+        let _context = self.gpu.enter()?;
         let none = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int;
         let mut status = none;
         // SAFETY: the context is current, and the stream there; the driver writes one integer.
@@ -314,7 +314,7 @@ struct Created {
 impl Drop for Created {
     fn drop(&mut self) {
         // There is nobody to tell of a failure. The driver destroys it once its work is done.
-        if let Ok(_entered) = self.gpu.enter() {
+        if let Ok(_context) = self.gpu.enter() {
             // SAFETY: it was created, and this is its end.
             let _ = unsafe { ask!(cuStreamDestroy_v2(self.raw.0)) };
         }

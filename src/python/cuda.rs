@@ -50,5 +50,5 @@ fn gpu_of(device: Device) -> Result<Option<Gpu>, CudaError> {
     if device.kind() != DeviceKind::Cuda || !is_present() {
         return Ok(None);
     }
-    Gpu::of(device).map(Some)
+    Gpu::from_device(device).map(Some)
 }

@@ -32,13 +32,13 @@ pub(crate) fn capture(stream: &Stream, times: usize, body: impl FnOnce()) {
 fn copies_are_replayed() {
     on_double("capture::copies_are_replayed", || {
         let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
-        let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+        let from = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
         let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
         stream.synchronize().unwrap();
         capture(&stream, 2, || {
             cuda::copy_into(&mut to, &from, &stream).unwrap()
         });
-        assert_eq!(cuda::fetch(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+        assert_eq!(cuda::to_host(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
     });
 }
 
@@ -48,15 +48,15 @@ fn what_cant_be_captured_is_refused_and_the_capture_goes_on() {
         "capture::what_cant_be_captured_is_refused_and_the_capture_goes_on",
         || {
             let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
-            let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let from = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
             let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
             stream.synchronize().unwrap();
             let mut errors = Vec::new();
             capture(&stream, 1, || {
                 assert!(stream.is_capturing().unwrap());
                 errors.push(cuda::empty(&[2], DType::I32, &stream).unwrap_err());
-                errors.push(cuda::fetch(&from).unwrap_err());
-                errors.push(cuda::send(&Tensor::from([3]), &stream).unwrap_err());
+                errors.push(cuda::to_host(&from).unwrap_err());
+                errors.push(cuda::to_device(&Tensor::from([3]), &stream).unwrap_err());
                 errors.push(cuda::release_after(&stream, ()).unwrap_err());
                 cuda::copy_into(&mut to, &from, &stream).unwrap();
             });
@@ -68,7 +68,7 @@ fn what_cant_be_captured_is_refused_and_the_capture_goes_on() {
                     "{error}"
                 );
             }
-            assert_eq!(cuda::fetch(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+            assert_eq!(cuda::to_host(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
         },
     );
 }
@@ -80,7 +80,7 @@ fn memory_that_is_dropped_meanwhile_is_released_later() {
         || {
             let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
             let spare = cuda::zeros(&[2], DType::I32, &stream).unwrap();
-            let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let from = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
             let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
             stream.synchronize().unwrap();
             capture(&stream, 3, || {

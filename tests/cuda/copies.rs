@@ -45,18 +45,18 @@ fn any_view_is_sent_and_fetched() {
     on_double("copies::any_view_is_sent_and_fetched", || {
         let stream = stream(0);
         let host = counted(&[4, 3, 5]);
-        let device = cuda::send(&host, &stream).unwrap();
+        let device = cuda::to_device(&host, &stream).unwrap();
         assert!(device.is_copied() && !host.is_copied());
         for (name, look) in VIEWS {
             let expected = look(&host).to_vec::<i32>().unwrap();
-            let sent = cuda::send(&look(&host), &stream).unwrap();
+            let sent = cuda::to_device(&look(&host), &stream).unwrap();
             assert!(sent.layout().is_contiguous());
             assert_eq!(
-                cuda::fetch(&sent).unwrap().to_vec::<i32>().unwrap(),
+                cuda::to_host(&sent).unwrap().to_vec::<i32>().unwrap(),
                 expected,
                 "{name}"
             );
-            let fetched = cuda::fetch(&look(&device)).unwrap();
+            let fetched = cuda::to_host(&look(&device)).unwrap();
             assert_eq!(fetched.to_vec::<i32>().unwrap(), expected, "{name}");
             assert_eq!(fetched.shape(), look(&host).shape());
         }
@@ -76,15 +76,15 @@ fn any_view_is_written() {
                 expected[*place as usize] = value;
             }
             let blank = Tensor::from_vec(vec![-1; 60], &[4, 3, 5]).unwrap();
-            let sent = cuda::send(&new, &stream).unwrap();
-            let device = cuda::send(&blank, &stream).unwrap();
+            let sent = cuda::to_device(&new, &stream).unwrap();
+            let device = cuda::to_device(&blank, &stream).unwrap();
             for whole in [device, blank.copy().unwrap()] {
                 let mut view = look(&whole);
                 drop(whole);
                 cuda::copy_into(&mut view, &sent, &stream).unwrap();
                 let memory = view.storage().clone();
                 let whole = Tensor::from_storage(memory, &[4, 3, 5], DType::I32).unwrap();
-                let found = cuda::fetch(&whole).unwrap().to_vec::<i32>().unwrap();
+                let found = cuda::to_host(&whole).unwrap().to_vec::<i32>().unwrap();
                 assert_eq!(found, expected, "{name} on {}", whole.device());
                 let refused = cuda::copy_into(&mut view, &sent, &stream).unwrap_err();
                 assert!(
@@ -101,13 +101,13 @@ fn gpus_copy_from_each_other() {
     on_double("copies::gpus_copy_from_each_other", || {
         let (here, there) = (stream(0), stream(1));
         let host = counted(&[4, 3, 5]);
-        let device = cuda::send(&host, &here).unwrap();
+        let device = cuda::to_device(&host, &here).unwrap();
         for (name, look) in VIEWS {
-            let sent = cuda::send(&look(&device), &there).unwrap();
+            let sent = cuda::to_device(&look(&device), &there).unwrap();
             assert_eq!(sent.device().to_string(), "cuda:1");
             let expected = look(&host).to_vec::<i32>().unwrap();
             assert_eq!(
-                cuda::fetch(&sent).unwrap().to_vec::<i32>().unwrap(),
+                cuda::to_host(&sent).unwrap().to_vec::<i32>().unwrap(),
                 expected,
                 "{name}"
             );
@@ -123,7 +123,7 @@ fn what_has_no_gaps_crosses_at_once() {
     on_double("copies::what_has_no_gaps_crosses_at_once", || {
         let stream = stream(0);
         let host = counted(&[4, 3, 1, 5]);
-        let device = cuda::send(&host, &stream).unwrap();
+        let device = cuda::to_device(&host, &stream).unwrap();
         let copies = || (calls("cuMemcpyAsync"), calls("cuMemcpy2DAsync_v2"));
         let looks: [Look; 3] = [
             Tensor::transpose,
@@ -132,13 +132,13 @@ fn what_has_no_gaps_crosses_at_once() {
         ];
         for look in looks {
             let before = copies();
-            let fetched = cuda::fetch(&look(&device)).unwrap();
+            let fetched = cuda::to_host(&look(&device)).unwrap();
             assert!(fetched.layout().is_contiguous());
             assert!(fetched.equals(&look(&host)).unwrap());
             let mut view = look(&cuda::zeros(host.shape(), DType::I32, &stream).unwrap());
             cuda::copy_into(&mut view, &look(&host), &stream).unwrap();
             assert_eq!(copies(), (before.0 + 2, before.1));
-            assert!(cuda::fetch(&view).unwrap().equals(&look(&host)).unwrap());
+            assert!(cuda::to_host(&view).unwrap().equals(&look(&host)).unwrap());
         }
     });
 }
@@ -156,7 +156,7 @@ fn rows_far_apart_are_copied_one_by_one() {
             let before = calls("cuMemcpy2DAsync_v2");
             cuda::copy_into(&mut rows, &host, &stream).unwrap();
             assert_eq!(calls("cuMemcpy2DAsync_v2"), before + count);
-            assert!(cuda::fetch(&rows).unwrap().equals(&host).unwrap());
+            assert!(cuda::to_host(&rows).unwrap().equals(&host).unwrap());
             assert_eq!(calls("cuMemcpy2DAsync_v2"), before + 2 * count);
         }
     });
@@ -168,7 +168,7 @@ fn pinned_memory_is_copied_without_waiting() {
         let stream = stream(0);
         let mut from = cuda::pinned(&[3], DType::F32, stream.gpu()).unwrap();
         from.view_mut::<f32>().unwrap().fill(1.5);
-        let device = cuda::send(&from, &stream).unwrap();
+        let device = cuda::to_device(&from, &stream).unwrap();
         let mut to = cuda::pinned(&[3], DType::F32, stream.gpu()).unwrap();
         cuda::copy_into(&mut to, &device, &stream).unwrap();
         assert_eq!(calls("cuStreamSynchronize"), 0);
@@ -196,9 +196,9 @@ fn elements_of_any_type_are_copied() {
             "float8_e4m3fn",
         ] {
             let host = Tensor::ones(&[5, 2], name.parse().unwrap()).unwrap();
-            let sent = cuda::send(&host.transpose(), &stream).unwrap();
+            let sent = cuda::to_device(&host.transpose(), &stream).unwrap();
             assert!(
-                cuda::fetch(&sent)
+                cuda::to_host(&sent)
                     .unwrap()
                     .equals(&host.transpose())
                     .unwrap(),
@@ -206,9 +206,9 @@ fn elements_of_any_type_are_copied() {
             );
         }
         let packed = Tensor::ones(&[5], DType::I4).unwrap();
-        let sent = cuda::send(&packed, &stream).unwrap();
-        assert!(cuda::fetch(&sent).unwrap().equals(&packed).unwrap());
-        let error = cuda::fetch(&sent.step_by(0, 2).unwrap()).unwrap_err();
+        let sent = cuda::to_device(&packed, &stream).unwrap();
+        assert!(cuda::to_host(&sent).unwrap().equals(&packed).unwrap());
+        let error = cuda::to_host(&sent.step_by(0, 2).unwrap()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "elements of int4 that don't lie one after another can't be copied to or from a GPU"
@@ -243,6 +243,6 @@ fn what_cant_be_copied_is_refused() {
         let error = cuda::copy_into(&mut forbidden, &device, &stream).unwrap_err();
         assert!(matches!(error, CudaError::Tensor(_)), "{error}");
         assert!(error.to_string().contains("read-only"), "{error}");
-        assert_eq!(cuda::fetch(&host).unwrap().to_string(), "[0. 0. 0.]");
+        assert_eq!(cuda::to_host(&host).unwrap().to_string(), "[0. 0. 0.]");
     });
 }

@@ -10,7 +10,7 @@ fn everything() -> Result<Vec<f32>, CudaError> {
     let gpu = Gpu::new(0)?;
     let (one, other) = (Stream::new(gpu)?, Stream::new(gpu)?);
     let host = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]);
-    let sent = cuda::send(&host, &one)?;
+    let sent = cuda::to_device(&host, &one)?;
     let mut copy = cuda::zeros(&[2, 2], DType::F32, &other)?;
     cuda::copy_into(&mut copy, &sent.transpose(), &other)?;
     let mut pinned = cuda::pinned(&[2, 2], DType::F32, gpu)?;

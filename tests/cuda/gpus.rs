@@ -44,11 +44,14 @@ fn gpus_are_known_by_their_numbers() {
         assert!(gpu.multiprocessors() > 0);
         let (free, all) = gpu.memory().unwrap();
         assert!(free <= all && all > 0);
-        assert_eq!(Gpu::of(Device::new(DeviceKind::CudaManaged, 1)), Ok(gpu));
+        assert_eq!(
+            Gpu::from_device(Device::new(DeviceKind::CudaManaged, 1)),
+            Ok(gpu)
+        );
         for id in [2, -1, i32::MAX] {
             assert_eq!(Gpu::new(id), Err(CudaError::NoSuchGpu { id, count: 2 }));
         }
-        let error = Gpu::of(Device::CPU).unwrap_err();
+        let error = Gpu::from_device(Device::CPU).unwrap_err();
         assert_eq!(error.to_string(), "cpu is no device of CUDA's");
         assert_eq!(live("contexts"), 1, "a context is made once a GPU is used");
     });

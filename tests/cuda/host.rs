@@ -68,7 +68,7 @@ fn the_processor_waits_for_kernels() {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         for mut y in both() {
-            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
             run(&kernel, 3.0, &x, &mut y, &stream).unwrap();
             assert!(!stream.is_done().unwrap());
             cuda::settle(&y).unwrap();
@@ -89,10 +89,10 @@ fn copies_wait_for_kernels() {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         for mut y in both() {
-            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
             run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
             assert_eq!(
-                cuda::fetch(&y).unwrap().to_vec::<f32>().unwrap(),
+                cuda::to_host(&y).unwrap().to_vec::<f32>().unwrap(),
                 [3.0, 4.0]
             );
             run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
@@ -111,7 +111,7 @@ fn kernels_of_the_processor_wait_for_those_of_gpus() {
             let stream = Stream::new(gpu()).unwrap();
             let kernel = axpy(gpu());
             let [mut pinned, _] = both();
-            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
             run(&kernel, 1.0, &x, &mut pinned, &stream).unwrap();
             let sum = ops::add(&pinned, &pinned).unwrap();
             assert_eq!(sum.to_vec::<f32>().unwrap(), [6.0, 8.0]);
@@ -137,7 +137,7 @@ fn a_kernels_gpu_is_found_behind_arguments_of_the_host() {
             let stream = Stream::new(gpu()).unwrap();
             let kernel = axpy(gpu());
             let [_, mut y] = both();
-            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
             run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
             let waits = calls("cuStreamWaitEvent");
             fill.call().number(7.0_f32).output(&mut y).run().unwrap();
@@ -155,7 +155,7 @@ fn streams_wait_for_each_other() {
         let [one, other] = [(); 2].map(|()| Stream::new(gpu()).unwrap());
         let kernel = axpy(gpu());
         for mut y in both() {
-            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &one).unwrap();
+            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &one).unwrap();
             let waits = calls("cuStreamWaitEvent");
             run(&kernel, 1.0, &x, &mut y, &one).unwrap();
             assert_eq!(
@@ -167,7 +167,7 @@ fn streams_wait_for_each_other() {
             run(&kernel, 1.0, &y, &mut z, &other).unwrap();
             assert_eq!(calls("cuStreamWaitEvent"), waits + 1);
             assert_eq!(
-                cuda::fetch(&z).unwrap().to_vec::<f32>().unwrap(),
+                cuda::to_host(&z).unwrap().to_vec::<f32>().unwrap(),
                 [3.0, 4.0]
             );
         }
@@ -194,7 +194,7 @@ fn whoever_looks_waits() {
             },
         ];
         for mut y in both() {
-            let x = cuda::send(&Tensor::from([0.0_f32, 2.0]), &stream).unwrap();
+            let x = cuda::to_device(&Tensor::from([0.0_f32, 2.0]), &stream).unwrap();
             let mut expected = 2.0;
             for look in looks {
                 run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
@@ -212,7 +212,7 @@ fn nobody_waits_to_drop_memory() {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         for (mut y, kind) in both().into_iter().zip(["pinned memory", "managed memory"]) {
-            let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
             let waits = calls("cuStreamSynchronize");
             run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
             drop(y);
@@ -229,7 +229,7 @@ fn nobody_waits_for_a_graph() {
     on_double("host::nobody_waits_for_a_graph", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
-        let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+        let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
         for mut y in both() {
             capture(&stream, 2, || {
                 run(&kernel, 1.0, &x, &mut y, &stream).unwrap();

@@ -29,7 +29,7 @@ pub(crate) fn run(
 }
 
 fn fetched(tensor: &Tensor) -> Vec<f32> {
-    cuda::fetch(tensor).unwrap().to_vec().unwrap()
+    cuda::to_host(tensor).unwrap().to_vec().unwrap()
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn a_kernel_computes_with_tensors() {
     on_double("launch::a_kernel_computes_with_tensors", || {
         let stream = stream();
         let kernel = axpy(stream.gpu());
-        let x = cuda::send(&Tensor::from([1.0_f32, 2.0, 3.0]), &stream).unwrap();
-        let mut y = cuda::send(&Tensor::from([10.0_f32, 20.0]), &stream).unwrap();
+        let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0, 3.0]), &stream).unwrap();
+        let mut y = cuda::to_device(&Tensor::from([10.0_f32, 20.0]), &stream).unwrap();
         // A part of a tensor begins where its first element is.
         run(&kernel, 3.0, &x.slice(0, 1..3).unwrap(), &mut y, &stream).unwrap();
         assert_eq!(calls("cuStreamSynchronize"), 2, "only for what was sent");
@@ -52,7 +52,7 @@ fn streams_wait_for_each_other() {
     on_double("launch::streams_wait_for_each_other", || {
         let (one, other, third) = (stream(), stream(), stream());
         let kernel = axpy(one.gpu());
-        let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &one).unwrap();
+        let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &one).unwrap();
         let mut y = cuda::zeros(&[2], DType::F32, &other).unwrap();
         run(&kernel, 2.0, &x, &mut y, &third).unwrap();
         let mut z = cuda::zeros(&[2], DType::F32, &one).unwrap();
@@ -111,7 +111,7 @@ fn values_of_any_kind_arrive() {
         let launch = Launch::new([1, 2, 3], [4, 5, 6]).with_shared(7);
         let mut call = kernel.call(&stream, launch);
         call.value(true).value(f16::ONE).value(-2.5_f64);
-        call.value(Argument::of(&sizes));
+        call.value(Argument::from_ref(&sizes));
         // SAFETY: these are the kernel's arguments.
         unsafe { call.run() }.unwrap();
         // The callback failed the launch if something was wrong.
@@ -139,7 +139,7 @@ fn a_graph_launches_again() {
     on_double("launch::a_graph_launches_again", || {
         let stream = stream();
         let kernel = axpy(stream.gpu());
-        let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+        let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
         let mut y = cuda::zeros(&[2], DType::F32, &stream).unwrap();
         let pinned = cuda::pinned(&[2], DType::F32, stream.gpu()).unwrap();
         stream.synchronize().unwrap();

@@ -39,13 +39,13 @@ fn tensors_on_a_gpu_are_like_others() {
             "the processor can't look at it"
         );
         assert_eq!(
-            cuda::fetch(&zeros).unwrap().to_vec::<f32>().unwrap(),
+            cuda::to_host(&zeros).unwrap().to_vec::<f32>().unwrap(),
             [0.0; 6]
         );
         let part = zeros.slice(0, 1..2).unwrap().transpose();
         drop(zeros);
         assert_eq!(
-            cuda::fetch(&part).unwrap().to_string(),
+            cuda::to_host(&part).unwrap().to_string(),
             "[[0.]\n [0.]\n [0.]]"
         );
     });
@@ -59,8 +59,8 @@ fn nothing_takes_no_memory() {
             (live("device memory"), empty.device()),
             (0, Device::cuda(0))
         );
-        assert_eq!(cuda::fetch(&empty).unwrap().shape(), [0, 4]);
-        let sent = cuda::send(&Tensor::zeros(&[0], DType::F32).unwrap(), &stream()).unwrap();
+        assert_eq!(cuda::to_host(&empty).unwrap().shape(), [0, 4]);
+        let sent = cuda::to_device(&Tensor::zeros(&[0], DType::F32).unwrap(), &stream()).unwrap();
         assert_eq!(sent.shape(), [0]);
         let pinned = cuda::pinned(&[0], DType::F32, Gpu::new(0).unwrap()).unwrap();
         assert_eq!(pinned.device().kind(), DeviceKind::CudaHost);
@@ -117,13 +117,13 @@ fn it_is_released_in_the_order_of_its_stream() {
 fn a_reader_on_another_stream_is_awaited() {
     on_double("memory::a_reader_on_another_stream_is_awaited", || {
         let (one, other) = (stream(), stream());
-        let from = cuda::send(&Tensor::from([1.0_f32, 2.0, 3.0]), &one).unwrap();
+        let from = cuda::to_device(&Tensor::from([1.0_f32, 2.0, 3.0]), &one).unwrap();
         let mut to = cuda::empty(&[3], DType::F32, &other).unwrap();
         cuda::copy_into(&mut to, &from, &other).unwrap();
         // The copy is still to be done.
         drop(from);
         one.synchronize().unwrap();
-        assert_eq!(cuda::fetch(&to).unwrap().to_string(), "[1. 2. 3.]");
+        assert_eq!(cuda::to_host(&to).unwrap().to_string(), "[1. 2. 3.]");
     });
 }
 
@@ -131,11 +131,11 @@ fn a_reader_on_another_stream_is_awaited() {
 fn writers_and_readers_take_turns() {
     on_double("memory::writers_and_readers_take_turns", || {
         let streams: Vec<_> = (0..4).map(|_| stream()).collect();
-        let mut shared = cuda::send(&Tensor::from([0_i64]), &streams[0]).unwrap();
+        let mut shared = cuda::to_device(&Tensor::from([0_i64]), &streams[0]).unwrap();
         let mut seen = Vec::new();
         for round in 0..12 {
             let (writer, readers) = (&streams[round % 4], [round + 1, round + 2, round + 1]);
-            let new = cuda::send(&Tensor::from([round as i64]), writer).unwrap();
+            let new = cuda::to_device(&Tensor::from([round as i64]), writer).unwrap();
             cuda::copy_into(&mut shared, &new, writer).unwrap();
             for reader in readers {
                 let reader = &streams[reader % 4];
@@ -147,7 +147,7 @@ fn writers_and_readers_take_turns() {
         drop(shared);
         for (round, copy) in seen {
             assert_eq!(
-                cuda::fetch(&copy).unwrap().to_vec::<i64>().unwrap(),
+                cuda::to_host(&copy).unwrap().to_vec::<i64>().unwrap(),
                 [round]
             );
         }
@@ -160,17 +160,20 @@ fn what_others_made_is_released_after_our_work() {
         "memory::what_others_made_is_released_after_our_work",
         || {
             let (theirs, ours) = (stream(), stream());
-            let made = cuda::send(&Tensor::from([5_u8, 6]), &theirs).unwrap();
-            let adopted = cuda::adopt(foreign(made), &theirs, &theirs).unwrap();
+            let made = cuda::to_device(&Tensor::from([5_u8, 6]), &theirs).unwrap();
+            let adopted = cuda::import(foreign(made), &theirs, &theirs).unwrap();
             let mut copy = cuda::empty(&[2], DType::U8, &ours).unwrap();
             cuda::copy_into(&mut copy, &adopted, &ours).unwrap();
             drop(adopted);
             theirs.synchronize().unwrap();
-            assert_eq!(cuda::fetch(&copy).unwrap().to_vec::<u8>().unwrap(), [5, 6]);
-            let error = cuda::adopt(Tensor::from([1_u8]), &ours, &ours).unwrap_err();
+            assert_eq!(
+                cuda::to_host(&copy).unwrap().to_vec::<u8>().unwrap(),
+                [5, 6]
+            );
+            let error = cuda::import(Tensor::from([1_u8]), &ours, &ours).unwrap_err();
             assert_eq!(error.to_string(), "cpu is no device of CUDA's");
             let far = Stream::new(Gpu::new(1).unwrap()).unwrap();
-            let error = cuda::adopt(copy, &far, &far).unwrap_err();
+            let error = cuda::import(copy, &far, &far).unwrap_err();
             assert_eq!(
                 error.to_string(),
                 "the stream is one of cuda:1, and the memory on cuda:0"

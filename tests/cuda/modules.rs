@@ -119,7 +119,7 @@ fn it_is_unloaded_with_its_last_handle() {
 fn it_is_there_until_its_kernels_ran() {
     on_double("modules::it_is_there_until_its_kernels_ran", || {
         let stream = Stream::new(gpu()).unwrap();
-        let x = cuda::send(&Tensor::from([2.0_f32]), &stream).unwrap();
+        let x = cuda::to_device(&Tensor::from([2.0_f32]), &stream).unwrap();
         let mut y = cuda::zeros(&[1], DType::F32, &stream).unwrap();
         {
             let kernel = axpy(gpu());
@@ -132,7 +132,7 @@ fn it_is_there_until_its_kernels_ran() {
             unsafe { call.run() }.unwrap();
         }
         assert_eq!((live("modules"), calls("cuCtxSynchronize")), (1, 0));
-        assert_eq!(cuda::fetch(&y).unwrap().to_vec::<f32>().unwrap(), [8.0]);
+        assert_eq!(cuda::to_host(&y).unwrap().to_vec::<f32>().unwrap(), [8.0]);
         assert_eq!((live("modules"), calls("cuCtxSynchronize")), (0, 0));
     });
 }
@@ -197,7 +197,7 @@ fn everything() -> Result<Vec<f32>, CudaError> {
     let module = Module::load(stream.gpu(), PTX)?;
     let kernel = module.function("axpy")?;
     kernel.set_max_dynamic_shared(60_000)?;
-    let x = cuda::send(&Tensor::from([2.0_f32]), &stream)?;
+    let x = cuda::to_device(&Tensor::from([2.0_f32]), &stream)?;
     let mut y = cuda::pinned(&[1], DType::F32, stream.gpu())?;
     let launch = Launch::over(1, 32).with_shared(60_000);
     let mut call = kernel.call(&stream, launch);

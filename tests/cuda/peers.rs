@@ -12,14 +12,14 @@ fn stream(id: i32) -> Stream {
 }
 
 fn numbers(tensor: &Tensor) -> Vec<i32> {
-    cuda::fetch(tensor).unwrap().to_vec().unwrap()
+    cuda::to_host(tensor).unwrap().to_vec().unwrap()
 }
 
 /// A tensor of shape 2 x 3 on a GPU, with gaps or without, that holds a number everywhere.
 fn filled(number: i32, has_gaps: bool, stream: &Stream) -> Tensor {
     let columns = if has_gaps { 5 } else { 3 };
     let host = Tensor::from_vec(vec![number; 2 * columns], &[2, columns]).unwrap();
-    let sent = cuda::send(&host, stream).unwrap();
+    let sent = cuda::to_device(&host, stream).unwrap();
     match has_gaps {
         true => sent.step_by(1, 2).unwrap(),
         false => sent,
@@ -140,7 +140,7 @@ fn a_crossing_is_captured_where_nothing_else_is_needed() {
 fn everything() -> Result<Vec<i32>, CudaError> {
     let (here, there) = (Stream::new(Gpu::new(0)?)?, Stream::new(Gpu::new(1)?)?);
     let host = Tensor::from_vec(vec![1, 2, 3, 4], &[2, 2])?;
-    let from = cuda::send(&host, &there)?.transpose();
+    let from = cuda::to_device(&host, &there)?.transpose();
     let mut to = cuda::zeros(&[2, 2], DType::I32, &there)?.transpose();
     let mut between = cuda::zeros(&[2, 2], DType::I32, &here)?.transpose();
     cuda::copy_into(&mut between, &from, &there)?;

@@ -151,7 +151,7 @@ fn a_framework_keeps_its_stream() {
         // SAFETY: the keeper keeps it.
         let stream =
             unsafe { Stream::from_raw(gpu(), made.handle()).kept((made, Counted(drops.clone()))) };
-        let tensor = cuda::send(&Tensor::from([1_u8]), &stream).unwrap();
+        let tensor = cuda::to_device(&Tensor::from([1_u8]), &stream).unwrap();
         drop(stream);
         assert_eq!(
             drops.load(Ordering::Relaxed),
@@ -170,8 +170,8 @@ fn default_streams_of_two_gpus_are_two() {
     on_double("streams::default_streams_of_two_gpus_are_two", || {
         let far = Stream::default_of(Gpu::new(1).unwrap());
         let tensor = cuda::zeros(&[3], DType::F32, &Stream::default_of(gpu())).unwrap();
-        let sent = cuda::send(&tensor, &far).unwrap();
-        let numbers = cuda::fetch(&sent).unwrap();
+        let sent = cuda::to_device(&tensor, &far).unwrap();
+        let numbers = cuda::to_host(&sent).unwrap();
         assert_eq!(numbers.to_vec::<f32>().unwrap(), [0.0; 3]);
         // The last one who uses it is on the other GPU.
         drop(tensor);
@@ -201,9 +201,9 @@ fn nothing_is_asked_of_a_stream_that_may_be_gone() {
             // SAFETY: nobody asks for anything on it any more.
             unsafe { sys::cuStreamDestroy_v2(raw).result().unwrap() };
             let other = Stream::new(gpu()).unwrap();
-            let copy = cuda::send(&tensor, &other).unwrap();
+            let copy = cuda::to_device(&tensor, &other).unwrap();
             for tensor in [&tensor, &copy] {
-                let numbers = cuda::fetch(tensor).unwrap();
+                let numbers = cuda::to_host(tensor).unwrap();
                 assert_eq!(numbers.to_vec::<f32>().unwrap(), [0.0; 3]);
             }
         },
@@ -220,8 +220,8 @@ fn each_thread_has_its_own_default_stream() {
         let tensor = cuda::zeros(&[3], DType::F32, &here).unwrap();
         let elsewhere = std::thread::spawn(move || {
             assert_ne!(here, own());
-            let copy = cuda::send(&tensor, &own()).unwrap();
-            cuda::fetch(&copy).unwrap().to_vec::<f32>().unwrap()
+            let copy = cuda::to_device(&tensor, &own()).unwrap();
+            cuda::to_host(&copy).unwrap().to_vec::<f32>().unwrap()
         });
         assert_eq!(elsewhere.join().unwrap(), [0.0; 3]);
     });

@@ -67,9 +67,9 @@ fn a_fetch_that_fails_leaves_no_copy_to_the_host_under_way() {
     let test = "transfers::a_fetch_that_fails_leaves_no_copy_to_the_host_under_way";
     on_double(test, || {
         be_late_with_pageable_memory();
-        let sent = cuda::send(&counted(&[4, 3, 5]), &stream(0)).unwrap();
+        let sent = cuda::to_device(&counted(&[4, 3, 5]), &stream(0)).unwrap();
         for part in parts(&sent) {
-            each_copy_fails(|| cuda::fetch(&part).map(drop));
+            each_copy_fails(|| cuda::to_host(&part).map(drop));
         }
     });
 }
@@ -100,10 +100,10 @@ fn a_crossing_that_fails_leaves_no_memory_in_use() {
     let test = "transfers::a_crossing_that_fails_leaves_no_memory_in_use";
     on_double(test, || {
         be_late_with_pageable_memory();
-        let sent = cuda::send(&counted(&[4, 3, 5]), &stream(0)).unwrap();
+        let sent = cuda::to_device(&counted(&[4, 3, 5]), &stream(0)).unwrap();
         let (there, other) = (stream(1), stream(0));
         for part in parts(&sent) {
-            each_copy_fails(|| cuda::send(&part, &there).map(drop));
+            each_copy_fails(|| cuda::to_device(&part, &there).map(drop));
             each_copy_fails(|| {
                 let mut pinned = cuda::pinned(part.shape(), DType::I32, there.gpu())?;
                 cuda::copy_into(&mut pinned, &part, &other)
@@ -149,7 +149,7 @@ fn what_cannot_be_waited_for_keeps_its_memory() {
     on_double(test, || {
         be_late_with_pageable_memory();
         let stream = stream(0);
-        let sent = cuda::send(&counted(&[4, 3, 5]), &stream).unwrap();
+        let sent = cuda::to_device(&counted(&[4, 3, 5]), &stream).unwrap();
         let waits = ["cuStreamSynchronize", "cuCtxSynchronize"];
         for (failing, is_kept) in [(&waits[..1], false), (&waits[..], true)] {
             for (function, nth) in [("cuMemcpyAsync", 2), ("cuStreamSynchronize", 1)] {

@@ -34,14 +34,14 @@ fn everything() -> Result<Vec<f32>, CudaError> {
     assert!(gpu.name()?.contains("double"));
     assert!(gpu.memory()?.0 > 0);
     let (one, other) = (Stream::new(gpu)?, Stream::new(other_gpu)?);
-    let sent = cuda::send(&Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]), &one)?;
+    let sent = cuda::to_device(&Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]), &one)?;
     cuda::device_of(sent.data_ptr())?;
-    let there = cuda::send(&sent, &other)?;
+    let there = cuda::to_device(&sent, &other)?;
     let mut copy = cuda::zeros(&[2, 2], DType::F32, &one)?;
     cuda::copy_into(&mut copy, &there.transpose(), &one)?;
     let mut row = cuda::zeros(&[2], DType::F32, &one)?;
     cuda::copy_into(&mut row, &copy.select(1, 0)?, &one)?;
-    let column = cuda::fetch(&copy.slice(1, 1..2)?)?;
+    let column = cuda::to_host(&copy.slice(1, 1..2)?)?;
     let mut pinned = cuda::pinned(&[2, 2], DType::F32, gpu)?;
     cuda::copy_into(&mut pinned, &copy, &one)?;
     drop(cuda::managed(&[2], DType::F32, gpu)?);
@@ -129,7 +129,7 @@ fn each_function_may_answer_an_unknown_code() {
 fn unknown_statuses_are_numbers() {
     on_double("unknown_codes::unknown_statuses_are_numbers", || {
         let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
-        let sent = cuda::send(&Tensor::from([1.0_f32]), &stream).unwrap();
+        let sent = cuda::to_device(&Tensor::from([1.0_f32]), &stream).unwrap();
         for status in [3, 9999, -1] {
             write("cuStreamIsCapturing", status);
             assert_eq!(
@@ -145,7 +145,10 @@ fn unknown_statuses_are_numbers() {
         // A mode is handed back as it came.
         write("cuThreadExchangeStreamCaptureMode", 9999);
         stream.synchronize().unwrap();
-        assert_eq!(cuda::fetch(&sent).unwrap().to_vec::<f32>().unwrap(), [1.0]);
+        assert_eq!(
+            cuda::to_host(&sent).unwrap().to_vec::<f32>().unwrap(),
+            [1.0]
+        );
     });
 }
 
@@ -171,7 +174,7 @@ fn fails_late(code: i32) {
     let gpu = Gpu::new(0).unwrap();
     let (stream, other) = (Stream::new(gpu).unwrap(), Stream::new(gpu).unwrap());
     let kernel = axpy(gpu);
-    let x = cuda::send(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+    let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
     let mut y = cuda::zeros(&[2], DType::F32, &stream).unwrap();
     stream.synchronize().unwrap();
     fail_work(1, code);
@@ -182,7 +185,7 @@ fn fails_late(code: i32) {
         stream.synchronize().unwrap_err().to_string(),
         other.synchronize().unwrap_err().to_string(),
         gpu.synchronize().unwrap_err().to_string(),
-        cuda::fetch(&y).unwrap_err().to_string(),
+        cuda::to_host(&y).unwrap_err().to_string(),
         pinned.view::<f32>().unwrap_err().to_string(),
     ];
     for text in errors {

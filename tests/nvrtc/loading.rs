@@ -50,7 +50,7 @@ fn launch(kernel: &Function) {
         .value(2.0_f32)
         .tensor(&x)
         .tensor_mut(&mut y);
-    call.value(true).value(cuda::Argument::of(&sizes));
+    call.value(true).value(cuda::Argument::from_ref(&sizes));
     // SAFETY: these are the kernel's arguments.
     unsafe { call.run() }.unwrap();
     drop(call);

@@ -24,9 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stream = Stream::new(gpu)?;
     // Until this is dropped, what is asked of the GPU is asked on this stream.
     let _current = stream.make_current();
-    let sent = cuda::send(&x, &stream)?;
+    let sent = cuda::to_device(&x, &stream)?;
     let y = swish.call().input(&sent).make()?;
-    let fetched = cuda::fetch(&y)?;
+    let fetched = cuda::to_host(&y)?;
     println!("on {}:        {fetched}", gpu.name()?);
     assert!(fetched.all_close(&on_host, 1e-5, 1e-6)?);
     Ok(())

@@ -24,7 +24,7 @@ register_kernel!(
         .on(DeviceKind::Cuda)
         .types("T", &[DType::F32])
         .factory(|context: &Construction<'_>| {
-            let gpu = Gpu::of(context.device())?;
+            let gpu = Gpu::from_device(context.device())?;
             let code = Code::new(include_str!("swish.cu")).name("swish.cu");
             let swish = code.compile_for(gpu)?.function("swish")?;
             Ok(

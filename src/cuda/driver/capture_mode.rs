@@ -1,4 +1,4 @@
-//! [`beside_captures`]: what has nothing to do with a graph that is being captured.
+//! [`relax_capture_mode`]: what has nothing to do with a graph that is being captured.
 
 use crate::cuda::driver::answer::ask;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;
@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 /// capture in a mode that is for all threads.
 ///
 /// The driver must have been started.
-pub(in crate::cuda) fn beside_captures() -> BesideCaptures {
-    BesideCaptures {
+pub(in crate::cuda) fn relax_capture_mode() -> RelaxedCapture {
+    RelaxedCapture {
         before: exchanged(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int),
         _thread: PhantomData,
     }
@@ -19,13 +19,13 @@ pub(in crate::cuda) fn beside_captures() -> BesideCaptures {
 
 /// The thread's mode is another one until this is dropped.
 #[must_use = "when it is dropped, the thread's mode is what it was before"]
-pub(in crate::cuda) struct BesideCaptures {
+pub(in crate::cuda) struct RelaxedCapture {
     before: Option<c_int>,
     /// The mode is a thread's: this mustn't leave its own.
     _thread: PhantomData<*const ()>,
 }
 
-impl Drop for BesideCaptures {
+impl Drop for RelaxedCapture {
     fn drop(&mut self) {
         if let Some(before) = self.before {
             exchanged(before);

@@ -2,7 +2,7 @@
 
 use super::release_hook::drain_deferred;
 use crate::cuda::driver::answer::{ask, call};
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Events;
 use crate::cuda::driver::limits::Limits;
@@ -65,7 +65,7 @@ impl Gpu {
     /// # Errors
     ///
     /// When it is none, and as of [`new`](Self::new).
-    pub fn of(device: Device) -> Result<Self, CudaError> {
+    pub fn from_device(device: Device) -> Result<Self, CudaError> {
         match device.kind() {
             DeviceKind::Cuda | DeviceKind::CudaHost | DeviceKind::CudaManaged => {
                 Self::new(device.id())
@@ -119,7 +119,7 @@ impl Gpu {
     /// When the driver fails.
     pub fn memory(self) -> Result<(usize, usize), CudaError> {
         let (mut free, mut all) = (0, 0);
-        let _entered = self.enter()?;
+        let _context = self.enter()?;
         // SAFETY: the context is current.
         unsafe { call!(cuMemGetInfo_v2(&mut free, &mut all)) }?;
         Ok((free, all))
@@ -138,8 +138,8 @@ impl Gpu {
 
     /// [`synchronize`](Self::synchronize), which runs nobody else's code.
     pub(crate) fn wait_for_all(self) -> Result<(), CudaError> {
-        let _entered = self.enter()?;
-        let _beside = beside_captures();
+        let _context = self.enter()?;
+        let _relaxed = relax_capture_mode();
         // SAFETY: the context is current.
         unsafe { call!(cuCtxSynchronize()) }
     }
@@ -151,7 +151,7 @@ impl Gpu {
     /// When the driver fails.
     pub fn trim(self) -> Result<(), CudaError> {
         drain_deferred();
-        let _beside = beside_captures();
+        let _relaxed = relax_capture_mode();
         self.facts().pool.trim()
     }
 
@@ -161,7 +161,7 @@ impl Gpu {
     ///
     /// When the driver fails.
     #[inline]
-    pub fn enter(self) -> Result<Entered, CudaError> {
+    pub fn enter(self) -> Result<ContextGuard, CudaError> {
         let mut current = ptr::null_mut();
         // SAFETY: the driver was started, or there would be no GPU.
         unsafe { call!(cuCtxGetCurrent(&mut current)) }?;
@@ -170,7 +170,7 @@ impl Gpu {
             // SAFETY: a context that is kept.
             unsafe { call!(cuCtxPushCurrent_v2(self.0.context.0)) }?;
         }
-        Ok(Entered {
+        Ok(ContextGuard {
             pushed,
             _thread: PhantomData,
         })
@@ -205,13 +205,13 @@ impl fmt::Debug for Gpu {
 /// A GPU's context is current, until this is dropped; then the one is that was before.
 #[must_use = "when it is dropped, the context that was current before is so again"]
 #[derive(Debug)]
-pub struct Entered {
+pub struct ContextGuard {
     pushed: bool,
     /// Contexts are current on threads: this mustn't leave its own.
     _thread: PhantomData<*const ()>,
 }
 
-impl Drop for Entered {
+impl Drop for ContextGuard {
     #[inline]
     fn drop(&mut self) {
         if self.pushed {
@@ -239,9 +239,9 @@ impl Place {
         if let Some(facts) = self.gpu.get() {
             return Ok(Gpu(facts));
         }
-        let beside = beside_captures();
+        let relaxed = relax_capture_mode();
         let facts = Box::leak(Box::new(open(id)?));
-        drop(beside);
+        drop(relaxed);
         Ok(Gpu(self.gpu.get_or_init(|| facts)))
     }
 }

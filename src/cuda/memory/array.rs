@@ -29,7 +29,7 @@ pub fn zeros(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
     let tensor = empty(shape, dtype, stream)?;
     let bytes = tensor.storage().bytes();
     if bytes > 0 {
-        let _entered = stream.gpu().enter()?;
+        let _context = stream.gpu().enter()?;
         let address = tensor.data_ptr().addr() as u64;
         // SAFETY: memory that was just allocated in the order of this stream.
         unsafe { call!(cuMemsetD8Async(address, 0, bytes, stream.raw())) }?;

@@ -25,7 +25,7 @@ inventory::submit! {
 }
 
 fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
-    let gpu = Gpu::of(device)?;
+    let gpu = Gpu::from_device(device)?;
     Ok(match device.kind() {
         DeviceKind::Cuda => empty(shape, dtype, &Stream::current(gpu))?,
         _ => managed(shape, dtype, gpu)?,
@@ -46,9 +46,9 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
         // Nothing but numbers of the host's.
         return body();
     };
-    let gpu = Gpu::of(device)?;
+    let gpu = Gpu::from_device(device)?;
     let stream = Stream::current(gpu);
-    let _entered = gpu.enter()?;
+    let _context = gpu.enter()?;
     let mut others_look = false;
     for (storage, is_written) in uses.iter() {
         match storage.keeper::<Memory>() {

@@ -33,7 +33,7 @@ use transfer::transfer;
 /// # Errors
 ///
 /// When there is not enough memory, the elements can't be copied, or a graph is captured.
-pub fn send(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
+pub fn to_device(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
     let mut sent = empty(tensor.shape(), tensor.dtype(), stream)?;
     copy_into(&mut sent, tensor, stream)?;
     Ok(sent.marked_copied())
@@ -47,13 +47,13 @@ pub fn send(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
 /// # Errors
 ///
 /// When there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
-pub fn fetch(tensor: &Tensor) -> Result<Tensor, CudaError> {
+pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
     }
     let stream = match crate::cuda::memory::order::writer_of(tensor) {
         Some(stream) => stream,
-        None => Stream::current(Gpu::of(tensor.device())?),
+        None => Stream::current(Gpu::from_device(tensor.device())?),
     };
     let mut fetched = Tensor::zeroed(tensor.shape(), tensor.dtype())?;
     copy_into(&mut fetched, tensor, &stream)?;
@@ -94,7 +94,7 @@ pub(crate) unsafe fn copy_elements(
     if from.is_empty() {
         return Ok(());
     }
-    let _entered = stream.gpu().enter()?;
+    let _context = stream.gpu().enter()?;
     let waits = from_place == Place::Pageable || to_place == Place::Pageable;
     let is_captured = stream.is_capturing()?;
     if is_captured && waits {
@@ -132,7 +132,7 @@ pub(crate) unsafe fn copy_elements(
         (Place::Pinned, _) if !is_ordered(from) => release_after(stream, from.clone()),
         _ => Ok(()),
     });
-    // Some of the copies may be under way, and memory without a timeline may go, or be used, as soon as this returns.
+    // Some of the copies may be under way, and memory of unknown stream order may go, or be used, as soon as this returns.
     if finished.is_err() && !is_captured && !(is_ordered(to) && is_ordered(from)) {
         let_go(stream, || (to.clone(), from.clone()));
     }

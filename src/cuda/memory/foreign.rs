@@ -14,22 +14,22 @@ use crate::tensor::Tensor;
 /// # Errors
 ///
 /// When it is on no GPU, or on another one than the streams'.
-pub fn adopt(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor, CudaError> {
+pub fn import(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor, CudaError> {
     for stream in [home, ready_on] {
         check(&tensor, stream)?;
     }
-    Ok(adopted(tensor, Some(home.clone()), ready_on))
+    Ok(keep_order(tensor, Some(home.clone()), ready_on))
 }
 
-/// [`adopt`], of somebody whose stream isn't known: what keeps the tensor does so until the work is done that
+/// [`import`], of somebody whose stream isn't known: what keeps the tensor does so until the work is done that
 /// uses it.
 ///
 /// # Errors
 ///
-/// As of [`adopt`].
-pub fn adopt_unordered(tensor: Tensor, ready_on: &Stream) -> Result<Tensor, CudaError> {
+/// As of [`import`].
+pub fn import_unordered(tensor: Tensor, ready_on: &Stream) -> Result<Tensor, CudaError> {
     check(&tensor, ready_on)?;
-    Ok(adopted(tensor, None, ready_on))
+    Ok(keep_order(tensor, None, ready_on))
 }
 
 fn check(tensor: &Tensor, stream: &Stream) -> Result<(), CudaError> {
@@ -46,7 +46,7 @@ fn check(tensor: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     Ok(())
 }
 
-fn adopted(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor {
+fn keep_order(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor {
     if is_ordered(&tensor) {
         return tensor;
     }

@@ -1,7 +1,7 @@
 //! Memory of the host that GPUs reach: pinned, and managed.
 
 use crate::cuda::driver::answer::call;
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::Memory;
@@ -57,7 +57,7 @@ fn host(
     device: Device,
     allocate: impl FnOnce(usize) -> Result<Place, CudaError>,
 ) -> Result<Tensor, CudaError> {
-    deferred::collect();
+    deferred::drain();
     Tensor::check_zeros(shape, dtype)?;
     let bytes = crate::cuda::memory::array::bytes_of(shape, dtype)?;
     if bytes == 0 {
@@ -67,15 +67,15 @@ fn host(
             dtype,
         )?);
     }
-    let _entered = gpu.enter()?;
-    let beside = beside_captures();
+    let _context = gpu.enter()?;
+    let relaxed = relax_capture_mode();
     let allocated = allocate(bytes).map_err(|error| match error.code() {
         Some(code) if code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY as u32 => {
             CudaError::OutOfMemory { device, bytes }
         }
         _ => error,
     });
-    drop(beside);
+    drop(relaxed);
     let storage = Memory::reachable(allocated?, bytes, gpu, device);
     // SAFETY: new memory of that many bytes, which the processor reaches.
     unsafe { storage.data_mut().write_bytes(0, bytes) };
@@ -84,7 +84,7 @@ fn host(
 
 /// Waits until the work is done that uses a tensor's memory, so that the processor may use it by its address: what
 /// this crate looks at it with, such as [`Tensor::view`], waits by itself. This is for what [`pinned`] and [`managed`]
-/// made; of others' memory nothing is known, and what is on a GPU is [fetched](crate::cuda::fetch).
+/// made; of others' memory nothing is known, and what is on a GPU is [fetched](crate::cuda::to_host).
 ///
 /// # Errors
 ///

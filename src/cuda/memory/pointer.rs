@@ -121,7 +121,7 @@ impl Place {
             Err(error)
                 if error.code() == Some(sys::CUresult::CUDA_ERROR_INVALID_CONTEXT as u32) =>
             {
-                let _entered = Gpu::new(0)?.enter()?;
+                let _context = Gpu::new(0)?.enter()?;
                 ask()
             }
             answer => answer,

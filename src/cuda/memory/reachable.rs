@@ -1,7 +1,7 @@
 //! [`Reachable`]: an allocation of pinned or managed memory, freed on drop.
 
 use crate::cuda::driver::answer::call;
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::stream::deferred::{self, Release};
@@ -54,8 +54,8 @@ struct Freeing {
 
 impl Release for Freeing {
     fn try_release(&mut self) -> Result<bool, CudaError> {
-        let _entered = self.gpu.enter()?;
-        let _beside = beside_captures();
+        let _context = self.gpu.enter()?;
+        let _relaxed = relax_capture_mode();
         // SAFETY: it was allocated, no work uses it any more, and this is its end.
         unsafe {
             match self.place {

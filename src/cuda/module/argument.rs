@@ -42,7 +42,7 @@ unsafe impl Sync for Argument<'_> {}
 impl<'a> Argument<'a> {
     /// A struct as the kernel has it, `#[repr(C)]` in Rust.
     #[inline]
-    pub fn of<T: Copy + Sync>(value: &'a T) -> Self {
+    pub fn from_ref<T: Copy + Sync>(value: &'a T) -> Self {
         Self {
             place: Place::There((&raw const *value).cast()),
             bytes: size_of::<T>(),
@@ -53,7 +53,7 @@ impl<'a> Argument<'a> {
     /// A number of so many of these bytes.
     #[cfg(feature = "python")]
     #[inline]
-    pub(crate) fn of_bytes(bytes: [u8; 16], count: usize) -> Self {
+    pub(crate) fn from_bytes(bytes: [u8; 16], count: usize) -> Self {
         assert!(count <= bytes.len(), "a number has up to 16 bytes");
         Self {
             place: Place::Here(Small(bytes)),
@@ -169,7 +169,7 @@ mod tests {
             columns: 4,
             steps: [1, 2, 3, 4, 5],
         };
-        let argument = Argument::of(&sizes);
+        let argument = Argument::from_ref(&sizes);
         assert_eq!(argument.bytes(), 32);
         assert_eq!(argument.address().addr(), (&raw const sizes).addr());
         assert_eq!(read(&argument)[8..12], sizes.columns.to_ne_bytes());

@@ -107,7 +107,7 @@ impl<'a> Call<'a> {
     /// # Safety
     ///
     /// As of [`Function::launch`]. Of the order of work, only what this crate doesn't know is left to promise: what
-    /// others do with a tensor that came from them and wasn't [adopted](crate::cuda::adopt), and what the host does
+    /// others do with a tensor that came from them and wasn't [adopted](crate::cuda::import), and what the host does
     /// meanwhile with pinned and managed memory.
     #[inline]
     pub unsafe fn run(&mut self) -> Result<(), CudaError> {

@@ -1,7 +1,7 @@
 //! [`Function`]: a kernel of a module.
 
 use crate::cuda::driver::answer::{Answer, ask, call};
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::error::launch::LaunchError;
 use crate::cuda::driver::gpu::Gpu;
@@ -59,10 +59,10 @@ impl Module {
             Some((_, symbol)) => symbol.clone(),
             None => CString::new(name).map_err(|_| none())?,
         };
-        let _entered = self.gpu().enter()?;
+        let _context = self.gpu().enter()?;
         let mut raw = ptr::null_mut();
         // The driver may load code only now.
-        let _beside = beside_captures();
+        let _relaxed = relax_capture_mode();
         // SAFETY: the context is current, the module there, and the name a string of C.
         let answer = unsafe { ask!(cuModuleGetFunction(&mut raw, self.0.raw.0, symbol.as_ptr())) };
         if answer.is(sys::CUresult::CUDA_ERROR_NOT_FOUND) {
@@ -144,7 +144,7 @@ impl Function {
     ///
     /// When the driver fails.
     pub fn max_dynamic_shared(&self) -> Result<u32, CudaError> {
-        let _entered = self.gpu().enter()?;
+        let _context = self.gpu().enter()?;
         ask(
             self.raw(),
             Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -199,7 +199,7 @@ impl Function {
 
     /// Sets the limit, by whoever has [`LIMITS`].
     fn limit_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
-        let _entered = self.gpu().enter()?;
+        let _context = self.gpu().enter()?;
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
         // SAFETY: the function is there, and its context current.

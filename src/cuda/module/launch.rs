@@ -192,7 +192,7 @@ impl Function {
         for (address, argument) in addresses.iter_mut().zip(arguments) {
             *address = argument.address();
         }
-        let _entered = self.gpu().enter()?;
+        let _context = self.gpu().enter()?;
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: the function is there, its context current, and the stream one of it; there is an address for
         // each argument, at which there are as many bytes as the kernel takes, as far as that is known, and else

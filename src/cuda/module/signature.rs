@@ -41,7 +41,7 @@ pub enum ParameterKind {
 impl Signature {
     /// Reads the parameters of the kernel of this name from a source; `None` if none is found, several that differ, or one
     /// that takes a preprocessor to read.
-    pub fn of(source: &str, kernel: &str) -> Option<Self> {
+    pub fn parse(source: &str, kernel: &str) -> Option<Self> {
         let source = without_comments(source);
         let mut found = None;
         for (at, _) in source.match_indices("__global__") {
@@ -172,7 +172,10 @@ mod tests {
 
     fn of(parameters: &str) -> Vec<ParameterKind> {
         let source = format!("extern \"C\" __global__ void f({parameters}) {{ }}");
-        Signature::of(&source, "f").unwrap().parameters().to_vec()
+        Signature::parse(&source, "f")
+            .unwrap()
+            .parameters()
+            .to_vec()
     }
 
     #[test]
@@ -226,13 +229,13 @@ mod tests {
             extern \"C\" __global__ void f(float* out, int count) { out[0] = help(count); }
         ";
         assert_eq!(
-            Signature::of(source, "f").unwrap().0,
+            Signature::parse(source, "f").unwrap().0,
             [Target, int(4, true)]
         );
-        assert_eq!(Signature::of(source, "other").unwrap().0, [Source]);
-        assert_eq!(Signature::of(source, "help"), None);
+        assert_eq!(Signature::parse(source, "other").unwrap().0, [Source]);
+        assert_eq!(Signature::parse(source, "help"), None);
         assert_eq!(
-            Signature::of("__global__ void g(int) {} __global__ void g(float) {}", "g"),
+            Signature::parse("__global__ void g(int) {} __global__ void g(float) {}", "g"),
             None
         );
     }
@@ -245,7 +248,7 @@ mod tests {
             "con\\\nst float* x",
         ] {
             let source = format!("extern \"C\" __global__ void f({parameters}) {{ }}");
-            assert_eq!(Signature::of(&source, "f"), None, "{parameters}");
+            assert_eq!(Signature::parse(&source, "f"), None, "{parameters}");
         }
     }
 
@@ -253,6 +256,6 @@ mod tests {
     fn attributes_and_longer_names_are_no_parameters() {
         let source = "__global__ void __launch_bounds__(64) __attribute__((f_(1))) of(int) {} \
             __global__ __attribute__((noinline)) void f(const float* x) {}";
-        assert_eq!(Signature::of(source, "f").unwrap().0, [Source]);
+        assert_eq!(Signature::parse(source, "f").unwrap().0, [Source]);
     }
 }

@@ -1,7 +1,7 @@
 //! [`Uses`]: the streams that may still run a module's code.
 
 use crate::cuda::driver::answer::ask;
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::stream::Stream;
 use cudarc::driver::sys;
@@ -78,7 +78,7 @@ impl Uses {
             }
         }
         if *self.unknown.get_mut() {
-            let _beside = beside_captures();
+            let _relaxed = relax_capture_mode();
             // SAFETY: the caller entered the GPU.
             let answer = unsafe { ask!(cuCtxSynchronize()) };
             if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {

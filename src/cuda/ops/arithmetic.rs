@@ -28,7 +28,7 @@ register_kernel!(for T in [f32, f64, f16, bf16] => binary("div", "Div", T::DTYPE
 fn binary(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
     let kernel = Kernel::of(op).on(DeviceKind::Cuda).types("T", &[dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let name = format!("{op}_{}", name_of(dtype));
         let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];
         let unit = Unit::new(gpu, &file!("elementwise.cu"), name, &macros)?;

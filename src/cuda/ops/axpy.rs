@@ -25,7 +25,7 @@ where
         .host_memory("alpha")
         .types("T", &[dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let name = format!("axpy_{}", name_of(dtype));
         let unit = Unit::new(gpu, &file!("axpy.cu"), name, &[("TYPE", name_of(dtype))])?;
         let kernels = Kernels::of(&unit, bytes_of(dtype))?;

@@ -29,7 +29,7 @@ fn cast(from: DType, to: &[DType]) -> Kernel {
         .types("S", &[from])
         .attribute("dtype", to.iter().copied());
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let kernels = between(gpu, from, context.attribute("dtype")?)?;
         Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| {
             let layout = Strided::of([&out, &x])?;

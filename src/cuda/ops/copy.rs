@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 register_kernel!(Kernel::of("copy").on(DeviceKind::Cuda).factory(
     |context: &Construction<'_>| -> Result<_, Failure> {
-        let copies = Copies::new(Gpu::of(context.device())?);
+        let copies = Copies::new(Gpu::from_device(context.device())?);
         Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| copies.launch(&x, &out))
     }
 ));
@@ -114,7 +114,7 @@ impl Copies {
         let arguments = [
             Argument::from(x.data_ptr()),
             Argument::from(out.data_ptr()),
-            Argument::of(&matrices.others),
+            Argument::from_ref(&matrices.others),
             Argument::from(matrices.count as u32),
             Argument::from(matrices.rows as u64),
             Argument::from(matrices.columns as u64),

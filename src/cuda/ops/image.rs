@@ -22,7 +22,7 @@ fn image_to_tensor(dtype: DType) -> Kernel {
         .on(DeviceKind::Cuda)
         .attribute("dtype", [dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let scale: f64 = context.attribute("scale")?;
         let unit = unit(gpu, dtype, 1)?;
         let images = Images {
@@ -119,7 +119,7 @@ impl Images {
         }
         let mut arguments = pointers.to_vec();
         arguments.extend([
-            Argument::of(&pixels),
+            Argument::from_ref(&pixels),
             Argument::from(count as u64),
             Argument::from(channels as u32),
             strides[0],
@@ -208,7 +208,7 @@ impl Images {
             mean,
             std,
             out,
-            Argument::of(&planes.images),
+            Argument::from_ref(&planes.images),
             Argument::from(count as u32),
             Argument::from(planes.pixels as u32),
             plane,

@@ -101,7 +101,7 @@ impl Kernels {
             && let Some(packs) = self.packs_of_rows(places, &layout)
         {
             let number = Argument::from(layout.rows() as u32);
-            let all = arguments(Argument::of(&layout), number);
+            let all = arguments(Argument::from_ref(&layout), number);
             // SAFETY: the caller's promise.
             return unsafe { rows.launch(&stream, launch(packs, THREADS), &all) };
         }
@@ -109,7 +109,7 @@ impl Kernels {
             true => (&self.strided, Argument::from(count as u32), AT_ONCE),
             false => (&self.strided_wide, Argument::from(count as u64), 1),
         };
-        let all = arguments(Argument::of(&layout), count_as);
+        let all = arguments(Argument::from_ref(&layout), count_as);
         // SAFETY: the caller's promise.
         unsafe { function.launch(&stream, launch(count, THREADS * at_once), &all) }
     }

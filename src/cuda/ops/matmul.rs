@@ -27,7 +27,7 @@ fn matmul(dtype: DType) -> Kernel {
         .on(DeviceKind::Cuda)
         .types("T", &[dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let products = Products::new(Gpu::of(context.device())?, dtype)?;
+        let products = Products::new(Gpu::from_device(context.device())?, dtype)?;
         Ok(
             move |a: Untyped<'_>, b: Untyped<'_>, out: UntypedMut<'_>| {
                 products.launch(&a, &b, &out)

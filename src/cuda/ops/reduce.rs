@@ -32,7 +32,7 @@ register_kernel!(for T in [f32, f64, f16, bf16] => reduction("mean", "Mean", T::
 fn reduction(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
     let kernel = Kernel::of(op).on(DeviceKind::Cuda).types("T", &[dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let axes: Vec<i64> = context.attribute("axis")?;
         let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];
         let name = |kind| format!("{op}_{kind}_{}", name_of(dtype));
@@ -228,9 +228,9 @@ impl Reduction {
             Argument::from(x.data_ptr()),
             Argument::from(out.data_ptr()),
             address(partials),
-            Argument::of(&task.kept),
+            Argument::from_ref(&task.kept),
             Argument::from(task.results as u32),
-            Argument::of(&task.merged),
+            Argument::from_ref(&task.merged),
             length,
             Argument::from(splits as u32),
             Argument::from(task.length as u64),
@@ -252,7 +252,7 @@ impl Reduction {
         let arguments = [
             address(partials),
             Argument::from(out.data_ptr()),
-            Argument::of(&task.kept),
+            Argument::from_ref(&task.kept),
             Argument::from(task.results as u32),
             Argument::from(splits as u32),
             Argument::from(task.length as u64),

@@ -21,7 +21,7 @@ fn rms_norm(dtype: DType) -> Kernel {
         .on(DeviceKind::Cuda)
         .types("T", &[dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let norm = Norm {
             gpu,
             eps: context.attribute("eps")?,
@@ -94,7 +94,7 @@ impl Norm {
             Argument::from(x.data_ptr()),
             Argument::from(weight.data_ptr()),
             Argument::from(out.data_ptr()),
-            Argument::of(&lines.kept),
+            Argument::from_ref(&lines.kept),
             Argument::from(lines.rows as u32),
             Argument::from(lines.length as u64),
             Argument::from(lines.x_stride),

@@ -25,7 +25,7 @@ fn softmax(dtype: DType) -> Kernel {
         .on(DeviceKind::Cuda)
         .types("T", &[dtype]);
     kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
-        let gpu = Gpu::of(context.device())?;
+        let gpu = Gpu::from_device(context.device())?;
         let axis: i64 = context.attribute("axis")?;
         let widest = 16 / bytes_of(dtype);
         let softmax = Softmax {
@@ -173,7 +173,7 @@ impl Softmax {
         let measures = empty(&[lines.rows, splits, 2], DType::F64, stream)?;
         let [x_at, out_at, measures_at] =
             [x.data_ptr(), out.data_ptr(), measures.data_ptr()].map(Argument::from);
-        let kept = Argument::of(&lines.kept);
+        let kept = Argument::from_ref(&lines.kept);
         let rows = Argument::from(lines.rows as u32);
         let length = Argument::from(lines.length as u64);
         let [x_stride, out_stride] = [lines.x_stride, lines.out_stride].map(Argument::from);
@@ -203,7 +203,7 @@ fn of_lines<'a>(x: &Operand<'_>, out: &Operand<'_>, lines: &'a Lines) -> [Argume
     [
         Argument::from(x.data_ptr()),
         Argument::from(out.data_ptr()),
-        Argument::of(&lines.kept),
+        Argument::from_ref(&lines.kept),
         Argument::from(lines.rows as u32),
         Argument::from(lines.length as u64),
         Argument::from(lines.x_stride),

@@ -1,6 +1,6 @@
 //! What can't be released yet, and is tried again whenever memory is asked for.
 
-use crate::cuda::driver::capture_mode::beside_captures;
+use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
 use crate::cuda::driver::release_hook;
@@ -18,7 +18,7 @@ pub(in crate::cuda) trait Release: Send {
 }
 
 /// What waits.
-struct Waiting {
+struct PendingReleases {
     /// For the end of a capture: until then nothing may be asked of the streams. Or for better times, where the
     /// driver refused.
     memory: Vec<Box<dyn Release>>,
@@ -29,17 +29,17 @@ struct Waiting {
 /// What waits for the work of a stream, in its order: while the first one waits, all do.
 struct Queue {
     stream: Stream,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<Deferred>,
 }
 
 /// What is kept until its stream is done with it.
-struct Kept {
+struct Deferred {
     /// The end of that work, once it is marked.
     end: Option<Event>,
     what: Box<dyn Any + Send>,
 }
 
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting {
+static PENDING: Mutex<PendingReleases> = Mutex::new(PendingReleases {
     memory: Vec::new(),
     queues: Vec::new(),
 });
@@ -49,11 +49,11 @@ static ANY: AtomicBool = AtomicBool::new(false);
 const AT_ONCE: usize = 64;
 
 /// Changes what waits. Nothing is dropped meanwhile, as that may run foreign code, which may come back here.
-fn with_waiting<R>(change: impl FnOnce(&mut Waiting) -> R) -> R {
-    release_hook::register(collect);
-    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
-    let result = change(&mut waiting);
-    let any = !waiting.memory.is_empty() || !waiting.queues.is_empty();
+fn with_pending<R>(change: impl FnOnce(&mut PendingReleases) -> R) -> R {
+    release_hook::register(drain);
+    let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = change(&mut pending);
+    let any = !pending.memory.is_empty() || !pending.queues.is_empty();
     ANY.store(any, Ordering::Release);
     result
 }
@@ -61,7 +61,7 @@ fn with_waiting<R>(change: impl FnOnce(&mut Waiting) -> R) -> R {
 /// Releases memory, now or as soon as that can be done.
 pub(in crate::cuda) fn release(memory: Box<dyn Release>) {
     if let Some(memory) = try_release(memory) {
-        with_waiting(|waiting| waiting.memory.push(memory));
+        with_pending(|pending| pending.memory.push(memory));
     }
 }
 
@@ -89,7 +89,7 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
             what: "nothing can be kept until work is done",
         });
     }
-    let kept = Kept {
+    let kept = Deferred {
         // Where it can't be marked now, it will be later.
         end: stream.mark().ok(),
         what: Box::new(kept),
@@ -98,20 +98,20 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
         stream: stream.clone(),
         kept: VecDeque::from([kept]),
     };
-    let (left, count) = with_waiting(|waiting| {
-        let left = waiting.append(queue);
-        let count = waiting.of(stream).map_or(0, |queue| queue.kept.len());
+    let (left, count) = with_pending(|pending| {
+        let left = pending.append(queue);
+        let count = pending.of(stream).map_or(0, |queue| queue.kept.len());
         (left, count)
     });
     drop(left);
     if count.is_multiple_of(AT_ONCE) {
         // For those that never ask for memory.
-        collect();
+        drain();
     }
     Ok(())
 }
 
-impl Waiting {
+impl PendingReleases {
     /// Adds what waits to the queue of its stream. What is left of it is to be dropped later.
     fn append(&mut self, mut queue: Queue) -> Option<Queue> {
         match self.of(&queue.stream) {
@@ -155,7 +155,7 @@ impl Queue {
     }
 }
 
-impl Kept {
+impl Deferred {
     fn is_over(&mut self, stream: &Stream) -> bool {
         let mut ask = || {
             let end = match self.end.take() {
@@ -165,7 +165,7 @@ impl Kept {
                 None => stream.mark()?,
             };
             let end = self.end.insert(end);
-            let _entered = stream.gpu().enter()?;
+            let _context = stream.gpu().enter()?;
             end.is_over()
         };
         // After a final failure no work goes on that could use it.
@@ -175,32 +175,32 @@ impl Kept {
 
 /// Releases what can be released by now.
 #[inline]
-pub(in crate::cuda) fn collect() {
+pub(in crate::cuda) fn drain() {
     if ANY.load(Ordering::Acquire) {
-        try_all();
+        drain_all();
     }
 }
 
 #[cold]
-fn try_all() {
-    let (memory, mut queues) = with_waiting(|waiting| {
+fn drain_all() {
+    let (memory, mut queues) = with_pending(|pending| {
         (
-            mem::take(&mut waiting.memory),
-            mem::take(&mut waiting.queues),
+            mem::take(&mut pending.memory),
+            mem::take(&mut pending.queues),
         )
     });
     let mut over = Vec::new();
-    let beside = beside_captures();
+    let relaxed = relax_capture_mode();
     for queue in &mut queues {
         queue.take_over(&mut over);
     }
-    drop(beside);
+    drop(relaxed);
     let memory: Vec<_> = memory.into_iter().filter_map(try_release).collect();
     let (left, done): (Vec<_>, Vec<_>) =
         queues.into_iter().partition(|queue| !queue.kept.is_empty());
-    let left: Vec<_> = with_waiting(|waiting| {
-        waiting.memory.extend(memory);
-        let put_back = left.into_iter().map(|queue| waiting.put_back(queue));
+    let left: Vec<_> = with_pending(|pending| {
+        pending.memory.extend(memory);
+        let put_back = left.into_iter().map(|queue| pending.put_back(queue));
         put_back.collect()
     });
     drop((over, done, left));

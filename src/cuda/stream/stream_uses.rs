@@ -1,4 +1,4 @@
-//! [`Timeline`]: on which streams memory is used, and how they wait for each other.
+//! [`StreamUses`]: on which streams memory is used, and how they wait for each other.
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
@@ -15,7 +15,7 @@ pub(crate) enum Use {
 }
 
 /// Where some memory was last written, and where it has been read since.
-pub(in crate::cuda) struct Timeline(Mutex<Uses>);
+pub(in crate::cuda) struct StreamUses(Mutex<Uses>);
 
 struct Uses {
     gpu: Gpu,
@@ -27,7 +27,7 @@ struct Uses {
     /// They waited for the writer, and nobody waits for them yet.
     readers: SmallVec<[Stream; 2]>,
     /// Whether it was ever used on a stream that may be gone, or that nobody else can name.
-    by_strangers: bool,
+    untracked: bool,
     /// Such a stream on which whoever made it works. What is done there is that one's own affair.
     theirs: Option<Stream>,
 }
@@ -39,7 +39,7 @@ pub(in crate::cuda) enum Joined {
     /// None of them is known here.
     Nowhere,
     /// Some are on streams that can't be asked any more.
-    Lost,
+    Untracked,
 }
 
 impl Uses {
@@ -99,12 +99,12 @@ impl Drop for Uses {
     }
 }
 
-impl Timeline {
+impl StreamUses {
     /// Memory that is ready, wherever it is used.
     pub(in crate::cuda) fn ready(gpu: Gpu) -> Self {
         Self(Mutex::new(Uses {
             gpu,
-            by_strangers: false,
+            untracked: false,
             writer: None,
             mark: None,
             readers: SmallVec::new(),
@@ -114,26 +114,26 @@ impl Timeline {
 
     /// Memory that is ready in the order of a stream.
     pub(in crate::cuda) fn new(writer: Stream) -> Self {
-        let mut timeline = Self::ready(writer.gpu());
-        let uses = timeline.uses();
-        uses.by_strangers = !writer.outlives_its_uses();
+        let mut stream_uses = Self::ready(writer.gpu());
+        let uses = stream_uses.uses();
+        uses.untracked = !writer.outlives_its_uses();
         uses.writer = Some(writer);
-        timeline
+        stream_uses
     }
 
     /// Memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by now.
     pub(in crate::cuda) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
-        let mut timeline = Self::new(ready_on.clone());
-        let uses = timeline.uses();
+        let mut stream_uses = Self::new(ready_on.clone());
+        let uses = stream_uses.uses();
         // A mark in a graph is none for other streams. Without one, all work is waited for.
-        if uses.by_strangers && matches!(ready_on.is_capturing(), Ok(false)) {
+        if uses.untracked && matches!(ready_on.is_capturing(), Ok(false)) {
             uses.mark = ready_on.mark().ok();
         }
-        if uses.by_strangers && home == Some(&ready_on) {
+        if uses.untracked && home == Some(&ready_on) {
             uses.theirs = Some(ready_on);
-            uses.by_strangers = false;
+            uses.untracked = false;
         }
-        timeline
+        stream_uses
     }
 
     fn uses(&mut self) -> &mut Uses {
@@ -157,7 +157,7 @@ impl Timeline {
             return Ok(());
         }
         let goes_on = uses.wait_on(stream, what)?;
-        uses.by_strangers |= !stream.outlives_its_uses() && uses.theirs.as_ref() != Some(stream);
+        uses.untracked |= !stream.outlives_its_uses() && uses.theirs.as_ref() != Some(stream);
         if is_read && goes_on {
             if !is_known {
                 uses.readers.push(stream.clone());
@@ -203,8 +203,8 @@ impl Timeline {
     /// Brings all uses into one stream, in whose order the memory can be released.
     pub(in crate::cuda) fn join(&mut self) -> Result<Joined, CudaError> {
         let uses = self.uses();
-        if uses.by_strangers {
-            return Ok(Joined::Lost);
+        if uses.untracked {
+            return Ok(Joined::Untracked);
         }
         let mut ours = uses
             .all()

@@ -41,7 +41,7 @@ where
         .flatten()
         .map(|argument| argument.get().device);
     match devices.find(|device| is_of_gpu(device.kind())) {
-        Some(device) if is_present() => run_on(py, entered, Gpu::of(device)?, |_| call()),
+        Some(device) if is_present() => run_on(py, entered, Gpu::from_device(device)?, |_| call()),
         _ => Ok(call()?),
     }
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 /// Whether a tensor can be copied from one device to another.
 pub(in crate::python) fn can_move(from: Device, to: Device) -> bool {
-    let is_known = |device: Device| device == Device::CPU || Gpu::of(device).is_ok();
+    let is_known = |device: Device| device == Device::CPU || Gpu::from_device(device).is_ok();
     is_present() && is_known(from) && is_known(to)
 }
 
@@ -47,12 +47,12 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
             tensor.device()
         )));
     }
-    let gpu = Gpu::of(device)?;
+    let gpu = Gpu::from_device(device)?;
     // The processor waits for nothing else than copies; other threads may run meanwhile.
     Python::attach(|py| {
         py.detach(|| -> Result<Tensor, CudaError> {
             let mut to = match device.kind() {
-                DeviceKind::Cuda => return cuda::send(tensor, &Stream::current(gpu)),
+                DeviceKind::Cuda => return cuda::to_device(tensor, &Stream::current(gpu)),
                 DeviceKind::CudaHost => cuda::pinned(tensor.shape(), tensor.dtype(), gpu)?,
                 _ => cuda::managed(tensor.shape(), tensor.dtype(), gpu)?,
             };
@@ -60,7 +60,7 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
                 true => cuda::copy_on_host(&mut to, tensor)?,
                 false => {
                     // The GPU that holds the elements copies them, and `to` may be beside another one.
-                    let stream = Stream::current(Gpu::of(tensor.device())?);
+                    let stream = Stream::current(Gpu::from_device(tensor.device())?);
                     cuda::copy_into(&mut to, tensor, &stream)?;
                     stream.synchronize()?;
                 }
@@ -75,7 +75,7 @@ fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
     if tensor.device() == Device::CPU || !is_present() {
         return Ok(tensor.copy()?);
     }
-    Ok(Python::attach(|py| py.detach(|| cuda::fetch(tensor)))?)
+    Ok(Python::attach(|py| py.detach(|| cuda::to_host(tensor)))?)
 }
 
 /// The tensor, or a copy of it on the host where the processor can't look at it.
@@ -113,7 +113,7 @@ pub(in crate::python) fn make(
         )));
     }
     let make = || {
-        let gpu = Gpu::of(device)?;
+        let gpu = Gpu::from_device(device)?;
         match device.kind() {
             DeviceKind::Cuda => cuda::zeros(shape, dtype, &Stream::current(gpu)),
             DeviceKind::CudaHost => cuda::pinned(shape, dtype, gpu),

@@ -7,7 +7,7 @@ use super::gpu_of;
 use super::interface::wait_for_gpu;
 use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
 use crate::cuda::{
-    CudaError, Gpu, Stream, Use, adopt, adopt_unordered, is_ordered, use_on, writer_of,
+    CudaError, Gpu, Stream, Use, import, import_unordered, is_ordered, use_on, writer_of,
 };
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
@@ -29,11 +29,11 @@ pub(in crate::python) fn adopted(
     };
     match worker_of(object, gpu)? {
         Worker::Own => Ok(tensor),
-        Worker::On(home) => Ok(adopt(tensor, &home, &home)?),
-        Worker::Unknown => Ok(adopt_unordered(tensor, &Stream::current(gpu))?),
+        Worker::On(home) => Ok(import(tensor, &home, &home)?),
+        Worker::Unknown => Ok(import_unordered(tensor, &Stream::current(gpu))?),
         Worker::Untracked => {
             object.py().detach(|| wait_for_gpu(gpu))?;
-            Ok(adopt_unordered(tensor, &Stream::current(gpu))?)
+            Ok(import_unordered(tensor, &Stream::current(gpu))?)
         }
     }
 }
@@ -41,7 +41,7 @@ pub(in crate::python) fn adopted(
 /// A tensor that came by our own table, which says that we work on our current stream.
 pub(in crate::python) fn received(tensor: Tensor) -> PyResult<Tensor> {
     match gpu_of(tensor.device())? {
-        Some(gpu) => Ok(adopt_unordered(tensor, &Stream::current(gpu))?),
+        Some(gpu) => Ok(import_unordered(tensor, &Stream::current(gpu))?),
         None => Ok(tensor),
     }
 }
@@ -102,7 +102,7 @@ pub(in crate::python) fn ordered(
             None => settled(tensor),
             // Streams use it, too.
             Some(number) if device.kind() == DeviceKind::CudaManaged => {
-                match of_number(Gpu::of(device)?, number)? {
+                match of_number(Gpu::from_device(device)?, number)? {
                     Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
                     None => Ok(()),
                 }

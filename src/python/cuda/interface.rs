@@ -12,7 +12,7 @@ use super::super::error::{not_exchangeable, not_importable};
 use super::super::take::Object;
 use super::exchange::ready_on;
 use super::gpu_of;
-use crate::cuda::{Gpu, Stream, adopt, adopt_unordered, device_of_range, is_present};
+use crate::cuda::{Gpu, Stream, device_of_range, import, import_unordered, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
@@ -123,7 +123,7 @@ impl Interface {
         flags.set(Flags::READ_ONLY, read_only);
         let stream: Option<usize> = fields.given("stream", "the handle of a stream, or None")?;
         let ready = match (stream, extent) {
-            (Some(number), Some(_)) => Ready::of(object, Gpu::of(device)?, number)?,
+            (Some(number), Some(_)) => Ready::of(object, Gpu::from_device(device)?, number)?,
             _ => Ready::Now,
         };
         // The host may look at pinned and managed memory as soon as it has the address.
@@ -192,11 +192,11 @@ pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResu
         return Ok(Some(tensor));
     };
     Ok(Some(match interface.into_ready() {
-        Ready::On(stream) => adopt(tensor, &stream, &stream)?,
-        Ready::Now => adopt_unordered(tensor, &Stream::current(gpu))?,
+        Ready::On(stream) => import(tensor, &stream, &stream)?,
+        Ready::Now => import_unordered(tensor, &Stream::current(gpu))?,
         Ready::Untracked(gpu) => {
             object.py().detach(|| wait_for_gpu(gpu))?;
-            adopt_unordered(tensor, &Stream::current(gpu))?
+            import_unordered(tensor, &Stream::current(gpu))?
         }
     }))
 }

@@ -42,7 +42,7 @@ impl PyKernels {
     fn kernel(&self, name: &str, writes: Option<Vec<usize>>) -> PyResult<PyKernel> {
         let function = self.module.function(name)?;
         let source = self.source.as_deref();
-        let signature = source.and_then(|source| Signature::of(source, name));
+        let signature = source.and_then(|source| Signature::parse(source, name));
         let mut kinds = signature.map(|signature| signature.parameters().to_vec());
         let has_writes = writes.is_some();
         if let Some(places) = writes {

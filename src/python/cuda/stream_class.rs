@@ -79,7 +79,7 @@ impl PyStream {
                 )));
             }
             (None, Some(found)) => Gpu::new(found)?,
-            _ => Gpu::of(device.unwrap_or(Device::cuda(0)))?,
+            _ => Gpu::from_device(device.unwrap_or(Device::cuda(0)))?,
         };
         let handle = handle_of(stream)?;
         // SAFETY: the object's word, which is what `__cuda_stream__` is for; a handle alone is the caller's, and
@@ -101,7 +101,7 @@ impl PyStream {
         match stream {
             Some(stream) => Self::of(stream, device),
             None => {
-                let gpu = Gpu::of(device.unwrap_or(Device::cuda(0)))?;
+                let gpu = Gpu::from_device(device.unwrap_or(Device::cuda(0)))?;
                 Ok(Self(Stream::new(gpu)?))
             }
         }

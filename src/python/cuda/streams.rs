@@ -153,7 +153,7 @@ pub(in crate::python) fn to_ask<'py>(
     if !matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged) {
         return Ok(None);
     }
-    let gpu = Gpu::of(device)?;
+    let gpu = Gpu::from_device(device)?;
     let number = match worker_of(object.as_borrowed(), gpu)? {
         Worker::On(stream) => number_of(&stream) as isize,
         Worker::Own | Worker::Unknown | Worker::Untracked => {

@@ -88,7 +88,7 @@ fn one_that_doesnt_start_is_done_without() {
         assert_eq!(failure.to_string(), DIDNT_START);
         assert_eq!(cublaslt_failure(gpus[1]), None);
         // Products of another type look again.
-        let [a, b] = [a, b].map(|x| ops::cast(&cuda::fetch(&x).unwrap(), DType::F64).unwrap());
+        let [a, b] = [a, b].map(|x| ops::cast(&cuda::to_host(&x).unwrap(), DType::F64).unwrap());
         let out = ops::matmul(&sent(&a), &sent(&b)).unwrap();
         assert_eq!(values::<f64>(&out), expected::<f64>(&a, &b));
         assert_eq!(lines("multiplied: ").len(), 1);

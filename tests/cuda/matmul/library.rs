@@ -91,7 +91,7 @@ pub(super) fn refuse(way: c_int) {
 
 /// On the first GPU, on the current stream.
 pub(super) fn sent(tensor: &Tensor) -> Tensor {
-    cuda::send(tensor, &Stream::current(Gpu::new(0).unwrap())).unwrap()
+    cuda::to_device(tensor, &Stream::current(Gpu::new(0).unwrap())).unwrap()
 }
 
 /// Numbers that every type has, and of which products have, too.
@@ -101,11 +101,11 @@ pub(super) fn numbers(rows: usize, columns: usize) -> Tensor {
 }
 
 pub(super) fn values<T: Element>(tensor: &Tensor) -> Vec<T> {
-    cuda::fetch(tensor).unwrap().to_vec().unwrap()
+    cuda::to_host(tensor).unwrap().to_vec().unwrap()
 }
 
 /// What the processor's kernel makes of these, which may be on a GPU.
 pub(super) fn expected<T: Element>(a: &Tensor, b: &Tensor) -> Vec<T> {
-    let [a, b] = [a, b].map(|tensor| cuda::fetch(tensor).unwrap());
+    let [a, b] = [a, b].map(|tensor| cuda::to_host(tensor).unwrap());
     ops::matmul(&a, &b).unwrap().to_vec().unwrap()
 }

@@ -52,7 +52,8 @@ fn each_gpu_has_its_own() {
     with_blas("matmul::plans::each_gpu_has_its_own", &[], || {
         for id in 0..2 {
             let stream = Stream::current(Gpu::new(id).unwrap());
-            let [a, b] = [numbers(2, 3), numbers(3, 2)].map(|x| cuda::send(&x, &stream).unwrap());
+            let [a, b] =
+                [numbers(2, 3), numbers(3, 2)].map(|x| cuda::to_device(&x, &stream).unwrap());
             for _ in 0..2 {
                 let out = ops::matmul(&a, &b).unwrap();
                 assert_eq!(out.device().id(), id);

@@ -7,11 +7,11 @@ use dlbridge::{Tensor, ops};
 
 /// On the first GPU.
 fn sent(tensor: &Tensor) -> Tensor {
-    cuda::send(tensor, &Stream::current(Gpu::new(0).unwrap())).unwrap()
+    cuda::to_device(tensor, &Stream::current(Gpu::new(0).unwrap())).unwrap()
 }
 
 fn values(tensor: &Tensor) -> Vec<i32> {
-    cuda::fetch(tensor).unwrap().to_vec().unwrap()
+    cuda::to_host(tensor).unwrap().to_vec().unwrap()
 }
 
 fn numbers(shape: [usize; 2]) -> Tensor {
@@ -27,7 +27,7 @@ fn any_layouts_are_taken_as_they_are() {
         let (a, b) = (numbers([70, 5]), numbers([5, 3]));
         let expected = ops::matmul(&a, &b).unwrap().to_vec::<i32>().unwrap();
         let (a, b) = (sent(&a), sent(&b));
-        let by_columns = |tensor: &Tensor| sent(&cuda::fetch(&tensor.transpose()).unwrap());
+        let by_columns = |tensor: &Tensor| sent(&cuda::to_host(&tensor.transpose()).unwrap());
         let (turned_a, turned_b) = (by_columns(&a), by_columns(&b));
         let before = calls("cuLaunchKernel");
         for (a, b) in [

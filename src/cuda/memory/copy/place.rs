@@ -25,7 +25,7 @@ impl Place {
             DeviceKind::Cpu => Ok(Self::Pageable),
             DeviceKind::CudaHost => Ok(Self::Pinned),
             DeviceKind::CudaManaged => Ok(Self::Managed),
-            DeviceKind::Cuda => Ok(Self::Gpu(Gpu::of(device)?)),
+            DeviceKind::Cuda => Ok(Self::Gpu(Gpu::from_device(device)?)),
             _ => Err(CudaError::NotCuda { device }),
         }
     }

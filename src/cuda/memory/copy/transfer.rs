@@ -157,7 +157,7 @@ fn strided(
 
 /// Bytes without gaps. Addresses say for themselves where they are.
 fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), CudaError> {
-    let _entered = stream.gpu().enter()?;
+    let _context = stream.gpu().enter()?;
     // SAFETY: both are memory of that many bytes, the stream waited for what is done with it before, and
     // whoever keeps it does so until the copy was made.
     unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
@@ -170,7 +170,7 @@ fn between(
     bytes: usize,
     stream: &Stream,
 ) -> Result<(), CudaError> {
-    let _entered = stream.gpu().enter()?;
+    let _context = stream.gpu().enter()?;
     // SAFETY: as of runs; the contexts are kept, and each address is memory of the GPU beside it.
     unsafe {
         call!(cuMemcpyPeerAsync(
@@ -193,7 +193,7 @@ fn rectangle(
     if rectangle.rows == 1 {
         return run(to, from, rectangle.width, stream);
     }
-    let _entered = stream.gpu().enter()?;
+    let _context = stream.gpu().enter()?;
     // Addresses say for themselves where they are; what is for others stays empty.
     let unified = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED;
     let copy = sys::CUDA_MEMCPY2D {

@@ -24,7 +24,7 @@ pub(super) fn number(
         let bytes = number_bytes(object, dtype)?;
         let bytes = bytes.ok_or_else(|| no_such_number(object, dtype))?;
         let count = usize::from(dtype.bits()) / 8;
-        Ok(Some(Argument::of_bytes(bytes.bytes(), count)))
+        Ok(Some(Argument::from_bytes(bytes.bytes(), count)))
     };
     if is_number(object) {
         return of(

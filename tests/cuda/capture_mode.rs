@@ -18,19 +18,19 @@ fn gpu() -> Gpu {
 /// Captures a copy, and whatever else is done meanwhile; the copy must come of it.
 fn captured_beside(body: impl FnOnce(&Stream)) {
     let stream = Stream::new(gpu()).unwrap();
-    let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+    let from = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
     let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
     stream.synchronize().unwrap();
     capture(&stream, 1, || {
         body(&stream);
         cuda::copy_into(&mut to, &from, &stream).unwrap();
     });
-    assert_eq!(cuda::fetch(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+    assert_eq!(cuda::to_host(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
 }
 
 #[test]
 fn what_waits_is_looked_at() {
-    on_double("beside::what_waits_is_looked_at", || {
+    on_double("capture_mode::what_waits_is_looked_at", || {
         let other = Stream::new(gpu()).unwrap();
         captured_beside(|stream| {
             cuda::release_after(&other, ()).unwrap();
@@ -44,7 +44,7 @@ fn what_waits_is_looked_at() {
 
 #[test]
 fn memory_of_the_host_is_made_and_freed() {
-    on_double("beside::memory_of_the_host_is_made_and_freed", || {
+    on_double("capture_mode::memory_of_the_host_is_made_and_freed", || {
         captured_beside(|_| {
             for make in [cuda::pinned, cuda::managed] {
                 let memory = make(&[2], DType::F32, gpu()).unwrap();
@@ -58,29 +58,29 @@ fn memory_of_the_host_is_made_and_freed() {
 
 #[test]
 fn other_streams_are_waited_for() {
-    on_double("beside::other_streams_are_waited_for", || {
+    on_double("capture_mode::other_streams_are_waited_for", || {
         let other = Stream::new(gpu()).unwrap();
         captured_beside(|_| {
             let mut y = cuda::zeros(&[2], DType::I32, &other).unwrap();
             assert!(!other.is_done().unwrap());
             other.synchronize().unwrap();
             cuda::copy_into(&mut y, &Tensor::from([3, 4]), &other).unwrap();
-            assert_eq!(cuda::fetch(&y).unwrap().to_vec::<i32>().unwrap(), [3, 4]);
+            assert_eq!(cuda::to_host(&y).unwrap().to_vec::<i32>().unwrap(), [3, 4]);
         });
     });
 }
 
 #[test]
 fn other_threads_go_on() {
-    on_double("beside::other_threads_go_on", || {
+    on_double("capture_mode::other_threads_go_on", || {
         captured_beside(|_| {
             let work = || {
                 let other = Stream::new(gpu()).unwrap();
-                let x = cuda::send(&Tensor::from([1_i32, 2]), &other).unwrap();
+                let x = cuda::to_device(&Tensor::from([1_i32, 2]), &other).unwrap();
                 let pinned = cuda::pinned(&[2], DType::I32, gpu()).unwrap();
-                let _y = cuda::send(&pinned, &other).unwrap();
+                let _y = cuda::to_device(&pinned, &other).unwrap();
                 drop(pinned);
-                assert_eq!(cuda::fetch(&x).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+                assert_eq!(cuda::to_host(&x).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
             };
             thread::spawn(work).join().unwrap();
         });
@@ -89,7 +89,7 @@ fn other_threads_go_on() {
 
 #[test]
 fn modules_are_loaded_and_unloaded() {
-    on_double("beside::modules_are_loaded_and_unloaded", || {
+    on_double("capture_mode::modules_are_loaded_and_unloaded", || {
         captured_beside(|_| {
             let module = Module::load(gpu(), PTX).unwrap();
             assert_eq!(live("modules"), 1);
@@ -101,7 +101,7 @@ fn modules_are_loaded_and_unloaded() {
 
 #[test]
 fn a_gpu_is_used_for_the_first_time() {
-    on_double("beside::a_gpu_is_used_for_the_first_time", || {
+    on_double("capture_mode::a_gpu_is_used_for_the_first_time", || {
         captured_beside(|_| {
             let other = Gpu::new(1).unwrap();
             cuda::zeros(&[2], DType::I32, &Stream::new(other).unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn a_gpu_is_used_for_the_first_time() {
 #[test]
 fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
     on_double(
-        "beside::the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it",
+        "capture_mode::the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it",
         || {
             let _entered = gpu().enter().unwrap();
             let mut raw = ptr::null_mut();
@@ -127,7 +127,7 @@ fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
                 Stream::from_raw(gpu(), raw.cast()).lasting()
             };
             let default = Stream::default_of(gpu());
-            let from = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let from = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
             let mut to = cuda::zeros(&[2], DType::I32, &stream).unwrap();
             stream.synchronize().unwrap();
             capture(&stream, 1, || {
@@ -139,7 +139,7 @@ fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
                 cuda::copy_into(&mut to, &from, &stream).unwrap();
             });
             assert!(!default.is_capturing().unwrap());
-            assert_eq!(cuda::fetch(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+            assert_eq!(cuda::to_host(&to).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
         },
     );
 }
@@ -147,7 +147,7 @@ fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
 #[test]
 fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
     on_double(
-        "beside::somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream",
+        "capture_mode::somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream",
         || {
             let other = Stream::new(gpu()).unwrap();
             let kernel = axpy(gpu());
@@ -155,7 +155,7 @@ fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
             let mut y = cuda::zeros(&[2], DType::F32, &other).unwrap();
             let before = live("memory");
             captured_beside(|home| {
-                let adopted = cuda::adopt(theirs, home, &other).unwrap();
+                let adopted = cuda::import(theirs, home, &other).unwrap();
                 run(&kernel, 1.0, &adopted, &mut y, &other).unwrap();
                 let there = live("memory");
                 drop(adopted);
@@ -170,7 +170,7 @@ fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
 #[test]
 fn what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not() {
     on_double(
-        "beside::what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not",
+        "capture_mode::what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not",
         || {
             let [stream, other, busy] = [(); 3].map(|()| Stream::new(gpu()).unwrap());
             let done = cuda::zeros(&[2], DType::I32, &other).unwrap();
@@ -178,10 +178,10 @@ fn what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not() {
             // SAFETY: the stream outlives the tensors.
             let strange = unsafe { Stream::from_raw(gpu(), other.handle()) };
             let theirs = cuda::zeros(&[2], DType::I32, &other).unwrap();
-            let theirs = cuda::adopt(foreign(theirs), &stream, &strange).unwrap();
+            let theirs = cuda::import(foreign(theirs), &stream, &strange).unwrap();
             other.synchronize().unwrap();
-            let mut sum = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
-            let mut second = cuda::send(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let mut sum = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
+            let mut second = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();
             stream.synchronize().unwrap();
             let under_way = cuda::zeros(&[2], DType::I32, &busy).unwrap();
             capture(&stream, 1, || {
@@ -194,7 +194,10 @@ fn what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not() {
                 cuda::copy_into(&mut second, &theirs, &stream).unwrap();
             });
             for copy in [sum, second] {
-                assert_eq!(cuda::fetch(&copy).unwrap().to_vec::<i32>().unwrap(), [0, 0]);
+                assert_eq!(
+                    cuda::to_host(&copy).unwrap().to_vec::<i32>().unwrap(),
+                    [0, 0]
+                );
             }
         },
     );
