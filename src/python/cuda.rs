@@ -34,12 +34,9 @@ impl From<CudaError> for PyErr {
         match error {
             CudaError::Tensor(error) => error.into(),
             CudaError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-            CudaError::Compile { .. } => unsuitable(error.to_string()),
-            CudaError::Launch { .. } => unsuitable(error.to_string()),
-            CudaError::Driver { .. } | CudaError::Capturing { .. } | CudaError::Compiler { .. } => {
-                cuda_failed(error.to_string())
-            }
-            _ => not_exchangeable(error.to_string()),
+            CudaError::Compile { .. } | CudaError::Launch { .. } => unsuitable(error.to_string()),
+            _ if error.is_about_exchange() => not_exchangeable(error.to_string()),
+            _ => cuda_failed(error.to_string()),
         }
     }
 }

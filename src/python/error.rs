@@ -7,7 +7,7 @@
 //! | `ValueError` | tensors that aren't the ones that are asked for |
 //! | `LookupError` | names that nothing has |
 //! | `MemoryError` | memory that there isn't |
-//! | `CudaError`, a `RuntimeError` | what a GPU or its driver fails at, or can't do now |
+//! | `CudaError`, a `RuntimeError` | failures of a GPU, its driver, NVRTC or cuBLASLt, and what can't be done now |
 
 use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
@@ -228,11 +228,7 @@ fn raised(failure: Failure, message: &str) -> Result<PyErr, Failure> {
     #[cfg(feature = "cuda")]
     let failure = match failure.downcast::<crate::cuda::CudaError>() {
         Ok(error) => {
-            use crate::cuda::CudaError::{Capturing, Driver, OutOfMemory};
-            if matches!(
-                *error,
-                OutOfMemory { .. } | Capturing { .. } | Driver { .. }
-            ) {
+            if !error.is_about_exchange() {
                 return Ok(alike(*error, message.to_owned()));
             }
             error

@@ -232,6 +232,24 @@ impl CudaError {
 }
 
 impl CudaError {
+    /// Returns whether a tensor isn't where it can be exchanged or used: its device isn't there, or not the one that is
+    /// needed. All other errors are failures of a GPU, its driver, or one of NVIDIA's libraries.
+    #[cfg(feature = "python")]
+    pub(crate) fn is_about_exchange(&self) -> bool {
+        matches!(
+            self,
+            Self::NoDriver
+                | Self::NoGpu
+                | Self::NoSuchGpu { .. }
+                | Self::NotCuda { .. }
+                | Self::WrongStream { .. }
+                | Self::UnknownAddress { .. }
+                | Self::OutOfAllocation { .. }
+                | Self::Copy { .. }
+                | Self::Tensor(_)
+        )
+    }
+
     /// Whether nothing can be done with the GPU any more in this process.
     pub(in crate::cuda) fn is_final(&self) -> bool {
         use cudarc::driver::sys::CUresult as Answer;
