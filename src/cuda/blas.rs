@@ -87,7 +87,7 @@ pub(super) struct Blas {
 
 // SAFETY: the handle may be used by several threads at once.
 unsafe impl Send for Blas {}
-// SAFETY: as above.
+// SAFETY: cuBLASLt documents its handles as thread-safe; the plans are behind a mutex.
 unsafe impl Sync for Blas {}
 
 impl Blas {
@@ -176,7 +176,7 @@ impl Blas {
         let address = workspace
             .as_ref()
             .map_or(ptr::null(), crate::tensor::Tensor::data_ptr);
-        // SAFETY: the caller's promise. The workspace was just allocated, in the order of the stream, and is released in
+        // SAFETY: the caller vouches for the matrices and the current context. The workspace was just allocated, in the order of the stream, and is released in
         // that order.
         unsafe {
             plan.run(

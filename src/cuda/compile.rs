@@ -33,7 +33,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// As of [`compile_for_architecture`](Self::compile_for_architecture) and [`Module::load`].
+    /// See [`compile_for_architecture`](Self::compile_for_architecture) and [`Module::load`].
     pub fn compile_for(&self, gpu: Gpu) -> Result<Module, CudaError> {
         self.compile_for_architecture(gpu.compute_capability())?
             .load(gpu)
@@ -46,7 +46,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// When NVRTC isn't found or too old, the version is too old for it, or there is something wrong with the
+    /// Fails if NVRTC isn't found or too old, the version is too old for it, or there is something wrong with the
     /// source: that error has NVRTC's messages, and the lines that they are about.
     pub fn compile_for_architecture(&self, version: (i32, i32)) -> Result<Image, CudaError> {
         let library = find::library()?;

@@ -38,7 +38,7 @@ pub(super) struct Held {
 enum What {
     /// In the order of a stream, to the pool that it is from.
     Pooled(sys::CUdeviceptr),
-    /// When no work uses it any more.
+    /// Fails if no work uses it any more.
     Plain(sys::CUdeviceptr),
     /// As `Plain`, without anybody waiting for that; `None` once it waits.
     Reachable(Option<Reachable>),
@@ -55,7 +55,7 @@ impl Memory {
         let owner = Self {
             held: Some(Box::new(held)),
         };
-        // SAFETY: the memory is there until it is released, which is in the owner's drop; the processor
+        // SAFETY: the memory is there until it is released, which is in the owner's drop; the CPU
         // looks only at what it reaches.
         unsafe { Storage::kept_by(data, bytes, device, access, owner) }
     }
@@ -90,7 +90,7 @@ impl Memory {
         }
     }
 
-    /// Waits until the processor may use the memory.
+    /// Waits until the CPU may use the memory.
     pub(super) fn settle(&self) -> Result<(), CudaError> {
         match &self.held {
             Some(held) => held.uses.settle(),
@@ -177,7 +177,7 @@ impl Release for Held {
 ///
 /// # Errors
 ///
-/// When there is not enough, or the stream is being captured.
+/// Fails if there is not enough, or the stream is being captured.
 pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaError> {
     deferred::drain();
     let gpu = stream.gpu();

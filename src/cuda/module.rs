@@ -45,7 +45,7 @@ struct Raw(sys::CUmodule);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Raw {}
-// SAFETY: as above.
+// SAFETY: a shared reference only copies the handle.
 unsafe impl Sync for Raw {}
 
 /// How much the driver's compiler can say when it fails.
@@ -65,7 +65,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// When the image is damaged, none of its code is for this GPU, the PTX is wrong or newer than the driver, or
+    /// Fails if the image is damaged, none of its code is for this GPU, the PTX is wrong or newer than the driver, or
     /// the driver fails. What the driver's compiler says is part of the error.
     pub fn load(gpu: Gpu, image: &[u8]) -> Result<Self, CudaError> {
         Self::with_names(gpu, image, Vec::new())

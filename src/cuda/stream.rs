@@ -37,7 +37,7 @@ struct Raw(sys::CUstream);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Raw {}
-// SAFETY: as above.
+// SAFETY: a shared reference only copies the handle.
 unsafe impl Sync for Raw {}
 
 /// How long a stream is there.
@@ -59,7 +59,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     pub fn new(gpu: Gpu) -> Result<Self, CudaError> {
         let _context = gpu.enter()?;
         let mut raw = ptr::null_mut();
@@ -88,7 +88,7 @@ impl Stream {
     /// A stream that somebody else made, by the driver's or the runtime's handle: 0 and 1 are the
     /// default stream, 2 the thread's own default one.
     ///
-    /// When memory that was used on it is used on another stream, or released, all the GPU's work is waited
+    /// Fails if memory that was used on it is used on another stream, or released, all the GPU's work is waited
     /// for, as the stream may be gone then; [`kept`](Self::kept) and [`lasting`](Self::lasting) are better.
     ///
     /// # Safety
@@ -157,7 +157,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When the driver fails, or this one is being captured, and the other one isn't and has something to do.
+    /// Fails if the driver fails, or this one is being captured, and the other one isn't and has something to do.
     pub fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
         if self == other {
             return Ok(());
@@ -208,7 +208,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When work failed, or the stream is being captured.
+    /// Fails if work failed, or the stream is being captured.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         let _context = self.gpu.enter()?;
         let relaxed = relax_capture_mode();
@@ -223,7 +223,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When work failed, or the stream is being captured.
+    /// Fails if work failed, or the stream is being captured.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         let _context = self.gpu.enter()?;
         let _relaxed = relax_capture_mode();
@@ -240,7 +240,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     pub fn is_capturing(&self) -> Result<bool, CudaError> {
         let _context = self.gpu.enter()?;
         let none = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int;
@@ -313,7 +313,7 @@ struct Created {
 
 impl Drop for Created {
     fn drop(&mut self) {
-        // There is nobody to tell of a failure. The driver destroys it once its work is done.
+        // A failure can't be reported from here. The driver destroys it once its work is done.
         if let Ok(_context) = self.gpu.enter() {
             // SAFETY: it was created, and this is its end.
             let _ = unsafe { ask!(cuStreamDestroy_v2(self.raw.0)) };

@@ -228,7 +228,8 @@ fn raised(failure: Failure, message: &str) -> Result<PyErr, Failure> {
     #[cfg(feature = "cuda")]
     let failure = match failure.downcast::<crate::cuda::CudaError>() {
         Ok(error) => {
-            if !error.is_about_exchange() {
+            use crate::cuda::CudaError::{Compile, Launch};
+            if !error.is_about_exchange() && !matches!(*error, Compile { .. } | Launch { .. }) {
                 return Ok(alike(*error, message.to_owned()));
             }
             error

@@ -23,7 +23,7 @@ enum Kind {
 
 // SAFETY: it belongs to no thread, and is only read once it was made.
 unsafe impl Send for Descriptor {}
-// SAFETY: as above.
+// SAFETY: cuBLASLt only reads a descriptor that is in use, and it is changed through `&mut` alone.
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
@@ -112,7 +112,7 @@ impl Drop for Descriptor {
             Kind::Layout => functions.cublasLtMatrixLayoutDestroy,
             Kind::Preference => functions.cublasLtMatmulPreferenceDestroy,
         };
-        // SAFETY: it was made, and this is its end. There is nobody to tell of a failure.
+        // SAFETY: it was made, and this is its end. A failure can't be reported from here.
         let _ = unsafe { destroy(self.raw) };
     }
 }

@@ -83,7 +83,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// As of [`Module::load`].
+    /// See [`Module::load`].
     pub fn load(&self, gpu: Gpu) -> Result<Module, CudaError> {
         Module::with_names(gpu, &self.code, self.names.clone())
     }

@@ -249,7 +249,7 @@ impl<'a> Program<'a> {
 
 impl Drop for Program<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was created, and this is its end. There is nobody to tell of a failure.
+        // SAFETY: it was created, and this is its end. A failure can't be reported from here.
         let _ = unsafe { (self.nvrtc.0.nvrtcDestroyProgram)(&mut self.handle) };
     }
 }

@@ -42,7 +42,7 @@ struct Context(sys::CUcontext);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: a shared reference only copies the handle.
 unsafe impl Sync for Context {}
 
 impl Gpu {
@@ -50,7 +50,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When there is no driver, or no such GPU, or it can't be used.
+    /// Fails if there is no driver, or no such GPU, or it can't be used.
     pub fn new(id: i32) -> Result<Self, CudaError> {
         static GPUS: OnceLock<Vec<Place>> = OnceLock::new();
         let count = count()?;
@@ -64,7 +64,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When it is none, and as of [`new`](Self::new).
+    /// Fails if it is none; see also [`new`](Self::new).
     pub fn from_device(device: Device) -> Result<Self, CudaError> {
         match device.kind() {
             DeviceKind::Cuda | DeviceKind::CudaHost | DeviceKind::CudaManaged => {
@@ -88,7 +88,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     pub fn name(self) -> Result<String, CudaError> {
         let mut name = [0; 256];
         // SAFETY: the driver writes at most as many characters, the last one 0.
@@ -116,7 +116,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     pub fn memory(self) -> Result<(usize, usize), CudaError> {
         let (mut free, mut all) = (0, 0);
         let _context = self.enter()?;
@@ -129,7 +129,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When work failed, or a graph is captured.
+    /// Fails if work failed, or a graph is captured.
     pub fn synchronize(self) -> Result<(), CudaError> {
         self.wait_for_all()?;
         drain_deferred();
@@ -148,7 +148,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     pub fn trim(self) -> Result<(), CudaError> {
         drain_deferred();
         let _relaxed = relax_capture_mode();
@@ -159,7 +159,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     #[inline]
     pub fn enter(self) -> Result<ContextGuard, CudaError> {
         let mut current = ptr::null_mut();
@@ -216,7 +216,7 @@ impl Drop for ContextGuard {
     fn drop(&mut self) {
         if self.pushed {
             let mut popped = ptr::null_mut();
-            // There is nobody to tell of a failure.
+            // A failure can't be reported from here.
             // SAFETY: it was pushed on this thread, and what was pushed later was popped before.
             let _ = unsafe { ask!(cuCtxPopCurrent_v2(&mut popped)) };
         }
@@ -252,7 +252,7 @@ fn open(id: i32) -> Result<Facts, CudaError> {
     unsafe { call!(cuDeviceGet(&mut device, id)) }?;
     let ask = |attribute| {
         let mut value = 0;
-        // SAFETY: as above, of a device that it gave.
+        // SAFETY: the driver was started and gave this device; it writes one integer.
         unsafe { call!(cuDeviceGetAttribute(&mut value, attribute, device)) }.map(|()| value)
     };
     let capability = (
@@ -268,7 +268,7 @@ fn open(id: i32) -> Result<Facts, CudaError> {
         Pool::none()
     };
     let mut context = ptr::null_mut();
-    // SAFETY: as above. What is retained here is never released.
+    // SAFETY: the driver was started and gave this device. The context is never released.
     unsafe { call!(cuDevicePrimaryCtxRetain(&mut context, device)) }?;
     Ok(Facts {
         id,

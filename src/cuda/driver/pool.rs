@@ -11,7 +11,7 @@ pub(in crate::cuda) struct Pool(sys::CUmemoryPool);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Pool {}
-// SAFETY: as above.
+// SAFETY: the driver synchronises calls with the same pool.
 unsafe impl Sync for Pool {}
 
 impl Pool {

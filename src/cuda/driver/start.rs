@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 ///
 /// # Errors
 ///
-/// When there is no driver, or none that will do.
+/// Fails if there is no driver, or none that will do.
 pub fn count() -> Result<usize, CudaError> {
     static COUNT: OnceLock<Result<usize, CudaError>> = OnceLock::new();
     COUNT.get_or_init(start).clone()

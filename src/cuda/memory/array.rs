@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 ///
-/// When there is not enough memory, the shape can't be a tensor's, or the stream is being captured.
+/// Fails if there is not enough memory, the shape can't be a tensor's, or the stream is being captured.
 pub fn empty(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, CudaError> {
     let storage = memory::allocate(bytes_of(shape, dtype)?, stream)?;
     Ok(Tensor::from_storage(storage, shape, dtype)?)
@@ -23,7 +23,7 @@ pub fn empty(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
 ///
 /// # Errors
 ///
-/// As of [`empty`]; and when the element type has no zero.
+/// See [`empty`]; and when the element type has no zero.
 pub fn zeros(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, CudaError> {
     Tensor::check_zeros(shape, dtype)?;
     let tensor = empty(shape, dtype, stream)?;

@@ -67,7 +67,7 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
     Ok(())
 }
 
-/// Runs a kernel of the processor's once no GPU uses the memory.
+/// Runs a kernel of the CPU's once no GPU uses the memory.
 fn run_on_host(_: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failure> {
     for (storage, _) in uses.iter() {
         if let Some(memory) = storage.keeper::<Memory>() {

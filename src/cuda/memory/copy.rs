@@ -28,11 +28,11 @@ use transfer::transfer;
 /// Copies a tensor of the host or any GPU to a stream's GPU, where it is row-major, and ready on that
 /// stream.
 ///
-/// The processor waits only for what it must read itself: memory of the host that isn't pinned.
+/// The CPU waits only for what it must read itself: memory of the host that isn't pinned.
 ///
 /// # Errors
 ///
-/// When there is not enough memory, the elements can't be copied, or a graph is captured.
+/// Fails if there is not enough memory, the elements can't be copied, or a graph is captured.
 pub fn to_device(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
     let mut sent = empty(tensor.shape(), tensor.dtype(), stream)?;
     copy_into(&mut sent, tensor, stream)?;
@@ -46,7 +46,7 @@ pub fn to_device(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> 
 ///
 /// # Errors
 ///
-/// When there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
+/// Fails if there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
 pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
@@ -63,7 +63,7 @@ pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
 /// Copies one tensor's elements into another one's memory, in a stream's order. At least one of them is on
 /// a GPU.
 ///
-/// The processor waits when one of them is memory of the host that isn't pinned; otherwise the copy is
+/// The CPU waits when one of them is memory of the host that isn't pinned; otherwise the copy is
 /// done later, and whoever looks at pinned memory by a [`Tensor`] waits for it.
 ///
 /// The stream may be one of another GPU than the memory's. The memory's own GPU then makes the copy, and the two wait
@@ -71,7 +71,7 @@ pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
 ///
 /// # Errors
 ///
-/// When the shapes or types differ, one of them can't be written, they overlap, or a graph is captured and
+/// Fails if the shapes or types differ, one of them can't be written, they overlap, or a graph is captured and
 /// a copy can't be part of it.
 pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     to.check_exclusive().map_err(Error::from)?;
@@ -109,18 +109,18 @@ pub(crate) unsafe fn copy_elements(
     };
     if waits && let Some(axes) = row_major_order(on_gpu.layout()) {
         let (to, from) = (to.permute(&axes)?, from.permute(&axes)?);
-        // SAFETY: the caller's promise, of the same elements.
+        // SAFETY: a permutation has the same elements, for whose memory the caller vouches.
         return unsafe { copy_elements(&to, &from, stream) };
     }
     use_on(from, stream, Use::Read)?;
     use_on(to, stream, Use::Write)?;
     // A row's bytes are where they are on both sides, as types and shapes are the same.
     if from_place == Place::Pageable && !from.layout().is_contiguous() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same target, for whose memory the caller vouches; the source is a new copy.
         return unsafe { copy_elements(to, &from.copy()?, stream) };
     }
     if to_place == Place::Pageable && !to.layout().is_contiguous() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the same tensors and stream, for which the caller vouches.
         return unsafe { scatter(to, from, stream) };
     }
     let copied = transfer((to, to_place), (from, from_place), stream);
@@ -149,7 +149,7 @@ fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Resu
 
 /// The dimensions in the order in which a layout without gaps is row-major, where that isn't their own.
 ///
-/// So a matrix that is transposed on a GPU crosses in one piece, and the processor, which waits for it anyway, puts the
+/// So a matrix that is transposed on a GPU crosses in one piece, and the CPU, which waits for it anyway, puts the
 /// elements in their places. Row by row it would cross in pieces of one element.
 fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
     if layout.is_contiguous() || !layout.is_dense() {
@@ -164,11 +164,11 @@ fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
 ///
 /// # Safety
 ///
-/// As of [`copy_elements`].
+/// See [`copy_elements`].
 unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let mut dense = Tensor::zeroed(from.shape(), from.dtype())?;
     copy_into(&mut dense, from, stream)?;
-    // SAFETY: the caller's promise; the source is new.
+    // SAFETY: nobody else uses the target, for which the caller vouches; `copy_into` waited, so the source is complete.
     unsafe { write_rows(to, &dense) };
     Ok(())
 }

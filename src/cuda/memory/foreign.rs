@@ -13,7 +13,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 ///
-/// When it is on no GPU, or on another one than the streams'.
+/// Fails if it is on no GPU, or on another one than the streams'.
 pub fn import(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor, CudaError> {
     for stream in [home, ready_on] {
         check(&tensor, stream)?;
@@ -26,7 +26,7 @@ pub fn import(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor
 ///
 /// # Errors
 ///
-/// As of [`import`].
+/// See [`import`].
 pub fn import_unordered(tensor: Tensor, ready_on: &Stream) -> Result<Tensor, CudaError> {
     check(&tensor, ready_on)?;
     Ok(keep_order(tensor, None, ready_on))

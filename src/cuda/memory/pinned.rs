@@ -21,7 +21,7 @@ use std::ptr;
 ///
 /// # Errors
 ///
-/// When there is not enough memory, or the shape can't be a tensor's.
+/// Fails if there is not enough memory, or the shape can't be a tensor's.
 pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaError> {
     let device = Device::new(DeviceKind::CudaHost, 0);
     host(shape, dtype, gpu, device, |bytes| {
@@ -34,11 +34,11 @@ pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaErr
     })
 }
 
-/// Zeros in managed memory, which moves to whoever uses it: the processor and all GPUs.
+/// Zeros in managed memory, which moves to whoever uses it: the CPU and all GPUs.
 ///
 /// # Errors
 ///
-/// As of [`pinned`].
+/// See [`pinned`].
 pub fn managed(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaError> {
     let device = Device::new(DeviceKind::CudaManaged, gpu.id());
     host(shape, dtype, gpu, device, |bytes| {
@@ -77,18 +77,18 @@ fn host(
     });
     drop(relaxed);
     let storage = Memory::reachable(allocated?, bytes, gpu, device);
-    // SAFETY: new memory of that many bytes, which the processor reaches.
+    // SAFETY: new memory of that many bytes, which the CPU reaches.
     unsafe { storage.data_mut().write_bytes(0, bytes) };
     Tensor::from_storage(storage, shape, dtype).map_err(Error::into)
 }
 
-/// Waits until the work is done that uses a tensor's memory, so that the processor may use it by its address: what
+/// Waits until the work is done that uses a tensor's memory, so that the CPU may use it by its address: what
 /// this crate looks at it with, such as [`Tensor::view`], waits by itself. This is for what [`pinned`] and [`managed`]
 /// made; of others' memory nothing is known, and what is on a GPU is [fetched](crate::cuda::to_host).
 ///
 /// # Errors
 ///
-/// When work failed, or a graph that is being captured uses the memory.
+/// Fails if work failed, or a graph that is being captured uses the memory.
 pub fn settle(tensor: &Tensor) -> Result<(), CudaError> {
     match keeper(tensor) {
         Some(memory) if tensor.device().is_host_accessible() => memory.settle(),

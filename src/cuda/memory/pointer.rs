@@ -37,7 +37,7 @@ impl PointerKind {
 ///
 /// # Errors
 ///
-/// When CUDA knows nothing of it: the host's memory that isn't pinned, say.
+/// Fails if CUDA knows nothing of it: the host's memory that isn't pinned, say.
 pub fn device_of(address: *const u8) -> Result<Device, CudaError> {
     Ok(Place::of(address.addr())?.device)
 }
@@ -49,7 +49,7 @@ pub fn device_of(address: *const u8) -> Result<Device, CudaError> {
 ///
 /// # Errors
 ///
-/// When CUDA knows nothing of it, or the range goes past an allocation's begin or end.
+/// Fails if CUDA knows nothing of it, or the range goes past an allocation's begin or end.
 pub fn device_of_range(range: Range<usize>) -> Result<Device, CudaError> {
     let out_of_bounds = |allocation| CudaError::OutOfAllocation {
         range: range.clone(),

@@ -9,7 +9,7 @@ use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ptr;
 
-/// Where memory is that the processor reaches, too, and how it is freed.
+/// Where memory is that the CPU reaches, too, and how it is freed.
 #[derive(Clone, Copy)]
 pub(in crate::cuda) enum Place {
     Pinned(*mut c_void),

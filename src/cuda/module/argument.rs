@@ -36,7 +36,7 @@ struct Small([u8; 16]);
 
 // SAFETY: a number, or a struct that is lent and shared, of a type that can be shared.
 unsafe impl Send for Argument<'_> {}
-// SAFETY: as above.
+// SAFETY: shared access only reads the bytes, which are plain data, or a `T: Sync`.
 unsafe impl Sync for Argument<'_> {}
 
 impl<'a> Argument<'a> {

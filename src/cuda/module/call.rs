@@ -101,12 +101,12 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`Function::launch`]; and when a tensor is in memory that the GPU doesn't reach, or is to be written
+    /// See [`Function::launch`]; and when a tensor is in memory that the GPU doesn't reach, or is to be written
     /// and read-only. Then nothing is launched.
     ///
     /// # Safety
     ///
-    /// As of [`Function::launch`]. Of the order of work, only what this crate doesn't know is left to promise: what
+    /// See [`Function::launch`]. Of the order of work, only what this crate doesn't know is left to promise: what
     /// others do with a tensor that came from them and wasn't [adopted](crate::cuda::import), and what the host does
     /// meanwhile with pinned and managed memory.
     #[inline]
@@ -122,7 +122,8 @@ impl<'a> Call<'a> {
         for (tensor, what) in &self.tensors {
             use_on(tensor, stream, *what)?;
         }
-        // SAFETY: the caller's promise; the rest was checked.
+        // SAFETY: sizes, limits and the stream's GPU were checked; the caller vouches for the arguments' types and the memory
+        // that the kernel uses.
         unsafe { function.launch_checked(stream, launch, &self.arguments) }?;
         self.keep_host_memory()
     }

@@ -40,7 +40,7 @@ struct Raw(sys::CUfunction);
 
 // SAFETY: a handle, which the driver takes on any thread.
 unsafe impl Send for Raw {}
-// SAFETY: as above.
+// SAFETY: a shared reference only copies the handle.
 unsafe impl Sync for Raw {}
 
 impl Module {
@@ -49,7 +49,7 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// When there is none of that name, or the driver fails.
+    /// Fails if there is none of that name, or the driver fails.
     pub fn function(&self, name: &str) -> Result<Function, CudaError> {
         let known = self.0.names.iter().find(|(known, _)| known == name);
         let none = || CudaError::NoFunction {
@@ -142,7 +142,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// When the driver fails.
+    /// Fails if the driver does.
     pub fn max_dynamic_shared(&self) -> Result<u32, CudaError> {
         let _context = self.gpu().enter()?;
         ask(
@@ -156,7 +156,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// When the GPU hasn't as much for a block, or the driver fails.
+    /// Fails if the GPU hasn't as much for a block, or the driver fails.
     pub fn set_max_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
         let _alone = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
         self.limit_dynamic_shared(bytes)
@@ -168,7 +168,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// When the GPU hasn't as much for a block, or the driver fails.
+    /// Fails if the GPU hasn't as much for a block, or the driver fails.
     pub fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
         if bytes.saturating_add(self.static_shared()) <= ALWAYS_SHARED {
             return Ok(());

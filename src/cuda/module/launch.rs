@@ -41,7 +41,7 @@ impl Launch {
     ///
     /// # Panics
     ///
-    /// When `block` is 0.
+    /// Fails if `block` is 0.
     #[inline]
     pub fn over(elements: usize, block: u32) -> Self {
         let blocks = elements.div_ceil(block as usize);
@@ -75,7 +75,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// When the grid or the block is too large, the arguments are others than the kernel takes, as far as the
+    /// Fails if the grid or the block is too large, the arguments are others than the kernel takes, as far as the
     /// driver tells (12.4 and newer), the stream is one of another GPU, or the driver fails.
     ///
     /// # Safety
@@ -95,7 +95,8 @@ impl Function {
         if launch.is_empty() {
             return Ok(());
         }
-        // SAFETY: the caller's promise; the rest was checked.
+        // SAFETY: sizes, limits and the stream's GPU were checked; the caller vouches for the arguments' types and the memory
+        // that the kernel uses.
         unsafe { self.launch_checked(stream, launch, arguments) }
     }
 
@@ -172,7 +173,7 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// As of [`launch`](Self::launch).
+    /// See [`launch`](Self::launch).
     #[inline]
     pub(super) unsafe fn launch_checked(
         &self,
@@ -196,7 +197,7 @@ impl Function {
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: the function is there, its context current, and the stream one of it; there is an address for
         // each argument, at which there are as many bytes as the kernel takes, as far as that is known, and else
-        // by the caller's promise, which also covers what the kernel does.
+        // the caller vouches for it, as for what the kernel does.
         let launched = unsafe {
             call!(cuLaunchKernel(
                 self.raw(),

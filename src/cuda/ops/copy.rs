@@ -121,7 +121,8 @@ impl Copies {
             Argument::from(matrices.x_stride),
             Argument::from(matrices.out_stride),
         ];
-        // SAFETY: as above.
+        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md, and the frame keeps the operands'
+        // memory in this stream's order.
         unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }
     }
 }

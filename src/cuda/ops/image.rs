@@ -216,7 +216,8 @@ impl Images {
         ];
         let packs = count * planes.pixels / (16 / bytes_of(self.dtype));
         let launch = Launch::new([blocks(packs, THREADS), 1, 1], [THREADS as u32, 1, 1]);
-        // SAFETY: as above.
+        // SAFETY: the arguments have the types and order of `planes` in kernels/README.md, whose alignment was checked, and the
+        // frame keeps the operands' memory in this stream's order.
         unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }
     }
 }

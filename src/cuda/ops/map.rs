@@ -94,7 +94,8 @@ impl Kernels {
             // It takes no layout.
             all.remove(ARGUMENTS - 2);
             let launch = launch(count, THREADS * AT_ONCE * pack);
-            // SAFETY: the caller's promise.
+            // SAFETY: the arguments have the types and order of `flat` in kernels/README.md; the caller vouches for the
+            // memory at the places.
             return unsafe { self.flat.launch(&stream, launch, &all) };
         }
         if let Some(rows) = &self.rows
@@ -102,7 +103,8 @@ impl Kernels {
         {
             let number = Argument::from(layout.rows() as u32);
             let all = arguments(Argument::from_ref(&layout), number);
-            // SAFETY: the caller's promise.
+            // SAFETY: the arguments have the types and order of `rows` in kernels/README.md; the caller vouches for the
+            // memory at the places.
             return unsafe { rows.launch(&stream, launch(packs, THREADS), &all) };
         }
         let (function, count_as, at_once) = match layout.is_narrow() {
@@ -110,7 +112,8 @@ impl Kernels {
             false => (&self.strided_wide, Argument::from(count as u64), 1),
         };
         let all = arguments(Argument::from_ref(&layout), count_as);
-        // SAFETY: the caller's promise.
+        // SAFETY: the arguments have the types and order of `strided` (`strided_wide`) in kernels/README.md; the caller
+        // vouches for the memory at the places.
         unsafe { function.launch(&stream, launch(count, THREADS * at_once), &all) }
     }
 

@@ -1,7 +1,7 @@
 //! matmul: floats by cuBLASLt, where that is found; and otherwise `matmul.cu`.
 //!
 //! Both add floats of 16 bits up in f32, and round once. Of f32 the library's sums are in f32, and those of the kernel
-//! in f64, as on the processor.
+//! in f64, as on the CPU.
 
 mod by_library;
 mod matrix;

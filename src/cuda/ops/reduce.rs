@@ -188,7 +188,8 @@ impl Reduction {
         let launch = Launch::new(grid, [columns as u32, rows as u32, 1]);
         let length = Argument::from(task.length as u32);
         let arguments = self.arguments(x, out, &partials, task, splits, length);
-        // SAFETY: as above.
+        // SAFETY: the arguments have the types and order of `columns` in kernels/README.md, and the frame keeps the operands'
+        // memory in this stream's order. `partials` has room for each split.
         unsafe { function.launch(stream, launch, &arguments) }?;
         self.finish(out, &partials, task, splits, stream)
     }
@@ -257,7 +258,8 @@ impl Reduction {
             Argument::from(splits as u32),
             Argument::from(task.length as u64),
         ];
-        // SAFETY: as above.
+        // SAFETY: the arguments have the types and order of `finish` in kernels/README.md; `partials` was written before in the
+        // order of this stream, which its release follows.
         unsafe { self.finish.launch(stream, launch, &arguments) }
     }
 }

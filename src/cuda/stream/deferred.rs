@@ -81,7 +81,7 @@ fn try_release(mut memory: Box<dyn Release>) -> Option<Box<dyn Release>> {
 ///
 /// # Errors
 ///
-/// When the stream is being captured, as the work may then be done any number of times; then it is dropped at once.
+/// Fails if the stream is being captured, as the work may then be done any number of times; then it is dropped at once.
 pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaError> {
     // Where that can't be found out, the work may be under way.
     if let Ok(true) = stream.is_capturing() {

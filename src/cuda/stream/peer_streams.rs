@@ -57,7 +57,7 @@ unsafe extern "C" fn lend(device: i32, answer: *mut Lent) -> bool {
         keeper: Box::into_raw(Box::new(stream)).cast(),
         release: give_back,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller lends room for one answer.
     unsafe { answer.write(lent) };
     true
 }
@@ -66,7 +66,7 @@ unsafe extern "C" fn lend(device: i32, answer: *mut Lent) -> bool {
 ///
 /// The keeper is one that [`lend`] gave, and is given back once.
 unsafe extern "C" fn give_back(keeper: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `lend` made it from a box, and the caller gives it back once.
     drop(unsafe { Box::from_raw(keeper.cast::<Stream>()) });
 }
 

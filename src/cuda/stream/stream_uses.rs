@@ -179,7 +179,7 @@ impl StreamUses {
         uses.writer.clone().filter(Stream::can_be_awaited)
     }
 
-    /// Waits until the processor may use the memory.
+    /// Waits until the CPU may use the memory.
     pub(in crate::cuda) fn settle(&self) -> Result<(), CudaError> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let streams: SmallVec<[Stream; 2]> = uses.all().cloned().collect();

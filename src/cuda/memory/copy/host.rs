@@ -11,7 +11,7 @@ use std::ptr;
 ///
 /// # Errors
 ///
-/// When the shapes or types differ, the target can't be written, or the processor can't reach one of them.
+/// Fails if the shapes or types differ, the target can't be written, or the CPU can't reach one of them.
 pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
     to.check_exclusive().map_err(Error::from)?;
     check_elements(to, from)?;
@@ -35,7 +35,7 @@ pub(super) unsafe fn write_rows(to: &Tensor, from: &Tensor) {
         return unsafe { ptr::copy_nonoverlapping(source, target, from.bytes()) };
     }
     let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
-    // The processor's rows may be any distance apart.
+    // The CPU's rows may be any distance apart.
     let plan = Plan::new(to.layout(), from.layout(), itemsize, isize::MAX as usize);
     let Rectangle {
         width,

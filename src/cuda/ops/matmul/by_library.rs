@@ -66,7 +66,8 @@ impl ByLibrary {
             }
             copies[place] = Some(copy);
         }
-        // SAFETY: the caller's promise; copies were just made, and are released in the order of the stream.
+        // SAFETY: the caller vouches for the operands' memory in this stream's order; copies were just allocated, and are
+        // released in that order.
         let is_done = unsafe { self.multiply(&stream, matrices) }?;
         if let (true, [_, _, Some(copy)]) = (is_done, &copies) {
             self.copies.launch(&Operand::read(copy), out)?;
@@ -76,7 +77,7 @@ impl ByLibrary {
 
     /// # Safety
     ///
-    /// As above, of matrices that cuBLASLt takes.
+    /// The matrices are on the stream's GPU, readable and (the last one) writable in the stream's order.
     unsafe fn multiply(
         &self,
         stream: &Stream,
@@ -89,7 +90,7 @@ impl ByLibrary {
         // Results lie by columns: where those are rows, the transposed product is asked for.
         if stored_out.is_transposed {
             let transposed = [b.transposed(), a.transposed(), out.transposed()];
-            // SAFETY: the caller's promise. What is transposed lies by columns, so that this is the end of it.
+            // SAFETY: the same matrices, for whose memory the caller vouches. The result is column-major now, so this recurses once.
             return unsafe { self.multiply(stream, transposed) };
         }
         let problem = Problem {
@@ -101,7 +102,7 @@ impl ByLibrary {
             b: stored_b,
             out: stored_out,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the problem was derived from these matrices' sizes and strides; the caller vouches for their memory.
         unsafe { self.blas.multiply(stream, &problem, [a.at, b.at, out.at]) }
     }
 }
