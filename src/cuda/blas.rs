@@ -1,4 +1,4 @@
-//! [`Blas`]: products of matrices by NVIDIA's library for them, cuBLASLt, where it is found.
+//! Matrix products by cuBLASLt, where the library is found.
 
 mod descriptors;
 mod functions;

@@ -1,4 +1,4 @@
-//! [`Source`]: kernels in CUDA C++, compiled while the program runs, by NVIDIA's library for that, NVRTC.
+//! Compilation of CUDA C++ at run time by NVRTC, with a cache on disk.
 //!
 //! NVRTC is found as [`library::find`](crate::cuda::driver::library::find) says, and headers of CUDA's beside it. What was compiled is
 //! kept on disk: see [`cache`].

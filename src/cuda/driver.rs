@@ -1,4 +1,4 @@
-//! The driver: whether it is there, how it is called, and what its answers mean.
+//! The CUDA driver: lookup of its library and functions.
 
 pub(super) mod answer;
 

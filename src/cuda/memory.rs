@@ -1,4 +1,4 @@
-//! [`Memory`]: what keeps memory on a GPU, and in which order of work it is released.
+//! [`Memory`]: the owner of memory on a GPU, released in stream order.
 
 pub(super) mod array;
 mod backend;

@@ -1,4 +1,4 @@
-//! [`Module`]: machine code that was loaded on a GPU.
+//! [`Module`]: machine code that is loaded on a GPU.
 
 pub(super) mod argument;
 mod bounds;

@@ -1,4 +1,4 @@
-//! The crate's ops on GPUs: kernels in CUDA C++ (`src/cuda/kernels`), compiled when they are first called.
+//! Kernels of the crate's ops for GPUs, written in CUDA C++ (`src/cuda/kernels`) and compiled at the first call.
 //!
 //! Each file here knows the kernels of one `.cu` file: which of them is for which layouts, and in how many
 //! threads it runs. They are registered like anyone's, for the device kind CUDA.

@@ -1,4 +1,4 @@
-//! [`Stream`]: the order in which a GPU does what it is asked for.
+//! [`Stream`]: a CUDA stream, owned, default or borrowed from a framework.
 
 mod current;
 pub(super) mod deferred;

@@ -1,4 +1,4 @@
-//! [`Descriptor`]: what cuBLASLt is told of a product, in objects of its own.
+//! [`Descriptor`]: an owned cuBLASLt descriptor of an operation, a matrix or a preference.
 
 use super::functions::{Lt, call};
 use super::header::Raw;

@@ -1,4 +1,4 @@
-//! [`Lt`]: cuBLASLt's functions.
+//! [`Lt`]: cuBLASLt's function table.
 
 use super::header::{Algorithm, Handle, Lent, Proposal, Raw, Stream, Text, with_functions};
 use crate::cuda::driver::error::CudaError;

@@ -1,4 +1,4 @@
-//! [`Plan`]: an algorithm for a problem, and what cuBLASLt is told with it.
+//! [`Plan`]: the algorithm and descriptors of a matrix product.
 
 use super::descriptors::Descriptor;
 use super::functions::{Lt, call};

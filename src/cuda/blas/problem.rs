@@ -1,4 +1,4 @@
-//! [`Problem`]: all that the choice of an algorithm depends on.
+//! [`Problem`]: the cache key of a plan, everything that the choice of an algorithm depends on.
 
 use super::header;
 use crate::dtype::DType;

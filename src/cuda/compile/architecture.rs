@@ -1,4 +1,4 @@
-//! [`Architecture`]: which GPUs the machine code is for.
+//! [`Architecture`]: the target of a compilation, a real or a virtual GPU architecture.
 
 use super::nvrtc::Nvrtc;
 use crate::cuda::driver::error::CudaError;

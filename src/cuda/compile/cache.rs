@@ -1,10 +1,10 @@
-//! Images that were compiled before, kept on disk: in the folder that the environment variable `DLBRIDGE_CACHE` names
-//! (none, if it is empty), or in `dlbridge` in `XDG_CACHE_HOME` or `~/.cache`.
+//! Disk cache of images: in the folder that the environment variable `DLBRIDGE_CACHE` names (disabled if it is empty), or in
+//! `dlbridge` in `XDG_CACHE_HOME` or `~/.cache`.
 //!
-//! Each is a file, named by its [key](super::key). It is written under another name first, and then given its own; so
-//! other processes see all of it or nothing, and of two that write the same, one comes last. In front of its content is a
-//! hash of that: what was damaged is compiled again. Nothing is ever an error: a folder that can't be written is no cache.
-//! Files may be deleted at any time, and aren't deleted here.
+//! Each image is a file, named by its [key](super::key). It is written under a temporary name and renamed, so other
+//! processes see all of it or nothing. It begins with a hash of its content: damaged files are compiled again. Failures
+//! are ignored: a folder that can't be written disables the cache. Files may be deleted at any time; they are never
+//! deleted here.
 
 use super::image::{Image, ImageKind};
 use super::key::Key;

@@ -1,4 +1,4 @@
-//! [`Library`]: NVRTC, where it was found, and CUDA's headers.
+//! [`Library`]: NVRTC and CUDA's headers, found once per process.
 
 use super::headers;
 use super::nvrtc::Nvrtc;

@@ -1,4 +1,4 @@
-//! Where CUDA's headers are, which NVRTC must be told: beside the library, or where else CUDA is installed.
+//! Lookup of CUDA's headers, beside NVRTC or where else CUDA is installed.
 
 use crate::cuda::driver::library::find::INSTALLED;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! [`Image`]: kernels as they were compiled.
+//! [`Image`]: compiled kernels, as a cubin or PTX.
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;

@@ -1,4 +1,4 @@
-//! What an image on disk is known by: a hash over everything that it depends on.
+//! [`Key`]: the cache key of an image, a SHA-256 over everything that it depends on.
 //!
 //! It is SHA-256, as two sources with one key would mean that wrong machine code is run; the hashes of the standard
 //! library are too short for that, and may change.

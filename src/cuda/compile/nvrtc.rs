@@ -1,4 +1,4 @@
-//! [`Nvrtc`]: the library's functions; and [`Program`], what it compiles.
+//! [`Nvrtc`]: NVRTC's function table; [`Program`]: one compilation.
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::library::{functions, load, problem};

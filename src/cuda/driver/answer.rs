@@ -1,4 +1,4 @@
-//! [`Answer`]: the result code of a call of the driver.
+//! [`Answer`]: the result code of a driver call; `ask!` and `call!`, which make such calls.
 
 use super::functions;
 use crate::cuda::driver::error::CudaError;

@@ -1,4 +1,4 @@
-//! [`relax_capture_mode`]: what has nothing to do with a graph that is being captured.
+//! Relaxed capture mode, so that driver calls never invalidate a graph capture.
 
 use crate::cuda::driver::answer::ask;
 use cudarc::driver::sys::CUstreamCaptureMode as Mode;

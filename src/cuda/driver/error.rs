@@ -1,4 +1,4 @@
-//! [`CudaError`]: what can go wrong with a GPU.
+//! [`CudaError`]: the error type of everything in `cuda`.
 
 pub(in crate::cuda) mod launch;
 

@@ -1,4 +1,4 @@
-//! [`Events`]: marks in streams, by which one waits for another, kept to be used again.
+//! [`Events`]: a GPU's free list of CUDA events, which mark places in streams.
 
 use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::error::CudaError;

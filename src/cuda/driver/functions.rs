@@ -1,4 +1,4 @@
-//! The driver's functions, looked up with integer results.
+//! Function table of the driver, declared with integer results.
 //!
 //! `cudarc` declares them with `CUresult` as the result, which is a Rust enum: a code that it doesn't list, as a newer
 //! driver may return, would be undefined behaviour. So would an unknown value that the driver writes through a pointer

@@ -1,4 +1,4 @@
-//! [`Gpu`]: a device, and its context, in which frameworks work too.
+//! [`Gpu`]: a device and its primary context, which it shares with frameworks.
 
 use super::release_hook::drain_deferred;
 use crate::cuda::driver::answer::{ask, call};

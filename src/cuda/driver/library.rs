@@ -1,4 +1,4 @@
-//! NVIDIA's libraries that are loaded while the program runs: where they are, and their functions.
+//! Loading of NVIDIA's libraries at run time: the file's path, and its functions.
 //!
 //! They are looked up here and not by `cudarc`, which looks for a library by names alone: one of any version comes
 //! before `.so.13` there, so one that is too old would be taken though a new one was loaded already; it can't be told

@@ -1,4 +1,4 @@
-//! [`Limits`]: how large a launch can be on a GPU, and how far apart the rows of a copy.
+//! [`Limits`]: maximal grid, block, shared memory and row pitch of a GPU.
 
 use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;

@@ -1,4 +1,4 @@
-//! [`Pool`]: the driver's memory pool from which a GPU's memory is allocated in the order of streams.
+//! [`Pool`]: the memory pool for stream-ordered allocation on a GPU.
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;

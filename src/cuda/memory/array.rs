@@ -1,4 +1,4 @@
-//! Tensors in a GPU's own memory.
+//! Uninitialised and zeroed tensors in device memory.
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;

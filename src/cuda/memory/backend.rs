@@ -1,4 +1,4 @@
-//! What calls of kernels on GPUs need: memory for their results, and the right order.
+//! Backend of kernel calls on GPUs: memory for results, and stream order.
 
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::driver::is_present;

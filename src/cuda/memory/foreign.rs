@@ -1,4 +1,4 @@
-//! Tensors of others on a GPU, and in which order they are used.
+//! Import of other libraries' tensors on a GPU into stream order.
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::memory::Memory;

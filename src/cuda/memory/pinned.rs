@@ -1,4 +1,4 @@
-//! Memory of the host that GPUs reach: pinned, and managed.
+//! Tensors in pinned and managed memory.
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::capture_mode::relax_capture_mode;

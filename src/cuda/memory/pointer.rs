@@ -1,4 +1,4 @@
-//! Where an address is.
+//! Pointer attributes: the device and allocation of an address.
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;

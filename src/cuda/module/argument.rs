@@ -1,4 +1,4 @@
-//! [`Argument`]: a value that a kernel is given.
+//! [`Argument`]: a kernel argument, by value.
 
 use crate::dtype::Element;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! Whether an image is as long as it says: the driver, which isn't told its length, believes it.
+//! Bounds check of images, as the driver takes a pointer without a length.
 
 use crate::cuda::driver::error::CudaError;
 

@@ -1,4 +1,4 @@
-//! [`Call`]: a launch with tensors, in the right order.
+//! [`Call`]: a stream-ordered launch with tensors.
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::error::launch::LaunchError;

@@ -1,4 +1,4 @@
-//! [`Function`]: a kernel of a module.
+//! [`Function`]: a kernel of a module, with its attributes.
 
 use crate::cuda::driver::answer::{Answer, ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;

@@ -1,4 +1,4 @@
-//! [`Launch`]: how many threads a kernel runs in; and giving a stream that work.
+//! [`Launch`]: grid, block and shared memory of a launch.
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;

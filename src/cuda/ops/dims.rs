@@ -1,4 +1,4 @@
-//! Layouts as kernels take them.
+//! [`Strided`]: a layout as kernels take it, by value.
 
 use crate::cuda::driver::error::CudaError;
 use crate::kernel::Operand;

@@ -1,4 +1,4 @@
-//! How threads share the work on rows: `group.cuh`.
+//! [`Groups`]: the lanes that share a row, and the launch for them: `group.cuh`.
 
 use super::THREADS;
 use crate::cuda::driver::gpu::Gpu;

@@ -1,4 +1,4 @@
-//! The kernels' sources, and what they were compiled to.
+//! Sources of the kernels, and the modules that were compiled from them.
 
 use crate::cuda::compile::Source;
 use crate::cuda::driver::error::CudaError;

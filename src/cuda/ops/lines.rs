@@ -1,4 +1,4 @@
-//! What ops along one axis have in common: softmax and rms_norm.
+//! [`Lines`]: the rows that softmax and rms_norm work on.
 
 use super::dims::Strided;
 use super::groups::Groups;

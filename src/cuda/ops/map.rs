@@ -1,4 +1,4 @@
-//! The kernels that every file has which goes over its tensors element by element: `map.cuh`.
+//! [`Kernels`]: the entry points of element-wise kernels: `map.cuh`.
 
 use super::dims::Strided;
 use super::library::Unit;

@@ -1,4 +1,4 @@
-//! matmul: floats by cuBLASLt, where that is found; and otherwise `matmul.cu`.
+//! matmul: floats by cuBLASLt where it is found, everything else by `matmul.cu`.
 //!
 //! Both add floats of 16 bits up in f32, and round once. Of f32 the library's sums are in f32, and those of the kernel
 //! in f64, as on the CPU.

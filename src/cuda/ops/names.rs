@@ -1,4 +1,4 @@
-//! What the kernels' files call the element types.
+//! Names of element types in the kernels' sources.
 
 use crate::dtype::DType;
 

@@ -1,4 +1,4 @@
-//! What can't be released yet, and is tried again whenever memory is asked for.
+//! Deferred releases, drained at the next allocation or synchronisation.
 
 use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;

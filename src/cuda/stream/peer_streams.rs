@@ -1,5 +1,5 @@
-//! The streams that another copy of this crate in the process has current: that of the Python package, for the
-//! extensions, each of which has its own.
+//! Current streams of another copy of this crate in the process: extensions, each of which has a copy, ask the package's
+//! through a C table.
 
 use super::Stream;
 use super::stack;

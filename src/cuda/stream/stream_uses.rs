@@ -1,4 +1,4 @@
-//! [`StreamUses`]: on which streams memory is used, and how they wait for each other.
+//! [`StreamUses`]: the last writer and later readers of some memory, and the events by which streams wait for them.
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;

@@ -1,4 +1,4 @@
-//! [`LaunchError`]: why a kernel can't be launched like that.
+//! [`LaunchError`]: the reason why a launch was refused.
 
 use crate::device::Device;
 

@@ -1,10 +1,10 @@
-//! Where a library of NVIDIA's is. The first of these that has it:
+//! Search order for NVIDIA's libraries. The first of these that has the library wins:
 //!
-//! 1. what its environment variable names, a file or its folder, or what its function for that was told;
-//! 2. the process, where a framework loaded it already;
+//! 1. the file or folder that its environment variable, or its `set_*_path` function, names;
+//! 2. the process, if a framework has loaded it already;
 //! 3. the folders of `LD_LIBRARY_PATH`, `CUDA_PATH`, `CUDA_HOME` and `CONDA_PREFIX`;
-//! 4. Python's packages, in the folders that [`add_search_path`] was told of: they are what the frameworks in there use;
-//! 5. `/usr/local/cuda`, and wherever else the loader looks.
+//! 4. Python packages in the folders of [`add_search_path`], which frameworks there use;
+//! 5. `/usr/local/cuda`, and the loader's own search path.
 //!
 //! One of a newer CUDA than the driver's may not run on it. So of what wasn't named, such a library is only taken where
 //! there is no other in any of these places. Without a driver to ask, as where a program is only compiled, they are all

@@ -1,4 +1,4 @@
-//! Copies on the host.
+//! Copies between tensors that the CPU reads and writes itself.
 
 use super::checks::check_elements;
 use super::plan::{Plan, Rectangle};

@@ -1,4 +1,4 @@
-//! How elements are moved, and by which GPU.
+//! Copies by a GPU, within its memory, to the host and to peers.
 //!
 //! A GPU's memory is of a pool that no other GPU reaches, so a copy from or to it is made in its context, and on a stream
 //! of its own. Only a copy between two contexts reaches the memory of two GPUs, and it knows no gaps. Managed memory is

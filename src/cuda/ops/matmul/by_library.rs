@@ -1,4 +1,4 @@
-//! Products by cuBLASLt, which takes matrices whose rows or columns lie one element after another.
+//! Matrix products by cuBLASLt, with copies of operands that have no unit stride.
 
 use super::matrix::Matrix;
 use crate::cuda::blas::{Blas, Numbers, Problem};

@@ -1,4 +1,4 @@
-//! [`Matrix`]: an operand of rank 2, and how it is to be looked at.
+//! [`Matrix`]: an operand of rank 2, as sizes and strides.
 
 use crate::cuda::blas::Stored;
 use crate::kernel::Operand;

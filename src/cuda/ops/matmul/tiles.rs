@@ -1,4 +1,4 @@
-//! The kernel of `matmul.cu`, which takes any layouts.
+//! The tiled kernel of `matmul.cu`, for any strides.
 
 use super::matrix::Matrix;
 use crate::cuda::driver::error::CudaError;
