@@ -91,8 +91,8 @@ unsafe impl Send for Blas {}
 unsafe impl Sync for Blas {}
 
 impl Blas {
-    /// The library on a GPU; `None` where it isn't found, or doesn't start and nobody asked for it. The next one who wants
-    /// it tries again.
+    /// Returns the library on a GPU; `None` where it isn't found, or doesn't start and nobody asked for it. The next
+    /// one who wants it tries again.
     pub(super) fn of(gpu: Gpu) -> Result<Option<&'static Self>, CudaError> {
         let named = CUBLASLT.named();
         if named
@@ -190,7 +190,7 @@ impl Blas {
         Ok(true)
     }
 
-    /// The algorithm for a problem: asked for once.
+    /// Returns the algorithm for a problem: asked for once.
     fn plan(&self, problem: &Problem, may_have: bool) -> Result<Option<Arc<Plan>>, CudaError> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = plans.get(&(*problem, may_have)) {

@@ -64,7 +64,7 @@ impl Source {
         Ok(image)
     }
 
-    /// All options but the architecture: ours, the user's, and where CUDA's headers are.
+    /// Returns all options but the architecture: ours, the user's, and where CUDA's headers are.
     fn options(&self, library: &Library) -> Vec<String> {
         let is_standard =
             |option: &String| option.starts_with("--std") || option.starts_with("-std");
@@ -112,7 +112,7 @@ impl Source {
         Ok(Image::new(kind, code, names, log))
     }
 
-    /// What NVRTC says is wrong, with the lines that it is about.
+    /// Returns what NVRTC says is wrong, with the lines that it is about.
     fn failed(&self, error: CudaError, log: &str, library: &Library) -> CudaError {
         if log.trim().is_empty() {
             return error;

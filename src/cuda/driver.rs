@@ -34,13 +34,13 @@ struct Driver {
 
 static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
 
-/// The driver's library, which isn't started by that.
+/// Returns the driver's library, which isn't started by that.
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<&'static Library>> = OnceLock::new();
     *LIBRARY.get_or_init(functions::library)
 }
 
-/// The driver, with its functions looked up, and not started.
+/// Returns the driver, with its functions looked up, and not started.
 fn driver() -> Result<&'static Driver, CudaError> {
     DRIVER.get_or_init(look_up).as_ref().map_err(Clone::clone)
 }
@@ -79,7 +79,7 @@ fn look_up() -> Result<Driver, CudaError> {
     })
 }
 
-/// The driver's functions. They must have been looked up before.
+/// Returns the driver's functions. They must have been looked up before.
 #[inline]
 pub(super) fn functions() -> &'static Functions {
     match DRIVER.get() {
@@ -93,7 +93,7 @@ fn unlooked() -> ! {
     panic!("the CUDA driver is called before it was looked up")
 }
 
-/// A function that drivers before 12.4 haven't got.
+/// Returns a function that drivers before 12.4 haven't got.
 pub(super) fn param_info() -> Option<ParamInfo> {
     let newer = driver().ok()?.newer.as_ref()?;
     Some(newer.cuFuncGetParamInfo)
@@ -103,17 +103,17 @@ pub(super) fn param_info() -> Option<ParamInfo> {
 pub(super) type ParamInfo =
     unsafe extern "C" fn(cudarc::driver::sys::CUfunction, usize, *mut usize, *mut usize) -> c_int;
 
-/// The driver's version, as it says it: 12040 for 12.4.
+/// Returns the driver's version, as it says it: 12040 for 12.4.
 pub(super) fn version() -> Result<i32, CudaError> {
     Ok(driver()?.version)
 }
 
-/// Of which CUDA the driver is, without the number behind the dot; `None` where there is no driver that says it.
+/// Returns the major CUDA version of the driver; `None` without a driver that reports it.
 pub(super) fn major() -> Option<i32> {
     version().ok().map(|version| version / 1000)
 }
 
-/// Whether there is a driver. It isn't started for that, which would rule out that the process forks.
+/// Returns whether there is a driver. It isn't started for that, which would rule out that the process forks.
 #[inline]
 pub fn is_present() -> bool {
     library().is_some()

@@ -60,7 +60,7 @@ impl Memory {
         unsafe { Storage::kept_by(data, bytes, device, access, owner) }
     }
 
-    /// Memory that was just allocated, and is ready for everyone.
+    /// Returns storage of memory that was just allocated and is ready on every stream.
     pub(super) fn reachable(place: Place, bytes: usize, gpu: Gpu, device: Device) -> Storage {
         let data = place.data();
         let what = What::Reachable(Some(Reachable::new(gpu, place)));
@@ -68,7 +68,7 @@ impl Memory {
         Self::storage(data, bytes, device, Access::Exclusive, Held { uses, what })
     }
 
-    /// Memory that somebody else made, and that is used on streams beside that one's own.
+    /// Returns storage of foreign memory, kept in stream order.
     pub(super) fn foreign(storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
         let (data, bytes) = (storage.data_mut(), storage.bytes());
         let (device, access) = (storage.device(), storage.access());
@@ -82,7 +82,7 @@ impl Memory {
         Self::storage(data, bytes, device, access, held)
     }
 
-    /// Has a stream wait for what must be done before it uses the memory.
+    /// Makes a stream wait for all earlier uses of the memory that conflict with this one, and records it.
     pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         match &self.held {
             Some(held) => held.uses.use_on(stream, what),
@@ -98,7 +98,7 @@ impl Memory {
         }
     }
 
-    /// The stream on which it was last written, if something can still be asked of it.
+    /// Returns the stream on which it was last written, if something can still be asked of it.
     pub(super) fn writer(&self) -> Option<Stream> {
         self.held.as_ref()?.uses.writer()
     }
@@ -173,7 +173,7 @@ impl Release for Held {
     }
 }
 
-/// Memory on a stream's GPU that was not written yet, ready on that stream.
+/// Returns memory on a stream's GPU that was not written yet, ready on that stream.
 ///
 /// # Errors
 ///

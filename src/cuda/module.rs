@@ -71,7 +71,7 @@ impl Module {
         Self::with_names(gpu, image, Vec::new())
     }
 
-    /// The same, with names by which its functions can be asked for besides their own.
+    /// Returns the same, with names by which its functions can be asked for besides their own.
     pub(super) fn with_names(
         gpu: Gpu,
         image: &[u8],
@@ -116,13 +116,13 @@ impl Module {
         })))
     }
 
-    /// The GPU that it is loaded on.
+    /// Returns the GPU that it is loaded on.
     #[inline]
     pub fn gpu(&self) -> Gpu {
         self.0.gpu
     }
 
-    /// Has it be kept until a stream has done what it was just given.
+    /// Keeps the module loaded until a stream has finished the kernel that was just launched.
     #[inline]
     pub(super) fn note_launch(&self, stream: &Stream) {
         self.0.uses.note(stream);
@@ -135,7 +135,7 @@ impl fmt::Debug for Module {
     }
 }
 
-/// An error of the driver's, with what its compiler says.
+/// Returns an error of the driver's, with what its compiler says.
 fn refused(error: CudaError, log: &str) -> CudaError {
     use sys::CUresult as Answer;
     // What is wrong with images, and not with the GPU.

@@ -32,7 +32,7 @@ fn blocks(tasks: usize, of_block: usize) -> u32 {
         .min(i32::MAX as u32)
 }
 
-/// The GPU and stream of a call that is under way.
+/// Returns the GPU and stream of a call that is under way.
 fn stream_of(gpu: Gpu) -> super::Stream {
     super::Stream::current(gpu)
 }

@@ -55,7 +55,7 @@ pub(super) enum Life {
 const PER_THREAD: usize = 2;
 
 impl Stream {
-    /// A new stream, which waits for no other one unless it is asked to.
+    /// Creates a non-blocking stream.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Stream {
         })
     }
 
-    /// The GPU's default stream, called the legacy one.
+    /// Returns the GPU's default stream, called the legacy one.
     pub fn default_of(gpu: Gpu) -> Self {
         Self {
             gpu,
@@ -85,8 +85,8 @@ impl Stream {
         }
     }
 
-    /// A stream that somebody else made, by the driver's or the runtime's handle: 0 and 1 are the
-    /// default stream, 2 the thread's own default one.
+    /// Wraps a stream of another library, by the driver's or the runtime's handle: 0 and 1 are the default
+    /// stream, 2 the thread's own default one.
     ///
     /// Fails if memory that was used on it is used on another stream, or released, all the GPU's work is waited
     /// for, as the stream may be gone then; [`kept`](Self::kept) and [`lasting`](Self::lasting) are better.
@@ -111,7 +111,7 @@ impl Stream {
         }
     }
 
-    /// The same stream, and what keeps it.
+    /// Returns the same stream with a keeper, which lives as long as the stream is used.
     ///
     /// # Safety
     ///
@@ -124,7 +124,7 @@ impl Stream {
         self
     }
 
-    /// The same stream, one of those that are never destroyed.
+    /// Returns the same stream, as one that is never destroyed.
     ///
     /// # Safety
     ///
@@ -136,13 +136,13 @@ impl Stream {
         self
     }
 
-    /// Its GPU.
+    /// Returns the stream's GPU.
     #[inline]
     pub fn gpu(&self) -> Gpu {
         self.gpu
     }
 
-    /// The driver's handle; NULL is the default stream.
+    /// Returns the driver's handle; NULL is the default stream.
     #[inline]
     pub fn handle(&self) -> *mut c_void {
         self.raw.0.cast()
@@ -153,7 +153,7 @@ impl Stream {
         self.raw.0
     }
 
-    /// Has the work that it is given from now on wait for the work that the other one has by now.
+    /// Makes later work on this stream wait for the work that the other stream has by now.
     ///
     /// # Errors
     ///
@@ -172,7 +172,8 @@ impl Stream {
         outcome
     }
 
-    /// A stream of a GPU that comes after the work that this one has by now: itself, where it is one of that GPU.
+    /// Returns a stream of a GPU that comes after the work that this one has by now: itself, where it is one of that
+    /// GPU.
     pub(super) fn brought_to(self, gpu: Gpu) -> Result<Self, CudaError> {
         if self.gpu == gpu {
             return Ok(self);
@@ -188,7 +189,7 @@ impl Stream {
         self.gpu.facts().events.mark(self.raw())
     }
 
-    /// Has the work that it is given from now on wait for a mark in any stream.
+    /// Makes later work on this stream wait for an event recorded in any stream.
     pub(super) fn wait_for_mark(&self, mark: &Event) -> Result<(), CudaError> {
         // The handle of a default stream is that of the current context's.
         let _context = self.gpu.enter()?;
@@ -199,12 +200,12 @@ impl Stream {
         mark.hold_up(self.raw())
     }
 
-    /// Gives a mark back that was made in it. Who waits for it by now goes on doing so.
+    /// Returns an event of this stream to the pool. Streams that wait for it already still do.
     pub(super) fn forget(&self, mark: Event) {
         self.gpu.facts().events.give_back(mark);
     }
 
-    /// Waits until its work is done.
+    /// Blocks until all work of this stream is done.
     ///
     /// # Errors
     ///
@@ -219,7 +220,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether all its work is done.
+    /// Returns whether all work of this stream is done (`cuStreamQuery`).
     ///
     /// # Errors
     ///
@@ -235,8 +236,8 @@ impl Stream {
         answer.checked().map(|()| true)
     }
 
-    /// Whether its work becomes part of a graph at present, rather than being done. The default one is then not to be
-    /// used, either, while another stream is captured that waits for it.
+    /// Returns whether its work becomes part of a graph at present, rather than being done. The default one is then not
+    /// to be used, either, while another stream is captured that waits for it.
     ///
     /// # Errors
     ///
@@ -255,13 +256,13 @@ impl Stream {
         Ok(status != none)
     }
 
-    /// Whether memory that was used on it can be released in its order, whenever that is, and by whom.
+    /// Returns whether memory that was used on it can be released in its order, whenever that is, and by whom.
     pub(super) fn outlives_its_uses(&self) -> bool {
         !matches!(self.life, Life::Unknown)
     }
 
-    /// Whether another stream can wait for it, although it is used for something else by now. Another thread's own
-    /// can't be named.
+    /// Returns whether another stream can wait for it, although it is used for something else by now. Another thread's
+    /// own can't be named.
     pub(super) fn can_be_awaited(&self) -> bool {
         self.outlives_its_uses()
             || self
@@ -275,7 +276,8 @@ impl Stream {
     }
 }
 
-/// A graph can't wait for what isn't part of it, and needn't for what is done. To try would end its capture.
+/// Returns an error unless the work is done: a captured stream can't wait for work outside of its graph, and an attempt
+/// would invalidate the capture.
 fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
     match is_done {
         true => Ok(()),

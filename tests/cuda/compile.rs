@@ -74,7 +74,7 @@ fn gpus_that_the_compiler_doesnt_know_get_what_they_can_run() {
         );
         assert_eq!(
             error.to_string(),
-            "the GPU is of architecture sm_70, and NVRTC compiles for sm_75 and newer ones"
+            "NVRTC supports sm_75 and newer, and the GPU is sm_70; use an older NVRTC"
         );
     });
 }

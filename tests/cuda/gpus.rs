@@ -52,7 +52,7 @@ fn gpus_are_known_by_their_numbers() {
             assert_eq!(Gpu::new(id), Err(CudaError::NoSuchGpu { id, count: 2 }));
         }
         let error = Gpu::from_device(Device::CPU).unwrap_err();
-        assert_eq!(error.to_string(), "cpu is no device of CUDA's");
+        assert_eq!(error.to_string(), "expected a CUDA device, got cpu");
         assert_eq!(live("contexts"), 1, "a context is made once a GPU is used");
     });
 }

@@ -173,11 +173,11 @@ fn arguments_must_be_the_kernels() {
         let text = |call: &mut cuda::Call<'_>| unsafe { call.run() }.unwrap_err().to_string();
         assert_eq!(
             text(kernel.call(&here, launch).value(2_u64)),
-            "kernel axpy: it takes 4 arguments, and 1 were given"
+            "kernel axpy: takes 4 arguments but 1 were given"
         );
         assert_eq!(
             text(kernel.call(&here, launch).value(2_u64).value(1.0_f64)),
-            "kernel axpy: argument 1 is of 4 bytes, and one of 8 was given"
+            "kernel axpy: expected 4 bytes for argument 1, got 8"
         );
         assert_eq!(
             text(
@@ -188,7 +188,7 @@ fn arguments_must_be_the_kernels() {
                     .tensor(&x)
                     .tensor_mut(&mut y)
             ),
-            "kernel axpy: it is loaded on cuda:0, and the stream is one of cuda:1"
+            "kernel axpy: expected a stream of cuda:0, where the kernel is loaded, got one of cuda:1"
         );
         let host = Tensor::from([1.0_f32, 2.0]);
         assert_eq!(
@@ -211,7 +211,7 @@ fn arguments_must_be_the_kernels() {
             run(&kernel, 1.0, &x, &mut read_only, &here)
                 .unwrap_err()
                 .to_string(),
-            "kernel axpy: argument 3 is to be written, and is a tensor that is read-only"
+            "kernel axpy: argument 3 is written by the kernel, but the tensor is read-only; pass a copy"
         );
         assert_eq!(calls("cuLaunchKernel"), 0);
     });

@@ -171,12 +171,12 @@ fn what_others_made_is_released_after_our_work() {
                 [5, 6]
             );
             let error = cuda::import(Tensor::from([1_u8]), &ours, &ours).unwrap_err();
-            assert_eq!(error.to_string(), "cpu is no device of CUDA's");
+            assert_eq!(error.to_string(), "expected a CUDA device, got cpu");
             let far = Stream::new(Gpu::new(1).unwrap()).unwrap();
             let error = cuda::import(copy, &far, &far).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "the stream is one of cuda:1, and the memory on cuda:0"
+                "expected a stream of cuda:0, where the memory is, got one of cuda:1"
             );
         },
     );

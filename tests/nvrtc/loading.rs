@@ -103,7 +103,7 @@ fn ptx_tells_its_arguments() {
         };
         assert_eq!(
             error.to_string(),
-            "kernel axpy<float>: argument 1 is of 4 bytes, and one of 8 was given"
+            "kernel axpy<float>: expected 4 bytes for argument 1, got 8"
         );
     });
 }

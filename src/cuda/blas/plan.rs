@@ -21,7 +21,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The fastest algorithm, by what cuBLASLt knows, with a workspace of up to so many bytes. `None` if there is none.
+    /// Returns the fastest algorithm, by what cuBLASLt knows, with a workspace of up to so many bytes. `None` if there
+    /// is none.
     pub(super) fn ask(
         lt: &'static Lt,
         handle: Handle,

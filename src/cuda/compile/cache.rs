@@ -27,12 +27,12 @@ const MAGIC: &[u8; 8] = b"dlbridge";
 pub(super) struct Place(PathBuf);
 
 impl Place {
-    /// The place of a key; `None` where nothing is kept.
+    /// Returns the place of a key; `None` where nothing is kept.
     pub(super) fn of(key: Key) -> Option<Self> {
         Some(Self(folder()?.join(key.0)))
     }
 
-    /// The image, if it is there, and whole.
+    /// Returns the image, if it is there, and whole.
     pub(super) fn get(&self) -> Option<Image> {
         decode(&fs::read(&self.0).ok()?).map(Image::into_cached)
     }
@@ -79,7 +79,7 @@ fn create_private(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// The beginning, a hash of the rest, and in that the kind, the code, the log, and pairs of names.
+/// Returns the beginning, a hash of the rest, and in that the kind, the code, the log, and pairs of names.
 fn encode(image: &Image) -> Vec<u8> {
     let kind = match image.kind() {
         ImageKind::Cubin => 0,
@@ -119,7 +119,7 @@ fn decode(content: &[u8]) -> Option<Image> {
     Some(Image::new(kind, code, names, log))
 }
 
-/// The next part of the content.
+/// Returns the next part of the content.
 fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, behind) = rest.split_first_chunk::<8>()?;
     let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;

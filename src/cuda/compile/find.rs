@@ -24,7 +24,7 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// The library's functions. A failure isn't kept.
+    /// Returns the library's functions. A failure isn't kept.
     pub(super) fn load(&self) -> Result<&Nvrtc, CudaError> {
         if let Some(nvrtc) = self.loaded.get() {
             return Ok(nvrtc);
@@ -61,7 +61,7 @@ pub fn set_nvrtc_path(path: impl Into<PathBuf>) {
     places.found = None;
 }
 
-/// The library, looked for if it wasn't found yet.
+/// Returns the library, looked for if it wasn't found yet.
 pub(super) fn library() -> Result<&'static Library, CudaError> {
     let mut places = places();
     if let Some(found) = places.found {

@@ -42,24 +42,24 @@ impl Image {
         }
     }
 
-    /// The same, as it came from disk.
+    /// Returns the same, as it came from disk.
     pub(super) fn into_cached(mut self) -> Self {
         self.is_cached = true;
         self
     }
 
-    /// What it consists of.
+    /// Returns what it consists of.
     pub fn kind(&self) -> ImageKind {
         self.kind
     }
 
-    /// What [`Module::load`] takes.
+    /// Returns what [`Module::load`] takes.
     pub fn bytes(&self) -> &[u8] {
         &self.code
     }
 
-    /// The names that kernels were given by [`Source::kernel`](super::Source::kernel), and those that they have in
-    /// the image.
+    /// Returns the names that kernels were given by [`Source::kernel`](super::Source::kernel), and those that they have
+    /// in the image.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         let names = self.names.iter();
         names.map(|(name, symbol)| (name.as_str(), symbol.to_str().unwrap_or_default()))
@@ -69,12 +69,12 @@ impl Image {
         &self.names
     }
 
-    /// What the compiler said: warnings.
+    /// Returns what the compiler said: warnings.
     pub fn log(&self) -> &str {
         &self.log
     }
 
-    /// Whether it was compiled earlier, and kept on disk.
+    /// Returns whether it was compiled earlier, and kept on disk.
     pub fn is_cached(&self) -> bool {
         self.is_cached
     }

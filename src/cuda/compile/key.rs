@@ -33,7 +33,7 @@ impl Hash {
         parts.for_each(|part| self.add(part));
     }
 
-    /// Which version of a file it is; its contents aren't read. `None` where there is no such file.
+    /// Returns which version of a file it is; its contents aren't read. `None` where there is no such file.
     fn add_file(&mut self, file: &Path) -> Option<()> {
         let facts = fs::metadata(file).ok()?;
         let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;

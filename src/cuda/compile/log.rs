@@ -24,7 +24,7 @@ fn push_line(shown: &mut String, line: &str) {
     shown.push_str(line);
 }
 
-/// The line that a message is about, as in `axpy.cu(3): error: ...`.
+/// Returns the line that a message is about, as in `axpy.cu(3): error: ...`.
 fn line_of<'a>(message: &str, texts: &[(&str, &'a str)]) -> Option<&'a str> {
     let (place, what) = message.split_once("): ")?;
     if !["error", "catastrophic error", "warning"]

@@ -70,7 +70,7 @@ impl Nvrtc {
         Ok((major, minor))
     }
 
-    /// The architectures that it compiles for.
+    /// Returns the architectures that it compiles for.
     pub(super) fn architectures(&self) -> Result<Vec<i32>, CudaError> {
         let mut count = 0;
         // SAFETY: it writes a number.
@@ -180,7 +180,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The name that a kernel has in the machine code.
+    /// Returns the name that a kernel has in the machine code.
     pub(super) fn lowered_name(&self, name: &str) -> Result<CString, CudaError> {
         let name = c_string(name, "kernel's name")?;
         let mut lowered = ptr::null();
@@ -194,7 +194,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What was said on the way.
+    /// Returns what was said on the way.
     pub(super) fn log(&self) -> Result<String, CudaError> {
         let functions = &self.nvrtc.0;
         let log = self.bytes(

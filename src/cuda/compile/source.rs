@@ -26,7 +26,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// This text. CUDA's headers (`cuda_fp16.h`, `cuda_bf16.h`, `cuda_fp8.h`) can be included, where they are
+    /// Creates a source of this text. CUDA's headers (`cuda_fp16.h`, `cuda_bf16.h`, `cuda_fp8.h`) can be included, where they are
     /// installed; a kernel is found by its name if it is `extern "C"`, or named by [`kernel`](Self::kernel).
     pub fn new(text: impl Into<String>) -> Self {
         Self {
@@ -38,25 +38,26 @@ impl Source {
         }
     }
 
-    /// What the text is called in messages. If it is a path, what is included in quotes is looked for beside it.
+    /// Sets the name of the source in messages. If it is a path, quoted includes are looked up beside it, and the image
+    /// is not cached.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// An option of NVRTC's, as `-DT=float`, `--use_fast_math` or `--include-path=kernels`.
+    /// Adds an option for NVRTC, such as `-DT=float`, `--use_fast_math` or `--include-path=kernels`.
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.options.push(option.into());
         self
     }
 
-    /// A header that the text can include by this name.
+    /// Adds a header in memory, which the source can include by this name.
     pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.headers.push((name.into(), text.into()));
         self
     }
 
-    /// A kernel that isn't `extern "C"`, as C++ names it: `"fill<float>"`, `"images::flip"`. A template is
+    /// Requests a kernel that isn't `extern "C"` by its C++ name: `"fill<float>"`, `"images::flip"`. A template is
     /// instantiated by that. The module has a function of this name.
     pub fn kernel(mut self, name: impl Into<String>) -> Self {
         self.kernels.push(name.into());

@@ -41,13 +41,13 @@ impl Answer {
         Self { function, code }
     }
 
-    /// Whether it is this code.
+    /// Returns whether it is this code.
     #[inline]
     pub(in crate::cuda) fn is(self, code: CUresult) -> bool {
         self.code == code as c_int
     }
 
-    /// An error that names the function, unless the call succeeded.
+    /// Returns an error that names the function, unless the call succeeded.
     #[inline]
     pub(in crate::cuda) fn checked(self) -> Result<(), CudaError> {
         match self.code {
@@ -71,7 +71,7 @@ impl Answer {
     }
 }
 
-/// What the driver says of a code; `None` where it doesn't know the code, or fails.
+/// Returns what the driver says of a code; `None` where it doesn't know the code, or fails.
 fn text(
     code: c_int,
     ask: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int,

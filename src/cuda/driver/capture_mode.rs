@@ -5,9 +5,10 @@ use cudarc::driver::sys::CUstreamCaptureMode as Mode;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
-/// Until what this returns is dropped, this thread may do what waits for no stream that is being captured, but could:
-/// ask an event, free memory, load code. Otherwise that is refused, and ends the capture, whoever's it is, as frameworks
-/// capture in a mode that is for all threads.
+/// Puts this thread in relaxed capture mode, until the guard is dropped.
+///
+/// In it a thread may query events, free memory and load code while any stream is being captured. In the other modes,
+/// global for all threads in most frameworks, such calls fail and invalidate the capture.
 ///
 /// The driver must have been started.
 pub(in crate::cuda) fn relax_capture_mode() -> RelaxedCapture {
@@ -17,7 +18,7 @@ pub(in crate::cuda) fn relax_capture_mode() -> RelaxedCapture {
     }
 }
 
-/// The thread's mode is another one until this is dropped.
+/// Guard of [`relax_capture_mode`].
 #[must_use = "when it is dropped, the thread's mode is what it was before"]
 pub(in crate::cuda) struct RelaxedCapture {
     before: Option<c_int>,

@@ -18,7 +18,7 @@ pub enum CudaError {
     )]
     NoDriver,
     /// The driver is too old.
-    #[error("the CUDA driver is of version {}.{}, and 12.0 is the oldest that will do", .found / 1000, .found % 1000 / 10)]
+    #[error("expected CUDA driver 12.0 or newer, found {}.{}; update NVIDIA's driver", .found / 1000, .found % 1000 / 10)]
     OldDriver {
         /// Its version, as it says it: 11040 for 11.4.
         found: i32,
@@ -41,7 +41,7 @@ pub enum CudaError {
         count: usize,
     },
     /// A device that isn't CUDA's.
-    #[error("{device} is no device of CUDA's")]
+    #[error("expected a CUDA device, got {device}")]
     NotCuda {
         /// The device.
         device: Device,
@@ -61,7 +61,7 @@ pub enum CudaError {
         what: &'static str,
     },
     /// A stream is one of another GPU.
-    #[error("the stream is one of cuda:{found}, and the memory on {wanted}")]
+    #[error("expected a stream of {wanted}, where the memory is, got one of cuda:{found}")]
     WrongStream {
         /// The stream's GPU.
         found: i32,
@@ -103,7 +103,7 @@ pub enum CudaError {
         problem: String,
     },
     /// NVRTC is too old.
-    #[error("NVRTC in {} is of version {}.{}, and 12.0 is the oldest that will do", .path.display(), .found.0, .found.1)]
+    #[error("expected NVRTC 12.0 or newer, found {}.{} in {}", .found.0, .found.1, .path.display())]
     OldCompiler {
         /// Where it is.
         path: PathBuf,
@@ -111,9 +111,7 @@ pub enum CudaError {
         found: (i32, i32),
     },
     /// A GPU that NVRTC doesn't compile for any more.
-    #[error(
-        "the GPU is of architecture sm_{found}, and NVRTC compiles for sm_{oldest} and newer ones"
-    )]
+    #[error("NVRTC supports sm_{oldest} and newer, and the GPU is sm_{found}; use an older NVRTC")]
     OldGpu {
         /// The GPU's, as a number.
         found: i32,
@@ -157,8 +155,8 @@ pub enum CudaError {
     },
     /// cuBLASLt is too old.
     #[error(
-        "cuBLASLt in {} is of version {}.{}, and 12.0 is the oldest that will do; with DLBRIDGE_CUBLASLT=none \
-        matrices are multiplied without it", .path.display(), .found / 10_000, .found % 10_000 / 100
+        "expected cuBLASLt 12.0 or newer, found {}.{} in {}; with DLBRIDGE_CUBLASLT=none matrices are multiplied \
+        without it", .found / 10_000, .found % 10_000 / 100, .path.display()
     )]
     OldBlas {
         /// Where it is.
@@ -177,7 +175,7 @@ pub enum CudaError {
         name: String,
     },
     /// A text that C can't be given.
-    #[error("there is a NUL in the {what}")]
+    #[error("the {what} contains a NUL character; remove it")]
     Nul {
         /// What it is: the source, an option, a name.
         what: &'static str,
@@ -222,7 +220,7 @@ pub enum CudaError {
 }
 
 impl CudaError {
-    /// The driver's answer, where this is one.
+    /// Returns the driver's answer, where this is one.
     pub fn code(&self) -> Option<u32> {
         match self {
             Self::Driver { code, .. } => Some(*code),
@@ -250,7 +248,7 @@ impl CudaError {
         )
     }
 
-    /// Whether nothing can be done with the GPU any more in this process.
+    /// Returns whether the GPU can't be used any more in this process: a sticky error of the driver.
     pub(in crate::cuda) fn is_final(&self) -> bool {
         use cudarc::driver::sys::CUresult as Answer;
         const FINAL: [Answer; 16] = [

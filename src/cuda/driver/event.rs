@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Default)]
 pub(in crate::cuda) struct Events(Mutex<Vec<Event>>);
 
-/// A mark in a stream.
+/// A CUDA event, which marks a place in a stream.
 pub(in crate::cuda) struct Event(sys::CUevent);
 
 // SAFETY: a handle, which the driver takes on any thread.
@@ -20,7 +20,7 @@ unsafe impl Send for Event {}
 const MOST: usize = 256;
 
 impl Events {
-    /// An event, to be given back. The GPU's context must be current.
+    /// Takes an event from the free list, or creates one. The GPU's context must be current.
     fn take(&self) -> Result<Event, CudaError> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(event) = known {
@@ -33,7 +33,7 @@ impl Events {
         Ok(Event(event))
     }
 
-    /// Takes an event back, of which nobody asks any more.
+    /// Returns an unused event to the pool.
     pub(in crate::cuda) fn give_back(&self, event: Event) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MOST {
@@ -60,13 +60,13 @@ impl Events {
 }
 
 impl Event {
-    /// Has a stream wait until the work before it is done. The stream's context must be current.
+    /// Makes a stream wait for the work before this event. The stream's context must be current.
     pub(in crate::cuda) fn hold_up(&self, stream: sys::CUstream) -> Result<(), CudaError> {
         // SAFETY: an event that was recorded; the caller entered the GPU, and vouches for its stream.
         unsafe { call!(cuStreamWaitEvent(stream, self.0, 0)) }
     }
 
-    /// Whether the work before it is done. The GPU's context must be current.
+    /// Returns whether the work before it is done. The GPU's context must be current.
     pub(in crate::cuda) fn is_over(&self) -> Result<bool, CudaError> {
         // SAFETY: an event that was recorded.
         let answer = unsafe { ask!(cuEventQuery(self.0)) };

@@ -88,7 +88,7 @@ pub(super) mod first {
     }
 }
 
-/// The driver's library, loaded for good; `None` where there is none.
+/// Returns the driver's library, loaded for good; `None` where there is none.
 pub(super) fn library() -> Option<&'static Library> {
     let names = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
     // SAFETY: the driver's library may be loaded at any time: its initialisers need nothing of the program.

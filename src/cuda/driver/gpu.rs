@@ -46,7 +46,7 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 impl Gpu {
-    /// The GPU of this number.
+    /// Returns the GPU of this number.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Gpu {
         place.gpu(id)
     }
 
-    /// The GPU that a device is, or that its memory is pinned for or shared with.
+    /// Returns the GPU that a device is, or that its memory is pinned for or shared with.
     ///
     /// # Errors
     ///
@@ -74,17 +74,17 @@ impl Gpu {
         }
     }
 
-    /// Its number.
+    /// Returns the device ordinal.
     pub fn id(self) -> i32 {
         self.0.id
     }
 
-    /// The device, as tensors say where they are.
+    /// Returns the device, as tensors say where they are.
     pub fn device(self) -> Device {
         Device::cuda(self.0.id)
     }
 
-    /// What it is called.
+    /// Returns the device name.
     ///
     /// # Errors
     ///
@@ -102,17 +102,17 @@ impl Gpu {
         }
     }
 
-    /// The version of its instructions: (9, 0) for what compilers call `sm_90`.
+    /// Returns the compute capability: (9, 0) for `sm_90`.
     pub fn compute_capability(self) -> (i32, i32) {
         self.0.capability
     }
 
-    /// How many multiprocessors it has.
+    /// Returns how many multiprocessors it has.
     pub fn multiprocessors(self) -> usize {
         self.0.processors as usize
     }
 
-    /// How many bytes of memory are free, and how many there are.
+    /// Returns how many bytes of memory are free, and how many there are.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Gpu {
         Ok((free, all))
     }
 
-    /// Waits until all work on it is done, whoever asked for it.
+    /// Blocks until all work on the GPU is done, on all streams.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Gpu {
         unsafe { call!(cuCtxSynchronize()) }
     }
 
-    /// Gives memory back to the driver that was released, and kept to be allocated again.
+    /// Returns the pool's unused memory to the driver.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Gpu {
         self.facts().pool.trim()
     }
 
-    /// Makes its context the thread's current one, until what this returns is dropped.
+    /// Makes the GPU's primary context current on this thread, until the guard is dropped.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl Gpu {
         })
     }
 
-    /// The driver's handle of its context.
+    /// Returns the driver's handle of its context.
     pub(in crate::cuda) fn context(self) -> sys::CUcontext {
         self.0.context.0
     }

@@ -23,7 +23,7 @@ pub(in crate::cuda) unsafe fn load(path: &Path) -> Result<&'static Library, libl
     Ok(Box::leak(Box::new(library)))
 }
 
-/// What the loader says is wrong, of which the error itself has only the beginning.
+/// Returns what the loader says is wrong, of which the error itself has only the beginning.
 pub(in crate::cuda) fn problem(error: &libloading::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),

@@ -14,7 +14,7 @@ pub(in crate::cuda) struct Limits {
 }
 
 impl Limits {
-    /// What a GPU answers when it is asked.
+    /// Returns what a GPU answers when it is asked.
     pub(in crate::cuda) fn ask(
         ask: impl Fn(Attribute) -> Result<i32, CudaError>,
     ) -> Result<Self, CudaError> {

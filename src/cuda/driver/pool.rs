@@ -19,7 +19,7 @@ impl Pool {
         Self(ptr::null_mut())
     }
 
-    /// A pool that keeps what is released, as asking the driver for memory takes long.
+    /// Creates a pool that keeps released memory, as allocating from the driver is slow.
     pub(in crate::cuda) fn new(id: i32) -> Result<Self, CudaError> {
         // SAFETY: all zeros are a value of this C struct.
         let mut wanted: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
@@ -42,7 +42,7 @@ impl Pool {
         Ok(Self(pool))
     }
 
-    /// The driver's handle, if there is a pool.
+    /// Returns the driver's handle, if there is a pool.
     #[inline]
     pub(in crate::cuda) fn handle(&self) -> Option<sys::CUmemoryPool> {
         (!self.0.is_null()).then_some(self.0)

@@ -6,7 +6,7 @@ use super::error::CudaError;
 use cudarc::driver::sys::CUresult;
 use std::sync::OnceLock;
 
-/// How many GPUs there are.
+/// Returns how many GPUs there are.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
 use crate::tensor::Tensor;
 
-/// A tensor on a stream's GPU that was not written yet: row-major, and ready on that stream.
+/// Returns a tensor on a stream's GPU that was not written yet: row-major, and ready on that stream.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub fn empty(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
     Ok(Tensor::from_storage(storage, shape, dtype)?)
 }
 
-/// Zeros on a stream's GPU: row-major, and ready on that stream.
+/// Returns zeros on a stream's GPU: row-major, and ready on that stream.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn zeros(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
     Ok(tensor)
 }
 
-/// How many bytes the elements take, one after another.
+/// Returns how many bytes the elements take, one after another.
 pub(in crate::cuda) fn bytes_of(shape: &[usize], dtype: DType) -> Result<usize, CudaError> {
     let layout = Layout::contiguous(shape).map_err(Error::from)?;
     let bytes = dtype.packed_bytes(layout.len());

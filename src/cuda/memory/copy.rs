@@ -147,7 +147,7 @@ fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Resu
     check_elements(to, from)
 }
 
-/// The dimensions in the order in which a layout without gaps is row-major, where that isn't their own.
+/// Returns the dimensions in the order in which a layout without gaps is row-major, where that isn't their own.
 ///
 /// So a matrix that is transposed on a GPU crosses in one piece, and the CPU, which waits for it anyway, puts the
 /// elements in their places. Row by row it would cross in pieces of one element.

@@ -7,8 +7,9 @@ use crate::cuda::stream::Stream;
 use crate::device::DeviceKind;
 use crate::tensor::Tensor;
 
-/// Has a tensor that came from somebody else be used in the right order, and released in the right order:
-/// `home` is the stream on which whoever made it works, and reuses its memory; `ready_on` is where it is
+/// Imports a foreign tensor into stream order: it is used and released after all work that needs it.
+///
+/// `home` is the producer's stream, in whose order it reuses the memory. `ready_on` is the stream on which the tensor is
 /// ready, which may be the same.
 ///
 /// # Errors
@@ -21,8 +22,7 @@ pub fn import(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor
     Ok(keep_order(tensor, Some(home.clone()), ready_on))
 }
 
-/// [`import`], of somebody whose stream isn't known: what keeps the tensor does so until the work is done that
-/// uses it.
+/// Imports a tensor of a producer whose stream isn't known: its owner is kept until all work that uses it is done.
 ///
 /// # Errors
 ///

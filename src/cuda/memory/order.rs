@@ -6,7 +6,7 @@ use crate::cuda::stream::Stream;
 use crate::cuda::stream::stream_uses::Use;
 use crate::tensor::Tensor;
 
-/// What keeps a tensor's memory, where that is known here.
+/// Returns what keeps a tensor's memory, where that is known here.
 pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
     tensor.storage().keeper::<Memory>()
 }
@@ -20,12 +20,12 @@ pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), 
     }
 }
 
-/// Whether it is known who uses a tensor's memory, so that it is released, and looked at, when that is over.
+/// Returns whether it is known who uses a tensor's memory, so that it is released, and looked at, when that is over.
 pub(crate) fn is_ordered(tensor: &Tensor) -> bool {
     keeper(tensor).is_some()
 }
 
-/// The stream on which a tensor was last written, where that is known, and something can still be asked of it.
+/// Returns the stream on which a tensor was last written, where that is known, and something can still be asked of it.
 pub(crate) fn writer_of(tensor: &Tensor) -> Option<Stream> {
     keeper(tensor)?.writer()
 }

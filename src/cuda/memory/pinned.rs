@@ -16,8 +16,8 @@ use crate::tensor::Tensor;
 use cudarc::driver::sys;
 use std::ptr;
 
-/// Zeros in memory of the host that is pinned: what is copied from and to it is copied without the
-/// processor, and without waiting for it.
+/// Returns zeros in memory of the host that is pinned: what is copied from and to it is copied without the CPU, and
+/// without waiting for it.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaErr
     })
 }
 
-/// Zeros in managed memory, which moves to whoever uses it: the CPU and all GPUs.
+/// Returns zeros in managed memory, which moves to whoever uses it: the CPU and all GPUs.
 ///
 /// # Errors
 ///

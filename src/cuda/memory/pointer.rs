@@ -23,7 +23,7 @@ pub enum PointerKind {
 }
 
 impl PointerKind {
-    /// The kind of device that tensors with such memory have.
+    /// Returns the kind of device that tensors with such memory have.
     pub fn device_kind(self) -> DeviceKind {
         match self {
             Self::Device => DeviceKind::Cuda,
@@ -33,7 +33,7 @@ impl PointerKind {
     }
 }
 
-/// The device whose memory is at an address.
+/// Returns the device whose memory is at an address.
 ///
 /// # Errors
 ///
@@ -42,8 +42,8 @@ pub fn device_of(address: *const u8) -> Result<Device, CudaError> {
     Ok(Place::of(address.addr())?.device)
 }
 
-/// The device in one of whose allocations a range of addresses lies, by the driver's answers: for addresses that come
-/// from code which may be wrong.
+/// Returns the device in one of whose allocations a range of addresses lies, by the driver's answers: for addresses
+/// that come from code which may be wrong.
 ///
 /// Where the driver doesn't tell how far an allocation goes, both ends must be in the same one.
 ///

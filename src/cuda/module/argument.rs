@@ -40,7 +40,7 @@ unsafe impl Send for Argument<'_> {}
 unsafe impl Sync for Argument<'_> {}
 
 impl<'a> Argument<'a> {
-    /// A struct as the kernel has it, `#[repr(C)]` in Rust.
+    /// Borrows a struct of the kernel's type, `#[repr(C)]` in Rust.
     #[inline]
     pub fn from_ref<T: Copy + Sync>(value: &'a T) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// A number of so many of these bytes.
+    /// Creates an argument of the first `count` of these bytes.
     #[cfg(feature = "python")]
     #[inline]
     pub(crate) fn from_bytes(bytes: [u8; 16], count: usize) -> Self {
@@ -62,13 +62,13 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// How many bytes the value takes.
+    /// Returns how many bytes the value takes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Where the value is, as long as this argument stays where it is.
+    /// Returns where the value is, as long as this argument stays where it is.
     #[inline]
     pub(super) fn address(&self) -> *mut c_void {
         match &self.place {
@@ -119,7 +119,7 @@ mod tests {
     use half::{bf16, f16};
     use num_complex::Complex;
 
-    /// The value's bytes, as the driver reads them.
+    /// Returns the value's bytes, as the driver reads them.
     fn read(argument: &Argument<'_>) -> Vec<u8> {
         let address = argument.address().cast::<u8>();
         // SAFETY: so many bytes are there, none of them padding.

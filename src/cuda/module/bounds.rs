@@ -12,7 +12,7 @@ const ELF: [u8; 4] = *b"\x7fELF";
 /// linked (`-rdc=true`), for global and for shared memory that begins with nothing in particular.
 const NO_BITS: [u32; 3] = [8, 0x7000_0007, 0x7000_000a];
 
-/// A copy that is aligned, and ends in NUL, as text must for the driver.
+/// Returns a copy that is aligned, and ends in NUL, as text must for the driver.
 pub(super) fn terminated(image: &[u8]) -> Result<Aligned, CudaError> {
     let problem = match image.first_chunk::<4>() {
         Some(&ELF) => (!is_whole_elf(image)).then_some("it is a cubin of which a part is missing"),
@@ -54,20 +54,20 @@ impl Aligned {
     }
 }
 
-/// A number of 2, 4 or 8 bytes.
+/// Reads a number of 2, 4 or 8 bytes.
 fn number(image: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let mut number = [0; 8];
     number[..bytes].copy_from_slice(image.get(at..at.checked_add(bytes)?)?);
     Some(u64::from_le_bytes(number))
 }
 
-/// Whether so many bytes are there.
+/// Returns whether so many bytes are there.
 fn holds(image: &[u8], at: u64, bytes: u64) -> bool {
     at.checked_add(bytes)
         .is_some_and(|end| end <= image.len() as u64)
 }
 
-/// Whether headers, segments and sections of an ELF file of 64 bits are in it.
+/// Returns whether headers, segments and sections of an ELF file of 64 bits are in it.
 fn is_whole_elf(image: &[u8]) -> bool {
     let tables = || {
         let segments = (
@@ -122,7 +122,7 @@ fn is_whole_elf(image: &[u8]) -> bool {
         && rows(sections).all(|at| section(at) == Some(true))
 }
 
-/// Whether the header of a fat binary and all that it announces is there.
+/// Returns whether the header of a fat binary and all that it announces is there.
 fn is_whole_fat(image: &[u8]) -> bool {
     let sizes = number(image, 6, 2).zip(number(image, 8, 8));
     sizes.is_some_and(|(header, rest)| header >= 16 && holds(image, header, rest))
@@ -136,7 +136,7 @@ mod tests {
         terminated(image).unwrap_err().to_string()
     }
 
-    /// An ELF file of a header, a segment, two sections (one of which takes no room), and four bytes.
+    /// Returns an ELF file of a header, a segment, two sections (one of which takes no room), and four bytes.
     fn elf() -> Vec<u8> {
         let mut image = vec![0; 64 + 56 + 2 * 64 + 4];
         let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);

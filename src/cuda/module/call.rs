@@ -27,7 +27,7 @@ pub struct Call<'a> {
 }
 
 impl Function {
-    /// A launch on a stream, whose arguments are given one after another.
+    /// Starts a launch on a stream; its arguments are added one after another.
     ///
     /// ```no_run
     /// use dlbridge::Tensor;
@@ -56,13 +56,13 @@ impl Function {
 }
 
 impl<'a> Call<'a> {
-    /// The address of a tensor's first element, to be read.
+    /// Adds a tensor that the kernel reads: the address of its first element.
     #[inline]
     pub fn tensor(&mut self, tensor: &'a Tensor) -> &mut Self {
         self.add(tensor, Use::Read)
     }
 
-    /// The address of a tensor's first element, to be written, and read if the kernel does.
+    /// Adds a tensor that the kernel may write: the address of its first element.
     #[inline]
     pub fn tensor_mut(&mut self, tensor: &'a mut Tensor) -> &mut Self {
         if tensor.is_read_only() {
@@ -72,7 +72,7 @@ impl<'a> Call<'a> {
         self.add(tensor, Use::Write)
     }
 
-    /// A number, an address, or a struct of C's: see [`Argument`].
+    /// Adds a number, an address, or a C struct: see [`Argument`].
     #[inline]
     pub fn value(&mut self, value: impl Into<Argument<'a>>) -> &mut Self {
         self.arguments.push(value.into());

@@ -44,7 +44,7 @@ unsafe impl Send for Raw {}
 unsafe impl Sync for Raw {}
 
 impl Module {
-    /// A kernel of it. In C++ it must be `extern "C"`, or be asked for by its mangled name, unless it was named
+    /// Returns a kernel of the module. In C++ it must be `extern "C"`, or be asked for by its mangled name, unless it was named
     /// when it was compiled.
     ///
     /// # Errors
@@ -94,18 +94,18 @@ impl Function {
         })))
     }
 
-    /// The name by which the module was asked for it.
+    /// Returns the name by which the module was asked for it.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The module that it is in.
+    /// Returns the module that it is in.
     #[inline]
     pub fn module(&self) -> &Module {
         &self.0.module
     }
 
-    /// The GPU that it is loaded on.
+    /// Returns the GPU that it is loaded on.
     #[inline]
     pub fn gpu(&self) -> Gpu {
         self.0.module.gpu()
@@ -116,29 +116,29 @@ impl Function {
         self.0.raw.0
     }
 
-    /// How many registers each of its threads takes.
+    /// Returns how many registers each of its threads takes.
     pub fn registers(&self) -> u32 {
         self.0.registers
     }
 
-    /// How many threads a block of it can have.
+    /// Returns how many threads a block of it can have.
     #[inline]
     pub fn max_threads(&self) -> u32 {
         self.0.max_threads
     }
 
-    /// How many bytes of shared memory it declares itself.
+    /// Returns how many bytes of shared memory it declares itself.
     pub fn static_shared(&self) -> u32 {
         self.0.static_shared
     }
 
-    /// The sizes of its parameters in bytes, where the driver tells them (12.4 and newer).
+    /// Returns the sizes of its parameters in bytes, where the driver tells them (12.4 and newer).
     #[inline]
     pub fn parameters(&self) -> Option<&[usize]> {
         self.0.parameters.as_deref()
     }
 
-    /// How many bytes of shared memory a launch of it can ask for.
+    /// Returns how many bytes of shared memory a launch of it can ask for.
     ///
     /// # Errors
     ///
@@ -213,7 +213,7 @@ impl fmt::Debug for Function {
     }
 }
 
-/// A number of a function's, whose context is current.
+/// Returns an attribute of a function whose context is current.
 fn ask(raw: sys::CUfunction, attribute: Attribute) -> Result<u32, CudaError> {
     let mut value = 0;
     // SAFETY: the caller's function, which is there.
@@ -221,7 +221,8 @@ fn ask(raw: sys::CUfunction, attribute: Attribute) -> Result<u32, CudaError> {
     Ok(value.unsigned_abs())
 }
 
-/// The sizes of a function's parameters; `None` where the driver doesn't tell them: before 12.4, or of this function.
+/// Returns the sizes of a function's parameters; `None` where the driver doesn't tell them: before 12.4, or of this
+/// function.
 fn parameters(raw: sys::CUfunction) -> Result<Option<Box<[usize]>>, CudaError> {
     let Some(param_info) = param_info() else {
         return Ok(None);

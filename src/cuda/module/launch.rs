@@ -50,14 +50,14 @@ impl Launch {
         Self::new([blocks, 1, 1], [block, 1, 1])
     }
 
-    /// The same, with so many bytes of dynamic shared memory for each block.
+    /// Returns the same, with so many bytes of dynamic shared memory for each block.
     #[inline]
     pub fn with_shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;
         self
     }
 
-    /// Whether there are no blocks.
+    /// Returns whether there are no blocks.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.grid.contains(&0)
@@ -100,7 +100,7 @@ impl Function {
         unsafe { self.launch_checked(stream, launch, arguments) }
     }
 
-    /// Whether such a launch can be.
+    /// Returns whether such a launch can be.
     #[inline]
     pub(super) fn check(
         &self,
@@ -128,7 +128,7 @@ impl Function {
         }
     }
 
-    /// What is wrong with a launch that can't be.
+    /// Returns what is wrong with a launch that can't be.
     #[cold]
     fn problem(&self, stream: &Stream, launch: Launch, arguments: &[Argument<'_>]) -> LaunchError {
         let limits = &self.gpu().facts().limits;
@@ -218,7 +218,7 @@ impl Function {
         Ok(())
     }
 
-    /// An error of the driver's, which says no more than that something was wrong with the sizes.
+    /// Returns an error of the driver's, which says no more than that something was wrong with the sizes.
     #[cold]
     fn explained(&self, error: CudaError, launch: Launch) -> CudaError {
         let found = launch.shared;

@@ -65,7 +65,7 @@ impl Uses {
         drop(forgotten);
     }
 
-    /// Whether all of that is done, or must be by now: the GPU is waited for where a stream can't be asked. Its
+    /// Returns whether all of that is done, or must be by now: the GPU is waited for where a stream can't be asked. Its
     /// context is current.
     pub(super) fn are_over(&mut self) -> Result<bool, CudaError> {
         let streams = self
@@ -90,7 +90,7 @@ impl Uses {
     }
 }
 
-/// Whether a stream has nothing to do. One that is captured isn't to be asked more than that.
+/// Returns whether a stream has nothing to do. One that is captured isn't to be asked more than that.
 fn is_idle(stream: &Stream) -> Result<bool, CudaError> {
     Ok(!stream.is_capturing()? && stream.is_done()?)
 }

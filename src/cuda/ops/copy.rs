@@ -23,7 +23,7 @@ register_kernel!(Kernel::of("copy").on(DeviceKind::Cuda).factory(
 /// The sizes of elements for which there are kernels.
 const SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// The kernels of `copy.cu` for elements of so many bytes.
+/// Returns the kernels of `copy.cu` for elements of so many bytes.
 pub(super) fn unit(gpu: Gpu, bytes: usize) -> Result<Unit, CudaError> {
     let macros = [("SIZE", &*bytes.to_string())];
     Unit::new(gpu, &file!("copy.cu"), format!("copy_{bytes}"), &macros)
@@ -170,7 +170,7 @@ impl Matrices {
         })
     }
 
-    /// How many small elements are moved at once.
+    /// Returns how many small elements are moved at once.
     fn pack(&self, bytes: usize, addresses: usize) -> usize {
         let pack = 4 / bytes.min(4);
         let is_multiple = |number: i64| number % pack as i64 == 0;

@@ -24,8 +24,8 @@ impl<const N: usize> Strided<N> {
         strides: [[0; MOST]; N],
     };
 
-    /// The layouts of operands of one shape, for kernels to which the order of elements is all the same: the first
-    /// dimension is the one in which the first operand's elements are next to each other.
+    /// Returns the layouts of operands of one shape, for kernels to which the order of elements is all the same: the
+    /// first dimension is the one in which the first operand's elements are next to each other.
     pub(super) fn of(operands: [&Operand<'_>; N]) -> Result<Self, CudaError> {
         let stride = |k: usize, axis: usize| operands[k].layout().strides()[axis] as i64;
         let shape = operands[0].shape();
@@ -45,8 +45,8 @@ impl<const N: usize> Strided<N> {
         Self::collect(dims)
     }
 
-    /// The same over some of the dimensions. Those of size 1 are left out, and neighbours that are one in all of
-    /// the tensors become one.
+    /// Returns the same over some of the dimensions. Those of size 1 are left out, and neighbours that are one in all
+    /// of the tensors become one.
     pub(super) fn over(
         operands: [&Operand<'_>; N],
         takes: impl Fn(usize) -> bool,
@@ -118,22 +118,22 @@ impl<const N: usize> Strided<N> {
         Ok(this)
     }
 
-    /// How many elements each has.
+    /// Returns how many elements each has.
     pub(super) fn count(&self) -> usize {
         self.sizes[..self.rank as usize].iter().product::<i64>() as usize
     }
 
-    /// The product of all sizes but the fastest dimension's.
+    /// Returns the product of all sizes but the fastest dimension's.
     pub(super) fn rows(&self) -> usize {
         self.sizes[1..self.rank as usize].iter().product::<i64>() as usize
     }
 
-    /// Whether all of them lie one element after another.
+    /// Returns whether all of them lie one element after another.
     pub(super) fn is_flat(&self) -> bool {
         self.rank == 1 && (self.sizes[0] == 1 || self.strides.iter().all(|strides| strides[0] == 1))
     }
 
-    /// Whether numbers of elements, and their offsets, are below 2^31.
+    /// Returns whether numbers of elements, and their offsets, are below 2^31.
     pub(super) fn is_narrow(&self) -> bool {
         let reach = |strides: &[i64; MOST]| -> i128 {
             let dims = self.sizes.iter().zip(strides).take(self.rank as usize);
@@ -144,7 +144,7 @@ impl<const N: usize> Strided<N> {
         (self.count() as i128) < limit && self.strides.iter().all(|strides| reach(strides) < limit)
     }
 
-    /// Whether all strides but the fastest dimension's are multiples of so many elements, in the tensor of this
+    /// Returns whether all strides but the fastest dimension's are multiples of so many elements, in the tensor of this
     /// number.
     pub(super) fn steps_by(&self, tensor: usize, elements: usize) -> bool {
         let strides = &self.strides[tensor][1..self.rank as usize];

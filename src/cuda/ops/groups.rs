@@ -21,12 +21,12 @@ impl Groups {
         }
     }
 
-    /// A block that is one group.
+    /// Returns a block that is one group.
     pub(super) fn alone(lanes: usize) -> Self {
         Self { lanes, groups: 1 }
     }
 
-    /// Blocks for so many rows.
+    /// Returns blocks for so many rows.
     pub(super) fn launch(self, rows: usize) -> Launch {
         // More than a warp is a whole block.
         let groups = if self.lanes > 32 { 1 } else { self.groups };
@@ -35,7 +35,7 @@ impl Groups {
     }
 }
 
-/// In how many parts each of so many tasks is split, so that a GPU has enough to do, of at most so many.
+/// Returns in how many parts each of so many tasks is split, so that a GPU has enough to do, of at most so many.
 pub(super) fn splits(gpu: Gpu, tasks: usize, most: usize) -> usize {
     // Some blocks for each multiprocessor at once, and some more, since not all take as long.
     let wanted = 8 * gpu.multiprocessors();

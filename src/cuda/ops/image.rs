@@ -143,7 +143,7 @@ impl Images {
         Ok(unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }?)
     }
 
-    /// The images as runs of bytes that become planes, where they are such and aligned.
+    /// Returns the images as runs of bytes that become planes, where they are such and aligned.
     fn planes_of(
         &self,
         image: &Operand<'_>,

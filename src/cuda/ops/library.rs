@@ -48,7 +48,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// The kernels of a file for a GPU, under a name, with macros that say for which types they are.
+    /// Returns the kernels of a file for a GPU, under a name, with macros that say for which types they are.
     pub(super) fn new(
         gpu: Gpu,
         file: &File,
@@ -81,7 +81,7 @@ impl Unit {
         })
     }
 
-    /// The kernel whose name ends so.
+    /// Returns the kernel whose name ends so.
     pub(super) fn function(&self, entry: &str) -> Result<Function, CudaError> {
         self.module.function(&format!("{}_{entry}", self.name))
     }

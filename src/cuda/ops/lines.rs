@@ -30,7 +30,7 @@ impl Lines {
         })
     }
 
-    /// Whether lines consist of packs that are loaded at once.
+    /// Returns whether lines consist of packs that are loaded at once.
     pub(super) fn are_packed(&self, operands: &[&Operand<'_>], pack: usize) -> bool {
         let is_aligned = |operand: &&Operand<'_>| {
             let bytes = pack * bytes_of(operand.dtype());
@@ -59,7 +59,7 @@ impl Held {
         ]))
     }
 
-    /// The kernel for lines of so many packs, and its threads; `None` where lines are too long for all.
+    /// Returns the kernel for lines of so many packs, and its threads; `None` where lines are too long for all.
     pub(super) fn choose(&self, length: usize, pack: usize) -> Option<(&Function, Groups)> {
         let packs = length.div_ceil(pack).max(1);
         // How many packs a thread of each kernel holds.

@@ -117,7 +117,7 @@ impl Kernels {
         unsafe { function.launch(&stream, launch(count, THREADS * at_once), &all) }
     }
 
-    /// How many packs there are, where all rows consist of such: what `rows` asks for.
+    /// Returns how many packs there are, where all rows consist of such: what `rows` asks for.
     fn packs_of_rows<const N: usize>(
         &self,
         places: [Place; N],

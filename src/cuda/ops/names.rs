@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 
-/// The name of a type, as in `types.cuh`.
+/// Returns the name of a type, as in `types.cuh`.
 pub(super) fn name_of(dtype: DType) -> &'static str {
     match dtype {
         DType::BOOL => "b8",
@@ -22,7 +22,7 @@ pub(super) fn name_of(dtype: DType) -> &'static str {
     }
 }
 
-/// The bytes of an element of these.
+/// Returns the bytes of an element of these.
 pub(super) fn bytes_of(dtype: DType) -> usize {
     usize::from(dtype.bits()) / 8
 }

@@ -74,8 +74,8 @@ struct Task {
 }
 
 impl Task {
-    /// Whether what is kept lies side by side, and what is merged is as many as the kernels count: beyond the last one
-    /// their numbers must not wrap around.
+    /// Returns whether what is kept lies side by side, and what is merged is as many as the kernels count: beyond the
+    /// last one their numbers must not wrap around.
     fn is_column(&self) -> bool {
         self.kept.strides[1][0] == 1 && self.length <= i32::MAX as usize
     }
@@ -194,7 +194,8 @@ impl Reduction {
         self.finish(out, &partials, task, splits, stream)
     }
 
-    /// In how many parts each result is worked out. While a graph is captured there is no memory for partial ones.
+    /// Returns in how many parts each result is worked out. While a graph is captured there is no memory for partial
+    /// ones.
     fn splits(&self, tasks: usize, most: usize, stream: &Stream) -> Result<usize, CudaError> {
         match splits(self.gpu, tasks, most) {
             1 => Ok(1),
@@ -203,7 +204,7 @@ impl Reduction {
         }
     }
 
-    /// Room for what the parts give: 8 bytes hold it for every type.
+    /// Returns room for what the parts give: 8 bytes hold it for every type.
     fn partials(
         &self,
         task: &Task,

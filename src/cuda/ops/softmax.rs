@@ -201,7 +201,7 @@ impl Softmax {
     }
 }
 
-/// What most of the kernels take.
+/// Returns what most of the kernels take.
 fn of_lines<'a>(x: &Operand<'_>, out: &Operand<'_>, lines: &'a Lines) -> [Argument<'a>; 7] {
     [
         Argument::from(x.data_ptr()),

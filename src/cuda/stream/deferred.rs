@@ -17,7 +17,7 @@ pub(in crate::cuda) trait Release: Send {
     fn try_release(&mut self) -> Result<bool, CudaError>;
 }
 
-/// What waits.
+/// The releases that are pending.
 struct PendingReleases {
     /// For the end of a capture: until then nothing may be asked of the streams. Or for better times, where the
     /// driver refused.
@@ -26,13 +26,13 @@ struct PendingReleases {
     queues: Vec<Queue>,
 }
 
-/// What waits for the work of a stream, in its order: while the first one waits, all do.
+/// Releases that are pending on a stream, in its order: while the first one waits, all do.
 struct Queue {
     stream: Stream,
     kept: VecDeque<Deferred>,
 }
 
-/// What is kept until its stream is done with it.
+/// A value whose drop is deferred until its stream is done with it.
 struct Deferred {
     /// The end of that work, once it is marked.
     end: Option<Event>,
@@ -48,7 +48,7 @@ static ANY: AtomicBool = AtomicBool::new(false);
 /// How many of a stream's may wait before it is looked whether the first of them still must.
 const AT_ONCE: usize = 64;
 
-/// Changes what waits. Nothing is dropped meanwhile, as that may run foreign code, which may come back here.
+/// Changes the pending releases under the lock. Nothing may be dropped meanwhile, as deleters may come back here.
 fn with_pending<R>(change: impl FnOnce(&mut PendingReleases) -> R) -> R {
     release_hook::register(drain);
     let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +65,7 @@ pub(in crate::cuda) fn release(memory: Box<dyn Release>) {
     }
 }
 
-/// Gives it back if it must wait.
+/// Tries to release memory; returns it if it must wait.
 fn try_release(mut memory: Box<dyn Release>) -> Option<Box<dyn Release>> {
     match memory.try_release() {
         Ok(true) => None,
@@ -112,7 +112,8 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
 }
 
 impl PendingReleases {
-    /// Adds what waits to the queue of its stream. What is left of it is to be dropped later.
+    /// Appends releases to the queue of their stream. The emptied queue that is returned is to be dropped without the
+    /// lock.
     fn append(&mut self, mut queue: Queue) -> Option<Queue> {
         match self.of(&queue.stream) {
             Some(known) => known.kept.append(&mut queue.kept),
@@ -140,7 +141,7 @@ impl PendingReleases {
 }
 
 impl Queue {
-    /// Takes out what its stream is done with.
+    /// Moves out everything that its stream is done with.
     fn take_over(&mut self, over: &mut Vec<Box<dyn Any + Send>>) {
         while let Some(first) = self.kept.front_mut()
             && first.is_over(&self.stream)
@@ -173,7 +174,7 @@ impl Deferred {
     }
 }
 
-/// Releases what can be released by now.
+/// Drains deferred releases: drops everything whose work is done by now.
 #[inline]
 pub(in crate::cuda) fn drain() {
     if ANY.load(Ordering::Acquire) {

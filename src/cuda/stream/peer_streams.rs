@@ -33,7 +33,7 @@ pub(crate) static OURS: Shared = Shared { explicit: lend };
 /// What this one may ask of the package's; NULL before that was found.
 static THEIRS: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether it is known whom to ask.
+/// Returns whether it is known whom to ask.
 #[inline]
 pub(crate) fn is_found() -> bool {
     !THEIRS.load(Ordering::Acquire).is_null()
@@ -88,7 +88,7 @@ impl Drop for Keeper {
     }
 }
 
-/// The stream that another copy has current on this thread, if it has one.
+/// Returns the stream that another copy has current on this thread, if it has one.
 pub(in crate::cuda) fn explicit(gpu: Gpu) -> Option<Stream> {
     let theirs = THEIRS.load(Ordering::Acquire);
     if theirs.is_null() || ptr::eq(theirs, &raw const OURS) {

@@ -100,7 +100,7 @@ impl Drop for Uses {
 }
 
 impl StreamUses {
-    /// Memory that is ready, wherever it is used.
+    /// Returns the uses of memory that is ready on every stream.
     pub(in crate::cuda) fn ready(gpu: Gpu) -> Self {
         Self(Mutex::new(Uses {
             gpu,
@@ -112,7 +112,7 @@ impl StreamUses {
         }))
     }
 
-    /// Memory that is ready in the order of a stream.
+    /// Returns the uses of memory that is ready in the order of a stream.
     pub(in crate::cuda) fn new(writer: Stream) -> Self {
         let mut stream_uses = Self::ready(writer.gpu());
         let uses = stream_uses.uses();
@@ -121,7 +121,8 @@ impl StreamUses {
         stream_uses
     }
 
-    /// Memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by now.
+    /// Returns memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by
+    /// now.
     pub(in crate::cuda) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
         let mut stream_uses = Self::new(ready_on.clone());
         let uses = stream_uses.uses();
@@ -140,7 +141,7 @@ impl StreamUses {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a stream wait for whatever must be done before it uses the memory, and remembers that it does.
+    /// Makes a stream wait for all earlier uses that conflict with this one, and records the use.
     ///
     /// On failure nothing is remembered, and nothing may be done with the memory.
     pub(in crate::cuda) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
@@ -173,7 +174,7 @@ impl StreamUses {
         Ok(())
     }
 
-    /// The stream on which the memory was last written, if something can still be asked of it.
+    /// Returns the stream on which the memory was last written, if something can still be asked of it.
     pub(in crate::cuda) fn writer(&self) -> Option<Stream> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         uses.writer.clone().filter(Stream::can_be_awaited)
@@ -216,7 +217,7 @@ impl StreamUses {
         Ok(Joined::In(last.clone()))
     }
 
-    /// Whether one of the streams is being captured, so that nothing must be asked of it.
+    /// Returns whether one of the streams is being captured, so that nothing must be asked of it.
     pub(in crate::cuda) fn is_capturing(&mut self) -> Result<bool, CudaError> {
         let uses = self.uses();
         for stream in uses.all().filter(|stream| stream.outlives_its_uses()) {

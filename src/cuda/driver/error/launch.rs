@@ -55,7 +55,7 @@ pub enum LaunchError {
         most: u32,
     },
     /// Too many arguments, or too few.
-    #[error("it takes {wanted} arguments, and {found} were given")]
+    #[error("takes {wanted} arguments but {found} were given")]
     Count {
         /// How many were given.
         found: usize,
@@ -63,7 +63,7 @@ pub enum LaunchError {
         wanted: usize,
     },
     /// An argument of another size.
-    #[error("argument {index} is of {wanted} bytes, and one of {found} was given")]
+    #[error("expected {wanted} bytes for argument {index}, got {found}")]
     Size {
         /// Which argument, counted from 0.
         index: usize,
@@ -73,7 +73,9 @@ pub enum LaunchError {
         wanted: usize,
     },
     /// A stream of another GPU.
-    #[error("it is loaded on cuda:{kernel}, and the stream is one of cuda:{stream}")]
+    #[error(
+        "expected a stream of cuda:{kernel}, where the kernel is loaded, got one of cuda:{stream}"
+    )]
     Stream {
         /// The stream's GPU.
         stream: i32,
@@ -93,7 +95,7 @@ pub enum LaunchError {
         gpu: i32,
     },
     /// A tensor that is to be written, and mustn't be.
-    #[error("argument {index} is to be written, and is a tensor that is read-only")]
+    #[error("argument {index} is written by the kernel, but the tensor is read-only; pass a copy")]
     ReadOnly {
         /// Which argument, counted from 0.
         index: usize,

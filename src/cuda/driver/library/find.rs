@@ -47,20 +47,21 @@ pub fn add_search_path(folder: impl Into<PathBuf>) {
     }
 }
 
-/// The folders in which there are Python's packages.
+/// Returns the folders in which there are Python's packages.
 pub(in crate::cuda) fn packages() -> Vec<PathBuf> {
     let packages = PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);
     packages.clone()
 }
 
 impl Sought {
-    /// What its variable says.
+    /// Returns what its variable says.
     pub(in crate::cuda) fn named(&self) -> Option<PathBuf> {
         let named = env::var_os(self.variable).filter(|value| !value.is_empty());
         named.map(PathBuf::from)
     }
 
-    /// Its file, or the name by which the loader finds it. `told` is what the function for that was told.
+    /// Returns the library's file, or the name by which the loader finds it. `told` is what the function for that was
+    /// told.
     pub(in crate::cuda) fn look(&self, told: Option<PathBuf>) -> Result<PathBuf, NotFound> {
         let told = self.named().or(told);
         if let Some(file) = told.as_ref().filter(|told| told.is_file()) {
@@ -75,14 +76,14 @@ impl Sought {
         found.ok_or(NotFound { told })
     }
 
-    /// The names of what a driver of this CUDA runs, and of what it may be too old for.
+    /// Returns the names of what a driver of this CUDA runs, and of what it may be too old for.
     fn by_driver(&self, driver: Option<i32>) -> [Vec<&'static str>; 2] {
         let fits = |name: &&str| driver.is_none_or(|driver| cuda_of(name) <= Some(driver));
         let (fitting, newer) = self.names.into_iter().partition(fits);
         [fitting, newer]
     }
 
-    /// The first one of these names, in all places.
+    /// Returns the first one of these names, in all places.
     fn anywhere(&self, names: &[&str]) -> Option<PathBuf> {
         let in_process = || mapped(names).into_iter().next();
         let in_folders = || {
@@ -93,7 +94,7 @@ impl Sought {
         found.or_else(|| by_loader(names))
     }
 
-    /// All folders in which it is looked for as a file.
+    /// Returns all folders in which it is looked for as a file.
     fn folders(
         &self,
         loader: &[PathBuf],
@@ -114,19 +115,19 @@ impl Sought {
     }
 }
 
-/// Of which CUDA a library is, by its name.
+/// Returns the major CUDA version in a library's name.
 fn cuda_of(name: &str) -> Option<i32> {
     let (_, version) = name.split_once(".so.")?;
     version.parse().ok()
 }
 
-/// The first one of these names in a folder.
+/// Returns the first one of these names in a folder.
 fn in_folder(folder: &Path, names: &[&str]) -> Option<PathBuf> {
     let mut files = names.iter().map(|name| folder.join(name));
     files.find(|file| file.is_file())
 }
 
-/// What the loader finds by name: that is loaded by this.
+/// Loads a library by name, through the loader's search path, and returns its file.
 fn by_loader(names: &[&str]) -> Option<PathBuf> {
     let name = names.iter().find(|name| {
         // SAFETY: the library's beginning asks for nothing.
@@ -138,7 +139,7 @@ fn by_loader(names: &[&str]) -> Option<PathBuf> {
     Some(file.unwrap_or_else(|| PathBuf::from(name)))
 }
 
-/// The files of these names that this process has in its memory.
+/// Returns the files of these names that this process has in its memory.
 fn mapped(names: &[&str]) -> Vec<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     in_maps(&maps, names)
@@ -147,7 +148,7 @@ fn mapped(names: &[&str]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A line is `7f12-7f13 r-xp 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
+/// Returns the paths of these libraries in the text of `/proc/self/maps`. A line is `7f12-7f13 r-xp 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
 fn in_maps(maps: &str, names: &[&str]) -> Vec<PathBuf> {
     let path = |line: &str| Some(PathBuf::from(&line[line.find('/')?..]));
     let is_library = |file: &PathBuf| {
@@ -161,7 +162,7 @@ fn in_maps(maps: &str, names: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-/// Where the loader was told to look.
+/// Returns where the loader was told to look.
 fn loader_folders() -> Vec<PathBuf> {
     let value = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let folders = env::split_paths(&value);
@@ -171,7 +172,7 @@ fn loader_folders() -> Vec<PathBuf> {
 /// Where the toolkit is put when nothing else is said.
 pub(in crate::cuda) const INSTALLED: &str = "/usr/local/cuda";
 
-/// Where the environment says that a toolkit is.
+/// Returns where the environment says that a toolkit is.
 pub(in crate::cuda) fn toolkits() -> Vec<PathBuf> {
     let variables = ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX"];
     let values = variables.iter().filter_map(env::var_os);
@@ -181,7 +182,7 @@ pub(in crate::cuda) fn toolkits() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What comes behind the number in a file's name: nothing, or more numbers.
+/// Returns whether this is what follows the major version in a file name: nothing, or more numbers.
 fn is_version(rest: &str) -> bool {
     rest.is_empty()
         || rest.starts_with('.')

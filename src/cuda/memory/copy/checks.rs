@@ -29,7 +29,9 @@ pub(super) fn check_elements(to: &Tensor, from: &Tensor) -> Result<(), CudaError
         .into());
     }
     if !to.overlaps(from).is_excluded() {
-        return refused("one of the tensors is in the other one's memory".to_owned());
+        return refused(
+            "source and target of the copy overlap in memory; pass a copy of the source".to_owned(),
+        );
     }
     let is_dense = to.layout().is_contiguous() && from.layout().is_contiguous();
     let is_packed = !from.dtype().step_bits(from.is_padded()).is_multiple_of(8);

@@ -29,8 +29,8 @@ struct Dim {
 }
 
 impl Plan {
-    /// The plan for elements of so many bytes, of which there is at least one. It reads and writes
-    /// exactly the bytes that the elements touch, and its rows are at most `most` bytes apart.
+    /// Returns the plan for elements of so many bytes, of which there is at least one. It reads and writes exactly the
+    /// bytes that the elements touch, and its rows are at most `most` bytes apart.
     pub(super) fn new(
         to: LayoutRef<'_>,
         from: LayoutRef<'_>,
@@ -60,12 +60,12 @@ impl Plan {
         }
     }
 
-    /// How many rectangles there are.
+    /// Returns how many rectangles there are.
     pub(super) fn count(&self) -> usize {
         self.around.iter().map(|dim| dim.count).product()
     }
 
-    /// Where they are, in bytes from the elements of index 0.
+    /// Returns where they are, in bytes from the elements of index 0.
     pub(super) fn places(&self) -> impl Iterator<Item = (isize, isize)> {
         (0..self.count()).map(|mut number| {
             let (mut to, mut from) = (0, 0);
@@ -80,7 +80,7 @@ impl Plan {
     }
 }
 
-/// The dimensions, in bytes, without those of size 1; neighbours that are one in both layouts are one.
+/// Returns the dimensions, in bytes, without those of size 1; neighbours that are one in both layouts are one.
 fn merged(to: LayoutRef<'_>, from: LayoutRef<'_>, itemsize: isize) -> Vec<Dim> {
     let mut dims: Vec<Dim> = Vec::new();
     let strides = to.strides().iter().zip(from.strides());
@@ -113,7 +113,7 @@ mod tests {
     use crate::layout::Layout;
     use proptest::prelude::*;
 
-    /// The pairs of bytes that are copied, in any order.
+    /// Returns the pairs of bytes that are copied, in any order.
     fn bytes(plan: &Plan) -> Vec<(isize, isize)> {
         let Rectangle {
             width,

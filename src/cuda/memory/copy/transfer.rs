@@ -46,7 +46,7 @@ fn address(tensor: &Tensor) -> usize {
     tensor.data_ptr().addr()
 }
 
-/// How many bytes each element takes, of those that take whole ones.
+/// Returns how many bytes each element takes, of those that take whole ones.
 fn itemsize(tensor: &Tensor) -> usize {
     tensor.dtype().step_bits(tensor.is_padded()) / 8
 }
@@ -79,7 +79,7 @@ fn in_order_of(
     outcome.and(waits)
 }
 
-/// From one GPU to another. What has gaps is copied by its own GPU, from or to memory that has none.
+/// Copies from one GPU to another. Each GPU packs or unpacks its own strided memory.
 fn across(
     to: (&Tensor, Gpu),
     (from, from_gpu): (&Tensor, Gpu),
@@ -96,7 +96,7 @@ fn across(
     })
 }
 
-/// The elements of a tensor without gaps from another GPU.
+/// Copies a contiguous tensor from another GPU.
 fn arrive(
     (to, to_gpu): (&Tensor, Gpu),
     (from, from_gpu): (&Tensor, Gpu),
@@ -138,7 +138,7 @@ impl Dense {
     }
 }
 
-/// Elements of so many bytes, from one address and layout to another.
+/// Copies elements of so many bytes from one address and layout to another.
 fn strided(
     (to, to_layout): (usize, LayoutRef<'_>),
     (from, from_layout): (usize, LayoutRef<'_>),
@@ -155,7 +155,7 @@ fn strided(
     Ok(())
 }
 
-/// Bytes without gaps. Addresses say for themselves where they are.
+/// Copies contiguous bytes within one address space.
 fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), CudaError> {
     let _context = stream.gpu().enter()?;
     // SAFETY: both are memory of that many bytes, the stream waited for what is done with it before, and
@@ -163,7 +163,7 @@ fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), Cuda
     unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
 }
 
-/// Bytes without gaps, from one GPU's memory to another one's.
+/// Copies contiguous bytes from one GPU's memory to another's.
 fn between(
     (to, to_gpu): (usize, Gpu),
     (from, from_gpu): (usize, Gpu),

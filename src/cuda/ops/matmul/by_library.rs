@@ -107,7 +107,7 @@ impl ByLibrary {
     }
 }
 
-/// Room for a copy of a matrix, row by row.
+/// Returns room for a copy of a matrix, row by row.
 fn scratch(like: &Operand<'_>, stream: &Stream) -> Result<Tensor, CudaError> {
     empty(like.shape(), like.dtype(), stream)
 }

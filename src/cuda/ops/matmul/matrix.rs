@@ -29,7 +29,7 @@ impl Matrix {
         }
     }
 
-    /// The same elements, with rows as columns.
+    /// Returns the same elements, with rows as columns.
     pub(super) fn transposed(self) -> Self {
         let ([rows, columns], [row, column]) = (self.sizes, self.strides);
         Self {
@@ -39,12 +39,12 @@ impl Matrix {
         }
     }
 
-    /// Whether what lies closest together is along columns.
+    /// Returns whether what lies closest together is along columns.
     pub(super) fn is_by_columns(&self) -> bool {
         self.strides[0].unsigned_abs() < self.strides[1].unsigned_abs()
     }
 
-    /// Whether cuBLASLt counts as far as its sizes, and its strides where it is taken as it is, go.
+    /// Returns whether cuBLASLt counts as far as its sizes, and its strides where it is taken as it is, go.
     pub(super) fn is_counted(&self) -> bool {
         let leading = self.stored().map_or(1, |stored| stored.leading);
         let is_counted = |size: usize| size <= COUNTED;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use std::ptr;
 
-    /// Whether it is transposed, and its leading dimension.
+    /// Returns whether it is transposed, and its leading dimension.
     fn stored(sizes: [usize; 2], strides: [i64; 2]) -> Option<(bool, i64)> {
         let at = ptr::without_provenance(512 + 8);
         let matrix = Matrix { at, sizes, strides };
