@@ -13,20 +13,20 @@
 
 mod code;
 mod element;
+mod error;
 mod minifloat;
 mod name;
 mod scalar;
+mod validate;
 
 pub use code::TypeCode;
 pub use element::Element;
+pub use error::DTypeError;
 pub use minifloat::{
     F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0Fnu,
 };
 pub use scalar::Scalar;
 pub(crate) use scalar::{read_small_bits, write_bits, write_small_bits};
-
-use crate::error::DTypeError;
-use dlbridge_dlpack::{DLDataType, DLDataTypeCode};
 
 /// The type of an element: a kind of number, its width in bits, and how many make one element.
 ///
@@ -115,27 +115,6 @@ dtypes! {
 }
 
 impl DType {
-    /// An element type from its parts.
-    ///
-    /// # Errors
-    ///
-    /// When no number of that kind is that wide, or there are no lanes.
-    #[inline]
-    pub const fn new(code: TypeCode, bits: u8, lanes: u16) -> Result<Self, DTypeError> {
-        if !code.allows(bits) {
-            return Err(DTypeError::Width { code, bits });
-        }
-        if lanes == 0 {
-            return Err(DTypeError::NoLanes);
-        }
-        Ok(Self { code, bits, lanes })
-    }
-
-    /// The element type of a Rust type.
-    pub const fn of<T: Element>() -> Self {
-        T::DTYPE
-    }
-
     /// What kind of number it is.
     pub const fn code(self) -> TypeCode {
         self.code
@@ -149,25 +128,6 @@ impl DType {
     /// How many numbers make one element; 1 but for vector types.
     pub const fn lanes(self) -> u16 {
         self.lanes
-    }
-
-    /// The same number, `lanes` of them an element.
-    ///
-    /// # Errors
-    ///
-    /// When `lanes` is 0.
-    pub const fn with_lanes(self, lanes: u16) -> Result<Self, DTypeError> {
-        Self::new(self.code, self.bits, lanes)
-    }
-
-    /// The bits that stand for a number in one lane.
-    pub(crate) fn pattern_of(self, number: Scalar) -> Result<u128, DTypeError> {
-        number
-            .to_bits(self)
-            .ok_or_else(|| DTypeError::NotRepresentable {
-                value: number.to_string(),
-                dtype: self,
-            })
     }
 
     /// The width of one element, all lanes together, in bits.
@@ -208,28 +168,6 @@ impl DType {
     }
 }
 
-impl TryFrom<DLDataType> for DType {
-    type Error = DTypeError;
-
-    #[inline]
-    fn try_from(raw: DLDataType) -> Result<Self, DTypeError> {
-        let Some(&code) = TypeCode::ALL.get(usize::from(raw.code.0)) else {
-            return Err(DTypeError::Code { code: raw.code.0 });
-        };
-        Self::new(code, raw.bits, raw.lanes)
-    }
-}
-
-impl From<DType> for DLDataType {
-    fn from(dtype: DType) -> Self {
-        Self {
-            code: DLDataTypeCode(dtype.code as u8),
-            bits: dtype.bits,
-            lanes: dtype.lanes,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,43 +183,6 @@ mod tests {
                 .collect();
             assert_eq!(widths, code.widths(), "{code:?}");
         }
-    }
-
-    #[test]
-    fn the_c_struct_goes_both_ways_or_is_refused() {
-        let mut taken = 0;
-        // All that could be taken, and under an interpreter few others.
-        let largest = if cfg!(miri) { 20 } else { 255 };
-        for code in 0..=largest {
-            for bits in (0..=255).filter(|bits| *bits <= largest || bits % 32 == 0) {
-                let code = DLDataTypeCode(code);
-                for lanes in [0, 1, 2, 65535] {
-                    let raw = DLDataType { code, bits, lanes };
-                    if let Ok(dtype) = DType::try_from(raw) {
-                        assert_eq!(DLDataType::from(dtype), raw);
-                        taken += 1;
-                    }
-                }
-            }
-        }
-        assert_eq!(taken, 3 * DType::ALL.len());
-        let raw = |code, bits, lanes| DLDataType {
-            code: DLDataTypeCode(code),
-            bits,
-            lanes,
-        };
-        assert_eq!(
-            DType::try_from(raw(18, 8, 1)),
-            Err(DTypeError::Code { code: 18 })
-        );
-        assert_eq!(
-            DType::try_from(raw(2, 80, 1)),
-            Err(DTypeError::Width {
-                code: TypeCode::Float,
-                bits: 80
-            })
-        );
-        assert_eq!(DType::try_from(raw(2, 32, 0)), Err(DTypeError::NoLanes));
     }
 
     #[test]

@@ -29,6 +29,7 @@
 
 mod answers;
 mod distinct;
+mod error;
 mod memory;
 mod overlap;
 #[cfg(feature = "python")]
@@ -41,6 +42,7 @@ mod views;
 mod walk;
 
 pub(crate) use distinct::Places;
+pub use error::LayoutError;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
 #[cfg(any(feature = "python", feature = "kernels"))]

@@ -14,6 +14,7 @@
 //! ```
 
 mod counted;
+mod error;
 #[cfg(feature = "python")]
 mod guarded;
 mod host;
@@ -26,8 +27,9 @@ pub(crate) use counted::{Counted, Room};
 pub(crate) use owner::Keeper;
 pub(crate) use owner::{Owner, SmallOwner};
 
+pub use error::{AccessError, SharedWith};
+
 use crate::device::Device;
-use crate::error::{AccessError, SharedWith};
 use owner::WeakOwner;
 use std::fmt;
 use std::ops::Range;

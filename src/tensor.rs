@@ -6,6 +6,7 @@ mod compare;
 mod copy;
 mod create;
 mod display;
+mod error;
 mod facts;
 mod from;
 mod scalars;
@@ -22,6 +23,7 @@ pub use crate::layout::Layout;
 pub use arange::Countable;
 #[cfg(feature = "kernels")]
 pub(crate) use copy::copy_items;
+pub use error::ExportError;
 pub(crate) use facts::{Blank, Parts};
 
 /// A tensor: storage, layout and element type.

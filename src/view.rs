@@ -194,12 +194,6 @@ impl<'a, T: Element> View<'a, T> {
         })
     }
 
-    /// The elements, the last index changing fastest.
-    #[inline]
-    pub fn iter(&self) -> Iter<'a, T> {
-        Iter::new(*self)
-    }
-
     /// The elements, copied, the last index changing fastest.
     pub fn to_vec(&self) -> Vec<T> {
         match self.as_slice() {
@@ -252,18 +246,6 @@ impl<'a, T: Element> ViewMut<'a, T> {
         })
     }
 
-    /// The elements, the last index changing fastest.
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T> {
-        self.as_view().iter()
-    }
-
-    /// The elements, to be written, the last index changing fastest.
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
-        IterMut::new(self.reborrow())
-    }
-
     /// Writes `value` to every element.
     pub fn fill(&mut self, value: T) {
         self.iter_mut().for_each(|element| *element = value);
@@ -278,50 +260,5 @@ impl<T: Element, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T> {
             Some(mut element) => unsafe { element.as_mut() },
             None => self.no_such_index(&index),
         }
-    }
-}
-
-impl<'a, T: Element> IntoIterator for View<'a, T> {
-    type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
-
-impl<'a, T: Element> IntoIterator for ViewMut<'a, T> {
-    type Item = &'a mut T;
-    type IntoIter = IterMut<'a, T>;
-
-    fn into_iter(self) -> IterMut<'a, T> {
-        IterMut::new(self)
-    }
-}
-
-impl<'a, T: Element> IntoIterator for &View<'a, T> {
-    type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
-
-impl<'a, T: Element> IntoIterator for &'a ViewMut<'_, T> {
-    type Item = &'a T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
-
-impl<'a, T: Element> IntoIterator for &'a mut ViewMut<'_, T> {
-    type Item = &'a mut T;
-    type IntoIter = IterMut<'a, T>;
-
-    fn into_iter(self) -> IterMut<'a, T> {
-        self.iter_mut()
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [(&str, u8); 12] = [
     ("device", 2),
     ("dtype", 2),
-    ("error", 2),
+    ("error", 3),
     ("layout", 2),
     ("storage", 3),
     ("tensor", 3),

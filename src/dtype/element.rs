@@ -30,6 +30,13 @@ pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     }
 }
 
+impl DType {
+    /// The element type of a Rust type.
+    pub const fn of<T: Element>() -> Self {
+        T::DTYPE
+    }
+}
+
 macro_rules! elements {
     ($($ty:ty => $dtype:ident),* $(,)?) => {$(
         impl sealed::Sealed for $ty {}

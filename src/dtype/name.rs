@@ -1,7 +1,7 @@
 //! Names of element types, both ways: `"float32"`, `"float8_e4m3fn"`, `"int4"`, `"float32x4"`.
 
+use super::error::DTypeError;
 use super::{DType, TypeCode};
-use crate::error::DTypeError;
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,8 +1,8 @@
 //! Which memory the elements lie in, and whether it can be there: invariants 6 to 9.
 
 use super::LayoutRef;
+use super::error::LayoutError;
 use crate::dtype::DType;
-use crate::error::LayoutError;
 use std::ops::Range;
 
 /// The offsets of the first and the last element in memory, counted in elements from the element

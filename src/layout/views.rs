@@ -2,9 +2,9 @@
 //!
 //! None of these copies. Those that move the first element return by how much, in elements.
 
+use super::error::LayoutError;
 use super::{Layout, LayoutRef};
 use crate::dtype::DType;
-use crate::error::LayoutError;
 use std::ops::Range;
 
 impl Layout {

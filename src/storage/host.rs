@@ -1,7 +1,7 @@
 //! Our own memory on the host: aligned for every framework, and zeroed lazily.
 
+use super::error::AccessError;
 use super::owner::SmallOwner;
-use crate::error::AccessError;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};

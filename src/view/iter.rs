@@ -8,6 +8,73 @@ use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+impl<'a, T: Element> View<'a, T> {
+    /// Returns the elements, the last index changing fastest.
+    #[inline]
+    pub fn iter(&self) -> Iter<'a, T> {
+        Iter::new(*self)
+    }
+}
+
+impl<T: Element> ViewMut<'_, T> {
+    /// Returns the elements, the last index changing fastest.
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.as_view().iter()
+    }
+
+    /// Returns the elements, to be written, the last index changing fastest.
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
+        IterMut::new(self.reborrow())
+    }
+}
+
+impl<'a, T: Element> IntoIterator for View<'a, T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element> IntoIterator for ViewMut<'a, T> {
+    type Item = &'a mut T;
+    type IntoIter = IterMut<'a, T>;
+
+    fn into_iter(self) -> IterMut<'a, T> {
+        IterMut::new(self)
+    }
+}
+
+impl<'a, T: Element> IntoIterator for &View<'a, T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element> IntoIterator for &'a ViewMut<'_, T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: Element> IntoIterator for &'a mut ViewMut<'_, T> {
+    type Item = &'a mut T;
+    type IntoIter = IterMut<'a, T>;
+
+    fn into_iter(self) -> IterMut<'a, T> {
+        self.iter_mut()
+    }
+}
+
 /// Visits the elements' addresses.
 struct Cursor<T> {
     first: NonNull<T>,

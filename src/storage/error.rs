@@ -1,10 +1,10 @@
-//! [`AccessError`].
+//! Errors of access to memory.
 
 use crate::device::Device;
 use crate::dtype::DType;
 use std::fmt;
 
-/// Why memory can't be used in the way that was asked for.
+/// Why memory can't be accessed as requested.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {

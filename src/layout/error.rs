@@ -1,8 +1,8 @@
-//! [`LayoutError`].
+//! Errors of shapes and strides.
 
 use crate::dtype::DType;
 
-/// Why sizes and strides are refused. The numbers are those of the invariants in
+/// Why a shape or its strides are invalid. The numbers are those of the invariants in
 /// [`layout`](crate::layout).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -16,7 +16,7 @@ pub enum LayoutError {
     /// (1) The rank is larger than any framework's.
     #[error(
         "{rank} dimensions are more than the {} that are supported",
-        crate::layout::MAX_RANK
+        super::MAX_RANK
     )]
     RankTooLarge {
         /// The rank.
