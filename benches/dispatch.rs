@@ -22,7 +22,7 @@ fn nothing(kernels: usize) -> OpHandle {
         .attribute("n", AttributeKind::Int, Some(0.into()));
     registry.define(op).unwrap();
     for number in 0..kernels {
-        let kernel = Kernel::of("nothing").attribute("n", [number as i64]);
+        let kernel = Kernel::new("nothing").attribute("n", [number as i64]);
         let does_nothing = |_: Untyped<'_>, _: Untyped<'_>, _: UntypedMut<'_>| {};
         registry.register(kernel.function(does_nothing)).unwrap();
     }

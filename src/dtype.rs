@@ -50,7 +50,7 @@ impl DType {
     /// The element type of a number.
     #[cfg(any(feature = "kernels", feature = "python"))]
     #[inline]
-    pub(crate) fn of_number(number: u32) -> Self {
+    pub(crate) fn from_number(number: u32) -> Self {
         let [low, high, bits, code] = number.to_ne_bytes();
         Self {
             code: TypeCode::ALL[usize::from(code)],

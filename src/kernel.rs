@@ -18,7 +18,7 @@
 //!         .output("c", "T")
 //!         .broadcasts()
 //! );
-//! dlbridge::register_kernel!(Kernel::of("demo.hypot").function(hypot));
+//! dlbridge::register_kernel!(Kernel::new("demo.hypot").function(hypot));
 //!
 //! fn hypot(a: Source<'_, f64>, b: Source<'_, f64>, c: Target<'_, f64>) {
 //!     c.zip(&a, &b, f64::hypot);
@@ -50,7 +50,7 @@
 
 mod alias;
 mod attribute;
-mod backend;
+pub(crate) mod backend;
 mod cache;
 mod call;
 mod cells;
@@ -61,7 +61,9 @@ mod definition;
 mod error;
 mod frame;
 mod function;
+mod global;
 mod handle;
+mod key;
 mod observe;
 mod op;
 mod operand;
@@ -71,18 +73,17 @@ mod shapes;
 mod states;
 
 pub use attribute::{Attribute, AttributeKind, AttributeValue};
-#[cfg(feature = "cuda")]
-pub(crate) use backend::{Backend, Body, Uses};
 pub use call::Call;
 pub use cells::{Source, Target};
-pub use definition::{Construction, Kernel};
+pub use definition::{Kernel, KernelContext};
 pub use error::{CallError, Failure, Reason, RegistrationError};
 #[doc(hidden)]
 pub use frame::lookup;
 pub use function::{KernelFunction, Outcome};
-pub use handle::{GlobalOp, KernelInfo, OpHandle};
+pub use global::GlobalOp;
+pub use handle::{KernelInfo, OpHandle};
 pub use observe::{Observer, Record, observe};
-pub use op::{ElementType, Op, Question, ShapeRule, WorkRule};
+pub use op::{ElementType, Op, ShapeContext, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};
 pub use parameter::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, UntypedMut};
 pub use registry::Registry;
@@ -90,7 +91,7 @@ pub use registry::Registry;
 #[cfg(feature = "python")]
 pub(crate) use call::{complete, make};
 #[cfg(feature = "python")]
-pub(crate) use frame::{Frame, Made, Operands, Surroundings};
+pub(crate) use frame::{CallHost, Frame, Made, Operands};
 
 /// For the macros.
 #[doc(hidden)]

@@ -82,7 +82,7 @@ fn a_call_is_a_span() {
     let registry = Registry::new();
     let op = Op::new("copy").input("x", "T").output("y", "T");
     registry.define(op).unwrap();
-    let kernel = Kernel::of("copy").name("mine").function(copies);
+    let kernel = Kernel::new("copy").name("mine").function(copies);
     registry.register(kernel).unwrap();
     let op = registry.op("copy").unwrap();
     tracing::subscriber::with_default(writer.clone(), || {

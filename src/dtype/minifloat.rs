@@ -27,7 +27,7 @@ enum Specials {
 
 impl Format {
     /// The format of a code; `None` where it is none of the small ones with a sign.
-    pub(super) const fn of(code: TypeCode) -> Option<Self> {
+    pub(super) const fn from_code(code: TypeCode) -> Option<Self> {
         use Specials::*;
         let (exponent_bits, mantissa_bits, bias, specials) = match code {
             TypeCode::Float8E3M4 => (3, 4, 3, Ieee),
@@ -191,7 +191,9 @@ macro_rules! float8 {
 }
 
 fn decode(code: TypeCode, bits: u8) -> f32 {
-    Format::of(code).expect("a small format").decode(bits)
+    Format::from_code(code)
+        .expect("a small format")
+        .decode(bits)
 }
 
 float8! {
@@ -249,7 +251,7 @@ mod tests {
     #[test]
     fn positive_patterns_are_in_the_order_of_their_numbers() {
         for code in TypeCode::ALL {
-            let Some(format) = Format::of(code) else {
+            let Some(format) = Format::from_code(code) else {
                 continue;
             };
             let patterns = 0..1 << (format.exponent_bits + format.mantissa_bits);

@@ -47,7 +47,7 @@ impl Scalar {
             TypeCode::BFloat => Self::Float(bf16::from_bits(raw as u16).to_f64()),
             TypeCode::Float8E8M0Fnu => Self::Float(decode_e8m0(raw as u8).into()),
             code => {
-                let format = Format::of(code).expect("every other code is a small float");
+                let format = Format::from_code(code).expect("every other code is a small float");
                 Self::Float(format.decode(raw as u8).into())
             }
         }
@@ -83,7 +83,7 @@ impl Scalar {
             TypeCode::BFloat => bf16::from_f64(self.to_real()?).to_bits().into(),
             TypeCode::Float8E8M0Fnu => encode_e8m0(self.to_real()?)?.into(),
             code => {
-                let format = Format::of(code).expect("every other code is a small float");
+                let format = Format::from_code(code).expect("every other code is a small float");
                 format.encode(self.to_real()?)?.into()
             }
         })

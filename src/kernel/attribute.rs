@@ -1,5 +1,6 @@
 //! Attributes: what a call says beside its tensors.
 
+use super::key::CallKey;
 use crate::dtype::DType;
 use std::fmt;
 
@@ -90,28 +91,28 @@ impl Attribute {
     }
 
     /// Appends numbers that tell this value from any other of its kind.
-    pub(super) fn key(&self, words: &mut super::cache::Words) {
+    pub(super) fn key(&self, key: &mut CallKey) {
         match self {
-            Self::Bool(value) => words.push(u64::from(*value)),
-            Self::Int(value) => words.push(*value as u64),
-            Self::Float(value) => words.push(value.to_bits()),
-            Self::DType(value) => words.push(u64::from(value.number())),
-            Self::Text(text) => text_key(text, words),
+            Self::Bool(value) => key.push(u64::from(*value)),
+            Self::Int(value) => key.push(*value as u64),
+            Self::Float(value) => key.push(value.to_bits()),
+            Self::DType(value) => key.push(u64::from(value.number())),
+            Self::Text(text) => text_key(text, key),
             Self::Ints(values) => {
-                words.push(values.len() as u64);
-                words.extend(values.iter().map(|value| *value as u64));
+                key.push(values.len() as u64);
+                key.extend(values.iter().map(|value| *value as u64));
             }
         }
     }
 }
 
 /// Appends numbers that tell a text from any other.
-pub(super) fn text_key(text: &str, words: &mut super::cache::Words) {
-    words.push(text.len() as u64);
+pub(super) fn text_key(text: &str, key: &mut CallKey) {
+    key.push(text.len() as u64);
     for chunk in text.as_bytes().chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        words.push(u64::from_ne_bytes(word));
+        key.push(u64::from_ne_bytes(word));
     }
 }
 
@@ -142,7 +143,7 @@ pub trait AttributeValue: Sized {
     const KIND: AttributeKind;
 
     /// The value; `None` where it doesn't fit the type.
-    fn of(attribute: &Attribute) -> Option<Self>;
+    fn from_attribute(attribute: &Attribute) -> Option<Self>;
 }
 
 macro_rules! values {
@@ -150,7 +151,7 @@ macro_rules! values {
         impl AttributeValue for $ty {
             const KIND: AttributeKind = AttributeKind::$Kind;
 
-            fn of(attribute: &Attribute) -> Option<Self> {
+            fn from_attribute(attribute: &Attribute) -> Option<Self> {
                 match attribute {
                     $pattern => $value,
                     _ => None,

@@ -1,8 +1,6 @@
-//! [`Backend`]: what calls on a device that isn't the host's need, from whoever knows that device.
+//! Backends: what calls of kernels on a kind of device need beside the kernel, supplied by the floor of that device.
 
 use super::error::Failure;
-use super::op::Op;
-use super::operand::Operand;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::storage::Storage;
@@ -20,7 +18,10 @@ pub(crate) struct Backend {
 /// Shape, element type and device.
 type Make = fn(&[usize], DType, Device) -> Result<Tensor, Failure>;
 
-/// The device, the arguments, and what runs the kernel.
+/// The storages that a call uses, as far as they are known, each with whether it is written.
+pub(crate) type Uses<'a> = &'a [(&'a Storage, bool)];
+
+/// The device, the memory, and what runs the kernel.
 type Run = fn(Device, Uses<'_>, &mut Body<'_>) -> Result<(), Failure>;
 
 /// Runs a kernel.
@@ -29,31 +30,8 @@ pub(crate) type Body<'a> = dyn FnMut() -> Result<(), Failure> + 'a;
 inventory::collect!(Backend);
 
 impl Backend {
-    /// What there is for a kind of device.
-    pub(super) fn of(kind: DeviceKind) -> Option<&'static Self> {
+    /// Returns the backend for a kind of device.
+    pub(super) fn find(kind: DeviceKind) -> Option<&'static Self> {
         inventory::iter::<Self>().find(|backend| backend.kind == kind)
-    }
-}
-
-/// The memory that a call uses, where it is known whose it is.
-#[derive(Clone, Copy)]
-pub(crate) struct Uses<'a> {
-    op: &'a Op,
-    operands: &'a [Operand<'a>],
-}
-
-impl<'a> Uses<'a> {
-    pub(super) fn new(op: &'a Op, operands: &'a [Operand<'a>]) -> Self {
-        Self { op, operands }
-    }
-
-    /// The memory, and whether it is written.
-    #[cfg_attr(
-        not(feature = "cuda"),
-        expect(dead_code, reason = "there is no backend")
-    )]
-    pub(crate) fn iter(self) -> impl Iterator<Item = (&'a Storage, bool)> {
-        let uses = self.operands.iter().enumerate();
-        uses.filter_map(move |(at, operand)| Some((operand.storage?, self.op.writes(at))))
     }
 }

@@ -1,21 +1,14 @@
-//! What was chosen for calls of a signature, found again: without a lock in a table, until that is full,
-//! and behind a mutex what came last of all others.
+//! Dispatch cache: call key to kernel. Lock-free reads; overflow entries in a FIFO behind a mutex.
 
 use super::choose::Chosen;
+use super::key::{CallKey, INLINE_WORDS};
 use crate::layout::are_same;
-use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A signature: numbers that are the same for all calls for which the same is chosen.
-pub(super) type Words = SmallVec<[u64; FEW]>;
-
-/// So many numbers need no memory of their own.
-pub(super) const FEW: usize = 8;
 
 /// A power of two; Miri takes long to walk over many.
 const BUCKETS: usize = if cfg!(miri) { 16 } else { 1024 };
@@ -34,10 +27,10 @@ pub(super) struct Cache {
     others: Mutex<Others>,
 }
 
-type Others = VecDeque<(Words, Arc<Chosen>)>;
+type Others = VecDeque<(CallKey, Arc<Chosen>)>;
 
 struct Slot {
-    words: Words,
+    key: CallKey,
     chosen: Chosen,
     next: *mut Slot,
 }
@@ -78,11 +71,11 @@ impl Cache {
 
     /// What was chosen for a signature.
     #[inline]
-    pub(super) fn find(&self, words: &[u64]) -> Option<Found<'_>> {
-        let mut slot = self.bucket(words).load(Ordering::Acquire);
+    pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {
+        let mut slot = self.bucket(key).load(Ordering::Acquire);
         // SAFETY: slots are there for as long as the cache is, and don't change.
         while let Some(found) = unsafe { slot.as_ref() } {
-            if are_same(&found.words, words) {
+            if are_same(&found.key, key) {
                 return Some(Found::Kept(&found.chosen));
             }
             slot = found.next;
@@ -90,19 +83,19 @@ impl Cache {
         if self.count.load(Ordering::Relaxed) < MOST {
             return None;
         }
-        self.find_other(words)
+        self.find_other(key)
     }
 
     #[cold]
-    fn find_other(&self, words: &[u64]) -> Option<Found<'_>> {
+    fn find_other(&self, key: &[u64]) -> Option<Found<'_>> {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = others.iter().find(|(known, _)| **known == *words)?;
+        let found = others.iter().find(|(known, _)| **known == *key)?;
         Some(Found::Lent(found.1.clone()))
     }
 
     /// Remembers what was chosen. Nobody clears the cache meanwhile.
     #[cold]
-    pub(super) fn keep(&self, words: Words, chosen: Chosen) -> Found<'_> {
+    pub(super) fn keep(&self, key: CallKey, chosen: Chosen) -> Found<'_> {
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
             self.count.store(MOST, Ordering::Relaxed);
             let chosen = Arc::new(chosen);
@@ -111,19 +104,15 @@ impl Cache {
                 true => others.pop_front(),
                 false => None,
             };
-            others.push_back((words, chosen.clone()));
+            others.push_back((key, chosen.clone()));
             // Not under the lock: a kernel's state may call the op when it goes.
             drop(others);
             drop(dropped);
             return Found::Lent(chosen);
         }
-        let bucket = self.bucket(&words);
+        let bucket = self.bucket(&key);
         let next = bucket.load(Ordering::Relaxed);
-        let slot = Box::leak(Box::new(Slot {
-            words,
-            chosen,
-            next,
-        }));
+        let slot = Box::leak(Box::new(Slot { key, chosen, next }));
         let new = ptr::from_mut(slot);
         loop {
             // SAFETY: nobody else knows of the slot yet.
@@ -131,7 +120,7 @@ impl Cache {
             match bucket.compare_exchange_weak(next, new, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: it is there for as long as the cache is.
                 Ok(_) => return Found::Kept(unsafe { &(*new).chosen }),
-                // SAFETY: as above.
+                // SAFETY: nobody else knows of the slot, as the exchange failed.
                 Err(other) => unsafe { (*new).next = other },
             }
         }
@@ -152,10 +141,10 @@ impl Cache {
     }
 
     #[inline]
-    fn bucket(&self, words: &[u64]) -> &AtomicPtr<Slot> {
+    fn bucket(&self, key: &[u64]) -> &AtomicPtr<Slot> {
         // Products that don't wait for each other.
         let mut sum = 0_u64;
-        for words in words.chunks(FEW) {
+        for words in key.chunks(INLINE_WORDS) {
             sum = sum.rotate_left(23);
             for (word, factor) in words.iter().zip(FACTORS) {
                 sum = sum.wrapping_add(word.wrapping_mul(factor));
@@ -168,7 +157,7 @@ impl Cache {
 }
 
 /// Odd, and otherwise without any order.
-const FACTORS: [u64; FEW] = [
+const FACTORS: [u64; INLINE_WORDS] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
     0x94d0_49bb_1331_11eb,
@@ -200,5 +189,5 @@ impl Drop for Cache {
 
 // SAFETY: slots are reached through atomics, and what is in them is `Send` and `Sync`.
 unsafe impl Send for Cache {}
-// SAFETY: as above.
+// SAFETY: shared references load slots by atomics or behind mutexes, and what is in slots is `Sync`.
 unsafe impl Sync for Cache {}

@@ -3,7 +3,7 @@
 use super::attribute::Attribute;
 use super::backend::Backend;
 use super::error::{CallError, Failure, Reason};
-use super::frame::{Frame, Made, Operands, Surroundings};
+use super::frame::{CallHost, Frame, Made, Operands};
 use super::handle::OpHandle;
 use super::operand::{IntoOperand, IntoOperandMut, Operand};
 use crate::device::Device;
@@ -22,7 +22,7 @@ use std::ops::Range;
 /// let registry = Registry::new();
 /// registry.define(Op::new("double").input("x", "T").output("y", "T").in_place("y", "x"))?;
 /// let double = |x: Source<'_, f32>, y: Target<'_, f32>| y.map(&x, |x| 2.0 * x);
-/// registry.register(Kernel::of("double").function(double))?;
+/// registry.register(Kernel::new("double").function(double))?;
 /// let double = registry.op("double")?;
 ///
 /// let x = Tensor::from([1.0_f32, 2.0]);
@@ -51,8 +51,15 @@ pub struct Call<'r, 'a> {
 #[repr(align(16))]
 struct Number([u8; 16]);
 
+impl OpHandle {
+    /// Begins a call.
+    pub fn call(&self) -> Call<'_, '_> {
+        Call::new(self)
+    }
+}
+
 impl<'r, 'a> Call<'r, 'a> {
-    pub(super) fn new(handle: &'r OpHandle) -> Self {
+    fn new(handle: &'r OpHandle) -> Self {
         Self {
             handle,
             operands: (handle.definition().parameters.iter())
@@ -303,7 +310,7 @@ pub(crate) fn complete(
 /// A call from Rust: nobody waits for it, and results are ours.
 struct Alone;
 
-impl Surroundings for Alone {
+impl CallHost for Alone {
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
         make(shape, dtype, device)
     }
@@ -323,7 +330,7 @@ pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tens
     if device == Device::CPU {
         return Ok(Tensor::zeroed(shape, dtype)?);
     }
-    match Backend::of(device.kind()).and_then(|backend| backend.make) {
+    match Backend::find(device.kind()).and_then(|backend| backend.make) {
         Some(make) => make(shape, dtype, device),
         None if device.is_host_accessible() => Ok(Tensor::zeroed(shape, dtype)?),
         None => Err(format!("there is no memory of ours on {device}").into()),

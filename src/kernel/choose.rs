@@ -3,7 +3,7 @@
 mod register;
 
 use super::attribute::Attribute;
-use super::definition::{Construction, Make};
+use super::definition::{KernelContext, Make};
 use super::error::Failure;
 use super::function::Compute;
 use super::op::{Kind, Op};
@@ -62,7 +62,7 @@ pub(super) struct Seen {
 
 impl Registered {
     /// What is called, for these attributes and this device: made once, if it is to be made.
-    pub(super) fn compute(&self, context: &Construction<'_>) -> Result<Compute, Failure> {
+    pub(super) fn compute(&self, context: &KernelContext<'_>) -> Result<Compute, Failure> {
         match &self.make {
             Make::Function(compute) => Ok(compute.clone()),
             Make::Factory(factory) => self.states.get_or_make(context, &**factory),

@@ -2,6 +2,7 @@
 
 use super::error::RegistrationError;
 use super::registry::Registry;
+use std::sync::OnceLock;
 
 /// What [`register_op!`](crate::register_op) and [`register_kernel!`](crate::register_kernel) leave
 /// behind for the program to find.
@@ -31,6 +32,39 @@ impl Registration {
 
 inventory::collect!(Registration);
 
+impl Registry {
+    /// All that was registered by [`register_op!`](crate::register_op) and
+    /// [`register_kernel!`](crate::register_kernel).
+    ///
+    /// Should something of it have been refused, such as two kernels that can't be told apart, its op
+    /// refuses to be called, and says why.
+    pub fn global() -> &'static Self {
+        static GLOBAL: OnceLock<Registry> = OnceLock::new();
+        GLOBAL.get_or_init(|| Self::collected(|_| true).0)
+    }
+
+    /// Those ops of which a function finds the name good, of all that were registered by macros; and
+    /// what was refused.
+    pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
+        let all = Self::new();
+        let mut refused = Vec::new();
+        for is_op in [true, false] {
+            let registrations = inventory::iter::<Registration>;
+            for registration in registrations.into_iter().filter(|one| one.is_op == is_op) {
+                if let Err(error) = (registration.register)(&all) {
+                    if let Ok(op) = all.op(error.op()) {
+                        op.0.refused.get_or_init(|| error.clone());
+                    }
+                    refused.push(error);
+                }
+            }
+        }
+        all.write().retain(|name, _| takes(name));
+        refused.retain(|error| takes(error.op()));
+        (all, refused)
+    }
+}
+
 /// Registers an [`Op`](crate::kernel::Op), from any crate that is linked into the program.
 ///
 /// ```
@@ -59,7 +93,7 @@ macro_rules! register_op {
 /// use std::ops::Neg;
 ///
 /// dlbridge::register_op!(Op::new("demo.negate").input("x", "T").output("y", "T"));
-/// dlbridge::register_kernel!(for T in [f32, f64, i32] => Kernel::of("demo.negate").function(negate::<T>));
+/// dlbridge::register_kernel!(for T in [f32, f64, i32] => Kernel::new("demo.negate").function(negate::<T>));
 ///
 /// fn negate<T: dlbridge::Element + Neg<Output = T>>(x: Source<'_, T>, y: Target<'_, T>) {
 ///     y.map(&x, T::neg);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 ///     y.map(&x, |x| x * x);
 /// }
 ///
-/// let kernel = Kernel::of("square").function(square);
+/// let kernel = Kernel::new("square").function(square);
 /// ```
 ///
 /// What the function's arguments are says what the kernel is for: the op's element types, ranks, and
@@ -49,11 +49,11 @@ pub(super) enum Make {
 }
 
 /// Makes what is called.
-pub(super) type Factory = dyn Fn(&Construction<'_>) -> Result<Compute, Failure> + Send + Sync;
+pub(super) type Factory = dyn Fn(&KernelContext<'_>) -> Result<Compute, Failure> + Send + Sync;
 
 impl Kernel {
     /// A kernel of the op of this name.
-    pub fn of(op: impl Into<String>) -> Self {
+    pub fn new(op: impl Into<String>) -> Self {
         Self {
             op: op.into(),
             device: DeviceKind::Cpu,
@@ -138,9 +138,9 @@ impl Kernel {
     /// each make one, of which one is kept; after very many different values some are made anew.
     ///
     /// ```
-    /// use dlbridge::kernel::{Construction, Kernel, Source, Target};
+    /// use dlbridge::kernel::{KernelContext, Kernel, Source, Target};
     ///
-    /// let kernel = Kernel::of("power").factory(|context: &Construction<'_>| {
+    /// let kernel = Kernel::new("power").factory(|context: &KernelContext<'_>| {
     ///     let exponent = context.attribute::<i64>("exponent")?;
     ///     let exponent = i32::try_from(exponent)?; // refuses what is too large
     ///     Ok(move |x: Source<'_, f64>, y: Target<'_, f64>| y.map(&x, |x| x.powi(exponent)))
@@ -148,10 +148,10 @@ impl Kernel {
     /// ```
     pub fn factory<M, F: KernelFunction<M>>(
         mut self,
-        make: impl Fn(&Construction<'_>) -> Result<F, Failure> + Send + Sync + 'static,
+        make: impl Fn(&KernelContext<'_>) -> Result<F, Failure> + Send + Sync + 'static,
     ) -> Self {
         self.wants = F::wants();
-        let make = move |context: &Construction<'_>| Ok(make(context)?.into_compute().0);
+        let make = move |context: &KernelContext<'_>| Ok(make(context)?.into_compute().0);
         self.make = Some(Make::Factory(Arc::new(make)));
         self
     }
@@ -169,13 +169,13 @@ impl fmt::Debug for Kernel {
 }
 
 /// What a factory is given.
-pub struct Construction<'a> {
+pub struct KernelContext<'a> {
     pub(super) op: &'a Op,
     pub(super) attributes: &'a [Attribute],
     pub(super) device: Device,
 }
 
-impl Construction<'_> {
+impl KernelContext<'_> {
     /// The value of the attribute of this name.
     ///
     /// # Errors

@@ -56,6 +56,19 @@ pub enum RegistrationError {
     },
 }
 
+impl RegistrationError {
+    /// The op that it is about.
+    pub fn op(&self) -> &str {
+        match self {
+            Self::OpExists { op }
+            | Self::BadOp { op, .. }
+            | Self::NoSuchOp { op, .. }
+            | Self::BadKernel { op, .. }
+            | Self::Ambiguous { op, .. } => op,
+        }
+    }
+}
+
 /// Why a call can't be made, or went wrong: which op's, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{op}: {reason}")]

@@ -8,13 +8,14 @@ pub use sign::lookup;
 
 use super::alias;
 use super::attribute::Attribute;
-use super::backend::{Backend, Uses};
-use super::cache::{Found, Words};
+use super::backend::Backend;
+use super::cache::Found;
 use super::choose::Seen;
 use super::error::{CallError, Failure, Reason};
 use super::handle::OpHandle;
+use super::key::CallKey;
 use super::observe::{self, Record};
-use super::op::{Op, Question};
+use super::op::{Op, ShapeContext};
 use super::operand::{Operand, relaid};
 use super::shapes::{self, Expected};
 use crate::device::{Device, DeviceKind};
@@ -30,7 +31,7 @@ use std::time::Instant;
 pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 
 /// What is around a call: who makes results, and who else waits for it.
-pub(crate) trait Surroundings {
+pub(crate) trait CallHost {
     /// Makes a result, of bits that are 0.
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure>;
 
@@ -61,17 +62,17 @@ impl Frame<'_> {
     pub(crate) fn run(
         &self,
         operands: &mut [Operand<'_>],
-        around: &mut impl Surroundings,
+        around: &mut impl CallHost,
     ) -> Result<Made, CallError> {
-        self.checked(operands, around)
+        self.validate(operands, around)
             .map_err(|reason| reason.of(self.handle.name()))
     }
 
     #[inline]
-    fn checked(
+    fn validate(
         &self,
         operands: &mut [Operand<'_>],
-        around: &mut impl Surroundings,
+        around: &mut impl CallHost,
     ) -> Result<Made, Reason> {
         let op = self.handle.definition();
         let given = op.given();
@@ -84,7 +85,7 @@ impl Frame<'_> {
         }
         let expected = shapes::expected(op, &operands[..given], self.attributes)?;
         let Expected::Broadcast(shape) = &expected else {
-            return self.settled(operands, &expected, around);
+            return self.dispatch(operands, &expected, around);
         };
         // Inputs that are broadcast get other layouts, which stay here.
         let layouts = shapes::broadcast(op, &operands[..given], shape)?;
@@ -92,16 +93,16 @@ impl Frame<'_> {
         for (at, layout) in &layouts {
             operands[*at] = relaid(&operands[*at], layout.as_ref());
         }
-        self.settled(&mut operands, &expected, around)
+        self.dispatch(&mut operands, &expected, around)
     }
 
     /// Goes on once it is settled which shapes there are.
     #[inline]
-    fn settled(
+    fn dispatch(
         &self,
         operands: &mut [Operand<'_>],
         expected: &Expected,
-        around: &mut impl Surroundings,
+        around: &mut impl CallHost,
     ) -> Result<Made, Reason> {
         let op = self.handle.definition();
         let given = op.given();
@@ -110,7 +111,7 @@ impl Frame<'_> {
         let mut made = Made::new();
         for at in given..op.parameters.len() {
             let (inputs, outputs) = operands.split_at_mut(at);
-            let shape = expected.of(at - given, inputs);
+            let shape = expected.shape_of(at - given, inputs);
             let dtype = output_type(op, at, &variables, self.attributes);
             if self.present & (1 << at) != 0 {
                 check_output(op, at, &outputs[0], shape, dtype)?;
@@ -128,25 +129,25 @@ impl Frame<'_> {
         }
 
         let coincide = alias::check(op, operands)?;
-        let mut words = Words::new();
-        sign(&mut words, operands, self.attributes, self.label, device);
-        let found = match self.handle.find(&words) {
+        let mut key = CallKey::new();
+        sign(&mut key, operands, self.attributes, self.label, device);
+        let found = match self.handle.find(&key) {
             Some(found) => found,
-            None => self.prepare(words, operands, device)?,
+            None => self.prepare(key, operands, device)?,
         };
         check_for_kernel(op, operands, &found, device)?;
         if !coincide.is_empty() {
             alias::check_for_kernel(op, operands, &found.kernel, coincide)?;
         }
         let found = (&found, device);
-        self.call(op, operands, found, around)?;
+        self.execute(op, operands, found, around)?;
         Ok(made)
     }
 
     #[cold]
     fn prepare(
         &self,
-        words: Words,
+        key: CallKey,
         operands: &[Operand<'_>],
         device: Device,
     ) -> Result<Found<'_>, Reason> {
@@ -158,19 +159,19 @@ impl Frame<'_> {
         };
         let seen: Vec<_> = operands.iter().map(see).collect();
         self.handle
-            .prepare(words, &seen, self.attributes, self.label, device)
+            .prepare(key, &seen, self.attributes, self.label, device)
     }
 
-    fn call(
+    fn execute(
         &self,
         op: &Op,
         operands: &[Operand<'_>],
         (found, device): (&Found<'_>, Device),
-        around: &mut impl Surroundings,
+        around: &mut impl CallHost,
     ) -> Result<(), Reason> {
         let kernel = &found.kernel;
         let releases = kernel.releases_from.is_some_and(|least| {
-            let question = Question {
+            let context = ShapeContext {
                 op,
                 operands,
                 attributes: self.attributes,
@@ -183,7 +184,7 @@ impl Frame<'_> {
             };
             let work = op
                 .work
-                .map_or_else(|| largest().unwrap_or(0), |work| work(&question));
+                .map_or_else(|| largest().unwrap_or(0), |work| work(&context));
             work >= least
         });
         #[cfg(feature = "tracing")]
@@ -193,14 +194,20 @@ impl Frame<'_> {
         let backend = match kernel.device {
             DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,
             // Also the processor's, for memory that others use, too.
-            kind => Backend::of(kind),
+            kind => Backend::find(kind),
         };
         let mut body = || {
             let shared = &shared;
             let mut compute = || (found.compute)(shared.0);
             match backend {
                 None => compute(),
-                Some(backend) => (backend.run)(device, Uses::new(op, shared.0), &mut compute),
+                Some(backend) => {
+                    let uses = shared.0.iter().enumerate();
+                    let uses =
+                        uses.filter_map(|(at, operand)| Some((operand.storage?, op.writes(at))));
+                    let uses: SmallVec<[_; 4]> = uses.collect();
+                    (backend.run)(device, &uses, &mut compute)
+                }
             }
         };
         let outcome = if observe::is_observed() {
@@ -232,5 +239,6 @@ struct Shared<'a>(&'a [Operand<'a>]);
 // SAFETY: an operand says where memory is; who uses it, and how, the frame has settled, whichever
 // thread the kernel runs on.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: shared references to operands give addresses alone, and the frame has checked that what is written is
+// used in no other way.
 unsafe impl Sync for Shared<'_> {}

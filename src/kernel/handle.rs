@@ -1,13 +1,12 @@
 //! [`OpHandle`]: an op of a registry, and its kernels.
 
 use super::attribute::Attribute;
-use super::cache::{Cache, Found, Words};
-use super::call::Call;
+use super::cache::{Cache, Found};
 use super::choose::{Chosen, Registered, Seen, choose};
-use super::definition::Construction;
-use super::error::{CallError, Reason, RegistrationError};
+use super::definition::KernelContext;
+use super::error::{Reason, RegistrationError};
+use super::key::CallKey;
 use super::op::Op;
-use super::registry::Registry;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use std::fmt;
@@ -27,59 +26,6 @@ pub(super) struct Shared {
     pub(super) refused: OnceLock<RegistrationError>,
 }
 
-/// An op of the [global registry](Registry::global), looked up when it is first called: for functions
-/// that call always the same one.
-///
-/// ```
-/// use dlbridge::Tensor;
-/// use dlbridge::kernel::{CallError, GlobalOp, Kernel, Op, Source, Target};
-///
-/// dlbridge::register_op!(Op::new("demo.square").input("x", "T").output("y", "T"));
-/// dlbridge::register_kernel!(Kernel::of("demo.square").function(kernel));
-///
-/// fn kernel(x: Source<'_, f32>, y: Target<'_, f32>) {
-///     y.map(&x, |x| x * x);
-/// }
-///
-/// pub fn square(x: &Tensor) -> Result<Tensor, CallError> {
-///     static SQUARE: GlobalOp = GlobalOp::new("demo.square");
-///     SQUARE.get()?.call().input(x).make()
-/// }
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// assert_eq!(square(&Tensor::from([3.0_f32]))?.to_vec::<f32>()?, [9.0]);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug)]
-pub struct GlobalOp {
-    name: &'static str,
-    handle: OnceLock<OpHandle>,
-}
-
-impl GlobalOp {
-    /// The op of this name.
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            handle: OnceLock::new(),
-        }
-    }
-
-    /// The op.
-    ///
-    /// # Errors
-    ///
-    /// When nothing of this name was registered.
-    pub fn get(&self) -> Result<&OpHandle, CallError> {
-        if let Some(handle) = self.handle.get() {
-            return Ok(handle);
-        }
-        let handle = Registry::global().op(self.name)?;
-        Ok(self.handle.get_or_init(|| handle))
-    }
-}
-
 /// A kernel that there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -94,7 +40,7 @@ pub struct KernelInfo {
     pub label: String,
     /// Its priority.
     pub priority: i32,
-    /// All of this, and what it asks of its arguments, in words.
+    /// All of this, and what it asks of its arguments, in key.
     pub description: String,
     /// The module that registered it; empty where it was registered by hand.
     pub origin: &'static str,
@@ -111,14 +57,9 @@ impl OpHandle {
         &self.0.op
     }
 
-    /// The module that registered it; empty where it was [defined](Registry::define) by hand.
+    /// The module that registered it; empty where it was [defined](crate::kernel::Registry::define) by hand.
     pub fn origin(&self) -> &'static str {
         self.0.origin
-    }
-
-    /// Begins a call.
-    pub fn call(&self) -> Call<'_, '_> {
-        Call::new(self)
     }
 
     /// Its kernels: the processor's first, and those of a device in the order in which they were registered.
@@ -151,8 +92,8 @@ impl OpHandle {
 
     /// What calls of a signature get.
     #[inline]
-    pub(super) fn find(&self, words: &[u64]) -> Option<Found<'_>> {
-        self.0.cache.find(words)
+    pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {
+        self.0.cache.find(key)
     }
 
     /// Chooses, and makes, what calls of a signature get.
@@ -160,7 +101,7 @@ impl OpHandle {
     #[inline(never)]
     pub(super) fn prepare(
         &self,
-        words: Words,
+        key: CallKey,
         seen: &[Seen],
         attributes: &[Attribute],
         label: &str,
@@ -179,7 +120,7 @@ impl OpHandle {
             })?;
             (kernel.clone(), kernels.len())
         };
-        let context = Construction {
+        let context = KernelContext {
             op,
             attributes,
             device,
@@ -194,7 +135,7 @@ impl OpHandle {
         // Kernels are only ever added. One that came while this was made may be the better one.
         let now = self.lock();
         Ok(match now.len() == count {
-            true => self.0.cache.keep(words, chosen),
+            true => self.0.cache.keep(key, chosen),
             false => Found::Lent(Arc::new(chosen)),
         })
     }
@@ -207,7 +148,7 @@ impl OpHandle {
     }
 }
 
-/// What a call was made with, in words.
+/// What a call was made with, in key.
 fn wanted(op: &Op, seen: &[Seen], label: &str) -> String {
     let parameters = op.parameters.iter().zip(seen);
     let parts: Vec<_> = parameters

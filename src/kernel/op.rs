@@ -1,15 +1,19 @@
 //! [`Op`]: what an operation is called, takes and gives; its kernels are apart.
 
 mod check;
-mod question;
+mod context;
+mod parameter;
 mod signature;
 
 pub(super) use check::MOST_VARIABLES;
-pub use question::Question;
-pub(super) use question::value_of;
+pub(super) use context::value_of;
+pub use parameter::ElementType;
+pub(super) use parameter::{AttributeDefinition, Kind, Parameter, Role};
 
 use super::attribute::{Attribute, AttributeKind};
 use super::error::Failure;
+use super::operand::Operand;
+#[cfg(feature = "python")]
 use crate::dtype::DType;
 
 /// The definition of an operation.
@@ -40,71 +44,16 @@ pub struct Op {
 }
 
 /// Works out the outputs' shapes, in their order, and checks the inputs'.
-pub type ShapeRule = fn(&Question<'_>) -> Result<Vec<Vec<usize>>, Failure>;
+pub type ShapeRule = fn(&ShapeContext<'_>) -> Result<Vec<Vec<usize>>, Failure>;
 
 /// Estimates how much a call has to do, in elements that are touched.
-pub type WorkRule = fn(&Question<'_>) -> u64;
+pub type WorkRule = fn(&ShapeContext<'_>) -> u64;
 
-/// A tensor that an op takes or gives.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parameter {
-    pub(super) name: String,
-    pub(super) role: Role,
-    pub(super) kind: Kind,
-}
-
-/// What is done with a tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Input,
-    /// Read and written.
-    InOut,
-    Output,
-}
-
-/// Which element types a parameter has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
-    Any,
-    Is(DType),
-    /// The type variable of this number.
-    Variable(usize),
-    /// What the attribute of this name says.
-    Attribute(String),
-}
-
-/// A parameter's element type in an op's definition: a type variable, by its name; the type itself;
-/// or [`ElementType::Any`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ElementType {
-    /// Any, and another one for each parameter.
-    Any,
-    /// This one.
-    Is(DType),
-    /// The one that all parameters of this variable have.
-    Variable(String),
-    /// The one that an attribute of kind [`AttributeKind::DType`] says; for outputs.
-    Attribute(String),
-}
-
-impl From<&str> for ElementType {
-    fn from(variable: &str) -> Self {
-        Self::Variable(variable.to_owned())
-    }
-}
-
-impl From<DType> for ElementType {
-    fn from(dtype: DType) -> Self {
-        Self::Is(dtype)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct AttributeDefinition {
-    pub(super) name: String,
-    pub(super) kind: AttributeKind,
-    pub(super) default: Option<Attribute>,
+/// What a rule can query about a call.
+pub struct ShapeContext<'a> {
+    pub(super) op: &'a Op,
+    pub(super) operands: &'a [Operand<'a>],
+    pub(super) attributes: &'a [Attribute],
 }
 
 impl Op {

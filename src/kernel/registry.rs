@@ -2,7 +2,6 @@
 
 use super::cache::Cache;
 use super::choose::Registered;
-use super::collect::Registration;
 use super::definition::Kernel;
 use super::error::{CallError, Reason, RegistrationError};
 use super::handle::{KernelInfo, OpHandle, Shared};
@@ -23,7 +22,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 /// let registry = Registry::new();
 /// registry.define(Op::new("double").input("x", "T").output("y", "T"))?;
 /// let double = |x: Source<'_, f32>, y: Target<'_, f32>| y.map(&x, |x| 2.0 * x);
-/// registry.register(Kernel::of("double").function(double))?;
+/// registry.register(Kernel::new("double").function(double))?;
 ///
 /// let x = Tensor::from([1.0_f32, 2.0]);
 /// let y = registry.op("double")?.call().input(&x).make()?;
@@ -41,38 +40,7 @@ impl Registry {
         Self::default()
     }
 
-    /// All that was registered by [`register_op!`](crate::register_op) and
-    /// [`register_kernel!`](crate::register_kernel).
-    ///
-    /// Should something of it have been refused, such as two kernels that can't be told apart, its op
-    /// refuses to be called, and says why.
-    pub fn global() -> &'static Self {
-        static GLOBAL: OnceLock<Registry> = OnceLock::new();
-        GLOBAL.get_or_init(|| Self::collected(|_| true).0)
-    }
-
-    /// Those ops of which a function finds the name good, of all that were registered by macros; and
-    /// what was refused.
-    pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
-        let all = Self::new();
-        let mut refused = Vec::new();
-        for is_op in [true, false] {
-            let registrations = inventory::iter::<Registration>;
-            for registration in registrations.into_iter().filter(|one| one.is_op == is_op) {
-                if let Err(error) = (registration.register)(&all) {
-                    if let Ok(op) = all.op(error.op()) {
-                        op.0.refused.get_or_init(|| error.clone());
-                    }
-                    refused.push(error);
-                }
-            }
-        }
-        all.write().retain(|name, _| takes(name));
-        refused.retain(|error| takes(error.op()));
-        (all, refused)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, OpHandle>> {
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, OpHandle>> {
         self.ops.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -177,18 +145,5 @@ impl Registry {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.ops()).finish()
-    }
-}
-
-impl RegistrationError {
-    /// The op that it is about.
-    pub fn op(&self) -> &str {
-        match self {
-            Self::OpExists { op }
-            | Self::BadOp { op, .. }
-            | Self::NoSuchOp { op, .. }
-            | Self::BadKernel { op, .. }
-            | Self::Ambiguous { op, .. } => op,
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::attribute::Attribute;
 use super::error::Reason;
-use super::op::{Op, Question, Role};
+use super::op::{Op, Role, ShapeContext};
 use super::operand::Operand;
 use crate::layout::{Layout, are_same};
 use crate::tensor::Tensor;
@@ -21,7 +21,11 @@ pub(super) enum Expected {
 impl Expected {
     /// The shape of a result, by its number.
     #[inline]
-    pub(super) fn of<'a>(&'a self, output: usize, operands: &'a [Operand<'_>]) -> &'a [usize] {
+    pub(super) fn shape_of<'a>(
+        &'a self,
+        output: usize,
+        operands: &'a [Operand<'_>],
+    ) -> &'a [usize] {
         match self {
             Self::First => operands[0].shape(),
             Self::Broadcast(shape) => shape,
@@ -38,12 +42,12 @@ pub(super) fn expected(
     attributes: &[Attribute],
 ) -> Result<Expected, Reason> {
     if let Some(rule) = op.shapes {
-        let question = Question {
+        let context = ShapeContext {
             op,
             operands,
             attributes,
         };
-        let shapes = rule(&question).map_err(|failure| Reason::Invalid(failure.to_string()))?;
+        let shapes = rule(&context).map_err(|failure| Reason::Invalid(failure.to_string()))?;
         assert_eq!(
             shapes.len(),
             op.parameters.len() - op.given(),

@@ -1,9 +1,9 @@
 //! What factories made, kept for calls with the same attributes.
 
-use super::cache::Words;
-use super::definition::{Construction, Factory};
+use super::definition::{Factory, KernelContext};
 use super::error::Failure;
 use super::function::Compute;
+use super::key::CallKey;
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -13,17 +13,17 @@ const MOST: usize = 1024;
 
 /// What a kernel's factory made, by device and attributes: all that it is told.
 #[derive(Default)]
-pub(super) struct States(Mutex<HashMap<Words, Compute>>);
+pub(super) struct States(Mutex<HashMap<CallKey, Compute>>);
 
 impl States {
     /// What there is, or else what is made of it now. No lock is held while it is made, as a factory
     /// may call ops and register kernels itself.
     pub(super) fn get_or_make(
         &self,
-        context: &Construction<'_>,
+        context: &KernelContext<'_>,
         factory: &Factory,
     ) -> Result<Compute, Failure> {
-        let mut key = Words::new();
+        let mut key = CallKey::new();
         let device = context.device();
         key.extend([device.kind() as u64, device.id() as u64]);
         for attribute in context.attributes {

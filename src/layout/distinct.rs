@@ -46,7 +46,7 @@ pub(crate) struct Places(Vec<u64>);
 impl Places {
     /// The places of a layout's elements, counted from the first one in memory, where no stride is negative. It takes as
     /// many steps as there are places, and not as there are elements.
-    pub(crate) fn of(layout: LayoutRef<'_>) -> Self {
+    pub(crate) fn new(layout: LayoutRef<'_>) -> Self {
         let last = layout.extent().map_or(0, |(_, last)| last as usize);
         let mut places = Self(vec![0; last / 64 + 1]);
         places.0[0] = 1;
@@ -114,7 +114,7 @@ mod tests {
                     let found = places(distinct.as_ref(), first);
                     let visited: BTreeSet<_> = found.iter().copied().collect();
                     assert_eq!(visited, expected, "{a} {b} {s} {t}");
-                    let set = Places::of(distinct.as_ref());
+                    let set = Places::new(distinct.as_ref());
                     let set: BTreeSet<_> = set.iter().map(|place| first + place as isize).collect();
                     assert_eq!(set, expected, "{a} {b} {s} {t}");
                 }
@@ -127,7 +127,7 @@ mod tests {
         for (shape, strides) in [([40, 50], [2, 3]), ([7, 90], [65, 64]), ([3, 3], [128, 1])] {
             let layout = Layout::strided(&shape, &strides).unwrap();
             let expected: BTreeSet<_> = places(layout.as_ref(), 0).into_iter().collect();
-            let found: Vec<_> = Places::of(layout.as_ref())
+            let found: Vec<_> = Places::new(layout.as_ref())
                 .iter()
                 .map(|place| place as isize)
                 .collect();

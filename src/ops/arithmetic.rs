@@ -26,7 +26,7 @@ macro_rules! arithmetic {
         );
         register_kernel!(
             for T in $types =>
-            Kernel::of(stringify!($name))
+            Kernel::new(stringify!($name))
                 .releases_gil_from(1 << 16)
                 .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>| {
                     out.zip(&a, &b, $function);

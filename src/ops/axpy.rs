@@ -32,7 +32,7 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::of("axpy").host_memory("alpha").releases_gil_from(1 << 16).function(kernel::<T>)
+    Kernel::new("axpy").host_memory("alpha").releases_gil_from(1 << 16).function(kernel::<T>)
 );
 
 fn kernel<T: Number>(alpha: T, x: View<'_, T>, mut y: ViewMut<'_, T>) {

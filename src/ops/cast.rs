@@ -35,7 +35,7 @@ macro_rules! kernels_between {
     ($($ty:ty),*) => {
         register_kernel!(
             for S in [$($ty),*] =>
-            Kernel::of("cast")
+            Kernel::new("cast")
                 .attribute("dtype", [$(<$ty>::DTYPE),*])
                 .releases_gil_from(1 << 16)
                 .function(kernel::<S>)

@@ -23,7 +23,7 @@ register_op!(
         })
 );
 register_kernel!(
-    Kernel::of("copy")
+    Kernel::new("copy")
         .releases_gil_from(1 << 16)
         .function(kernel)
 );

@@ -6,14 +6,14 @@ use super::number::Float;
 use crate::dtype::DType;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
-use crate::kernel::Construction;
 use crate::kernel::ElementType;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
+use crate::kernel::KernelContext;
 use crate::kernel::Op;
-use crate::kernel::Question;
+use crate::kernel::ShapeContext;
 use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
@@ -43,7 +43,7 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f16, bf16] =>
-    Kernel::of("image_to_tensor").releases_gil_from(1 << 14).factory(|context: &Construction<'_>| {
+    Kernel::new("image_to_tensor").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
         let scale = context.attribute("scale")?;
         Ok(move |
             image: View<'_, u8>,
@@ -55,7 +55,7 @@ register_kernel!(
 );
 
 /// The shape of the result.
-fn shape(question: &Question<'_>) -> Result<Vec<usize>, Failure> {
+fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let image = question.shape("image");
     let [batch @ .., height, width, channels] = image else {
         return Err(format!("an image has height, width and channels, not shape {image:?}").into());

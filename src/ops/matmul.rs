@@ -32,7 +32,7 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::of("matmul").releases_gil_from(1 << 15).function(kernel::<T>)
+    Kernel::new("matmul").releases_gil_from(1 << 15).function(kernel::<T>)
 );
 
 /// Row by row, each added up over the rows of `b`, so that memory is read in order.

@@ -3,11 +3,11 @@
 use super::number::Float;
 use super::reduce::{call, reduce, reduction};
 use crate::kernel::CallError;
-use crate::kernel::Construction;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
+use crate::kernel::KernelContext;
 use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
@@ -19,7 +19,7 @@ register_op!(reduction(
 ));
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
-    Kernel::of("mean").releases_gil_from(1 << 16).factory(|context: &Construction<'_>| {
+    Kernel::new("mean").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let axes = context.attribute::<Vec<i64>>("axis")?;
         Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| kernel(&axes, x, out))
     })

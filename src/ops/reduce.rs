@@ -8,7 +8,7 @@ use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Op;
-use crate::kernel::Question;
+use crate::kernel::ShapeContext;
 use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
@@ -29,7 +29,7 @@ pub(crate) fn reduction(name: &str, doc: &str) -> Op {
 }
 
 /// The shape that is left.
-pub(crate) fn reduced(question: &Question<'_>) -> Result<Vec<usize>, Failure> {
+pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let shape = question.shape("x");
     let is_reduced = dimensions(shape.len(), &question.attribute::<Vec<i64>>("axis")?)?;
     let keeps: bool = question.attribute("keepdims")?;

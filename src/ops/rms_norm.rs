@@ -3,10 +3,10 @@
 use super::number::{Float, Number, Wide};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
-use crate::kernel::Construction;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
+use crate::kernel::KernelContext;
 use crate::kernel::Op;
 use crate::kernel::Source;
 use crate::kernel::Target;
@@ -36,7 +36,7 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
-    Kernel::of("rms_norm").releases_gil_from(1 << 16).factory(|context: &Construction<'_>| {
+    Kernel::new("rms_norm").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let eps = context.attribute("eps")?;
         Ok(move |x: Source<'_, T>, weight: View<'_, T>, out: Target<'_, T>| {
             kernel(eps, x, weight, out);

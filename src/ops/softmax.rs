@@ -4,11 +4,11 @@ use super::axis::dimension;
 use super::number::{Float, Number, Wide};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
-use crate::kernel::Construction;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
+use crate::kernel::KernelContext;
 use crate::kernel::Op;
 use crate::kernel::Source;
 use crate::kernel::Target;
@@ -32,7 +32,7 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
-    Kernel::of("softmax").releases_gil_from(1 << 14).factory(|context: &Construction<'_>| {
+    Kernel::new("softmax").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
         let axis = context.attribute("axis")?;
         Ok(move |x: Source<'_, T>, out: Target<'_, T>| kernel(axis, x, out))
     })

@@ -3,10 +3,10 @@
 use super::number::Number;
 use super::reduce::{call, reduce, reduction};
 use crate::kernel::CallError;
-use crate::kernel::Construction;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
+use crate::kernel::KernelContext;
 use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
@@ -18,7 +18,7 @@ register_op!(reduction(
 ));
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::of("sum").releases_gil_from(1 << 16).factory(|context: &Construction<'_>| {
+    Kernel::new("sum").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let axes = context.attribute::<Vec<i64>>("axis")?;
         Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| {
             reduce(&axes, x, out, T::NOTHING, T::add_one, T::from_sum)

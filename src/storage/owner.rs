@@ -253,7 +253,7 @@ impl Owner {
     }
 
     /// The owner that the handle keeps.
-    fn of_handle(handle: Counted<Erased>) -> Self {
+    fn from_handle(handle: Counted<Erased>) -> Self {
         Self {
             vtable: handle.vtable,
             state: AtomicPtr::new(handle.into_raw().as_ptr().cast()),
@@ -277,7 +277,7 @@ fn handle(state: *mut ()) -> ManuallyDrop<Counted<Erased>> {
 impl Clone for Owner {
     #[inline]
     fn clone(&self) -> Self {
-        Self::of_handle(Counted::clone(&self.counted()))
+        Self::from_handle(Counted::clone(&self.counted()))
     }
 }
 
@@ -298,7 +298,7 @@ pub(crate) struct WeakOwner(Weak<Erased>);
 
 impl WeakOwner {
     pub(crate) fn upgrade(&self) -> Option<Owner> {
-        self.0.upgrade().map(Owner::of_handle)
+        self.0.upgrade().map(Owner::from_handle)
     }
 }
 

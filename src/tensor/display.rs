@@ -63,7 +63,7 @@ impl fmt::Display for Tensor {
         if self.is_empty() {
             return f.write_str("[]");
         }
-        let elements = Elements::of(self);
+        let elements = Elements::new(self);
         if let (Some(word), None) = (elements.lone_word(), f.precision()) {
             return f.write_str(&word);
         }
@@ -90,7 +90,7 @@ impl fmt::Debug for Tensor {
             text.push_str("[]");
             shape_is_visible = self.shape() == [0];
         } else {
-            let elements = Elements::of(self);
+            let elements = Elements::new(self);
             let words = elements.words(f.precision().unwrap_or(PRECISION));
             shape_is_visible = !elements.summarised;
             let style = Style {

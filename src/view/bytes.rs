@@ -26,7 +26,7 @@ impl View<'_, u8> {
         if layout.len() / MOST_VISITS <= span {
             return find(first, layout);
         }
-        let places = Places::of(layout);
+        let places = Places::new(layout);
         // SAFETY: each is the place of an element of this view.
         let mut bytes = places
             .iter()

@@ -28,7 +28,7 @@ struct Forwards {
 }
 
 impl Forwards {
-    fn of(layout: LayoutRef<'_>) -> Self {
+    fn from_layout(layout: LayoutRef<'_>) -> Self {
         let mut forwards = Self {
             shape: layout.shape().to_vec(),
             strides: Vec::with_capacity(layout.rank()),
@@ -71,7 +71,7 @@ impl Forwards {
 impl<'a, T: Element> View<'a, T> {
     /// The same elements as a view of the `ndarray` crate.
     pub fn to_ndarray(&self) -> ArrayViewD<'a, T> {
-        let forwards = Forwards::of(self.layout);
+        let forwards = Forwards::from_layout(self.layout);
         let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
         // SAFETY: the elements that the layout leads to, from the lowest one on; they are there,
         // aligned and not written while `'a` lasts.
@@ -94,7 +94,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// When dimensions are interleaved, such as those of shape \[3, 2\] with strides \[2, 3\]: no
     /// two elements are at one place, but `ndarray` can't tell.
     pub fn into_ndarray(self) -> Result<ArrayViewMutD<'a, T>, Error> {
-        let forwards = Forwards::of(self.layout);
+        let forwards = Forwards::from_layout(self.layout);
         if self.is_empty() {
             let shape = IxDyn(&forwards.shape);
             return Ok(ArrayViewMutD::from_shape(shape, &mut []).expect("no elements"));
@@ -132,12 +132,12 @@ impl Layout {
     /// use ndarray::array;
     ///
     /// let matrix = array![[1, 2, 3], [4, 5, 6]];
-    /// let layout = Layout::of_ndarray(&matrix.t())?;
-    /// let view = View::of_ndarray(&matrix.t(), &layout);
+    /// let layout = Layout::from_ndarray(&matrix.t())?;
+    /// let view = View::from_ndarray(&matrix.t(), &layout);
     /// assert_eq!(view.to_vec(), [1, 4, 2, 5, 3, 6]);
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
-    pub fn of_ndarray<T, D: Dimension>(view: &ArrayView<'_, T, D>) -> Result<Self, Error> {
+    pub fn from_ndarray<T, D: Dimension>(view: &ArrayView<'_, T, D>) -> Result<Self, Error> {
         Ok(Self::strided(view.shape(), view.strides())?)
     }
 }
@@ -147,8 +147,8 @@ impl<'a, T: Element> View<'a, T> {
     ///
     /// # Panics
     ///
-    /// When `layout` is not that of the view: see [`Layout::of_ndarray`].
-    pub fn of_ndarray<D: Dimension>(view: &ArrayView<'a, T, D>, layout: &'a Layout) -> Self {
+    /// When `layout` is not that of the view: see [`Layout::from_ndarray`].
+    pub fn from_ndarray<D: Dimension>(view: &ArrayView<'a, T, D>, layout: &'a Layout) -> Self {
         assert_eq!(
             (view.shape(), view.strides()),
             (layout.shape(), layout.strides()),
@@ -189,8 +189,8 @@ mod tests {
         ] {
             let view = ours.view::<i32>()?;
             assert_eq!(view.to_ndarray(), theirs);
-            let layout = Layout::of_ndarray(&theirs)?;
-            let back = View::of_ndarray(&theirs, &layout);
+            let layout = Layout::from_ndarray(&theirs)?;
+            let back = View::from_ndarray(&theirs, &layout);
             assert_eq!(back.to_vec(), view.to_vec());
         }
         Ok(())

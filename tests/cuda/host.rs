@@ -129,7 +129,7 @@ fn a_kernels_gpu_is_found_behind_arguments_of_the_host() {
             let fill = fill.shapes(|_| Ok(vec![vec![2]]));
             registry.define(fill).unwrap();
             let runs = |value: f32, _: UntypedMut<'_>| assert_eq!(value, 7.0);
-            let managed = Kernel::of("fill").on(DeviceKind::CudaManaged);
+            let managed = Kernel::new("fill").on(DeviceKind::CudaManaged);
             let managed = managed.host_memory("value").function(runs);
             registry.register(managed).unwrap();
             let fill = registry.op("fill").unwrap();

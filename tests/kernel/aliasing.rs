@@ -165,8 +165,8 @@ proptest! {
 
     #[test]
     fn in_place_is_allowed_as_the_op_and_the_kernel_say(parts in inputs_and_output()) {
-        let cells = || Kernel::of("sum").function(sum);
-        let views = || Kernel::of("sum").function(sum_of_views);
+        let cells = || Kernel::new("sum").function(sum);
+        let views = || Kernel::new("sum").function(sum_of_views);
         for in_place in [&[][..], &[("y", "a")], &[("y", "b")], &[("y", "a"), ("y", "b")]] {
             check_sum(in_place, cells(), true, &parts)?;
             check_sum(in_place, views(), false, &parts)?;
@@ -183,7 +183,7 @@ proptest! {
             .in_out("n", "N")
             .output("y", "X")
             .in_place("y", "x");
-        let op = op(definition, [Kernel::of("f").function(function)]);
+        let op = op(definition, [Kernel::new("f").function(function)]);
         // The output's type is that of the input, and its shape the first argument's.
         let strides = y.strides.iter().copied().chain([1, -2, 3]);
         let strides = strides.take(m.shape.len()).collect();

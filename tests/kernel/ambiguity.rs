@@ -20,8 +20,8 @@ fn may_both_be(one: Kernel, other: Kernel) -> bool {
 
 #[test]
 fn kernels_that_nothing_tells_apart_are_not_both_registered() {
-    let kernel = || Kernel::of("copy").function(copies);
-    let untyped = || Kernel::of("copy").function(|_: Untyped<'_>, _: UntypedMut<'_>| {});
+    let kernel = || Kernel::new("copy").function(copies);
+    let untyped = || Kernel::new("copy").function(|_: Untyped<'_>, _: UntypedMut<'_>| {});
     assert!(!may_both_be(kernel(), kernel()));
     assert!(!may_both_be(kernel().name("a"), kernel().name("b")));
     assert!(may_both_be(kernel(), kernel().label("other")));
@@ -44,8 +44,8 @@ fn kernels_that_nothing_tells_apart_are_not_both_registered() {
         of(&[DType::F64])
     ));
 
-    let slices = || Kernel::of("copy").function(|_: &[f32], _: View2<'_>| {});
-    let other_slices = || Kernel::of("copy").function(|_: View<'_, f32>, _: &mut [f32]| {});
+    let slices = || Kernel::new("copy").function(|_: &[f32], _: View2<'_>| {});
+    let other_slices = || Kernel::new("copy").function(|_: View<'_, f32>, _: &mut [f32]| {});
     type View2<'a> = ViewMut<'a, f32>;
     assert!(may_both_be(kernel(), slices()));
     // One asks for one thing, one for another: where both have it, nothing decides.
@@ -56,7 +56,7 @@ fn kernels_that_nothing_tells_apart_are_not_both_registered() {
 fn what_is_ambiguous_is_said_of_both() {
     let registry = Registry::new();
     registry.define(copy()).unwrap();
-    let kernel = |name| Kernel::of("copy").name(name).function(copies);
+    let kernel = |name| Kernel::new("copy").name(name).function(copies);
     registry.register(kernel("one")).unwrap();
     let error = registry.register(kernel("other")).unwrap_err();
     assert!(matches!(error, RegistrationError::Ambiguous { .. }));
@@ -69,7 +69,7 @@ fn what_is_ambiguous_is_said_of_both() {
 #[test]
 fn host_memory_tells_kernels_apart_unless_both_reach_it() {
     let kernel = |kind| {
-        Kernel::of("copy")
+        Kernel::new("copy")
             .on(kind)
             .function(|_: Untyped<'_>, _: UntypedMut<'_>| {})
     };

@@ -2,8 +2,8 @@
 
 use crate::support::{assert_refused, op, registry};
 use dlbridge::kernel::{
-    Attribute, AttributeKind, Construction, ElementType, Kernel, Op, OpHandle, Question, Reason,
-    RegistrationError, Untyped, UntypedMut,
+    Attribute, AttributeKind, ElementType, Kernel, KernelContext, Op, OpHandle, Reason,
+    RegistrationError, ShapeContext, Untyped, UntypedMut,
 };
 use dlbridge::{DType, Element, Tensor, View, ViewMut};
 use std::sync::mpsc::{Receiver, channel};
@@ -68,7 +68,7 @@ fn values_and_kinds_are_written_as_in_python() {
 
 type Seen = (bool, i64, usize, f32, String, DType, Vec<i64>);
 
-fn seen(question: &Construction<'_>) -> Result<Seen, dlbridge::kernel::Failure> {
+fn seen(question: &KernelContext<'_>) -> Result<Seen, dlbridge::kernel::Failure> {
     Ok((
         question.attribute("bool")?,
         question.attribute("int")?,
@@ -81,7 +81,7 @@ fn seen(question: &Construction<'_>) -> Result<Seen, dlbridge::kernel::Failure> 
 }
 
 /// The rule reads them, too: the result has as many elements as `int` says.
-fn shape(question: &Question<'_>) -> Result<Vec<Vec<usize>>, dlbridge::kernel::Failure> {
+fn shape(question: &ShapeContext<'_>) -> Result<Vec<Vec<usize>>, dlbridge::kernel::Failure> {
     Ok(vec![vec![question.attribute("int")?]])
 }
 
@@ -101,7 +101,7 @@ fn telling() -> (OpHandle, Receiver<Seen>) {
         .shapes(shape);
     let (tell, told_here) = channel();
     let tell = std::sync::Mutex::new(tell);
-    let kernel = Kernel::of("told").factory(move |context: &Construction<'_>| {
+    let kernel = Kernel::new("told").factory(move |context: &KernelContext<'_>| {
         tell.lock().unwrap().send(seen(context)?)?;
         Ok(|_: UntypedMut<'_>| {})
     });
@@ -175,7 +175,7 @@ fn kernels_are_for_some_values() {
             Some(1.0.into()),
         ),
         [1, 2].map(|exponent: i32| {
-            let kernel = Kernel::of("power").attribute("exponent", [exponent]);
+            let kernel = Kernel::new("power").attribute("exponent", [exponent]);
             kernel.function(
                 move |x: dlbridge::kernel::Source<'_, f64>,
                       y: dlbridge::kernel::Target<'_, f64>| {
@@ -213,8 +213,8 @@ fn results_of_the_type_that_an_attribute_says_tell_kernels_apart() {
     let registry = registry(
         round(),
         [
-            Kernel::of("round").function(kernel::<i32>),
-            Kernel::of("round")
+            Kernel::new("round").function(kernel::<i32>),
+            Kernel::new("round")
                 .attribute("dtype", [DType::U16])
                 .function(kernel::<u16>),
         ],
@@ -245,10 +245,10 @@ fn results_of_the_type_that_an_attribute_says_tell_kernels_apart() {
         "{text}"
     );
 
-    let again = Kernel::of("round").function(kernel::<i32>);
+    let again = Kernel::new("round").function(kernel::<i32>);
     let error = registry.register(again).unwrap_err();
     assert!(matches!(error, RegistrationError::Ambiguous { .. }));
-    let of_two = Kernel::of("round").attribute("dtype", [DType::U8, DType::I64]);
+    let of_two = Kernel::new("round").attribute("dtype", [DType::U8, DType::I64]);
     let error = registry
         .register(of_two.function(kernel::<i64>))
         .unwrap_err();
@@ -269,7 +269,7 @@ fn rules_see_the_types_of_inputs() {
     });
     let op = op(
         small,
-        [Kernel::of("small").function(|_: Untyped<'_>, _: UntypedMut<'_>| {})],
+        [Kernel::new("small").function(|_: Untyped<'_>, _: UntypedMut<'_>| {})],
     );
     assert_eq!(
         op.call().input(&Tensor::from([1_u8])).make().unwrap().len(),

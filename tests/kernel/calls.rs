@@ -24,7 +24,7 @@ fn fused() -> OpHandle {
             m[[at]] = -m[[at]];
         }
     };
-    op(fused, [Kernel::of("fused").function(kernel)])
+    op(fused, [Kernel::new("fused").function(kernel)])
 }
 
 fn numbers(tensor: &Tensor) -> Vec<i32> {
@@ -96,7 +96,7 @@ fn results_are_given_or_made_each_for_itself() {
 #[test]
 fn results_that_are_made_are_zeros_of_the_first_shape_and_type() {
     let nothing = |_: View<'_, f32>, _: ViewMut<'_, f32>| {};
-    let op = op(copy(), [Kernel::of("copy").function(nothing)]);
+    let op = op(copy(), [Kernel::new("copy").function(nothing)]);
     for shape in [&[][..], &[0], &[2, 0, 3], &[2, 3]] {
         let x = Tensor::ones(shape, DType::F32).unwrap();
         let y = op.call().input(&x).make().unwrap();
@@ -107,7 +107,7 @@ fn results_that_are_made_are_zeros_of_the_first_shape_and_type() {
 
 #[test]
 fn views_are_operands() {
-    let op = op(copy(), [Kernel::of("copy").function(copies)]);
+    let op = op(copy(), [Kernel::new("copy").function(copies)]);
     let matrix = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]);
     let transposed = matrix.transpose();
     let mut result = Tensor::from([[0.0_f32; 2]; 2]);
@@ -141,7 +141,7 @@ macro_rules! numbers_by_value {
             };
             let pair = Op::new("pair").input("n", "T").input("m", "T").output("y", "T");
             let pair = pair.shapes(|_| Ok(vec![vec![2]]));
-            let op = op(pair, [Kernel::of("pair").function(kernel)]);
+            let op = op(pair, [Kernel::new("pair").function(kernel)]);
             let value: $ty = $value;
             let pair = op.call().number(value).number(<$ty>::default()).make().unwrap();
             assert_eq!(pair.to_vec::<$ty>().unwrap(), [value, <$ty>::default()]);
@@ -167,7 +167,7 @@ numbers_by_value! {
 
 #[test]
 fn calls_can_be_moved_before_they_are_made() {
-    let op = op(copy(), [Kernel::of("copy").function(copies)]);
+    let op = op(copy(), [Kernel::new("copy").function(copies)]);
     let calls: Vec<_> = (0..20).map(|at| op.call().number(at as f32)).collect();
     let results = calls
         .into_iter()
@@ -179,7 +179,7 @@ fn calls_can_be_moved_before_they_are_made() {
     let complex = num_complex::Complex::new(1.0_f64, 2.0);
     let copies = |x: Source<'_, num_complex::Complex<f64>>,
                   y: Target<'_, num_complex::Complex<f64>>| y.map(&x, |x| x);
-    let op = crate::support::op(copy(), [Kernel::of("copy").function(copies)]);
+    let op = crate::support::op(copy(), [Kernel::new("copy").function(copies)]);
     let copied = op.call().number(complex).make().unwrap();
     assert_eq!(copied.item::<num_complex::Complex<f64>>().unwrap(), complex);
 }
@@ -198,7 +198,10 @@ fn inputs_are_broadcast_where_the_op_says_so() {
             .input("b", "T")
             .output("c", "T")
     };
-    let op = op(minus().broadcasts(), [Kernel::of("minus").function(kernel)]);
+    let op = op(
+        minus().broadcasts(),
+        [Kernel::new("minus").function(kernel)],
+    );
     let column = Tensor::from([[1], [2]]);
     let row = Tensor::from([10, 20, 30]);
     let c = op.call().input(&column).input(&row).make().unwrap();
@@ -215,7 +218,7 @@ fn inputs_are_broadcast_where_the_op_says_so() {
     let sizes = |a: View<'_, i32>, b: View<'_, i32>, mut c: ViewMut<'_, i32>| {
         c.fill((10 * a.len() + b.len()) as i32);
     };
-    let op = crate::support::op(minus(), [Kernel::of("minus").function(sizes)]);
+    let op = crate::support::op(minus(), [Kernel::new("minus").function(sizes)]);
     assert_eq!(
         numbers(&op.call().input(&column).input(&row).make().unwrap()),
         [23, 23]
@@ -224,14 +227,14 @@ fn inputs_are_broadcast_where_the_op_says_so() {
 
 #[test]
 fn a_kernel_may_call_an_op() {
-    let inner = op(copy(), [Kernel::of("copy").function(copies)]);
+    let inner = op(copy(), [Kernel::new("copy").function(copies)]);
     let outer = |inner: OpHandle| {
         move |x: View<'_, f32>, y: ViewMut<'_, f32>| -> Result<(), dlbridge::kernel::CallError> {
             let sum = dlbridge::ops::add(x, x)?;
             inner.call().input(&sum).output(y).run().map(drop)
         }
     };
-    let op = op(copy(), [Kernel::of("copy").function(outer(inner.clone()))]);
+    let op = op(copy(), [Kernel::new("copy").function(outer(inner.clone()))]);
     let doubled = op.call().input(&Tensor::from([1.5_f32])).make().unwrap();
     assert_eq!(doubled.item::<f32>().unwrap(), 3.0);
 }

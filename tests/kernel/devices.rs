@@ -23,7 +23,7 @@ thread_local! {
 
 fn named(name: &'static str, kind: DeviceKind) -> Kernel {
     let runs = move |_: Untyped<'_>, _: UntypedMut<'_>| RAN.with_borrow_mut(|ran| ran.push(name));
-    Kernel::of("copy").name(name).on(kind).function(runs)
+    Kernel::new("copy").name(name).on(kind).function(runs)
 }
 
 /// Calls `copy` with tensors far from each other, and says which kernel ran.
@@ -130,7 +130,7 @@ fn a_factor_stays_on_the_host_and_the_result_says_where_the_call_is() {
     let fills = |value: f32, _: UntypedMut<'_>| {
         RAN.with_borrow_mut(|ran| ran.push(if value == 2.0 { "filled" } else { "misread" }));
     };
-    let kernel = Kernel::of("fill")
+    let kernel = Kernel::new("fill")
         .on(DeviceKind::Cuda)
         .host_memory("value")
         .function(fills);
@@ -156,7 +156,7 @@ fn a_factor_stays_on_the_host_and_the_result_says_where_the_call_is() {
 #[test]
 fn an_op_of_results_alone_is_where_they_are() {
     let kernel = |kind| {
-        Kernel::of("noise")
+        Kernel::new("noise")
             .on(kind)
             .function(|_: UntypedMut<'_>| ())
     };

@@ -71,7 +71,7 @@ fn with_function(kernel: Kernel, forms: [usize; 2], number: usize) -> Kernel {
 }
 
 fn kernel(model: &KernelModel, number: usize) -> Kernel {
-    let mut kernel = Kernel::of("op")
+    let mut kernel = Kernel::new("op")
         .on(model.device)
         .label(model.label)
         .priority(model.priority);

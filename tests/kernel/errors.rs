@@ -3,12 +3,12 @@
 use crate::support::{assert_refused, copies, copy, op};
 use dlbridge::device::DeviceKind;
 use dlbridge::kernel::{
-    AttributeKind, Construction, Kernel, Op, Reason, Registry, Source, Target, Untyped, UntypedMut,
+    AttributeKind, Kernel, KernelContext, Op, Reason, Registry, Source, Target, Untyped, UntypedMut,
 };
 use dlbridge::{DType, Tensor, View, ViewMut};
 
 fn copying() -> dlbridge::kernel::OpHandle {
-    op(copy(), [Kernel::of("copy").function(copies)])
+    op(copy(), [Kernel::new("copy").function(copies)])
 }
 
 #[test]
@@ -30,14 +30,14 @@ fn no_kernel_is_for_the_call_and_each_says_why() {
     let op = op(
         copy().attribute("n", AttributeKind::Int, Some(0.into())),
         [
-            Kernel::of("copy").label("mine").function(copies),
-            Kernel::of("copy").on(DeviceKind::Cuda).function(untyped),
-            Kernel::of("copy")
+            Kernel::new("copy").label("mine").function(copies),
+            Kernel::new("copy").on(DeviceKind::Cuda).function(untyped),
+            Kernel::new("copy")
                 .types("T", &[DType::I8])
                 .function(untyped),
-            Kernel::of("copy").function(of_matrices),
-            Kernel::of("copy").function(slices),
-            Kernel::of("copy").attribute("n", [1, 2]).function(copies),
+            Kernel::new("copy").function(of_matrices),
+            Kernel::new("copy").function(slices),
+            Kernel::new("copy").attribute("n", [1, 2]).function(copies),
         ],
     );
     let x = Tensor::from([1.0_f32, 2.0, 3.0]).step_by(0, 2).unwrap();
@@ -92,7 +92,7 @@ fn attributes_are_those_of_the_op() {
     let with_numbers = copy()
         .attribute("n", AttributeKind::Int, Some(0.into()))
         .attribute("must", AttributeKind::Float, None);
-    let op = op(with_numbers, [Kernel::of("copy").function(copies)]);
+    let op = op(with_numbers, [Kernel::new("copy").function(copies)]);
     let x = Tensor::from([1.0_f32]);
     let call = || op.call().input(&x);
     let text = r#"copy: there is no argument "m"; there are n, must"#;
@@ -127,7 +127,7 @@ fn element_types_agree() {
         .input("b", "T")
         .input("m", DType::U8)
         .output("c", "T");
-    let op = op(mixed, [Kernel::of("f").function(kernel)]);
+    let op = op(mixed, [Kernel::new("f").function(kernel)]);
     let (x, i) = (Tensor::from([1.0_f32]), Tensor::from([1_u8]));
     let text = r#"f: argument "b" has elements of uint8, and "a" has float32"#;
     assert_refused!(
@@ -155,7 +155,7 @@ fn shapes_fit() {
         .in_out("b", "T")
         .output("c", "T")
         .broadcasts();
-    let op = op(written, [Kernel::of("f").function(kernel)]);
+    let op = op(written, [Kernel::new("f").function(kernel)]);
     let row = Tensor::from([1.0_f32, 2.0]);
     let matrix = Tensor::from([[1.0_f32, 2.0, 3.0]]);
     let mut b = Tensor::from([1.0_f32, 2.0, 3.0]);
@@ -183,18 +183,18 @@ fn rules_and_kernels_refuse_in_their_own_words() {
     let x = Tensor::from([1.0_f32]);
     let ruled = copy().shapes(|_| Err("no shape is good enough".into()));
     let text = "copy: no shape is good enough";
-    let op = op(ruled, [Kernel::of("copy").function(copies)]);
+    let op = op(ruled, [Kernel::new("copy").function(copies)]);
     assert_refused!(op.call().input(&x).make(), Reason::Invalid(_), text);
 
     let fails = |_: View<'_, f32>, _: ViewMut<'_, f32>| Err::<(), _>("too tired");
-    let op = crate::support::op(copy(), [Kernel::of("copy").name("lazy").function(fails)]);
+    let op = crate::support::op(copy(), [Kernel::new("copy").name("lazy").function(fails)]);
     let text = "copy: copy lazy (cpu, T=float32) failed: too tired";
     assert_refused!(op.call().input(&x).make(), Reason::Kernel { .. }, text);
 
-    let refuses = |_: &Construction<'_>| {
+    let refuses = |_: &KernelContext<'_>| {
         Err::<fn(Source<'_, f32>, Target<'_, f32>), _>("no such kernel here".into())
     };
-    let op = crate::support::op(copy(), [Kernel::of("copy").factory(refuses)]);
+    let op = crate::support::op(copy(), [Kernel::new("copy").factory(refuses)]);
     let text = "copy: copy (cpu, T=float32) can't be made: no such kernel here";
     assert_refused!(op.call().input(&x).make(), Reason::Factory { .. }, text);
 }
@@ -204,7 +204,7 @@ fn one_result_is_made_or_nothing_is_done() {
     let adds_one = |mut y: ViewMut<'_, f32>| y.iter_mut().for_each(|y| *y += 1.0);
     let op = op(
         Op::new("inc").in_out("y", "T"),
-        [Kernel::of("inc").function(adds_one)],
+        [Kernel::new("inc").function(adds_one)],
     );
     let mut y = Tensor::from([1.0_f32]);
     let text = "inc: one result is to be made, and there are 0";
@@ -224,7 +224,7 @@ fn one_result_is_made_or_nothing_is_done() {
 fn results_that_cannot_be_made_are_named() {
     let op = op(
         copy().shapes(|_| Ok(vec![vec![usize::MAX, 2]])),
-        [Kernel::of("copy").function(copies)],
+        [Kernel::new("copy").function(copies)],
     );
     let called = op.call().input(&Tensor::from([1.0_f32])).make();
     let (reason, text) = crate::support::refused(called);

@@ -2,7 +2,7 @@
 
 use crate::support::op;
 use dlbridge::kernel::{
-    AttributeKind, Construction, Kernel, Op, OpHandle, Reason, Registry, Source, Target,
+    AttributeKind, Kernel, KernelContext, Op, OpHandle, Reason, Registry, Source, Target,
 };
 use dlbridge::{DType, Tensor};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ impl Counts {
 
 fn counted(counts: &Arc<Counts>) -> Kernel {
     let counts = counts.clone();
-    Kernel::of("plus").factory(move |context: &Construction<'_>| {
+    Kernel::new("plus").factory(move |context: &KernelContext<'_>| {
         let state = State::new(context.attribute("n")?, &counts);
         Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x + state.n))
     })
@@ -91,7 +91,7 @@ fn a_state_is_made_once_for_the_same_attributes() {
     }
     assert_eq!(counts.made(), 2);
     // It is kept when other kernels come.
-    let other = Kernel::of("plus")
+    let other = Kernel::new("plus")
         .label("other")
         .function(|_: &[i64], _: &mut [i64]| {});
     registry.register(other).unwrap();
@@ -105,7 +105,7 @@ fn a_state_is_made_once_for_the_same_attributes() {
 fn a_refusal_is_an_error_each_time_and_not_kept() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counts = asked.clone();
-    let kernel = Kernel::of("plus").factory(move |context: &Construction<'_>| {
+    let kernel = Kernel::new("plus").factory(move |context: &KernelContext<'_>| {
         match (
             context.attribute::<i64>("n")?,
             asked.fetch_add(1, Ordering::Relaxed),
@@ -168,9 +168,9 @@ fn as_many_attributes_as_there_are_numbers_are_right_and_bounded() {
     }
     assert!(counts.made() <= made + 10);
     // A kernel that comes later is chosen, though calls were remembered in all ways.
-    let minus = Kernel::of("plus")
+    let minus = Kernel::new("plus")
         .priority(1)
-        .factory(|context: &Construction<'_>| {
+        .factory(|context: &KernelContext<'_>| {
             let n = context.attribute::<i64>("n")?;
             Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x - n))
         });
@@ -187,12 +187,12 @@ fn a_factory_may_register_kernels_and_call_ops() {
     let registry = Arc::new(Registry::new());
     registry.define(plus()).unwrap();
     let (inside, next) = (Arc::downgrade(&registry), AtomicI64::new(0));
-    let kernel = Kernel::of("plus").factory(move |context: &Construction<'_>| {
+    let kernel = Kernel::new("plus").factory(move |context: &KernelContext<'_>| {
         let registry = inside.upgrade().ok_or("the registry is gone")?;
         let n = context.attribute::<i64>("n")?;
         let label = format!("made {}", next.fetch_add(1, Ordering::Relaxed));
         let copies = |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x);
-        registry.register(Kernel::of("plus").label(label.clone()).function(copies))?;
+        registry.register(Kernel::new("plus").label(label.clone()).function(copies))?;
         let plus = registry.op("plus")?;
         // The one it just registered, and the one that it is itself, of another number.
         let copied = plus.call().number(n).label(&label).make()?.item::<i64>()?;
@@ -240,7 +240,7 @@ fn a_state_may_call_the_op_when_it_goes() {
     let (inside, counted) = (handle.clone(), Arc::clone(&count));
     let registry = Registry::new();
     registry.define(plus()).unwrap();
-    let kernel = Kernel::of("plus").factory(move |_: &Construction<'_>| {
+    let kernel = Kernel::new("plus").factory(move |_: &KernelContext<'_>| {
         let farewell = Farewell(inside.clone(), counted.clone());
         Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| {
             let _kept = &farewell;
@@ -250,14 +250,14 @@ fn a_state_may_call_the_op_when_it_goes() {
     registry.register(kernel).unwrap();
     let copies = |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x);
     registry
-        .register(Kernel::of("plus").label("bye").function(copies))
+        .register(Kernel::new("plus").label("bye").function(copies))
         .unwrap();
     let op = registry.op("plus").unwrap();
     *handle.lock().unwrap() = Some(op.clone());
     for n in 0..MANY {
         call(&op, 1, n);
     }
-    let third = Kernel::of("plus").label("third").function(copies);
+    let third = Kernel::new("plus").label("third").function(copies);
     registry.register(third).unwrap();
     *handle.lock().unwrap() = None;
     assert!(cfg!(miri) || count.load(Ordering::Relaxed) > 1000);
@@ -265,7 +265,7 @@ fn a_state_may_call_the_op_when_it_goes() {
 
 #[test]
 fn factories_are_told_the_op_and_the_device() {
-    let kernel = Kernel::of("plus").factory(|context: &Construction<'_>| {
+    let kernel = Kernel::new("plus").factory(|context: &KernelContext<'_>| {
         assert_eq!(context.op().name(), "plus");
         let device = context.device();
         Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| {

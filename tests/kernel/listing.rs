@@ -14,7 +14,7 @@ fn kernels_are_listed_with_what_they_ask_for() {
         .output("out", "T")
         .attribute("mode", AttributeKind::Text, Some("fast".into()));
     registry.define(op).unwrap();
-    let kernel = Kernel::of("scale")
+    let kernel = Kernel::new("scale")
         .name("mine")
         .types("F", &[DType::F16, DType::F32])
         .attribute("mode", ["fast", "slow"])
@@ -75,7 +75,7 @@ fn a_new_registry_is_empty_and_ops_can_be_left_out() {
     assert_eq!(all, ours.split(' ').collect::<Vec<_>>());
     // What is registered with the one is not with the other.
     some.register(
-        Kernel::of("add")
+        Kernel::new("add")
             .label("mine")
             .function(|_: Source<'_, f32>, _: Source<'_, f32>, _: Target<'_, f32>| {}),
     )

@@ -6,7 +6,7 @@ use dlbridge::layout::Layout;
 use dlbridge::{DType, Device, Storage, Tensor, View, ViewMut};
 
 fn copying() -> OpHandle {
-    op(copy(), [Kernel::of("copy").function(copies)])
+    op(copy(), [Kernel::new("copy").function(copies)])
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn memory_is_shared_as_the_op_says_or_not_at_all() {
     );
     // A kernel of slices can't have what the op allows.
     let slices = |_: &[f32], _: &mut [f32]| {};
-    let op = crate::support::op(copy(), [Kernel::of("copy").function(slices)]);
+    let op = crate::support::op(copy(), [Kernel::new("copy").function(slices)]);
     assert_refused!(
         op.call().input(here()).output(Written(here())).run(),
         Reason::Aliased { .. },
@@ -126,7 +126,7 @@ fn elements_are_aligned_and_values_of_their_type() {
     let not = |x: View<'_, bool>, mut y: ViewMut<'_, bool>| {
         y.iter_mut().zip(&x).for_each(|(y, x)| *y = !x);
     };
-    let op = crate::support::op(copy(), [Kernel::of("copy").function(not)]);
+    let op = crate::support::op(copy(), [Kernel::new("copy").function(not)]);
     let text = r#"copy: argument "x" has a byte 0x07, which is no bool"#;
     assert_refused!(
         op.call().input(&flags).make(),

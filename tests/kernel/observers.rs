@@ -13,7 +13,7 @@ fn watched(name: &'static str) -> OpHandle {
     let op = dlbridge::kernel::Op::new(name)
         .input("x", "T")
         .output("y", "T");
-    self::op(op, [Kernel::of(name).function(copies)])
+    self::op(op, [Kernel::new(name).function(copies)])
 }
 
 /// Counts the calls of one op.
@@ -41,7 +41,7 @@ fn a_record_says_what_was_called() {
     let op = dlbridge::kernel::Op::new("recorded")
         .input("x", "T")
         .output("y", "T");
-    let op = self::op(op, [Kernel::of("recorded").name("slow").function(slow)]);
+    let op = self::op(op, [Kernel::new("recorded").name("slow").function(slow)]);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let records = seen.clone();
     let observer = observe(move |record| {
@@ -155,7 +155,7 @@ fn calls_within_kernels_are_told_first() {
     let outer = move |x: View<'_, f32>, y: ViewMut<'_, f32>| {
         inner.call().input(x).output(y).run().map(drop)
     };
-    let op = op(copy(), [Kernel::of("copy").function(outer)]);
+    let op = op(copy(), [Kernel::new("copy").function(outer)]);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (records, this) = (seen.clone(), thread::current().id());
     let observer = observe(move |record| {
@@ -176,7 +176,7 @@ fn a_kernel_that_panics_is_told_of() {
     let op = dlbridge::kernel::Op::new("panicking")
         .input("x", "T")
         .output("y", "T");
-    let op = self::op(op, [Kernel::of("panicking").function(kernel)]);
+    let op = self::op(op, [Kernel::new("panicking").function(kernel)]);
     let told = Arc::new(Mutex::new(Vec::new()));
     let seen = told.clone();
     let observer = observe(move |record| {

@@ -5,7 +5,7 @@ use dlbridge::kernel::{Kernel, Op, OpHandle, Ranked, Reason, Source, Target, Unt
 use dlbridge::{DType, Tensor, View, ViewMut};
 
 fn of_function<M>(function: impl dlbridge::kernel::KernelFunction<M>) -> OpHandle {
-    op(copy(), [Kernel::of("copy").function(function)])
+    op(copy(), [Kernel::new("copy").function(function)])
 }
 
 #[test]
@@ -62,18 +62,18 @@ fn the_one_that_asks_for_more_is_taken() {
     let op = op(
         fill,
         [
-            Kernel::of("fill").function(|y: UntypedMut<'_>| {
+            Kernel::new("fill").function(|y: UntypedMut<'_>| {
                 let mut y = y;
                 y.view_mut::<f32>().unwrap().fill(1.0);
             }),
-            Kernel::of("fill").function(|mut y: ViewMut<'_, f32>| y.fill(2.0)),
-            Kernel::of("fill").function(|mut y: Ranked<ViewMut<'_, f32>, 2>| y.0.fill(3.0)),
-            Kernel::of("fill").function(|y: &mut [f32]| y.fill(4.0)),
-            Kernel::of("fill").function(|y: Ranked<&mut [f32], 1>| y.0.fill(5.0)),
-            Kernel::of("fill")
+            Kernel::new("fill").function(|mut y: ViewMut<'_, f32>| y.fill(2.0)),
+            Kernel::new("fill").function(|mut y: Ranked<ViewMut<'_, f32>, 2>| y.0.fill(3.0)),
+            Kernel::new("fill").function(|y: &mut [f32]| y.fill(4.0)),
+            Kernel::new("fill").function(|y: Ranked<&mut [f32], 1>| y.0.fill(5.0)),
+            Kernel::new("fill")
                 .priority(1)
                 .function(|y: Ranked<&mut [f32], 4>| y.0.fill(6.0)),
-            Kernel::of("fill")
+            Kernel::new("fill")
                 .label("any")
                 .function(|mut y: UntypedMut<'_>| {
                     y.view_mut::<f32>().unwrap().fill(7.0);
@@ -242,7 +242,7 @@ fn as_many_arguments_as_there_can_be() {
         .output("g", DType::F64)
         .output("h", "A")
         .shapes(|_| Ok(vec![vec![2], vec![3]]));
-    let op = op(many, [Kernel::of("many").function(kernel)]);
+    let op = op(many, [Kernel::new("many").function(kernel)]);
     let (c, d, e) = (
         Tensor::from([100_u8, 100]),
         Tensor::from([1000.0_f32, 1000.0]),

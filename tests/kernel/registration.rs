@@ -131,7 +131,7 @@ fn assert_no_kernel(op: Op, kernel: Kernel, problem: &str) {
 #[test]
 fn a_kernel_is_of_an_op_that_there_is() {
     let error = Registry::new()
-        .register(Kernel::of("copy").name("mine").function(copies))
+        .register(Kernel::new("copy").name("mine").function(copies))
         .unwrap_err();
     let (op, kernel) = ("copy".into(), "mine".into());
     assert_eq!(error, RegistrationError::NoSuchOp { op, kernel });
@@ -144,32 +144,32 @@ fn a_kernel_is_of_an_op_that_there_is() {
 #[test]
 fn a_function_fits_its_op() {
     let function = |_: View<'_, f32>| {};
-    assert_no_kernel(copy(), Kernel::of("copy"), "it has no function");
+    assert_no_kernel(copy(), Kernel::new("copy"), "it has no function");
     assert_no_kernel(
         copy(),
-        Kernel::of("copy").function(function),
+        Kernel::new("copy").function(function),
         "its function has 1 arguments, and copy(x: T) -> y: T has 2",
     );
     let only_reads = |_: View<'_, f32>, _: View<'_, f32>| {};
     let problem = r#"its function only reads "y""#;
-    assert_no_kernel(copy(), Kernel::of("copy").function(only_reads), problem);
+    assert_no_kernel(copy(), Kernel::new("copy").function(only_reads), problem);
     let writes = |_: ViewMut<'_, f32>, _: ViewMut<'_, f32>| {};
     assert_no_kernel(
         copy(),
-        Kernel::of("copy").function(writes),
+        Kernel::new("copy").function(writes),
         r#"its function writes "x""#,
     );
     let converts = |_: View<'_, f32>, _: ViewMut<'_, f64>| {};
     let problem = "its T is float64, and something else";
-    assert_no_kernel(copy(), Kernel::of("copy").function(converts), problem);
+    assert_no_kernel(copy(), Kernel::new("copy").function(converts), problem);
     let of_bytes = Op::new("f").input("x", DType::U8);
     let problem = r#"its "x" is float32, and not uint8"#;
-    assert_no_kernel(of_bytes, Kernel::of("f").function(function), problem);
+    assert_no_kernel(of_bytes, Kernel::new("f").function(function), problem);
 }
 
 #[test]
 fn what_a_kernel_names_is_there_and_named_once() {
-    let kernel = || Kernel::of("copy").function(copies);
+    let kernel = || Kernel::new("copy").function(copies);
     let signature = "copy(x: T) -> y: T";
     assert_no_kernel(
         copy(),
@@ -196,7 +196,7 @@ fn what_a_kernel_names_is_there_and_named_once() {
 
 #[test]
 fn functions_that_look_at_elements_are_for_devices_whose_memory_the_processor_reaches() {
-    let kernel = || Kernel::of("copy").function(copies);
+    let kernel = || Kernel::new("copy").function(copies);
     let reached = [
         DeviceKind::Cpu,
         DeviceKind::CudaHost,
@@ -219,7 +219,7 @@ fn functions_that_look_at_elements_are_for_devices_whose_memory_the_processor_re
     let on_host = kernel().on(DeviceKind::Cuda).host_memory("x");
     assert_no_kernel(copy(), on_host, &problem("y"));
     let fill = |_: f32, _: UntypedMut<'_>| {};
-    let of_host = Kernel::of("copy")
+    let of_host = Kernel::new("copy")
         .on(DeviceKind::Cuda)
         .host_memory("x")
         .function(fill);
@@ -231,7 +231,7 @@ fn functions_that_look_at_elements_are_for_devices_whose_memory_the_processor_re
 #[test]
 fn something_tells_that_a_call_is_for_a_device() {
     let untyped = |_: Untyped<'_>, _: UntypedMut<'_>| {};
-    let kernel = Kernel::of("copy").on(DeviceKind::Cuda).function(untyped);
+    let kernel = Kernel::new("copy").on(DeviceKind::Cuda).function(untyped);
     assert_no_kernel(
         copy(),
         kernel.host_memory("x").host_memory("y"),

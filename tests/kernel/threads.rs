@@ -2,7 +2,7 @@
 
 use crate::at_once::{THREADS, on_all_threads};
 use dlbridge::Tensor;
-use dlbridge::kernel::{Construction, Kernel, Op, Registry, Source, Target, observe};
+use dlbridge::kernel::{Kernel, KernelContext, Op, Registry, Source, Target, observe};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::thread;
 
@@ -12,10 +12,10 @@ const CALLS: usize = if cfg!(miri) { 3 } else { 200 };
 
 /// A kernel whose result is its priority.
 fn numbered(priority: i64, by_factory: bool) -> Kernel {
-    let kernel = Kernel::of("which").priority(i32::try_from(priority).unwrap());
+    let kernel = Kernel::new("which").priority(i32::try_from(priority).unwrap());
     let gives = move |_: Source<'_, f32>, y: Target<'_, i64>| y.update(|_| priority);
     match by_factory {
-        true => kernel.factory(move |_: &Construction<'_>| Ok(gives)),
+        true => kernel.factory(move |_: &KernelContext<'_>| Ok(gives)),
         false => kernel.function(gives),
     }
 }
@@ -122,7 +122,7 @@ fn threads_share_what_a_factory_made() {
         .output("y", dlbridge::DType::I64);
     registry.define(op).unwrap();
     let next = AtomicI64::new(0);
-    let kernel = Kernel::of("made").factory(move |_: &Construction<'_>| {
+    let kernel = Kernel::new("made").factory(move |_: &KernelContext<'_>| {
         let number = next.fetch_add(1, Ordering::SeqCst);
         Ok(move |_: Source<'_, f32>, y: Target<'_, i64>| y.update(|_| number))
     });

@@ -8,7 +8,7 @@ use dlbridge::layout::Layout;
 use dlbridge::{DType, Device, Storage, Tensor};
 
 fn of_function<M>(function: impl KernelFunction<M>) -> OpHandle {
-    op(copy(), [Kernel::of("copy").function(function)])
+    op(copy(), [Kernel::new("copy").function(function)])
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn elements_that_can_not_be_copied_are_refused() {
     let copies = |x: Untyped<'_>, mut y: UntypedMut<'_>| y.copy_from(&x);
     let x = Tensor::from([1_i16, 2]);
     let to_fixed = Op::new("f").input("x", "T").output("y", DType::I32);
-    let converts = op(to_fixed, [Kernel::of("f").function(copies)]);
+    let converts = op(to_fixed, [Kernel::new("f").function(copies)]);
     let (_, text) = refused(converts.call().input(&x).make());
     assert!(
         text.ends_with("failed: the tensor's elements are int16, not int32"),
@@ -156,7 +156,7 @@ fn elements_that_can_not_be_copied_are_refused() {
     );
     let shorter = Op::new("f").input("x", "T").output("y", "T");
     let shorter = shorter.shapes(|_| Ok(vec![vec![1]]));
-    let shorter = op(shorter, [Kernel::of("f").function(copies)]);
+    let shorter = op(shorter, [Kernel::new("f").function(copies)]);
     let (_, text) = refused(shorter.call().input(&x).make());
     assert!(
         text.ends_with("failed: elements of shape [2] have no places in [1]"),
@@ -168,7 +168,7 @@ fn elements_that_can_not_be_copied_are_refused() {
         text.ends_with("failed: elements of uint4 aren't whole bytes"),
         "{text}"
     );
-    let on_device = Kernel::of("copy").on(DeviceKind::Cuda).function(copies);
+    let on_device = Kernel::new("copy").on(DeviceKind::Cuda).function(copies);
     let on_device = op(copy(), [on_device]);
     let layout = Layout::contiguous(&[2]).unwrap();
     let [x, y] = [0x1000, 0x2000].map(|address| invented(address, &layout, Device::cuda(0)));

@@ -21,8 +21,8 @@ proptest! {
         if !model.ids.is_empty() {
             prop_assert_eq!(array.as_ptr(), view.as_ptr());
         }
-        let layout = Layout::of_ndarray(&array).unwrap();
-        prop_assert_eq!(View::of_ndarray(&array, &layout).to_vec(), numbers(&model));
+        let layout = Layout::from_ndarray(&array).unwrap();
+        prop_assert_eq!(View::from_ndarray(&array, &layout).to_vec(), numbers(&model));
     }
 
     #[test]
@@ -66,15 +66,15 @@ fn arrays_without_dimensions_and_without_elements() {
 #[should_panic = "the layout of this very view"]
 fn the_layout_of_another_array_is_refused() {
     let (small, large) = (array![1, 2], array![1, 2, 3]);
-    let layout = Layout::of_ndarray(&large.view()).unwrap();
-    let _ = View::of_ndarray(&small.view(), &layout);
+    let layout = Layout::from_ndarray(&large.view()).unwrap();
+    let _ = View::from_ndarray(&small.view(), &layout);
 }
 
 #[test]
 fn more_dimensions_than_are_supported_are_refused() {
     let array = array![1].into_dyn();
     let array = array.into_shape_with_order(vec![1; 256]).unwrap();
-    assert!(Layout::of_ndarray(&array.view()).is_err());
+    assert!(Layout::from_ndarray(&array.view()).is_err());
 }
 
 #[test]

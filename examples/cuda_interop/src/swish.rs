@@ -2,7 +2,7 @@
 
 use dlbridge::DeviceKind;
 use dlbridge::cuda::{Argument, CudaError, Gpu, Launch, Source as Code, Stream};
-use dlbridge::kernel::{Construction, Failure, Kernel, Op, Source, Target, Untyped, UntypedMut};
+use dlbridge::kernel::{Failure, Kernel, KernelContext, Op, Source, Target, Untyped, UntypedMut};
 use dlbridge::{DType, register_kernel, register_op};
 
 register_op!(
@@ -12,7 +12,7 @@ register_op!(
         .output("y", "T")
 );
 
-register_kernel!(Kernel::of("interop.swish").function(on_host));
+register_kernel!(Kernel::new("interop.swish").function(on_host));
 
 fn on_host(x: Source<'_, f32>, y: Target<'_, f32>) {
     y.map(&x, |x| x / (1.0 + (-x).exp()));
@@ -20,10 +20,10 @@ fn on_host(x: Source<'_, f32>, y: Target<'_, f32>) {
 
 // A factory makes the kernel once for each GPU: it is compiled then, and not in each call.
 register_kernel!(
-    Kernel::of("interop.swish")
+    Kernel::new("interop.swish")
         .on(DeviceKind::Cuda)
         .types("T", &[DType::F32])
-        .factory(|context: &Construction<'_>| {
+        .factory(|context: &KernelContext<'_>| {
             let gpu = Gpu::from_device(context.device())?;
             let code = Code::new(include_str!("swish.cu")).name("swish.cu");
             let swish = code.compile_for(gpu)?.function("swish")?;

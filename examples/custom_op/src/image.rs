@@ -1,6 +1,6 @@
 //! Ops on images. Nothing here knows of Python.
 
-use dlbridge::kernel::{AttributeKind, Construction, Failure, Kernel, Op, Source, Target};
+use dlbridge::kernel::{AttributeKind, Failure, Kernel, KernelContext, Op, Source, Target};
 use dlbridge::{Element, View, ViewMut, register_kernel, register_op};
 use half::f16;
 
@@ -13,7 +13,7 @@ register_op!(
 );
 register_kernel!(
     for T in [u8, u16, f32, f64] =>
-    Kernel::of("image.invert").releases_gil_from(1 << 16).function(invert::<T>)
+    Kernel::new("image.invert").releases_gil_from(1 << 16).function(invert::<T>)
 );
 
 fn invert<T: Pixel>(x: Source<'_, T>, y: Target<'_, T>) {
@@ -44,14 +44,14 @@ register_op!(
 );
 register_kernel!(
     for T in [f16, f32, f64] =>
-    Kernel::of("image.normalize").releases_gil_from(1 << 16).factory(|context: &Construction<'_>| {
+    Kernel::new("image.normalize").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let scale = Scale::of(context)?;
         Ok(move |x: Source<'_, T>, y: Target<'_, T>| scale.apply(&x, &y))
     })
 );
 register_kernel!(
     for T in [f16, f32, f64] =>
-    Kernel::of("image.normalize").label("strict").factory(|context: &Construction<'_>| {
+    Kernel::new("image.normalize").label("strict").factory(|context: &KernelContext<'_>| {
         let scale = Scale::of(context)?;
         Ok(move |x: Source<'_, T>, y: Target<'_, T>| {
             check(&x)?;
@@ -68,7 +68,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(context: &Construction<'_>) -> Result<Self, Failure> {
+    fn of(context: &KernelContext<'_>) -> Result<Self, Failure> {
         let mean = context.attribute("mean")?;
         let deviation: f64 = context.attribute("deviation")?;
         if deviation <= 0.0 || !deviation.is_finite() {
@@ -126,7 +126,7 @@ register_op!(
 );
 register_kernel!(
     for T in [u8, u16, f32, f64] =>
-    Kernel::of("image.range").releases_gil_from(1 << 16).function(range::<T>)
+    Kernel::new("image.range").releases_gil_from(1 << 16).function(range::<T>)
 );
 
 fn range<T: Pixel + PartialOrd>(

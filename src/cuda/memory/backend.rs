@@ -9,7 +9,8 @@ use crate::cuda::stream::Stream;
 use crate::cuda::stream::stream_uses::Use;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
-use crate::kernel::{Backend, Body, Failure, Uses};
+use crate::kernel::Failure;
+use crate::kernel::backend::{Backend, Body, Uses};
 use crate::tensor::Tensor;
 
 inventory::submit! {
@@ -53,7 +54,7 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
     for (storage, is_written) in uses.iter() {
         match storage.keeper::<Memory>() {
             Some(memory) => {
-                let what = if is_written { Use::Write } else { Use::Read };
+                let what = if *is_written { Use::Write } else { Use::Read };
                 memory.use_on(&stream, what)?;
             }
             None => others_look |= storage.device().kind() == DeviceKind::CudaManaged,

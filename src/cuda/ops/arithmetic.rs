@@ -8,7 +8,7 @@ use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::argument::Argument;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, DeviceSource, DeviceTarget, Failure, Kernel};
+use crate::kernel::{DeviceSource, DeviceTarget, Failure, Kernel, KernelContext};
 use half::{bf16, f16};
 
 register_kernel!(
@@ -26,8 +26,8 @@ register_kernel!(
 register_kernel!(for T in [f32, f64, f16, bf16] => binary("div", "Div", T::DTYPE));
 
 fn binary(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
-    let kernel = Kernel::of(op).on(DeviceKind::Cuda).types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    let kernel = Kernel::new(op).on(DeviceKind::Cuda).types("T", &[dtype]);
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let name = format!("{op}_{}", name_of(dtype));
         let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];

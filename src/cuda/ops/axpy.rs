@@ -8,7 +8,7 @@ use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::argument::Argument;
 use crate::device::DeviceKind;
 use crate::dtype::Element;
-use crate::kernel::{Construction, Failure, Kernel, Parameter, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Parameter, Untyped, UntypedMut};
 use half::{bf16, f16};
 
 register_kernel!(
@@ -20,11 +20,11 @@ where
     T: Element + for<'a> Parameter<Item<'a> = T>,
 {
     let dtype = T::DTYPE;
-    let kernel = Kernel::of("axpy")
+    let kernel = Kernel::new("axpy")
         .on(DeviceKind::Cuda)
         .host_memory("alpha")
         .types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let name = format!("axpy_{}", name_of(dtype));
         let unit = Unit::new(gpu, &file!("axpy.cu"), name, &[("TYPE", name_of(dtype))])?;

@@ -9,7 +9,7 @@ use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::argument::Argument;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, Failure, Kernel, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Untyped, UntypedMut};
 use half::{bf16, f16};
 
 /// The types from each of which to each of which there is a kernel.
@@ -24,11 +24,11 @@ kernels_between!(
 );
 
 fn cast(from: DType, to: &[DType]) -> Kernel {
-    let kernel = Kernel::of("cast")
+    let kernel = Kernel::new("cast")
         .on(DeviceKind::Cuda)
         .types("S", &[from])
         .attribute("dtype", to.iter().copied());
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let kernels = between(gpu, from, context.attribute("dtype")?)?;
         Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| {

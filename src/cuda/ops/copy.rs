@@ -10,11 +10,11 @@ use crate::cuda::module::argument::Argument;
 use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::Launch;
 use crate::device::DeviceKind;
-use crate::kernel::{Construction, Failure, Kernel, Operand, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
 use std::sync::OnceLock;
 
-register_kernel!(Kernel::of("copy").on(DeviceKind::Cuda).factory(
-    |context: &Construction<'_>| -> Result<_, Failure> {
+register_kernel!(Kernel::new("copy").on(DeviceKind::Cuda).factory(
+    |context: &KernelContext<'_>| -> Result<_, Failure> {
         let copies = Copies::new(Gpu::from_device(context.device())?);
         Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| copies.launch(&x, &out))
     }

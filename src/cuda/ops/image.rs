@@ -11,17 +11,17 @@ use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::Launch;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, Failure, Kernel, Operand, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
 use half::{bf16, f16};
 use std::sync::OnceLock;
 
 register_kernel!(for T in [f32, f16, bf16] => image_to_tensor(T::DTYPE));
 
 fn image_to_tensor(dtype: DType) -> Kernel {
-    let kernel = Kernel::of("image_to_tensor")
+    let kernel = Kernel::new("image_to_tensor")
         .on(DeviceKind::Cuda)
         .attribute("dtype", [dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let scale: f64 = context.attribute("scale")?;
         let unit = unit(gpu, dtype, 1)?;

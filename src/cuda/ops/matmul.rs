@@ -12,7 +12,7 @@ use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, Failure, Kernel, Operand, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
 use by_library::ByLibrary;
 use half::{bf16, f16};
 use matrix::Matrix;
@@ -23,10 +23,10 @@ register_kernel!(
 );
 
 fn matmul(dtype: DType) -> Kernel {
-    let kernel = Kernel::of("matmul")
+    let kernel = Kernel::new("matmul")
         .on(DeviceKind::Cuda)
         .types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let products = Products::new(Gpu::from_device(context.device())?, dtype)?;
         Ok(
             move |a: Untyped<'_>, b: Untyped<'_>, out: UntypedMut<'_>| {

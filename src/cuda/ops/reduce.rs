@@ -14,7 +14,7 @@ use crate::cuda::module::launch::Launch;
 use crate::cuda::stream::Stream;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, Failure, Kernel, Operand, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
 use crate::ops::axis::dimensions;
 use crate::tensor::Tensor;
 use half::{bf16, f16};
@@ -30,8 +30,8 @@ register_kernel!(
 register_kernel!(for T in [f32, f64, f16, bf16] => reduction("mean", "Mean", T::DTYPE));
 
 fn reduction(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
-    let kernel = Kernel::of(op).on(DeviceKind::Cuda).types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    let kernel = Kernel::new(op).on(DeviceKind::Cuda).types("T", &[dtype]);
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let axes: Vec<i64> = context.attribute("axis")?;
         let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];

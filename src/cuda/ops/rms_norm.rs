@@ -11,16 +11,16 @@ use crate::cuda::module::argument::Argument;
 use crate::cuda::module::function::Function;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, DeviceSource, DeviceTarget, Failure, Kernel, Operand, Untyped};
+use crate::kernel::{DeviceSource, DeviceTarget, Failure, Kernel, KernelContext, Operand, Untyped};
 use half::{bf16, f16};
 
 register_kernel!(for T in [f32, f64, f16, bf16] => rms_norm(T::DTYPE));
 
 fn rms_norm(dtype: DType) -> Kernel {
-    let kernel = Kernel::of("rms_norm")
+    let kernel = Kernel::new("rms_norm")
         .on(DeviceKind::Cuda)
         .types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let norm = Norm {
             gpu,

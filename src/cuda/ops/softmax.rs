@@ -14,17 +14,17 @@ use crate::cuda::module::launch::Launch;
 use crate::cuda::stream::Stream;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Construction, DeviceSource, DeviceTarget, Failure, Kernel, Operand};
+use crate::kernel::{DeviceSource, DeviceTarget, Failure, Kernel, KernelContext, Operand};
 use crate::ops::axis::dimension;
 use half::{bf16, f16};
 
 register_kernel!(for T in [f32, f64, f16, bf16] => softmax(T::DTYPE));
 
 fn softmax(dtype: DType) -> Kernel {
-    let kernel = Kernel::of("softmax")
+    let kernel = Kernel::new("softmax")
         .on(DeviceKind::Cuda)
         .types("T", &[dtype]);
-    kernel.factory(move |context: &Construction<'_>| -> Result<_, Failure> {
+    kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let axis: i64 = context.attribute("axis")?;
         let widest = 16 / bytes_of(dtype);

@@ -22,7 +22,7 @@ impl Registered {
             types,
             host_memory,
             attributes,
-        } = Placed::of(op, &kernel).map_err(|problem| RegistrationError::BadKernel {
+        } = Placed::from_kernel(op, &kernel).map_err(|problem| RegistrationError::BadKernel {
             op: op.name.clone(),
             kernel: kernel.name.clone().unwrap_or_else(|| "the kernel".into()),
             problem,
@@ -130,7 +130,7 @@ struct Placed {
 
 impl Placed {
     /// Or what is wrong with the kernel.
-    fn of(op: &Op, kernel: &Kernel) -> Result<Self, String> {
+    fn from_kernel(op: &Op, kernel: &Kernel) -> Result<Self, String> {
         let make = function_of(op, kernel)?;
         let mut types = types_allowed(op, kernel)?;
         let host_memory = host_memory_of(op, kernel)?;

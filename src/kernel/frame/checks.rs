@@ -36,7 +36,12 @@ pub(super) fn type_variables(op: &Op, operands: &[Operand<'_>]) -> Result<Variab
             _ => continue,
         };
         if wanted != number {
-            return Err(wrong_type(op, at, operand.dtype, DType::of_number(wanted)));
+            return Err(wrong_type(
+                op,
+                at,
+                operand.dtype,
+                DType::from_number(wanted),
+            ));
         }
     }
     Ok(variables)
@@ -66,7 +71,7 @@ pub(super) fn output_type(
 ) -> DType {
     let known = match &op.parameters[at].kind {
         Kind::Is(dtype) => Some(*dtype),
-        Kind::Variable(variable) => Some(DType::of_number(variables[*variable])),
+        Kind::Variable(variable) => Some(DType::from_number(variables[*variable])),
         Kind::Attribute(name) => {
             let at = op.attributes.iter().position(|known| known.name == *name);
             at.and_then(|at| match attributes[at] {

@@ -3,29 +3,29 @@
 use super::checks::main_device;
 use crate::device::Device;
 use crate::kernel::attribute::{Attribute, text_key};
-use crate::kernel::cache::Words;
 use crate::kernel::handle::OpHandle;
+use crate::kernel::key::CallKey;
 use crate::kernel::operand::Operand;
 
 /// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
 /// they would be read before they have arrived.
 #[inline]
 pub(super) fn sign(
-    words: &mut Words,
+    key: &mut CallKey,
     operands: &[Operand<'_>],
     attributes: &[Attribute],
     label: &str,
     device: Device,
 ) {
     for operand in operands {
-        words.push(word_of(operand));
+        key.push(word_of(operand));
     }
-    words.push(u64::from(device.id() as u32) | (label.len() as u64) << 32);
+    key.push(u64::from(device.id() as u32) | (label.len() as u64) << 32);
     if !label.is_empty() {
-        text_key(label, words);
+        text_key(label, key);
     }
     for attribute in attributes {
-        attribute.key(words);
+        attribute.key(key);
     }
 }
 
@@ -43,7 +43,7 @@ fn word_of(operand: &Operand<'_>) -> u64 {
 pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
     let device = main_device(operands, u32::MAX);
     let attributes = handle.defaults().unwrap_or_default();
-    let mut words = Words::new();
-    sign(&mut words, operands, attributes, "", device);
-    handle.find(&words).is_some()
+    let mut key = CallKey::new();
+    sign(&mut key, operands, attributes, "", device);
+    handle.find(&key).is_some()
 }

@@ -124,7 +124,7 @@ impl ElementType {
         if let Some(number) = found.map(|found| found.load(Ordering::Relaxed))
             && number != 0
         {
-            let dtype = DType::of_number(number);
+            let dtype = DType::from_number(number);
             return Ok((dtype, dtype.is_sub_byte()));
         }
         if place.is_some()

@@ -3,7 +3,7 @@
 use super::bind::{Given, Names};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{CallError, Failure, Frame, Made, OpHandle, Operand, Operands, Surroundings};
+use crate::kernel::{CallError, CallHost, Failure, Frame, Made, OpHandle, Operand, Operands};
 use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
 use crate::python::cuda;
@@ -234,7 +234,7 @@ struct Around<'a, 'py> {
     is_plain: &'a mut bool,
 }
 
-impl Surroundings for Around<'_, '_> {
+impl CallHost for Around<'_, '_> {
     #[inline]
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
         // Frameworks' allocators are asked for memory of the host alone.

@@ -27,7 +27,7 @@ const HALF: Binary = Binary {
 
 impl FloatType {
     /// The type of the numbers, or of the parts of complex ones.
-    pub(super) fn of(dtype: DType) -> Self {
+    pub(super) fn from_dtype(dtype: DType) -> Self {
         let narrow = |mantissa_bits, min_exponent| {
             Self::Narrow(Binary {
                 mantissa_bits,

@@ -18,7 +18,7 @@ pub(super) struct Elements {
 
 impl Elements {
     /// What is printed of a tensor that is on the host and not empty.
-    pub(super) fn of(tensor: &Tensor) -> Self {
+    pub(super) fn new(tensor: &Tensor) -> Self {
         let dtype = tensor.dtype();
         let mut sizes = tensor.shape().to_vec();
         if dtype.lanes() > 1 {
@@ -52,7 +52,7 @@ impl Elements {
         let ([], [number]) = (&self.axes[..], &self.numbers[..]) else {
             return None;
         };
-        let of = FloatType::of(self.dtype);
+        let of = FloatType::from_dtype(self.dtype);
         Some(match *number {
             Scalar::Float(number) => lone(number, of, true),
             // As Python has it: no real part where it is 0, but for the sign of a negative one.
@@ -71,7 +71,7 @@ impl Elements {
     /// What the numbers look like, all equally wide; floating-point ones with at most `precision`
     /// digits behind the point.
     pub(super) fn words(&self, precision: usize) -> Vec<String> {
-        let of = FloatType::of(self.dtype);
+        let of = FloatType::from_dtype(self.dtype);
         let numbers = || self.numbers.iter().copied();
         match self.dtype.code() {
             TypeCode::Int | TypeCode::UInt | TypeCode::Handle => {

@@ -79,7 +79,10 @@ fn sum16(
 }
 
 fn fresh() -> PyResult<Tensor> {
-    Ok(Tensor::from_vec(vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0_f32], &[6])?)
+    Ok(Tensor::from_vec(
+        vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0_f32],
+        &[6],
+    )?)
 }
 
 /// A new buffer as a tensor of PyTorch.

@@ -1,7 +1,7 @@
 //! Ops of each kind of attribute and result, and kernels that go wrong.
 
 use dlbridge::kernel::{
-    AttributeKind, Construction, ElementType, Failure, Kernel, Op, Source, Target, UntypedMut,
+    AttributeKind, ElementType, Failure, Kernel, KernelContext, Op, Source, Target, UntypedMut,
 };
 use dlbridge::{DType, View, ViewMut, register_kernel, register_op};
 use half::f16;
@@ -28,7 +28,7 @@ register_op!(
         .shapes(|_| Ok(vec![vec![4], vec![2]]))
 );
 register_kernel!(
-    Kernel::of("testing.kinds").factory(|context: &Construction<'_>| {
+    Kernel::new("testing.kinds").factory(|context: &KernelContext<'_>| {
         let numbers = [
             f64::from(context.attribute::<bool>("flag")?),
             context.attribute::<i64>("count")? as f64,
@@ -50,7 +50,7 @@ register_op!(
         .in_place("y", "x")
 );
 register_kernel!(
-    Kernel::of("testing.panics")
+    Kernel::new("testing.panics")
         .releases_gil_from(100)
         .function(panics)
 );
@@ -71,7 +71,7 @@ register_op!(
         .in_out("y", DType::BOOL)
 );
 register_kernel!(
-    Kernel::of("testing.raises")
+    Kernel::new("testing.raises")
         .releases_gil_from(100)
         .function(raises)
 );
@@ -90,7 +90,7 @@ register_op!(
         .input("x", DType::F32)
         .output("y", DType::F32)
 );
-register_kernel!(Kernel::of("testing.fails").function(fails));
+register_kernel!(Kernel::new("testing.fails").function(fails));
 
 fn fails(x: View<'_, f32>, _: ViewMut<'_, f32>) -> Result<(), String> {
     Err(format!("{} are too many", x.len()))

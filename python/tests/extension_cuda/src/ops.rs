@@ -3,7 +3,7 @@
 use cudarc::driver::sys;
 use dlbridge::cuda::{Gpu, Stream};
 use dlbridge::kernel::{
-    AttributeKind, Construction, Failure, Kernel, Op, Operand, Untyped, UntypedMut,
+    AttributeKind, Failure, Kernel, KernelContext, Op, Operand, Untyped, UntypedMut,
 };
 use dlbridge::{DeviceKind, register_kernel, register_op};
 
@@ -14,7 +14,7 @@ register_op!(
         .output("y", "T")
 );
 register_kernel!(
-    Kernel::of("gpu.copy")
+    Kernel::new("gpu.copy")
         .on(DeviceKind::Cuda)
         .function(|x: Untyped<'_>, y: UntypedMut<'_>| copy(&y, &x))
 );
@@ -26,7 +26,7 @@ register_op!(
         .input("b", "T")
         .output("y", "T")
 );
-register_kernel!(Kernel::of("gpu.second").on(DeviceKind::Cuda).function(
+register_kernel!(Kernel::new("gpu.second").on(DeviceKind::Cuda).function(
     |a: Untyped<'_>, b: Untyped<'_>, y: UntypedMut<'_>| {
         copy(&y, &a)?;
         copy(&y, &b)
@@ -39,8 +39,8 @@ register_op!(
         .in_out("x", "T")
         .attribute("byte", AttributeKind::Int, None)
 );
-register_kernel!(Kernel::of("gpu.fill").on(DeviceKind::Cuda).factory(
-    |context: &Construction<'_>| {
+register_kernel!(Kernel::new("gpu.fill").on(DeviceKind::Cuda).factory(
+    |context: &KernelContext<'_>| {
         let byte = u8::try_from(context.attribute::<i64>("byte")?)?;
         Ok(move |x: UntypedMut<'_>| fill(&x, byte))
     }
@@ -52,7 +52,7 @@ register_op!(
         .input("x", "T")
         .output("y", "T")
 );
-register_kernel!(Kernel::of("gpu.fails").on(DeviceKind::Cuda).function(
+register_kernel!(Kernel::new("gpu.fails").on(DeviceKind::Cuda).function(
     |x: Untyped<'_>, y: UntypedMut<'_>| {
         copy(&y, &x)?;
         Err::<(), Failure>("it was to fail".into())

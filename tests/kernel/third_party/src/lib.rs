@@ -1,7 +1,7 @@
 //! What any crate can bring: an op with kernels, and kernels for an op that is there already.
 
 use dlbridge::Element;
-use dlbridge::kernel::{AttributeKind, Construction, Kernel, Op, Source, Target};
+use dlbridge::kernel::{AttributeKind, Kernel, KernelContext, Op, Source, Target};
 
 dlbridge::register_op!(
     Op::new("third_party.scale")
@@ -11,8 +11,8 @@ dlbridge::register_op!(
         .attribute("factor", AttributeKind::Float, Some(2.0.into()))
         .in_place("out", "x")
 );
-dlbridge::register_kernel!(Kernel::of("third_party.scale").name("scaled").factory(
-    |context: &Construction<'_>| {
+dlbridge::register_kernel!(Kernel::new("third_party.scale").name("scaled").factory(
+    |context: &KernelContext<'_>| {
         let factor = context.attribute::<f64>("factor")?;
         Ok(move |x: Source<'_, f64>, out: Target<'_, f64>| out.map(&x, |x| factor * x))
     }
@@ -20,7 +20,7 @@ dlbridge::register_kernel!(Kernel::of("third_party.scale").name("scaled").factor
 
 // Sums that stop at the largest number instead of wrapping around, for those who ask for them.
 dlbridge::register_kernel!(
-    for T in [i8, u8] => Kernel::of("add").label("saturating").function(saturating_add::<T>)
+    for T in [i8, u8] => Kernel::new("add").label("saturating").function(saturating_add::<T>)
 );
 
 /// Numbers whose sums can stop at the largest.
@@ -49,7 +49,7 @@ pub mod inner {
     use dlbridge::kernel::{Kernel, Source, Target};
 
     dlbridge::register_kernel!(
-        Kernel::of("third_party.scale")
+        Kernel::new("third_party.scale")
             .function(|x: Source<'_, i64>, out: Target<'_, i64>| out.map(&x, |x| 2 * x))
     );
 }
@@ -63,9 +63,9 @@ pub mod refused {
             .input("x", "T")
             .output("out", "T")
     );
-    dlbridge::register_kernel!(for T in [f32, f32] => Kernel::of("third_party.twice").function(copy));
+    dlbridge::register_kernel!(for T in [f32, f32] => Kernel::new("third_party.twice").function(copy));
     dlbridge::register_kernel!(
-        Kernel::of("third_party.nowhere")
+        Kernel::new("third_party.nowhere")
             .name("lost")
             .function(copy)
     );

@@ -1,19 +1,12 @@
-//! [`Question`]: what rules ask.
+//! [`ShapeContext`]'s queries: shapes, element types and attributes of a call, by name.
 
-use super::Op;
+use super::{Op, ShapeContext};
 use crate::dtype::DType;
 use crate::kernel::attribute::{Attribute, AttributeValue};
 use crate::kernel::error::Failure;
 use crate::kernel::operand::Operand;
 
-/// What a rule may ask about a call.
-pub struct Question<'a> {
-    pub(in crate::kernel) op: &'a Op,
-    pub(in crate::kernel) operands: &'a [Operand<'a>],
-    pub(in crate::kernel) attributes: &'a [Attribute],
-}
-
-impl Question<'_> {
+impl ShapeContext<'_> {
     /// The shape of the input of this name.
     ///
     /// # Panics
@@ -63,5 +56,6 @@ pub(in crate::kernel) fn value_of<T: AttributeValue>(
 ) -> Result<T, Failure> {
     let at = op.attributes.iter().position(|known| known.name == name);
     let at = at.unwrap_or_else(|| panic!("{op} has no attribute {name:?}"));
-    T::of(&attributes[at]).ok_or_else(|| format!("{name} can't be {}", attributes[at]).into())
+    T::from_attribute(&attributes[at])
+        .ok_or_else(|| format!("{name} can't be {}", attributes[at]).into())
 }
