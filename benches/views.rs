@@ -42,6 +42,6 @@ fn sum_of_a_transposed_view(bencher: Bencher) {
 fn sum(bencher: Bencher, tensor: &Tensor) {
     let view = tensor.view::<u32>().unwrap();
     bencher
-        .counter(BytesCount::new(tensor.bytes()))
+        .counter(BytesCount::new(tensor.nbytes()))
         .bench(|| black_box(view).iter().sum::<u32>());
 }

@@ -27,11 +27,11 @@
 //! Narrower numbers would save most of that; they would also cost a conversion at every hand-over,
 //! whose format has 64 bits.
 
-mod answers;
 mod distinct;
 mod error;
 mod memory;
 mod overlap;
+mod queries;
 #[cfg(feature = "python")]
 mod row_major;
 mod runs;

@@ -1,4 +1,4 @@
-//! Memory and whoever keeps it alive.
+//! Memory and its owner.
 //!
 //! A [`Storage`] is a range of memory on some device, with an owner that it knows nothing about:
 //! a `Vec`, a file mapped into memory, a buffer of another library with its deleter. Handles are
@@ -10,7 +10,7 @@
 //! let storage = Storage::from_vec(vec![1_u32, 2, 3]);
 //! let part = storage.slice(4..12);
 //! drop(storage);
-//! assert_eq!(part.bytes(), 8); // and the vector is still there
+//! assert_eq!(part.nbytes(), 8); // and the vector is still there
 //! ```
 
 mod counted;
@@ -22,12 +22,11 @@ mod make;
 mod owner;
 mod vec;
 
-pub(crate) use counted::{Counted, Room};
-#[cfg(feature = "cuda")]
-pub(crate) use owner::Keeper;
+pub(crate) use counted::{Counted, UninitCounted};
 pub(crate) use owner::{Owner, SmallOwner};
 
 pub use error::{AccessError, SharedWith};
+pub use owner::SyncOwner;
 
 use crate::device::Device;
 use owner::WeakOwner;
@@ -36,12 +35,12 @@ use std::ops::Range;
 
 /// What may be done with memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Nobody but the handles to it uses the memory: the only handle may write.
+pub enum Access {
+    /// Only the handles to it use the memory: the only handle may write.
     Exclusive,
-    /// A library that it came from uses the memory too.
+    /// The library that it came from uses the memory too.
     Shared,
-    /// Nobody writes it.
+    /// The memory is never written.
     ReadOnly,
 }
 
@@ -71,7 +70,7 @@ struct Memory {
 // SAFETY: this is no access to memory by itself; those that give it (views) hand out plain numbers,
 // and check that nobody writes while somebody else reads.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: shared references give plain numbers alone.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -88,21 +87,27 @@ impl Memory {
 }
 
 impl Storage {
-    /// The owner, where it is one of this type that was given to [`kept_by`](Self::kept_by).
-    #[cfg(feature = "cuda")]
-    pub(crate) fn keeper<O: Keeper>(&self) -> Option<&O> {
-        #[cfg(feature = "python")]
-        if let Some(inner) = self.inner() {
-            return inner.keeper();
-        }
-        self.owner.look()
+    /// Returns the owner, if it is one of this type that was given to
+    /// [`from_sync_owner`](Self::from_sync_owner).
+    pub fn sync_owner<O: SyncOwner>(&self) -> Option<&O> {
+        self.innermost().inspect()
     }
 
-    /// Waits until the processor may look at the memory, as far as its owner knows who else uses it.
+    /// Returns the owner of the memory itself, without the guard around it.
+    #[inline]
+    fn innermost(&self) -> &Owner {
+        #[cfg(feature = "python")]
+        if let Some(inner) = self.inner() {
+            return inner;
+        }
+        &self.owner
+    }
+
+    /// Waits until the CPU may access the memory, as far as its owner knows what else uses it.
     ///
     /// # Errors
     ///
-    /// When the processor can't reach it, or won't be able to look at it.
+    /// When the CPU can't reach the memory, or the owner can't wait.
     #[inline]
     pub(crate) fn settle(&self) -> Result<(), AccessError> {
         match self.device() {
@@ -115,15 +120,13 @@ impl Storage {
         if !device.is_host_accessible() {
             return Err(AccessError::NotOnHost { device });
         }
-        #[cfg(feature = "cuda")]
         self.owner
             .settle()
-            .map_err(|reason| AccessError::InUse { device, reason })?;
-        Ok(())
+            .map_err(|reason| AccessError::InUse { device, reason })
     }
 
-    #[cfg(feature = "cuda")]
-    pub(crate) fn access(&self) -> Access {
+    /// Returns what may be done with the memory.
+    pub fn access(&self) -> Access {
         self.memory.access
     }
 
@@ -138,9 +141,9 @@ impl Storage {
         self.memory.data
     }
 
-    /// How many bytes there are.
+    /// Returns the size of the memory in bytes.
     #[inline]
-    pub fn bytes(&self) -> usize {
+    pub fn nbytes(&self) -> usize {
         self.memory.bytes
     }
 
@@ -168,11 +171,7 @@ impl Storage {
 
     /// The name of the owner's Rust type, to show to people.
     pub fn owner_name(&self) -> &'static str {
-        #[cfg(feature = "python")]
-        if let Some(inner) = self.inner() {
-            return inner.owner_name();
-        }
-        self.owner.name()
+        self.innermost().name()
     }
 
     /// How many handles there are to the memory.

@@ -6,25 +6,29 @@ mod compare;
 mod copy;
 mod create;
 mod display;
+mod embedded;
 mod error;
-mod facts;
 mod from;
+mod inner;
+mod parts;
 mod scalars;
 mod slot;
+mod uninit;
 mod views;
 
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::{LayoutRef, Overlap, Region};
 use crate::storage::{Counted, Storage};
-use facts::Facts;
+use inner::TensorInner;
 
 pub use crate::layout::Layout;
 pub use arange::Countable;
 #[cfg(feature = "kernels")]
 pub(crate) use copy::copy_items;
 pub use error::ExportError;
-pub(crate) use facts::{Blank, Parts};
+pub(crate) use inner::Parts;
+pub(crate) use uninit::Uninit;
 
 /// A tensor: storage, layout and element type.
 ///
@@ -48,11 +52,11 @@ pub(crate) use facts::{Blank, Parts};
 ///
 /// # Size
 ///
-/// A handle is a pointer. What it points to is 216 bytes of facts (56 of them say where the
-/// memory is and who owns it, 144 are the [`Layout`]) and room for one export at a time, so that
-/// making one allocates nothing: 320 bytes in one allocation, up to rank 8.
+/// A handle is a pointer to 320 bytes in one allocation, up to rank 8: reference counts, 56 bytes that say where
+/// the memory is and who owns it, 144 of the [`Layout`], and room for one export at a time, so that exporting
+/// allocates nothing.
 #[derive(Clone)]
-pub struct Tensor(Counted<Facts>);
+pub struct Tensor(Counted<TensorInner>);
 
 impl Tensor {
     /// The sizes.
@@ -109,9 +113,9 @@ impl Tensor {
         &self.0.parts.storage
     }
 
-    /// How many bytes the elements would take one after another: of one that is repeated by
-    /// broadcasting more than there are, and at most `usize::MAX`.
-    pub fn bytes(&self) -> usize {
+    /// Returns how many bytes the elements take in contiguous memory, at most `usize::MAX`. Broadcast elements count
+    /// each time.
+    pub fn nbytes(&self) -> usize {
         let bits = self.len() as u128 * self.dtype().step_bits(self.is_padded()) as u128;
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
@@ -170,3 +174,5 @@ impl Tensor {
         }
     }
 }
+
+const _: () = assert!(size_of::<Option<Tensor>>() == size_of::<usize>());

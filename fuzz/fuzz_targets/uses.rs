@@ -26,7 +26,7 @@ pub(crate) fn try_everything(tensor: &Tensor, is_readable: bool) {
     views.extend(tensor.bit_cast(dlbridge::DType::C128));
     views.extend(tensor.as_bytes());
     for view in &views {
-        let (_, overlap) = (view.bytes(), view.overlaps(tensor));
+        let (_, overlap) = (view.nbytes(), view.overlaps(tensor));
         if view.is_empty() {
             assert_eq!(overlap, Overlap::No);
         } else if view.device().has_addresses() {

@@ -18,7 +18,7 @@ use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::{self, Release};
 use crate::cuda::stream::stream_uses::{Joined, StreamUses, Use};
 use crate::device::Device;
-use crate::storage::{Access, Keeper, Storage};
+use crate::storage::{Access, Storage, SyncOwner};
 use cudarc::driver::sys;
 use std::ptr;
 
@@ -57,7 +57,7 @@ impl Memory {
         };
         // SAFETY: the memory is there until it is released, which is in the owner's drop; the CPU
         // looks only at what it reaches.
-        unsafe { Storage::kept_by(data, bytes, device, access, owner) }
+        unsafe { Storage::from_sync_owner(data, bytes, device, access, owner) }
     }
 
     /// Returns storage of memory that was just allocated and is ready on every stream.
@@ -70,7 +70,7 @@ impl Memory {
 
     /// Returns storage of foreign memory, kept in stream order.
     pub(super) fn foreign(storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
-        let (data, bytes) = (storage.data_mut(), storage.bytes());
+        let (data, bytes) = (storage.data_mut(), storage.nbytes());
         let (device, access) = (storage.device(), storage.access());
         let held = Held {
             uses: StreamUses::foreign(home.as_ref(), ready_on),
@@ -112,7 +112,7 @@ impl Drop for Memory {
     }
 }
 
-impl Keeper for Memory {
+impl SyncOwner for Memory {
     fn settle(&self) -> Result<(), String> {
         Self::settle(self).map_err(|error| error.to_string())
     }
@@ -183,7 +183,7 @@ pub(super) fn allocate(bytes: usize, stream: &Stream) -> Result<Storage, CudaErr
     let gpu = stream.gpu();
     let device = gpu.device();
     if bytes == 0 {
-        return Ok(Storage::nothing_on(device));
+        return Ok(Storage::empty(device));
     }
     let _context = gpu.enter()?;
     if stream.is_capturing()? {

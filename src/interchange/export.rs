@@ -115,7 +115,7 @@ impl Tensor {
         if size_of::<usize>() == size_of::<i64>() {
             let descriptor = self.describe();
             // SAFETY: the descriptor is that of this tensor.
-            match unsafe { self.export_inside(descriptor, flags) } {
+            match unsafe { self.export_embedded(descriptor, flags) } {
                 Ok(managed) => managed,
                 Err(tensor) => tensor.export_outside(flags),
             }

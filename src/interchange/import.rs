@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::storage::{Access, Owner, SmallOwner, Storage};
-use crate::tensor::{Blank, Parts, Tensor};
+use crate::tensor::{Parts, Tensor, Uninit};
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
@@ -82,9 +82,9 @@ impl Tensor {
         flags: Flags,
         owner: Owner,
     ) -> Result<Self, Error> {
-        let mut blank = Blank::new();
+        let mut uninit = Uninit::new();
         // SAFETY: the caller's promise.
-        let described = unsafe { Described::read(descriptor, flags, blank.layout()) }?;
+        let described = unsafe { Described::read(descriptor, flags, uninit.layout()) }?;
         let Described {
             device,
             dtype,
@@ -106,7 +106,7 @@ impl Tensor {
             let offset = descriptor.byte_offset as usize;
             let data = descriptor.data.cast::<u8>();
             (data, offset.saturating_add_signed(span.end), offset)
-        } else if blank.layout().is_empty() {
+        } else if uninit.layout().is_empty() {
             (first, 0, 0)
         } else {
             // The storage is what the elements touch, from the lowest on.
@@ -123,7 +123,7 @@ impl Tensor {
             copied,
         };
         // SAFETY: the storage begins at the lowest element, and the layout was checked.
-        Ok(unsafe { blank.finish(parts) })
+        Ok(unsafe { uninit.finish(parts) })
     }
 }
 
@@ -149,8 +149,8 @@ impl Tensor {
     #[inline]
     pub(crate) unsafe fn adopt_usual(usual: &Usual, owner: Owner) -> Result<Self, Owner> {
         let Usual { first, dtype, .. } = *usual;
-        let mut blank = Blank::new();
-        let layout = blank.layout();
+        let mut uninit = Uninit::new();
+        let layout = uninit.layout();
         // SAFETY: the caller's promise.
         if !unsafe { layout.become_row_major(usual.rank, usual.sizes, usual.strides) } {
             return Err(owner);
@@ -173,7 +173,7 @@ impl Tensor {
             copied: false,
         };
         // SAFETY: the storage is all that the layout leads to, which was checked.
-        Ok(unsafe { blank.finish(parts) })
+        Ok(unsafe { uninit.finish(parts) })
     }
 }
 

@@ -23,11 +23,11 @@ pub struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// How many bytes the arguments' elements take in all.
-    pub fn bytes(&self) -> usize {
+    /// Returns how many bytes the arguments' elements take in contiguous memory, all together.
+    pub fn nbytes(&self) -> usize {
         self.operands
             .iter()
-            .fold(0, |sum, operand| sum.saturating_add(operand.bytes()))
+            .fold(0, |sum, operand| sum.saturating_add(operand.nbytes()))
     }
 }
 

@@ -157,8 +157,8 @@ impl<'a> Operand<'a> {
         self.padded
     }
 
-    /// How many bytes its elements take one after another.
-    pub fn bytes(&self) -> usize {
+    /// Returns how many bytes the elements take in contiguous memory.
+    pub fn nbytes(&self) -> usize {
         let bits = self.layout.len() as u128 * self.dtype.step_bits(self.padded) as u128;
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }

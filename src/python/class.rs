@@ -195,7 +195,7 @@ impl PyTensor {
     /// How many bytes the elements would take one after another.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.tensor.bytes()
+        self.tensor.nbytes()
     }
 
     /// The address of the first element.

@@ -209,6 +209,6 @@ fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyRe
         ));
     }
     // SAFETY: nobody else has the memory, all of which is written.
-    unsafe { tensor.data_mut().write_bytes(0, tensor.bytes()) };
+    unsafe { tensor.data_mut().write_bytes(0, tensor.nbytes()) };
     Ok(tensor)
 }

@@ -1,4 +1,4 @@
-//! [`Counted`]: a value with as many handles as are wanted.
+//! Reference counting: a value with strong and weak handles.
 //!
 //! It does what `Arc` does, and two things more: it is made in place, as the values are large and
 //! moving what was just written costs more than writing it; and the last handle, which has nobody
@@ -45,17 +45,17 @@ const fn weak(counts: u64) -> u64 {
 
 // SAFETY: handles on several threads share the value and drop it on any of them.
 unsafe impl<T: Send + Sync> Send for Counted<T> {}
-// SAFETY: as above.
+// SAFETY: a shared handle gives shared references and further handles, for which `T` is `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Sync for Counted<T> {}
-// SAFETY: as above, once it is upgraded.
+// SAFETY: once it is upgraded, handles on several threads share the value and drop it on any of them.
 unsafe impl<T: Send + Sync> Send for Weak<T> {}
-// SAFETY: as above.
+// SAFETY: a shared weak handle gives further handles, for which `T` is `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Sync for Weak<T> {}
 
-/// Room for a value, to be written in place.
-pub(crate) struct Room<T>(Counted<MaybeUninit<T>>);
+/// UninitCounted for a value, to be written in place.
+pub(crate) struct UninitCounted<T>(Counted<MaybeUninit<T>>);
 
-impl<T> Room<T> {
+impl<T> UninitCounted<T> {
     #[inline]
     pub(crate) fn new() -> Self {
         let layout = Layout::new::<Block<T>>();
@@ -98,7 +98,7 @@ impl<T> Room<T> {
 impl<T> Counted<T> {
     #[inline]
     pub(crate) fn new(value: T) -> Self {
-        let mut room = Room::<T>::new();
+        let mut room = UninitCounted::<T>::new();
         // SAFETY: the place is for the value.
         unsafe {
             room.place().write(value);

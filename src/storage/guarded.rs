@@ -1,16 +1,15 @@
-//! Storage that something watches for as long as it is kept.
+//! Guarded storage: a guard is dropped with the last handle, before the owner inside.
 //!
-//! A guarded storage keeps another one, and a guard that is dropped before it, with the last handle. Code
-//! that gives such memory away, to where the guard has nothing to say, gives the storage inside.
+//! Code that hands such memory to where the guard doesn't apply exports the storage without its guard.
 
 use super::Storage;
-use super::owner::{Boxed, Even, InnerStorage, Owner, SmallOwner};
+use super::owner::{Aligned2, Boxed, InnerOwner, Owner, SmallOwner};
 use std::ptr::NonNull;
 
-/// A guard, and the storage that is kept with it. The guard goes first.
+/// A guard, and the owner that it guards. Fields are dropped in this order.
 struct Guarded<G> {
     _guard: G,
-    inner: Storage,
+    inner: Owner,
 }
 
 /// The box of one.
@@ -23,66 +22,65 @@ unsafe impl<G: Send + 'static> SmallOwner for Held<G> {
     }
 
     unsafe fn from_words(words: [*mut (); 2]) -> Self {
-        // SAFETY: the caller promises the words of a box of this.
+        // SAFETY: the words came from `into_words` of this type, and so from the box's, and are used once.
         Self(unsafe { Boxed::from_words(words) })
     }
 
-    #[cfg(feature = "cuda")]
     unsafe fn settle(words: [*mut (); 2]) -> Result<(), String> {
-        // SAFETY: the words are those of an owner of this type that is there; only shared references are
-        // made to the storage while several handles may be.
-        unsafe { inner_of::<G>(words).as_ref() }.owner.settle()
+        // SAFETY: the words came from `into_words` of this type and weren't used yet, so the owner inside lives;
+        // only shared references are made to it while there may be several handles.
+        unsafe { inner_of::<G>(words).as_ref() }.settle()
     }
 
-    const INNER: Option<InnerStorage> = Some(inner_of::<G>);
+    const INNER: Option<InnerOwner> = Some(inner_of::<G>);
 }
 
-/// The storage inside.
+/// Returns the owner inside.
 ///
 /// # Safety
 ///
 /// The words are those of a [`Held`] with a guard of this type, which is there.
-unsafe fn inner_of<G>([pointer, _]: [*mut (); 2]) -> NonNull<Storage> {
+unsafe fn inner_of<G>([pointer, _]: [*mut (); 2]) -> NonNull<Owner> {
     // SAFETY: the first word is the pointer of a box of this, which isn't NULL.
-    unsafe { NonNull::new_unchecked(&raw mut (*pointer.cast::<Even<Guarded<G>>>()).0.inner) }
+    unsafe { NonNull::new_unchecked(&raw mut (*pointer.cast::<Aligned2<Guarded<G>>>()).0.inner) }
 }
 
 impl Storage {
-    /// The same memory, with a guard that is dropped with the last handle, before the memory may be
-    /// released.
+    /// Adds a guard that is dropped with the last handle, before the memory may be released.
     pub(crate) fn guarded<G: Send + 'static>(self, guard: G) -> Self {
+        debug_assert!(self.inner().is_none(), "storage has one guard at most");
         Self {
             memory: self.memory,
             owner: Owner::small(Held(Boxed::new(Guarded {
                 _guard: guard,
-                inner: self,
+                inner: self.owner,
             }))),
         }
     }
 
-    /// The same memory without the guard, where it is guarded.
+    /// Returns the same memory without the guard, if it is guarded.
     #[inline]
     pub(crate) fn unguarded(&self) -> Option<Self> {
         self.inner().map(|inner| Self {
             memory: self.memory,
-            owner: inner.owner.clone(),
+            owner: inner.clone(),
         })
     }
 
-    /// The storage that is kept with a guard.
+    /// Returns the owner that is kept with a guard.
     #[inline]
-    pub(super) fn inner(&self) -> Option<&Self> {
+    pub(super) fn inner(&self) -> Option<&Owner> {
         // SAFETY: the owner is there as long as `self`, and only shared references are made to what is
         // inside, but by who has the only handle.
         self.owner.inner().map(|inner| unsafe { inner.as_ref() })
     }
 
-    /// Whether no other handle is to the storage that is kept with a guard, where this handle is the only
-    /// one to the guard.
+    /// Checks whether this is the only handle to the owner that is kept with a guard, given that it is the only one
+    /// to the guard.
     pub(super) fn is_inner_unique(&mut self) -> bool {
         self.owner.inner().is_none_or(|mut inner| {
             // SAFETY: the caller has the only handle to the guard, and so to what is with it.
-            unsafe { inner.as_mut() }.owner.is_unique()
+            unsafe { inner.as_mut() }.is_unique()
         })
     }
 }
@@ -128,7 +126,7 @@ mod tests {
         let guarded = storage.guarded(guard);
         assert_eq!((guarded.owner_name(), guarded.handles()), (name, 1));
         let bare = guarded.slice(1..3).unguarded().unwrap();
-        assert_eq!((bare.data_ptr(), bare.bytes()), (bytes[1..].as_ptr(), 2));
+        assert_eq!((bare.data_ptr(), bare.nbytes()), (bytes[1..].as_ptr(), 2));
         assert_eq!((guarded.handles(), bare.handles()), (2, 2));
         drop(guarded);
         assert_eq!(drops.load(Ordering::SeqCst), 1);

@@ -1,9 +1,7 @@
 //! Where memory comes from: whoever has it gives it up, or lends it, or it is allocated.
 
-#[cfg(feature = "cuda")]
-use super::Keeper;
 use super::host::HostBuffer;
-use super::{Access, Memory, Owner, Storage};
+use super::{Access, Memory, Owner, Storage, SyncOwner};
 use crate::device::Device;
 use crate::dtype::Element;
 use crate::error::Error;
@@ -122,7 +120,7 @@ impl Storage {
 
     fn host(bytes: usize, zeroed: bool) -> Result<Self, Error> {
         if bytes == 0 {
-            return Ok(Self::nothing());
+            return Ok(Self::empty(Device::CPU));
         }
         let (buffer, data) = HostBuffer::allocate(bytes, zeroed)?;
         Ok(Self {
@@ -131,10 +129,13 @@ impl Storage {
         })
     }
 
-    /// No memory, at an address that every consumer finds aligned.
-    pub(crate) fn nothing() -> Self {
+    /// Creates a storage of no bytes, at an address that every consumer finds aligned.
+    pub(crate) fn empty(device: Device) -> Self {
         Self {
-            memory: Memory::host(ptr::without_provenance_mut(256), 0, Access::Exclusive),
+            memory: Memory {
+                device,
+                ..Memory::host(ptr::without_provenance_mut(256), 0, Access::Exclusive)
+            },
             owner: Owner::none(),
         }
     }
@@ -164,28 +165,48 @@ impl Storage {
         }
     }
 
-    /// No memory, on a device.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn nothing_on(device: Device) -> Self {
-        let mut nothing = Self::nothing();
-        nothing.memory.device = device;
-        nothing
-    }
-
-    /// Memory with an owner that can be [looked at](Self::keeper).
+    /// Takes over memory that a device may be using, with an owner that can wait for that work.
+    ///
+    /// Views of memory that the CPU reaches too, such as managed memory, wait before they are created.
     ///
     /// # Safety
     ///
-    /// As of [`from_parts`](Self::from_parts).
-    #[cfg(feature = "cuda")]
-    pub(crate) unsafe fn kept_by<O: Keeper>(
+    /// Until `owner` is dropped, `data` leads to `nbytes` bytes on `device` (or is a handle to them), initialised
+    /// where Rust code may read them once [`SyncOwner::settle`] has returned; the rest of what
+    /// [`Managed::from_raw`](crate::dlpack::Managed::from_raw) requires of memory holds; and nothing else uses
+    /// memory whose access is [`Access::Exclusive`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::storage::{Access, SyncOwner};
+    /// use dlbridge::{Device, DeviceKind, Storage};
+    ///
+    /// struct Pages(Vec<u8>);
+    ///
+    /// impl SyncOwner for Pages {
+    ///     fn settle(&self) -> Result<(), String> {
+    ///         Ok(()) // wait for the device here
+    ///     }
+    /// }
+    ///
+    /// let mut bytes = vec![1_u8, 2, 3];
+    /// let (data, nbytes) = (bytes.as_mut_ptr(), bytes.len());
+    /// let device = Device::new(DeviceKind::CudaManaged, 0);
+    /// // SAFETY: the vector has these bytes until it is dropped, and nothing else uses them.
+    /// let storage = unsafe { Storage::from_sync_owner(data, nbytes, device, Access::Exclusive, Pages(bytes)) };
+    /// assert_eq!(storage.sync_owner::<Pages>().unwrap().0.len(), 3);
+    /// ```
+    pub unsafe fn from_sync_owner<O: SyncOwner>(
         data: *mut u8,
-        bytes: usize,
+        nbytes: usize,
         device: Device,
         access: Access,
         owner: O,
     ) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Self::from_parts(data, bytes, device, access, Owner::shown(owner)) }
+        let owner = Owner::inspectable(owner);
+        // SAFETY: the memory lives until the owner is dropped, and its access is what it is said to be: both are
+        // preconditions of this function.
+        unsafe { Self::from_parts(data, nbytes, device, access, owner) }
     }
 }

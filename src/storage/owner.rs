@@ -1,4 +1,4 @@
-//! [`Owner`]: whoever keeps memory alive, its type forgotten, counted from the second handle on.
+//! Type-erased owners of memory, refcounted from the second handle on.
 //!
 //! ```text
 //!   sole                                   counted
@@ -12,17 +12,11 @@
 //! with a deleter. They are kept as just that until somebody wants a second handle, so that neither
 //! taking over a `Vec` nor an import allocates anything for it.
 
-#[cfg(feature = "cuda")]
-mod shown;
+mod inspectable;
 
-#[cfg(feature = "python")]
-use super::Storage;
 use super::counted::{Counted, Weak};
-#[cfg(feature = "cuda")]
-pub(crate) use shown::Keeper;
-#[cfg(feature = "cuda")]
-use std::any::TypeId;
-use std::any::type_name;
+pub use inspectable::SyncOwner;
+use std::any::{TypeId, type_name};
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -34,66 +28,61 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The lowest bit of the first word is not set, and [`from_words`](Self::from_words) makes the
 /// owner again.
 pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
-    /// The words: as pointers, because integers would forget what may be reached through them.
+    /// Returns the words: as pointers, because integers would forget what may be reached through them.
     fn into_words(self) -> [*mut (); 2];
 
-    /// The owner that became these words.
+    /// Returns the owner that became these words.
     ///
     /// # Safety
     ///
     /// They came from [`into_words`](Self::into_words), and are used once.
     unsafe fn from_words(words: [*mut (); 2]) -> Self;
 
-    /// Waits until the processor may look at the memory.
+    /// Waits until the CPU may access the memory.
     ///
     /// # Errors
     ///
-    /// Why that won't be.
+    /// When it can't wait, or the work that it waits for failed: why.
     ///
     /// # Safety
     ///
-    /// They came from [`into_words`](Self::into_words), and weren't used yet.
-    #[cfg(feature = "cuda")]
+    /// The words came from [`into_words`](Self::into_words), and weren't used yet.
     unsafe fn settle(_words: [*mut (); 2]) -> Result<(), String> {
         Ok(())
     }
 
-    /// For an owner that is another storage and a guard of it: where that storage is, as long as the owner
-    /// with these words is there.
+    /// For an owner that is a guard and another owner: finds the latter, which lives as long as the words.
     #[cfg(feature = "python")]
-    const INNER: Option<InnerStorage> = None;
+    const INNER: Option<InnerOwner> = None;
 }
 
-/// Finds the storage inside of an owner with these words.
+/// Finds the owner inside of an owner with these words.
 #[cfg(feature = "python")]
-pub(crate) type InnerStorage = unsafe fn([*mut (); 2]) -> NonNull<Storage>;
+pub(crate) type InnerOwner = unsafe fn([*mut (); 2]) -> NonNull<Owner>;
 
-/// An owner whose type is forgotten.
+/// A type-erased owner.
 struct Erased {
     words: [*mut (); 2],
     vtable: &'static Vtable,
 }
 
+/// The functions of an owner's type.
 struct Vtable {
     name: fn() -> &'static str,
-    #[cfg(feature = "cuda")]
     id: fn() -> TypeId,
-    #[cfg(feature = "cuda")]
     settle: unsafe fn([*mut (); 2]) -> Result<(), String>,
     #[cfg(feature = "python")]
-    inner: Option<InnerStorage>,
+    inner: Option<InnerOwner>,
     release: unsafe fn([*mut (); 2]),
 }
 
-/// How owners of type `O` are released.
+/// Provides the vtable of owners of type `O`.
 struct VtableOf<O>(O);
 
 impl<O: SmallOwner> VtableOf<O> {
     const VTABLE: Vtable = Vtable {
         name: type_name::<O>,
-        #[cfg(feature = "cuda")]
         id: TypeId::of::<O>,
-        #[cfg(feature = "cuda")]
         settle: O::settle,
         #[cfg(feature = "python")]
         inner: O::INNER,
@@ -115,7 +104,7 @@ impl Drop for Erased {
     }
 }
 
-/// Keeps memory alive. See [this module](self).
+/// A type-erased owner of memory. See [this module](self).
 pub(crate) struct Owner {
     /// The owner's first word with [`SOLE`] set, or a pointer that a [`Counted`] gave.
     state: AtomicPtr<()>,
@@ -133,13 +122,13 @@ unsafe impl Send for Owner {}
 unsafe impl Sync for Owner {}
 
 impl Owner {
-    /// An owner for memory that needs none.
+    /// Creates an owner for memory that needs none.
     #[inline]
     pub(crate) fn none() -> Self {
-        Self::small(Nobody)
+        Self::small(NoOwner)
     }
 
-    /// Keeps an owner of two words, without an allocation.
+    /// Creates an owner from one of two words, without an allocation.
     #[inline]
     pub(crate) fn small<O: SmallOwner>(owner: O) -> Self {
         let [first, word] = owner.into_words();
@@ -151,9 +140,9 @@ impl Owner {
         }
     }
 
-    /// Keeps anything, and calls `look` with it once it is where it stays.
+    /// Boxes an owner, and calls `look` with it at its final address.
     ///
-    /// Nobody makes a reference to it from then on, so what `look` borrows from it stays valid.
+    /// No reference to it is made from then on, so what `look` borrows from it stays valid.
     pub(crate) fn lend<O, R>(owner: O, look: impl FnOnce(&mut O) -> R) -> (Self, R)
     where
         O: Send + 'static,
@@ -164,8 +153,7 @@ impl Owner {
         (Self::small(boxed), result)
     }
 
-    /// The owner's words, wherever they are. They still belong to it.
-    #[cfg(any(feature = "cuda", feature = "python"))]
+    /// Returns the owner's words, wherever they are. They still belong to it.
     fn words(&self) -> [*mut (); 2] {
         let state = self.state.load(Ordering::Acquire);
         match self.sole(state) {
@@ -174,18 +162,17 @@ impl Owner {
         }
     }
 
-    /// The storage that this owner keeps with a guard, where it is one that does. It is there as long as
-    /// the owner.
+    /// Returns the owner inside, if this one keeps another with a guard. It lives as long as `self`.
     #[cfg(feature = "python")]
     #[inline]
-    pub(super) fn inner(&self) -> Option<NonNull<Storage>> {
+    pub(super) fn inner(&self) -> Option<NonNull<Self>> {
         // SAFETY: the words are those of an owner of the vtable's type, which is there as long as `self`.
         self.vtable
             .inner
             .map(|inner| unsafe { inner(self.words()) })
     }
 
-    /// The owner itself, unless it is counted. It still belongs to `self`.
+    /// Returns the owner itself, unless it is counted. It still belongs to `self`.
     #[inline]
     fn sole(&self, state: *mut ()) -> Option<ManuallyDrop<Erased>> {
         (state.addr() & SOLE != 0).then(|| {
@@ -196,7 +183,7 @@ impl Owner {
         })
     }
 
-    /// The handle that `self` has, once it is counted. It still belongs to `self`.
+    /// Returns the counted handle of `self`, which is counted from now on. It still belongs to `self`.
     #[inline]
     fn counted(&self) -> ManuallyDrop<Counted<Erased>> {
         let state = self.state.load(Ordering::Acquire);
@@ -206,7 +193,7 @@ impl Owner {
         }
     }
 
-    /// Has the sole owner counted from now on.
+    /// Moves the sole owner into a counted block.
     #[cold]
     fn count(&self, sole: *mut (), owner: ManuallyDrop<Erased>) -> ManuallyDrop<Counted<Erased>> {
         // The owner is in two places now, of which one is forgotten whichever way it goes.
@@ -227,14 +214,14 @@ impl Owner {
         }
     }
 
-    /// Whether this is the only handle, and no weak one is left either.
+    /// Checks whether this is the only handle, weak ones included.
     #[inline]
     pub(crate) fn is_unique(&mut self) -> bool {
         let state = *self.state.get_mut();
         self.sole(state).is_some() || handle(state).is_unique()
     }
 
-    /// How many handles there are.
+    /// Returns the number of handles.
     pub(crate) fn handles(&self) -> usize {
         let state = self.state.load(Ordering::Acquire);
         match self.sole(state) {
@@ -243,7 +230,7 @@ impl Owner {
         }
     }
 
-    /// The name of the owner's type, for people.
+    /// Returns the name of the owner's type.
     pub(crate) fn name(&self) -> &'static str {
         (self.vtable.name)()
     }
@@ -252,7 +239,7 @@ impl Owner {
         WeakOwner(self.counted().downgrade())
     }
 
-    /// The owner that the handle keeps.
+    /// Creates an owner from a counted handle.
     fn from_handle(handle: Counted<Erased>) -> Self {
         Self {
             vtable: handle.vtable,
@@ -262,7 +249,7 @@ impl Owner {
     }
 }
 
-/// The handle of a state that isn't sole. It belongs to whoever has the state.
+/// Returns the handle of a state that isn't sole. It belongs to the state's holder.
 #[inline]
 fn handle(state: *mut ()) -> ManuallyDrop<Counted<Erased>> {
     debug_assert!(!state.is_null() && state.addr() & SOLE == 0);
@@ -292,7 +279,7 @@ impl Drop for Owner {
     }
 }
 
-/// Doesn't keep memory alive, but knows whether it is.
+/// A weak handle: it doesn't keep the owner alive.
 #[derive(Clone)]
 pub(crate) struct WeakOwner(Weak<Erased>);
 
@@ -302,11 +289,11 @@ impl WeakOwner {
     }
 }
 
-/// Owns nothing.
-struct Nobody;
+/// The owner of memory that needs none.
+struct NoOwner;
 
 // SAFETY: NULL is even.
-unsafe impl SmallOwner for Nobody {
+unsafe impl SmallOwner for NoOwner {
     #[inline]
     fn into_words(self) -> [*mut (); 2] {
         [ptr::null_mut(); 2]
@@ -318,15 +305,15 @@ unsafe impl SmallOwner for Nobody {
 }
 
 /// A box that never claims to be the only way to its content, which memory may lie inside of.
-pub(super) struct Boxed<O>(*mut Even<O>);
+pub(super) struct Boxed<O>(*mut Aligned2<O>);
 
-/// Makes the pointer to it even.
+/// Aligns its content to 2 bytes, so that a pointer to it is even.
 #[repr(align(2))]
-pub(super) struct Even<O>(pub(super) O);
+pub(super) struct Aligned2<O>(pub(super) O);
 
 impl<O> Boxed<O> {
     pub(super) fn new(owner: O) -> Self {
-        Self(Box::into_raw(Box::new(Even(owner))))
+        Self(Box::into_raw(Box::new(Aligned2(owner))))
     }
 }
 

@@ -129,17 +129,9 @@ impl Tensor {
     }
 
     /// The same tensor, not to be written through this handle or those made from it.
-    pub fn into_read_only(mut self) -> Self {
-        if let Some(facts) = self.0.get_mut() {
-            facts.parts.storage.forbid_writing();
-            return self;
-        }
-        // SAFETY: the elements are where they were.
-        unsafe {
-            self.with_layout(self.0.layout.clone(), |parts| {
-                parts.storage.forbid_writing();
-            })
-        }
+    pub fn into_read_only(self) -> Self {
+        // SAFETY: the storage stays, and so do element type, offset and padding.
+        unsafe { self.with_parts(|parts| parts.storage.forbid_writing()) }
     }
 
     /// Whether this is the only handle to memory that nobody else uses.
@@ -147,7 +139,7 @@ impl Tensor {
     pub(crate) fn is_exclusive(&mut self) -> bool {
         self.0
             .get_mut()
-            .is_some_and(|facts| facts.parts.storage.is_exclusive())
+            .is_some_and(|inner| inner.parts.storage.is_exclusive())
     }
 
     /// Checks that nobody else uses the memory, and the owner lets it be written.

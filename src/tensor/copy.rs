@@ -31,7 +31,7 @@ impl Tensor {
         self.storage().settle()?;
         // SAFETY: every byte is written below: whole elements by their runs, and of packed ones
         // also the bits that follow the last.
-        let storage = unsafe { Storage::uninit(self.bytes()) }?;
+        let storage = unsafe { Storage::uninit(self.nbytes()) }?;
         let layout = Layout::contiguous(self.shape())?;
         if !self.is_empty() {
             // SAFETY: the elements are on the host and kept alive by `self`; the new memory has
@@ -67,13 +67,13 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// The elements can be read from the host, and `to` is memory for [`bytes`](Self::bytes) bytes
+    /// The elements can be read from the host, and `to` is memory for [`nbytes`](Self::nbytes) bytes
     /// that nobody else has.
     unsafe fn copy_elements(&self, to: *mut u8, layout: LayoutRef<'_>) {
         let from = self.data_mut();
         if self.layout().is_contiguous() {
             // SAFETY: the caller's promise, for bytes without gaps.
-            return unsafe { ptr::copy_nonoverlapping(from, to, self.bytes()) };
+            return unsafe { ptr::copy_nonoverlapping(from, to, self.nbytes()) };
         }
         let step_bits = self.dtype().step_bits(self.is_padded());
         // SAFETY: the caller's promise.
@@ -93,8 +93,8 @@ impl Tensor {
     unsafe fn copy_bits(&self, from: *const u8, to: *mut u8, bits: usize) {
         // SAFETY: the caller's promise; nothing may be read before it is written.
         let to = unsafe {
-            ptr::write_bytes(to, 0, self.bytes());
-            slice::from_raw_parts_mut(to, self.bytes())
+            ptr::write_bytes(to, 0, self.nbytes());
+            slice::from_raw_parts_mut(to, self.nbytes())
         };
         let mut position = 0;
         for run in self.layout().runs() {

@@ -1,6 +1,6 @@
 //! Making tensors: of what Rust programs have, and of nothing.
 
-use super::{Blank, Parts, Tensor};
+use super::{Parts, Tensor, Uninit};
 use crate::dtype::{DType, Element, Scalar, TypeCode};
 use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
@@ -23,12 +23,12 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self, Error> {
-        let mut blank = Blank::new();
-        blank.layout().become_contiguous(shape)?;
-        check_count(blank.layout(), vec.len())?;
+        let mut uninit = Uninit::new();
+        uninit.layout().become_contiguous(shape)?;
+        check_count(uninit.layout(), vec.len())?;
         let parts = whole(Storage::from_vec(vec), T::DTYPE);
         // SAFETY: the vector holds as many elements as the layout, one after another.
-        Ok(unsafe { blank.finish(parts) })
+        Ok(unsafe { uninit.finish(parts) })
     }
 
     /// Takes over anything that holds elements, without copying, to be read: `Arc<[T]>`,
@@ -69,12 +69,12 @@ impl Tensor {
             .check_memory(dtype, false, address, 0, addresses)?;
         let needed = dtype.packed_bytes(layout.len());
         let needed = needed.ok_or(LayoutError::ExtentTooLarge { dtype })?;
-        if needed > storage.bytes() {
+        if needed > storage.nbytes() {
             return Err(LayoutError::TooSmall {
                 dtype,
                 shape: shape.to_vec(),
                 needed,
-                available: storage.bytes(),
+                available: storage.nbytes(),
             }
             .into());
         }
@@ -149,16 +149,16 @@ impl Tensor {
         dtype: DType,
         allocate: impl FnOnce(usize) -> Result<Storage, Error>,
     ) -> Result<Self, Error> {
-        let mut blank = Blank::new();
-        blank.layout().become_contiguous(shape)?;
+        let mut uninit = Uninit::new();
+        uninit.layout().become_contiguous(shape)?;
         let bytes = dtype
-            .packed_bytes(blank.layout().len())
+            .packed_bytes(uninit.layout().len())
             .filter(|bytes| *bytes <= isize::MAX as usize)
             .ok_or(LayoutError::ExtentTooLarge { dtype })?;
         let parts = whole(allocate(bytes)?, dtype);
         // SAFETY: there are as many bytes as the layout needs; zeros are values of every type, and
         // the caller of `uninit` vouches for what isn't written.
-        Ok(unsafe { blank.finish(parts) })
+        Ok(unsafe { uninit.finish(parts) })
     }
 
     /// `value` everywhere.

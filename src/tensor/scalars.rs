@@ -52,7 +52,7 @@ impl Tensor {
     ///
     /// let numbers = [0.5, -6.0].map(Scalar::Float);
     /// let tensor = Tensor::from_scalars(&[2], DType::F4_E2M1FN, numbers)?;
-    /// assert_eq!(tensor.bytes(), 1);
+    /// assert_eq!(tensor.nbytes(), 1);
     /// assert_eq!(tensor.scalars()?.collect::<Vec<_>>(), numbers);
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
@@ -101,7 +101,7 @@ impl Tensor {
         let dtype = self.dtype();
         let bits = usize::from(dtype.bits());
         // SAFETY: new memory, zeroed, which nobody else has.
-        let bytes = unsafe { slice::from_raw_parts_mut(self.data_mut(), self.bytes()) };
+        let bytes = unsafe { slice::from_raw_parts_mut(self.data_mut(), self.nbytes()) };
         if dtype.code() == TypeCode::Complex && cfg!(target_endian = "big") {
             // The real part comes first, whatever the order of bytes.
             let half = bits / 2;

@@ -205,7 +205,7 @@ impl Tensor {
             }
             .into());
         }
-        let layout = Layout::contiguous(&[self.bytes()])?;
+        let layout = Layout::contiguous(&[self.nbytes()])?;
         Ok(self.reinterpreted(layout, DType::U8))
     }
 }

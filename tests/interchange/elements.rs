@@ -76,7 +76,7 @@ fn booleans_that_are_neither<A: ForeignAbi>() {
 fn one_element_many_times<A: ForeignAbi>() {
     let deletions = Counter::default();
     let tensor = import::<A>(Producer::of(&[7.0_f32], &[1 << 62], &[0]), &deletions);
-    assert_eq!(tensor.storage().bytes(), 4);
+    assert_eq!(tensor.storage().nbytes(), 4);
     assert_eq!(tensor.view::<f32>().unwrap()[[(1 << 62) - 1]], 7.0);
     // Its bytes can be neither counted nor allocated: that must be noticed.
     assert!(tensor.copy().is_err());
@@ -92,7 +92,7 @@ fn the_padding_flag_on_whole_bytes() {
         producer.flags = Flags::IS_SUBBYTE_TYPE_PADDED;
         let tensor = import::<Versioned>(producer, &deletions);
         assert!(!tensor.is_padded(), "there is nothing to pad");
-        assert_eq!(tensor.bytes(), 24);
+        assert_eq!(tensor.nbytes(), 24);
     }
 }
 

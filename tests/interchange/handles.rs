@@ -44,7 +44,7 @@ fn weak_handles_see_an_import_go<A: ForeignAbi>() {
     let weak = tensor.storage().downgrade();
     let upgraded = weak.upgrade().unwrap();
     assert_eq!(upgraded.data_ptr(), tensor.storage().data_ptr());
-    assert_eq!(upgraded.bytes(), 24);
+    assert_eq!(upgraded.nbytes(), 24);
     assert_eq!(upgraded.handles(), 2, "a weak one is none");
     drop(tensor);
     assert_eq!(deletions.count(), 0, "what was upgraded keeps it alive");
@@ -78,13 +78,13 @@ fn a_part_keeps_the_whole_import_alive<A: ForeignAbi>() {
 fn parts_know_their_bytes() {
     let storage = Storage::from_vec(vec![0_u8, 1, 2, 3, 4, 5, 6, 7]);
     let part = storage.slice(2..6);
-    assert_eq!((part.bytes(), part.handles()), (4, 2));
+    assert_eq!((part.nbytes(), part.handles()), (4, 2));
     let available = |error: dlbridge::Error| error.to_string();
     let error = Tensor::from_storage(part.clone(), &[5], DType::U8).unwrap_err();
     assert!(available(error).ends_with("need 5 bytes, and there are 4"));
     let tensor = Tensor::from_storage(part, &[2, 2], DType::U8).unwrap();
     assert_eq!(tensor.to_vec::<u8>().unwrap(), [2, 3, 4, 5]);
-    assert_eq!(storage.slice(8..8).bytes(), 0);
+    assert_eq!(storage.slice(8..8).nbytes(), 0);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_weak_handle_knows_what_the_storage_was() {
     let weak: WeakStorage = storage.slice(2..6).into_read_only().downgrade();
     let upgraded = weak.upgrade().unwrap();
     assert!(upgraded.is_read_only() && !storage.is_read_only());
-    assert_eq!(upgraded.bytes(), 4);
+    assert_eq!(upgraded.nbytes(), 4);
     assert_eq!(upgraded.data_ptr(), storage.data_ptr().wrapping_add(2));
     drop((storage, upgraded));
     assert!(weak.upgrade().is_none());

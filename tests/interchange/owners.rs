@@ -176,7 +176,7 @@ fn raw_memory_is_released_once() {
     // with it but free it.
     let storage = unsafe { Storage::from_raw(data, 4, Device::CPU, release) };
     assert_eq!(
-        (storage.data_ptr(), storage.bytes()),
+        (storage.data_ptr(), storage.nbytes()),
         (data.cast_const(), 4)
     );
     let tensor = Tensor::from_storage(storage.slice(1..3), &[2], DType::U8).unwrap();
@@ -240,7 +240,7 @@ fn a_vec_is_taken_over_with_its_capacity() {
     let data = vec.as_ptr();
     let mut tensor = Tensor::from(vec);
     assert_eq!(tensor.data_ptr().cast(), data);
-    assert_eq!(tensor.storage().bytes(), 12);
+    assert_eq!(tensor.storage().nbytes(), 12);
     tensor.view_mut::<u32>().unwrap()[[2]] = 9;
     assert_eq!(tensor.to_vec::<u32>().unwrap(), [1, 2, 9]);
 }

@@ -35,7 +35,7 @@ fn unchanged_it_is_what_it_was<A: ForeignAbi>() {
         drop(part.export_to::<A>().unwrap());
         let back = Tensor::from_dlpack(part.export_to::<A>().unwrap()).unwrap();
         assert_eq!(back.data_ptr(), part.data_ptr());
-        assert_eq!((back.byte_offset(), back.storage().bytes()), (2, 8));
+        assert_eq!((back.byte_offset(), back.storage().nbytes()), (2, 8));
         assert_eq!(back.storage().owner_name(), part.storage().owner_name());
     }
     let copy = part.copy().unwrap();

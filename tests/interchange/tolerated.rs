@@ -125,7 +125,7 @@ fn negative_strides<A: ForeignAbi>() {
     let tensor = import::<A>(producer, &deletions);
     assert_eq!(tensor.data_ptr(), memory.wrapping_add(20));
     assert_eq!(tensor.storage().data_ptr(), memory.cast_const());
-    assert_eq!((tensor.storage().bytes(), tensor.byte_offset()), (24, 20));
+    assert_eq!((tensor.storage().nbytes(), tensor.byte_offset()), (24, 20));
     let expected = [5.0, 4.0, 3.0, 2.0, 1.0, 0.0];
     assert_eq!(tensor.to_vec::<f32>().unwrap(), expected);
     assert_eq!(tensor.copy().unwrap().to_vec::<f32>().unwrap(), expected);

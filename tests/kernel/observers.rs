@@ -48,7 +48,7 @@ fn a_record_says_what_was_called() {
         if record.op == "recorded" {
             let shapes: Vec<_> = record.operands.iter().map(|x| x.shape().to_vec()).collect();
             assert!(record.time >= Duration::from_millis(2));
-            let (kernel, bytes) = (record.kernel.to_owned(), record.bytes());
+            let (kernel, bytes) = (record.kernel.to_owned(), record.nbytes());
             records
                 .lock()
                 .unwrap()

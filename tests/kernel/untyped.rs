@@ -19,7 +19,7 @@ fn untyped_ones_say_what_they_are_and_give_typed_views() {
             (y.dtype(), Device::CPU, y.shape())
         );
         assert_eq!(
-            x.bytes(),
+            x.nbytes(),
             x.layout().len() * x.dtype().item_bytes().unwrap()
         );
         assert!(!x.is_padded() && !x.data_ptr().is_null());
@@ -182,7 +182,10 @@ fn elements_that_can_not_be_copied_are_refused() {
 #[test]
 fn untyped_ones_take_elements_that_no_rust_type_is_for() {
     let op = of_function(|x: Untyped<'_>, y: UntypedMut<'_>| {
-        assert_eq!((x.dtype(), y.dtype(), x.bytes()), (DType::I4, DType::I4, 2));
+        assert_eq!(
+            (x.dtype(), y.dtype(), x.nbytes()),
+            (DType::I4, DType::I4, 2)
+        );
     });
     let x = Tensor::zeros(&[3], DType::I4).unwrap();
     assert_eq!(op.call().input(&x).make().unwrap().dtype(), DType::I4);

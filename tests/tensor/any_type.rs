@@ -56,8 +56,8 @@ fn zeros_are_zeros() {
             }
             let tensor = zeros.unwrap();
             assert_eq!((tensor.shape(), tensor.dtype()), (shape, dtype));
-            assert_eq!(tensor.bytes(), (count * dtype.item_bits()).div_ceil(8));
-            assert_eq!(tensor.storage().bytes(), tensor.bytes());
+            assert_eq!(tensor.nbytes(), (count * dtype.item_bits()).div_ceil(8));
+            assert_eq!(tensor.storage().nbytes(), tensor.nbytes());
             let lanes = usize::from(dtype.lanes());
             assert_eq!(
                 scalars(&tensor),
@@ -133,7 +133,7 @@ fn unwritten_memory_is_written_and_read() {
     for dtype in all_dtypes() {
         // SAFETY: nothing is read.
         let tensor = unsafe { Tensor::uninit(&[3, 3], dtype) }.unwrap();
-        assert_eq!(tensor.storage().bytes(), tensor.bytes());
+        assert_eq!(tensor.storage().nbytes(), tensor.nbytes());
         assert!(!tensor.is_copied());
     }
 }

@@ -15,7 +15,7 @@ fn a_vector_stays_where_it_is() {
     assert_eq!(tensor.data_ptr().cast(), address);
     assert_eq!(tensor.shape(), [3, 1, 2]);
     assert!(tensor.layout().is_contiguous());
-    assert_eq!((tensor.len(), tensor.rank(), tensor.bytes()), (6, 3, 48));
+    assert_eq!((tensor.len(), tensor.rank(), tensor.nbytes()), (6, 3, 48));
     assert_eq!(tensor.device(), Device::CPU);
     assert!(!tensor.is_read_only() && !tensor.is_copied() && !tensor.is_padded());
     let flat = Tensor::from(tensor.to_vec::<f64>().unwrap());
@@ -27,7 +27,7 @@ fn what_is_behind_a_vectors_length_does_not_count() {
     let mut numbers = Vec::with_capacity(100);
     numbers.extend([1_u8, 2, 3]);
     let tensor = Tensor::from(numbers);
-    assert_eq!((tensor.len(), tensor.storage().bytes()), (3, 3));
+    assert_eq!((tensor.len(), tensor.storage().nbytes()), (3, 3));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn there_and_back<T: Element + PartialEq + Debug>(dtype: DType, values: [T; 3]) 
     ] {
         assert_eq!(tensor.dtype(), dtype);
         assert_eq!(tensor.to_vec::<T>().unwrap(), values);
-        assert_eq!(tensor.bytes(), 3 * size_of::<T>());
+        assert_eq!(tensor.nbytes(), 3 * size_of::<T>());
     }
     let scalar = Tensor::scalar(values[1]);
     assert_eq!((scalar.rank(), scalar.item::<T>()), (0, Ok(values[1])));
@@ -185,7 +185,7 @@ fn a_storage_may_be_larger_and_not_smaller() {
     let storage = || Storage::from_vec(vec![0x1234_u16, 0x5678, 0x9abc]);
     let tensor = Tensor::from_storage(storage(), &[2], DType::U16).unwrap();
     assert_eq!(tensor.to_vec::<u16>().unwrap(), [0x1234, 0x5678]);
-    assert_eq!((tensor.bytes(), tensor.storage().bytes()), (4, 6));
+    assert_eq!((tensor.nbytes(), tensor.storage().nbytes()), (4, 6));
     for (shape, dtype, needed) in [
         (&[4][..], DType::U16, 8),
         (&[7], DType::U8, 7),

@@ -6,13 +6,13 @@ use dlbridge::{DType, Storage, Tensor};
 #[test]
 fn our_memory_is_aligned_for_every_framework() {
     let check = |tensor: &Tensor| {
-        let wanted = if (1..4096).contains(&tensor.bytes()) {
+        let wanted = if (1..4096).contains(&tensor.nbytes()) {
             64
         } else {
             256
         };
         let address = tensor.data_ptr().addr();
-        assert_eq!(address % wanted, 0, "{} bytes", tensor.bytes());
+        assert_eq!(address % wanted, 0, "{} bytes", tensor.nbytes());
         assert!(tensor.storage().alignment() >= wanted);
     };
     // Many at once, so that the allocator can't give a good address by luck to all of them.
@@ -134,8 +134,8 @@ fn copies_that_no_memory_could_hold_are_refused() {
 fn no_elements_need_no_memory() {
     for shape in [&[0][..], &[3, 0, 2], &[0, 1 << 40]] {
         let tensor = Tensor::zeros(shape, DType::F64).unwrap();
-        assert_eq!((tensor.len(), tensor.bytes()), (0, 0));
-        assert!(tensor.is_empty() && tensor.storage().bytes() == 0);
+        assert_eq!((tensor.len(), tensor.nbytes()), (0, 0));
+        assert!(tensor.is_empty() && tensor.storage().nbytes() == 0);
         assert_eq!(tensor.to_vec::<f64>().unwrap(), [0.0_f64; 0]);
         assert_eq!(tensor.scalars().unwrap().count(), 0);
         assert_eq!(tensor.copy().unwrap().shape(), shape);

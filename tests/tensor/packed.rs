@@ -51,7 +51,7 @@ fn numbers_of_six_bits_lie_across_bytes() {
     let tensor = packed(&word.to_le_bytes(), &[4], DType::F6_E2M3FN);
     let numbers: Vec<Scalar> = tensor.scalars().unwrap().collect();
     assert_eq!(numbers, [0.125, 0.25, 0.375, 0.5].map(Scalar::Float));
-    assert_eq!(tensor.bytes(), 3);
+    assert_eq!(tensor.nbytes(), 3);
     assert_eq!(inside_byte(tensor.slice(0, 1..)), 6);
     assert_eq!(inside_byte(tensor.slice(0, 2..)), 4);
     assert_eq!(inside_byte(tensor.step_by(0, -1)), 2);
@@ -63,7 +63,7 @@ fn views_begin_where_a_byte_does() {
     let tail = tensor.slice(0, 2..7).unwrap();
     assert_eq!(integers(&tail), [2, 3, 4, 5, 6]);
     assert_eq!(tail.data_ptr(), tensor.data_ptr().wrapping_add(1));
-    assert_eq!((tail.byte_offset(), tail.bytes()), (1, 3));
+    assert_eq!((tail.byte_offset(), tail.nbytes()), (1, 3));
     assert_eq!(inside_byte(tensor.slice(0, 1..)), 4);
     assert_eq!(inside_byte(tensor.slice(0, 3..4)), 4);
     assert_eq!(integers(&tensor.slice(0, ..5).unwrap()), [0, 1, 2, 3, 4]);

@@ -45,7 +45,7 @@ fn integers(tensor: &Tensor) -> Vec<i128> {
 fn an_element_a_byte() {
     let tensor = six_nibbles();
     assert!(tensor.is_padded());
-    assert_eq!((tensor.bytes(), tensor.storage().bytes()), (6, 6));
+    assert_eq!((tensor.nbytes(), tensor.storage().nbytes()), (6, 6));
     assert_eq!(integers(&tensor), [1, 2, 3, 4, 5, 6]);
     let signed = padded(vec![0x0f, 0xf7], &[2], &[1], DType::I4).unwrap();
     assert_eq!(integers(&signed), [-1, 7]);
@@ -75,7 +75,7 @@ fn copies_stay_padded() {
         let copy = view.copy().unwrap();
         assert!(copy.is_padded() && copy.is_copied() && !copy.is_read_only());
         assert!(copy.layout().is_contiguous());
-        assert_eq!((copy.bytes(), copy.dtype()), (6, DType::U4));
+        assert_eq!((copy.nbytes(), copy.dtype()), (6, DType::U4));
         assert_eq!(integers(&copy), integers(&view));
         assert!(copy.equals(&view).unwrap());
     }
@@ -110,7 +110,7 @@ fn as_bytes_padded_elements_are_whole() {
     // And their bits, packed, are twice as many nibbles.
     let nibbles = tensor.bit_cast(DType::U4).unwrap();
     assert!(!nibbles.is_padded());
-    assert_eq!((nibbles.shape(), nibbles.bytes()), (&[2, 6][..], 6));
+    assert_eq!((nibbles.shape(), nibbles.nbytes()), (&[2, 6][..], 6));
     assert_eq!(integers(&nibbles)[..4], [1, 15, 2, 14]);
 }
 

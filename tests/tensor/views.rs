@@ -27,7 +27,7 @@ proptest! {
         let (tensor, model) = views_of(&whole, &steps);
         prop_assert_eq!(tensor.shape(), &model.shape[..]);
         prop_assert_eq!(tensor.len(), model.len());
-        prop_assert_eq!(tensor.bytes(), 4 * model.len());
+        prop_assert_eq!(tensor.nbytes(), 4 * model.len());
         let (found, first) = seen(&whole, &tensor);
         prop_assert_eq!(found, numbers(&model));
         if let Some(id) = model.ids.first() {
@@ -229,6 +229,6 @@ fn steps_that_are_longer_than_the_dimension() {
 fn a_view_keeps_all_of_the_memory_alive() {
     let last = matrix().select(0, 2).unwrap().select(0, 3).unwrap();
     assert_eq!((last.rank(), last.item::<i32>()), (0, Ok(11)));
-    assert_eq!(last.storage().bytes(), 48);
+    assert_eq!(last.storage().nbytes(), 48);
     assert_eq!(last.storage().handles(), 1);
 }

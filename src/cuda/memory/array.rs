@@ -27,7 +27,7 @@ pub fn empty(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
 pub fn zeros(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, CudaError> {
     Tensor::check_zeros(shape, dtype)?;
     let tensor = empty(shape, dtype, stream)?;
-    let bytes = tensor.storage().bytes();
+    let bytes = tensor.storage().nbytes();
     if bytes > 0 {
         let _context = stream.gpu().enter()?;
         let address = tensor.data_ptr().addr() as u64;

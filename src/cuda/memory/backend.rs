@@ -52,7 +52,7 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
     let _context = gpu.enter()?;
     let mut others_look = false;
     for (storage, is_written) in uses.iter() {
-        match storage.keeper::<Memory>() {
+        match storage.sync_owner::<Memory>() {
             Some(memory) => {
                 let what = if *is_written { Use::Write } else { Use::Read };
                 memory.use_on(&stream, what)?;
@@ -71,7 +71,7 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
 /// Runs a kernel of the CPU's once no GPU uses the memory.
 fn run_on_host(_: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failure> {
     for (storage, _) in uses.iter() {
-        if let Some(memory) = storage.keeper::<Memory>() {
+        if let Some(memory) = storage.sync_owner::<Memory>() {
             memory.settle()?;
         }
     }

@@ -36,7 +36,7 @@ use transfer::transfer;
 pub fn to_device(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> {
     let mut sent = empty(tensor.shape(), tensor.dtype(), stream)?;
     copy_into(&mut sent, tensor, stream)?;
-    Ok(sent.marked_copied())
+    Ok(copied(sent))
 }
 
 /// Copies a tensor of a GPU to the host, where it is row-major, and waits until it is there.
@@ -57,7 +57,13 @@ pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
     };
     let mut fetched = Tensor::zeroed(tensor.shape(), tensor.dtype())?;
     copy_into(&mut fetched, tensor, &stream)?;
-    Ok(fetched.marked_copied())
+    Ok(copied(fetched))
+}
+
+/// Marks a tensor as a copy.
+fn copied(tensor: Tensor) -> Tensor {
+    // SAFETY: the memory and what leads to its elements stay.
+    unsafe { tensor.with_parts(|parts| parts.copied = true) }
 }
 
 /// Copies one tensor's elements into another one's memory, in a stream's order. At least one of them is on

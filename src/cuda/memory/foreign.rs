@@ -5,7 +5,8 @@ use crate::cuda::memory::Memory;
 use crate::cuda::memory::order::is_ordered;
 use crate::cuda::stream::Stream;
 use crate::device::DeviceKind;
-use crate::tensor::Tensor;
+use crate::storage::Storage;
+use crate::tensor::{Parts, Tensor};
 
 /// Imports a foreign tensor into stream order: it is used and released after all work that needs it.
 ///
@@ -50,5 +51,11 @@ fn keep_order(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor
     if is_ordered(&tensor) {
         return tensor;
     }
-    tensor.rekept(|storage| Memory::foreign(storage, home, ready_on.clone()))
+    let change = |parts: &mut Parts| {
+        let empty = Storage::empty(parts.storage.device());
+        let storage = std::mem::replace(&mut parts.storage, empty);
+        parts.storage = Memory::foreign(storage, home, ready_on.clone());
+    };
+    // SAFETY: `Memory::foreign` gives a storage of the same memory, which keeps the one that it is given.
+    unsafe { tensor.with_parts(change) }
 }

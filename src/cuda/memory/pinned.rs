@@ -62,7 +62,7 @@ fn host(
     let bytes = crate::cuda::memory::array::bytes_of(shape, dtype)?;
     if bytes == 0 {
         return Ok(Tensor::from_storage(
-            Storage::nothing_on(device),
+            Storage::empty(device),
             shape,
             dtype,
         )?);

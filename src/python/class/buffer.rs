@@ -105,8 +105,8 @@ pub(super) unsafe fn lend(
 /// A `BufferError` for a broadcast tensor of more elements than buffers can be asked for. Python compares and copies
 /// buffers element by element, and nothing can interrupt that.
 fn length(tensor: &Tensor) -> PyResult<isize> {
-    let bytes = tensor.bytes();
-    let is_repeated = bytes > tensor.storage().bytes();
+    let bytes = tensor.nbytes();
+    let is_repeated = bytes > tensor.storage().nbytes();
     match isize::try_from(bytes) {
         Ok(len) if !is_repeated || tensor.len() as u64 <= MOST_REPEATED => Ok(len),
         _ => Err(not_exchangeable(format!(

@@ -41,8 +41,8 @@ pub(super) fn html(tensor: &Tensor, owner: &str) -> String {
 }
 
 fn memory_of(tensor: &Tensor) -> String {
-    let bytes = tensor.bytes();
-    let whole = tensor.storage().bytes();
+    let bytes = tensor.nbytes();
+    let whole = tensor.storage().nbytes();
     let address = tensor.data_ptr().addr();
     if whole == bytes {
         format!("{bytes} bytes at {address:#x}")
@@ -111,7 +111,7 @@ fn grid(tensor: &Tensor) -> String {
 
 /// The owner's memory as a strip, and which part of it the elements touch.
 fn strip(tensor: &Tensor) -> String {
-    let whole = tensor.storage().bytes();
+    let whole = tensor.storage().nbytes();
     if whole == 0 || tensor.is_empty() || !tensor.device().has_addresses() {
         return String::new();
     }

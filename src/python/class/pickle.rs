@@ -57,12 +57,12 @@ pub fn restore(elements: &Bound<'_, PyAny>, shape: &[usize], dtype: DType) -> Py
     } else {
         bytes
     };
-    let (bytes, found) = (bytes.contiguous()?, bytes.bytes());
+    let (bytes, found) = (bytes.contiguous()?, bytes.nbytes());
     if bytes.dtype() == DType::U8 {
         let begin = bytes.byte_offset();
         let storage = bytes.storage().slice(begin..begin + found);
         let tensor = Tensor::from_storage(storage, shape, dtype)?;
-        if tensor.bytes() == found {
+        if tensor.nbytes() == found {
             return Ok(keep(elements.py(), Some(elements.as_borrowed()), tensor)?);
         }
     }

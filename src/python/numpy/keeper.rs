@@ -32,7 +32,7 @@ pub(super) fn keep(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObjec
     static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let make_kind = || kind(py, c"dlbridge.Memory", size_of::<Guest>(), release_guest);
     let kind = KIND.get_or_try_init(py, make_kind)?;
-    match tensor.into_room::<Guest>() {
+    match tensor.embed::<Guest>() {
         // SAFETY: the room is large enough, and the object's until it is released.
         Ok(room) => Ok(unsafe { ffi::PyObject_Init(room.as_ptr().cast(), kind.as_ptr().cast()) }),
         Err(tensor) => keep_apart(py, tensor),
@@ -99,7 +99,7 @@ unsafe extern "C" fn release_guest(object: *mut ffi::PyObject) {
     // is attached.
     unsafe {
         let kind = ffi::Py_TYPE(object);
-        let tensor = Tensor::out_of_room(NonNull::new_unchecked(object.cast::<Guest>()));
+        let tensor = Tensor::from_embedded(NonNull::new_unchecked(object.cast::<Guest>()));
         release(tensor, kind);
     }
 }

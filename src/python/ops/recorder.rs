@@ -79,7 +79,7 @@ fn row(record: &Record<'_>) -> Row {
         operands
             .map(|operand| operand.dtype().to_string())
             .collect(),
-        record.bytes(),
+        record.nbytes(),
         record.time.as_secs_f64(),
         record.failed,
     )

@@ -32,7 +32,7 @@ pub(super) unsafe fn write_rows(to: &Tensor, from: &Tensor) {
     let (target, source) = (to.data_mut(), from.data_ptr());
     if to.layout().is_contiguous() && from.layout().is_contiguous() {
         // SAFETY: so many bytes have the elements of both.
-        return unsafe { ptr::copy_nonoverlapping(source, target, from.bytes()) };
+        return unsafe { ptr::copy_nonoverlapping(source, target, from.nbytes()) };
     }
     let itemsize = from.dtype().step_bits(from.is_padded()) / 8;
     // The CPU's rows may be any distance apart.

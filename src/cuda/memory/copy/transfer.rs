@@ -35,7 +35,7 @@ pub(super) fn transfer(
     let bytes = itemsize(from);
     in_order_of(stream, gpu, (to, from), |stream| {
         if to.layout().is_contiguous() && from.layout().is_contiguous() {
-            return run(address(to), address(from), from.bytes(), stream);
+            return run(address(to), address(from), from.nbytes(), stream);
         }
         let (to, from) = ((address(to), to.layout()), (address(from), from.layout()));
         strided(to, from, bytes, stream)
@@ -102,7 +102,7 @@ fn arrive(
     (from, from_gpu): (&Tensor, Gpu),
     stream: &Stream,
 ) -> Result<(), CudaError> {
-    let (bytes, source) = (to.bytes(), (address(from), from_gpu));
+    let (bytes, source) = (to.nbytes(), (address(from), from_gpu));
     if to.layout().is_contiguous() {
         // Either of the two can make the copy.
         let is_of_source = stream.gpu() == from_gpu;
@@ -128,7 +128,7 @@ struct Dense {
 impl Dense {
     fn of(tensor: &Tensor, stream: &Stream) -> Result<Self, CudaError> {
         Ok(Self {
-            memory: empty(&[tensor.bytes()], DType::U8, stream)?,
+            memory: empty(&[tensor.nbytes()], DType::U8, stream)?,
             layout: Layout::contiguous(tensor.shape()).map_err(crate::error::Error::from)?,
         })
     }

@@ -15,7 +15,7 @@ fn numbers() -> Tensor {
 
 /// Moves a guest in, where there is room.
 fn enter(tensor: Tensor, name: &'static str) -> Result<NonNull<Guest>, Tensor> {
-    let room = tensor.into_room::<Guest>()?;
+    let room = tensor.embed::<Guest>()?;
     // SAFETY: the room is this guest's.
     unsafe { room.write(Guest { count: 1, name }) };
     Ok(room)
@@ -28,7 +28,7 @@ fn leave(mut guest: NonNull<Guest>, name: &str) -> Tensor {
     it.count -= 1;
     assert_eq!((it.count, it.name), (0, name));
     // SAFETY: it isn't used any more.
-    unsafe { Tensor::out_of_room(guest) }
+    unsafe { Tensor::from_embedded(guest) }
 }
 
 #[test]
