@@ -28,7 +28,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The processor.
+    /// The CPU.
     pub const CPU: Self = Self::new(DeviceKind::Cpu, 0);
 
     /// The device of that kind and number.

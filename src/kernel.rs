@@ -37,7 +37,7 @@
 //! Those of the op, of the label that is asked for (none, mostly), whose device reaches the arguments,
 //! and whose element types, ranks, layouts and attribute values they have. Among several the one of
 //! the highest priority; then, for memory that several devices reach, such as CUDA's managed memory, the
-//! one for that kind of memory, or else CUDA's before the processor's; then the one that asks for more:
+//! one for that kind of memory, or else CUDA's before the CPU's; then the one that asks for more:
 //! first of the layout, then of ranks, of attributes, and of types. Two kernels between which all that leaves no choice can't both be
 //! registered. A call that no kernel is for fails, and says of each why.
 //!

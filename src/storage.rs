@@ -130,7 +130,7 @@ impl Storage {
         self.memory.access
     }
 
-    /// Where the memory begins: an address on [`device`](Self::device), or a handle.
+    /// Returns where the memory begins: an address on [`device`](Self::device), or a handle.
     #[inline]
     pub fn data_ptr(&self) -> *const u8 {
         self.memory.data
@@ -147,7 +147,7 @@ impl Storage {
         self.memory.bytes
     }
 
-    /// The largest power of two that the address is a multiple of.
+    /// Returns the largest power of two that the address is a multiple of.
     pub fn alignment(&self) -> usize {
         1 << self
             .memory
@@ -157,24 +157,24 @@ impl Storage {
             .min(usize::BITS - 1)
     }
 
-    /// Where the memory is.
+    /// Returns the device of the memory.
     #[inline]
     pub fn device(&self) -> Device {
         self.memory.device
     }
 
-    /// Whether the memory must not be written.
+    /// Checks whether the memory must not be written.
     #[inline]
     pub fn is_read_only(&self) -> bool {
         self.memory.access == Access::ReadOnly
     }
 
-    /// The name of the owner's Rust type, to show to people.
+    /// Returns the name of the owner's Rust type.
     pub fn owner_name(&self) -> &'static str {
         self.innermost().name()
     }
 
-    /// How many handles there are to the memory.
+    /// Returns the number of handles to the memory.
     pub fn handles(&self) -> usize {
         #[cfg(feature = "python")]
         if let Some(inner) = self.inner() {
@@ -184,7 +184,7 @@ impl Storage {
         self.owner.handles()
     }
 
-    /// A part of the memory, which keeps all of it alive.
+    /// Returns a part of the memory, which keeps all of it alive.
     ///
     /// # Panics
     ///
@@ -210,7 +210,7 @@ impl Storage {
         }
     }
 
-    /// The same memory, not to be written through this handle or those made from it.
+    /// Makes the memory read-only through this handle or those made from it.
     pub fn into_read_only(mut self) -> Self {
         self.forbid_writing();
         self
@@ -220,7 +220,7 @@ impl Storage {
         self.memory.access = Access::ReadOnly;
     }
 
-    /// A handle that doesn't keep the memory alive.
+    /// Returns a handle that doesn't keep the memory alive.
     pub fn downgrade(&self) -> WeakStorage {
         WeakStorage {
             memory: self.memory,
@@ -228,7 +228,7 @@ impl Storage {
         }
     }
 
-    /// Why nobody may write the memory, however few handles there are.
+    /// Returns why the memory may not be written, however few handles there are.
     #[inline]
     pub(crate) fn never_exclusive(&self) -> Option<AccessError> {
         match self.memory.access {
@@ -240,7 +240,7 @@ impl Storage {
         }
     }
 
-    /// Whether this is the only handle to memory that nobody else uses.
+    /// Checks whether this is the only handle to memory that nobody else uses.
     #[inline]
     pub(crate) fn is_exclusive(&mut self) -> bool {
         if self.memory.access != Access::Exclusive || !self.owner.is_unique() {
@@ -264,7 +264,7 @@ impl fmt::Debug for Storage {
 }
 
 impl WeakStorage {
-    /// A handle that keeps the memory alive, if it still is.
+    /// Returns a handle that keeps the memory alive, if it still is.
     pub fn upgrade(&self) -> Option<Storage> {
         Some(Storage {
             memory: self.memory,

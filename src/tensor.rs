@@ -1,4 +1,4 @@
-//! [`Tensor`]: memory, how it is laid out, and what its elements are.
+//! [`Tensor`]: a storage with a layout and an element type.
 
 mod access;
 mod arange;
@@ -59,55 +59,55 @@ pub(crate) use uninit::Uninit;
 pub struct Tensor(Counted<TensorInner>);
 
 impl Tensor {
-    /// The sizes.
+    /// Returns the shape.
     #[inline]
     pub fn shape(&self) -> &[usize] {
         self.0.layout.shape()
     }
 
-    /// The steps between elements along each dimension, counted in elements.
+    /// Returns the strides, counted in elements.
     #[inline]
     pub fn strides(&self) -> &[isize] {
         self.0.layout.strides()
     }
 
-    /// Sizes and strides, to ask about them.
+    /// Returns shape and strides.
     #[inline]
     pub fn layout(&self) -> LayoutRef<'_> {
         self.0.layout.as_ref()
     }
 
-    /// How many dimensions there are.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.0.layout.rank()
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.layout.len()
     }
 
-    /// Whether there are no elements.
+    /// Checks whether there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.layout.is_empty()
     }
 
-    /// The element type.
+    /// Returns the element type.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.0.parts.dtype
     }
 
-    /// Where the memory is.
+    /// Returns the device of the memory.
     #[inline]
     pub fn device(&self) -> Device {
         self.0.parts.storage.device()
     }
 
-    /// The memory, which may be larger than what the elements touch.
+    /// Returns the memory, which may be larger than what the elements touch.
     #[inline]
     pub fn storage(&self) -> &Storage {
         &self.0.parts.storage
@@ -120,7 +120,7 @@ impl Tensor {
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
-    /// The address of the element of index 0; on devices without addresses, the handle.
+    /// Returns the address of the element of index 0; on devices without addresses, the handle.
     #[inline]
     pub fn data_ptr(&self) -> *const u8 {
         if self.device().has_addresses() {
@@ -134,32 +134,32 @@ impl Tensor {
         }
     }
 
-    /// Where the element of index 0 is, in bytes from the storage's beginning.
+    /// Returns the offset of the element of index 0, in bytes from the storage's beginning.
     #[inline]
     pub fn byte_offset(&self) -> usize {
         self.0.parts.offset
     }
 
-    /// Whether the elements must not be written.
+    /// Checks whether the elements must not be written.
     #[inline]
     pub fn is_read_only(&self) -> bool {
         self.0.parts.storage.is_read_only()
     }
 
-    /// Whether the memory was copied for this tensor, rather than shared with where its elements
+    /// Checks whether the memory was copied for this tensor, rather than shared with where its elements
     /// came from.
     #[inline]
     pub fn is_copied(&self) -> bool {
         self.0.parts.copied
     }
 
-    /// Whether sub-byte elements are each padded to whole bytes, rather than packed.
+    /// Checks whether sub-byte elements are each padded to whole bytes, rather than packed.
     #[inline]
     pub fn is_padded(&self) -> bool {
         self.0.parts.padded
     }
 
-    /// Whether an element of this tensor shares memory with one of `other`, as far as that can be
+    /// Checks whether an element of this tensor shares memory with one of `other`, as far as that can be
     /// found out: see [`Overlap`].
     pub fn overlaps(&self, other: &Self) -> Overlap {
         self.region().overlaps(&other.region())

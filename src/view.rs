@@ -49,11 +49,11 @@ pub struct ViewMut<'a, T> {
 
 // SAFETY: it is a shared reference to elements, which may be sent as they are `Sync`.
 unsafe impl<T: Element> Send for View<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives shared references to elements, which are `Sync`.
 unsafe impl<T: Element> Sync for View<'_, T> {}
 // SAFETY: it is an exclusive reference to elements, which may be sent as they are `Send`.
 unsafe impl<T: Element> Send for ViewMut<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to it gives shared references to elements, which are `Sync`.
 unsafe impl<T: Element> Sync for ViewMut<'_, T> {}
 
 impl<T> Clone for View<'_, T> {
@@ -180,7 +180,8 @@ impl<'a, T: Element> View<'a, T> {
     /// The element of that index; `None` where there is none.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&'a T> {
-        // SAFETY: the view's promise, for an element that it leads to.
+        // SAFETY: the view leads to elements that live and aren't written while `'a` lasts; the index was located among
+        // them.
         self.locate(index)
             .map(|element| unsafe { element.as_ref() })
     }
@@ -189,7 +190,7 @@ impl<'a, T: Element> View<'a, T> {
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         self.layout.is_contiguous().then(|| {
-            // SAFETY: the view's promise, for elements that lie one after another.
+            // SAFETY: the view leads to elements that live and aren't written while `'a` lasts, one after another.
             unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len()) }
         })
     }
@@ -213,21 +214,23 @@ impl<'a, T: Element> ViewMut<'a, T> {
 
     /// The same elements, for a shorter time.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        // SAFETY: the same promise, while `self` is borrowed.
+        // SAFETY: nothing else uses the elements, and `self` is borrowed, so that it doesn't either.
         unsafe { ViewMut::from_raw(self.first, self.layout) }
     }
 
     /// The element of that index; `None` where there is none.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
-        // SAFETY: the view's promise, for an element that it leads to.
+        // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
+        // them.
         self.locate(index)
             .map(|element| unsafe { element.as_ref() })
     }
 
     /// The element of that index, to be written; `None` where there is none.
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
-        // SAFETY: the view's promise, for an element that it leads to.
+        // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
+        // them.
         self.locate(index)
             .map(|mut element| unsafe { element.as_mut() })
     }
@@ -241,7 +244,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// The elements as a slice to be written, where they lie one after another in row-major order.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         self.layout.is_contiguous().then(|| {
-            // SAFETY: the view's promise, for elements that lie one after another.
+            // SAFETY: the view leads to elements that nothing else uses while it is borrowed, one after another.
             unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len()) }
         })
     }
@@ -256,7 +259,8 @@ impl<T: Element, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T> {
     #[inline]
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
         match self.locate(&index) {
-            // SAFETY: the view's promise, for an element that it leads to.
+            // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
+            // them.
             Some(mut element) => unsafe { element.as_mut() },
             None => self.no_such_index(&index),
         }

@@ -33,7 +33,7 @@ macro_rules! device_kinds {
 }
 
 device_kinds! {
-    /// The processor's own memory.
+    /// The CPU's own memory.
     Cpu = 1, "cpu";
     /// Memory of an NVIDIA GPU.
     Cuda = 2, "cuda";
@@ -86,7 +86,7 @@ impl DeviceKind {
         )
     }
 
-    /// Whether the processor can follow the addresses, as this program runs.
+    /// Whether the CPU can follow the addresses, as this program runs.
     ///
     /// oneAPI has memory of which that is true and memory of which it isn't, and DLPack doesn't
     /// say which is meant: the answer is no.

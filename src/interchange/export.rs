@@ -31,7 +31,7 @@ impl Tensor {
     ///
     /// When the ABI is the legacy one, and the tensor is read-only or its elements are padded,
     /// which that can't say. [`export_unmarked`](Self::export_unmarked) shares read-only memory all
-    /// the same, on the caller's promise.
+    /// the same, as the caller promises.
     pub fn export_to<A: Abi>(&self) -> Result<Managed<A>, ExportError> {
         self.check_abi::<A>()?;
         Ok(self.clone().export_handle(Flags::empty()))

@@ -1,4 +1,4 @@
-//! Which arguments of a call share memory, where one of them is written.
+//! Alias checks: written arguments of a call against themselves and all others.
 
 use super::choose::Registered;
 use super::error::Reason;

@@ -1,4 +1,4 @@
-//! Attributes: what a call says beside its tensors.
+//! Attributes: arguments of a call that aren't tensors.
 
 use super::key::CallKey;
 use crate::dtype::DType;

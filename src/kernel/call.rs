@@ -1,4 +1,4 @@
-//! [`Call`]: an op is called from Rust.
+//! Calls of ops from Rust.
 
 use super::attribute::Attribute;
 use super::backend::Backend;

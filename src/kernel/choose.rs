@@ -1,4 +1,4 @@
-//! Which kernel a call gets.
+//! Choice of the kernel for a call.
 
 mod register;
 
@@ -134,7 +134,7 @@ impl Registered {
 
     /// What decides between two that both match: the larger one is taken.
     fn preference(&self) -> (i32, u32, [usize; 4]) {
-        // Processors, and then CUDA's devices, reach memory of other kinds, too, but that isn't what
+        // CPUs, and then CUDA's devices, reach memory of other kinds, too, but that isn't what
         // they are there for.
         let device = match self.device {
             DeviceKind::Cpu => 0,

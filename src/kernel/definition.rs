@@ -1,4 +1,4 @@
-//! [`Kernel`]: what implements an op, for a device and for some element types.
+//! [`Kernel`]: an implementation of an op, for a device and for some element types.
 
 use super::attribute::{Attribute, AttributeValue};
 use super::error::Failure;

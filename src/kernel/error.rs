@@ -1,4 +1,4 @@
-//! What can go wrong when kernels are registered and called: with the op's and the argument's name.
+//! Errors of registration and calls, with the names of op and argument.
 
 use super::attribute::{Attribute, AttributeKind};
 use crate::device::Device;

@@ -1,5 +1,5 @@
-//! The frame of a call: arguments are checked against the op and each other, results made, the
-//! kernel chosen, and called.
+//! Call frame: validates arguments against the op and each other, allocates results, dispatches to a kernel and
+//! executes it.
 
 mod checks;
 mod sign;
@@ -193,7 +193,7 @@ impl Frame<'_> {
         let shared = Shared(operands);
         let backend = match kernel.device {
             DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,
-            // Also the processor's, for memory that others use, too.
+            // Also the CPU's, for memory that others use, too.
             kind => Backend::find(kind),
         };
         let mut body = || {

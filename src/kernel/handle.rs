@@ -1,4 +1,4 @@
-//! [`OpHandle`]: an op of a registry, and its kernels.
+//! Handles to ops of a registry, with their kernels.
 
 use super::attribute::Attribute;
 use super::cache::{Cache, Found};
@@ -62,7 +62,7 @@ impl OpHandle {
         self.0.origin
     }
 
-    /// Its kernels: the processor's first, and those of a device in the order in which they were registered.
+    /// Its kernels: the CPU's first, and those of a device in the order in which they were registered.
     pub fn kernels(&self) -> Vec<KernelInfo> {
         let kernels = self.lock();
         let info = |kernel: &Arc<Registered>| KernelInfo {

@@ -1,4 +1,4 @@
-//! Watching calls.
+//! Observers of calls.
 
 use super::operand::Operand;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! [`Op`]: what an operation is called, takes and gives; its kernels are apart.
+//! [`Op`]: the definition of an operation, its name, parameters and rules, apart from its kernels.
 
 mod check;
 mod context;

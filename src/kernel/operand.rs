@@ -86,7 +86,8 @@ impl<'a> Operand<'a> {
         writable: bool,
     ) -> Self {
         let bytes = bytes_touched(first, layout, dtype, device, padded);
-        // SAFETY: the caller's promise.
+        // SAFETY: elements, writing and aliases are as `from_known` requires, which is what this function requires; the
+        // bytes were just computed from the same layout.
         unsafe { Self::from_known(first, layout, (dtype, device, padded), writable, bytes) }
     }
 

@@ -53,7 +53,7 @@ pub struct Wants {
     pub(super) writes: bool,
     /// Whether another argument may be exactly in the same place.
     pub(super) may_coincide: bool,
-    /// Whether the processor looks at the elements.
+    /// Whether the CPU looks at the elements.
     pub(super) on_host: bool,
     /// What the address must be a multiple of.
     pub(super) alignment: usize,
@@ -119,7 +119,8 @@ macro_rules! parameter {
 
             #[inline]
             unsafe fn take<'a>($operand: &'a Operand<'a>) -> Self::Item<'a> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the frame checked the operand for `WANTS`: element type, alignment, layout, rank, and that what
+                // is written is used in no other way; it is taken once.
                 unsafe { $take }
             }
         }
@@ -182,7 +183,7 @@ impl<P: Parameter, const RANK: usize> Parameter for Ranked<P, RANK> {
 
     #[inline]
     unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the frame checked the operand for `WANTS`, which are those of `P` and a rank; it is taken once.
         Ranked(unsafe { P::take(operand) })
     }
 }

@@ -1,4 +1,4 @@
-//! [`Registry`]: the ops there are, and their kernels.
+//! [`Registry`]: ops by name, with their kernels.
 
 use super::cache::Cache;
 use super::choose::Registered;

@@ -1,4 +1,4 @@
-//! Which shapes a call's results have, and how inputs are broadcast.
+//! Shapes of results, and broadcasting of inputs.
 
 use super::attribute::Attribute;
 use super::error::Reason;
@@ -126,7 +126,8 @@ pub(super) fn broadcast(
 /// Nobody else has it, and it is kept for as long as the operand is in use.
 #[inline]
 pub(super) unsafe fn of_new<'a>(tensor: &Tensor) -> Operand<'a> {
-    // SAFETY: the caller's promise; the layout lies behind the handle, and stays there.
+    // SAFETY: the tensor is kept for as long as the operand is in use, and its layout lies behind the handle, which
+    // may be moved meanwhile.
     let tensor: &'a Tensor = unsafe { &*std::ptr::from_ref(tensor) };
     Operand {
         writable: true,

@@ -1,4 +1,4 @@
-//! What factories made, kept for calls with the same attributes.
+//! Cache of the functions that factories made, by device and attributes.
 
 use super::definition::{Factory, KernelContext};
 use super::error::Failure;

@@ -1,4 +1,4 @@
-//! Do two elements share memory? Of one layout, or of two.
+//! Overlap in memory: of elements of one layout, or of two.
 //!
 //! Elements are at the sums of index times stride, so two of them meet exactly when an equation
 //! in bounded integers has a solution. Most layouts are decided by comparing ranges, or by strides

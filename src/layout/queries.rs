@@ -1,4 +1,4 @@
-//! What can be asked of a layout.
+//! Queries of a layout: contiguity, density, dimensions.
 
 use super::LayoutRef;
 

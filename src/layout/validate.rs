@@ -58,7 +58,7 @@ impl Layout {
         strides: *const i64,
     ) -> Result<Self, LayoutError> {
         let mut layout = Self::SCALAR;
-        // SAFETY: the caller's promise.
+        // SAFETY: `shape` and `strides` are each NULL or point to `ndim` numbers.
         unsafe { layout.become_c(ndim, shape, strides) }?;
         Ok(layout)
     }

@@ -16,18 +16,18 @@ pub enum AccessError {
         /// What was asked for.
         wanted: DType,
     },
-    /// The processor can't reach the memory.
+    /// The CPU can't reach the memory.
     #[error("the processor can't reach memory on {device}; copy the tensor to the host first")]
     NotOnHost {
         /// Where the memory is.
         device: Device,
     },
-    /// Others than the processor use the memory, and it can't wait for them.
+    /// Others than the CPU use the memory, and it can't wait for them.
     #[error("the memory on {device} is in use: {reason}")]
     InUse {
         /// Where the memory is.
         device: Device,
-        /// What keeps the processor from waiting, or what failed.
+        /// What keeps the CPU from waiting, or what failed.
         reason: String,
     },
     /// The address is no multiple of the element's alignment.

@@ -1,4 +1,4 @@
-//! Where memory comes from: whoever has it gives it up, or lends it, or it is allocated.
+//! Constructors of storage: from Rust owners, from foreign memory, and by allocation.
 
 use super::host::HostBuffer;
 use super::{Access, Memory, Owner, Storage, SyncOwner};

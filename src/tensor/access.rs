@@ -1,4 +1,4 @@
-//! Reading and writing a tensor's elements, typed.
+//! Typed access to a tensor's elements.
 
 use super::Tensor;
 use crate::dtype::Element;
@@ -16,7 +16,7 @@ impl Tensor {
     ///
     /// When the elements aren't `T`s, can't be reached from the host, or aren't aligned.
     ///
-    /// What the processor and GPUs use is waited for: it is an error, too, when work on them failed.
+    /// What the CPU and GPUs use is waited for: it is an error, too, when work on them failed.
     pub fn view<T: Element>(&self) -> Result<View<'_, T>, Error> {
         let first = self.first::<T>()?;
         // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that

@@ -1,4 +1,4 @@
-//! Copying a tensor into memory of its own.
+//! Copies of tensors into memory of their own.
 
 use super::{Parts, Tensor};
 use crate::dtype::{read_small_bits, write_small_bits};
@@ -72,11 +72,13 @@ impl Tensor {
     unsafe fn copy_elements(&self, to: *mut u8, layout: LayoutRef<'_>) {
         let from = self.data_mut();
         if self.layout().is_contiguous() {
-            // SAFETY: the caller's promise, for bytes without gaps.
+            // SAFETY: the elements are `nbytes` bytes without gaps that can be read, and `to` is memory for as many that
+            // nothing else has.
             return unsafe { ptr::copy_nonoverlapping(from, to, self.nbytes()) };
         }
         let step_bits = self.dtype().step_bits(self.is_padded());
-        // SAFETY: the caller's promise.
+        // SAFETY: the elements can be read, and the layout leads to places in the memory at `to`, which nothing else
+        // has.
         unsafe {
             match step_bits % 8 {
                 0 => copy_items((from, self.layout()), (to, layout), step_bits / 8),
@@ -91,7 +93,7 @@ impl Tensor {
     ///
     /// As of [`copy_elements`](Self::copy_elements).
     unsafe fn copy_bits(&self, from: *const u8, to: *mut u8, bits: usize) {
-        // SAFETY: the caller's promise; nothing may be read before it is written.
+        // SAFETY: `to` is memory for `nbytes` bytes that nothing else has; they are written before the slice exists.
         let to = unsafe {
             ptr::write_bytes(to, 0, self.nbytes());
             slice::from_raw_parts_mut(to, self.nbytes())
@@ -130,7 +132,8 @@ pub(crate) unsafe fn copy_items(
     to: (*mut u8, LayoutRef<'_>),
     bytes: usize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the layouts lead to memory that can be read, and to memory that can be written and that nothing else
+    // has.
     unsafe {
         match bytes {
             1 => copy_arrays::<1>(from, to),
@@ -153,7 +156,8 @@ unsafe fn copy_arrays<const N: usize>(
     (to, theirs): (*mut u8, LayoutRef<'_>),
 ) {
     in_step(ours, theirs, |read, write| {
-        // SAFETY: the caller's promise. An array of bytes has no alignment to keep.
+        // SAFETY: the layouts, in items of N bytes, lead to memory that can be read, and to memory that can be written
+        // and that nothing else has. An array of bytes has no alignment to keep.
         unsafe {
             let from = from.cast::<[u8; N]>().offset(read.offset);
             let to = to.cast::<[u8; N]>().offset(write.offset);
@@ -182,7 +186,8 @@ unsafe fn copy_wide_items(
         for i in 0..read.len as isize {
             // No overflow: the bits to every element are a number, by invariant 7.
             let place = |run: Run| (run.offset + i * run.step) * bytes as isize;
-            // SAFETY: the caller's promise.
+            // SAFETY: the layouts, in items of `bytes` bytes, lead to memory that can be read, and to memory that can be
+            // written and that nothing else has.
             unsafe {
                 ptr::copy_nonoverlapping(from.offset(place(read)), to.offset(place(write)), bytes);
             }

@@ -1,4 +1,4 @@
-//! Making tensors: of what Rust programs have, and of nothing.
+//! Constructors of tensors: from Rust data, and of given values.
 
 use super::{Parts, Tensor, Uninit};
 use crate::dtype::{DType, Element, Scalar, TypeCode};
@@ -140,7 +140,7 @@ impl Tensor {
     ///
     /// When there is not enough memory, or the shape can't be a tensor's.
     pub unsafe fn uninit(shape: &[usize], dtype: DType) -> Result<Self, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: nobody reads an element before it is written, and so no byte of the storage.
         Self::allocate(shape, dtype, |bytes| unsafe { Storage::uninit(bytes) })
     }
 

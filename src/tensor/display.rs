@@ -77,7 +77,7 @@ impl fmt::Display for Tensor {
     }
 }
 
-/// As NumPy's `repr` of an array; with the element type, the device where it is not the processor,
+/// As NumPy's `repr` of an array; with the element type, the device where it is not the CPU,
 /// and whether the elements are read-only.
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

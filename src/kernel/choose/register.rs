@@ -1,4 +1,4 @@
-//! What a kernel must be to be one of its op, and which two can't be told apart.
+//! Validation of a kernel against its op and against the op's other kernels.
 
 use super::{Registered, reaches};
 use crate::device::DeviceKind;

@@ -1,4 +1,4 @@
-//! What is checked of a call's arguments one by one.
+//! Checks of a call's arguments one by one.
 
 use crate::device::Device;
 use crate::dtype::DType;

@@ -1,4 +1,4 @@
-//! The signature of a call: all that the choice of its kernel depends on.
+//! Construction of call keys: all that the choice of a kernel depends on.
 
 use super::checks::main_device;
 use crate::device::Device;

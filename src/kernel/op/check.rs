@@ -1,4 +1,4 @@
-//! Whether a definition makes sense, and whether two are the same.
+//! Validation and comparison of op definitions.
 
 use super::{Kind, Op, Role};
 use crate::kernel::attribute::AttributeKind;

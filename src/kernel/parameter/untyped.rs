@@ -61,7 +61,7 @@ untyped!(DeviceSource, false, true);
 untyped!(DeviceTarget, true, true);
 
 impl<'a> Untyped<'a> {
-    /// The elements as `T`s, where that is what they all are, the processor reaches them, and they are
+    /// The elements as `T`s, where that is what they all are, the CPU reaches them, and they are
     /// aligned.
     pub fn view<T: Element>(&self) -> Option<View<'a, T>> {
         let fits = can_view::<T>(self.0);
@@ -71,11 +71,12 @@ impl<'a> Untyped<'a> {
 }
 
 impl UntypedMut<'_> {
-    /// The elements as `T`s to be written, where that is what they all are, the processor reaches them,
+    /// The elements as `T`s to be written, where that is what they all are, the CPU reaches them,
     /// and they are aligned.
     pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T>> {
         let fits = can_view::<T>(self.0);
-        // SAFETY: as above; the argument is borrowed.
+        // SAFETY: the elements are `T`s that the CPU reaches, aligned; the frame gave this argument alone the right to
+        // write them, and it is borrowed.
         fits.then(|| unsafe { ViewMut::from_raw(first(self.0), self.0.layout) })
     }
 
@@ -84,7 +85,7 @@ impl UntypedMut<'_> {
     ///
     /// # Errors
     ///
-    /// When shapes or types differ, the elements aren't whole bytes, or the processor doesn't reach them.
+    /// When shapes or types differ, the elements aren't whole bytes, or the CPU doesn't reach them.
     pub fn copy_from(&mut self, from: &Untyped<'_>) -> Result<(), Failure> {
         let (from, to) = (from.0, self.0);
         if from.shape() != to.shape() {

@@ -24,7 +24,7 @@ unsafe impl SmallOwner for Counted {
         assert_eq!(seven.addr(), 7);
         // SAFETY: the pointer came from an Arc, of which one count was forgotten beside it.
         let counter = unsafe { Arc::from_raw(pointer.cast_const().cast()) };
-        // SAFETY: as above; this is the count that was forgotten.
+        // SAFETY: the pointer came from an Arc; this is the count that was forgotten beside it.
         unsafe { Arc::decrement_strong_count(Arc::as_ptr(&counter)) };
         Self(counter)
     }

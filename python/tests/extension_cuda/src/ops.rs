@@ -68,13 +68,13 @@ fn copy(to: &Operand<'_>, from: &Operand<'_>) -> Result<(), Failure> {
     let (target, source) = (to.data_ptr().addr() as u64, from.data_ptr().addr() as u64);
     // SAFETY: both are memory of that many bytes on the GPU whose context the call made current, and which is used
     // in the order of this stream.
-    let answer = unsafe { sys::cuMemcpyAsync(target, source, from.bytes(), stream_of(to)?) };
+    let answer = unsafe { sys::cuMemcpyAsync(target, source, from.nbytes(), stream_of(to)?) };
     Ok(answer.result()?)
 }
 
 fn fill(x: &Operand<'_>, byte: u8) -> Result<(), Failure> {
     // SAFETY: as above.
     let answer =
-        unsafe { sys::cuMemsetD8Async(x.data_ptr().addr() as u64, byte, x.bytes(), stream_of(x)?) };
+        unsafe { sys::cuMemsetD8Async(x.data_ptr().addr() as u64, byte, x.nbytes(), stream_of(x)?) };
     Ok(answer.result()?)
 }
