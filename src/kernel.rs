@@ -89,9 +89,11 @@ pub use parameter::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, Unty
 pub use registry::Registry;
 
 #[cfg(feature = "python")]
-pub(crate) use call::{complete, make};
+pub(crate) use call::make;
 #[cfg(feature = "python")]
 pub(crate) use frame::{CallHost, Frame, Made, Operands};
+#[cfg(feature = "python")]
+pub(crate) use handle::complete;
 
 /// For the macros.
 #[doc(hidden)]

@@ -4,7 +4,7 @@ use super::attribute::Attribute;
 use super::backend::Backend;
 use super::error::{CallError, Failure, Reason};
 use super::frame::{CallHost, Frame, Made, Operands};
-use super::handle::OpHandle;
+use super::handle::{OpHandle, complete};
 use super::operand::{IntoOperand, IntoOperandMut, Operand};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
@@ -269,42 +269,6 @@ impl<'r, 'a> Call<'r, 'a> {
             }),
         }
     }
-}
-
-/// All attributes of a call: those that were given, converted, and the others' defaults. `None` where
-/// these are all.
-pub(crate) fn complete(
-    handle: &OpHandle,
-    given: Vec<(usize, Attribute)>,
-) -> Result<Option<Vec<Attribute>>, Reason> {
-    if given.is_empty() && handle.defaults().is_some() {
-        return Ok(None);
-    }
-    let op = handle.definition();
-    let mut values: Vec<_> = op
-        .attributes
-        .iter()
-        .map(|known| known.default.clone())
-        .collect();
-    for (at, value) in given {
-        let kind = op.attributes[at].kind;
-        values[at] = Some(value.converted(kind).ok_or_else(|| Reason::Attribute {
-            attribute: op.attributes[at].name.clone(),
-            wanted: kind,
-            found: value,
-        })?);
-    }
-    let value = |(at, value): (usize, Option<Attribute>)| {
-        value.ok_or_else(|| Reason::Missing {
-            argument: op.attributes[at].name.clone(),
-        })
-    };
-    values
-        .into_iter()
-        .enumerate()
-        .map(value)
-        .collect::<Result<_, _>>()
-        .map(Some)
 }
 
 /// A call from Rust: nobody waits for it, and results are ours.

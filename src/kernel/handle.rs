@@ -40,7 +40,7 @@ pub struct KernelInfo {
     pub label: String,
     /// Its priority.
     pub priority: i32,
-    /// All of this, and what it asks of its arguments, in key.
+    /// A description of all of this, and of what it requires of its arguments.
     pub description: String,
     /// The module that registered it; empty where it was registered by hand.
     pub origin: &'static str,
@@ -148,7 +148,43 @@ impl OpHandle {
     }
 }
 
-/// What a call was made with, in key.
+/// Returns all attributes of a call: those that were given, converted, and the others' defaults. `None` where all
+/// are defaults.
+pub(crate) fn complete(
+    handle: &OpHandle,
+    given: Vec<(usize, Attribute)>,
+) -> Result<Option<Vec<Attribute>>, Reason> {
+    if given.is_empty() && handle.defaults().is_some() {
+        return Ok(None);
+    }
+    let op = handle.definition();
+    let mut values: Vec<_> = op
+        .attributes
+        .iter()
+        .map(|known| known.default.clone())
+        .collect();
+    for (at, value) in given {
+        let kind = op.attributes[at].kind;
+        values[at] = Some(value.converted(kind).ok_or_else(|| Reason::Attribute {
+            attribute: op.attributes[at].name.clone(),
+            wanted: kind,
+            found: value,
+        })?);
+    }
+    let value = |(at, value): (usize, Option<Attribute>)| {
+        value.ok_or_else(|| Reason::Missing {
+            argument: op.attributes[at].name.clone(),
+        })
+    };
+    values
+        .into_iter()
+        .enumerate()
+        .map(value)
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// Describes what a call was made with.
 fn wanted(op: &Op, seen: &[Seen], label: &str) -> String {
     let parameters = op.parameters.iter().zip(seen);
     let parts: Vec<_> = parameters

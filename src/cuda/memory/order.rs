@@ -8,7 +8,7 @@ use crate::tensor::Tensor;
 
 /// Returns what keeps a tensor's memory, where that is known here.
 pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
-    tensor.storage().keeper::<Memory>()
+    tensor.storage().sync_owner::<Memory>()
 }
 
 /// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is known is

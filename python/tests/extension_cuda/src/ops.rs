@@ -74,7 +74,8 @@ fn copy(to: &Operand<'_>, from: &Operand<'_>) -> Result<(), Failure> {
 
 fn fill(x: &Operand<'_>, byte: u8) -> Result<(), Failure> {
     // SAFETY: as above.
-    let answer =
-        unsafe { sys::cuMemsetD8Async(x.data_ptr().addr() as u64, byte, x.nbytes(), stream_of(x)?) };
+    let answer = unsafe {
+        sys::cuMemsetD8Async(x.data_ptr().addr() as u64, byte, x.nbytes(), stream_of(x)?)
+    };
     Ok(answer.result()?)
 }
