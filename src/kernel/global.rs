@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 /// use dlbridge::kernel::{CallError, GlobalOp, Kernel, Op, Source, Target};
 ///
 /// dlbridge::register_op!(Op::new("demo.square").input("x", "T").output("y", "T"));
-/// dlbridge::register_kernel!(Kernel::of("demo.square").function(kernel));
+/// dlbridge::register_kernel!(Kernel::new("demo.square").function(kernel));
 ///
 /// fn kernel(x: Source<'_, f32>, y: Target<'_, f32>) {
 ///     y.map(&x, |x| x * x);
