@@ -53,11 +53,7 @@
 mod argument;
 mod attach;
 mod attribute;
-#[cfg(any(not(Py_LIMITED_API), Py_3_11))]
-mod buffer;
-#[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
-#[path = "python/no_buffer.rs"]
-mod buffer;
+mod borrows;
 mod builtin;
 mod class;
 #[cfg(feature = "cuda")]
@@ -67,24 +63,17 @@ mod cuda;
 mod cuda;
 mod detach;
 mod error;
-mod give;
-mod lane;
-mod ledger;
-mod look;
-mod mxnet;
-mod numpy;
+mod export;
+mod fastcall;
+mod frameworks;
+mod import;
 #[cfg(feature = "kernels")]
 mod ops;
-mod paddle;
 mod place;
-mod quick;
 mod readonly;
 mod refusal;
 mod releaser;
 mod spec;
-mod take;
-mod tensorflow;
-mod torch;
 
 pub use argument::{In, OrNumber, Out, Owned, Passed, from_object};
 pub use attach::check_interpreter;
@@ -93,14 +82,14 @@ pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
 pub use cuda::{PyKernel, PyKernels, PyStream};
 pub use detach::{Detach, detach};
 pub use error::{CudaError, Refused};
-pub use give::{Conversion, Like, Outlook, convert, explain, to_framework};
+pub use export::{Conversion, Like, Outlook, convert, explain, to_framework};
+pub use fastcall::quicken;
+pub use import::own::Wanted;
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
 pub use place::{make, to_device};
-pub use quick::quicken;
 pub use readonly::{ReadOnlyPolicy, UnknownPolicy};
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,
 };
-pub use take::Wanted;

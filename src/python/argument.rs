@@ -16,11 +16,11 @@ pub use owned::{Owned, from_object};
 pub use passed::Passed;
 
 use super::error::{Refused, unsuitable};
-use super::give::Like;
 use super::spec::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::layout::{LayoutRef, are_same};
+use crate::python::export::Like;
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use asked::Found;
@@ -136,7 +136,7 @@ macro_rules! common {
                 // SAFETY: an argument is only there while its thread is attached.
                 let py = unsafe { Python::assume_attached() };
                 Tensor::check_zeros(shape, U::DTYPE)?;
-                super::give::zeroed(self.object(py).as_ref(), shape, U::DTYPE)
+                crate::python::export::zeroed(self.object(py).as_ref(), shape, U::DTYPE)
             }
 
             pub(super) fn own(&self) -> PyResult<()> {

@@ -22,7 +22,7 @@ pub use pickle::restore;
 pub use values::{PyDType, PyDevice};
 
 use super::argument::keep;
-use super::take::{Wanted, from_object, quick};
+use crate::python::import::own::{Wanted, from_object, quick};
 use crate::tensor::Tensor;
 use create::create;
 use kept::Kept;

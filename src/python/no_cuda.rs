@@ -3,11 +3,11 @@
 #[cfg(feature = "kernels")]
 use super::argument::Entered;
 use super::error::{Unmade, not_exchangeable};
-use super::lane::Maker;
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
+use crate::python::import::type_cache::Maker;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

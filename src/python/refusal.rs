@@ -5,7 +5,7 @@
 //! `MemoryError`, `RecursionError`, `KeyboardInterrupt`, errors of classes that aren't a framework's.
 
 use super::error::{caused, not_exchangeable};
-use super::lane::root_module;
+use crate::python::import::type_cache::root_module;
 use pyo3::exceptions::{
     PyBufferError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
 };

@@ -4,8 +4,8 @@
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::LayoutRef;
+use crate::python::borrows::Entry;
 use crate::python::error::{Refused, not_exchangeable, unsuitable};
-use crate::python::ledger::Entry;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -4,12 +4,12 @@ use super::asked::{Asked, Usual, check_further};
 #[cfg(feature = "cuda")]
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
+use crate::python::borrows::{self, Entry};
 #[cfg(feature = "cuda")]
 use crate::python::cuda;
 use crate::python::error::{Refused, unsuitable};
-use crate::python::ledger::{self, Entry};
-use crate::python::look::Aligned;
-use crate::python::numpy;
+use crate::python::frameworks::numpy;
+use crate::python::import::borrow::Aligned;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use crate::tensor::Tensor;
 use crate::view::View;
@@ -62,7 +62,7 @@ impl<'py> Entered<'py> {
             {
                 // The host uses it, whatever GPUs have done with it before. Other threads run meanwhile.
                 cuda::settled(tensor)?;
-                ledger::check_borrowed(object.py())?;
+                borrows::check_borrowed(object.py())?;
             }
             let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
             let is_writable = !entry.read_only && entry.layout().is_contiguous();
@@ -96,7 +96,7 @@ impl<'py> Entered<'py> {
                 false => check_further::<T, RANK, L, D>(entry, fits, false),
             }
         })?;
-        Ok(ledger::hold(entered.get(), tensor))
+        Ok(borrows::hold(entered.get(), tensor))
     }
 
     /// Enters an array of NumPy whose elements lie one after another, where it satisfies what is
@@ -105,7 +105,7 @@ impl<'py> Entered<'py> {
     #[inline(never)]
     fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &Usual, is_written: bool) -> Option<Self> {
         // SAFETY: whoever has an object is attached.
-        let mut new = unsafe { ledger::blank() };
+        let mut new = unsafe { borrows::blank() };
         // SAFETY: a blank entry is nobody else's.
         let entry = unsafe { new.as_mut() };
         // SAFETY: the caller compared the type.
@@ -115,7 +115,7 @@ impl<'py> Entered<'py> {
             && entry.first.addr() & asked.unaligned == 0
             && !(is_written && entry.read_only);
         // SAFETY: it is filled, where it fits.
-        if fits && unsafe { ledger::enter(new, is_written) } {
+        if fits && unsafe { borrows::enter(new, is_written) } {
             // SAFETY: no reference to the entry is in use, as the thread is attached and no other code has
             // run since it was entered. The object is there; the entry gives the reference back.
             unsafe {
@@ -128,7 +128,7 @@ impl<'py> Entered<'py> {
             });
         }
         // SAFETY: it isn't in the list.
-        unsafe { ledger::give_back_unused(new) };
+        unsafe { borrows::give_back_unused(new) };
         None
     }
 
@@ -158,12 +158,12 @@ impl<'py> Entered<'py> {
     /// Enters a number.
     pub(in crate::python) fn number(bytes: Aligned, dtype: DType) -> Result<Self, Refused> {
         // SAFETY: the caller has read a number of Python's, so its thread is attached.
-        let mut entry = unsafe { ledger::blank() };
+        let mut entry = unsafe { borrows::blank() };
         // SAFETY: a blank entry is this thread's alone, and the reference to it is gone when the pointer to
         // the number is made.
         unsafe {
             entry.as_mut().look_at_number(bytes, dtype);
-            ledger::point_to_number(entry, dtype.item_bits() / 8);
+            borrows::point_to_number(entry, dtype.item_bits() / 8);
             Self::admit(entry, false)
         }
     }
@@ -180,14 +180,14 @@ impl<'py> Entered<'py> {
         fill: impl FnOnce(&mut Entry) -> Result<(), Refused>,
     ) -> Result<Self, Refused> {
         // SAFETY: whoever has an object is attached.
-        let mut entry = unsafe { ledger::blank() };
+        let mut entry = unsafe { borrows::blank() };
         // SAFETY: a blank entry is nobody else's.
         match fill(unsafe { entry.as_mut() }) {
             // SAFETY: it is filled.
             Ok(()) => unsafe { Self::admit(entry, is_written) },
             Err(error) => {
                 // SAFETY: it isn't in the list.
-                unsafe { ledger::give_back(entry) };
+                unsafe { borrows::give_back(entry) };
                 Err(error)
             }
         }
@@ -197,11 +197,11 @@ impl<'py> Entered<'py> {
     ///
     /// # Safety
     ///
-    /// [`ledger::blank`] gave the entry, it is filled, and no reference to it is in use.
+    /// [`borrows::blank`] gave the entry, it is filled, and no reference to it is in use.
     #[inline]
     unsafe fn admit(entry: NonNull<Entry>, is_written: bool) -> Result<Self, Refused> {
         // SAFETY: the caller promises just this, and has an object or a number, so is attached.
-        if unsafe { ledger::enter(entry, is_written) } {
+        if unsafe { borrows::enter(entry, is_written) } {
             return Ok(Self {
                 entry,
                 attached: PhantomData,
@@ -210,7 +210,7 @@ impl<'py> Entered<'py> {
         // SAFETY: it isn't in the list, so that this thread alone has it.
         unsafe {
             let error = conflict(entry.as_ref(), is_written);
-            ledger::give_back(entry);
+            borrows::give_back(entry);
             Err(error)
         }
     }
@@ -227,14 +227,14 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         // SAFETY: it can't have been sent to a thread that isn't attached; it is in use until
         // here, and not any more then.
-        unsafe { ledger::leave(self.entry) }
+        unsafe { borrows::leave(self.entry) }
     }
 }
 
 /// Says what excludes an entry that the ledger refused.
 #[cold]
 fn conflict(entry: &Entry, is_written: bool) -> Refused {
-    unsuitable(if is_written && ledger::is_kept(entry) {
+    unsuitable(if is_written && borrows::is_kept(entry) {
         "memory that is to be written is kept by Rust code, which may read it at any time: as a Tensor or Owned argument of this call, or of an earlier one; pass a copy, or release what keeps it".into()
     } else if is_written {
         "memory that is to be written is also in use by another argument, or another call; pass a copy".into()

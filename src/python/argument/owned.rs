@@ -2,11 +2,11 @@
 
 use super::In;
 use super::entered::Entered;
+use crate::python::borrows::check_borrowed;
 use crate::python::error::Refused;
-use crate::python::lane::{Lane, Maker};
-use crate::python::ledger::check_borrowed;
+use crate::python::import::own::{self, Wanted};
+use crate::python::import::type_cache::{Lane, Maker};
 use crate::python::spec::{ANY_RANK, Any, AnyDevice, Arrangement, Kind, Place, Strided};
-use crate::python::take::{self, Wanted};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -135,7 +135,7 @@ fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
         Some(Lane::Table(_, maker)) => maker != Maker::Other,
         Some(Lane::Buffer(_) | Lane::Protocol) | None => false,
     };
-    let tensor = take::from_object(&object, wanted)?;
+    let tensor = own::from_object(&object, wanted)?;
     if !is_silent {
         check_borrowed(object.py())?;
     }

@@ -1,7 +1,7 @@
 //! [`Passed`]: a tensor on its way through Rust.
 
 use crate::python::error::Refused;
-use crate::python::take::{Purpose, Wanted, from_object, from_object_for};
+use crate::python::import::own::{Purpose, Wanted, from_object, from_object_for};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -4,7 +4,7 @@ use super::PyTensor;
 use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
 use crate::python::error::unsuitable;
-use crate::python::take::{Wanted, from_object};
+use crate::python::import::own::{Wanted, from_object};
 use crate::tensor::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;

@@ -9,7 +9,7 @@ use crate::dlpack::DLDevice;
 use crate::dlpack::python::{Request, answer, table_capsule};
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
-use crate::python::give::{Conversion, answer_read_only, convert};
+use crate::python::export::{Conversion, answer_read_only, convert};
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;

@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::python::argument::keep;
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
-use crate::python::take::{Wanted, from_object};
+use crate::python::import::own::{Wanted, from_object};
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;

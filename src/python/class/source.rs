@@ -1,6 +1,6 @@
 //! [`Source`]: whose memory a tensor shares.
 
-use crate::python::lane::is_remembered;
+use crate::python::import::type_cache::is_remembered;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi};

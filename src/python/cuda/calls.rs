@@ -1,13 +1,13 @@
 //! Calls of ops with tensors on a GPU.
 
 use super::super::argument::Entered;
-use super::super::take::Object;
 use super::interface::wait_for_gpu;
 use super::stream_class::find_shared;
 use super::streams::{Worker, worker_of};
 use super::{gpu_of, is_present};
 use crate::cuda::{CudaError, Gpu, Stream, release_after};
 use crate::device::{Device, DeviceKind};
+use crate::python::import::own::Object;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use smallvec::SmallVec;

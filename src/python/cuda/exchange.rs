@@ -1,7 +1,6 @@
 //! In which order memory is used that comes from others, and that goes out.
 
 use super::super::error::not_exchangeable;
-use super::super::lane::Maker;
 use super::copies::settled;
 use super::gpu_of;
 use super::interface::wait_for_gpu;
@@ -11,6 +10,7 @@ use crate::cuda::{
 };
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
+use crate::python::import::type_cache::Maker;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -9,13 +9,13 @@ mod ready;
 
 use super::super::class::PyTensor;
 use super::super::error::{not_exchangeable, not_importable};
-use super::super::take::Object;
 use super::exchange::ready_on;
 use super::gpu_of;
 use crate::cuda::{Gpu, Stream, device_of_range, import, import_unordered, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
+use crate::python::import::own::Object;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 use fields::{Fields, extent, typestr_of};

@@ -4,11 +4,11 @@ mod number;
 
 use super::super::argument::Entered;
 use super::super::error::not_exchangeable;
-use super::super::ledger;
 use super::PyStream;
 use super::calls::run_on;
 use crate::cuda::{Argument, Function, Launch, Module, ParameterKind, Signature, Use, use_on};
 use crate::device::{Device, DeviceKind};
+use crate::python::borrows;
 use number::{is_number, number};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -188,7 +188,7 @@ impl PyKernel {
             uses: SmallVec::new(),
         };
         // SAFETY: the thread is attached.
-        let batch = unsafe { ledger::next_batch() };
+        let batch = unsafe { borrows::next_batch() };
         for (at, object) in arguments.iter_borrowed().enumerate() {
             let kind = kinds.map_or(ParameterKind::Unknown, |kinds| kinds[at]);
             let size = sizes.map(|sizes| sizes[at]);

@@ -1,13 +1,13 @@
 //! On which stream a framework works.
 
 use super::super::error::unsuitable;
-use super::super::lane::{Lane, Maker, root_module};
-use super::super::take::Object;
 use super::interface::{Interface, Ready};
 use super::stream_class::find_shared;
 use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
+use crate::python::import::own::Object;
+use crate::python::import::type_cache::{Lane, Maker, root_module};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt};
 use pyo3::{Borrowed, intern};

@@ -6,11 +6,11 @@ use crate::dtype::DType;
 use crate::kernel::{CallError, CallHost, Failure, Frame, Made, OpHandle, Operand, Operands};
 use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
+use crate::python::borrows;
 use crate::python::cuda;
 use crate::python::error::no_such_number;
-use crate::python::give::{Like, lane_of, zeroed};
-use crate::python::ledger;
-use crate::python::look::Keep;
+use crate::python::export::{Like, lane_of, zeroed};
+use crate::python::import::borrow::Keep;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
@@ -39,7 +39,7 @@ pub(super) fn invoke<'py>(
         return Err(of_argument(py, name, "like", error.into()));
     }
     // SAFETY: the thread is attached.
-    let batch = unsafe { ledger::next_batch() };
+    let batch = unsafe { borrows::next_batch() };
     let mut entered = SmallVec::<[Option<Entered<'_>>; 4]>::new();
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object else {

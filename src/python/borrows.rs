@@ -1,0 +1,290 @@
+//! The ledger: what of Python's memory Rust code is using at present.
+//!
+//! Each borrowed argument has an entry: what its object looked like, and what keeps the memory
+//! alive. An argument that is to be written is compared with all entries, and one that is to be
+//! read with those that are being written; so no two calls that are under way, of one thread or
+//! of several, write what another one uses.
+//!
+//! Entries stay where they are made, and are used again: an argument is a pointer to one. With a
+//! GIL, the ledger needs no lock: arguments are made and dropped by the thread that is attached.
+
+mod entry;
+mod fork;
+mod kept;
+mod recheck;
+#[cfg(test)]
+mod tests;
+
+use crate::python::import::borrow::Keep;
+pub(super) use entry::{Entry, NoteWritten};
+pub(super) use kept::{hold, is_kept};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+pub(super) use recheck::check_borrowed;
+use std::cell::UnsafeCell;
+use std::ptr::{self, NonNull};
+
+struct Lists {
+    /// Entries in use, newest first.
+    used: *mut Entry,
+    /// Entries to be used again.
+    free: *mut Entry,
+    /// How many of those in use are being written.
+    written: usize,
+    #[cfg(feature = "kernels")]
+    batches: usize,
+}
+
+struct Ledger {
+    /// Taken where there is no GIL.
+    #[cfg(Py_GIL_DISABLED)]
+    lock: std::sync::Mutex<()>,
+    lists: UnsafeCell<Lists>,
+}
+
+// SAFETY: the lists are used by the thread that is attached to Python, or that has the lock.
+unsafe impl Sync for Ledger {}
+
+static LEDGER: Ledger = Ledger {
+    #[cfg(Py_GIL_DISABLED)]
+    lock: std::sync::Mutex::new(()),
+    lists: UnsafeCell::new(Lists {
+        used: ptr::null_mut(),
+        free: ptr::null_mut(),
+        written: 0,
+        #[cfg(feature = "kernels")]
+        batches: 0,
+    }),
+};
+
+impl Ledger {
+    #[cfg(Py_GIL_DISABLED)]
+    fn guard(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.lock
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner())
+    }
+
+    /// Uses the lists.
+    ///
+    /// # Safety
+    ///
+    /// The thread is attached to Python, and `function` neither runs Python code nor comes here
+    /// again.
+    #[inline]
+    unsafe fn with<R>(&self, function: impl FnOnce(&mut Lists) -> R) -> R {
+        #[cfg(Py_GIL_DISABLED)]
+        let _guard = self.guard();
+        // SAFETY: nobody else uses them meanwhile: of threads that are attached, only one runs,
+        // or has the lock.
+        function(unsafe { &mut *self.lists.get() })
+    }
+}
+
+/// A number for the arguments of one call, which compares them itself.
+///
+/// # Safety
+///
+/// The thread is attached to Python.
+#[cfg(feature = "kernels")]
+#[inline]
+pub(super) unsafe fn next_batch() -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        LEDGER.with(|lists| {
+            // Not 0, and none that is in use, unless so many calls are under way.
+            lists.batches = lists.batches.wrapping_add(1).max(1);
+            lists.batches
+        })
+    }
+}
+
+/// An entry that isn't in use yet, to be filled.
+///
+/// # Safety
+///
+/// The thread is attached to Python.
+#[inline]
+pub(super) unsafe fn blank() -> NonNull<Entry> {
+    // SAFETY: the caller's promise; an entry of the free list is whole, and leaves it here.
+    let reused = unsafe {
+        LEDGER.with(|lists| {
+            let entry = NonNull::new(lists.free)?;
+            lists.free = entry.as_ref().older.get();
+            Some(entry)
+        })
+    };
+    reused.unwrap_or_else(more)
+}
+
+#[cold]
+fn more() -> NonNull<Entry> {
+    fork::watch();
+    // What points into an entry comes from this one pointer, and none of them from a reference, so
+    // that making a reference takes nothing away from the others.
+    // SAFETY: the pointer of a box isn't NULL.
+    unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(Entry::new()))) }
+}
+
+/// Has an entry be about the number in it, of some bytes.
+///
+/// # Safety
+///
+/// [`blank`] gave the entry, which isn't in use, and no reference to it is.
+pub(super) unsafe fn point_to_number(entry: NonNull<Entry>, bytes: usize) {
+    let entry = entry.as_ptr();
+    // SAFETY: the entry is there for good, and the caller's alone. The pointer to the number is made
+    // of the entry's own, so that it lasts as long as the number.
+    unsafe {
+        let number = (&raw mut (*entry).number).cast::<u8>();
+        (&raw mut (*entry).first).write(number);
+        (&raw mut (*entry).bytes).write(number.addr()..number.addr() + bytes);
+    }
+}
+
+/// Enters what an argument uses. `false` where another one writes it, or uses what this one is to
+/// write.
+///
+/// # Safety
+///
+/// The thread is attached to Python, and the entry, which [`blank`] gave, is filled.
+#[inline]
+pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
+    let here = 0_u8;
+    // SAFETY: the caller's promise; entries in the list are whole while they are in it, and this
+    // one isn't in it yet, so that no reference to it is in use.
+    unsafe {
+        (&raw mut (*entry.as_ptr()).is_written).write(is_written);
+        (&raw mut (*entry.as_ptr()).stack).write((&raw const here).addr());
+        LEDGER.with(|lists| {
+            let this = entry.as_ref();
+            if (is_written || lists.written > 0) && !lists.allows(this) {
+                return false;
+            }
+            if is_written && is_kept(this) {
+                return false;
+            }
+            lists.written += usize::from(is_written);
+            let older = lists.used;
+            if let Some(older) = older.as_ref() {
+                older.newer.set(entry.as_ptr());
+            }
+            lists.used = entry.as_ptr();
+            this.newer.set(ptr::null_mut());
+            this.older.set(older);
+            true
+        })
+    }
+}
+
+impl Lists {
+    /// Takes an entry out of the list of those in use.
+    ///
+    /// # Safety
+    ///
+    /// It is in that list.
+    #[inline(always)]
+    unsafe fn unlink(&mut self, this: &Entry) {
+        let (newer, older) = (this.newer.get(), this.older.get());
+        self.written -= usize::from(this.is_written);
+        // SAFETY: the neighbours of an entry in the list are in it, too, and whole.
+        unsafe {
+            match newer.as_ref() {
+                Some(newer) => newer.older.set(older),
+                None => self.used = older,
+            }
+            if let Some(older) = older.as_ref() {
+                older.newer.set(newer);
+            }
+        }
+    }
+
+    /// Whether nobody else uses what this entry is for in a way that excludes it.
+    fn allows(&self, new: &Entry) -> bool {
+        let mut next = self.used;
+        // SAFETY: entries in the list are whole.
+        while let Some(entry) = unsafe { next.as_ref() } {
+            let is_one_call = new.batch != 0 && new.batch == entry.batch;
+            if (new.is_written || entry.is_written) && !is_one_call && new.may_meet(entry) {
+                return false;
+            }
+            next = entry.older.get();
+        }
+        true
+    }
+}
+
+/// Takes an entry out again, and gives it back.
+///
+/// # Safety
+///
+/// As of [`enter`], which returned `true` for it.
+#[inline(never)]
+pub(super) unsafe fn leave(entry: NonNull<Entry>) {
+    // SAFETY: the caller's promise; its neighbours are in the list too.
+    unsafe {
+        LEDGER.with(|lists| lists.unlink(entry.as_ref()));
+        // At the end, so that what kept the tensor during the call is found changed, too.
+        if entry.as_ref().is_written {
+            tell(entry);
+        }
+        give_back(entry);
+    }
+}
+
+/// Tells the framework of a written argument, if it wants to know.
+///
+/// # Safety
+///
+/// The thread is attached to Python, and has the entry, which isn't in the list.
+#[inline]
+unsafe fn tell(mut entry: NonNull<Entry>) {
+    // SAFETY: the entry left the list, so only this thread has it; its function is for its object.
+    unsafe {
+        if let Some(note_written) = entry.as_mut().note_written.take() {
+            let object = entry.as_ref().object;
+            note_written(Borrowed::from_ptr(Python::assume_attached(), object));
+        }
+    }
+}
+
+/// [`give_back`], for what seldom happens.
+///
+/// # Safety
+///
+/// As of [`give_back`].
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn give_back_unused(entry: NonNull<Entry>) {
+    // SAFETY: the caller's promise.
+    unsafe { give_back(entry) }
+}
+
+/// Gives an entry back that isn't in use.
+///
+/// # Safety
+///
+/// The thread is attached to Python; [`blank`] gave the entry, and it isn't in the list. What it
+/// keeps is released.
+#[inline]
+pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
+    // SAFETY: the entry is the caller's. What is released may run any Python code, so it comes
+    // before the lists are looked at.
+    unsafe {
+        let this = entry.as_mut();
+        if !this.is_usual {
+            this.become_scalar();
+        }
+        this.note_written = None; // It may have been set for an argument that was refused.
+        let keep = this.keep.get_mut();
+        if !matches!(keep, Keep::Object) {
+            drop(std::mem::replace(keep, Keep::Object));
+        }
+        let object = std::mem::replace(&mut this.object, ptr::null_mut());
+        ffi::Py_XDECREF(object);
+        LEDGER.with(|lists| {
+            entry.as_ref().older.set(lists.free);
+            lists.free = entry.as_ptr();
+        });
+    }
+}

@@ -1,0 +1,130 @@
+//! One argument in the ledger.
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::layout::{Layout, LayoutRef, Region};
+use crate::python::import::borrow::{Aligned, Keep};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
+use std::ptr;
+
+/// Tells an object's framework that the object was written.
+pub(in crate::python) type NoteWritten = fn(Borrowed<'_, '_, PyAny>);
+
+/// What is known of one argument.
+///
+/// While it is in use, only shared references to it are made: foreign code may run meanwhile, and walks
+/// the list in other calls. What changes in this time is in cells.
+pub(in crate::python) struct Entry {
+    /// The object, of which a reference is held; NULL for a number that was given instead.
+    pub(in crate::python) object: *mut ffi::PyObject,
+    /// The address of the element of index 0, or a handle.
+    pub(in crate::python) first: *mut u8,
+    /// The addresses of the bytes that the elements touch.
+    pub(in crate::python) bytes: Range<usize>,
+    pub(in crate::python) dtype: DType,
+    pub(in crate::python) device: Device,
+    pub(in crate::python) padded: bool,
+    pub(in crate::python) read_only: bool,
+    pub(in crate::python) is_written: bool,
+    pub(in crate::python) layout: Layout,
+    /// Whether the layout is of elements one after another, made in few steps: it stays when the
+    /// entry is given back, for a next argument of the same shape.
+    pub(in crate::python) is_usual: bool,
+    pub(super) keep: UnsafeCell<Keep>,
+    /// A number that was given instead of a tensor.
+    pub(super) number: Aligned,
+    /// Called when a written argument leaves, in frameworks that count changes; `None` in an entry that isn't used.
+    pub(in crate::python) note_written: Option<NoteWritten>,
+    /// Which call it is an argument of, where that compares its arguments itself; 0 elsewhere.
+    pub(in crate::python) batch: usize,
+    /// An address on the stack of the thread that entered it, which tells threads apart after a fork.
+    pub(super) stack: usize,
+    pub(super) newer: Cell<*mut Entry>,
+    pub(super) older: Cell<*mut Entry>,
+}
+
+impl Entry {
+    pub(in crate::python) fn new() -> Self {
+        Self {
+            object: ptr::null_mut(),
+            first: ptr::null_mut(),
+            bytes: 0..0,
+            dtype: DType::U8,
+            device: Device::CPU,
+            padded: false,
+            read_only: false,
+            is_written: false,
+            layout: Layout::SCALAR,
+            is_usual: false,
+            keep: UnsafeCell::new(Keep::Object),
+            number: Aligned::ZERO,
+            note_written: None,
+            batch: 0,
+            stack: 0,
+            newer: Cell::new(ptr::null_mut()),
+            older: Cell::new(ptr::null_mut()),
+        }
+    }
+
+    /// Returns what keeps the memory, beside the object.
+    #[inline]
+    pub(in crate::python) fn keep(&self) -> &Keep {
+        // SAFETY: it is only replaced by `keep_for_good`, while it is `Keep::Object`, and no reference
+        // that was returned here is held across that: its callers look at it and let it go.
+        unsafe { &*self.keep.get() }
+    }
+
+    /// Sets what keeps the memory of an entry that isn't in use yet.
+    #[inline]
+    pub(in crate::python) fn set_keep(&mut self, keep: Keep) {
+        *self.keep.get_mut() = keep;
+    }
+
+    /// Has something else than the object keep the memory of an entry in use, where the object did.
+    pub(in crate::python) fn keep_for_good(&self, keep: Keep) {
+        assert!(matches!(self.keep(), Keep::Object));
+        // SAFETY: entries are used by threads that are attached, one at a time; no reference to the old
+        // value is in use (see `keep`), which has nothing to drop.
+        unsafe { self.keep.get().write(keep) }
+    }
+
+    /// Takes a number in, without its address, which [`point_to_number`](super::point_to_number) adds.
+    pub(in crate::python) fn set_number(&mut self, number: Aligned) {
+        self.number = number;
+        self.set_keep(Keep::Number);
+    }
+
+    #[inline]
+    pub(in crate::python) fn layout(&self) -> LayoutRef<'_> {
+        self.layout.as_ref()
+    }
+
+    pub(super) fn region(&self) -> Region<'_> {
+        Region {
+            address: self.first.addr(),
+            layout: self.layout(),
+            dtype: self.dtype,
+            padded: self.padded,
+        }
+    }
+
+    /// Whether elements of both may be at one place.
+    #[inline]
+    pub(super) fn may_meet(&self, other: &Self) -> bool {
+        self.bytes.start < other.bytes.end
+            && other.bytes.start < self.bytes.end
+            && self.meets(other)
+    }
+
+    /// Whether they are, of two whose ranges of addresses meet.
+    #[cold]
+    fn meets(&self, other: &Self) -> bool {
+        if !self.device.may_share_memory_with(other.device) {
+            return false;
+        }
+        !self.device.has_addresses() || !self.region().overlaps(&other.region()).is_excluded()
+    }
+}

@@ -1,0 +1,104 @@
+//! Borrowed memory that other Python code took away while an argument was entered.
+
+use super::{Entry, LEDGER};
+use crate::dlpack::Flags;
+use crate::python::error::{Refused, not_exchangeable};
+use crate::python::frameworks::numpy;
+use crate::python::frameworks::torch;
+use crate::python::import::borrow::Keep;
+use crate::python::import::type_cache::Lane;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// Checks that every object from which memory is borrowed still has it, after code of Python's ran that
+/// could have resized or re-pointed one.
+///
+/// # Errors
+///
+/// A `BufferError` about the first one that was changed.
+#[cold]
+#[inline(never)]
+pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
+    for (entry, object) in borrowed(py) {
+        // SAFETY: entries are never freed. One that was given back meanwhile, by code that a table's
+        // function ran, has another object, or none.
+        let entry = unsafe { entry.as_ref() };
+        if entry.object != object.as_ptr() {
+            continue;
+        }
+        let mut now = Entry::new();
+        // SAFETY: the object is there as long as the entry that is made of it.
+        let is_there = unsafe { look_again(object.as_borrowed(), &mut now) };
+        if entry.object == object.as_ptr() && is_there == Some(true) && !entry.is_the_same_as(&now)
+        {
+            return Err(changed(&object));
+        }
+        if is_there == Some(false) {
+            return Err(changed(&object));
+        }
+    }
+    Ok(())
+}
+
+/// The entries whose memory nothing but the object keeps, and these objects.
+fn borrowed(py: Python<'_>) -> Vec<(NonNull<Entry>, Bound<'_, PyAny>)> {
+    let mut all = Vec::new();
+    // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a reference to their
+    // objects; taking another one runs no code.
+    unsafe {
+        LEDGER.with(|lists| {
+            let mut next = lists.used;
+            while let Some(entry) = next.as_ref() {
+                if let (Some(object), Keep::Object) =
+                    (Borrowed::from_ptr_or_opt(py, entry.object), entry.keep())
+                {
+                    all.push((NonNull::from(entry), object.to_owned()));
+                }
+                next = entry.older.get();
+            }
+        });
+    }
+    all
+}
+
+/// Fills an entry with what an object looks like now, without running Python code. `None` for an object
+/// whose tensor never changes, or which has no way that would be used; `false` where it has no tensor any
+/// more.
+///
+/// # Safety
+///
+/// The object stays as long as the entry is used.
+unsafe fn look_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option<bool> {
+    match Lane::of(object).ok()? {
+        // SAFETY: lanes are those of the object's type, which stays, as the caller promises.
+        Lane::Numpy => Some(unsafe { numpy::look(object, now) }.is_ok()),
+        Lane::Table(table, _) => {
+            if let Some(descriptor) = torch::describe_usual(object) {
+                // SAFETY: the object keeps what the descriptor says.
+                return Some(unsafe { now.fill(&descriptor, Flags::empty()) }.is_ok());
+            }
+            let mut room = MaybeUninit::uninit();
+            // SAFETY: the table is that of the object's type.
+            let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
+                drop(table.borrow_error(object.py()));
+                return Some(false);
+            };
+            // SAFETY: the object keeps what the descriptor says.
+            Some(unsafe { now.fill(descriptor, Flags::empty()) }.is_ok())
+        }
+        Lane::Own | Lane::Buffer(_) | Lane::Protocol => None,
+    }
+}
+
+#[cold]
+fn changed(object: &Bound<'_, PyAny>) -> Refused {
+    let kind = object.get_type();
+    let kind = kind.fully_qualified_name();
+    let kind = kind.map_or_else(|_| "object".to_owned(), |name| name.to_string());
+    not_exchangeable(format!(
+        "expected borrowed tensors to stay as they are during a call; Python code that ran while a later argument was read has resized or re-pointed a {kind} that is in use; pass a copy of it, or don't change it meanwhile"
+    ))
+    .into()
+}

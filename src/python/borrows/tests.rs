@@ -1,0 +1,178 @@
+//! The lists, without Python: what Miri can see of them.
+
+use super::*;
+use crate::dtype::DType;
+use crate::python::import::borrow::Aligned;
+use crate::tensor::Tensor;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+
+/// In place of the GIL.
+static ATTACHED: Mutex<()> = Mutex::new(());
+
+fn attach() -> MutexGuard<'static, ()> {
+    ATTACHED.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// An entry that is about a tensor's memory, filled.
+fn filled(tensor: &Tensor) -> NonNull<Entry> {
+    // SAFETY: the test has what stands for the GIL, and the entry alone.
+    unsafe {
+        let mut entry = blank();
+        entry.as_mut().look_at_tensor(tensor).unwrap();
+        entry
+    }
+}
+
+/// Enters one, or gives it back.
+fn entered(tensor: &Tensor, is_written: bool) -> Option<NonNull<Entry>> {
+    let entry = filled(tensor);
+    // SAFETY: the test has what stands for the GIL; the entry was filled.
+    unsafe {
+        if enter(entry, is_written) {
+            return Some(entry);
+        }
+        give_back(entry);
+        None
+    }
+}
+
+fn left(entry: NonNull<Entry>) {
+    // SAFETY: the test has what stands for the GIL, and the entry is in use.
+    unsafe { leave(entry) }
+}
+
+fn numbers() -> Tensor {
+    Tensor::from_vec((0..12).collect::<Vec<i32>>(), &[3, 4]).unwrap()
+}
+
+/// Registers a tensor as kept.
+fn kept(tensor: &Tensor) -> Tensor {
+    let entry = entered(tensor, false).unwrap();
+    // SAFETY: an entry in use stays.
+    let kept = hold(unsafe { entry.as_ref() }, tensor.clone());
+    left(entry);
+    kept
+}
+
+#[test]
+fn references_to_an_entry_outlast_changes_of_its_neighbours() {
+    let _attached = attach();
+    let (a, b, c) = (numbers(), numbers(), numbers());
+    let first = entered(&a, false).unwrap();
+    let middle = entered(&b, true).unwrap();
+    // SAFETY: an entry in use stays, and only shared references to it are made.
+    let (entry, layout) = unsafe { (middle.as_ref(), middle.as_ref().layout()) };
+    let last = entered(&c, false).unwrap();
+    left(first);
+    let first = entered(&a, false).unwrap();
+    left(last);
+    assert!(entered(&b, false).is_none());
+    entry.keep_for_good(Keep::Number);
+    assert_eq!((layout.shape(), entry.bytes.len()), (&[3, 4][..], 48));
+    assert!(matches!(entry.keep(), Keep::Number));
+    left(middle);
+    left(first);
+    left(entered(&b, true).unwrap());
+}
+
+#[test]
+fn pointer_to_a_number_outlasts_references_to_its_entry() {
+    let _attached = attach();
+    // SAFETY: the test has what stands for the GIL; the entry is filled, entered once, and left once.
+    unsafe {
+        let mut entry = blank();
+        let number = Aligned::of(&7_i32.to_ne_bytes());
+        entry.as_mut().look_at_number(number, DType::I32);
+        point_to_number(entry, 4);
+        assert!(enter(entry, false));
+        let first = entry.as_ref().first.cast::<i32>();
+        let other = numbers();
+        let written = entered(&other, true).unwrap();
+        assert_eq!(first.read(), 7);
+        left(written);
+        assert_eq!(
+            (first.read(), entry.as_ref().layout().is_contiguous()),
+            (7, true)
+        );
+        left(entry);
+    }
+}
+
+#[test]
+fn number_is_contiguous_in_an_entry_that_was_strided() {
+    let _attached = attach();
+    let strided = numbers().transpose();
+    // SAFETY: the test has what stands for the GIL; the entries are used here alone, and given back once.
+    unsafe {
+        let entry = filled(&strided);
+        assert!(!entry.as_ref().layout().is_contiguous());
+        give_back(entry);
+        let mut again = blank();
+        assert_eq!(again, entry);
+        again.as_mut().look_at_number(Aligned::ZERO, DType::F32);
+        assert!(again.as_ref().layout().is_contiguous());
+        give_back(again);
+    }
+}
+
+#[test]
+fn kept_memory_is_not_written_until_the_last_handle_is_dropped() {
+    let _attached = attach();
+    let whole = numbers();
+    let column = kept(&whole.select(1, 1).unwrap());
+    assert!(entered(&whole, true).is_none());
+    left(entered(&whole, false).unwrap());
+    for other in [0, 2, 3] {
+        left(entered(&whole.select(1, other).unwrap(), true).unwrap());
+    }
+    let part = column.slice(0, 1..2).unwrap();
+    drop(column);
+    assert!(entered(&whole, true).is_none());
+    // What leaves Rust isn't kept by it.
+    let gone = part.clone().unguarded();
+    drop(part);
+    left(entered(&whole, true).unwrap());
+    assert_eq!(gone.to_vec::<i32>().unwrap(), [5]);
+}
+
+#[test]
+fn kept_memory_is_dropped_by_any_thread() {
+    let _attached = attach();
+    let whole = numbers();
+    let rows: Vec<Tensor> = (0..3)
+        .map(|row| kept(&whole.select(0, row).unwrap()))
+        .collect();
+    let threads = rows.into_iter().map(|row| {
+        thread::spawn(move || {
+            let sum: i32 = row.view::<i32>().unwrap().iter().sum();
+            drop(row);
+            sum
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    // Meanwhile it may be found kept, or not any more.
+    if let Some(entry) = entered(&whole, true) {
+        left(entry);
+    }
+    let sums: Vec<i32> = threads
+        .into_iter()
+        .map(|thread| thread.join().unwrap())
+        .collect();
+    assert_eq!(sums, [6, 22, 38]);
+    left(entered(&whole, true).unwrap());
+}
+
+#[test]
+fn memory_that_is_kept_twice_is_kept_once_by_each() {
+    let _attached = attach();
+    let whole = numbers();
+    let (first, second) = (kept(&whole), kept(&whole));
+    // One that is kept already stays what it is.
+    let again = kept(&first);
+    drop(first);
+    drop(second);
+    assert!(entered(&whole, true).is_none());
+    drop(again);
+    left(entered(&whole, true).unwrap());
+}

@@ -1,0 +1,210 @@
+//! Tensors as objects of a framework.
+
+pub(super) mod convert;
+pub(super) mod hand_over;
+mod permitted;
+
+use crate::device::Device;
+use crate::dlpack::python::Table;
+use crate::dlpack::{DLTensor, Flags};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::python::argument::Passed;
+use crate::python::cuda;
+use crate::python::error::{Refused, not_exchangeable, not_importable};
+pub(super) use crate::python::frameworks::constraints::Misfit;
+use crate::python::frameworks::mxnet;
+use crate::python::frameworks::{self, FRAMEWORKS, NUMPY, framework_of};
+use crate::python::import::type_cache::{Lane, Maker, root_module};
+use crate::python::readonly::ReadOnlyPolicy;
+use crate::storage::Owner;
+use crate::tensor::Tensor;
+pub use convert::{Conversion, Outlook, convert, explain};
+use hand_over::own;
+pub(super) use permitted::answer_read_only;
+use pyo3::prelude::*;
+use pyo3::{Borrowed, intern};
+
+/// A tensor that becomes an object of the framework that an argument was of.
+///
+/// A result that no framework was found for, such as one like a Python number, becomes an object
+/// of our own class.
+#[derive(Debug)]
+pub struct Like<'py> {
+    object: Option<Bound<'py, PyAny>>,
+    tensor: Tensor,
+    readonly: Option<ReadOnlyPolicy>,
+}
+
+impl<'py> Like<'py> {
+    pub(super) fn new(object: Option<Bound<'py, PyAny>>, tensor: Tensor) -> Self {
+        Self {
+            object,
+            tensor,
+            readonly: None,
+        }
+    }
+
+    /// Sets what happens where the tensor is read-only and the framework has no read-only tensors;
+    /// without it, the [current policy](ReadOnlyPolicy::current) holds.
+    ///
+    /// ```no_run
+    /// use dlbridge::python::{In, Like, ReadOnlyPolicy};
+    /// use pyo3::prelude::*;
+    ///
+    /// /// The weights that belong to a tensor, which must not be written.
+    /// #[pyfunction]
+    /// fn weights<'py>(x: In<'py, f32>) -> PyResult<Like<'py>> {
+    ///     static WEIGHTS: [f32; 3] = [1.0, 2.0, 4.0];
+    ///     let weights = dlbridge::Tensor::from_owner(&WEIGHTS, &[3])?;
+    ///     Ok(x.like(weights).readonly(ReadOnlyPolicy::Share))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn readonly(mut self, policy: ReadOnlyPolicy) -> Self {
+        self.readonly = Some(policy);
+        self
+    }
+}
+
+impl<'py> IntoPyObject<'py> for Like<'py> {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let Self {
+            object,
+            tensor,
+            readonly,
+        } = self;
+        let tensor = tensor.unguarded();
+        let conversion = &Conversion::SHARED.readonly(readonly);
+        let Some(object) = object else {
+            return own(py, tensor);
+        };
+        match lane_of(object.as_borrowed())? {
+            Lane::Own => own(py, tensor),
+            Lane::Numpy => FRAMEWORKS[NUMPY].hand_over(py, tensor, conversion),
+            Lane::Table(table, maker) => by_table(py, table, maker, tensor, conversion),
+            Lane::Buffer(_) | Lane::Protocol => {
+                let name = root_module(&object.get_type());
+                match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
+                    Some(framework) if name == "mxnet" => {
+                        mxnet::alike(&object, framework.hand_over(py, tensor, conversion)?)
+                    }
+                    Some(framework) => framework.hand_over(py, tensor, conversion),
+                    None => by_namespace(&object, tensor),
+                }
+            }
+        }
+    }
+}
+
+/// The way for an object that results are to be like.
+#[inline]
+pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> {
+    match Lane::of(object) {
+        Err(_) if mxnet::is_array(object)? || cuda::is_array(object)? => Ok(Lane::Protocol),
+        lane => lane,
+    }
+}
+
+fn by_table<'py>(
+    py: Python<'py>,
+    table: Table,
+    maker: Maker,
+    tensor: Tensor,
+    conversion: &Conversion<'_, '_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // Both lose a tensor that they refuse.
+    let needs = match maker {
+        Maker::Torch => &frameworks::TORCH,
+        Maker::Paddle => &frameworks::PADDLE,
+        // It is told whether the tensor is read-only.
+        Maker::Other => return hand_over::by_table(py, table, maker, tensor),
+    };
+    if let Some(misfit) = needs.misfit(&tensor) {
+        misfit.permit(py, conversion, needs.title)?;
+    }
+    hand_over::by_table(py, table, maker, tensor)
+}
+
+/// A tensor as an object of the framework of this name: `"numpy"`, `"torch"`, `"jax"`,
+/// `"tensorflow"`, `"paddle"`, `"mlx"`, `"cupy"`, `"pyarrow"`, `"tvm"`, `"tvm_ffi"`, `"mxnet"`,
+/// `"onnxruntime"`, or `"dlbridge"` for our own class.
+///
+/// Nothing is copied, but by `"mlx"`, which does that with all that comes in. Read-only memory is
+/// shared by the [current policy](ReadOnlyPolicy::current); [`convert`] takes another one.
+///
+/// # Errors
+///
+/// A `LookupError` for another name, an `ImportError` where the framework isn't installed, and a
+/// `BufferError` where it can't have the tensor without a copy.
+pub fn to_framework<'py>(
+    py: Python<'py>,
+    tensor: impl Into<Passed>,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    framework_of(name)?.hand_over(py, tensor.into().0, &Conversion::SHARED)
+}
+
+/// For libraries after the array API standard.
+fn by_namespace<'py>(object: &Bound<'py, PyAny>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let tensor = own(py, tensor)?;
+    match object.getattr_opt(intern!(py, "__array_namespace__"))? {
+        Some(namespace) => namespace
+            .call0()?
+            .call_method1(intern!(py, "from_dlpack"), (tensor,)),
+        None => Ok(tensor),
+    }
+}
+
+/// Memory in which every bit is 0, from the allocator of an object's framework, where it has one.
+pub(super) fn zeroed(
+    like: Option<&Bound<'_, PyAny>>,
+    shape: &[usize],
+    dtype: DType,
+) -> PyResult<Tensor> {
+    if let Some(object) = like
+        && let Lane::Table(table, _) = lane_of(object.as_borrowed())?
+        && table.can_allocate()
+    {
+        return allocate(object.py(), table, shape, dtype);
+    }
+    Ok(Tensor::zeroed(shape, dtype)?)
+}
+
+fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyResult<Tensor> {
+    let layout = Layout::contiguous(shape).map_err(Error::from)?;
+    let sizes: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
+    let prototype = DLTensor {
+        data: std::ptr::null_mut(),
+        device: Device::CPU.into(),
+        ndim: layout.rank() as i32,
+        dtype: dtype.into(),
+        shape: sizes.as_ptr().cast_mut(),
+        strides: std::ptr::null_mut(),
+        byte_offset: 0,
+    };
+    // SAFETY: as many sizes as the rank says.
+    let managed = unsafe { table.allocate(py, &prototype) }?;
+    let descriptor = *managed.descriptor();
+    // What was allocated for us is ours alone, which is what this flag says of memory.
+    let flags = managed.flags() | Flags::IS_COPIED;
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(managed)) }
+        .map_err(not_importable)?;
+    let is_as_asked =
+        tensor.shape() == shape && tensor.dtype() == dtype && tensor.layout().is_contiguous();
+    if !is_as_asked || tensor.is_read_only() || tensor.device() != Device::CPU {
+        return Err(not_exchangeable(
+            "the framework allocated something else than was asked for",
+        ));
+    }
+    // SAFETY: nobody else has the memory, all of which is written.
+    unsafe { tensor.data_mut().write_bytes(0, tensor.nbytes()) };
+    Ok(tensor)
+}

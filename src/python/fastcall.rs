@@ -1,0 +1,107 @@
+//! `from_dlpack` in few steps.
+//!
+//! A function of PyO3's reads keywords, and counts how often the thread attached, where there are none, and the
+//! thread is attached anyway. What is called with one argument alone, and finds a tensor in it in one of the quick
+//! ways, goes without; all else is the function's that PyO3 made.
+
+use crate::python::attach::release_what_was_dropped;
+use crate::python::builtin::{CALLED, builtin};
+use crate::python::class::PyTensor;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+use pyo3::{Borrowed, ffi, intern};
+use std::mem::transmute;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What is called where there is no quick way, which is kept for good.
+struct Else {
+    function: ffi::PyCFunctionFastWithKeywords,
+    slf: *mut ffi::PyObject,
+    _kept: Py<PyAny>,
+}
+
+// SAFETY: a function, and an object for whoever is attached.
+unsafe impl Send for Else {}
+// SAFETY: as above.
+unsafe impl Sync for Else {}
+
+static ELSE: PyOnceLock<Else> = PyOnceLock::new();
+
+impl Else {
+    /// A built-in function, if it takes its arguments as [`call`] does.
+    fn of(function: &Bound<'_, PyAny>) -> Option<Self> {
+        let pointer = function.as_ptr();
+        // SAFETY: it is asked for what it is, and then for what such a one has. The flags tell the function's type.
+        unsafe {
+            if ffi::PyCFunction_Check(pointer) == 0 || ffi::PyCFunction_GetFlags(pointer) != CALLED
+            {
+                return None;
+            }
+            let found = ffi::PyCFunction_GetFunction(pointer)?;
+            Some(Self {
+                function: transmute::<ffi::PyCFunction, ffi::PyCFunctionFastWithKeywords>(found),
+                slf: ffi::PyCFunction_GetSelf(pointer),
+                _kept: function.clone().unbind(),
+            })
+        }
+    }
+}
+
+/// Has a module's `from_dlpack(x, /, *, device=None, copy=None)`, which gives what [`PyTensor::of`] does, be quick.
+///
+/// # Errors
+///
+/// When the module has no such function.
+pub fn quicken(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let name = intern!(py, "from_dlpack");
+    let function = module.getattr(name)?;
+    let Some(by_pyo3) = Else::of(&function) else {
+        return Ok(());
+    };
+    ELSE.get_or_init(py, || by_pyo3);
+    let text = |attribute| -> PyResult<String> { function.getattr(attribute)?.extract() };
+    let doc = format!(
+        "{name}{}\n--\n\n{}",
+        text("__text_signature__")?,
+        text("__doc__")?
+    );
+    let quick = builtin(("from_dlpack", doc), call, module, &module.name()?)?;
+    module.setattr(name, quick)
+}
+
+/// What Python calls.
+///
+/// # Safety
+///
+/// The arguments are as `METH_FASTCALL | METH_KEYWORDS` has them.
+unsafe extern "C" fn call(
+    _module: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: whoever calls a Python function is attached.
+    let py = unsafe { Python::assume_attached() };
+    if count == 1 && keywords.is_null() {
+        // SAFETY: there is one argument, which the caller keeps.
+        let object = unsafe { Borrowed::from_ptr(py, *arguments) };
+        // Where that is no way, what is wrong, or how else it is a tensor, is found below.
+        match catch_unwind(AssertUnwindSafe(|| PyTensor::quick(object))) {
+            Ok(Some(Ok(tensor))) => return tensor.into_ptr(),
+            Ok(Some(Err(error))) => {
+                error.restore(py);
+                release_what_was_dropped();
+                return std::ptr::null_mut();
+            }
+            Ok(None) | Err(_) => {}
+        }
+    }
+    release_what_was_dropped();
+    match ELSE.get(py) {
+        // SAFETY: the arguments are as they came, and the function takes such.
+        Some(by_pyo3) => unsafe { (by_pyo3.function)(by_pyo3.slf, arguments, count, keywords) },
+        None => unreachable!("it was found before this function was made"),
+    }
+}

@@ -1,0 +1,225 @@
+//! A tensor becomes a NumPy array.
+
+use super::element_type::{NUMBERED, extension};
+use super::keeper::keep;
+use super::{Array, is_array_type, remember};
+use crate::device::Device;
+use crate::dtype::{DType, TypeCode};
+use crate::python::error::not_exchangeable;
+use crate::python::export::Misfit;
+use crate::tensor::Tensor;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyType};
+use pyo3::{ffi, intern};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// `NPY_ARRAY_WRITEABLE`
+const WRITABLE: c_int = super::IS_WRITABLE;
+
+type NewFromDescr = unsafe extern "C" fn(
+    *mut ffi::PyTypeObject,
+    *mut ffi::PyObject,
+    c_int,
+    *mut isize,
+    *mut isize,
+    *mut c_void,
+    c_int,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+type DescrFromType = unsafe extern "C" fn(c_int) -> *mut ffi::PyObject;
+
+/// The functions of NumPy's C interface that are used. Their places in it never change.
+#[derive(Clone, Copy)]
+struct Interface {
+    array_type: *mut ffi::PyTypeObject,
+    descr_from_type: DescrFromType,
+    new_from_descr: NewFromDescr,
+}
+
+// SAFETY: addresses of what stays for as long as the process runs.
+unsafe impl Send for Interface {}
+// SAFETY: as above.
+unsafe impl Sync for Interface {}
+
+/// NumPy's element types by number, those that were asked for, each with a reference that is kept.
+static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; NUMBERED.len()] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERED.len()];
+
+const ARRAY_TYPE: usize = 2;
+const DESCR_FROM_TYPE: usize = 45;
+const NEW_FROM_DESCR: usize = 94;
+
+fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
+    static INTERFACE: PyOnceLock<Interface> = PyOnceLock::new();
+    INTERFACE.get_or_try_init(py, || {
+        // NumPy 2 moved the module.
+        let module = py
+            .import(intern!(py, "numpy._core._multiarray_umath"))
+            .or_else(|_| py.import(intern!(py, "numpy.core._multiarray_umath")))?;
+        let capsule = module.getattr(intern!(py, "_ARRAY_API"))?;
+        let capsule = capsule.cast::<PyCapsule>()?;
+        let table = capsule.pointer_checked(None)?.as_ptr();
+        let table = table.cast::<*mut c_void>();
+        // There are other capsules without a name, and Python code could put one here.
+        let array_type = module.getattr(intern!(py, "ndarray"))?;
+        let array_type = array_type.cast::<PyType>()?;
+        // SAFETY: the capsules of NumPy without a name hold tables of more words than that.
+        let found = unsafe { *table.add(ARRAY_TYPE) };
+        if !is_array_type(array_type) || found.cast() != array_type.as_type_ptr() {
+            return Err(not_exchangeable(
+                "expected the table of NumPy's C interface in _ARRAY_API, and found something else",
+            ));
+        }
+        remember(array_type);
+        // SAFETY: the capsule holds the table of NumPy's C interface, as its type of arrays is there; its places are
+        // fixed and have these types.
+        unsafe {
+            Ok(Interface {
+                array_type: (*table.add(ARRAY_TYPE)).cast(),
+                descr_from_type: std::mem::transmute::<*mut c_void, DescrFromType>(
+                    *table.add(DESCR_FROM_TYPE),
+                ),
+                new_from_descr: std::mem::transmute::<*mut c_void, NewFromDescr>(
+                    *table.add(NEW_FROM_DESCR),
+                ),
+            })
+        }
+    })
+}
+
+/// An array that shares the tensor's memory, and keeps it. The host reaches the memory, and there are
+/// no more dimensions than NumPy's arrays have.
+///
+/// # Errors
+///
+/// A `BufferError` for element types that NumPy hasn't, with `ml_dtypes` where that is installed.
+pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    let interface = interface(py)?;
+    let dtype = tensor.dtype();
+    let element_type = match number_of(dtype) {
+        // SAFETY: a number that NumPy has, of which it keeps the one element type.
+        Some(number) => unsafe {
+            let known = &ELEMENT_TYPES[number as usize];
+            let mut pointer = known.load(Ordering::Relaxed);
+            if pointer.is_null() {
+                pointer = (interface.descr_from_type)(number);
+                known.store(pointer, Ordering::Relaxed);
+            }
+            Bound::from_borrowed_ptr_or_err(py, pointer)?
+        },
+        None => extension(py, &tensor)?,
+    };
+    let rank = tensor.rank();
+    let item = (dtype.step_bits(tensor.is_padded()) / 8) as isize;
+    // NumPy works row-major strides out itself.
+    let mut strides = Vec::new();
+    if !tensor.layout().is_contiguous() {
+        // A stride that leads to no element may be any number.
+        let in_bytes = |stride: &isize| stride.checked_mul(item).unwrap_or(item);
+        strides.extend(tensor.strides().iter().map(in_bytes));
+    }
+    let strides_or_null = if strides.is_empty() {
+        ptr::null_mut()
+    } else {
+        strides.as_mut_ptr()
+    };
+    let flags = if tensor.is_read_only() { 0 } else { WRITABLE };
+    let sizes = tensor.shape().as_ptr().cast_mut().cast();
+    let data = tensor.data_ptr().cast_mut().cast();
+    // SAFETY: as many sizes and strides as the rank, which are copied; the memory is kept by the
+    // base object that is set next. The element type's reference is given away.
+    let array = unsafe {
+        let array = (interface.new_from_descr)(
+            interface.array_type,
+            element_type.into_ptr(),
+            rank as c_int,
+            sizes,
+            strides_or_null,
+            data,
+            flags,
+            ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, array)?
+    };
+    let base = keep(py, tensor)?;
+    // What `PyArray_SetBaseObject` does for an object that is no array.
+    // SAFETY: a new array, which has no base yet, and a base whose reference is given away.
+    unsafe { (*array.as_ptr().cast::<Array>()).base = base };
+    Ok(array)
+}
+
+/// An array of an element type, without elements.
+pub(super) fn empty_array<'py>(
+    py: Python<'py>,
+    element_type: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let interface = interface(py)?;
+    let mut size = 0;
+    // SAFETY: one size; the element type is one of NumPy's, and a reference to it is given away. NumPy allocates.
+    unsafe {
+        let array = (interface.new_from_descr)(
+            interface.array_type,
+            element_type.clone().into_ptr(),
+            1,
+            &mut size,
+            ptr::null_mut(),
+            ptr::null_mut(),
+            0,
+            ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, array)
+    }
+}
+
+/// Why NumPy hasn't a tensor's element type, if that is so.
+pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+    if number_of(tensor.dtype()).is_some() {
+        return Ok(None);
+    }
+    match extension(py, tensor) {
+        Ok(_) => Ok(None),
+        Err(error) if error.is_instance_of::<PyBufferError>(py) => {
+            Ok(Some(Misfit::for_good(error.value(py).to_string())))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether NumPy surely has what a tensor is; of all others it is found out.
+#[inline]
+pub(in crate::python) fn surely_has(tensor: &Tensor) -> bool {
+    tensor.device() == Device::CPU
+        && number_of(tensor.dtype()).is_some()
+        && tensor.rank() <= super::MAX_RANK
+        && !tensor.is_padded()
+}
+
+/// NumPy's number of an element type.
+#[inline]
+fn number_of(dtype: DType) -> Option<c_int> {
+    let number = NUMBERS
+        .get(dtype.code() as usize)?
+        .get(usize::from(dtype.bits() / 8))?;
+    (*number >= 0 && dtype.lanes() == 1 && dtype.bits().is_multiple_of(8))
+        .then_some(c_int::from(*number))
+}
+
+const WIDEST: usize = 16;
+
+/// NumPy's numbers by code and width in bytes; of those with two on this machine, the first; -1
+/// where there is none.
+static NUMBERS: [[i8; WIDEST + 1]; TypeCode::ALL.len()] = {
+    let mut numbers = [[-1; WIDEST + 1]; TypeCode::ALL.len()];
+    let mut number = NUMBERED.len();
+    while number > 0 {
+        number -= 1;
+        if let Some(dtype) = NUMBERED[number] {
+            numbers[dtype.code() as usize][dtype.bits() as usize / 8] = number as i8;
+        }
+    }
+    numbers
+};

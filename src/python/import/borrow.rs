@@ -1,0 +1,364 @@
+//! What a borrowed argument looks like, by whichever way its object offers.
+
+mod fill;
+mod own;
+
+use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
+use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
+use crate::python::borrows::{Entry, NoteWritten, check_borrowed};
+use crate::python::class;
+use crate::python::cuda;
+use crate::python::error::Refused;
+use crate::python::frameworks::mxnet;
+use crate::python::frameworks::numpy;
+use crate::python::frameworks::tensorflow;
+use crate::python::frameworks::torch;
+use crate::python::import::buffer::Buffer;
+#[cfg(feature = "cuda")]
+use crate::python::import::own::Object;
+use crate::python::import::type_cache::{Lane, Maker, guard_protocol};
+use crate::python::refusal;
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::mem::MaybeUninit;
+
+/// What keeps an argument's memory alive, beside its object.
+pub(in crate::python) enum Keep {
+    /// Nothing: the object does.
+    Object,
+    Managed {
+        _kept: Managed<Versioned>,
+    },
+    /// It isn't taken: whoever made it releases it, with the capsule.
+    Capsule {
+        _lent: Lent,
+    },
+    Buffer {
+        _kept: Box<Buffer>,
+    },
+    /// PyTorch's storage, whatever becomes of the tensor.
+    Storage {
+        _kept: torch::Kept,
+    },
+    /// It is a number, in the entry itself.
+    Number,
+}
+
+/// Room for the largest number, as strictly aligned as any.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(in crate::python) struct Aligned([u8; 16]);
+
+impl Aligned {
+    pub(in crate::python) const ZERO: Self = Self([0; 16]);
+
+    /// The bytes; those that the number hasn't are 0.
+    #[cfg(feature = "cuda")]
+    pub(in crate::python) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// Up to 16 bytes.
+    pub(in crate::python) fn of(bytes: &[u8]) -> Self {
+        let mut this = Self([0; 16]);
+        this.0[..bytes.len()].copy_from_slice(bytes);
+        this
+    }
+}
+
+impl Entry {
+    /// Fills the entry with what an object's tensor looks like.
+    ///
+    /// # Errors
+    ///
+    /// When the object is no tensor, or one that can't be used.
+    #[inline(never)]
+    pub(in crate::python) fn look(
+        &mut self,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
+        if let Some(descriptor) = torch::describe_usual(object) {
+            self.note_written = is_written.then_some(torch::note_written as NoteWritten);
+            // SAFETY: the object keeps what the descriptor says.
+            return unsafe {
+                if self.fill_usual(&descriptor) {
+                    Ok(())
+                } else {
+                    self.fill(&descriptor, Flags::empty())
+                }
+            };
+        }
+        self.look_at_any(object, is_written)
+    }
+
+    #[inline(never)]
+    fn look_at_any(
+        &mut self,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
+        match Lane::known(object) {
+            // SAFETY: lanes are those of the object's type, which is an array's.
+            Some(Lane::Numpy) => unsafe { numpy::look(object, self) },
+            // SAFETY: lanes are those of the object's type, which is our own class.
+            Some(Lane::Own) => unsafe { self.look_at_own(object) },
+            // The guards that run Python code look at what was borrowed by themselves.
+            Some(Lane::Table(table, maker)) if maker != Maker::Other => {
+                // SAFETY: the table is that of the object's type.
+                unsafe { self.look_by(table, maker, object, is_written) }
+            }
+            known => self.look_with_python(known, object, is_written),
+        }
+    }
+
+    /// Looks at an object whose type, or which itself, runs Python code meanwhile: that may take away what
+    /// other arguments have borrowed.
+    #[inline(never)]
+    fn look_with_python(
+        &mut self,
+        known: Option<Lane>,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
+        match known.map_or_else(|| Lane::find(object), Ok) {
+            Ok(lane) => self.look_along(lane, object, is_written)?,
+            Err(error) => match mxnet::ask(object, is_written)? {
+                Some(capsule) => self.look_at_mxnet(capsule.as_borrowed())?,
+                None => self.look_by_interface(object, error)?,
+            },
+        }
+        check_borrowed(object.py())
+    }
+
+    fn look_along(
+        &mut self,
+        lane: Lane,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
+        match lane {
+            // SAFETY: lanes are those of the object's type, which is an array's.
+            Lane::Numpy => unsafe { numpy::look(object, self) },
+            // SAFETY: the table is that of the object's type.
+            Lane::Table(table, maker) => unsafe { self.look_by(table, maker, object, is_written) },
+            // SAFETY: lanes are those of the object's type, which is our own class.
+            Lane::Own => unsafe { self.look_at_own(object) },
+            Lane::Buffer(speaks_dlpack) => {
+                let buffer = Buffer::of(object);
+                let read_only = buffer.as_ref().map_or(true, |buffer| buffer.is_read_only());
+                let outcome = match buffer {
+                    Ok(buffer) => self.look_at_buffer(buffer),
+                    Err(error) => Err(error.into()),
+                };
+                if outcome.is_ok() || !speaks_dlpack {
+                    return outcome;
+                }
+                tensorflow::guard(object)?;
+                self.look_into_capsule(object)?;
+                // The older kind of capsule doesn't tell.
+                self.read_only |= read_only;
+                Ok(())
+            }
+            Lane::Protocol => {
+                // A class that changes PyTorch's own export, or a release that has no table.
+                if torch::is_tensor_type(object.get_type_ptr()) {
+                    self.note_written = is_written.then_some(torch::note_written as NoteWritten);
+                }
+                self.look_into_capsule(object)
+            }
+        }
+    }
+
+    /// Takes what a tensor of ours looks like, which is of an object that isn't borrowed.
+    pub(in crate::python) fn look_at_tensor(&mut self, tensor: &Tensor) -> Result<(), Refused> {
+        let descriptor = tensor.describe();
+        if tensor.is_read_only() || tensor.is_padded() {
+            let mut flags = Flags::empty();
+            flags.set(Flags::READ_ONLY, tensor.is_read_only());
+            flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, tensor.is_padded());
+            // SAFETY: the caller keeps the tensor for as long as the entry is used.
+            return unsafe { self.fill(&descriptor, flags) };
+        }
+        // SAFETY: the caller keeps the tensor for as long as the entry is used.
+        unsafe {
+            if self.fill_usual(&descriptor) {
+                return Ok(());
+            }
+            self.fill(&descriptor, Flags::empty())
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    #[inline]
+    unsafe fn look_by(
+        &mut self,
+        table: Table,
+        maker: Maker,
+        object: Borrowed<'_, '_, PyAny>,
+        is_written: bool,
+    ) -> Result<(), Refused> {
+        maker.guard(object)?;
+        if is_written {
+            self.note_written = maker.note_written();
+        }
+        // Only the owned call tells whether memory is read-only: it is taken where that matters,
+        // of those who know the difference.
+        let is_borrowed = table.can_borrow() && !(is_written && maker == Maker::Other);
+        if is_borrowed {
+            let mut room = MaybeUninit::uninit();
+            // SAFETY: the caller's promise.
+            let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
+                let error = table.borrow_error(object.py());
+                // SAFETY: callers found the table in the object's type, so its functions take the object.
+                return unsafe { self.look_after_refusal(table, maker, object, error) };
+            };
+            // SAFETY: the object keeps what the descriptor says.
+            if unsafe { self.fill_usual(descriptor) } {
+                return Ok(());
+            }
+            // SAFETY: as above.
+            return unsafe { self.fill(descriptor, Flags::empty()) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.look_by_owning(table, maker, object) }
+    }
+
+    /// Tries the owned call after the borrowed one was refused: a producer can tell by flags alone
+    /// that its memory is read-only, and may refuse what carries none.
+    ///
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    #[cold]
+    unsafe fn look_after_refusal(
+        &mut self,
+        table: Table,
+        maker: Maker,
+        object: Borrowed<'_, '_, PyAny>,
+        error: PyErr,
+    ) -> Result<(), Refused> {
+        if maker != Maker::Other || !error.is_instance_of::<PyBufferError>(object.py()) {
+            return Err(maker.clarify(object, error).into());
+        }
+        // SAFETY: callers found the table in the object's type, so its functions take the object.
+        unsafe { self.look_by_owning(table, maker, object) }
+    }
+
+    /// # Safety
+    ///
+    /// The table is that of the object's type.
+    unsafe fn look_by_owning(
+        &mut self,
+        table: Table,
+        maker: Maker,
+        object: Borrowed<'_, '_, PyAny>,
+    ) -> Result<(), Refused> {
+        // SAFETY: callers found the table in the object's type, so its functions take the object.
+        let managed = unsafe { table.own(object) };
+        let managed = managed.map_err(|error| maker.clarify(object, error))?;
+        // SAFETY: the managed tensor keeps what the descriptor says.
+        unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
+        self.set_keep(Keep::Managed { _kept: managed });
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// The object is of our own class.
+    unsafe fn look_at_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+        // SAFETY: the caller's promise.
+        self.look_at_tensor(unsafe { class::tensor_of(object) })
+    }
+
+    fn look_at_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
+        let mut strides = Vec::new();
+        let (descriptor, flags) = buffer.describe(&mut strides)?;
+        // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
+        unsafe { self.fill(&descriptor, flags) }?;
+        self.set_keep(Keep::Buffer { _kept: buffer });
+        Ok(())
+    }
+
+    /// The tensor of an object of our own class.
+    #[cfg(feature = "kernels")]
+    pub(in crate::python) fn tensor_of_ours(&self) -> Option<&Tensor> {
+        if self.object.is_null() {
+            return None;
+        }
+        // SAFETY: the entry has a reference to the object, and whoever looks at it is attached.
+        let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
+        match Lane::of(object) {
+            // SAFETY: lanes are those of the object's type; the object keeps it for as long as the entry is used.
+            Ok(Lane::Own) => Some(unsafe { class::tensor_of(object) }),
+            _ => None,
+        }
+    }
+
+    /// The capsule that keeps the memory, if one does.
+    #[cfg(feature = "cuda")]
+    pub(in crate::python) fn kept_capsule(&self, py: Python<'_>) -> Option<Object> {
+        match self.keep() {
+            Keep::Capsule { _lent: lent } => {
+                Some(Object::new(lent.capsule(py).as_any().as_borrowed()))
+            }
+            _ => None,
+        }
+    }
+
+    fn look_into_capsule(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+        guard_protocol(object)?;
+        let wish = Wish {
+            stream: cuda::to_ask(&object)?,
+            ..Wish::default()
+        };
+        let capsule = ask(&object, &wish).map_err(|error| refusal::by_producer(object, error))?;
+        match Offer::of(capsule.as_any().as_borrowed())? {
+            Offer::Versioned(capsule) => self.look_at_managed::<Versioned>(capsule),
+            Offer::Legacy(capsule) => self.look_at_managed::<Legacy>(capsule),
+        }
+    }
+
+    /// By what is older than DLPack, where an object has that; else it is the error.
+    fn look_by_interface(
+        &mut self,
+        object: Borrowed<'_, '_, PyAny>,
+        error: Refused,
+    ) -> Result<(), Refused> {
+        let Some(interface) = cuda::Interface::of(object)? else {
+            return Err(error);
+        };
+        let (descriptor, flags) = interface.describe();
+        // SAFETY: the object keeps its memory; its sizes are only read here.
+        unsafe { self.fill(&descriptor, flags) }
+    }
+
+    fn look_at_mxnet(&mut self, capsule: Borrowed<'_, '_, PyCapsule>) -> Result<(), Refused> {
+        let (managed, lent) = Offer::lend::<Legacy>(capsule)?;
+        // SAFETY: the capsule keeps the managed tensor.
+        let descriptor = mxnet::meant(unsafe { managed.as_ref() }.descriptor());
+        // SAFETY: as above; it was just made, and nobody else has it.
+        unsafe { self.fill(&descriptor, Flags::empty()) }?;
+        self.set_keep(Keep::Capsule { _lent: lent });
+        Ok(())
+    }
+
+    fn look_at_managed<A: Named>(
+        &mut self,
+        capsule: Borrowed<'_, '_, PyCapsule>,
+    ) -> Result<(), Refused> {
+        let (managed, lent) = Offer::lend::<A>(capsule)?;
+        // SAFETY: the version was checked, and the capsule keeps the managed tensor.
+        let managed = unsafe { managed.as_ref() };
+        // SAFETY: the managed tensor keeps what it says, and is kept by the capsule, from which
+        // nobody takes it meanwhile.
+        unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
+        self.set_keep(Keep::Capsule { _lent: lent });
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! What descriptors say of a tensor, taken into an entry.
+
+use super::Aligned;
+use crate::device::Device;
+use crate::dlpack::{DLDeviceType, DLTensor, Flags};
+use crate::dtype::DType;
+use crate::interchange::Described;
+use crate::python::borrows::Entry;
+use crate::python::error::{Refused, not_importable};
+use std::ptr;
+
+impl Entry {
+    /// Takes what a descriptor says in the usual case: elements one after another, on the host, that
+    /// may be written. `false`, and a blank entry, in any other.
+    ///
+    /// # Safety
+    ///
+    /// As of [`fill`](Self::fill).
+    #[inline(always)]
+    pub(in crate::python) unsafe fn fill_usual(&mut self, descriptor: &DLTensor) -> bool {
+        let device = descriptor.device;
+        if device.device_type != DLDeviceType::CPU
+            || device.device_id != 0
+            || descriptor.byte_offset != 0
+            || size_of::<i64>() != size_of::<isize>()
+        {
+            return false;
+        }
+        let (shape, strides) = (descriptor.shape.cast(), descriptor.strides.cast());
+        let (Ok(dtype), Ok(rank)) = (
+            DType::try_from(descriptor.dtype),
+            usize::try_from(descriptor.ndim),
+        ) else {
+            return false;
+        };
+        if rank > 0 && descriptor.shape.is_null() {
+            return false;
+        }
+        self.read_only = false;
+        // SAFETY: the caller's promise: as many numbers as the rank says.
+        let is_arranged = unsafe { self.arrange(rank, shape, strides) };
+        is_arranged && self.place(descriptor.data.cast(), dtype)
+    }
+
+    /// Takes the layout of elements one after another. Where the entry was last used for one of the same
+    /// numbers, which is usual for calls in a loop, it is there already.
+    ///
+    /// `false`, and a blank entry, where the numbers say something else.
+    ///
+    /// # Safety
+    ///
+    /// As of [`become_row_major`](crate::layout::Layout::become_row_major).
+    #[inline(always)]
+    pub(in crate::python) unsafe fn arrange(
+        &mut self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        // SAFETY: the caller's promise; whoever changes the layout otherwise says so.
+        unsafe {
+            self.is_usual && self.layout.is_row_major_of(rank, sizes, strides)
+                || self.arrange_anew(rank, sizes, strides)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`arrange`](Self::arrange).
+    #[inline(never)]
+    unsafe fn arrange_anew(
+        &mut self,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        self.is_usual = unsafe { self.layout.become_row_major(rank, sizes, strides) };
+        self.is_usual
+    }
+
+    /// Makes a blank entry's layout a scalar's.
+    #[inline]
+    pub(in crate::python) fn become_scalar(&mut self) {
+        self.is_usual = false;
+        self.layout.become_scalar();
+    }
+
+    /// Takes elements one after another on the host, for a layout that is arranged: what
+    /// `check_memory` does in general. `false` where that is needed.
+    #[inline(always)]
+    pub(in crate::python) fn place(&mut self, first: *mut u8, dtype: DType) -> bool {
+        let begin = first.addr();
+        let Some(bytes) = self.layout().bytes_at(begin, dtype) else {
+            return false;
+        };
+        self.first = first;
+        self.bytes = begin..begin + bytes;
+        self.dtype = dtype;
+        self.device = Device::CPU;
+        self.padded = false;
+        true
+    }
+
+    /// Takes what a descriptor says, after checking it.
+    ///
+    /// # Safety
+    ///
+    /// The descriptor is true for as long as the entry is in use.
+    #[inline]
+    pub(in crate::python) unsafe fn fill(
+        &mut self,
+        descriptor: &DLTensor,
+        flags: Flags,
+    ) -> Result<(), Refused> {
+        self.become_scalar();
+        // SAFETY: a true descriptor has as many numbers as its rank says; the layout is a scalar's.
+        let described = unsafe { Described::read(descriptor, flags, &mut self.layout) };
+        let described = match described {
+            Ok(described) => described,
+            Err(error) => return Err(not_importable(error).into()),
+        };
+        self.first = if described.device.has_addresses() {
+            described.first
+        } else {
+            descriptor.data.cast()
+        };
+        let first = self.first.addr();
+        self.bytes = first.wrapping_add_signed(described.span.start)
+            ..first.wrapping_add_signed(described.span.end);
+        self.dtype = described.dtype;
+        self.device = described.device;
+        self.padded = described.padded;
+        self.read_only = flags.contains(Flags::READ_ONLY);
+        Ok(())
+    }
+
+    /// Takes a number as a tensor of rank 0, without its address: see
+    /// [`point_to_number`](crate::python::borrows::point_to_number).
+    pub(in crate::python) fn look_at_number(&mut self, number: Aligned, dtype: DType) {
+        self.become_scalar();
+        self.set_number(number);
+        self.dtype = dtype;
+        self.device = Device::CPU;
+        self.padded = false;
+        self.read_only = true;
+        self.object = ptr::null_mut();
+    }
+}

@@ -1,0 +1,360 @@
+//! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
+
+mod protocol;
+
+use crate::device::Device;
+use crate::dlpack::python::{Table, foreign};
+use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
+use crate::dtype::DType;
+use crate::interchange::Usual;
+use crate::python::attach;
+use crate::python::class;
+use crate::python::cuda;
+use crate::python::error::{Refused, not_exchangeable, not_importable};
+use crate::python::frameworks::mxnet;
+use crate::python::frameworks::numpy;
+use crate::python::frameworks::tensorflow;
+use crate::python::frameworks::torch;
+use crate::python::import::buffer::Buffer;
+use crate::python::import::type_cache::{Lane, Maker};
+use crate::storage::{Owner, SmallOwner};
+use crate::tensor::Tensor;
+use protocol::{Attached, by_protocol};
+use pyo3::prelude::*;
+use pyo3::{Borrowed, ffi};
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+
+/// What is wanted beyond the tensor itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// `Some(true)`: memory of its own; `Some(false)`: shared memory, or an error. `None`: shared
+    /// memory wherever that is possible.
+    pub copy: Option<bool>,
+    /// Where the memory should be.
+    pub device: Option<Device>,
+}
+
+/// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
+///
+/// What is shared stays the object's: it isn't written through the [`Tensor`].
+///
+/// # Errors
+///
+/// A `TypeError` for what is no tensor, and a `BufferError` for one that can't be exchanged, or
+/// not in the way that is wanted.
+pub(in crate::python) fn from_object(
+    object: &Bound<'_, PyAny>,
+    wanted: Wanted,
+) -> PyResult<Tensor> {
+    let purpose = match wanted.copy {
+        Some(true) => Purpose::Look,
+        _ => Purpose::Keep,
+    };
+    from_object_for(object.as_borrowed(), wanted, purpose)
+}
+
+/// What a tensor is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::python) enum Purpose {
+    /// It may be kept for any time.
+    Keep,
+    /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage afterwards.
+    Look,
+}
+
+/// [`from_object`], for this purpose.
+pub(in crate::python) fn from_object_for(
+    object: Borrowed<'_, '_, PyAny>,
+    wanted: Wanted,
+    purpose: Purpose,
+) -> PyResult<Tensor> {
+    let shared = |tensor: Tensor| -> PyResult<Tensor> {
+        let tensor = cuda::adopted(object, tensor)?;
+        match wanted.device {
+            Some(device) if device != tensor.device() => moved(&tensor, device, wanted.copy),
+            _ if wanted.copy == Some(true) => cuda::copy(&tensor),
+            _ => Ok(tensor),
+        }
+    };
+    match find(object, purpose)? {
+        Found::Tensor(tensor) => shared(tensor),
+        // SAFETY: that is what was found.
+        Found::Own => shared(unsafe { class::tensor_of(object) }.clone()),
+        Found::BadBuffer(unable) => instead_of_buffer(object, &unable, wanted),
+        Found::Protocol => by_protocol(object, wanted, purpose),
+        Found::Nothing(error) => {
+            if let Some(capsule) = mxnet::ask(object, true)? {
+                return shared(mxnet::take(capsule.as_borrowed())?);
+            }
+            match cuda::by_interface(object)? {
+                Some(tensor) => shared(tensor),
+                None => Err(error.into()),
+            }
+        }
+    }
+}
+
+/// The tensor of an object, shared, in the ways that take few steps; `None` where there is another way, or none. The
+/// caller needn't be counted by PyO3 as attached.
+#[inline]
+pub(in crate::python) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
+    let found = match find(object, Purpose::Keep) {
+        Ok(found) => found,
+        Err(error) => return Some(Err(error)),
+    };
+    match found {
+        Found::Tensor(tensor) if tensor.device() == Device::CPU => Some(Ok(tensor)),
+        Found::Tensor(tensor) => Some(Python::attach(|_| cuda::adopted(object, tensor))),
+        // What came with the error goes there, too.
+        Found::BadBuffer(unable) => Python::attach(move |_| {
+            let tensor = instead_of_buffer(object, &unable, Wanted::default());
+            drop(unable);
+            Some(tensor)
+        }),
+        Found::Own | Found::Protocol | Found::Nothing(_) => None,
+    }
+}
+
+/// What an object has for whoever wants its tensor.
+enum Found {
+    Tensor(Tensor),
+    /// It is of our own class.
+    Own,
+    /// Its buffer doesn't do, but it speaks DLPack, too.
+    BadBuffer(Unable),
+    Protocol,
+    /// None of what most have.
+    Nothing(Refused),
+}
+
+// Where it is called, no result is moved: that is a twentieth of an import.
+#[inline(always)]
+fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
+    let locks = purpose == Purpose::Keep;
+    if let Some((descriptor, alias)) = torch::take_usual(object, locks) {
+        // SAFETY: the alias keeps what the descriptor says.
+        let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(alias)) };
+        return tensor.map(Found::Tensor);
+    }
+    let lane = match Lane::of(object) {
+        Ok(lane) => lane,
+        Err(error) => return Ok(Found::Nothing(error)),
+    };
+    match lane {
+        Lane::Own => Ok(Found::Own),
+        // SAFETY: lanes are those of the object's type.
+        Lane::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
+        Lane::Table(table, maker) => {
+            maker.guard(object)?;
+            if maker == Maker::Torch && torch::is_tensor_type(object.get_type_ptr()) {
+                return of_torch(object, table, locks).map(Found::Tensor);
+            }
+            // SAFETY: the table is that of the object's type.
+            let managed = unsafe { table.own(object) };
+            let managed = managed.map_err(|error| maker.clarify(object, error))?;
+            of_table(managed).map(Found::Tensor)
+        }
+        Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
+            Ok(tensor) => Ok(Found::Tensor(tensor)),
+            Err(unable) if speaks_dlpack => Ok(Found::BadBuffer(unable)),
+            Err(unable) => Err(unable.error),
+        },
+        Lane::Protocol => Ok(Found::Protocol),
+    }
+}
+
+/// A tensor's copy on another device.
+fn moved(tensor: &Tensor, device: Device, copy: Option<bool>) -> PyResult<Tensor> {
+    if copy == Some(false) {
+        return Err(not_exchangeable(format!(
+            "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
+            tensor.device()
+        )));
+    }
+    cuda::to_device(tensor, device)
+}
+
+/// Why there is no tensor of an object's buffer, and whether that is read-only, as far as is known.
+struct Unable {
+    error: PyErr,
+    is_read_only: bool,
+}
+
+fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, Unable> {
+    let unable = |is_read_only| {
+        move |error| Unable {
+            error,
+            is_read_only,
+        }
+    };
+    let buffer = Buffer::of(object).map_err(unable(true))?;
+    let is_read_only = buffer.is_read_only();
+    of_buffer(buffer).map_err(unable(is_read_only))
+}
+
+/// By DLPack, what buffers can't express.
+fn instead_of_buffer(
+    object: Borrowed<'_, '_, PyAny>,
+    unable: &Unable,
+    wanted: Wanted,
+) -> PyResult<Tensor> {
+    tensorflow::guard(object)?;
+    let tensor = by_protocol(object, wanted, Purpose::Keep)?;
+    // The older kind of capsule doesn't tell. A copy may be written.
+    Ok(match unable.is_read_only && !tensor.is_copied() {
+        true => tensor.into_read_only(),
+        false => tensor,
+    })
+}
+
+fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
+    let mut strides = Vec::new();
+    let (descriptor, flags) = buffer.describe(&mut strides)?;
+    let (owner, ()) = Owner::lend(buffer, |_| ());
+    // SAFETY: the buffer keeps the memory until it is released, which dropping the owner does.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A tensor of PyTorch. What its table exports keeps the tensor, which may get other memory: so the storage is kept.
+fn of_torch(object: Borrowed<'_, '_, PyAny>, table: Table, locks: bool) -> PyResult<Tensor> {
+    if locks {
+        torch::lock(object);
+    }
+    let kept = torch::keep(object)?;
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: callers found the table in the object's type.
+    if let Some(descriptor) = unsafe { table.borrow_to(object, &mut room) } {
+        // SAFETY: the storage keeps the memory; sizes and strides, which the object keeps until here, are copied.
+        return unsafe { of_descriptor(descriptor, Flags::empty(), kept.into_owner()) };
+    }
+    let error = table.borrow_error(object.py());
+    Err(torch::clarify(object.py(), error))
+}
+
+/// The tensor that an exchange table gave.
+#[inline]
+fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
+    let managed = match Tensor::returning(managed) {
+        Ok(tensor) => return Ok(tensor),
+        Err(managed) => managed,
+    };
+    let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+    let owner = Owner::small(Attached::new(managed));
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    unsafe { of_descriptor(&descriptor, flags, owner) }
+}
+
+/// # Safety
+///
+/// The owner keeps what the descriptor says.
+#[inline]
+unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -> PyResult<Tensor> {
+    let is_usual = descriptor.device == Device::CPU.into()
+        && descriptor.byte_offset == 0
+        && (flags - Flags::READ_ONLY).is_empty()
+        && !descriptor.shape.is_null()
+        && descriptor.ndim >= 0
+        && size_of::<i64>() == size_of::<isize>();
+    if let (true, Ok(dtype)) = (is_usual, DType::try_from(descriptor.dtype)) {
+        let usual = Usual {
+            first: descriptor.data.cast(),
+            dtype,
+            rank: descriptor.ndim as usize,
+            sizes: descriptor.shape.cast(),
+            strides: descriptor.strides.cast(),
+            read_only: flags.contains(Flags::READ_ONLY),
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { Tensor::adopt_usual(&usual, owner) } {
+            Ok(tensor) => return Ok(tensor),
+            Err(unused) => owner = unused,
+        }
+    }
+    // SAFETY: as above.
+    unsafe { Tensor::adopt(descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// # Safety
+///
+/// The object is a `numpy.ndarray`.
+unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
+    // SAFETY: the caller's promise.
+    let array = unsafe { numpy::fields(object) };
+    let (dtype, padded) = array.dtype(object.py())?;
+    let mut owner = Owner::small(Object::new(object));
+    if array.is_row_major() && !padded {
+        let usual = Usual {
+            first: array.data,
+            dtype,
+            rank: array.rank as usize,
+            sizes: array.sizes,
+            strides: ptr::null(),
+            read_only: !array.is_writable(),
+        };
+        // SAFETY: the array keeps its memory, and the owner the array.
+        match unsafe { Tensor::adopt_usual(&usual, owner) } {
+            Ok(tensor) => return Ok(tensor),
+            Err(unused) => owner = unused,
+        }
+    }
+    let mut strides = numpy::Numbers::new();
+    let mut flags = Flags::empty();
+    flags.set(Flags::READ_ONLY, !array.is_writable());
+    flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, padded);
+    let descriptor = DLTensor {
+        data: array.data.cast(),
+        device: Device::CPU.into(),
+        ndim: array.rank,
+        dtype: dtype.into(),
+        shape: array.sizes.cast(),
+        strides: array.strides_in_elements(dtype, padded, &mut strides)?,
+        byte_offset: 0,
+    };
+    // SAFETY: the array keeps its memory, and the owner the array. Its strides are copied.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A reference to an object, which may be dropped by any thread.
+pub(in crate::python) struct Object(NonNull<ffi::PyObject>);
+
+// SAFETY: it is only used to give the reference back, by a thread that is attached.
+unsafe impl Send for Object {}
+
+impl Object {
+    pub(in crate::python) fn new(object: Borrowed<'_, '_, PyAny>) -> Self {
+        let pointer = object.to_owned().into_ptr();
+        // SAFETY: objects are never at NULL.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+}
+
+// SAFETY: objects are aligned to pointers.
+unsafe impl SmallOwner for Object {
+    fn into_words(self) -> [*mut (); 2] {
+        let this = std::mem::ManuallyDrop::new(self);
+        [this.0.as_ptr().cast(), ptr::null_mut()]
+    }
+
+    unsafe fn from_words([pointer, _]: [*mut (); 2]) -> Self {
+        // SAFETY: it came from `into_words`.
+        Self(unsafe { NonNull::new_unchecked(pointer.cast()) })
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        let object = Pointer(self.0);
+        attach::release(move || {
+            let Pointer(object) = { object };
+            // SAFETY: this runs attached; a reference was held, and is given up once.
+            unsafe { foreign::release_reference(object.as_ptr()) }
+        });
+    }
+}
+
+/// A reference on its way to where it is given back.
+struct Pointer(NonNull<ffi::PyObject>);
+
+// SAFETY: it is only used by a thread that is attached.
+unsafe impl Send for Pointer {}

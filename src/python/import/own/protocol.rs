@@ -1,0 +1,176 @@
+//! Tensors by `__dlpack__`, and in capsules.
+
+use super::{Object, Purpose, Wanted, moved};
+use crate::device::Device;
+use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
+use crate::dlpack::{Abi, Legacy, Managed, Versioned};
+use crate::interchange::Described;
+use crate::layout::Layout;
+use crate::python::attach;
+use crate::python::cuda;
+use crate::python::error::{not_exchangeable, not_importable};
+use crate::python::frameworks::torch;
+use crate::python::import::type_cache::{guard_protocol, root_module};
+use crate::python::refusal;
+use crate::storage::{Owner, SmallOwner};
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::mem::ManuallyDrop;
+
+pub(super) fn by_protocol(
+    object: Borrowed<'_, '_, PyAny>,
+    wanted: Wanted,
+    purpose: Purpose,
+) -> PyResult<Tensor> {
+    guard_protocol(object)?;
+    // PyTorch's own export keeps the tensor, which may get other memory: so the storage is kept beside it.
+    let storage = match torch::is_tensor_type(object.get_type_ptr()) {
+        true => {
+            if purpose == Purpose::Keep {
+                torch::lock(object);
+            }
+            // A wrapper without a storage may still answer for itself.
+            torch::keep(object).ok()
+        }
+        false => None,
+    };
+    let module = root_module(&object.get_type());
+    // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
+    let copies_right = module != "pyarrow";
+    // A value of ONNX Runtime keeps an array's memory, and its capsule doesn't keep the value.
+    let object_too = (module == "onnxruntime").then(|| Object::new(object));
+    let keep = match (storage, object_too) {
+        (None, None) => None,
+        several => Some(several),
+    };
+    let wish = Wish {
+        copy: wanted.copy.filter(|copy| !copy || copies_right),
+        device: wanted.device.map(Into::into),
+        stream: cuda::to_ask(&object)?,
+    };
+    // Who can't copy is asked to share, and copied here.
+    let (capsule, mut refusal) = match ask(&object, &wish) {
+        Ok(capsule) => (capsule, None),
+        Err(refusal) if wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU) => {
+            let plain = Wish {
+                copy: None,
+                device: None,
+                ..wish
+            };
+            match ask(&object, &plain) {
+                Ok(capsule) => (capsule, Some(refusal)),
+                Err(_) => return Err(refusal::by_producer(object, refusal)),
+            }
+        }
+        Err(refusal) => return Err(refusal::by_producer(object, refusal)),
+    };
+    let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep),
+        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep),
+    };
+    let capsule = capsule.into_ptr();
+    // SAFETY: this thread is attached, and the reference was its own. The producer's destructor may run Python.
+    keeping_exception(object.py(), || unsafe {
+        foreign::release_reference(capsule)
+    });
+    let tensor = match (tensor, refusal.take()) {
+        // The first error is why there was a second attempt.
+        (Err(_), Some(refusal)) => return Err(refusal),
+        (tensor, before) => {
+            refusal = before;
+            cuda::adopted(object, tensor?)?
+        }
+    };
+    if let Some(device) = wanted.device
+        && device != tensor.device()
+    {
+        return moved(&tensor, device, wanted.copy).map_err(|error| refusal.unwrap_or(error));
+    }
+    match wanted.copy {
+        // Some producers take the keyword, and share all the same, or give what is not to be written.
+        Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
+        Some(false) if tensor.is_copied() => Err(not_exchangeable(
+            "the producer copied the tensor, though copy=False was asked for",
+        )),
+        _ => Ok(tensor),
+    }
+}
+
+/// Whether a tensor that is on a device is copied to the one where it is wanted.
+fn may_be_moved(wanted: Wanted, from: Device) -> bool {
+    let is_possible = |to| cuda::can_move(from, to);
+    wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)
+}
+
+/// What keeps the memory beside the managed tensor: PyTorch's storage, or the object itself.
+type Beside = (Option<torch::Kept>, Option<Object>);
+
+fn of_capsule<A: Named>(
+    capsule: Borrowed<'_, '_, PyCapsule>,
+    wanted: Wanted,
+    keep: Option<Beside>,
+) -> PyResult<Tensor> {
+    let check = |managed: &A| {
+        let mut layout = Layout::SCALAR;
+        // SAFETY: the capsule's promise, which is DLPack's.
+        let described =
+            unsafe { Described::read(managed.descriptor(), managed.flags(), &mut layout) };
+        let found = described.map_err(not_importable)?.device;
+        match wanted.device {
+            Some(device) if device != found && !may_be_moved(wanted, found) => {
+                Err(not_exchangeable(format!(
+                    "memory on {device} was asked for, and the producer's is on {found}"
+                )))
+            }
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
+    let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
+    let managed = match Tensor::returning(managed) {
+        Ok(tensor) => return Ok(tensor),
+        Err(managed) => managed,
+    };
+    let (descriptor, flags) = (*managed.descriptor(), managed.flags());
+    let managed = Attached::new(managed);
+    let owner = match keep {
+        None => Owner::small(managed),
+        Some(beside) => Owner::lend((managed, beside), |_| ()).0,
+    };
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// A managed tensor of another library, released by a thread that is attached. There are deleters that need the GIL and
+/// don't take it, such as that of NumPy 1.23; and those that take it would have a thread that holds other locks wait for it.
+pub(super) struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
+
+impl<A: Abi> Attached<A> {
+    pub(super) fn new(managed: Managed<A>) -> Self {
+        Self(ManuallyDrop::new(managed))
+    }
+}
+
+// SAFETY: those of a managed tensor.
+unsafe impl<A: Abi> SmallOwner for Attached<A> {
+    fn into_words(self) -> [*mut (); 2] {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is taken once, as nothing else is done with what has it.
+        unsafe { ManuallyDrop::take(&mut this.0) }.into_words()
+    }
+
+    unsafe fn from_words(words: [*mut (); 2]) -> Self {
+        // SAFETY: the caller's promise.
+        Self(ManuallyDrop::new(unsafe { SmallOwner::from_words(words) }))
+    }
+}
+
+impl<A: Abi> Drop for Attached<A> {
+    fn drop(&mut self) {
+        // SAFETY: it is dropped once, and not used again.
+        let managed = unsafe { ManuallyDrop::take(&mut self.0) };
+        attach::release(move || foreign::release_managed(managed));
+    }
+}
