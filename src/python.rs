@@ -67,6 +67,7 @@ mod export;
 mod fastcall;
 mod frameworks;
 mod import;
+mod object;
 #[cfg(feature = "kernels")]
 mod ops;
 mod place;

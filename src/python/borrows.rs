@@ -9,18 +9,18 @@
 //! GIL, the ledger needs no lock: arguments are made and dropped by the thread that is attached.
 
 mod entry;
+mod fill;
 mod fork;
+mod keep;
 mod kept;
-mod recheck;
 #[cfg(test)]
 mod tests;
 
-use crate::python::import::borrow::Keep;
 pub(super) use entry::{Entry, NoteWritten};
+pub(super) use keep::{Aligned, Keep};
 pub(super) use kept::{hold, is_kept};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
-pub(super) use recheck::check_borrowed;
 use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 
@@ -287,4 +287,25 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
             lists.free = entry.as_ptr();
         });
     }
+}
+
+/// Returns the entries whose memory nothing but the object keeps, and these objects.
+pub(super) fn list_borrowed(py: Python<'_>) -> Vec<(NonNull<Entry>, Bound<'_, PyAny>)> {
+    let mut all = Vec::new();
+    // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a reference to their
+    // objects; taking another one runs no code.
+    unsafe {
+        LEDGER.with(|lists| {
+            let mut next = lists.used;
+            while let Some(entry) = next.as_ref() {
+                if let (Some(object), Keep::Object) =
+                    (Borrowed::from_ptr_or_opt(py, entry.object), entry.keep())
+                {
+                    all.push((NonNull::from(entry), object.to_owned()));
+                }
+                next = entry.older.get();
+            }
+        });
+    }
+    all
 }

@@ -1,7 +1,8 @@
 //! Tensors as objects of a framework.
 
-pub(super) mod convert;
-pub(super) mod hand_over;
+mod convert;
+mod hand_over;
+mod misfit;
 mod permitted;
 
 use crate::device::Device;
@@ -13,15 +14,13 @@ use crate::layout::Layout;
 use crate::python::argument::Passed;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
-pub(super) use crate::python::frameworks::constraints::Misfit;
-use crate::python::frameworks::mxnet;
-use crate::python::frameworks::{self, FRAMEWORKS, NUMPY, framework_of};
-use crate::python::import::type_cache::{Lane, Maker, root_module};
+use crate::python::frameworks::{Framework, NUMPY};
+use crate::python::import::type_cache::Lane;
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 pub use convert::{Conversion, Outlook, convert, explain};
-use hand_over::own;
+use hand_over::{by_table, hand_over, own};
 pub(super) use permitted::answer_read_only;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, intern};
@@ -86,18 +85,18 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
         };
         match lane_of(object.as_borrowed())? {
             Lane::Own => own(py, tensor),
-            Lane::Numpy => FRAMEWORKS[NUMPY].hand_over(py, tensor, conversion),
-            Lane::Table(table, maker) => by_table(py, table, maker, tensor, conversion),
-            Lane::Buffer(_) | Lane::Protocol => {
-                let name = root_module(&object.get_type());
-                match FRAMEWORKS.iter().find(|framework| framework.makes(&name)) {
-                    Some(framework) if name == "mxnet" => {
-                        mxnet::alike(&object, framework.hand_over(py, tensor, conversion)?)
+            Lane::Numpy => hand_over(NUMPY, py, tensor, conversion),
+            Lane::Table(table, vendor) => by_table(py, table, vendor, tensor, conversion),
+            Lane::Buffer(_) | Lane::Protocol => match Framework::of_type(&object.get_type()) {
+                Some(framework) => {
+                    let made = hand_over(framework, py, tensor, conversion)?;
+                    match framework.alike {
+                        Some(alike) => alike(&object, made),
+                        None => Ok(made),
                     }
-                    Some(framework) => framework.hand_over(py, tensor, conversion),
-                    None => by_namespace(&object, tensor),
                 }
-            }
+                None => by_namespace(&object, tensor),
+            },
         }
     }
 }
@@ -106,29 +105,19 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
 #[inline]
 pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> {
     match Lane::of(object) {
-        Err(_) if mxnet::is_array(object)? || cuda::is_array(object)? => Ok(Lane::Protocol),
+        Err(_) if has_capsule_methods(object)? || cuda::is_array(object)? => Ok(Lane::Protocol),
         lane => lane,
     }
 }
 
-fn by_table<'py>(
-    py: Python<'py>,
-    table: Table,
-    maker: Maker,
-    tensor: Tensor,
-    conversion: &Conversion<'_, '_>,
-) -> PyResult<Bound<'py, PyAny>> {
-    // Both lose a tensor that they refuse.
-    let needs = match maker {
-        Maker::Torch => &frameworks::TORCH,
-        Maker::Paddle => &frameworks::PADDLE,
-        // It is told whether the tensor is read-only.
-        Maker::Other => return hand_over::by_table(py, table, maker, tensor),
-    };
-    if let Some(misfit) = needs.misfit(&tensor) {
-        misfit.permit(py, conversion, needs.title)?;
+/// Returns whether an object gives capsules by methods of its framework.
+#[cold]
+fn has_capsule_methods(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    let framework = Framework::of_type(&object.get_type());
+    match framework.and_then(|framework| framework.capsule_methods.as_ref()) {
+        Some(methods) => (methods.is_tensor)(object),
+        None => Ok(false),
     }
-    hand_over::by_table(py, table, maker, tensor)
 }
 
 /// A tensor as an object of the framework of this name: `"numpy"`, `"torch"`, `"jax"`,
@@ -147,7 +136,12 @@ pub fn to_framework<'py>(
     tensor: impl Into<Passed>,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    framework_of(name)?.hand_over(py, tensor.into().0, &Conversion::SHARED)
+    hand_over(
+        Framework::named(name)?,
+        py,
+        tensor.into().0,
+        &Conversion::SHARED,
+    )
 }
 
 /// For libraries after the array API standard.

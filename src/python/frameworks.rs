@@ -1,337 +1,293 @@
-//! The table of frameworks: what each of them can have.
+//! The table of frameworks: one row for each, in a file that has all that is known of it.
+//!
+//! A framework is added by its file and its line in [`FRAMEWORKS`]; the code elsewhere asks the rows.
 
 pub(super) mod constraints;
+mod cupy;
+mod dlbridge;
 mod dtypes;
 mod jax;
-pub(super) mod mxnet;
+mod mlx;
+mod mxnet;
+#[cfg(feature = "cuda")]
+mod numba;
 pub(super) mod numpy;
-pub(super) mod paddle;
-pub(super) mod tensorflow;
+mod onnxruntime;
+mod paddle;
+mod pyarrow;
+mod table_vendor;
+mod tensorflow;
 pub(super) mod torch;
+mod tvm;
+mod tvm_ffi;
 
 use crate::device::{Device, DeviceKind};
-use crate::dtype::TypeCode;
+use crate::dlpack::DLTensor;
+use crate::dlpack::python::{Table, type_lookup};
+use crate::dtype::DType;
 use crate::error::Error;
-use crate::python::cuda;
-use crate::python::error::unknown_name;
-use crate::python::export::convert::Conversion;
-use crate::python::export::hand_over::{
-    Give, own, to_cupy, to_mlx, to_mxnet, to_numpy, to_onnxruntime, to_paddle, to_pyarrow,
-    to_tensorflow, to_torch, to_tvm, to_tvm_ffi,
-};
-use crate::python::import::type_cache::root_module;
-use crate::python::refusal;
+use crate::python::error::{not_exchangeable, unknown_name};
 use crate::tensor::Tensor;
-use constraints::{ANYTHING, Arranged, Misfit, Needs};
-use dtypes::{
-    has_cupy, has_jax, has_mlx, has_mxnet, has_onnxruntime, has_paddle, has_pyarrow,
-    has_tensorflow, has_torch,
-};
-use jax::{jax_narrows, to_jax};
+use constraints::{Misfit, Needs};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyCapsule, PyType};
+use pyo3::{Borrowed, ffi, intern};
+pub(super) use table_vendor::{OTHER, TableVendor};
 
-/// A framework, and how it takes a tensor.
-pub(in crate::python) struct Framework {
-    pub(in crate::python) name: &'static str,
-    /// The packages that its types say that they are from.
-    modules: &'static [&'static str],
-    pub(in crate::python) needs: Needs,
+/// All frameworks, in the order in which error messages list them.
+static FRAMEWORKS: &[&Framework] = &[
+    &dlbridge::ROW,
+    &numpy::ROW,
+    &torch::ROW,
+    &jax::ROW,
+    &tensorflow::ROW,
+    &paddle::ROW,
+    &mlx::ROW,
+    &cupy::ROW,
+    &pyarrow::ROW,
+    &tvm::ROW,
+    &tvm_ffi::ROW,
+    &mxnet::ROW,
+    &onnxruntime::ROW,
+];
+
+/// The framework of host arrays that Python code asks for with `__array__`.
+pub(super) static NUMPY: &Framework = &numpy::ROW;
+
+/// What is known of a framework.
+pub(super) struct Framework {
+    /// The name by which a conversion asks for it.
+    pub(super) name: &'static str,
+    /// As people call it.
+    pub(super) title: &'static str,
+    /// The packages that its types and errors say that they are from.
+    packages: &'static [&'static str],
+
+    // Its tensors, as they come in.
+    /// Whose exchange table its tensors have, where that takes more than calling it.
+    vendor: Option<&'static TableVendor>,
+    /// Whether the buffers of its tensors share their memory.
+    pub(super) shares_buffers: bool,
+    /// Refuses tensors that are not to be asked for a capsule.
+    pub(super) guard_capsule: Option<fn(Borrowed<'_, '_, PyAny>) -> PyResult<()>>,
+    /// Whether a copy that `__dlpack__(copy=True)` makes has the tensor's elements.
+    pub(super) copies_right: bool,
+    /// Whether a capsule keeps the memory, without the object that gave it.
+    pub(super) capsule_keeps_memory: bool,
+    /// In place of `__dlpack__`, methods that give capsules.
+    pub(super) capsule_methods: Option<CapsuleMethods>,
+
+    /// The GPU streams on which it works.
+    pub(super) streams: Streams,
+
+    // Tensors that are handed to it.
+    pub(super) needs: Needs,
     /// Whether it copies all that it takes.
-    pub(in crate::python) copies: bool,
+    pub(super) copies: bool,
     /// Whether it surely can have a tensor, which is asked first.
-    surely_has: fn(&Tensor) -> bool,
-    /// What takes Python to find out.
-    more: Option<Ask>,
-    /// Hands over what fits, and is ready.
-    give: Give,
+    pub(super) surely_has: fn(&Tensor) -> bool,
+    /// Finds what takes Python code to find out.
+    pub(super) more: Option<Ask>,
+    /// How it takes a tensor that meets its constraints.
+    pub(super) export: Export,
+    /// Makes an exported object one of the same class as another object of the framework.
+    pub(super) alike: Option<Alike>,
 }
 
 type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Misfit>>;
+type Alike = for<'py> fn(&Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;
+type Import<T> = for<'py> fn(Python<'py>, Bound<'py, T>, DType) -> PyResult<Bound<'py, PyAny>>;
+
+/// How a framework takes a tensor.
+pub(super) enum Export {
+    /// As an object of our own class, which is its own.
+    OurClass,
+    /// The tensor itself becomes an object.
+    Tensor(for<'py> fn(Python<'py>, Tensor) -> PyResult<Bound<'py, PyAny>>),
+    /// By the exchange table of its tensors, which the function finds.
+    Table(fn(Python<'_>) -> PyResult<Table>, &'static TableVendor),
+    /// By a function of the framework that takes an object with `__dlpack__`.
+    Object(Import<PyAny>),
+    /// By a function of the framework that takes a legacy capsule.
+    LegacyCapsule {
+        /// Makes the tensor one whose descriptor the framework understands.
+        prepare: fn(Tensor) -> Result<Tensor, Error>,
+        /// Imports the capsule; the element type is that before `prepare`.
+        import: Import<PyCapsule>,
+    },
+}
+
+/// Methods that give legacy capsules in place of `__dlpack__`.
+pub(super) struct CapsuleMethods {
+    /// Whether an object of the framework has them.
+    pub(super) is_tensor: fn(Borrowed<'_, '_, PyAny>) -> PyResult<bool>,
+    pub(super) ask: AskCapsule,
+    /// Corrects a descriptor of the framework's to what it means.
+    pub(super) correct: fn(&DLTensor) -> DLTensor,
+}
+
+/// Asks an object for a capsule, to be written or only read; `None` where it isn't a tensor.
+type AskCapsule =
+    for<'py> fn(Borrowed<'_, 'py, PyAny>, bool) -> PyResult<Option<Bound<'py, PyCapsule>>>;
+
+/// What is known of a framework's GPU streams.
+#[cfg_attr(not(feature = "cuda"), expect(dead_code))]
+pub(super) struct Streams {
+    /// Returns the handle of its current stream on a GPU, and the object that keeps the stream, where its exchange
+    /// table doesn't tell.
+    pub(super) current: Option<CurrentStream>,
+    /// Whether it asks for an order of work when it imports a tensor, or its exchange table tells its stream.
+    pub(super) asks: bool,
+    /// Where it takes -1, which asks for no order, for a stream: what can't be done while a graph is captured.
+    pub(super) misreads_unordered: Option<&'static str>,
+}
+
+pub(super) type CurrentStream =
+    for<'py> fn(Python<'py>, i32) -> PyResult<(usize, Bound<'py, PyAny>)>;
+
+impl Streams {
+    /// Those of a framework that says nothing of its streams.
+    const UNKNOWN: Self = Self {
+        current: None,
+        asks: false,
+        misreads_unordered: None,
+    };
+}
 
 impl Framework {
-    pub(in crate::python) fn makes(&self, module: &str) -> bool {
-        self.modules.contains(&module)
+    /// A framework of which nothing special is known.
+    const fn new(
+        name: &'static str,
+        title: &'static str,
+        packages: &'static [&'static str],
+        needs: Needs,
+        export: Export,
+    ) -> Self {
+        Self {
+            name,
+            title,
+            packages,
+            vendor: None,
+            shares_buffers: false,
+            guard_capsule: None,
+            copies_right: true,
+            capsule_keeps_memory: true,
+            capsule_methods: None,
+            streams: Streams::UNKNOWN,
+            needs,
+            copies: false,
+            surely_has: |_| false,
+            more: None,
+            export,
+            alike: None,
+        }
     }
 
-    /// A tensor as an object of the framework.
+    /// Returns the framework of this name.
     ///
     /// # Errors
     ///
-    /// When the framework can't have it without a copy, or refuses it.
-    pub(in crate::python) fn hand_over<'py>(
-        &self,
-        py: Python<'py>,
-        tensor: Tensor,
-        conversion: &Conversion<'_, '_>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if (self.surely_has)(&tensor) {
-            return self.deliver(py, tensor);
-        }
-        if let Some(misfit) = self.misfit(py, &tensor)? {
-            misfit.permit(py, conversion, self.needs.title)?;
-        }
-        self.deliver(py, self.settled(tensor)?)
+    /// A `LookupError` for another name.
+    pub(super) fn named(name: &str) -> PyResult<&'static Self> {
+        let found = FRAMEWORKS.iter().find(|framework| framework.name == name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = FRAMEWORKS.iter().map(|framework| framework.name).collect();
+            unknown_name(format!(
+                "no framework is called {name:?}; there are {}",
+                names.join(", ")
+            ))
+        })
     }
 
-    /// Hands over a tensor that fits, or is read-only with leave to be shared.
-    #[inline]
-    pub(in crate::python) fn deliver<'py>(
-        &self,
-        py: Python<'py>,
-        tensor: Tensor,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        cuda::given_to(py, &tensor, self.name)?;
-        (self.give)(py, tensor).map_err(|error| refusal::by_consumer(py, self.name, error))
+    /// Returns the framework that a package belongs to.
+    #[cold]
+    pub(super) fn of_package(package: &str) -> Option<&'static Self> {
+        let has_it = |framework: &&&Self| framework.packages.contains(&package);
+        FRAMEWORKS.iter().find(has_it).copied()
     }
 
-    /// The tensor, or, of one without elements at an address that the framework finds wrong all the
-    /// same, another one without elements.
-    #[inline]
-    pub(in crate::python) fn settled(&self, tensor: Tensor) -> Result<Tensor, Error> {
-        let is_settled = !tensor.is_empty()
-            || tensor
-                .data_ptr()
-                .addr()
-                .is_multiple_of(self.needs.alignment)
-            || !tensor.device().is_host_accessible();
-        if is_settled {
-            return Ok(tensor);
-        }
-        Tensor::zeros(tensor.shape(), tensor.dtype())
-    }
-
-    /// Why the framework can't have the tensor, if that is so.
-    #[inline]
-    pub(in crate::python) fn misfit(
-        &self,
-        py: Python<'_>,
-        tensor: &Tensor,
-    ) -> PyResult<Option<Misfit>> {
-        let misfit = self.needs.misfit(tensor);
-        let is_for_good = misfit.as_ref().is_some_and(|misfit| misfit.cure.is_none());
-        match self.more {
-            // What no copy cures is said first.
-            Some(ask) if !is_for_good => Ok(ask(py, tensor)?.or(misfit)),
-            _ => Ok(misfit),
-        }
+    /// Returns the framework that a type says that it is from.
+    #[cold]
+    pub(super) fn of_type(kind: &Bound<'_, PyType>) -> Option<&'static Self> {
+        Self::of_package(&root_module(kind))
     }
 }
 
-/// What users call the framework that a type is from; of other types, their own name.
+/// Returns what users call the framework that a type is from; for other types, their own name.
 #[cold]
-pub(in crate::python) fn title_of(kind: &Bound<'_, PyType>) -> PyResult<String> {
-    let name = root_module(kind);
-    let found = FRAMEWORKS.iter().find(|framework| framework.makes(&name));
-    Ok(match found {
-        Some(framework) => framework.needs.title.to_owned(),
+pub(super) fn title_of(kind: &Bound<'_, PyType>) -> PyResult<String> {
+    Ok(match Framework::of_type(kind) {
+        Some(framework) => framework.title.to_owned(),
         None => kind.fully_qualified_name()?.to_string(),
     })
 }
 
-/// The framework of a package's name, as the package itself asks for a tensor.
-#[cold]
-pub(in crate::python) fn framework_of_package(package: &str) -> Option<&'static Framework> {
-    FRAMEWORKS.iter().find(|framework| framework.makes(package))
+/// Returns the first part of the name of the module that a type says it is from.
+pub(super) fn root_module(kind: &Bound<'_, PyType>) -> String {
+    let module = type_lookup::module_name(kind).unwrap_or_default();
+    module.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The framework of a name.
-pub(in crate::python) fn framework_of(name: &str) -> PyResult<&'static Framework> {
-    let found = FRAMEWORKS.iter().find(|framework| framework.name == name);
-    found.ok_or_else(|| {
-        let names: Vec<_> = FRAMEWORKS.iter().map(|framework| framework.name).collect();
-        unknown_name(format!(
-            "no framework is called {name:?}; there are {}",
-            names.join(", ")
-        ))
-    })
+fn vendors() -> impl Iterator<Item = &'static TableVendor> {
+    FRAMEWORKS.iter().filter_map(|framework| framework.vendor)
 }
 
-const fn framework(
-    name: &'static str,
-    modules: &'static [&'static str],
-    needs: Needs,
-    give: Give,
-) -> Framework {
-    Framework {
-        name,
-        modules,
-        needs,
-        copies: false,
-        surely_has: |_| false,
-        more: None,
-        give,
+/// Returns the vendor whose class is among the base classes of a type, and at which of them the vendor's own methods
+/// begin. Python makes sure that an object of a class that is derived from a class made in C, or lists it in its order,
+/// has its layout.
+pub(super) fn vendor_of_bases<'py>(
+    bases: impl Iterator<Item = Bound<'py, PyType>>,
+) -> (&'static TableVendor, usize) {
+    for (depth, base) in bases.enumerate() {
+        for vendor in vendors() {
+            if let Some(before) = (vendor.recognise)(&base) {
+                return (vendor, depth.saturating_sub(before));
+            }
+        }
     }
+    (&OTHER, 0)
 }
 
-pub(in crate::python) const TORCH: Needs = Needs {
-    title: "PyTorch",
-    has: has_torch,
-    has_padded: false,
-    arranged: Arranged::Forwards,
-    reaches: |device| !is_pinned_or_managed(device),
-    writes_all: true,
-    ..ANYTHING
-};
+/// Returns the vendor whose C struct the objects of a type have.
+pub(super) fn vendor_of_layout(kind: *mut ffi::PyTypeObject) -> Option<&'static TableVendor> {
+    vendors().find(|vendor| (vendor.has_layout)(kind))
+}
 
-pub(in crate::python) const PADDLE: Needs = Needs {
-    title: "Paddle",
-    has: has_paddle,
-    has_padded: false,
-    arranged: Arranged::Forwards,
-    writes_all: true,
-    most_dimensions: 9,
-    ..ANYTHING
-};
+/// Returns the vendor whose library has this file name.
+pub(super) fn vendor_of_library(file: &str) -> &'static TableVendor {
+    let name = file.strip_prefix("lib").unwrap_or(file);
+    let found = vendors().find(|vendor| {
+        vendor
+            .library
+            .is_some_and(|library| name.starts_with(library))
+    });
+    found.unwrap_or(&OTHER)
+}
 
-/// Which of them is NumPy.
-pub(in crate::python) const NUMPY: usize = 1;
+/// Returns the object of another library that keeps the stream of this handle, for an array that only says the handle.
+#[cfg(feature = "cuda")]
+pub(super) fn stream_object<'py>(
+    array: Borrowed<'_, 'py, PyAny>,
+    handle: usize,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    numba::stream_object(array, handle)
+}
 
-pub(in crate::python) static FRAMEWORKS: [Framework; 13] = [
-    framework("dlbridge", &["dlbridge"], ANYTHING, own),
-    Framework {
-        surely_has: numpy::surely_has,
-        more: Some(numpy::lacks),
-        ..framework(
-            "numpy",
-            &["numpy"],
-            Needs {
-                title: "NumPy",
-                reaches: Device::is_host_accessible,
-                most_dimensions: numpy::MAX_RANK,
-                ..ANYTHING
-            },
-            to_numpy,
-        )
-    },
-    framework("torch", &["torch"], TORCH, to_torch),
-    Framework {
-        more: Some(jax_narrows),
-        ..framework(
-            "jax",
-            &["jax", "jaxlib"],
-            Needs {
-                title: "JAX",
-                has: has_jax,
-                has_padded: false,
-                arranged: Arranged::Dense,
-                // It copies what isn't.
-                alignment: 64,
-                reaches: |device| !is_pinned_or_managed(device),
-                ..ANYTHING
-            },
-            to_jax,
-        )
-    },
-    framework(
-        "tensorflow",
-        &["tensorflow"],
-        Needs {
-            title: "TensorFlow",
-            has: has_tensorflow,
-            has_padded: false,
-            arranged: Arranged::RowMajor,
-            // It aborts when an operation finds memory that isn't.
-            alignment: 64,
-            reaches: |device| !is_pinned_or_managed(device),
-            most_dimensions: 254,
-            ..ANYTHING
-        },
-        to_tensorflow,
-    ),
-    Framework {
-        more: Some(paddle::export::has_already),
-        ..framework("paddle", &["paddle"], PADDLE, to_paddle)
-    },
-    Framework {
-        copies: true,
-        ..framework(
-            "mlx",
-            &["mlx"],
-            Needs {
-                title: "MLX",
-                has: has_mlx,
-                has_padded: false,
-                arranged: Arranged::Forwards,
-                reaches: Device::is_host_accessible,
-                ..ANYTHING
-            },
-            to_mlx,
-        )
-    },
-    framework(
-        "cupy",
-        &["cupy"],
-        Needs {
-            title: "CuPy",
-            has: has_cupy,
-            has_padded: false,
-            reaches: |device| matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged),
-            writes_all: true,
-            ..ANYTHING
-        },
-        to_cupy,
-    ),
-    framework(
-        "pyarrow",
-        &["pyarrow"],
-        Needs {
-            title: "PyArrow",
-            has: has_pyarrow,
-            arranged: Arranged::Forwards,
-            reaches: Device::is_host_accessible,
-            most_dimensions: numpy::MAX_RANK,
-            ..ANYTHING
-        },
-        to_pyarrow,
-    ),
-    framework(
-        "tvm",
-        &["tvm"],
-        Needs {
-            title: "TVM",
-            arranged: Arranged::RowMajor,
-            alignment: 64,
-            ..TVM_FFI
-        },
-        to_tvm,
-    ),
-    framework("tvm_ffi", &["tvm_ffi"], TVM_FFI, to_tvm_ffi),
-    framework(
-        "mxnet",
-        &["mxnet"],
-        Needs {
-            title: "MXNet",
-            has: has_mxnet,
-            has_padded: false,
-            arranged: Arranged::RowMajor,
-            writes_all: true,
-            ..ANYTHING
-        },
-        to_mxnet,
-    ),
-    framework(
-        "onnxruntime",
-        &["onnxruntime"],
-        Needs {
-            title: "ONNX Runtime",
-            has: has_onnxruntime,
-            has_padded: false,
-            arranged: Arranged::RowMajor,
-            writes_all: true,
-            ..ANYTHING
-        },
-        to_onnxruntime,
-    ),
-];
-
-const TVM_FFI: Needs = Needs {
-    title: "TVM FFI",
-    has: |dtype| dtype.code() != TypeCode::Complex,
-    has_padded: false,
-    writes_all: true,
-    ..ANYTHING
-};
+/// Returns the exchange table of a module's class `Tensor`, looked up once.
+fn table_of_class(
+    py: Python<'_>,
+    known: &'static PyOnceLock<Table>,
+    module: &str,
+) -> PyResult<Table> {
+    let find = || {
+        let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
+        Table::of_type(kind.cast::<PyType>()?).ok_or_else(|| {
+            not_exchangeable(format!("this version of {module} has no exchange table"))
+        })
+    };
+    known.get_or_try_init(py, find).copied()
+}
 
 fn is_pinned_or_managed(device: Device) -> bool {
     use DeviceKind::{CudaHost, CudaManaged, RocmHost};

@@ -6,5 +6,10 @@ pub(super) mod buffer;
 #[cfg(not(any(not(Py_LIMITED_API), Py_3_11)))]
 #[path = "import/no_buffer.rs"]
 pub(super) mod buffer;
+mod capsule;
+mod guard;
 pub(super) mod own;
+mod recheck;
 pub(super) mod type_cache;
+
+pub(super) use recheck::check_borrowed;

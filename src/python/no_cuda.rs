@@ -3,11 +3,11 @@
 #[cfg(feature = "kernels")]
 use super::argument::Entered;
 use super::error::{Unmade, not_exchangeable};
+use super::frameworks::{Streams, TableVendor};
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
-use crate::python::import::type_cache::Maker;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -51,11 +51,11 @@ pub(super) fn received(tensor: Tensor) -> PyResult<Tensor> {
 }
 
 #[inline]
-pub(super) fn given_by_table(_: Python<'_>, _: &Tensor, _: Table, _: Maker) -> PyResult<()> {
+pub(super) fn given_by_table(_: Python<'_>, _: &Tensor, _: Table, _: &TableVendor) -> PyResult<()> {
     Ok(())
 }
 
-pub(super) fn given_to(_: Python<'_>, _: &Tensor, _: &str) -> PyResult<()> {
+pub(super) fn given_to(_: Python<'_>, _: &Tensor, _: &Streams) -> PyResult<()> {
     Ok(())
 }
 

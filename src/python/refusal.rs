@@ -5,38 +5,20 @@
 //! `MemoryError`, `RecursionError`, `KeyboardInterrupt`, errors of classes that aren't a framework's.
 
 use super::error::{caused, not_exchangeable};
-use crate::python::import::type_cache::root_module;
+use super::frameworks::{Framework, root_module};
 use pyo3::exceptions::{
     PyBufferError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyTypeInfo};
 
-/// The modules that frameworks' tensors and errors are from.
-const FRAMEWORKS: [&str; 14] = [
-    "cupy",
-    "jax",
-    "jaxlib",
-    "mlx",
-    "mxnet",
-    "numpy",
-    "onnxruntime",
-    "paddle",
-    "pyarrow",
-    "tensorflow",
-    "torch",
-    "tvm",
-    "tvm_ffi",
-    "dlbridge",
-];
-
 /// What was raised when an object was asked for its tensor.
 #[cold]
 pub(super) fn by_producer(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
     let module = root_module(&object.get_type());
-    match FRAMEWORKS.contains(&module.as_str()) {
-        true => by_framework(object.py(), &module, "can't share", error),
-        false => error,
+    match Framework::of_package(&module) {
+        Some(_) => by_framework(object.py(), &module, "can't share", error),
+        None => error,
     }
 }
 
@@ -55,7 +37,7 @@ fn by_framework(py: Python<'_>, framework: &str, verb: &str, error: PyErr) -> Py
     ]
     .iter()
     .any(|refusal| kind.is(refusal))
-        || FRAMEWORKS.contains(&root_module(&kind).as_str());
+        || Framework::of_type(&kind).is_some();
     // A failing GPU says nothing of the tensor.
     let is_other = error.is_instance_of::<PyBufferError>(py)
         || error.is_instance_of::<PyRecursionError>(py)

@@ -4,12 +4,13 @@ use super::asked::{Asked, Usual, check_further};
 #[cfg(feature = "cuda")]
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
+use crate::python::borrows::Aligned;
 use crate::python::borrows::{self, Entry};
 #[cfg(feature = "cuda")]
 use crate::python::cuda;
 use crate::python::error::{Refused, unsuitable};
 use crate::python::frameworks::numpy;
-use crate::python::import::borrow::Aligned;
+use crate::python::import::check_borrowed;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use crate::tensor::Tensor;
 use crate::view::View;
@@ -62,7 +63,7 @@ impl<'py> Entered<'py> {
             {
                 // The host uses it, whatever GPUs have done with it before. Other threads run meanwhile.
                 cuda::settled(tensor)?;
-                borrows::check_borrowed(object.py())?;
+                check_borrowed(object.py())?;
             }
             let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
             let is_writable = !entry.read_only && entry.layout().is_contiguous();

@@ -3,9 +3,9 @@
 use super::In;
 use super::entered::Entered;
 use crate::dtype::{DType, Element};
-use crate::python::borrows::check_borrowed;
+use crate::python::borrows::Aligned;
 use crate::python::error::{Refused, no_such_number};
-use crate::python::import::borrow::Aligned;
+use crate::python::import::check_borrowed;
 use half::{bf16, f16};
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -2,10 +2,10 @@
 
 use super::In;
 use super::entered::Entered;
-use crate::python::borrows::check_borrowed;
 use crate::python::error::Refused;
+use crate::python::import::check_borrowed;
 use crate::python::import::own::{self, Wanted};
-use crate::python::import::type_cache::{Lane, Maker};
+use crate::python::import::type_cache::Lane;
 use crate::python::spec::{ANY_RANK, Any, AnyDevice, Arrangement, Kind, Place, Strided};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -132,7 +132,7 @@ fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     // Of these, nothing runs Python code but guards, which look by themselves.
     let is_silent = match Lane::known(object) {
         Some(Lane::Own | Lane::Numpy) => true,
-        Some(Lane::Table(_, maker)) => maker != Maker::Other,
+        Some(Lane::Table(_, vendor)) => !vendor.runs_python,
         Some(Lane::Buffer(_) | Lane::Protocol) | None => false,
     };
     let tensor = own::from_object(&object, wanted)?;

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::{Layout, LayoutRef, Region};
-use crate::python::import::borrow::{Aligned, Keep};
+use crate::python::borrows::{Aligned, Keep};
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 use std::cell::{Cell, UnsafeCell};

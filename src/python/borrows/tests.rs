@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::dtype::DType;
-use crate::python::import::borrow::Aligned;
+use crate::python::borrows::Aligned;
 use crate::tensor::Tensor;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;

@@ -10,6 +10,7 @@ use crate::dlpack::python::{Request, answer, table_capsule};
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::python::export::{Conversion, answer_read_only, convert};
+use crate::python::frameworks::NUMPY;
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -116,7 +117,7 @@ impl PyTensor {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let wants_copy = copy == Some(true);
-        let array = convert(py, self.tensor.clone(), "numpy", Some(wants_copy))?;
+        let array = convert(py, self.tensor.clone(), NUMPY.name, Some(wants_copy))?;
         let Some(dtype) = dtype else {
             return Ok(array);
         };

@@ -5,6 +5,7 @@ use crate::dlpack::{DLDevice, DLDeviceType};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::python::error::unsuitable;
+use crate::python::frameworks::numpy;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
 use pyo3::{Borrowed, intern};
@@ -104,11 +105,8 @@ impl FromPyObject<'_, '_> for DType {
             return Ok(*dtype);
         }
         // NumPy's scalars have names of their own.
-        if object.is_instance_of::<PyType>() && is_of_numpy(object)? {
-            let dtype = py
-                .import(intern!(py, "numpy"))?
-                .getattr(intern!(py, "dtype"))?;
-            return dtype.call1((object,))?.extract();
+        if let Some(dtype) = numpy::dtype_of_scalar_class(object)? {
+            return dtype.extract();
         }
         if let Some(is_native) = object.getattr_opt(intern!(py, "isnative"))?
             && !is_native.is_truthy()?
@@ -136,11 +134,6 @@ impl FromPyObject<'_, '_> for DType {
         let found = last.parse::<Self>().or_else(|_| name.parse());
         Ok(found.map_err(Error::from)?)
     }
-}
-
-fn is_of_numpy(class: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
-    let module = class.getattr(intern!(class.py(), "__module__"))?;
-    module.eq("numpy")
 }
 
 /// By name, as an object of this class, or as a framework's device: their str is a name.

@@ -7,7 +7,7 @@ use super::streams::{Worker, worker_of};
 use super::{gpu_of, is_present};
 use crate::cuda::{CudaError, Gpu, Stream, release_after};
 use crate::device::{Device, DeviceKind};
-use crate::python::import::own::Object;
+use crate::python::object::Object;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use smallvec::SmallVec;

@@ -4,13 +4,13 @@ use super::super::error::not_exchangeable;
 use super::copies::settled;
 use super::gpu_of;
 use super::interface::wait_for_gpu;
-use super::streams::{Worker, number_of, of_cupy, of_number, of_table, worker_of};
+use super::streams::{Worker, current_of, number_of, of_number, of_table, worker_of};
 use crate::cuda::{
     CudaError, Gpu, Stream, Use, import, import_unordered, is_ordered, use_on, writer_of,
 };
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
-use crate::python::import::type_cache::Maker;
+use crate::python::frameworks::{Streams, TableVendor};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -52,29 +52,32 @@ pub(in crate::python) fn given_by_table(
     py: Python<'_>,
     tensor: &Tensor,
     table: Table,
-    maker: Maker,
+    vendor: &TableVendor,
 ) -> PyResult<()> {
     let Some(gpu) = gpu_of(tensor.device())? else {
         return settled(tensor);
     };
-    match of_table(py, table, maker, gpu)? {
+    match of_table(py, table, vendor, gpu)? {
         Some(stream) => Ok(use_on(tensor, &stream, Use::Write)?),
         None => wait(tensor, gpu),
     }
 }
 
 /// Has a tensor be ready for a framework that will ask for it.
-pub(in crate::python) fn given_to(py: Python<'_>, tensor: &Tensor, name: &str) -> PyResult<()> {
+pub(in crate::python) fn given_to(
+    py: Python<'_>,
+    tensor: &Tensor,
+    streams: &Streams,
+) -> PyResult<()> {
     let Some(gpu) = gpu_of(tensor.device())? else {
         return settled(tensor);
     };
-    match name {
-        // It asks, by a number, for the order on a stream whose keeper is known here.
-        "cupy" => Ok(use_on(tensor, &of_cupy(py, gpu)?, Use::Write)?),
-        // They ask for themselves, by number; or their tables tell, when the tensor goes by those.
-        "jax" | "dlbridge" | "torch" | "paddle" => Ok(()),
-        // They take a capsule without a word about streams.
-        _ => wait(tensor, gpu),
+    match streams.current {
+        Some(current) => Ok(use_on(tensor, &current_of(current, py, gpu)?, Use::Write)?),
+        // It asks for itself, by number; or its table tells, when the tensor goes by that.
+        None if streams.asks => Ok(()),
+        // It takes a capsule without a word about streams.
+        None => wait(tensor, gpu),
     }
 }
 

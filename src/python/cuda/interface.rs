@@ -15,7 +15,7 @@ use crate::cuda::{Gpu, Stream, device_of_range, import, import_unordered, is_pre
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
-use crate::python::import::own::Object;
+use crate::python::object::Object;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 use fields::{Fields, extent, typestr_of};

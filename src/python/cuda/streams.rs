@@ -6,13 +6,13 @@ use super::stream_class::find_shared;
 use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
-use crate::python::import::own::Object;
-use crate::python::import::type_cache::{Lane, Maker, root_module};
+use crate::python::frameworks::{CurrentStream, Framework, Streams, TableVendor};
+use crate::python::import::type_cache::Lane;
+use crate::python::object::Object;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyInt};
+use pyo3::types::{PyCapsule, PyInt, PyType};
 use pyo3::{Borrowed, intern};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 /// Who works on which stream.
 pub(super) enum Worker {
@@ -42,12 +42,14 @@ pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<W
     };
     match lane {
         Lane::Own => Ok(Worker::Own),
-        Lane::Table(table, maker) => match of_table(object.py(), table, maker, gpu)? {
+        Lane::Table(table, vendor) => match of_table(object.py(), table, vendor, gpu)? {
             Some(stream) => Ok(Worker::On(stream)),
             None => Ok(Worker::Unknown),
         },
-        _ if root_module(&object.get_type()) == "cupy" => of_cupy(object.py(), gpu).map(Worker::On),
-        _ => Ok(Worker::Unknown),
+        _ => match streams_of(&object.get_type()).and_then(|streams| streams.current) {
+            Some(current) => current_of(current, object.py(), gpu).map(Worker::On),
+            None => Ok(Worker::Unknown),
+        },
     }
 }
 
@@ -55,19 +57,15 @@ pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<W
 pub(super) fn of_table(
     py: Python<'_>,
     table: Table,
-    maker: Maker,
+    vendor: &TableVendor,
     gpu: Gpu,
 ) -> PyResult<Option<Stream>> {
     if !table.can_tell_stream() {
         return Ok(None);
     }
     let handle = table.current_stream(py, gpu.device().into())?;
-    let lasts = match maker {
-        Maker::Torch => handle.is_null() || lasts_in_torch(py, gpu, handle.addr()),
-        Maker::Paddle => true,
-        Maker::Other => false,
-    };
-    // SAFETY: it is one of that device, current now; those of these two frameworks are never destroyed.
+    let lasts = (vendor.stream_lasts)(py, gpu.id(), handle.addr());
+    // SAFETY: it is one of that device, current now; it is only called lasting where its framework never destroys it.
     Ok(Some(unsafe {
         let stream = Stream::from_raw(gpu, handle);
         match lasts {
@@ -77,42 +75,11 @@ pub(super) fn of_table(
     }))
 }
 
-/// Whether PyTorch's current stream is one of its own, which it never destroys, and not one that it was told of.
-fn lasts_in_torch(py: Python<'_>, gpu: Gpu, handle: usize) -> bool {
-    /// Those that were found to be PyTorch's, which are few.
-    static OWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    let own = || OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if own().contains(&handle) {
-        return true;
-    }
-    // The numbers by which PyTorch knows others' streams are their handles.
-    let is_own = is_numbered_by_torch(py, gpu, handle).unwrap_or(false);
-    if is_own {
-        own().push(handle);
-    }
-    is_own
-}
-
-#[cold]
-fn is_numbered_by_torch(py: Python<'_>, gpu: Gpu, handle: usize) -> PyResult<bool> {
-    let cuda = py
-        .import(intern!(py, "torch"))?
-        .getattr(intern!(py, "cuda"))?;
-    let stream = cuda.call_method1(intern!(py, "current_stream"), (gpu.id(),))?;
-    let its_handle: usize = stream.getattr(intern!(py, "cuda_stream"))?.extract()?;
-    let number: i64 = stream.getattr(intern!(py, "stream_id"))?.extract()?;
-    Ok(its_handle == handle && number as usize != handle)
-}
-
-/// The stream on which CuPy works.
-pub(super) fn of_cupy(py: Python<'_>, gpu: Gpu) -> PyResult<Stream> {
-    let cuda = py
-        .import(intern!(py, "cupy"))?
-        .getattr(intern!(py, "cuda"))?;
-    let stream = cuda.call_method1(intern!(py, "get_current_stream"), (gpu.id(),))?;
-    let handle: usize = stream.getattr(intern!(py, "ptr"))?.extract()?;
-    // SAFETY: it is one of that device, which its object keeps.
-    Ok(unsafe { of_handle(gpu, handle, stream.as_borrowed()) })
+/// Returns the stream on which a framework works, as its row tells.
+pub(super) fn current_of(current: CurrentStream, py: Python<'_>, gpu: Gpu) -> PyResult<Stream> {
+    let (handle, keeper) = current(py, gpu.id())?;
+    // SAFETY: rows return the handle of a stream of the GPU that they are asked for, and the object that keeps it.
+    Ok(unsafe { of_handle(gpu, handle, keeper.as_borrowed()) })
 }
 
 /// # Safety
@@ -158,14 +125,12 @@ pub(in crate::python) fn to_ask<'py>(
         Worker::On(stream) => number_of(&stream) as isize,
         Worker::Own | Worker::Unknown | Worker::Untracked => {
             let stream = Stream::current(gpu);
-            match stream != Stream::default_of(gpu) && stream.is_capturing()? {
-                // JAX takes that number for a stream.
-                true if is_of_jax(object) => {
-                    return Err(CudaError::Capturing {
-                        what: "JAX can't be asked for a tensor",
-                    }
-                    .into());
-                }
+            let is_capturing = stream != Stream::default_of(gpu) && stream.is_capturing()?;
+            let misread = || streams_of(&object.get_type())?.misreads_unordered;
+            if is_capturing && let Some(what) = misread() {
+                return Err(CudaError::Capturing { what }.into());
+            }
+            match is_capturing {
                 // What others do can't become part of a graph. It is to be done before that is launched.
                 true => UNORDERED,
                 false => number_of(&stream) as isize,
@@ -175,8 +140,8 @@ pub(in crate::python) fn to_ask<'py>(
     Ok(Some(number.into_pyobject(py)?.into_any()))
 }
 
-fn is_of_jax(object: &Bound<'_, PyAny>) -> bool {
-    matches!(&*root_module(&object.get_type()), "jax" | "jaxlib")
+fn streams_of(kind: &Bound<'_, PyType>) -> Option<&'static Streams> {
+    Framework::of_type(kind).map(|framework| &framework.streams)
 }
 
 /// The number by which the array API standard has it that no order is asked for.

@@ -1,10 +1,12 @@
 //! Conversions that may copy, and what would become of them.
 
+use super::hand_over::{deliver, hand_over, settled};
+use super::misfit::misfit;
 use crate::python::argument::Passed;
 use crate::python::class::PyTensor;
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
-use crate::python::frameworks::{Framework, framework_of, title_of};
+use crate::python::frameworks::{Framework, title_of};
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -147,8 +149,8 @@ fn convert_by<'py>(
     conversion: &Conversion<'_, '_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let copy = conversion.copy;
-    let framework = framework_of(name)?;
-    let misfit = framework.misfit(py, &tensor)?;
+    let framework = Framework::named(name)?;
+    let misfit = misfit(framework, py, &tensor)?;
     if framework.copies && copy == Some(false) && misfit.is_none() {
         return Err(not_exchangeable(format!(
             "{}; pass copy=None",
@@ -169,16 +171,16 @@ fn convert_by<'py>(
             true => cuda::copy(&tensor)?,
             false => cuda::copy_on(&tensor, device)?,
         };
-        return framework.hand_over(py, copy, conversion);
+        return hand_over(framework, py, copy, conversion);
     }
     if let Some(misfit) = misfit {
-        misfit.permit(py, conversion, framework.needs.title)?;
+        misfit.permit(py, conversion, framework.title)?;
     }
-    framework.deliver(py, framework.settled(tensor)?)
+    deliver(framework, py, settled(framework, tensor)?)
 }
 
 fn copies_all(framework: &Framework) -> String {
-    format!("{} copies all that it takes", framework.needs.title)
+    format!("{} copies all that it takes", framework.title)
 }
 
 /// What would become of a tensor that is handed to a framework.
@@ -209,8 +211,8 @@ pub fn explain(
     readonly: impl Into<Option<ReadOnlyPolicy>>,
 ) -> PyResult<Outlook> {
     let tensor = &tensor.into().0;
-    let framework = framework_of(name)?;
-    let misfit = match framework.misfit(py, tensor)? {
+    let framework = Framework::named(name)?;
+    let misfit = match misfit(framework, py, tensor)? {
         None if framework.copies => return Ok(Outlook::Copied(copies_all(framework))),
         None => return Ok(Outlook::Shared),
         Some(misfit) => misfit,
@@ -223,7 +225,7 @@ pub fn explain(
         if policy != ReadOnlyPolicy::Refuse {
             return Ok(Outlook::SharedReadOnly(format!(
                 "the memory is read-only, and {} can't be told so: writing through the result is forbidden",
-                framework.needs.title
+                framework.title
             )));
         }
     }

@@ -5,7 +5,7 @@ use crate::dlpack::python::{Producer, Request, answer};
 use crate::dlpack::{Abi, DLDevice, Managed};
 use crate::error::{Error, ExportError};
 use crate::python::class::PyTensor;
-use crate::python::frameworks::framework_of_package;
+use crate::python::frameworks::Framework;
 use crate::python::readonly::{ReadOnlyPolicy, SHARING, calling_package, permit};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -84,10 +84,10 @@ pub(in crate::python) fn answer_read_only<'py>(
     let home = tensor.device();
     let is_copied = request.copy == Some(true) || request.dl_device.is_some_and(|to| to != home);
     if !is_copied {
-        let consumer = calling_package(py).and_then(|package| framework_of_package(&package));
+        let consumer = calling_package(py).and_then(|package| Framework::of_package(&package));
         let is_told = matches!(request.max_version, Some((1.., _)));
         let target = match consumer {
-            Some(framework) if framework.needs.writes_all => Some(framework.needs.title),
+            Some(framework) if framework.needs.writes_all => Some(framework.title),
             // It copies, or its tensors are read-only.
             Some(_) => None,
             None if is_told => None,

@@ -1,15 +1,59 @@
-//! JAX: what it narrows, and its import.
+//! JAX: arrays that never change, and their types narrowed unless it is told not to.
 
+use super::constraints::{ANYTHING, Arranged, Misfit, Needs};
+use super::dtypes::{is_common, is_complex, is_wide_unsigned};
+use super::{Export, Framework, Streams, is_pinned_or_managed};
 use crate::dtype::DType;
-use crate::python::export::hand_over::importable;
-use crate::python::frameworks::constraints::Misfit;
 use crate::tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Why JAX would have other numbers than it is given, if it would.
-pub(in crate::python) fn jax_narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+pub(super) static ROW: Framework = Framework {
+    shares_buffers: true,
+    streams: Streams {
+        asks: true,
+        misreads_unordered: Some("JAX can't be asked for a tensor"),
+        ..Streams::UNKNOWN
+    },
+    more: Some(narrows),
+    ..Framework::new(
+        "jax",
+        "JAX",
+        &["jax", "jaxlib"],
+        Needs {
+            has: has_dtype,
+            has_padded: false,
+            arranged: Arranged::Dense,
+            // It copies what isn't.
+            alignment: 64,
+            reaches: |device| !is_pinned_or_managed(device),
+            ..ANYTHING
+        },
+        Export::Object(from_dlpack),
+    )
+};
+
+fn has_dtype(dtype: DType) -> bool {
+    is_common(dtype)
+        || is_wide_unsigned(dtype)
+        || is_complex(dtype)
+        || matches!(
+            dtype,
+            DType::BF16
+                | DType::F8_E3M4
+                | DType::F8_E4M3
+                | DType::F8_E4M3B11FNUZ
+                | DType::F8_E4M3FN
+                | DType::F8_E4M3FNUZ
+                | DType::F8_E5M2
+                | DType::F8_E5M2FNUZ
+                | DType::F8_E8M0FNU
+        )
+}
+
+/// Returns why JAX would have other numbers than it is given, if it would.
+fn narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
     let dtype = tensor.dtype();
     if !matches!(dtype, DType::I64 | DType::U64 | DType::F64 | DType::C128) {
         return Ok(None);
@@ -22,9 +66,12 @@ pub(in crate::python) fn jax_narrows(py: Python<'_>, tensor: &Tensor) -> PyResul
     Ok((!is_wide).then(why))
 }
 
-pub(in crate::python) fn to_jax(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
-    // JAX's arrays never change, and what came from elsewhere isn't used again when an array is donated.
-    let object = importable(py, tensor)?;
+/// Imports an object. JAX's arrays never change, and what came from elsewhere isn't used again when an array is donated.
+fn from_dlpack<'py>(
+    py: Python<'py>,
+    object: Bound<'py, PyAny>,
+    _: DType,
+) -> PyResult<Bound<'py, PyAny>> {
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "copy"), false)?;
     py.import(intern!(py, "jax"))?

@@ -1,17 +1,46 @@
-//! MXNet's arrays, which have no `__dlpack__`, but methods that give capsules.
+//! MXNet: arrays without `__dlpack__`, but with methods that give capsules.
 
-use crate::dlpack::python::Offer;
-use crate::dlpack::{Abi, DLDataType, DLTensor, Flags, Legacy, Managed};
+use super::constraints::{ANYTHING, Arranged, Needs};
+use super::{CapsuleMethods, Export, Framework};
+use crate::dlpack::{DLDataType, DLTensor};
 use crate::dtype::DType;
-use crate::interchange::Described;
-use crate::layout::Layout;
-use crate::python::error::{not_exchangeable, not_importable};
-use crate::python::import::type_cache::root_module;
-use crate::storage::Owner;
-use crate::tensor::Tensor;
+use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, intern};
+
+pub(super) static ROW: Framework = Framework {
+    capsule_methods: Some(CapsuleMethods {
+        is_tensor: is_array,
+        ask,
+        correct: meant,
+    }),
+    alike: Some(alike),
+    ..Framework::new(
+        "mxnet",
+        "MXNet",
+        &["mxnet"],
+        Needs {
+            has: has_dtype,
+            has_padded: false,
+            arranged: Arranged::RowMajor,
+            writes_all: true,
+            ..ANYTHING
+        },
+        Export::LegacyCapsule {
+            // It looks at strides that say nothing.
+            prepare: |tensor| Ok(tensor.reshape(tensor.shape())?),
+            import: from_dlpack,
+        },
+    )
+};
+
+fn has_dtype(dtype: DType) -> bool {
+    matches!(
+        dtype,
+        DType::U8 | DType::I8 | DType::I32 | DType::I64 | DType::F16 | DType::F32 | DType::F64
+    )
+}
 
 /// Whether an object is one of MXNet's arrays.
 ///
@@ -19,18 +48,15 @@ use pyo3::{Borrowed, intern};
 ///
 /// What looking up the array's methods raises.
 #[cold]
-pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     let method = intern!(object.py(), "to_dlpack_for_read");
-    Ok(root_module(&object.get_type()) == "mxnet" && object.hasattr(method)?)
+    object.hasattr(method)
 }
 
 /// An array of the older class as one of the newer class, where another array is of that. It has the
 /// same memory.
 #[cold]
-pub(in crate::python) fn alike<'py>(
-    other: &Bound<'py, PyAny>,
-    array: Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn alike<'py>(other: &Bound<'py, PyAny>, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match other.get_type().is(array.get_type()) {
         true => Ok(array),
         false => array.call_method0(intern!(array.py(), "as_np_ndarray")),
@@ -40,14 +66,11 @@ pub(in crate::python) fn alike<'py>(
 /// A capsule of an array's memory, after the work on it is done, which MXNet does on threads of its
 /// own; `None` for an object that isn't one of its arrays.
 #[cold]
-pub(in crate::python) fn ask<'py>(
+fn ask<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     is_written: bool,
 ) -> PyResult<Option<Bound<'py, PyCapsule>>> {
     let py = object.py();
-    if root_module(&object.get_type()) != "mxnet" {
-        return Ok(None);
-    }
     let method = if is_written {
         intern!(py, "to_dlpack_for_write")
     } else {
@@ -69,7 +92,7 @@ pub(in crate::python) fn ask<'py>(
 
 /// What a descriptor of MXNet's means: it calls truth values unsigned integers of one bit, and has
 /// one in each byte.
-pub(in crate::python) fn meant(descriptor: &DLTensor) -> DLTensor {
+fn meant(descriptor: &DLTensor) -> DLTensor {
     let mut descriptor = *descriptor;
     let one_bit = DLDataType {
         bits: 1,
@@ -81,19 +104,12 @@ pub(in crate::python) fn meant(descriptor: &DLTensor) -> DLTensor {
     descriptor
 }
 
-/// Takes the tensor in a capsule of MXNet's.
-pub(in crate::python) fn take(capsule: Borrowed<'_, '_, PyCapsule>) -> PyResult<Tensor> {
-    let check = |managed: &Legacy| {
-        let mut layout = Layout::SCALAR;
-        let descriptor = meant(managed.descriptor());
-        // SAFETY: MXNet's promise, which is DLPack's but for the element type.
-        let described = unsafe { Described::read(&descriptor, Flags::empty(), &mut layout) };
-        described.map(|_| ()).map_err(not_importable)
-    };
-    // SAFETY: it was just made by MXNet.
-    let managed: Managed<Legacy> = unsafe { Offer::take(capsule, check) }?;
-    let descriptor = meant(managed.descriptor());
-    // SAFETY: the managed tensor keeps the memory that it describes.
-    unsafe { Tensor::adopt(&descriptor, Flags::empty(), Owner::small(managed)) }
-        .map_err(not_importable)
+fn from_dlpack<'py>(
+    py: Python<'py>,
+    capsule: Bound<'py, PyCapsule>,
+    _: DType,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import(intern!(py, "mxnet"))?
+        .getattr(intern!(py, "nd"))?
+        .call_method1(intern!(py, "from_dlpack"), (capsule,))
 }

@@ -7,7 +7,11 @@ mod element_type;
 mod keeper;
 mod make;
 
-pub(in crate::python) use make::{lacks, make, surely_has};
+pub(in crate::python) use make::make;
+use make::{lacks, surely_has};
+
+use super::constraints::{ANYTHING, Needs};
+use super::{Export, Framework, root_module};
 
 use crate::device::Device;
 use crate::dlpack::python::type_lookup;
@@ -17,12 +21,54 @@ use crate::python::error::{Refused, not_exchangeable, not_importable};
 use element_type::ElementType;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use pyo3::{Borrowed, ffi};
+use pyo3::{Borrowed, ffi, intern};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+pub(super) static ROW: Framework = Framework {
+    surely_has,
+    more: Some(lacks),
+    ..Framework::new(
+        "numpy",
+        "NumPy",
+        &["numpy"],
+        Needs {
+            reaches: Device::is_host_accessible,
+            most_dimensions: MAX_RANK,
+            ..ANYTHING
+        },
+        Export::Tensor(make),
+    )
+};
+
+/// Returns the `numpy.dtype` of one of NumPy's scalar classes; `None` for other objects.
+///
+/// # Errors
+///
+/// Whatever NumPy raises for a class that has no element type.
+pub(in crate::python) fn dtype_of_scalar_class<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = object.py();
+    if !object.is_instance_of::<PyType>()
+        || !object.getattr(intern!(py, "__module__"))?.eq("numpy")?
+    {
+        return Ok(None);
+    }
+    let dtype = py
+        .import(intern!(py, "numpy"))?
+        .getattr(intern!(py, "dtype"))?;
+    dtype.call1((object,)).map(Some)
+}
+
+/// Returns whether an object is one of NumPy's, and not an array.
+#[cfg(feature = "cuda")]
+pub(in crate::python) fn is_scalar(object: Borrowed<'_, '_, PyAny>) -> bool {
+    !is_array(object) && root_module(&object.get_type()) == "numpy"
+}
 
 #[repr(C)]
 pub(in crate::python) struct Array {

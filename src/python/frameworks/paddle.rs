@@ -1,16 +1,80 @@
-//! Paddle's tensors that are more, or less, than their memory.
+//! Paddle: tensors that autograd may follow, read-only ones unknown, and an address imported once at a time.
 
-pub(in crate::python) mod export;
+mod export;
 
+use super::constraints::{ANYTHING, Arranged, Needs};
+use super::dtypes::{is_common, is_complex};
+use super::{Export, Framework, Streams, TableVendor, root_module, table_of_class};
+use crate::dlpack::python::{Table, type_lookup};
+use crate::dtype::DType;
 use crate::python::attribute::Attribute;
 use crate::python::error::{Refused, not_exchangeable};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 use pyo3::{Borrowed, intern};
 
-/// Refuses a tensor that autograd follows: what is done with its memory here, it wouldn't know of.
+pub(super) static ROW: Framework = Framework {
+    vendor: Some(&VENDOR),
+    streams: Streams {
+        asks: true,
+        ..Streams::UNKNOWN
+    },
+    more: Some(export::has_already),
+    ..Framework::new(
+        "paddle",
+        "Paddle",
+        &["paddle"],
+        Needs {
+            has: has_dtype,
+            has_padded: false,
+            arranged: Arranged::Forwards,
+            writes_all: true,
+            most_dimensions: 9,
+            ..ANYTHING
+        },
+        Export::Table(table, &VENDOR),
+    )
+};
+
+static VENDOR: TableVendor = TableVendor {
+    library: Some("paddle"),
+    recognise: |kind| is_paddle(kind).then_some(0),
+    guard: Some(guard),
+    clarify,
+    note_written: Some(note_written),
+    knows_read_only: false,
+    runs_python: false,
+    stream_lasts: |_, _, _| true,
+    framework: Some(&ROW),
+    make: export::make,
+    ..TableVendor::new("paddle")
+};
+
+fn table(py: Python<'_>) -> PyResult<Table> {
+    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
+    table_of_class(py, &TABLE, "paddle")
+}
+
+fn has_dtype(dtype: DType) -> bool {
+    // It takes uint16 for bfloat16.
+    is_common(dtype)
+        || is_complex(dtype)
+        || matches!(
+            dtype,
+            DType::U32 | DType::U64 | DType::BF16 | DType::F8_E4M3FN | DType::F8_E5M2
+        )
+}
+
+/// Paddle's class of tensors: made in C, though Python code can change it.
+fn is_paddle(kind: &Bound<'_, PyType>) -> bool {
+    type_lookup::has_c_getter(kind, intern!(kind.py(), "stop_gradient"))
+        && root_module(kind) == "paddle"
+}
+
+/// Refuses a tensor that autograd follows: what is done with its memory here, it wouldn't know of. No Python code runs.
 #[inline]
-pub(in crate::python) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
     static STOP_GRADIENT: PyOnceLock<Attribute> = PyOnceLock::new();
     let py = object.py();
     let attribute = match STOP_GRADIENT.get(py) {
@@ -21,7 +85,7 @@ pub(in crate::python) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Re
         })?,
     };
     if attribute.is(object, true)? {
-        return Ok(());
+        return Ok(false);
     }
     Err(not_exchangeable(
         "autograd follows this tensor (stop_gradient=False), which it can't outside of Paddle; pass tensor.detach()",
@@ -30,7 +94,7 @@ pub(in crate::python) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Re
 }
 
 /// Counts that a tensor was written, for autograd, which refuses to use what changed since it was kept.
-pub(in crate::python) fn note_written(object: Borrowed<'_, '_, PyAny>) {
+fn note_written(object: Borrowed<'_, '_, PyAny>) {
     let py = object.py();
     // What was raised before stays raised.
     let raised = PyErr::take(py);
@@ -42,7 +106,7 @@ pub(in crate::python) fn note_written(object: Borrowed<'_, '_, PyAny>) {
 
 /// What Paddle's table says of tensors that have no memory of one piece, in clearer words.
 #[cold]
-pub(in crate::python) fn clarify(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
+fn clarify(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
     let is_dense = object
         .call_method0(intern!(object.py(), "is_dense"))
         .and_then(|answer| answer.is_truthy());

@@ -16,13 +16,13 @@ mod class;
 mod forward;
 mod places;
 mod probed;
+mod row;
 mod shim;
 mod storage;
 mod version;
 
 use crate::dlpack::DLTensor;
 use crate::python::attribute::Attribute;
-use crate::python::borrows::check_borrowed;
 use crate::python::error::{Refused, not_exchangeable};
 use class::{Torch, own_attribute};
 use places::{Places, find_places};
@@ -33,8 +33,9 @@ use pyo3::{Borrowed, intern};
 use shim::Alias;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(in crate::python) use class::is_tensor_type;
-pub(in crate::python) use storage::{Kept, keep, lock};
+use class::is_tensor_type;
+pub(super) use row::ROW;
+use storage::{keep, lock};
 pub(in crate::python) use version::note_written;
 
 static PLACES: Probed<Places> = Probed::new();
@@ -83,26 +84,27 @@ fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
     Some(places)
 }
 
-/// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.
+/// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is. Returns whether Python
+/// code may have run.
 #[inline]
-pub(in crate::python) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
     if !is_tensor_type(object.get_type_ptr()) {
-        return ask_by_name(object);
+        return ask_by_name(object).map(|()| false);
     }
     if let Some(places) = PLACES.get() {
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         let (keys, autograd) = unsafe { places.read(object.as_ptr().cast()) };
         if keys & !PLAIN_KEYS.load(Ordering::Relaxed) == 0 {
             if autograd == 0 {
-                return Ok(());
+                return Ok(false);
             }
             // Of a derived class it may be answered by Python code.
             check_autograd(object)?;
-            return check_borrowed(object.py());
+            return Ok(true);
         }
     }
     ask(object)?;
-    check_borrowed(object.py())
+    Ok(true)
 }
 
 /// Views have something about autograd too; only those that it follows, or that have a tangent, are refused.
@@ -155,7 +157,7 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
 /// Refuses what PyTorch's own `__dlpack__` gives with wrong values: it asks whether a tensor is conjugated, or followed by
 /// autograd, and not whether it is negated.
 #[cold]
-pub(in crate::python) fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     match Torch::of(object)?.call(object, "is_neg")?.is_truthy()? {
         true => Err(not_exchangeable(NEGATED).into()),
         false => Ok(()),
@@ -239,7 +241,7 @@ fn remedy(keys: &str) -> &'static str {
 
 /// What PyTorch's error is about, where it can't export a tensor that the guard let pass.
 #[cold]
-pub(in crate::python) fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
+fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<pyo3::exceptions::PyRuntimeError>(py) {
         return error;
     }

@@ -1,22 +1,21 @@
 //! What a borrowed argument looks like, by whichever way its object offers.
 
-mod fill;
 mod own;
 
-use crate::dlpack::python::{Lent, Named, Offer, Table, Wish, ask};
-use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
-use crate::python::borrows::{Entry, NoteWritten, check_borrowed};
+use crate::dlpack::python::{Named, Offer, Table, Wish, ask};
+use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Versioned};
+use crate::python::borrows::{Entry, Keep, NoteWritten};
 use crate::python::class;
 use crate::python::cuda;
 use crate::python::error::Refused;
-use crate::python::frameworks::mxnet;
-use crate::python::frameworks::numpy;
-use crate::python::frameworks::tensorflow;
-use crate::python::frameworks::torch;
+use crate::python::frameworks::{TableVendor, numpy, torch, vendor_of_layout};
 use crate::python::import::buffer::Buffer;
+use crate::python::import::capsule::{by_method, guard_capsule};
+use crate::python::import::guard::{clarify, guard_protocol, guard_table};
+use crate::python::import::recheck::check_borrowed;
+use crate::python::import::type_cache::Lane;
 #[cfg(feature = "cuda")]
-use crate::python::import::own::Object;
-use crate::python::import::type_cache::{Lane, Maker, guard_protocol};
+use crate::python::object::Object;
 use crate::python::refusal;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -24,50 +23,6 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::mem::MaybeUninit;
-
-/// What keeps an argument's memory alive, beside its object.
-pub(in crate::python) enum Keep {
-    /// Nothing: the object does.
-    Object,
-    Managed {
-        _kept: Managed<Versioned>,
-    },
-    /// It isn't taken: whoever made it releases it, with the capsule.
-    Capsule {
-        _lent: Lent,
-    },
-    Buffer {
-        _kept: Box<Buffer>,
-    },
-    /// PyTorch's storage, whatever becomes of the tensor.
-    Storage {
-        _kept: torch::Kept,
-    },
-    /// It is a number, in the entry itself.
-    Number,
-}
-
-/// Room for the largest number, as strictly aligned as any.
-#[derive(Clone, Copy)]
-#[repr(C, align(16))]
-pub(in crate::python) struct Aligned([u8; 16]);
-
-impl Aligned {
-    pub(in crate::python) const ZERO: Self = Self([0; 16]);
-
-    /// The bytes; those that the number hasn't are 0.
-    #[cfg(feature = "cuda")]
-    pub(in crate::python) fn bytes(self) -> [u8; 16] {
-        self.0
-    }
-
-    /// Up to 16 bytes.
-    pub(in crate::python) fn of(bytes: &[u8]) -> Self {
-        let mut this = Self([0; 16]);
-        this.0[..bytes.len()].copy_from_slice(bytes);
-        this
-    }
-}
 
 impl Entry {
     /// Fills the entry with what an object's tensor looks like.
@@ -107,9 +62,9 @@ impl Entry {
             // SAFETY: lanes are those of the object's type, which is our own class.
             Some(Lane::Own) => unsafe { self.look_at_own(object) },
             // The guards that run Python code look at what was borrowed by themselves.
-            Some(Lane::Table(table, maker)) if maker != Maker::Other => {
+            Some(Lane::Table(table, vendor)) if !vendor.runs_python => {
                 // SAFETY: the table is that of the object's type.
-                unsafe { self.look_by(table, maker, object, is_written) }
+                unsafe { self.look_by(table, vendor, object, is_written) }
             }
             known => self.look_with_python(known, object, is_written),
         }
@@ -126,8 +81,8 @@ impl Entry {
     ) -> Result<(), Refused> {
         match known.map_or_else(|| Lane::find(object), Ok) {
             Ok(lane) => self.look_along(lane, object, is_written)?,
-            Err(error) => match mxnet::ask(object, is_written)? {
-                Some(capsule) => self.look_at_mxnet(capsule.as_borrowed())?,
+            Err(error) => match by_method(object, is_written)? {
+                Some((capsule, methods)) => self.look_at_capsule(&capsule, methods.correct)?,
                 None => self.look_by_interface(object, error)?,
             },
         }
@@ -144,7 +99,9 @@ impl Entry {
             // SAFETY: lanes are those of the object's type, which is an array's.
             Lane::Numpy => unsafe { numpy::look(object, self) },
             // SAFETY: the table is that of the object's type.
-            Lane::Table(table, maker) => unsafe { self.look_by(table, maker, object, is_written) },
+            Lane::Table(table, vendor) => unsafe {
+                self.look_by(table, vendor, object, is_written)
+            },
             // SAFETY: lanes are those of the object's type, which is our own class.
             Lane::Own => unsafe { self.look_at_own(object) },
             Lane::Buffer(speaks_dlpack) => {
@@ -157,7 +114,7 @@ impl Entry {
                 if outcome.is_ok() || !speaks_dlpack {
                     return outcome;
                 }
-                tensorflow::guard(object)?;
+                guard_capsule(object)?;
                 self.look_into_capsule(object)?;
                 // The older kind of capsule doesn't tell.
                 self.read_only |= read_only;
@@ -165,8 +122,8 @@ impl Entry {
             }
             Lane::Protocol => {
                 // A class that changes PyTorch's own export, or a release that has no table.
-                if torch::is_tensor_type(object.get_type_ptr()) {
-                    self.note_written = is_written.then_some(torch::note_written as NoteWritten);
+                if is_written && let Some(vendor) = vendor_of_layout(object.get_type_ptr()) {
+                    self.note_written = vendor.note_written;
                 }
                 self.look_into_capsule(object)
             }
@@ -199,24 +156,24 @@ impl Entry {
     unsafe fn look_by(
         &mut self,
         table: Table,
-        maker: Maker,
+        vendor: &'static TableVendor,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        maker.guard(object)?;
+        guard_table(vendor, object)?;
         if is_written {
-            self.note_written = maker.note_written();
+            self.note_written = vendor.note_written;
         }
         // Only the owned call tells whether memory is read-only: it is taken where that matters,
         // of those who know the difference.
-        let is_borrowed = table.can_borrow() && !(is_written && maker == Maker::Other);
+        let is_borrowed = table.can_borrow() && !(is_written && vendor.knows_read_only);
         if is_borrowed {
             let mut room = MaybeUninit::uninit();
             // SAFETY: the caller's promise.
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
                 let error = table.borrow_error(object.py());
                 // SAFETY: callers found the table in the object's type, so its functions take the object.
-                return unsafe { self.look_after_refusal(table, maker, object, error) };
+                return unsafe { self.look_after_refusal(table, vendor, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
             if unsafe { self.fill_usual(descriptor) } {
@@ -226,7 +183,7 @@ impl Entry {
             return unsafe { self.fill(descriptor, Flags::empty()) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.look_by_owning(table, maker, object) }
+        unsafe { self.look_by_owning(table, vendor, object) }
     }
 
     /// Tries the owned call after the borrowed one was refused: a producer can tell by flags alone
@@ -239,15 +196,15 @@ impl Entry {
     unsafe fn look_after_refusal(
         &mut self,
         table: Table,
-        maker: Maker,
+        vendor: &'static TableVendor,
         object: Borrowed<'_, '_, PyAny>,
         error: PyErr,
     ) -> Result<(), Refused> {
-        if maker != Maker::Other || !error.is_instance_of::<PyBufferError>(object.py()) {
-            return Err(maker.clarify(object, error).into());
+        if !vendor.knows_read_only || !error.is_instance_of::<PyBufferError>(object.py()) {
+            return Err(clarify(vendor, object, error).into());
         }
         // SAFETY: callers found the table in the object's type, so its functions take the object.
-        unsafe { self.look_by_owning(table, maker, object) }
+        unsafe { self.look_by_owning(table, vendor, object) }
     }
 
     /// # Safety
@@ -256,12 +213,12 @@ impl Entry {
     unsafe fn look_by_owning(
         &mut self,
         table: Table,
-        maker: Maker,
+        vendor: &'static TableVendor,
         object: Borrowed<'_, '_, PyAny>,
     ) -> Result<(), Refused> {
         // SAFETY: callers found the table in the object's type, so its functions take the object.
         let managed = unsafe { table.own(object) };
-        let managed = managed.map_err(|error| maker.clarify(object, error))?;
+        let managed = managed.map_err(|error| clarify(vendor, object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
         self.set_keep(Keep::Managed { _kept: managed });
@@ -338,10 +295,14 @@ impl Entry {
         unsafe { self.fill(&descriptor, flags) }
     }
 
-    fn look_at_mxnet(&mut self, capsule: Borrowed<'_, '_, PyCapsule>) -> Result<(), Refused> {
-        let (managed, lent) = Offer::lend::<Legacy>(capsule)?;
+    fn look_at_capsule(
+        &mut self,
+        capsule: &Bound<'_, PyCapsule>,
+        correct: fn(&DLTensor) -> DLTensor,
+    ) -> Result<(), Refused> {
+        let (managed, lent) = Offer::lend::<Legacy>(capsule.as_borrowed())?;
         // SAFETY: the capsule keeps the managed tensor.
-        let descriptor = mxnet::meant(unsafe { managed.as_ref() }.descriptor());
+        let descriptor = correct(unsafe { managed.as_ref() }.descriptor());
         // SAFETY: as above; it was just made, and nobody else has it.
         unsafe { self.fill(&descriptor, Flags::empty()) }?;
         self.set_keep(Keep::Capsule { _lent: lent });

@@ -3,27 +3,26 @@
 mod protocol;
 
 use crate::device::Device;
-use crate::dlpack::python::{Table, foreign};
+use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
 use crate::dtype::DType;
 use crate::interchange::Usual;
-use crate::python::attach;
 use crate::python::class;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
-use crate::python::frameworks::mxnet;
-use crate::python::frameworks::numpy;
-use crate::python::frameworks::tensorflow;
-use crate::python::frameworks::torch;
+use crate::python::frameworks::{TableVendor, numpy, torch};
 use crate::python::import::buffer::Buffer;
-use crate::python::import::type_cache::{Lane, Maker};
-use crate::storage::{Owner, SmallOwner};
+use crate::python::import::capsule::{self, guard_capsule};
+use crate::python::import::guard::{clarify, guard_table};
+use crate::python::import::type_cache::Lane;
+use crate::python::object::Object;
+use crate::storage::Owner;
 use crate::tensor::Tensor;
 use protocol::{Attached, by_protocol};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::{Borrowed, ffi};
 use std::mem::MaybeUninit;
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 /// What is wanted beyond the tensor itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,8 +83,8 @@ pub(in crate::python) fn from_object_for(
         Found::BadBuffer(unable) => instead_of_buffer(object, &unable, wanted),
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
-            if let Some(capsule) = mxnet::ask(object, true)? {
-                return shared(mxnet::take(capsule.as_borrowed())?);
+            if let Some((capsule, methods)) = capsule::by_method(object, true)? {
+                return shared(capsule::take(&capsule, methods.correct)?);
             }
             match cuda::by_interface(object)? {
                 Some(tensor) => shared(tensor),
@@ -145,14 +144,14 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
         Lane::Own => Ok(Found::Own),
         // SAFETY: lanes are those of the object's type.
         Lane::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
-        Lane::Table(table, maker) => {
-            maker.guard(object)?;
-            if maker == Maker::Torch && torch::is_tensor_type(object.get_type_ptr()) {
-                return of_torch(object, table, locks).map(Found::Tensor);
+        Lane::Table(table, vendor) => {
+            guard_table(vendor, object)?;
+            if let Some(owner) = (vendor.keep_memory)(object, locks)? {
+                return by_borrowing(object, table, vendor, owner).map(Found::Tensor);
             }
-            // SAFETY: the table is that of the object's type.
+            // SAFETY: the type cache found the table in the object's type, so its functions take the object.
             let managed = unsafe { table.own(object) };
-            let managed = managed.map_err(|error| maker.clarify(object, error))?;
+            let managed = managed.map_err(|error| clarify(vendor, object, error))?;
             of_table(managed).map(Found::Tensor)
         }
         Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
@@ -199,7 +198,7 @@ fn instead_of_buffer(
     unable: &Unable,
     wanted: Wanted,
 ) -> PyResult<Tensor> {
-    tensorflow::guard(object)?;
+    guard_capsule(object)?;
     let tensor = by_protocol(object, wanted, Purpose::Keep)?;
     // The older kind of capsule doesn't tell. A copy may be written.
     Ok(match unable.is_read_only && !tensor.is_copied() {
@@ -216,20 +215,21 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
-/// A tensor of PyTorch. What its table exports keeps the tensor, which may get other memory: so the storage is kept.
-fn of_torch(object: Borrowed<'_, '_, PyAny>, table: Table, locks: bool) -> PyResult<Tensor> {
-    if locks {
-        torch::lock(object);
-    }
-    let kept = torch::keep(object)?;
+/// Borrows by a table what an owner keeps: what the table exports would keep the tensor, which may get other memory.
+fn by_borrowing(
+    object: Borrowed<'_, '_, PyAny>,
+    table: Table,
+    vendor: &TableVendor,
+    owner: Owner,
+) -> PyResult<Tensor> {
     let mut room = MaybeUninit::uninit();
-    // SAFETY: callers found the table in the object's type.
+    // SAFETY: the type cache found the table in the object's type, so its functions take the object.
     if let Some(descriptor) = unsafe { table.borrow_to(object, &mut room) } {
-        // SAFETY: the storage keeps the memory; sizes and strides, which the object keeps until here, are copied.
-        return unsafe { of_descriptor(descriptor, Flags::empty(), kept.into_owner()) };
+        // SAFETY: the owner keeps the memory; sizes and strides, which the object keeps until here, are copied.
+        return unsafe { of_descriptor(descriptor, Flags::empty(), owner) };
     }
     let error = table.borrow_error(object.py());
-    Err(torch::clarify(object.py(), error))
+    Err((vendor.clarify)(object, error))
 }
 
 /// The tensor that an exchange table gave.
@@ -314,47 +314,3 @@ unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the array keeps its memory, and the owner the array. Its strides are copied.
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
-
-/// A reference to an object, which may be dropped by any thread.
-pub(in crate::python) struct Object(NonNull<ffi::PyObject>);
-
-// SAFETY: it is only used to give the reference back, by a thread that is attached.
-unsafe impl Send for Object {}
-
-impl Object {
-    pub(in crate::python) fn new(object: Borrowed<'_, '_, PyAny>) -> Self {
-        let pointer = object.to_owned().into_ptr();
-        // SAFETY: objects are never at NULL.
-        Self(unsafe { NonNull::new_unchecked(pointer) })
-    }
-}
-
-// SAFETY: objects are aligned to pointers.
-unsafe impl SmallOwner for Object {
-    fn into_words(self) -> [*mut (); 2] {
-        let this = std::mem::ManuallyDrop::new(self);
-        [this.0.as_ptr().cast(), ptr::null_mut()]
-    }
-
-    unsafe fn from_words([pointer, _]: [*mut (); 2]) -> Self {
-        // SAFETY: it came from `into_words`.
-        Self(unsafe { NonNull::new_unchecked(pointer.cast()) })
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        let object = Pointer(self.0);
-        attach::release(move || {
-            let Pointer(object) = { object };
-            // SAFETY: this runs attached; a reference was held, and is given up once.
-            unsafe { foreign::release_reference(object.as_ptr()) }
-        });
-    }
-}
-
-/// A reference on its way to where it is given back.
-struct Pointer(NonNull<ffi::PyObject>);
-
-// SAFETY: it is only used by a thread that is attached.
-unsafe impl Send for Pointer {}

@@ -7,10 +7,10 @@ use crate::kernel::{CallError, CallHost, Failure, Frame, Made, OpHandle, Operand
 use crate::kernel::{complete, make};
 use crate::python::argument::{Entered, number_bytes};
 use crate::python::borrows;
+use crate::python::borrows::Keep;
 use crate::python::cuda;
 use crate::python::error::no_such_number;
 use crate::python::export::{Like, lane_of, zeroed};
-use crate::python::import::borrow::Keep;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};

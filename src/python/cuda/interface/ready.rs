@@ -8,9 +8,9 @@
 use super::super::super::error::unsuitable;
 use super::super::streams::of_handle;
 use crate::cuda::{CudaError, Gpu, Stream};
+use crate::python::frameworks::stream_object;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
-use pyo3::{Borrowed, intern};
 use std::ptr;
 
 /// When memory is ready to be used.
@@ -45,8 +45,8 @@ impl Ready {
         if current.handle().addr() == number {
             return Ok(Self::On(current));
         }
-        match stream_of_numba(object, number)? {
-            // SAFETY: it is the handle of a stream object of Numba's, which keeps the stream.
+        match stream_object(object, number)? {
+            // SAFETY: it is the handle of a stream object that the array keeps, and which keeps the stream.
             Some(stream) => Ok(Self::On(unsafe {
                 of_handle(gpu, number, stream.as_borrowed())
             })),
@@ -73,33 +73,4 @@ pub(in crate::python::cuda) fn wait_for_gpu(gpu: Gpu) -> Result<(), CudaError> {
         });
     }
     gpu.wait_for_all()
-}
-
-/// The stream object of an array of Numba's, where the number is its handle.
-fn stream_of_numba<'py>(
-    object: Borrowed<'_, 'py, PyAny>,
-    number: usize,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = object.py();
-    let modules = py
-        .import(intern!(py, "sys"))?
-        .getattr(intern!(py, "modules"))?;
-    let module = modules.call_method1(intern!(py, "get"), ("numba.cuda.cudadrv.driver",))?;
-    if module.is_none() {
-        return Ok(None);
-    }
-    let Some(class) = module.getattr_opt(intern!(py, "Stream"))? else {
-        return Ok(None);
-    };
-    let Some(stream) = object.getattr_opt(intern!(py, "stream"))? else {
-        return Ok(None);
-    };
-    let is_stream = class
-        .cast::<PyType>()
-        .is_ok_and(|class| stream.get_type().is(class));
-    let is_named = || -> PyResult<bool> {
-        let handle = stream.call_method0(intern!(py, "__int__"))?;
-        Ok(handle.extract::<usize>()? == number)
-    };
-    Ok((is_stream && is_named()?).then_some(stream))
 }

@@ -5,7 +5,6 @@ use crate::dtype::DType;
 use crate::python::argument::number_bytes;
 use crate::python::error::{no_such_number, unsuitable};
 use crate::python::frameworks::numpy;
-use crate::python::import::type_cache::root_module;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
 use pyo3::{Borrowed, intern};
@@ -33,7 +32,7 @@ pub(super) fn number(
         );
     }
     // NumPy's numbers know what they are.
-    if numpy::is_array(object) || root_module(&object.get_type()) != "numpy" {
+    if !numpy::is_scalar(object) {
         return Ok(None);
     }
     let py = object.py();

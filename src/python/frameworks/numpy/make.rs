@@ -6,7 +6,7 @@ use super::{Array, is_array_type, remember};
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
 use crate::python::error::not_exchangeable;
-use crate::python::export::Misfit;
+use crate::python::frameworks::constraints::Misfit;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;

@@ -55,7 +55,7 @@ impl Drop for Given {
 }
 
 /// Why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
-pub(in crate::python) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
     let dtype = tensor.dtype();
     let is_given = || given().contains(&tensor.data_ptr().addr());
     let is_host = tensor.device() == Device::CPU;
@@ -71,7 +71,7 @@ fn given() -> MutexGuard<'static, BTreeSet<usize>> {
 }
 
 /// A tensor as one of Paddle's.
-pub(in crate::python) fn make<'py>(
+pub(super) fn make<'py>(
     py: Python<'py>,
     table: Table,
     tensor: Tensor,

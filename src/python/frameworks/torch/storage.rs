@@ -11,7 +11,7 @@ use super::class::{Torch, address_of, own_attribute, static_class};
 use super::places::{allocated, words_of};
 use super::probed::Probed;
 use super::shim::Alias;
-use crate::python::import::own::Object;
+use crate::python::object::Object;
 use crate::storage::Owner;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
@@ -20,7 +20,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What keeps a tensor's memory.
-pub(in crate::python) enum Kept {
+pub(super) enum Kept {
     /// Another C++ tensor with the same storage.
     Alias(Alias),
     /// The storage's Python object.
@@ -28,7 +28,7 @@ pub(in crate::python) enum Kept {
 }
 
 impl Kept {
-    pub(in crate::python) fn into_owner(self) -> Owner {
+    pub(super) fn into_owner(self) -> Owner {
         match self {
             Self::Alias(alias) => Owner::small(alias),
             Self::Storage(object) => Owner::small(object),
@@ -41,7 +41,7 @@ impl Kept {
 /// # Errors
 ///
 /// What PyTorch raises where the tensor has no storage.
-pub(in crate::python) fn keep(object: Borrowed<'_, '_, PyAny>) -> PyResult<Kept> {
+pub(super) fn keep(object: Borrowed<'_, '_, PyAny>) -> PyResult<Kept> {
     if let Some(places) = super::PLACES.get()
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         && let Some(alias) = unsafe { places.alias(object) }
@@ -72,7 +72,7 @@ static PLACE: Probed<StoragePlace> = Probed::new();
 
 /// Has PyTorch refuse to resize a tensor's storage, whose memory is kept from now on.
 #[inline(always)]
-pub(in crate::python) fn lock(object: Borrowed<'_, '_, PyAny>) {
+pub(super) fn lock(object: Borrowed<'_, '_, PyAny>) {
     match (super::PLACES.get(), PLACE.get()) {
         // SAFETY: the object is a tensor of PyTorch, for which both were found.
         (Some(places), Some(place)) => unsafe { place.lock(places.tensor(object.as_ptr().cast())) },

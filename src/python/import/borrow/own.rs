@@ -1,11 +1,12 @@
 //! Borrowed memory becomes owned, before other threads run Python.
 
-use super::Keep;
 use crate::dlpack::Flags;
-use crate::python::borrows::{Entry, check_borrowed};
+use crate::python::borrows::{Entry, Keep};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::torch;
-use crate::python::import::type_cache::{Lane, Maker};
+use crate::python::import::recheck::check_borrowed;
+use crate::python::import::type_cache::Lane;
+use crate::storage::Owner;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 
@@ -26,31 +27,27 @@ impl Entry {
         }
         // SAFETY: the entry has a reference to the object.
         let object = unsafe { Borrowed::from_ptr(py, self.object) };
-        let Ok(Lane::Table(table, maker)) = Lane::of(object) else {
+        let Ok(Lane::Table(table, vendor)) = Lane::of(object) else {
             return Ok(None);
         };
         let mut now = Self::new();
         let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false) {
             // SAFETY: the alias keeps the storage, and the object its sizes and strides, which are copied.
             unsafe { now.fill(&descriptor, Flags::empty()) }?;
-            let kept = torch::Kept::Alias(alias);
-            Keep::Storage { _kept: kept }
+            Keep::Owner {
+                _kept: Owner::small(alias),
+            }
         } else {
-            let storage = match maker {
-                Maker::Torch if torch::is_tensor_type(object.get_type_ptr()) => {
-                    Some(torch::keep(object)?)
-                }
-                Maker::Torch | Maker::Paddle | Maker::Other => None,
-            };
-            // SAFETY: the table is that of the object's type.
+            let owner = (vendor.keep_memory)(object, false)?;
+            // SAFETY: the type cache found the table in the object's type, so its functions take the object.
             let managed = unsafe { table.own(object) }?;
-            if maker == Maker::Other {
+            if vendor.runs_python {
                 check_borrowed(py)?;
             }
             // SAFETY: the managed tensor keeps what the descriptor says.
             unsafe { now.fill(managed.descriptor(), managed.flags()) }?;
-            match storage {
-                Some(kept) => Keep::Storage { _kept: kept },
+            match owner {
+                Some(owner) => Keep::Owner { _kept: owner },
                 None => Keep::Managed { _kept: managed },
             }
         };
@@ -60,19 +57,5 @@ impl Entry {
             );
         }
         Ok(Some(keep))
-    }
-
-    /// Whether it is about the same elements.
-    pub(in crate::python) fn is_the_same_as(&self, other: &Self) -> bool {
-        let (ours, theirs) = (self.layout(), other.layout());
-        let memory = |entry: &Self| (entry.first.addr(), entry.bytes.clone());
-        let have_same_strides = || {
-            let strides = ours.strides().iter().zip(theirs.strides());
-            let mut dims = ours.shape().iter().zip(strides);
-            dims.all(|(size, (ours, theirs))| *size == 1 || ours == theirs)
-        };
-        ours.shape() == theirs.shape()
-            && (self.dtype, self.device, self.padded) == (other.dtype, other.device, other.padded)
-            && (ours.is_empty() || memory(self) == memory(other) && have_same_strides())
     }
 }

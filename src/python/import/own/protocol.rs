@@ -1,6 +1,6 @@
 //! Tensors by `__dlpack__`, and in capsules.
 
-use super::{Object, Purpose, Wanted, moved};
+use super::{Purpose, Wanted, moved};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};
@@ -9,8 +9,9 @@ use crate::layout::Layout;
 use crate::python::attach;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
-use crate::python::frameworks::torch;
-use crate::python::import::type_cache::{guard_protocol, root_module};
+use crate::python::frameworks::{Framework, vendor_of_layout};
+use crate::python::import::guard::guard_protocol;
+use crate::python::object::Object;
 use crate::python::refusal;
 use crate::storage::{Owner, SmallOwner};
 use crate::tensor::Tensor;
@@ -25,22 +26,16 @@ pub(super) fn by_protocol(
     purpose: Purpose,
 ) -> PyResult<Tensor> {
     guard_protocol(object)?;
-    // PyTorch's own export keeps the tensor, which may get other memory: so the storage is kept beside it.
-    let storage = match torch::is_tensor_type(object.get_type_ptr()) {
-        true => {
-            if purpose == Purpose::Keep {
-                torch::lock(object);
-            }
-            // A wrapper without a storage may still answer for itself.
-            torch::keep(object).ok()
-        }
-        false => None,
+    // The framework's own export may keep the tensor, which may get other memory: so the memory is kept beside it.
+    let storage = match vendor_of_layout(object.get_type_ptr()) {
+        // A wrapper without memory may still answer for itself.
+        Some(vendor) => (vendor.keep_memory)(object, purpose == Purpose::Keep).unwrap_or_default(),
+        None => None,
     };
-    let module = root_module(&object.get_type());
-    // PyArrow's own copy of a tensor with gaps has other elements than the tensor.
-    let copies_right = module != "pyarrow";
-    // A value of ONNX Runtime keeps an array's memory, and its capsule doesn't keep the value.
-    let object_too = (module == "onnxruntime").then(|| Object::new(object));
+    let framework = Framework::of_type(&object.get_type());
+    let copies_right = framework.is_none_or(|framework| framework.copies_right);
+    let keeps = framework.is_none_or(|framework| framework.capsule_keeps_memory);
+    let object_too = (!keeps).then(|| Object::new(object));
     let keep = match (storage, object_too) {
         (None, None) => None,
         several => Some(several),
@@ -104,8 +99,8 @@ fn may_be_moved(wanted: Wanted, from: Device) -> bool {
     wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)
 }
 
-/// What keeps the memory beside the managed tensor: PyTorch's storage, or the object itself.
-type Beside = (Option<torch::Kept>, Option<Object>);
+/// What keeps the memory beside the managed tensor: the framework's storage, or the object itself.
+type Beside = (Option<Owner>, Option<Object>);
 
 fn of_capsule<A: Named>(
     capsule: Borrowed<'_, '_, PyCapsule>,

@@ -1,23 +1,15 @@
 //! Which library a function is from. A class can be given another class's exchange table in plain Python; the
 //! functions in it then read objects of a layout that they don't know. The library's file says whose they are.
 
-use super::Maker;
+use crate::python::frameworks::{OTHER, TableVendor, vendor_of_library};
 use std::ffi::c_void;
 
-/// The framework whose library has the function at an address; [`Maker::Other`] for functions of other libraries, and of none.
-pub(super) fn maker_of(function: *const c_void) -> Maker {
+/// The framework whose library has the function at an address; [`OTHER`] for functions of other libraries, and of none.
+pub(super) fn vendor_of(function: *const c_void) -> &'static TableVendor {
     let Some(path) = path_of(function) else {
-        return Maker::Other;
+        return &OTHER;
     };
-    let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
-    let name = file.strip_prefix("lib").unwrap_or(file);
-    if name.starts_with("torch") {
-        Maker::Torch
-    } else if name.starts_with("paddle") {
-        Maker::Paddle
-    } else {
-        Maker::Other
-    }
+    vendor_of_library(path.rsplit(['/', '\\']).next().unwrap_or(&path))
 }
 
 #[cfg(unix)]

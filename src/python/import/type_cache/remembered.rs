@@ -2,12 +2,11 @@
 //!
 //! A type that Python code can change is remembered with its version tag, and is looked at again once that is another one.
 
-use super::Lane;
 use super::version_tag::tag_of;
+use super::{Found, Lane};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use std::ffi::c_void;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -28,7 +27,7 @@ struct Place {
     kind: AtomicPtr<ffi::PyTypeObject>,
     /// Written before `kind` and `version`. What an earlier version of the type had is harmless to use: the tables of types
     /// are kept, and the layout of their objects stays as it is.
-    lane: AtomicPtr<c_void>,
+    found: AtomicPtr<Found>,
     /// The type's version tag when its lane was found, or `IMMUTABLE`.
     version: AtomicU32,
 }
@@ -36,7 +35,7 @@ struct Place {
 static REMEMBERED: [Place; PLACES] = [const {
     Place {
         kind: AtomicPtr::new(ptr::null_mut()),
-        lane: AtomicPtr::new(ptr::null_mut()),
+        found: AtomicPtr::new(ptr::null_mut()),
         version: AtomicU32::new(IMMUTABLE),
     }
 }; PLACES];
@@ -50,13 +49,13 @@ fn places(kind: *mut ffi::PyTypeObject) -> impl Iterator<Item = &'static Place> 
     (0..PROBES).map(move |probe| &REMEMBERED[(hash + probe) % PLACES])
 }
 
-/// The word of a type's lane; `None` for a type that isn't remembered, or was changed since.
+/// Returns what is remembered of a type; `None` for a type that isn't remembered, or was changed since.
 ///
 /// # Safety
 ///
 /// The pointer is a type's, to which there is a reference.
 #[inline(always)]
-pub(super) unsafe fn word_of(kind: *mut ffi::PyTypeObject) -> Option<*mut c_void> {
+pub(super) unsafe fn found_of(kind: *mut ffi::PyTypeObject) -> Option<&'static Found> {
     for place in places(kind) {
         let found = place.kind.load(Ordering::Acquire);
         if found == kind {
@@ -65,7 +64,8 @@ pub(super) unsafe fn word_of(kind: *mut ffi::PyTypeObject) -> Option<*mut c_void
             if version != IMMUTABLE && version != unsafe { tag_of(kind) } {
                 return None;
             }
-            return Some(place.lane.load(Ordering::Relaxed));
+            // SAFETY: `remember` stored it before the type, and what it stores is never freed.
+            return unsafe { place.found.load(Ordering::Acquire).as_ref() };
         }
         if found.is_null() {
             break;
@@ -83,29 +83,33 @@ pub(in crate::python) fn is_remembered(kind: *mut ffi::PyTypeObject) -> bool {
         .any(|found| found == kind)
 }
 
-/// Remembers the word of a type's lane, where there is room, in place of what was remembered before.
-pub(super) fn remember(kind: &Bound<'_, PyType>, lane: Lane, word: *mut c_void, version: u32) {
+/// Remembers what was found of a type, where there is room, in place of what was remembered before.
+pub(super) fn remember(kind: &Bound<'_, PyType>, found: &'static Found, version: u32) {
     let _lock = WRITING.lock().unwrap_or_else(|poison| poison.into_inner());
-    let limit = match lane {
+    let limit = match found.path {
         Lane::Own | Lane::Numpy => PLACES,
         Lane::Table(..) => PLACES_WITH_TABLE,
         Lane::Buffer(_) | Lane::Protocol => PLACES_WITHOUT_TABLE,
     };
     let pointer = kind.as_type_ptr();
     for place in places(pointer) {
-        let found = place.kind.load(Ordering::Relaxed);
-        if found == pointer {
-            place.lane.store(word, Ordering::Relaxed);
+        let taken_by = place.kind.load(Ordering::Relaxed);
+        if taken_by == pointer {
+            place
+                .found
+                .store(ptr::from_ref(found).cast_mut(), Ordering::Release);
             place.version.store(version, Ordering::Release);
             return;
         }
-        if found.is_null() {
+        if taken_by.is_null() {
             if TAKEN.load(Ordering::Relaxed) >= limit {
                 return;
             }
             // Without a reference, another type could come to be at the same address.
             let _kept = kind.clone().unbind().into_ptr();
-            place.lane.store(word, Ordering::Relaxed);
+            place
+                .found
+                .store(ptr::from_ref(found).cast_mut(), Ordering::Release);
             place.version.store(version, Ordering::Relaxed);
             place.kind.store(pointer, Ordering::Release);
             TAKEN.fetch_add(1, Ordering::Relaxed);

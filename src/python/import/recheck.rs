@@ -1,16 +1,14 @@
 //! Borrowed memory that other Python code took away while an argument was entered.
 
-use super::{Entry, LEDGER};
 use crate::dlpack::Flags;
+use crate::python::borrows::{Entry, list_borrowed};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::numpy;
 use crate::python::frameworks::torch;
-use crate::python::import::borrow::Keep;
 use crate::python::import::type_cache::Lane;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 
 /// Checks that every object from which memory is borrowed still has it, after code of Python's ran that
 /// could have resized or re-pointed one.
@@ -21,7 +19,7 @@ use std::ptr::NonNull;
 #[cold]
 #[inline(never)]
 pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
-    for (entry, object) in borrowed(py) {
+    for (entry, object) in list_borrowed(py) {
         // SAFETY: entries are never freed. One that was given back meanwhile, by code that a table's
         // function ran, has another object, or none.
         let entry = unsafe { entry.as_ref() };
@@ -40,27 +38,6 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
         }
     }
     Ok(())
-}
-
-/// The entries whose memory nothing but the object keeps, and these objects.
-fn borrowed(py: Python<'_>) -> Vec<(NonNull<Entry>, Bound<'_, PyAny>)> {
-    let mut all = Vec::new();
-    // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a reference to their
-    // objects; taking another one runs no code.
-    unsafe {
-        LEDGER.with(|lists| {
-            let mut next = lists.used;
-            while let Some(entry) = next.as_ref() {
-                if let (Some(object), Keep::Object) =
-                    (Borrowed::from_ptr_or_opt(py, entry.object), entry.keep())
-                {
-                    all.push((NonNull::from(entry), object.to_owned()));
-                }
-                next = entry.older.get();
-            }
-        });
-    }
-    all
 }
 
 /// Fills an entry with what an object looks like now, without running Python code. `None` for an object

@@ -1,11 +1,11 @@
 //! What descriptors say of a tensor, taken into an entry.
 
-use super::Aligned;
+use super::Entry;
+use super::keep::Aligned;
 use crate::device::Device;
 use crate::dlpack::{DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;
 use crate::interchange::Described;
-use crate::python::borrows::Entry;
 use crate::python::error::{Refused, not_importable};
 use std::ptr;
 
@@ -145,5 +145,19 @@ impl Entry {
         self.padded = false;
         self.read_only = true;
         self.object = ptr::null_mut();
+    }
+
+    /// Whether it is about the same elements.
+    pub(in crate::python) fn is_the_same_as(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.layout(), other.layout());
+        let memory = |entry: &Self| (entry.first.addr(), entry.bytes.clone());
+        let have_same_strides = || {
+            let strides = ours.strides().iter().zip(theirs.strides());
+            let mut dims = ours.shape().iter().zip(strides);
+            dims.all(|(size, (ours, theirs))| *size == 1 || ours == theirs)
+        };
+        ours.shape() == theirs.shape()
+            && (self.dtype, self.device, self.padded) == (other.dtype, other.device, other.padded)
+            && (ours.is_empty() || memory(self) == memory(other) && have_same_strides())
     }
 }

@@ -1,0 +1,50 @@
+//! What keeps the memory of borrowed arguments.
+
+use crate::dlpack::python::Lent;
+use crate::dlpack::{Managed, Versioned};
+use crate::python::import::buffer::Buffer;
+use crate::storage::Owner;
+
+/// What keeps an argument's memory alive, beside its object.
+pub(in crate::python) enum Keep {
+    /// Nothing: the object does.
+    Object,
+    Managed {
+        _kept: Managed<Versioned>,
+    },
+    /// It isn't taken: whoever made it releases it, with the capsule.
+    Capsule {
+        _lent: Lent,
+    },
+    Buffer {
+        _kept: Box<Buffer>,
+    },
+    /// What a framework's tensor has its memory from, whatever becomes of the tensor.
+    Owner {
+        _kept: Owner,
+    },
+    /// It is a number, in the entry itself.
+    Number,
+}
+
+/// Room for the largest number, as strictly aligned as any.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+pub(in crate::python) struct Aligned([u8; 16]);
+
+impl Aligned {
+    pub(in crate::python) const ZERO: Self = Self([0; 16]);
+
+    /// The bytes; those that the number hasn't are 0.
+    #[cfg(feature = "cuda")]
+    pub(in crate::python) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// Up to 16 bytes.
+    pub(in crate::python) fn of(bytes: &[u8]) -> Self {
+        let mut this = Self([0; 16]);
+        this.0[..bytes.len()].copy_from_slice(bytes);
+        this
+    }
+}

@@ -1,0 +1,18 @@
+//! Our own class, as one of the frameworks.
+
+use super::constraints::ANYTHING;
+use super::{Export, Framework, Streams};
+
+pub(super) static ROW: Framework = Framework {
+    streams: Streams {
+        asks: true,
+        ..Streams::UNKNOWN
+    },
+    ..Framework::new(
+        "dlbridge",
+        "dlbridge",
+        &["dlbridge"],
+        ANYTHING,
+        Export::OurClass,
+    )
+};

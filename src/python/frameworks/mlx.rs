@@ -1,0 +1,50 @@
+//! MLX, which copies all that it takes.
+
+use super::constraints::{ANYTHING, Arranged, Needs};
+use super::dtypes::{is_common, is_wide_unsigned};
+use super::{Export, Framework};
+use crate::device::Device;
+use crate::dtype::DType;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pub(super) static ROW: Framework = Framework {
+    shares_buffers: true,
+    copies: true,
+    ..Framework::new(
+        "mlx",
+        "MLX",
+        &["mlx"],
+        Needs {
+            has: has_dtype,
+            has_padded: false,
+            arranged: Arranged::Forwards,
+            reaches: Device::is_host_accessible,
+            ..ANYTHING
+        },
+        Export::Object(from_dlpack),
+    )
+};
+
+fn has_dtype(dtype: DType) -> bool {
+    is_common(dtype) || is_wide_unsigned(dtype) || matches!(dtype, DType::BF16 | DType::C64)
+}
+
+fn from_dlpack<'py>(
+    py: Python<'py>,
+    object: Bound<'py, PyAny>,
+    dtype: DType,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mlx = py.import(intern!(py, "mlx.core"))?;
+    if dtype == DType::F64 {
+        // It would narrow what it isn't told to keep.
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "dtype"), mlx.getattr(intern!(py, "float64"))?)?;
+        return mlx.call_method(intern!(py, "array"), (object,), Some(&keywords));
+    }
+    match mlx.getattr_opt(intern!(py, "from_dlpack"))? {
+        Some(from_dlpack) => from_dlpack.call1((object,)),
+        None => mlx.call_method1(intern!(py, "array"), (object,)),
+    }
+}

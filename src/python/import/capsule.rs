@@ -1,0 +1,56 @@
+//! Capsules that are got at in another way than by `__dlpack__`, or that are not to be asked for.
+
+use crate::dlpack::python::Offer;
+use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Managed};
+use crate::interchange::Described;
+use crate::layout::Layout;
+use crate::python::error::not_importable;
+use crate::python::frameworks::{CapsuleMethods, Framework};
+use crate::storage::Owner;
+use crate::tensor::Tensor;
+use pyo3::Borrowed;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+/// Refuses an object that its framework can't be asked a capsule for.
+pub(super) fn guard_capsule(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
+    let framework = Framework::of_type(&object.get_type());
+    match framework.and_then(|framework| framework.guard_capsule) {
+        Some(guard) => guard(object),
+        None => Ok(()),
+    }
+}
+
+/// Asks an object for a capsule by the method that its framework has in place of `__dlpack__`; `None` where there is none.
+#[cold]
+pub(super) fn by_method<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    is_written: bool,
+) -> PyResult<Option<(Bound<'py, PyCapsule>, &'static CapsuleMethods)>> {
+    let framework = Framework::of_type(&object.get_type());
+    let Some(methods) = framework.and_then(|framework| framework.capsule_methods.as_ref()) else {
+        return Ok(None);
+    };
+    let capsule = (methods.ask)(object, is_written)?;
+    Ok(capsule.map(|capsule| (capsule, methods)))
+}
+
+/// Takes the tensor in a capsule that such a method just made.
+pub(super) fn take(
+    capsule: &Bound<'_, PyCapsule>,
+    correct: fn(&DLTensor) -> DLTensor,
+) -> PyResult<Tensor> {
+    let check = |managed: &Legacy| {
+        let mut layout = Layout::SCALAR;
+        let descriptor = correct(managed.descriptor());
+        // SAFETY: the framework fulfils what DLPack asks of a descriptor, but for what `correct` corrects.
+        let described = unsafe { Described::read(&descriptor, Flags::empty(), &mut layout) };
+        described.map(|_| ()).map_err(not_importable)
+    };
+    // SAFETY: the framework just made the capsule, so that it holds a managed tensor that nobody else has.
+    let managed: Managed<Legacy> = unsafe { Offer::take(capsule.as_borrowed(), check) }?;
+    let descriptor = correct(managed.descriptor());
+    // SAFETY: the managed tensor keeps the memory that it describes.
+    unsafe { Tensor::adopt(&descriptor, Flags::empty(), Owner::small(managed)) }
+        .map_err(not_importable)
+}
