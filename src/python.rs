@@ -84,7 +84,7 @@ pub use cuda::{PyKernel, PyKernels, PyStream};
 pub use detach::{Detach, detach};
 pub use error::{CudaError, Refused};
 pub use export::{Conversion, Like, Outlook, convert, explain, to_framework};
-pub use fastcall::quicken;
+pub use fastcall::fastcall;
 pub use import::own::Wanted;
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};

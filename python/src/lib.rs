@@ -22,7 +22,7 @@ mod _core {
         dlbridge::python::check_interpreter(module.py())?;
         // A wrong value of the environment variable is told here, and not in the middle of a program.
         dlbridge::python::ReadOnlyPolicy::current(module.py())?;
-        dlbridge::python::quicken(module)
+        dlbridge::python::fastcall(module)
     }
 
     #[pymodule_export]

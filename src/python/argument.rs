@@ -1,13 +1,13 @@
 //! [`In`] and [`Out`]: tensors that are borrowed for a call.
 
-mod asked;
-mod entered;
+mod arg_spec;
+mod borrowed_arg;
 mod number;
 mod owned;
 mod passed;
 
 #[cfg(feature = "kernels")]
-pub(super) use entered::Entered;
+pub(super) use borrowed_arg::BorrowedArg;
 pub use number::OrNumber;
 #[cfg(feature = "kernels")]
 pub(super) use number::bytes_of as number_bytes;
@@ -23,9 +23,9 @@ use crate::layout::{LayoutRef, are_same};
 use crate::python::export::Like;
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
-use asked::Found;
+use arg_spec::Found;
 #[cfg(not(feature = "kernels"))]
-use entered::Entered;
+use borrowed_arg::BorrowedArg;
 
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -161,7 +161,7 @@ macro_rules! common {
 
             #[inline]
             fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
-                Entered::new::<T, RANK, L, D>(object, $($more)*)
+                BorrowedArg::new::<T, RANK, L, D>(object, $($more)*)
                     .map(|entered| Self(entered, PhantomData))
             }
         }
@@ -198,7 +198,7 @@ pub struct In<
     const RANK: usize = ANY_RANK,
     L: Arrangement = Strided,
     D: Place = <T as Kind>::Home,
->(Entered<'py>, PhantomData<(T, L, D)>);
+>(BorrowedArg<'py>, PhantomData<(T, L, D)>);
 
 /// A tensor that is written, and read, during the call, of any framework, without a copy.
 ///
@@ -212,7 +212,7 @@ pub struct Out<
     const RANK: usize = ANY_RANK,
     L: Arrangement = Strided,
     D: Place = <T as Kind>::Home,
->(Entered<'py>, PhantomData<(T, L, D)>);
+>(BorrowedArg<'py>, PhantomData<(T, L, D)>);
 
 common!(In, false);
 common!(Out, true);

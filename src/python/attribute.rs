@@ -14,7 +14,7 @@ pub(super) struct Attribute {
 
 impl Attribute {
     /// The attribute of a class.
-    pub(super) fn of(class: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+    pub(super) fn from_class(class: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
         Self::new(class.getattr(name)?)
     }
 

@@ -32,7 +32,7 @@ struct Lists {
     /// How many of those in use are being written.
     written: usize,
     #[cfg(feature = "kernels")]
-    batches: usize,
+    call_ids: usize,
 }
 
 struct Ledger {
@@ -53,7 +53,7 @@ static LEDGER: Ledger = Ledger {
         free: ptr::null_mut(),
         written: 0,
         #[cfg(feature = "kernels")]
-        batches: 0,
+        call_ids: 0,
     }),
 };
 
@@ -88,13 +88,13 @@ impl Ledger {
 /// The thread is attached to Python.
 #[cfg(feature = "kernels")]
 #[inline]
-pub(super) unsafe fn next_batch() -> usize {
+pub(super) unsafe fn next_call_id() -> usize {
     // SAFETY: the caller's promise.
     unsafe {
         LEDGER.with(|lists| {
             // Not 0, and none that is in use, unless so many calls are under way.
-            lists.batches = lists.batches.wrapping_add(1).max(1);
-            lists.batches
+            lists.call_ids = lists.call_ids.wrapping_add(1).max(1);
+            lists.call_ids
         })
     }
 }
@@ -204,7 +204,7 @@ impl Lists {
         let mut next = self.used;
         // SAFETY: entries in the list are whole.
         while let Some(entry) = unsafe { next.as_ref() } {
-            let is_one_call = new.batch != 0 && new.batch == entry.batch;
+            let is_one_call = new.call_id != 0 && new.call_id == entry.call_id;
             if (new.is_written || entry.is_written) && !is_one_call && new.may_meet(entry) {
                 return false;
             }

@@ -1,7 +1,7 @@
 //! Tensors as objects of a framework.
 
 mod convert;
-mod hand_over;
+mod export_to;
 mod misfit;
 mod permitted;
 
@@ -15,12 +15,12 @@ use crate::python::argument::Passed;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
 use crate::python::frameworks::{Framework, NUMPY};
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 pub use convert::{Conversion, Outlook, convert, explain};
-use hand_over::{by_table, hand_over, own};
+use export_to::{by_table, export_to, own};
 pub(super) use permitted::answer_read_only;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, intern};
@@ -84,28 +84,32 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
             return own(py, tensor);
         };
         match lane_of(object.as_borrowed())? {
-            Lane::Own => own(py, tensor),
-            Lane::Numpy => hand_over(NUMPY, py, tensor, conversion),
-            Lane::Table(table, vendor) => by_table(py, table, vendor, tensor, conversion),
-            Lane::Buffer(_) | Lane::Protocol => match Framework::of_type(&object.get_type()) {
-                Some(framework) => {
-                    let made = hand_over(framework, py, tensor, conversion)?;
-                    match framework.alike {
-                        Some(alike) => alike(&object, made),
-                        None => Ok(made),
+            ImportPath::Own => own(py, tensor),
+            ImportPath::Numpy => export_to(NUMPY, py, tensor, conversion),
+            ImportPath::Table(table, vendor) => by_table(py, table, vendor, tensor, conversion),
+            ImportPath::Buffer(_) | ImportPath::Protocol => {
+                match Framework::of_type(&object.get_type()) {
+                    Some(framework) => {
+                        let made = export_to(framework, py, tensor, conversion)?;
+                        match framework.alike {
+                            Some(alike) => alike(&object, made),
+                            None => Ok(made),
+                        }
                     }
+                    None => by_namespace(&object, tensor),
                 }
-                None => by_namespace(&object, tensor),
-            },
+            }
         }
     }
 }
 
 /// The way for an object that results are to be like.
 #[inline]
-pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<Lane, Refused> {
-    match Lane::of(object) {
-        Err(_) if has_capsule_methods(object)? || cuda::is_array(object)? => Ok(Lane::Protocol),
+pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<ImportPath, Refused> {
+    match ImportPath::for_object(object) {
+        Err(_) if has_capsule_methods(object)? || cuda::is_array(object)? => {
+            Ok(ImportPath::Protocol)
+        }
         lane => lane,
     }
 }
@@ -136,7 +140,7 @@ pub fn to_framework<'py>(
     tensor: impl Into<Passed>,
     name: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    hand_over(
+    export_to(
         Framework::named(name)?,
         py,
         tensor.into().0,
@@ -163,7 +167,7 @@ pub(super) fn zeroed(
     dtype: DType,
 ) -> PyResult<Tensor> {
     if let Some(object) = like
-        && let Lane::Table(table, _) = lane_of(object.as_borrowed())?
+        && let ImportPath::Table(table, _) = lane_of(object.as_borrowed())?
         && table.can_allocate()
     {
         return allocate(object.py(), table, shape, dtype);

@@ -53,7 +53,7 @@ impl Else {
 /// # Errors
 ///
 /// When the module has no such function.
-pub fn quicken(module: &Bound<'_, PyModule>) -> PyResult<()> {
+pub fn fastcall(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let name = intern!(py, "from_dlpack");
     let function = module.getattr(name)?;

@@ -7,6 +7,8 @@ mod cupy;
 mod dlbridge;
 mod dtypes;
 mod jax;
+#[cfg(test)]
+mod made_up;
 mod mlx;
 mod mxnet;
 #[cfg(feature = "cuda")]
@@ -50,6 +52,8 @@ static FRAMEWORKS: &[&Framework] = &[
     &tvm_ffi::ROW,
     &mxnet::ROW,
     &onnxruntime::ROW,
+    #[cfg(test)]
+    &made_up::ROW,
 ];
 
 /// The framework of host arrays that Python code asks for with `__array__`.
@@ -132,7 +136,10 @@ type AskCapsule =
     for<'py> fn(Borrowed<'_, 'py, PyAny>, bool) -> PyResult<Option<Bound<'py, PyCapsule>>>;
 
 /// What is known of a framework's GPU streams.
-#[cfg_attr(not(feature = "cuda"), expect(dead_code))]
+#[cfg_attr(
+    not(feature = "cuda"),
+    expect(dead_code, reason = "there are no streams")
+)]
 pub(super) struct Streams {
     /// Returns the handle of its current stream on a GPU, and the object that keeps the stream, where its exchange
     /// table doesn't tell.

@@ -1,7 +1,7 @@
 //! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made there.
 
 #[cfg(feature = "kernels")]
-use super::argument::Entered;
+use super::argument::BorrowedArg;
 use super::error::{Unmade, not_exchangeable};
 use super::frameworks::{Streams, TableVendor};
 use crate::device::Device;
@@ -83,7 +83,7 @@ pub(super) fn current_stream(device: Device) -> PyResult<*mut c_void> {
 #[cfg(feature = "kernels")]
 pub(super) fn run<'py, R, E>(
     _: Python<'py>,
-    _: &[Option<Entered<'py>>],
+    _: &[Option<BorrowedArg<'py>>],
     call: impl FnOnce() -> Result<R, E>,
 ) -> PyResult<R>
 where

@@ -1,7 +1,7 @@
 //! [`OrNumber`]: a tensor, or a Python number in its place.
 
 use super::In;
-use super::entered::Entered;
+use super::borrowed_arg::BorrowedArg;
 use crate::dtype::{DType, Element};
 use crate::python::borrows::Aligned;
 use crate::python::error::{Refused, no_such_number};
@@ -59,7 +59,7 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for OrNumber<'py, T> {
             // Its methods may be Python code.
             check_borrowed(object.py())?;
         }
-        Ok(Self(In(Entered::number(bytes, T::DTYPE)?, PhantomData)))
+        Ok(Self(In(BorrowedArg::number(bytes, T::DTYPE)?, PhantomData)))
     }
 }
 
@@ -75,7 +75,7 @@ pub(in crate::python) fn bytes_of(
             match dtype {
                 $(DType::$DTYPE => {
                     let value: Option<$Int> = object.extract().ok().filter(|_| is_integer);
-                    return Ok(value.map(|value| Aligned::of(&value.to_ne_bytes())));
+                    return Ok(value.map(|value| Aligned::from_bytes(&value.to_ne_bytes())));
                 })*
                 _ => {}
             }
@@ -87,7 +87,7 @@ pub(in crate::python) fn bytes_of(
     }
     if dtype == DType::BOOL {
         let value = object.cast::<PyBool>().ok();
-        return Ok(value.map(|value| Aligned::of(&[u8::from(value.is_true())])));
+        return Ok(value.map(|value| Aligned::from_bytes(&[u8::from(value.is_true())])));
     }
     let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
     if !is_real && !is_complex {
@@ -113,7 +113,7 @@ pub(in crate::python) fn bytes_of(
         };
         bytes.extend(im);
     }
-    Ok(Some(Aligned::of(&bytes)))
+    Ok(Some(Aligned::from_bytes(&bytes)))
 }
 
 /// The nearest number of an element type, or of the parts that its numbers have; `None` for a number

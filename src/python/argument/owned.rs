@@ -1,11 +1,11 @@
 //! [`Owned`], and [`Tensor`] as an argument.
 
 use super::In;
-use super::entered::Entered;
+use super::borrowed_arg::BorrowedArg;
 use crate::python::error::Refused;
 use crate::python::import::check_borrowed;
 use crate::python::import::own::{self, Wanted};
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 use crate::python::spec::{ANY_RANK, Any, AnyDevice, Arrangement, Kind, Place, Strided};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -97,7 +97,7 @@ impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_,
             drop(In::<'py, T, RANK, L, D>::extract(object)?);
         }
         let tensor = import(object, Wanted::default())?;
-        let tensor = Entered::keep::<T, RANK, L, D>(Some(object), tensor)?;
+        let tensor = BorrowedArg::keep::<T, RANK, L, D>(Some(object), tensor)?;
         Ok(Self(tensor, PhantomData))
     }
 }
@@ -130,10 +130,10 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 /// A tensor of an object, after which other arguments still have the memory that they borrowed.
 fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     // Of these, nothing runs Python code but guards, which look by themselves.
-    let is_silent = match Lane::known(object) {
-        Some(Lane::Own | Lane::Numpy) => true,
-        Some(Lane::Table(_, vendor)) => !vendor.runs_python,
-        Some(Lane::Buffer(_) | Lane::Protocol) | None => false,
+    let is_silent = match ImportPath::cached(object) {
+        Some(ImportPath::Own | ImportPath::Numpy) => true,
+        Some(ImportPath::Table(_, vendor)) => !vendor.runs_python,
+        Some(ImportPath::Buffer(_) | ImportPath::Protocol) | None => false,
     };
     let tensor = own::from_object(&object, wanted)?;
     if !is_silent {
@@ -148,5 +148,5 @@ pub(in crate::python) fn keep(
     object: Option<Borrowed<'_, '_, PyAny>>,
     tensor: Tensor,
 ) -> Result<Tensor, Refused> {
-    Entered::keep::<Any, ANY_RANK, Strided, AnyDevice>(object, tensor)
+    BorrowedArg::keep::<Any, ANY_RANK, Strided, AnyDevice>(object, tensor)
 }

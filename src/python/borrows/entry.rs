@@ -39,7 +39,7 @@ pub(in crate::python) struct Entry {
     /// Called when a written argument leaves, in frameworks that count changes; `None` in an entry that isn't used.
     pub(in crate::python) note_written: Option<NoteWritten>,
     /// Which call it is an argument of, where that compares its arguments itself; 0 elsewhere.
-    pub(in crate::python) batch: usize,
+    pub(in crate::python) call_id: usize,
     /// An address on the stack of the thread that entered it, which tells threads apart after a fork.
     pub(super) stack: usize,
     pub(super) newer: Cell<*mut Entry>,
@@ -62,7 +62,7 @@ impl Entry {
             keep: UnsafeCell::new(Keep::Object),
             number: Aligned::ZERO,
             note_written: None,
-            batch: 0,
+            call_id: 0,
             stack: 0,
             newer: Cell::new(ptr::null_mut()),
             older: Cell::new(ptr::null_mut()),

@@ -137,7 +137,7 @@ impl Entry {
 
     /// Takes a number as a tensor of rank 0, without its address: see
     /// [`point_to_number`](crate::python::borrows::point_to_number).
-    pub(in crate::python) fn look_at_number(&mut self, number: Aligned, dtype: DType) {
+    pub(in crate::python) fn borrow_number(&mut self, number: Aligned, dtype: DType) {
         self.become_scalar();
         self.set_number(number);
         self.dtype = dtype;

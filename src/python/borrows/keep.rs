@@ -42,7 +42,7 @@ impl Aligned {
     }
 
     /// Up to 16 bytes.
-    pub(in crate::python) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::python) fn from_bytes(bytes: &[u8]) -> Self {
         let mut this = Self([0; 16]);
         this.0[..bytes.len()].copy_from_slice(bytes);
         this

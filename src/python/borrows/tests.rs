@@ -19,7 +19,7 @@ fn filled(tensor: &Tensor) -> NonNull<Entry> {
     // SAFETY: the test has what stands for the GIL, and the entry alone.
     unsafe {
         let mut entry = blank();
-        entry.as_mut().look_at_tensor(tensor).unwrap();
+        entry.as_mut().borrow_tensor(tensor).unwrap();
         entry
     }
 }
@@ -82,8 +82,8 @@ fn pointer_to_a_number_outlasts_references_to_its_entry() {
     // SAFETY: the test has what stands for the GIL; the entry is filled, entered once, and left once.
     unsafe {
         let mut entry = blank();
-        let number = Aligned::of(&7_i32.to_ne_bytes());
-        entry.as_mut().look_at_number(number, DType::I32);
+        let number = Aligned::from_bytes(&7_i32.to_ne_bytes());
+        entry.as_mut().borrow_number(number, DType::I32);
         point_to_number(entry, 4);
         assert!(enter(entry, false));
         let first = entry.as_ref().first.cast::<i32>();
@@ -110,7 +110,7 @@ fn number_is_contiguous_in_an_entry_that_was_strided() {
         give_back(entry);
         let mut again = blank();
         assert_eq!(again, entry);
-        again.as_mut().look_at_number(Aligned::ZERO, DType::F32);
+        again.as_mut().borrow_number(Aligned::ZERO, DType::F32);
         assert!(again.as_ref().layout().is_contiguous());
         give_back(again);
     }

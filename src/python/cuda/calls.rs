@@ -1,6 +1,6 @@
 //! Calls of ops with tensors on a GPU.
 
-use super::super::argument::Entered;
+use super::super::argument::BorrowedArg;
 use super::interface::wait_for_gpu;
 use super::stream_class::find_shared;
 use super::streams::{Worker, worker_of};
@@ -29,7 +29,7 @@ struct Theirs {
 /// Where several frameworks take part, their streams wait for each other.
 pub(in crate::python) fn run<'py, R, E>(
     py: Python<'py>,
-    entered: &[Option<Entered<'py>>],
+    entered: &[Option<BorrowedArg<'py>>],
     call: impl FnOnce() -> Result<R, E>,
 ) -> PyResult<R>
 where
@@ -49,7 +49,7 @@ where
 /// [`run`] on this GPU, with the stream on which it is.
 pub(super) fn run_on<'py, R, E>(
     py: Python<'py>,
-    entered: &[Option<Entered<'py>>],
+    entered: &[Option<BorrowedArg<'py>>],
     gpu: Gpu,
     call: impl FnOnce(&Stream) -> Result<R, E>,
 ) -> PyResult<R>
@@ -103,7 +103,7 @@ impl Theirs {
     fn find<'py>(
         &mut self,
         py: Python<'py>,
-        entered: &[Option<Entered<'py>>],
+        entered: &[Option<BorrowedArg<'py>>],
         gpu: Gpu,
     ) -> PyResult<()> {
         for argument in entered.iter().flatten() {

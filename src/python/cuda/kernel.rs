@@ -2,7 +2,7 @@
 
 mod number;
 
-use super::super::argument::Entered;
+use super::super::argument::BorrowedArg;
 use super::super::error::not_exchangeable;
 use super::PyStream;
 use super::calls::run_on;
@@ -165,7 +165,7 @@ impl PyKernel {
 /// A launch's arguments.
 struct Given<'py> {
     values: SmallVec<[Argument<'static>; 12]>,
-    entered: SmallVec<[Option<Entered<'py>>; 8]>,
+    entered: SmallVec<[Option<BorrowedArg<'py>>; 8]>,
     /// Which of those are used how.
     uses: SmallVec<[(usize, Use); 8]>,
 }
@@ -188,11 +188,11 @@ impl PyKernel {
             uses: SmallVec::new(),
         };
         // SAFETY: the thread is attached.
-        let batch = unsafe { borrows::next_batch() };
+        let call_id = unsafe { borrows::next_call_id() };
         for (at, object) in arguments.iter_borrowed().enumerate() {
             let kind = kinds.map_or(ParameterKind::Unknown, |kinds| kinds[at]);
             let size = sizes.map(|sizes| sizes[at]);
-            let outcome = given.push(self, object, kind, size, batch);
+            let outcome = given.push(self, object, kind, size, call_id);
             outcome.map_err(|error| of_argument(object.py(), self.name(), at, error))?;
         }
         Ok(given)
@@ -206,7 +206,7 @@ impl<'py> Given<'py> {
         object: Borrowed<'_, 'py, PyAny>,
         kind: ParameterKind,
         size: Option<usize>,
-        batch: usize,
+        call_id: usize,
     ) -> PyResult<()> {
         use ParameterKind::{Source, Target, Unknown};
         let is_pointer = matches!(kind, Source | Target);
@@ -224,7 +224,7 @@ impl<'py> Given<'py> {
             return Err(PyTypeError::new_err(format!("{what} is not {wanted}")));
         }
         let is_written = kind == Target || kind == Unknown && !kernel.has_writes;
-        let entered = Entered::for_call(object, is_written, batch)?;
+        let entered = BorrowedArg::for_call(object, is_written, call_id)?;
         let entry = entered.get();
         check_place(entry.device, kernel, is_written)?;
         if is_written && entry.read_only {

@@ -7,7 +7,7 @@ use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
 use crate::python::frameworks::{CurrentStream, Framework, Streams, TableVendor};
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 use crate::python::object::Object;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt, PyType};
@@ -29,7 +29,7 @@ pub(super) enum Worker {
 /// The stream on which the framework of an object works.
 pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<Worker> {
     find_shared(object.py());
-    let lane = match Lane::of(object) {
+    let lane = match ImportPath::for_object(object) {
         Ok(lane) => lane,
         Err(_) => {
             let ready = Interface::of(object)?.map(Interface::into_ready);
@@ -41,8 +41,8 @@ pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<W
         }
     };
     match lane {
-        Lane::Own => Ok(Worker::Own),
-        Lane::Table(table, vendor) => match of_table(object.py(), table, vendor, gpu)? {
+        ImportPath::Own => Ok(Worker::Own),
+        ImportPath::Table(table, vendor) => match of_table(object.py(), table, vendor, gpu)? {
             Some(stream) => Ok(Worker::On(stream)),
             None => Ok(Worker::Unknown),
         },

@@ -1,6 +1,6 @@
 //! Conversions that may copy, and what would become of them.
 
-use super::hand_over::{deliver, hand_over, settled};
+use super::export_to::{deliver, export_to, settled};
 use super::misfit::misfit;
 use crate::python::argument::Passed;
 use crate::python::class::PyTensor;
@@ -171,7 +171,7 @@ fn convert_by<'py>(
             true => cuda::copy(&tensor)?,
             false => cuda::copy_on(&tensor, device)?,
         };
-        return hand_over(framework, py, copy, conversion);
+        return export_to(framework, py, copy, conversion);
     }
     if let Some(misfit) = misfit {
         misfit.permit(py, conversion, framework.title)?;

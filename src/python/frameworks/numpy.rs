@@ -11,7 +11,9 @@ pub(in crate::python) use make::make;
 use make::{lacks, surely_has};
 
 use super::constraints::{ANYTHING, Needs};
-use super::{Export, Framework, root_module};
+#[cfg(feature = "cuda")]
+use super::root_module;
+use super::{Export, Framework};
 
 use crate::device::Device;
 use crate::dlpack::python::type_lookup;
@@ -182,9 +184,9 @@ pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
 ///
 /// # Safety
 ///
-/// As of [`look`].
+/// As of [`borrow`].
 #[inline(always)]
-pub(in crate::python) unsafe fn look_at_usual(
+pub(in crate::python) unsafe fn borrow_usual(
     object: Borrowed<'_, '_, PyAny>,
     entry: &mut Entry,
 ) -> bool {
@@ -212,7 +214,7 @@ pub(in crate::python) unsafe fn look_at_usual(
 ///
 /// The object is a `numpy.ndarray`, which stays for as long as the entry is in use.
 #[inline]
-pub(in crate::python) unsafe fn look(
+pub(in crate::python) unsafe fn borrow(
     object: Borrowed<'_, '_, PyAny>,
     entry: &mut Entry,
 ) -> Result<(), Refused> {

@@ -81,7 +81,7 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
         Some(attribute) => attribute,
         None => STOP_GRADIENT.get_or_try_init(py, || {
             let class = py.import("paddle")?.getattr("Tensor")?;
-            Attribute::of(&class, "stop_gradient")
+            Attribute::from_class(&class, "stop_gradient")
         })?,
     };
     if attribute.is(object, true)? {

@@ -42,7 +42,10 @@ pub(in crate::python) struct TableVendor {
     /// the call.
     pub(in crate::python) keep_memory: fn(Borrowed<'_, '_, PyAny>, bool) -> PyResult<Option<Owner>>,
     /// Whether the GPU stream of a handle, which is the current one of a GPU, is never destroyed.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code))]
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "there are no streams")
+    )]
     pub(in crate::python) stream_lasts: fn(Python<'_>, i32, usize) -> bool,
     /// The framework whose constraints a tensor must meet before it is handed to the table, which loses one that it
     /// refuses; `None` for tables that refuse by themselves.

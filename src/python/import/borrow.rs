@@ -13,7 +13,7 @@ use crate::python::import::buffer::Buffer;
 use crate::python::import::capsule::{by_method, guard_capsule};
 use crate::python::import::guard::{clarify, guard_protocol, guard_table};
 use crate::python::import::recheck::check_borrowed;
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 #[cfg(feature = "cuda")]
 use crate::python::object::Object;
 use crate::python::refusal;
@@ -31,7 +31,7 @@ impl Entry {
     ///
     /// When the object is no tensor, or one that can't be used.
     #[inline(never)]
-    pub(in crate::python) fn look(
+    pub(in crate::python) fn borrow(
         &mut self,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
@@ -47,91 +47,93 @@ impl Entry {
                 }
             };
         }
-        self.look_at_any(object, is_written)
+        self.borrow_any(object, is_written)
     }
 
     #[inline(never)]
-    fn look_at_any(
+    fn borrow_any(
         &mut self,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        match Lane::known(object) {
+        match ImportPath::cached(object) {
             // SAFETY: lanes are those of the object's type, which is an array's.
-            Some(Lane::Numpy) => unsafe { numpy::look(object, self) },
+            Some(ImportPath::Numpy) => unsafe { numpy::borrow(object, self) },
             // SAFETY: lanes are those of the object's type, which is our own class.
-            Some(Lane::Own) => unsafe { self.look_at_own(object) },
+            Some(ImportPath::Own) => unsafe { self.borrow_own(object) },
             // The guards that run Python code look at what was borrowed by themselves.
-            Some(Lane::Table(table, vendor)) if !vendor.runs_python => {
+            Some(ImportPath::Table(table, vendor)) if !vendor.runs_python => {
                 // SAFETY: the table is that of the object's type.
-                unsafe { self.look_by(table, vendor, object, is_written) }
+                unsafe { self.borrow_by_table(table, vendor, object, is_written) }
             }
-            known => self.look_with_python(known, object, is_written),
+            known => self.borrow_with_python(known, object, is_written),
         }
     }
 
     /// Looks at an object whose type, or which itself, runs Python code meanwhile: that may take away what
     /// other arguments have borrowed.
     #[inline(never)]
-    fn look_with_python(
+    fn borrow_with_python(
         &mut self,
-        known: Option<Lane>,
+        known: Option<ImportPath>,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        match known.map_or_else(|| Lane::find(object), Ok) {
-            Ok(lane) => self.look_along(lane, object, is_written)?,
+        match known.map_or_else(|| ImportPath::discover(object), Ok) {
+            Ok(lane) => self.borrow_along(lane, object, is_written)?,
             Err(error) => match by_method(object, is_written)? {
-                Some((capsule, methods)) => self.look_at_capsule(&capsule, methods.correct)?,
-                None => self.look_by_interface(object, error)?,
+                Some((capsule, methods)) => {
+                    self.borrow_corrected_capsule(&capsule, methods.correct)?
+                }
+                None => self.borrow_by_interface(object, error)?,
             },
         }
         check_borrowed(object.py())
     }
 
-    fn look_along(
+    fn borrow_along(
         &mut self,
-        lane: Lane,
+        lane: ImportPath,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
         match lane {
             // SAFETY: lanes are those of the object's type, which is an array's.
-            Lane::Numpy => unsafe { numpy::look(object, self) },
+            ImportPath::Numpy => unsafe { numpy::borrow(object, self) },
             // SAFETY: the table is that of the object's type.
-            Lane::Table(table, vendor) => unsafe {
-                self.look_by(table, vendor, object, is_written)
+            ImportPath::Table(table, vendor) => unsafe {
+                self.borrow_by_table(table, vendor, object, is_written)
             },
             // SAFETY: lanes are those of the object's type, which is our own class.
-            Lane::Own => unsafe { self.look_at_own(object) },
-            Lane::Buffer(speaks_dlpack) => {
-                let buffer = Buffer::of(object);
+            ImportPath::Own => unsafe { self.borrow_own(object) },
+            ImportPath::Buffer(speaks_dlpack) => {
+                let buffer = Buffer::from_object(object);
                 let read_only = buffer.as_ref().map_or(true, |buffer| buffer.is_read_only());
                 let outcome = match buffer {
-                    Ok(buffer) => self.look_at_buffer(buffer),
+                    Ok(buffer) => self.borrow_buffer(buffer),
                     Err(error) => Err(error.into()),
                 };
                 if outcome.is_ok() || !speaks_dlpack {
                     return outcome;
                 }
                 guard_capsule(object)?;
-                self.look_into_capsule(object)?;
+                self.borrow_capsule(object)?;
                 // The older kind of capsule doesn't tell.
                 self.read_only |= read_only;
                 Ok(())
             }
-            Lane::Protocol => {
+            ImportPath::Protocol => {
                 // A class that changes PyTorch's own export, or a release that has no table.
                 if is_written && let Some(vendor) = vendor_of_layout(object.get_type_ptr()) {
                     self.note_written = vendor.note_written;
                 }
-                self.look_into_capsule(object)
+                self.borrow_capsule(object)
             }
         }
     }
 
     /// Takes what a tensor of ours looks like, which is of an object that isn't borrowed.
-    pub(in crate::python) fn look_at_tensor(&mut self, tensor: &Tensor) -> Result<(), Refused> {
+    pub(in crate::python) fn borrow_tensor(&mut self, tensor: &Tensor) -> Result<(), Refused> {
         let descriptor = tensor.describe();
         if tensor.is_read_only() || tensor.is_padded() {
             let mut flags = Flags::empty();
@@ -153,7 +155,7 @@ impl Entry {
     ///
     /// The table is that of the object's type.
     #[inline]
-    unsafe fn look_by(
+    unsafe fn borrow_by_table(
         &mut self,
         table: Table,
         vendor: &'static TableVendor,
@@ -173,7 +175,7 @@ impl Entry {
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
                 let error = table.borrow_error(object.py());
                 // SAFETY: callers found the table in the object's type, so its functions take the object.
-                return unsafe { self.look_after_refusal(table, vendor, object, error) };
+                return unsafe { self.borrow_after_refusal(table, vendor, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
             if unsafe { self.fill_usual(descriptor) } {
@@ -183,7 +185,7 @@ impl Entry {
             return unsafe { self.fill(descriptor, Flags::empty()) };
         }
         // SAFETY: the caller's promise.
-        unsafe { self.look_by_owning(table, vendor, object) }
+        unsafe { self.borrow_by_owning(table, vendor, object) }
     }
 
     /// Tries the owned call after the borrowed one was refused: a producer can tell by flags alone
@@ -193,7 +195,7 @@ impl Entry {
     ///
     /// The table is that of the object's type.
     #[cold]
-    unsafe fn look_after_refusal(
+    unsafe fn borrow_after_refusal(
         &mut self,
         table: Table,
         vendor: &'static TableVendor,
@@ -204,13 +206,13 @@ impl Entry {
             return Err(clarify(vendor, object, error).into());
         }
         // SAFETY: callers found the table in the object's type, so its functions take the object.
-        unsafe { self.look_by_owning(table, vendor, object) }
+        unsafe { self.borrow_by_owning(table, vendor, object) }
     }
 
     /// # Safety
     ///
     /// The table is that of the object's type.
-    unsafe fn look_by_owning(
+    unsafe fn borrow_by_owning(
         &mut self,
         table: Table,
         vendor: &'static TableVendor,
@@ -228,12 +230,12 @@ impl Entry {
     /// # Safety
     ///
     /// The object is of our own class.
-    unsafe fn look_at_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    unsafe fn borrow_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         // SAFETY: the caller's promise.
-        self.look_at_tensor(unsafe { class::tensor_of(object) })
+        self.borrow_tensor(unsafe { class::tensor_of(object) })
     }
 
-    fn look_at_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
+    fn borrow_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
         let mut strides = Vec::new();
         let (descriptor, flags) = buffer.describe(&mut strides)?;
         // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
@@ -250,9 +252,9 @@ impl Entry {
         }
         // SAFETY: the entry has a reference to the object, and whoever looks at it is attached.
         let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
-        match Lane::of(object) {
+        match ImportPath::for_object(object) {
             // SAFETY: lanes are those of the object's type; the object keeps it for as long as the entry is used.
-            Ok(Lane::Own) => Some(unsafe { class::tensor_of(object) }),
+            Ok(ImportPath::Own) => Some(unsafe { class::tensor_of(object) }),
             _ => None,
         }
     }
@@ -268,7 +270,7 @@ impl Entry {
         }
     }
 
-    fn look_into_capsule(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    fn borrow_capsule(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         guard_protocol(object)?;
         let wish = Wish {
             stream: cuda::to_ask(&object)?,
@@ -276,13 +278,13 @@ impl Entry {
         };
         let capsule = ask(&object, &wish).map_err(|error| refusal::by_producer(object, error))?;
         match Offer::of(capsule.as_any().as_borrowed())? {
-            Offer::Versioned(capsule) => self.look_at_managed::<Versioned>(capsule),
-            Offer::Legacy(capsule) => self.look_at_managed::<Legacy>(capsule),
+            Offer::Versioned(capsule) => self.borrow_managed::<Versioned>(capsule),
+            Offer::Legacy(capsule) => self.borrow_managed::<Legacy>(capsule),
         }
     }
 
     /// By what is older than DLPack, where an object has that; else it is the error.
-    fn look_by_interface(
+    fn borrow_by_interface(
         &mut self,
         object: Borrowed<'_, '_, PyAny>,
         error: Refused,
@@ -295,7 +297,7 @@ impl Entry {
         unsafe { self.fill(&descriptor, flags) }
     }
 
-    fn look_at_capsule(
+    fn borrow_corrected_capsule(
         &mut self,
         capsule: &Bound<'_, PyCapsule>,
         correct: fn(&DLTensor) -> DLTensor,
@@ -309,7 +311,7 @@ impl Entry {
         Ok(())
     }
 
-    fn look_at_managed<A: Named>(
+    fn borrow_managed<A: Named>(
         &mut self,
         capsule: Borrowed<'_, '_, PyCapsule>,
     ) -> Result<(), Refused> {

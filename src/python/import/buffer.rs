@@ -32,7 +32,7 @@ unsafe impl Send for Buffer {}
 
 impl Buffer {
     /// Borrows an object's buffer. It stays where it is, as some point into themselves.
-    pub(in crate::python) fn of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Box<Self>> {
+    pub(in crate::python) fn from_object(object: Borrowed<'_, '_, PyAny>) -> PyResult<Box<Self>> {
         let mut room = Box::<Self>::new(Self(
             // SAFETY: a struct of pointers and numbers, for all of which 0 is a value.
             unsafe { MaybeUninit::zeroed().assume_init() },

@@ -15,7 +15,7 @@ pub(in crate::python) fn has_buffer(_: &Bound<'_, PyType>) -> bool {
 pub(in crate::python) enum Buffer {}
 
 impl Buffer {
-    pub(in crate::python) fn of(_: Borrowed<'_, '_, PyAny>) -> PyResult<Box<Self>> {
+    pub(in crate::python) fn from_object(_: Borrowed<'_, '_, PyAny>) -> PyResult<Box<Self>> {
         Err(not_exchangeable("this build has no buffer protocol"))
     }
 

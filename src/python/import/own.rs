@@ -14,7 +14,7 @@ use crate::python::frameworks::{TableVendor, numpy, torch};
 use crate::python::import::buffer::Buffer;
 use crate::python::import::capsule::{self, guard_capsule};
 use crate::python::import::guard::{clarify, guard_table};
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 use crate::python::object::Object;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
@@ -136,15 +136,15 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
         let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(alias)) };
         return tensor.map(Found::Tensor);
     }
-    let lane = match Lane::of(object) {
+    let lane = match ImportPath::for_object(object) {
         Ok(lane) => lane,
         Err(error) => return Ok(Found::Nothing(error)),
     };
     match lane {
-        Lane::Own => Ok(Found::Own),
+        ImportPath::Own => Ok(Found::Own),
         // SAFETY: lanes are those of the object's type.
-        Lane::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
-        Lane::Table(table, vendor) => {
+        ImportPath::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
+        ImportPath::Table(table, vendor) => {
             guard_table(vendor, object)?;
             if let Some(owner) = (vendor.keep_memory)(object, locks)? {
                 return by_borrowing(object, table, vendor, owner).map(Found::Tensor);
@@ -154,12 +154,12 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
             let managed = managed.map_err(|error| clarify(vendor, object, error))?;
             of_table(managed).map(Found::Tensor)
         }
-        Lane::Buffer(speaks_dlpack) => match by_buffer(object) {
+        ImportPath::Buffer(speaks_dlpack) => match by_buffer(object) {
             Ok(tensor) => Ok(Found::Tensor(tensor)),
             Err(unable) if speaks_dlpack => Ok(Found::BadBuffer(unable)),
             Err(unable) => Err(unable.error),
         },
-        Lane::Protocol => Ok(Found::Protocol),
+        ImportPath::Protocol => Ok(Found::Protocol),
     }
 }
 
@@ -187,7 +187,7 @@ fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, Unable> {
             is_read_only,
         }
     };
-    let buffer = Buffer::of(object).map_err(unable(true))?;
+    let buffer = Buffer::from_object(object).map_err(unable(true))?;
     let is_read_only = buffer.is_read_only();
     of_buffer(buffer).map_err(unable(is_read_only))
 }

@@ -5,7 +5,7 @@ use crate::python::borrows::{Entry, list_borrowed};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::numpy;
 use crate::python::frameworks::torch;
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
         }
         let mut now = Entry::new();
         // SAFETY: the object is there as long as the entry that is made of it.
-        let is_there = unsafe { look_again(object.as_borrowed(), &mut now) };
+        let is_there = unsafe { borrow_again(object.as_borrowed(), &mut now) };
         if entry.object == object.as_ptr() && is_there == Some(true) && !entry.is_the_same_as(&now)
         {
             return Err(changed(&object));
@@ -47,11 +47,11 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
 /// # Safety
 ///
 /// The object stays as long as the entry is used.
-unsafe fn look_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option<bool> {
-    match Lane::of(object).ok()? {
+unsafe fn borrow_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option<bool> {
+    match ImportPath::for_object(object).ok()? {
         // SAFETY: lanes are those of the object's type, which stays, as the caller promises.
-        Lane::Numpy => Some(unsafe { numpy::look(object, now) }.is_ok()),
-        Lane::Table(table, _) => {
+        ImportPath::Numpy => Some(unsafe { numpy::borrow(object, now) }.is_ok()),
+        ImportPath::Table(table, _) => {
             if let Some(descriptor) = torch::describe_usual(object) {
                 // SAFETY: the object keeps what the descriptor says.
                 return Some(unsafe { now.fill(&descriptor, Flags::empty()) }.is_ok());
@@ -65,7 +65,7 @@ unsafe fn look_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option
             // SAFETY: the object keeps what the descriptor says.
             Some(unsafe { now.fill(descriptor, Flags::empty()) }.is_ok())
         }
-        Lane::Own | Lane::Buffer(_) | Lane::Protocol => None,
+        ImportPath::Own | ImportPath::Buffer(_) | ImportPath::Protocol => None,
     }
 }
 

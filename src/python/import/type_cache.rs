@@ -1,8 +1,8 @@
 //! Which way an object's tensor is got at: found out once for each type, and remembered.
 
 mod discover;
-mod library;
 mod remembered;
+mod vendor_library;
 mod version_tag;
 
 pub(in crate::python) use remembered::is_remembered;
@@ -21,7 +21,7 @@ const MOST_ATTEMPTS: usize = 4;
 
 /// The ways, the fastest ones first.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::python) enum Lane {
+pub(in crate::python) enum ImportPath {
     /// An object of our own class.
     Own,
     /// A `numpy.ndarray`, and nothing derived from it.
@@ -37,19 +37,19 @@ pub(in crate::python) enum Lane {
 
 /// What is remembered of a type. It is never freed: there is one for each table and framework at most.
 #[derive(Debug, Clone, Copy)]
-struct Found {
-    path: Lane,
+struct CachedPath {
+    path: ImportPath,
     /// The framework whose own `__dlpack__` the type has.
     vendor: &'static TableVendor,
 }
 
-impl Found {
+impl CachedPath {
     fn is_same(&self, other: &Self) -> bool {
         let is_same_path = match (self.path, other.path) {
-            (Lane::Table(ours, our_vendor), Lane::Table(theirs, their_vendor)) => {
+            (ImportPath::Table(ours, our_vendor), ImportPath::Table(theirs, their_vendor)) => {
                 ours.as_ptr() == theirs.as_ptr() && our_vendor.is(their_vendor)
             }
-            (Lane::Buffer(ours), Lane::Buffer(theirs)) => ours == theirs,
+            (ImportPath::Buffer(ours), ImportPath::Buffer(theirs)) => ours == theirs,
             (ours, theirs) => mem::discriminant(&ours) == mem::discriminant(&theirs),
         };
         is_same_path && self.vendor.is(other.vendor)
@@ -57,7 +57,7 @@ impl Found {
 
     /// Returns the one that is never freed.
     fn interned(self) -> &'static Self {
-        static ALL: Mutex<Vec<&'static Found>> = Mutex::new(Vec::new());
+        static ALL: Mutex<Vec<&'static CachedPath>> = Mutex::new(Vec::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.iter().find(|known| known.is_same(&self)) {
             return known;
@@ -68,23 +68,23 @@ impl Found {
     }
 }
 
-impl Lane {
+impl ImportPath {
     /// The way for an object.
     ///
     /// # Errors
     ///
     /// A `TypeError` where there is none, and a `BufferError` for a type whose objects' memory isn't their value.
     #[inline(always)]
-    pub(in crate::python) fn of(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
-        match Self::known(object) {
+    pub(in crate::python) fn for_object(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
+        match Self::cached(object) {
             Some(lane) => Ok(lane),
-            None => Self::find(object),
+            None => Self::discover(object),
         }
     }
 
     /// Returns the path for an object whose type is remembered. No Python code runs for that.
     #[inline(always)]
-    pub(in crate::python) fn known(object: Borrowed<'_, '_, PyAny>) -> Option<Self> {
+    pub(in crate::python) fn cached(object: Borrowed<'_, '_, PyAny>) -> Option<Self> {
         // SAFETY: an object has a reference to its type.
         unsafe { remembered::found_of(object.get_type_ptr()) }.map(|found| found.path)
     }
@@ -93,10 +93,10 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// As of [`of`](Self::of).
+    /// As of [`for_object`](Self::for_object).
     #[cold]
     #[inline(never)]
-    pub(in crate::python) fn find(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
+    pub(in crate::python) fn discover(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
         find(object).map(|found| found.path)
     }
 }
@@ -106,7 +106,7 @@ impl Lane {
 /// What is remembered is of the type that was looked at, whatever the object has become meanwhile.
 #[cold]
 #[inline(never)]
-fn find(object: Borrowed<'_, '_, PyAny>) -> Result<Found, Refused> {
+fn find(object: Borrowed<'_, '_, PyAny>) -> Result<CachedPath, Refused> {
     for _ in 0..MOST_ATTEMPTS {
         let kind = object.get_type();
         let found = find_and_remember(&kind)?;
@@ -118,7 +118,7 @@ fn find(object: Borrowed<'_, '_, PyAny>) -> Result<Found, Refused> {
     Err(not_exchangeable("the object's class changed while it was looked at").into())
 }
 
-fn find_and_remember(kind: &Bound<'_, PyType>) -> PyResult<Option<Found>> {
+fn find_and_remember(kind: &Bound<'_, PyType>) -> PyResult<Option<CachedPath>> {
     let py = kind.py();
     let pointer = kind.as_type_ptr();
     let is_immutable = type_lookup::mro(kind)?.iter().all(|base| {
@@ -137,8 +137,8 @@ fn find_and_remember(kind: &Bound<'_, PyType>) -> PyResult<Option<Found>> {
     let is_immutable = is_immutable
         || matches!(
             found,
-            Some(Found {
-                path: Lane::Own,
+            Some(CachedPath {
+                path: ImportPath::Own,
                 ..
             })
         );
@@ -160,7 +160,7 @@ fn find_and_remember(kind: &Bound<'_, PyType>) -> PyResult<Option<Found>> {
 ///
 /// # Errors
 ///
-/// As of [`Lane::of`].
+/// As of [`ImportPath::for_object`].
 pub(in crate::python) fn protocol_vendor(
     object: Borrowed<'_, '_, PyAny>,
 ) -> Result<&'static TableVendor, Refused> {

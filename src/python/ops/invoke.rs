@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::{CallError, CallHost, Failure, Frame, Made, OpHandle, Operand, Operands};
 use crate::kernel::{complete, make};
-use crate::python::argument::{Entered, number_bytes};
+use crate::python::argument::{BorrowedArg, number_bytes};
 use crate::python::borrows;
 use crate::python::borrows::Keep;
 use crate::python::cuda;
@@ -39,8 +39,8 @@ pub(super) fn invoke<'py>(
         return Err(of_argument(py, name, "like", error.into()));
     }
     // SAFETY: the thread is attached.
-    let batch = unsafe { borrows::next_batch() };
-    let mut entered = SmallVec::<[Option<Entered<'_>>; 4]>::new();
+    let call_id = unsafe { borrows::next_call_id() };
+    let mut entered = SmallVec::<[Option<BorrowedArg<'_>>; 4]>::new();
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object else {
             entered.push(None);
@@ -51,7 +51,7 @@ pub(super) fn invoke<'py>(
             entered.push(None); // Its type is that of the others.
             continue;
         }
-        match Entered::for_call(*object, is_written, batch) {
+        match BorrowedArg::for_call(*object, is_written, call_id) {
             Ok(argument) => entered.push(Some(argument)),
             Err(error) => return Err(of_argument(py, name, &names.tensor(py, at), error.into())),
         }
@@ -63,7 +63,7 @@ pub(super) fn invoke<'py>(
         let dtype = dtype_of_number(handle, at, &entered, &bound.tensors);
         let bytes = number_bytes(object, dtype).transpose();
         let bytes = bytes.unwrap_or_else(|| Err(no_such_number(object, dtype)));
-        let argument = bytes.and_then(|bytes| Ok(Entered::number(bytes, dtype)?));
+        let argument = bytes.and_then(|bytes| Ok(BorrowedArg::number(bytes, dtype)?));
         entered[at] =
             Some(argument.map_err(|error| of_argument(py, name, &names.tensor(py, at), error))?);
     }
@@ -177,7 +177,7 @@ fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
 fn dtype_of_number(
     handle: &OpHandle,
     at: usize,
-    entered: &[Option<Entered<'_>>],
+    entered: &[Option<BorrowedArg<'_>>],
     given: &[Option<Borrowed<'_, '_, PyAny>>],
 ) -> DType {
     let op = handle.definition();
@@ -229,7 +229,7 @@ fn of_argument(py: Python<'_>, op: &str, argument: &str, error: PyErr) -> PyErr 
 struct Around<'a, 'py> {
     py: Python<'py>,
     like: Option<Borrowed<'a, 'py, PyAny>>,
-    entered: &'a [Option<Entered<'py>>],
+    entered: &'a [Option<BorrowedArg<'py>>],
     in_callers_memory: bool,
     is_plain: &'a mut bool,
 }

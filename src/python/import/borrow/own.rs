@@ -5,7 +5,7 @@ use crate::python::borrows::{Entry, Keep};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::torch;
 use crate::python::import::recheck::check_borrowed;
-use crate::python::import::type_cache::Lane;
+use crate::python::import::type_cache::ImportPath;
 use crate::storage::Owner;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ impl Entry {
         }
         // SAFETY: the entry has a reference to the object.
         let object = unsafe { Borrowed::from_ptr(py, self.object) };
-        let Ok(Lane::Table(table, vendor)) = Lane::of(object) else {
+        let Ok(ImportPath::Table(table, vendor)) = ImportPath::for_object(object) else {
             return Ok(None);
         };
         let mut now = Self::new();

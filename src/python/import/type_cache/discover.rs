@@ -4,8 +4,8 @@
 //! way now and another way later, or become something else in between. A framework's type is known by its class
 //! made in C, which is among the base classes, and not by what a module has under a name.
 
-use super::library;
-use super::{Found, Lane};
+use super::vendor_library;
+use super::{CachedPath, ImportPath};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::python::class::PyTensor;
 use crate::python::error::not_exchangeable;
@@ -21,17 +21,17 @@ use std::ffi::c_void;
 /// # Errors
 ///
 /// A `BufferError` for a type whose objects' memory isn't their value.
-pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<Found>> {
+pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<CachedPath>> {
     let py = kind.py();
     if kind.is(PyTensor::type_object(py)) {
-        return found(Lane::Own, &OTHER);
+        return found(ImportPath::Own, &OTHER);
     }
     if numpy::is_array_type(kind) {
         numpy::remember(kind);
-        return found(Lane::Numpy, &OTHER);
+        return found(ImportPath::Numpy, &OTHER);
     }
     if kind.is(PyCapsule::type_object(py)) {
-        return found(Lane::Protocol, &OTHER);
+        return found(ImportPath::Protocol, &OTHER);
     }
     let bases = Bases(type_lookup::mro(kind)?);
     let method = speaks_dlpack(kind);
@@ -45,12 +45,12 @@ pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<Found>> {
         && !is_overridden(depth)
         && belongs(table, vendor)
     {
-        return found(Lane::Table(table, vendor), vendor);
+        return found(ImportPath::Table(table, vendor), vendor);
     }
     let Method::At(depth) = method else {
         let has_buffer = matches!(method, Method::Missing) && buffer::has_buffer(kind);
         return match has_buffer {
-            true => found(Lane::Buffer(false), &OTHER),
+            true => found(ImportPath::Buffer(false), &OTHER),
             false => Ok(None),
         };
     };
@@ -60,15 +60,15 @@ pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<Found>> {
         Framework::of_type(class).is_some_and(|framework| framework.shares_buffers)
     };
     if shares(kind) && bases.at(depth).is_some_and(|class| shares(&class)) {
-        return found(Lane::Buffer(true), &OTHER);
+        return found(ImportPath::Buffer(true), &OTHER);
     }
     // A class that overrides the method answers for what it gives.
     let is_own = depth >= own_method;
-    found(Lane::Protocol, if is_own { vendor } else { &OTHER })
+    found(ImportPath::Protocol, if is_own { vendor } else { &OTHER })
 }
 
-fn found(path: Lane, vendor: &'static TableVendor) -> PyResult<Option<Found>> {
-    Ok(Some(Found { path, vendor }))
+fn found(path: ImportPath, vendor: &'static TableVendor) -> PyResult<Option<CachedPath>> {
+    Ok(Some(CachedPath { path, vendor }))
 }
 
 /// Where in the method resolution order a type has `__dlpack__`.
@@ -92,7 +92,7 @@ fn belongs(table: Table, vendor: &TableVendor) -> bool {
     // SAFETY: a table stays for good.
     let functions = unsafe { &*table.as_ptr() };
     let function = functions.managed_tensor_from_py_object_no_sync;
-    let home = library::vendor_of(function.map_or(std::ptr::null(), |f| f as *const c_void));
+    let home = vendor_library::vendor_of(function.map_or(std::ptr::null(), |f| f as *const c_void));
     home.is(&OTHER) || home.is(vendor)
 }
 

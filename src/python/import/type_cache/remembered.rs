@@ -3,7 +3,7 @@
 //! A type that Python code can change is remembered with its version tag, and is looked at again once that is another one.
 
 use super::version_tag::tag_of;
-use super::{Found, Lane};
+use super::{CachedPath, ImportPath};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -27,7 +27,7 @@ struct Place {
     kind: AtomicPtr<ffi::PyTypeObject>,
     /// Written before `kind` and `version`. What an earlier version of the type had is harmless to use: the tables of types
     /// are kept, and the layout of their objects stays as it is.
-    found: AtomicPtr<Found>,
+    found: AtomicPtr<CachedPath>,
     /// The type's version tag when its lane was found, or `IMMUTABLE`.
     version: AtomicU32,
 }
@@ -55,7 +55,7 @@ fn places(kind: *mut ffi::PyTypeObject) -> impl Iterator<Item = &'static Place> 
 ///
 /// The pointer is a type's, to which there is a reference.
 #[inline(always)]
-pub(super) unsafe fn found_of(kind: *mut ffi::PyTypeObject) -> Option<&'static Found> {
+pub(super) unsafe fn found_of(kind: *mut ffi::PyTypeObject) -> Option<&'static CachedPath> {
     for place in places(kind) {
         let found = place.kind.load(Ordering::Acquire);
         if found == kind {
@@ -84,12 +84,12 @@ pub(in crate::python) fn is_remembered(kind: *mut ffi::PyTypeObject) -> bool {
 }
 
 /// Remembers what was found of a type, where there is room, in place of what was remembered before.
-pub(super) fn remember(kind: &Bound<'_, PyType>, found: &'static Found, version: u32) {
+pub(super) fn remember(kind: &Bound<'_, PyType>, found: &'static CachedPath, version: u32) {
     let _lock = WRITING.lock().unwrap_or_else(|poison| poison.into_inner());
     let limit = match found.path {
-        Lane::Own | Lane::Numpy => PLACES,
-        Lane::Table(..) => PLACES_WITH_TABLE,
-        Lane::Buffer(_) | Lane::Protocol => PLACES_WITHOUT_TABLE,
+        ImportPath::Own | ImportPath::Numpy => PLACES,
+        ImportPath::Table(..) => PLACES_WITH_TABLE,
+        ImportPath::Buffer(_) | ImportPath::Protocol => PLACES_WITHOUT_TABLE,
     };
     let pointer = kind.as_type_ptr();
     for place in places(pointer) {

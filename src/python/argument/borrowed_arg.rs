@@ -1,6 +1,6 @@
 //! Arguments in the ledger.
 
-use super::asked::{Asked, Usual, check_further};
+use super::arg_spec::{ArgSpec, FastSpec, check_further};
 #[cfg(feature = "cuda")]
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
@@ -10,6 +10,7 @@ use crate::python::borrows::{self, Entry};
 use crate::python::cuda;
 use crate::python::error::{Refused, unsuitable};
 use crate::python::frameworks::numpy;
+#[cfg(feature = "cuda")]
 use crate::python::import::check_borrowed;
 use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use crate::tensor::Tensor;
@@ -22,12 +23,12 @@ use std::ptr::NonNull;
 /// An entry of the ledger that is in use, and leaves it when dropped.
 ///
 /// Neither `Send` nor `Sync`, so that it is made and dropped by threads that are attached.
-pub(in crate::python) struct Entered<'py> {
+pub(in crate::python) struct BorrowedArg<'py> {
     entry: NonNull<Entry>,
     attached: PhantomData<Python<'py>>,
 }
 
-impl<'py> Entered<'py> {
+impl<'py> BorrowedArg<'py> {
     /// Enters an object that satisfies what is asked for.
     #[inline(always)]
     pub(super) fn new<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
@@ -39,7 +40,7 @@ impl<'py> Entered<'py> {
             && D::TAKES_USUAL
             && numpy::is_array(object)
             && let Some(entered) =
-                Self::usual(object, &const { Usual::of::<T, RANK>() }, is_written)
+                Self::usual(object, &const { FastSpec::new::<T, RANK>() }, is_written)
         {
             return Ok(entered);
         }
@@ -52,7 +53,7 @@ impl<'py> Entered<'py> {
         is_written: bool,
     ) -> Result<Self, Refused> {
         Self::filled(is_written, |entry| {
-            entry.look(object, is_written)?;
+            entry.borrow(object, is_written)?;
             entry.object = object.as_ptr();
             // SAFETY: the object is there; the entry gives the reference back.
             unsafe { ffi::Py_INCREF(entry.object) };
@@ -65,7 +66,7 @@ impl<'py> Entered<'py> {
                 cuda::settled(tensor)?;
                 check_borrowed(object.py())?;
             }
-            let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
+            let fits = ArgSpec::new::<T, RANK>().fits(entry, L::accepts, D::accepts);
             let is_writable = !entry.read_only && entry.layout().is_contiguous();
             if fits && T::ANY_BITS && (!is_written || is_writable) {
                 return Ok(());
@@ -81,7 +82,7 @@ impl<'py> Entered<'py> {
         tensor: Tensor,
     ) -> Result<Tensor, Refused> {
         let entered = Self::filled(false, |entry| {
-            entry.look_at_tensor(&tensor)?;
+            entry.borrow_tensor(&tensor)?;
             if let Some(object) = object {
                 entry.object = object.as_ptr();
                 // SAFETY: the object is there; the entry gives the reference back.
@@ -91,7 +92,7 @@ impl<'py> Entered<'py> {
             if entry.device != Device::CPU && !D::accepts(Device::new(DeviceKind::Cuda, 0)) {
                 cuda::settled(&tensor)?;
             }
-            let fits = Asked::of::<T, RANK>().fits(entry, L::accepts, D::accepts);
+            let fits = ArgSpec::new::<T, RANK>().fits(entry, L::accepts, D::accepts);
             match fits && T::ANY_BITS {
                 true => Ok(()),
                 false => check_further::<T, RANK, L, D>(entry, fits, false),
@@ -104,13 +105,13 @@ impl<'py> Entered<'py> {
     /// asked for and may be used; `None` for all else. One function for all parameters, since it is
     /// what most calls need, and what they cost.
     #[inline(never)]
-    fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &Usual, is_written: bool) -> Option<Self> {
+    fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &FastSpec, is_written: bool) -> Option<Self> {
         // SAFETY: whoever has an object is attached.
         let mut new = unsafe { borrows::blank() };
         // SAFETY: a blank entry is nobody else's.
         let entry = unsafe { new.as_mut() };
         // SAFETY: the caller compared the type.
-        let fits = unsafe { numpy::look_at_usual(object, entry) }
+        let fits = unsafe { numpy::borrow_usual(object, entry) }
             && (asked.dtype == 0 || asked.dtype == entry.dtype.number())
             && (asked.rank == ANY_RANK || asked.rank == entry.layout.rank())
             && entry.first.addr() & asked.unaligned == 0
@@ -139,16 +140,15 @@ impl<'py> Entered<'py> {
     pub(in crate::python) fn for_call(
         object: Borrowed<'_, 'py, PyAny>,
         is_written: bool,
-        batch: usize,
+        call_id: usize,
     ) -> Result<Self, Refused> {
         Self::filled(is_written, |entry| {
             // SAFETY: the type is compared before.
-            let is_usual =
-                numpy::is_array(object) && unsafe { numpy::look_at_usual(object, entry) };
+            let is_usual = numpy::is_array(object) && unsafe { numpy::borrow_usual(object, entry) };
             if !is_usual {
-                entry.look(object, is_written)?;
+                entry.borrow(object, is_written)?;
             }
-            entry.batch = batch;
+            entry.call_id = call_id;
             entry.object = object.as_ptr();
             // SAFETY: the object is there; the entry gives the reference back.
             unsafe { ffi::Py_INCREF(entry.object) };
@@ -163,7 +163,7 @@ impl<'py> Entered<'py> {
         // SAFETY: a blank entry is this thread's alone, and the reference to it is gone when the pointer to
         // the number is made.
         unsafe {
-            entry.as_mut().look_at_number(bytes, dtype);
+            entry.as_mut().borrow_number(bytes, dtype);
             borrows::point_to_number(entry, dtype.item_bits() / 8);
             Self::admit(entry, false)
         }
@@ -223,7 +223,7 @@ impl<'py> Entered<'py> {
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for BorrowedArg<'_> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: it can't have been sent to a thread that isn't attached; it is in use until

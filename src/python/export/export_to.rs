@@ -17,7 +17,7 @@ use pyo3::types::PyCapsule;
 /// # Errors
 ///
 /// When the framework can't have it without a copy, or refuses it.
-pub(super) fn hand_over<'py>(
+pub(super) fn export_to<'py>(
     framework: &Framework,
     py: Python<'py>,
     tensor: Tensor,

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use std::fmt;
 
 /// What an argument's parameters ask for, to be compared in few steps.
-pub(super) struct Usual {
+pub(super) struct FastSpec {
     /// The element type's number; 0 for any.
     pub(super) dtype: u32,
     /// Which bits of an aligned address are 0.
@@ -20,8 +20,8 @@ pub(super) struct Usual {
     pub(super) rank: usize,
 }
 
-impl Usual {
-    pub(super) const fn of<T: Kind, const RANK: usize>() -> Self {
+impl FastSpec {
+    pub(super) const fn new<T: Kind, const RANK: usize>() -> Self {
         Self {
             dtype: match T::WANTED {
                 Some(dtype) => dtype.number(),
@@ -35,15 +35,15 @@ impl Usual {
 
 /// What an argument's parameters ask for, to be compared.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct ArgSpec {
     dtype: Option<DType>,
     alignment: usize,
     rank: usize,
 }
 
-impl Asked {
+impl ArgSpec {
     #[inline]
-    pub(super) fn of<T: Kind, const RANK: usize>() -> Self {
+    pub(super) fn new<T: Kind, const RANK: usize>() -> Self {
         Self {
             dtype: T::WANTED,
             alignment: T::ALIGNMENT,
@@ -79,7 +79,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
     fits: bool,
     is_written: bool,
 ) -> Result<(), Refused> {
-    let asked = Asked::of::<T, RANK>();
+    let asked = ArgSpec::new::<T, RANK>();
     if !fits {
         return Err(asked.explain(entry, L::WANTED, D::WANTED, L::accepts(entry.layout())));
     }
@@ -107,7 +107,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
     Ok(())
 }
 
-impl Asked {
+impl ArgSpec {
     /// Says what was asked for, and what came.
     #[cold]
     fn explain(self, entry: &Entry, arrangement: &str, place: &str, is_arranged: bool) -> Refused {
