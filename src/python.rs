@@ -67,6 +67,8 @@ mod export;
 mod fastcall;
 mod frameworks;
 mod import;
+#[cfg(any(feature = "cuda", feature = "kernels"))]
+mod launch;
 mod object;
 #[cfg(feature = "kernels")]
 mod ops;
@@ -75,17 +77,22 @@ mod readonly;
 mod refusal;
 mod releaser;
 mod spec;
+mod tensor_class;
+mod values;
 
-pub use argument::{In, OrNumber, Out, Owned, Passed, from_object};
+pub use argument::{In, OrNumber, Out, Owned, from_object};
 pub use attach::check_interpreter;
-pub use class::{PyDType, PyDevice, PyTensor, restore, scalar};
+pub use class::{restore, scalar};
 #[cfg(feature = "cuda")]
-pub use cuda::{PyKernel, PyKernels, PyStream};
+pub use cuda::PyStream;
 pub use detach::{Detach, detach};
 pub use error::{CudaError, Refused};
 pub use export::{Conversion, Like, Outlook, convert, explain, to_framework};
 pub use fastcall::fastcall;
 pub use import::own::Wanted;
+pub use import::passed::Passed;
+#[cfg(feature = "cuda")]
+pub use launch::{PyKernel, PyKernels};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
 pub use place::{make, to_device};
@@ -94,3 +101,5 @@ pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,
 };
+pub use tensor_class::PyTensor;
+pub use values::{PyDType, PyDevice};

@@ -4,7 +4,6 @@ mod arg_spec;
 mod borrowed_arg;
 mod number;
 mod owned;
-mod passed;
 
 #[cfg(feature = "kernels")]
 pub(super) use borrowed_arg::BorrowedArg;
@@ -13,7 +12,6 @@ pub use number::OrNumber;
 pub(super) use number::bytes_of as number_bytes;
 pub(super) use owned::keep;
 pub use owned::{Owned, from_object};
-pub use passed::Passed;
 
 use super::error::{Refused, unsuitable};
 use super::spec::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};

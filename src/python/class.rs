@@ -5,53 +5,26 @@
 
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 mod buffer;
-mod create;
 mod elements;
 mod html;
 mod index;
-mod kept;
 mod out;
 mod pickle;
 mod protocol;
-mod source;
-mod values;
 mod views;
 
 pub use elements::scalar;
 pub use pickle::restore;
-pub use values::{PyDType, PyDevice};
 
 use super::argument::keep;
+use super::tensor_class::{PyTensor, create};
+use super::values::{PyDType, PyDevice};
 use crate::python::import::own::{Wanted, from_object, quick};
+use crate::python::import::type_cache::is_remembered;
 use crate::tensor::Tensor;
-use create::create;
-use kept::Kept;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
-use source::Source;
-
-/// A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may.
-#[pyclass(frozen, weakref, freelist = 64, name = "Tensor", module = "dlbridge")]
-#[derive(Debug)]
-pub struct PyTensor {
-    tensor: Kept,
-    source: Source,
-}
-
-/// The tensor of an object of our class.
-///
-/// # Safety
-///
-/// The object is of this class.
-#[inline]
-pub(super) unsafe fn tensor_of<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Tensor {
-    // SAFETY: the caller's promise; the class is frozen, so the object has it for good.
-    let object = unsafe { object.cast_unchecked::<PyTensor>() };
-    let tensor: *const Tensor = &raw const *object.get().tensor;
-    // SAFETY: the object is there for as long as `'a`.
-    unsafe { &*tensor }
-}
+use pyo3::types::PyTuple;
 
 impl PyTensor {
     /// Returns the tensor, to be kept and read: like an argument that is kept, its memory is registered as read
@@ -62,16 +35,6 @@ impl PyTensor {
     /// A `ValueError` when the memory is being written by a call that is under way.
     pub fn tensor(&self, py: Python<'_>) -> PyResult<Tensor> {
         Ok(keep(py, None, self.inner().clone())?)
-    }
-
-    /// Returns the element type.
-    pub fn element_type(&self) -> crate::dtype::DType {
-        self.tensor.dtype()
-    }
-
-    /// The tensor, to be described and passed on.
-    pub(super) fn inner(&self) -> &Tensor {
-        &self.tensor
     }
 
     /// The tensor of a Python object, as [`from_object`](super::from_object) gets it, which remembers whose it is.
@@ -85,7 +48,7 @@ impl PyTensor {
             Ok(ours) if !tensor.is_copied() => {
                 create(object.py(), ours.get().part(object.py(), tensor))
             }
-            _ => Self::found_in(object.as_borrowed(), tensor),
+            _ => found_in(object.as_borrowed(), tensor),
         }
     }
 
@@ -94,54 +57,17 @@ impl PyTensor {
     pub(super) fn quick<'py>(
         object: Borrowed<'_, 'py, PyAny>,
     ) -> Option<PyResult<Bound<'py, Self>>> {
-        Some(quick(object)?.and_then(|tensor| Self::found_in(object, tensor)))
-    }
-
-    /// A tensor of somebody else's object.
-    #[inline]
-    fn found_in<'py>(
-        object: Borrowed<'_, 'py, PyAny>,
-        tensor: Tensor,
-    ) -> PyResult<Bound<'py, Self>> {
-        let source = match tensor.is_copied() {
-            true => Source::None,
-            false => Source::of(object),
-        };
-        let tensor = Kept::new(tensor);
-        create(object.py(), Self { tensor, source })
-    }
-
-    /// The type of the object that the memory is shared with, if it is another framework's.
-    pub(super) fn source<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyType>> {
-        self.source.kind(py)
-    }
-
-    /// Another look at the same memory.
-    fn part(&self, py: Python<'_>, tensor: Tensor) -> Self {
-        Self {
-            tensor: Kept::new(tensor),
-            source: self.source.clone_ref(py),
-        }
+        Some(quick(object)?.and_then(|tensor| found_in(object, tensor)))
     }
 }
 
-impl From<Tensor> for PyTensor {
-    fn from(tensor: Tensor) -> Self {
-        Self {
-            tensor: Kept::new(tensor),
-            source: Source::None,
-        }
-    }
-}
-
-impl<'py> IntoPyObject<'py> for Tensor {
-    type Target = PyTensor;
-    type Output = Bound<'py, PyTensor>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        create(py, PyTensor::from(self))
-    }
+#[inline]
+fn found_in<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    tensor: Tensor,
+) -> PyResult<Bound<'py, PyTensor>> {
+    let is_lasting = is_remembered(object.get_type_ptr());
+    PyTensor::found_in(object, is_lasting, tensor)
 }
 
 #[pymethods]
@@ -219,7 +145,7 @@ impl PyTensor {
     /// Whose memory it is, in words: the type of the object that it is shared with, or what keeps it.
     #[getter]
     fn owner(&self, py: Python<'_>) -> PyResult<String> {
-        match self.source.kind(py) {
+        match self.source(py) {
             Some(kind) => Ok(kind.fully_qualified_name()?.to_string()),
             None if self.tensor.is_copied() => Ok("dlbridge, by a copy".to_owned()),
             None => Ok(short(self.tensor.storage().owner_name())),

@@ -4,27 +4,25 @@
 //! they are asked, as the array API standard has it, to have their tensor ready on the thread's current
 //! stream ([`Stream::current`](crate::cuda::Stream::current)), and keep it until the work on it is done.
 
-mod calls;
 mod copies;
 mod exchange;
+pub(super) mod gpu;
+mod handle;
 mod interface;
-mod kernel;
-mod stream_class;
-mod streams;
+pub(super) mod ready;
+pub(super) mod stream_class;
+pub(super) mod streams;
 
-pub(super) use calls::run;
 pub(super) use copies::{can_move, copy, copy_on, make, on_host, settled, to_device};
 pub(super) use exchange::{
     adopted, current_stream, given_by_table, given_to, lent, ordered, received,
 };
 pub(super) use interface::{Interface, by_interface, is_array};
-pub use kernel::{PyKernel, PyKernels};
 pub use stream_class::PyStream;
 pub(super) use streams::to_ask;
 
 use super::error::{cuda_failed, not_exchangeable, unsuitable};
-use crate::cuda::{CudaError, Gpu, is_present};
-use crate::device::{Device, DeviceKind};
+use crate::cuda::CudaError;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
@@ -39,13 +37,4 @@ impl From<CudaError> for PyErr {
             _ => cuda_failed(error.to_string()),
         }
     }
-}
-
-/// The GPU whose own memory a device is; `None` for others, and where nothing of CUDA's can be.
-#[inline]
-fn gpu_of(device: Device) -> Result<Option<Gpu>, CudaError> {
-    if device.kind() != DeviceKind::Cuda || !is_present() {
-        return Ok(None);
-    }
-    Gpu::from_device(device).map(Some)
 }

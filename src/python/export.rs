@@ -1,5 +1,6 @@
 //! Tensors as objects of a framework.
 
+mod conversion;
 mod convert;
 mod export_to;
 mod misfit;
@@ -11,15 +12,16 @@ use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::python::argument::Passed;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
 use crate::python::frameworks::{Framework, NUMPY};
+use crate::python::import::passed::Passed;
 use crate::python::import::type_cache::ImportPath;
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
-pub use convert::{Conversion, Outlook, convert, explain};
+pub use conversion::Conversion;
+pub use convert::{Outlook, convert, explain};
 use export_to::{by_table, export_to, own};
 pub(super) use permitted::answer_read_only;
 use pyo3::prelude::*;

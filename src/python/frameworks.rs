@@ -2,6 +2,7 @@
 //!
 //! A framework is added by its file and its line in [`FRAMEWORKS`]; the code elsewhere asks the rows.
 
+mod common;
 pub(super) mod constraints;
 mod cupy;
 mod dlbridge;
@@ -17,25 +18,22 @@ pub(super) mod numpy;
 mod onnxruntime;
 mod paddle;
 mod pyarrow;
-mod table_vendor;
+mod row;
 mod tensorflow;
 pub(super) mod torch;
 mod tvm;
 mod tvm_ffi;
 
-use crate::device::{Device, DeviceKind};
-use crate::dlpack::DLTensor;
-use crate::dlpack::python::{Table, type_lookup};
-use crate::dtype::DType;
-use crate::error::Error;
-use crate::python::error::{not_exchangeable, unknown_name};
-use crate::tensor::Tensor;
-use constraints::{Misfit, Needs};
+use crate::python::error::unknown_name;
+pub(super) use common::root_module;
+#[cfg(feature = "cuda")]
+use pyo3::Borrowed;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyType};
-use pyo3::{Borrowed, ffi, intern};
-pub(super) use table_vendor::{OTHER, TableVendor};
+use pyo3::types::PyType;
+#[cfg(feature = "cuda")]
+pub(super) use row::CurrentStream;
+pub(super) use row::{CapsuleMethods, Export, Framework, OTHER, Streams, TableVendor};
 
 /// All frameworks, in the order in which error messages list them.
 static FRAMEWORKS: &[&Framework] = &[
@@ -59,138 +57,7 @@ static FRAMEWORKS: &[&Framework] = &[
 /// The framework of host arrays that Python code asks for with `__array__`.
 pub(super) static NUMPY: &Framework = &numpy::ROW;
 
-/// What is known of a framework.
-pub(super) struct Framework {
-    /// The name by which a conversion asks for it.
-    pub(super) name: &'static str,
-    /// As people call it.
-    pub(super) title: &'static str,
-    /// The packages that its types and errors say that they are from.
-    packages: &'static [&'static str],
-
-    // Its tensors, as they come in.
-    /// Whose exchange table its tensors have, where that takes more than calling it.
-    vendor: Option<&'static TableVendor>,
-    /// Whether the buffers of its tensors share their memory.
-    pub(super) shares_buffers: bool,
-    /// Refuses tensors that are not to be asked for a capsule.
-    pub(super) guard_capsule: Option<fn(Borrowed<'_, '_, PyAny>) -> PyResult<()>>,
-    /// Whether a copy that `__dlpack__(copy=True)` makes has the tensor's elements.
-    pub(super) copies_right: bool,
-    /// Whether a capsule keeps the memory, without the object that gave it.
-    pub(super) capsule_keeps_memory: bool,
-    /// In place of `__dlpack__`, methods that give capsules.
-    pub(super) capsule_methods: Option<CapsuleMethods>,
-
-    /// The GPU streams on which it works.
-    pub(super) streams: Streams,
-
-    // Tensors that are handed to it.
-    pub(super) needs: Needs,
-    /// Whether it copies all that it takes.
-    pub(super) copies: bool,
-    /// Whether it surely can have a tensor, which is asked first.
-    pub(super) surely_has: fn(&Tensor) -> bool,
-    /// Finds what takes Python code to find out.
-    pub(super) more: Option<Ask>,
-    /// How it takes a tensor that meets its constraints.
-    pub(super) export: Export,
-    /// Makes an exported object one of the same class as another object of the framework.
-    pub(super) alike: Option<Alike>,
-}
-
-type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Misfit>>;
-type Alike = for<'py> fn(&Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;
-type Import<T> = for<'py> fn(Python<'py>, Bound<'py, T>, DType) -> PyResult<Bound<'py, PyAny>>;
-
-/// How a framework takes a tensor.
-pub(super) enum Export {
-    /// As an object of our own class, which is its own.
-    OurClass,
-    /// The tensor itself becomes an object.
-    Tensor(for<'py> fn(Python<'py>, Tensor) -> PyResult<Bound<'py, PyAny>>),
-    /// By the exchange table of its tensors, which the function finds.
-    Table(fn(Python<'_>) -> PyResult<Table>, &'static TableVendor),
-    /// By a function of the framework that takes an object with `__dlpack__`.
-    Object(Import<PyAny>),
-    /// By a function of the framework that takes a legacy capsule.
-    LegacyCapsule {
-        /// Makes the tensor one whose descriptor the framework understands.
-        prepare: fn(Tensor) -> Result<Tensor, Error>,
-        /// Imports the capsule; the element type is that before `prepare`.
-        import: Import<PyCapsule>,
-    },
-}
-
-/// Methods that give legacy capsules in place of `__dlpack__`.
-pub(super) struct CapsuleMethods {
-    /// Whether an object of the framework has them.
-    pub(super) is_tensor: fn(Borrowed<'_, '_, PyAny>) -> PyResult<bool>,
-    pub(super) ask: AskCapsule,
-    /// Corrects a descriptor of the framework's to what it means.
-    pub(super) correct: fn(&DLTensor) -> DLTensor,
-}
-
-/// Asks an object for a capsule, to be written or only read; `None` where it isn't a tensor.
-type AskCapsule =
-    for<'py> fn(Borrowed<'_, 'py, PyAny>, bool) -> PyResult<Option<Bound<'py, PyCapsule>>>;
-
-/// What is known of a framework's GPU streams.
-#[cfg_attr(
-    not(feature = "cuda"),
-    expect(dead_code, reason = "there are no streams")
-)]
-pub(super) struct Streams {
-    /// Returns the handle of its current stream on a GPU, and the object that keeps the stream, where its exchange
-    /// table doesn't tell.
-    pub(super) current: Option<CurrentStream>,
-    /// Whether it asks for an order of work when it imports a tensor, or its exchange table tells its stream.
-    pub(super) asks: bool,
-    /// Where it takes -1, which asks for no order, for a stream: what can't be done while a graph is captured.
-    pub(super) misreads_unordered: Option<&'static str>,
-}
-
-pub(super) type CurrentStream =
-    for<'py> fn(Python<'py>, i32) -> PyResult<(usize, Bound<'py, PyAny>)>;
-
-impl Streams {
-    /// Those of a framework that says nothing of its streams.
-    const UNKNOWN: Self = Self {
-        current: None,
-        asks: false,
-        misreads_unordered: None,
-    };
-}
-
 impl Framework {
-    /// A framework of which nothing special is known.
-    const fn new(
-        name: &'static str,
-        title: &'static str,
-        packages: &'static [&'static str],
-        needs: Needs,
-        export: Export,
-    ) -> Self {
-        Self {
-            name,
-            title,
-            packages,
-            vendor: None,
-            shares_buffers: false,
-            guard_capsule: None,
-            copies_right: true,
-            capsule_keeps_memory: true,
-            capsule_methods: None,
-            streams: Streams::UNKNOWN,
-            needs,
-            copies: false,
-            surely_has: |_| false,
-            more: None,
-            export,
-            alike: None,
-        }
-    }
-
     /// Returns the framework of this name.
     ///
     /// # Errors
@@ -228,12 +95,6 @@ pub(super) fn title_of(kind: &Bound<'_, PyType>) -> PyResult<String> {
         Some(framework) => framework.title.to_owned(),
         None => kind.fully_qualified_name()?.to_string(),
     })
-}
-
-/// Returns the first part of the name of the module that a type says it is from.
-pub(super) fn root_module(kind: &Bound<'_, PyType>) -> String {
-    let module = type_lookup::module_name(kind).unwrap_or_default();
-    module.split('.').next().unwrap_or_default().to_owned()
 }
 
 fn vendors() -> impl Iterator<Item = &'static TableVendor> {
@@ -279,24 +140,4 @@ pub(super) fn stream_object<'py>(
     handle: usize,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     numba::stream_object(array, handle)
-}
-
-/// Returns the exchange table of a module's class `Tensor`, looked up once.
-fn table_of_class(
-    py: Python<'_>,
-    known: &'static PyOnceLock<Table>,
-    module: &str,
-) -> PyResult<Table> {
-    let find = || {
-        let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
-        Table::of_type(kind.cast::<PyType>()?).ok_or_else(|| {
-            not_exchangeable(format!("this version of {module} has no exchange table"))
-        })
-    };
-    known.get_or_try_init(py, find).copied()
-}
-
-fn is_pinned_or_managed(device: Device) -> bool {
-    use DeviceKind::{CudaHost, CudaManaged, RocmHost};
-    matches!(device.kind(), CudaHost | CudaManaged | RocmHost)
 }

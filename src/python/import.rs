@@ -9,6 +9,7 @@ pub(super) mod buffer;
 mod capsule;
 mod guard;
 pub(super) mod own;
+pub(super) mod passed;
 mod recheck;
 pub(super) mod type_cache;
 

@@ -1,7 +1,5 @@
 //! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made there.
 
-#[cfg(feature = "kernels")]
-use super::argument::BorrowedArg;
 use super::error::{Unmade, not_exchangeable};
 use super::frameworks::{Streams, TableVendor};
 use crate::device::Device;
@@ -78,18 +76,6 @@ pub(super) fn current_stream(device: Device) -> PyResult<*mut c_void> {
         return Ok(ptr::null_mut());
     }
     Err(not_exchangeable(format!("no stream of {device} is in use")))
-}
-
-#[cfg(feature = "kernels")]
-pub(super) fn run<'py, R, E>(
-    _: Python<'py>,
-    _: &[Option<BorrowedArg<'py>>],
-    call: impl FnOnce() -> Result<R, E>,
-) -> PyResult<R>
-where
-    PyErr: From<E>,
-{
-    Ok(call()?)
 }
 
 pub(super) fn can_move(_: Device, _: Device) -> bool {

@@ -1,10 +1,10 @@
 //! Elements as Python's numbers, and their comparison.
 
-use super::PyTensor;
 use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
 use crate::python::error::unsuitable;
 use crate::python::import::own::{Wanted, from_object};
+use crate::python::tensor_class::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;

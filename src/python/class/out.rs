@@ -2,8 +2,8 @@
 
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 use super::buffer;
+use super::pickle;
 use super::protocol::TABLE;
-use super::{PyTensor, pickle};
 use crate::device::Device;
 use crate::dlpack::DLDevice;
 use crate::dlpack::python::{Request, answer, table_capsule};
@@ -12,6 +12,7 @@ use crate::python::error::not_exchangeable;
 use crate::python::export::{Conversion, answer_read_only, convert};
 use crate::python::frameworks::NUMPY;
 use crate::python::readonly::ReadOnlyPolicy;
+use crate::python::tensor_class::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;

@@ -1,6 +1,5 @@
 //! The class as a producer and a consumer of DLPack.
 
-use super::PyTensor;
 use crate::device::Device;
 use crate::dlpack::python::{AllocationError, Exchange, Producer, table};
 use crate::dlpack::{Abi, DLDevice, DLPackExchangeAPI, DLTensor, Managed, Versioned};
@@ -10,6 +9,7 @@ use crate::layout::Layout;
 use crate::python::cuda;
 use crate::python::error::{Unmade, not_exchangeable, not_importable};
 use crate::python::readonly::ReadOnlyPolicy;
+use crate::python::tensor_class::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -1,8 +1,9 @@
 //! Other looks at the same memory.
 
-use super::{PyTensor, index};
+use super::index;
 use crate::dtype::DType;
 use crate::python::error::unsuitable;
+use crate::python::tensor_class::PyTensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

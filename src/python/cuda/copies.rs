@@ -1,7 +1,7 @@
 //! Copies to and from GPUs, and tensors made there.
 
 use super::super::error::{Unmade, not_exchangeable};
-use super::gpu_of;
+use super::gpu::gpu_of;
 use crate::cuda::{self, CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;

@@ -5,74 +5,26 @@
 //! are used that are known to be streams (`ready`). That the object keeps the memory is its promise.
 
 mod fields;
-mod ready;
+mod own;
 
-use super::super::class::PyTensor;
 use super::super::error::{not_exchangeable, not_importable};
-use super::exchange::ready_on;
-use super::gpu_of;
-use crate::cuda::{Gpu, Stream, device_of_range, import, import_unordered, is_present};
-use crate::device::{Device, DeviceKind};
+use super::gpu::gpu_of;
+use super::ready::{Ready, wait_for_gpu};
+use crate::cuda::{Gpu, Stream, import, import_unordered, device_of_range, is_present};
+use crate::device::Device;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use crate::python::object::Object;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
-use fields::{Fields, extent, typestr_of};
-use pyo3::exceptions::PyAttributeError;
+use fields::{Fields, extent};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 use pyo3::{Borrowed, intern};
-pub(super) use ready::{Ready, wait_for_gpu};
 use std::ptr;
 
 /// The oldest version that can be read, and the one that is written.
 const OLDEST: i64 = 2;
-const NEWEST: i64 = 3;
-
-#[pymethods]
-impl PyTensor {
-    /// The tensor as libraries know it that are older than DLPack. There is none of memory on the host.
-    #[getter]
-    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let tensor = self.inner();
-        let device = tensor.device();
-        let lacks = |what: String| PyAttributeError::new_err(what);
-        let is_of_cuda = matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged);
-        if !is_of_cuda {
-            return Err(lacks(format!(
-                "a tensor on {device} has no __cuda_array_interface__"
-            )));
-        }
-        let dtype = tensor.dtype();
-        let typestr = typestr_of(dtype).filter(|_| !tensor.is_padded());
-        let typestr = typestr.ok_or_else(|| {
-            lacks(format!(
-                "{dtype} has no name in __cuda_array_interface__; use DLPack"
-            ))
-        })?;
-        let itemsize = (dtype.step_bits(false) / 8) as isize;
-        let strides = match tensor.layout().is_contiguous() {
-            true => None,
-            false => {
-                let strides = tensor.strides().iter().map(|stride| stride * itemsize);
-                Some(PyTuple::new(py, strides.collect::<Vec<_>>())?)
-            }
-        };
-        let address = match tensor.is_empty() {
-            true => 0,
-            false => tensor.data_ptr().addr(),
-        };
-        let interface = PyDict::new(py);
-        interface.set_item("shape", PyTuple::new(py, tensor.shape())?)?;
-        interface.set_item("typestr", typestr)?;
-        interface.set_item("data", (address, tensor.is_read_only()))?;
-        interface.set_item("version", NEWEST)?;
-        interface.set_item("strides", strides)?;
-        interface.set_item("stream", ready_on(tensor)?)?;
-        Ok(interface)
-    }
-}
+pub(super) const NEWEST: i64 = 3;
 
 /// What an object with this interface says, as far as the driver confirms it.
 pub(in crate::python) struct Interface {
@@ -186,7 +138,7 @@ pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResu
     let (descriptor, flags) = interface.describe();
     // SAFETY: the elements lie in one live allocation of the driver's, which the object keeps by the interface's promise,
     // and the object is kept. Shape and strides are as many as the descriptor says, and there until `interface` is dropped.
-    let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(Object::new(object))) };
+    let tensor = unsafe { Tensor::import(&descriptor, flags, Owner::small(Object::new(object))) };
     let tensor = tensor.map_err(not_importable)?;
     let Some(gpu) = gpu_of(interface.device)? else {
         return Ok(Some(tensor));

@@ -1,11 +1,11 @@
 //! The class `Stream`.
 
-use super::super::class::PyDevice;
 use super::super::error::not_exchangeable;
-use super::streams::of_handle;
+use super::handle::of_handle;
 use crate::cuda::peer_streams::{self, Shared};
 use crate::cuda::{Current, Gpu, Stream};
 use crate::device::Device;
+use crate::python::values::PyDevice;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use std::ptr::{self, NonNull};
 const SHARED: &CStr = c"dlbridge.cuda.streams.1";
 
 /// Has this extension know what the package has current. Each extension has current streams of its own.
-pub(super) fn find_shared(py: Python<'_>) {
+pub(in crate::python) fn find_shared(py: Python<'_>) {
     if !peer_streams::is_found() {
         // Where the package isn't loaded, there is nothing to know yet.
         let _ = look_for_shared(py);
@@ -60,7 +60,10 @@ impl From<Stream> for PyStream {
 
 impl PyStream {
     /// Anyone's stream.
-    pub(super) fn of(stream: &Bound<'_, PyAny>, device: Option<Device>) -> PyResult<Self> {
+    pub(in crate::python) fn from_object(
+        stream: &Bound<'_, PyAny>,
+        device: Option<Device>,
+    ) -> PyResult<Self> {
         if let Ok(ours) = stream.cast::<Self>() {
             return match device {
                 Some(device) if ours.get().0.gpu().device() != device => {
@@ -99,7 +102,7 @@ impl PyStream {
     #[pyo3(signature = (stream=None, /, *, device=None))]
     fn new(stream: Option<&Bound<'_, PyAny>>, device: Option<Device>) -> PyResult<Self> {
         match stream {
-            Some(stream) => Self::of(stream, device),
+            Some(stream) => Self::from_object(stream, device),
             None => {
                 let gpu = Gpu::from_device(device.unwrap_or(Device::cuda(0)))?;
                 Ok(Self(Stream::new(gpu)?))

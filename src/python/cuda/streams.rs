@@ -1,21 +1,22 @@
 //! On which stream a framework works.
 
 use super::super::error::unsuitable;
-use super::interface::{Interface, Ready};
+use super::handle::of_handle;
+use super::interface::Interface;
+use super::ready::Ready;
 use super::stream_class::find_shared;
 use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
 use crate::python::frameworks::{CurrentStream, Framework, Streams, TableVendor};
 use crate::python::import::type_cache::ImportPath;
-use crate::python::object::Object;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt, PyType};
 use pyo3::{Borrowed, intern};
 use std::ptr;
 
 /// Who works on which stream.
-pub(super) enum Worker {
+pub(in crate::python) enum Worker {
     /// A framework, on the stream that is its current one.
     On(Stream),
     /// Our own class: each tensor knows where it is used.
@@ -27,7 +28,7 @@ pub(super) enum Worker {
 }
 
 /// The stream on which the framework of an object works.
-pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<Worker> {
+pub(in crate::python) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<Worker> {
     find_shared(object.py());
     let lane = match ImportPath::for_object(object) {
         Ok(lane) => lane,
@@ -54,7 +55,7 @@ pub(super) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<W
 }
 
 /// The stream on which a table's framework works, if it says so.
-pub(super) fn of_table(
+pub(in crate::python) fn of_table(
     py: Python<'_>,
     table: Table,
     vendor: &TableVendor,
@@ -76,32 +77,15 @@ pub(super) fn of_table(
 }
 
 /// Returns the stream on which a framework works, as its row tells.
-pub(super) fn current_of(current: CurrentStream, py: Python<'_>, gpu: Gpu) -> PyResult<Stream> {
+pub(in crate::python) fn current_of(
+    current: CurrentStream,
+    py: Python<'_>,
+    gpu: Gpu,
+) -> PyResult<Stream> {
     let (handle, keeper) = current(py, gpu.id())?;
     // SAFETY: rows return the handle of a stream of the GPU that they are asked for, and the object that keeps it.
     Ok(unsafe { of_handle(gpu, handle, keeper.as_borrowed()) })
 }
-
-/// # Safety
-///
-/// The handle is that of a stream of this GPU, which is there as long as the object.
-pub(super) unsafe fn of_handle(gpu: Gpu, handle: usize, keeper: Borrowed<'_, '_, PyAny>) -> Stream {
-    let handle = ptr::without_provenance_mut(handle);
-    // SAFETY: the caller's promise.
-    unsafe {
-        Stream::from_raw(gpu, handle).kept(Keeper {
-            _object: Object::new(keeper),
-        })
-    }
-}
-
-/// An object that keeps a stream.
-struct Keeper {
-    _object: Object,
-}
-
-// SAFETY: a shared reference to it gives nothing.
-unsafe impl Sync for Keeper {}
 
 /// The stream to send to a producer by `__dlpack__`, as the array API standard numbers them; `None`
 /// where it is on the host.
@@ -148,12 +132,15 @@ fn streams_of(kind: &Bound<'_, PyType>) -> Option<&'static Streams> {
 const UNORDERED: isize = -1;
 
 /// A stream's number in the array API standard, in which 0 is none: it could be either of two.
-pub(super) fn number_of(stream: &Stream) -> usize {
+pub(in crate::python) fn number_of(stream: &Stream) -> usize {
     stream.handle().addr().max(1)
 }
 
 /// The stream of a number that a consumer sent; `None` where it wants no order at all.
-pub(super) fn of_number(gpu: Gpu, number: &Bound<'_, PyInt>) -> PyResult<Option<Stream>> {
+pub(in crate::python) fn of_number(
+    gpu: Gpu,
+    number: &Bound<'_, PyInt>,
+) -> PyResult<Option<Stream>> {
     match number.extract::<i128>()? {
         -1 => Ok(None),
         0 => Err(unsuitable(

@@ -1,6 +1,6 @@
 //! Tensors become objects of a framework, in the way that its row says.
 
-use super::convert::Conversion;
+use super::conversion::Conversion;
 use super::misfit::{misfit, unmet_need};
 use super::permitted::Permitted;
 use crate::dlpack::Legacy;

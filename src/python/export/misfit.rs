@@ -1,6 +1,6 @@
 //! Whether a framework can have a tensor, and why not.
 
-use super::convert::Conversion;
+use super::conversion::Conversion;
 use crate::device::Device;
 use crate::python::error::not_exchangeable;
 use crate::python::frameworks::Framework;

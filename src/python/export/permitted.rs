@@ -1,12 +1,12 @@
 //! [`Permitted`]: a tensor whose capsules are given to consumers that can't be told that it is read-only.
 
-use super::convert::Origin;
+use super::conversion::Origin;
 use crate::dlpack::python::{Producer, Request, answer};
 use crate::dlpack::{Abi, DLDevice, Managed};
 use crate::error::{Error, ExportError};
-use crate::python::class::PyTensor;
 use crate::python::frameworks::Framework;
 use crate::python::readonly::{ReadOnlyPolicy, SHARING, calling_package, permit};
+use crate::python::tensor_class::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt};

@@ -1,8 +1,9 @@
 //! JAX: arrays that never change, and their types narrowed unless it is told not to.
 
+use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Misfit, Needs};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
-use super::{Export, Framework, Streams, is_pinned_or_managed};
+use super::row::{Export, Framework, Streams};
 use crate::dtype::DType;
 use crate::tensor::Tensor;
 use pyo3::intern;

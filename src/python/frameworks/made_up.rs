@@ -1,7 +1,7 @@
 //! A framework that only tests have: all that a new one takes is a file like this, and its line in the table.
 
 use super::constraints::{ANYTHING, Arranged, Needs};
-use super::{Export, Framework};
+use super::row::{Export, Framework};
 use crate::dtype::DType;
 use pyo3::prelude::*;
 
@@ -85,7 +85,7 @@ def from_dlpack(x):
             );
 
             let square = Tensor::from_slice(&[0.0_f32; 4], &[2, 2]).unwrap();
-            let flipped = square.transpose(&[1, 0]).unwrap();
+            let flipped = square.transpose();
             let outlook = explain(py, flipped.clone(), "made_up", None).unwrap();
             assert!(matches!(outlook, Outlook::Copied(_)), "{outlook:?}");
             let made = convert(py, flipped, "made_up", Conversion::from(None)).unwrap();

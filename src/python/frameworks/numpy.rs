@@ -10,10 +10,10 @@ mod make;
 pub(in crate::python) use make::make;
 use make::{lacks, surely_has};
 
-use super::constraints::{ANYTHING, Needs};
 #[cfg(feature = "cuda")]
-use super::root_module;
-use super::{Export, Framework};
+use super::common::root_module;
+use super::constraints::{ANYTHING, Needs};
+use super::row::{Export, Framework};
 
 use crate::device::Device;
 use crate::dlpack::python::type_lookup;

@@ -2,9 +2,10 @@
 
 mod export;
 
+use super::common::{root_module, table_of_class};
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex};
-use super::{Export, Framework, Streams, TableVendor, root_module, table_of_class};
+use super::row::{Export, Framework, Streams, TableVendor};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::DType;
 use crate::python::attribute::Attribute;

@@ -1,8 +1,9 @@
 //! TensorFlow: tensors that never change, and some that are not to be asked for a capsule.
 
+use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
-use super::{Export, Framework, is_pinned_or_managed};
+use super::row::{Export, Framework};
 use crate::dtype::DType;
 use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 //! TVM.
 
 use super::constraints::{Arranged, Needs};
-use super::{Export, Framework, tvm_ffi};
+use super::row::{Export, Framework};
+use super::tvm_ffi;
 use crate::dtype::DType;
 use pyo3::intern;
 use pyo3::prelude::*;

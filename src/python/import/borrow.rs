@@ -5,7 +5,6 @@ mod own;
 use crate::dlpack::python::{Named, Offer, Table, Wish, ask};
 use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Versioned};
 use crate::python::borrows::{Entry, Keep, NoteWritten};
-use crate::python::class;
 use crate::python::cuda;
 use crate::python::error::Refused;
 use crate::python::frameworks::{TableVendor, numpy, torch, vendor_of_layout};
@@ -17,6 +16,7 @@ use crate::python::import::type_cache::ImportPath;
 #[cfg(feature = "cuda")]
 use crate::python::object::Object;
 use crate::python::refusal;
+use crate::python::tensor_class;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyBufferError;
@@ -232,7 +232,7 @@ impl Entry {
     /// The object is of our own class.
     unsafe fn borrow_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         // SAFETY: the caller's promise.
-        self.borrow_tensor(unsafe { class::tensor_of(object) })
+        self.borrow_tensor(unsafe { tensor_class::tensor_of(object) })
     }
 
     fn borrow_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
@@ -254,7 +254,7 @@ impl Entry {
         let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
         match ImportPath::for_object(object) {
             // SAFETY: lanes are those of the object's type; the object keeps it for as long as the entry is used.
-            Ok(ImportPath::Own) => Some(unsafe { class::tensor_of(object) }),
+            Ok(ImportPath::Own) => Some(unsafe { tensor_class::tensor_of(object) }),
             _ => None,
         }
     }

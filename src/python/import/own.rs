@@ -1,21 +1,22 @@
 //! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
 
 mod protocol;
+mod wanted;
 
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
 use crate::dtype::DType;
 use crate::interchange::Usual;
-use crate::python::class;
 use crate::python::cuda;
-use crate::python::error::{Refused, not_exchangeable, not_importable};
+use crate::python::error::{Refused, not_importable};
 use crate::python::frameworks::{TableVendor, numpy, torch};
 use crate::python::import::buffer::Buffer;
 use crate::python::import::capsule::{self, guard_capsule};
 use crate::python::import::guard::{clarify, guard_table};
 use crate::python::import::type_cache::ImportPath;
 use crate::python::object::Object;
+use crate::python::tensor_class;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 use protocol::{Attached, by_protocol};
@@ -23,16 +24,9 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::mem::MaybeUninit;
 use std::ptr;
-
-/// What is wanted beyond the tensor itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
-    /// `Some(true)`: memory of its own; `Some(false)`: shared memory, or an error. `None`: shared
-    /// memory wherever that is possible.
-    pub copy: Option<bool>,
-    /// Where the memory should be.
-    pub device: Option<Device>,
-}
+pub(in crate::python) use wanted::Purpose;
+pub use wanted::Wanted;
+use wanted::moved;
 
 /// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
 ///
@@ -53,15 +47,6 @@ pub(in crate::python) fn from_object(
     from_object_for(object.as_borrowed(), wanted, purpose)
 }
 
-/// What a tensor is taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::python) enum Purpose {
-    /// It may be kept for any time.
-    Keep,
-    /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage afterwards.
-    Look,
-}
-
 /// [`from_object`], for this purpose.
 pub(in crate::python) fn from_object_for(
     object: Borrowed<'_, '_, PyAny>,
@@ -79,7 +64,7 @@ pub(in crate::python) fn from_object_for(
     match find(object, purpose)? {
         Found::Tensor(tensor) => shared(tensor),
         // SAFETY: that is what was found.
-        Found::Own => shared(unsafe { class::tensor_of(object) }.clone()),
+        Found::Own => shared(unsafe { tensor_class::tensor_of(object) }.clone()),
         Found::BadBuffer(unable) => instead_of_buffer(object, &unable, wanted),
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
@@ -161,17 +146,6 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
         },
         ImportPath::Protocol => Ok(Found::Protocol),
     }
-}
-
-/// A tensor's copy on another device.
-fn moved(tensor: &Tensor, device: Device, copy: Option<bool>) -> PyResult<Tensor> {
-    if copy == Some(false) {
-        return Err(not_exchangeable(format!(
-            "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
-            tensor.device()
-        )));
-    }
-    cuda::to_device(tensor, device)
 }
 
 /// Why there is no tensor of an object's buffer, and whether that is read-only, as far as is known.

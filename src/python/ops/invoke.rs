@@ -8,9 +8,9 @@ use crate::kernel::{complete, make};
 use crate::python::argument::{BorrowedArg, number_bytes};
 use crate::python::borrows;
 use crate::python::borrows::Keep;
-use crate::python::cuda;
 use crate::python::error::no_such_number;
 use crate::python::export::{Like, lane_of, zeroed};
+use crate::python::launch;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
@@ -127,7 +127,7 @@ pub(super) fn invoke<'py>(
         true => frame.run(&mut operands, &mut around)?,
         false => {
             *around.is_plain = false;
-            cuda::run(py, &entered, || frame.run(&mut operands, &mut around))?
+            launch::run(py, &entered, || frame.run(&mut operands, &mut around))?
         }
     };
     give(py, handle, names, &bound.tensors, like, made)

@@ -4,11 +4,10 @@ use super::class::is_tensor_type;
 use super::{clarify, guard, guard_negated, keep, lock, note_written};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::{DType, TypeCode};
+use crate::python::frameworks::common::{is_pinned_or_managed, table_of_class};
 use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
 use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
-use crate::python::frameworks::{
-    Export, Framework, Streams, TableVendor, is_pinned_or_managed, table_of_class,
-};
+use crate::python::frameworks::row::{Export, Framework, Streams, TableVendor};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

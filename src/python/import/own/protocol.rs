@@ -1,6 +1,6 @@
 //! Tensors by `__dlpack__`, and in capsules.
 
-use super::{Purpose, Wanted, moved};
+use super::wanted::{Purpose, Wanted, moved};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};

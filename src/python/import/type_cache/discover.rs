@@ -4,13 +4,13 @@
 //! way now and another way later, or become something else in between. A framework's type is known by its class
 //! made in C, which is among the base classes, and not by what a module has under a name.
 
+use super::path::{CachedPath, ImportPath};
 use super::vendor_library;
-use super::{CachedPath, ImportPath};
 use crate::dlpack::python::{Table, type_lookup};
-use crate::python::class::PyTensor;
 use crate::python::error::not_exchangeable;
 use crate::python::frameworks::{Framework, OTHER, TableVendor, numpy, vendor_of_bases};
 use crate::python::import::buffer;
+use crate::python::tensor_class::PyTensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, intern};

@@ -2,8 +2,8 @@
 //!
 //! A type that Python code can change is remembered with its version tag, and is looked at again once that is another one.
 
+use super::path::{CachedPath, ImportPath};
 use super::version_tag::tag_of;
-use super::{CachedPath, ImportPath};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;

@@ -5,16 +5,16 @@
 //! and that of a stream object of Numba's, which keeps it. For any other one the GPU is waited for as a whole, before the
 //! memory is used, and our work on it before the call returns.
 
-use super::super::super::error::unsuitable;
-use super::super::streams::of_handle;
+use super::handle::of_handle;
 use crate::cuda::{CudaError, Gpu, Stream};
+use crate::python::error::unsuitable;
 use crate::python::frameworks::stream_object;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::ptr;
 
 /// When memory is ready to be used.
-pub(in crate::python::cuda) enum Ready {
+pub(in crate::python) enum Ready {
     /// It is.
     Now,
     /// In the order of this stream.
@@ -66,7 +66,7 @@ impl Ready {
 }
 
 /// Waits for all work on a GPU. It runs no Python code.
-pub(in crate::python::cuda) fn wait_for_gpu(gpu: Gpu) -> Result<(), CudaError> {
+pub(in crate::python) fn wait_for_gpu(gpu: Gpu) -> Result<(), CudaError> {
     if Stream::current(gpu).is_capturing()? {
         return Err(CudaError::Capturing {
             what: "an array whose stream isn't known can't be waited for",

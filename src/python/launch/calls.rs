@@ -1,12 +1,13 @@
 //! Calls of ops with tensors on a GPU.
 
-use super::super::argument::BorrowedArg;
-use super::interface::wait_for_gpu;
-use super::stream_class::find_shared;
-use super::streams::{Worker, worker_of};
-use super::{gpu_of, is_present};
+use crate::cuda::is_present;
 use crate::cuda::{CudaError, Gpu, Stream, release_after};
 use crate::device::{Device, DeviceKind};
+use crate::python::argument::BorrowedArg;
+use crate::python::cuda::gpu::gpu_of;
+use crate::python::cuda::ready::wait_for_gpu;
+use crate::python::cuda::stream_class::find_shared;
+use crate::python::cuda::streams::{Worker, worker_of};
 use crate::python::object::Object;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -1,6 +1,5 @@
 //! [`Source`]: whose memory a tensor shares.
 
-use crate::python::import::type_cache::is_remembered;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, ffi};
@@ -24,11 +23,11 @@ unsafe impl Send for Lasting {}
 unsafe impl Sync for Lasting {}
 
 impl Source {
-    /// The type of an object.
+    /// Holds the type of an object; `is_lasting`: the type is there for good.
     #[inline]
-    pub(super) fn of(object: Borrowed<'_, '_, PyAny>) -> Self {
+    pub(super) fn from_object(object: Borrowed<'_, '_, PyAny>, is_lasting: bool) -> Self {
         let kind = object.get_type_ptr();
-        match NonNull::new(kind).filter(|_| is_remembered(kind)) {
+        match NonNull::new(kind).filter(|_| is_lasting) {
             Some(kind) => Self::Lasting(Lasting(kind)),
             None => Self::Counted(object.get_type().unbind()),
         }

@@ -33,7 +33,7 @@ struct Object {
 
 /// An object of a value.
 #[inline]
-pub(super) fn create(py: Python<'_>, value: PyTensor) -> PyResult<Bound<'_, PyTensor>> {
+pub(in crate::python) fn create(py: Python<'_>, value: PyTensor) -> PyResult<Bound<'_, PyTensor>> {
     // SAFETY: NULL, or what was leaked after it was written.
     let Some(form) = (unsafe { FORM.load(Ordering::Acquire).as_ref() }) else {
         return by_pyo3(py, value);

@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 /// A tensor that Python keeps. Whoever releases its memory may call Python, so an exception that is
 /// on its way meanwhile is put aside.
 #[derive(Debug)]
-pub(super) struct Kept(ManuallyDrop<Tensor>);
+pub(in crate::python) struct Kept(ManuallyDrop<Tensor>);
 
 impl Kept {
     /// From here on it is Python's, and not kept by Rust code.

@@ -2,13 +2,13 @@
 
 mod number;
 
-use super::super::argument::BorrowedArg;
-use super::super::error::not_exchangeable;
-use super::PyStream;
 use super::calls::run_on;
 use crate::cuda::{Argument, Function, Launch, Module, ParameterKind, Signature, Use, use_on};
 use crate::device::{Device, DeviceKind};
+use crate::python::argument::BorrowedArg;
 use crate::python::borrows;
+use crate::python::cuda::PyStream;
+use crate::python::error::not_exchangeable;
 use number::{is_number, number};
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -73,8 +73,8 @@ impl PyKernels {
 
     /// The GPU that it is on.
     #[getter]
-    fn device(&self) -> super::super::class::PyDevice {
-        super::super::class::PyDevice(self.module.gpu().device())
+    fn device(&self) -> crate::python::values::PyDevice {
+        crate::python::values::PyDevice(self.module.gpu().device())
     }
 
     fn __repr__(&self) -> String {
@@ -136,7 +136,8 @@ impl PyKernel {
     ) -> PyResult<()> {
         let launch = Launch::new(grid.0, block.0).with_shared(shared);
         self.function.allow_dynamic_shared(shared)?;
-        let stream = stream.map(|stream| PyStream::of(stream, Some(self.function.gpu().device())));
+        let stream =
+            stream.map(|stream| PyStream::from_object(stream, Some(self.function.gpu().device())));
         let _current = stream.transpose()?.map(|stream| stream.0.make_current());
         let given = self.take(arguments)?;
         let entered = given.entered.as_slice();
