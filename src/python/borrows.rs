@@ -1,12 +1,12 @@
-//! The ledger: what of Python's memory Rust code is using at present.
+//! The list of borrows: what of Python's memory Rust code is using at present.
 //!
-//! Each borrowed argument has an entry: what its object looked like, and what keeps the memory
+//! Each borrowed argument has an entry: what its object described, and what keeps the memory
 //! alive. An argument that is to be written is compared with all entries, and one that is to be
 //! read with those that are being written; so no two calls that are under way, of one thread or
 //! of several, write what another one uses.
 //!
 //! Entries stay where they are made, and are used again: an argument is a pointer to one. With a
-//! GIL, the ledger needs no lock: arguments are made and dropped by the thread that is attached.
+//! GIL, the list needs no lock: arguments are made and dropped by the thread that is attached.
 
 mod entry;
 mod fill;
@@ -35,7 +35,7 @@ struct Lists {
     call_ids: usize,
 }
 
-struct Ledger {
+struct Borrows {
     /// Taken where there is no GIL.
     #[cfg(Py_GIL_DISABLED)]
     lock: std::sync::Mutex<()>,
@@ -43,9 +43,9 @@ struct Ledger {
 }
 
 // SAFETY: the lists are used by the thread that is attached to Python, or that has the lock.
-unsafe impl Sync for Ledger {}
+unsafe impl Sync for Borrows {}
 
-static LEDGER: Ledger = Ledger {
+static BORROWS: Borrows = Borrows {
     #[cfg(Py_GIL_DISABLED)]
     lock: std::sync::Mutex::new(()),
     lists: UnsafeCell::new(Lists {
@@ -57,7 +57,7 @@ static LEDGER: Ledger = Ledger {
     }),
 };
 
-impl Ledger {
+impl Borrows {
     #[cfg(Py_GIL_DISABLED)]
     fn guard(&self) -> std::sync::MutexGuard<'_, ()> {
         self.lock
@@ -65,7 +65,7 @@ impl Ledger {
             .unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Uses the lists.
+    /// Calls a function with the lists.
     ///
     /// # Safety
     ///
@@ -81,7 +81,7 @@ impl Ledger {
     }
 }
 
-/// A number for the arguments of one call, which compares them itself.
+/// Returns a number for the arguments of one call, which compares them itself.
 ///
 /// # Safety
 ///
@@ -89,9 +89,9 @@ impl Ledger {
 #[cfg(feature = "kernels")]
 #[inline]
 pub(super) unsafe fn next_call_id() -> usize {
-    // SAFETY: the caller's promise.
+    // SAFETY: the thread is attached, and the closure runs no Python code.
     unsafe {
-        LEDGER.with(|lists| {
+        BORROWS.with(|lists| {
             // Not 0, and none that is in use, unless so many calls are under way.
             lists.call_ids = lists.call_ids.wrapping_add(1).max(1);
             lists.call_ids
@@ -99,16 +99,16 @@ pub(super) unsafe fn next_call_id() -> usize {
     }
 }
 
-/// An entry that isn't in use yet, to be filled.
+/// Returns an entry that isn't in use yet, to be filled.
 ///
 /// # Safety
 ///
 /// The thread is attached to Python.
 #[inline]
 pub(super) unsafe fn blank() -> NonNull<Entry> {
-    // SAFETY: the caller's promise; an entry of the free list is whole, and leaves it here.
+    // SAFETY: the thread is attached, and the closure runs no Python code; an entry of the free list is whole, and leaves it here.
     let reused = unsafe {
-        LEDGER.with(|lists| {
+        BORROWS.with(|lists| {
             let entry = NonNull::new(lists.free)?;
             lists.free = entry.as_ref().older.get();
             Some(entry)
@@ -126,7 +126,7 @@ fn more() -> NonNull<Entry> {
     unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(Entry::new()))) }
 }
 
-/// Has an entry be about the number in it, of some bytes.
+/// Points an entry to the number in it, of some bytes.
 ///
 /// # Safety
 ///
@@ -151,12 +151,12 @@ pub(super) unsafe fn point_to_number(entry: NonNull<Entry>, bytes: usize) {
 #[inline]
 pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
     let here = 0_u8;
-    // SAFETY: the caller's promise; entries in the list are whole while they are in it, and this
+    // SAFETY: the thread is attached, and the closure runs no Python code; entries in the list are whole, and this
     // one isn't in it yet, so that no reference to it is in use.
     unsafe {
         (&raw mut (*entry.as_ptr()).is_written).write(is_written);
         (&raw mut (*entry.as_ptr()).stack).write((&raw const here).addr());
-        LEDGER.with(|lists| {
+        BORROWS.with(|lists| {
             let this = entry.as_ref();
             if (is_written || lists.written > 0) && !lists.allows(this) {
                 return false;
@@ -199,7 +199,7 @@ impl Lists {
         }
     }
 
-    /// Whether nobody else uses what this entry is for in a way that excludes it.
+    /// Returns whether no other entry excludes this one.
     fn allows(&self, new: &Entry) -> bool {
         let mut next = self.used;
         // SAFETY: entries in the list are whole.
@@ -221,9 +221,9 @@ impl Lists {
 /// As of [`enter`], which returned `true` for it.
 #[inline(never)]
 pub(super) unsafe fn leave(entry: NonNull<Entry>) {
-    // SAFETY: the caller's promise; its neighbours are in the list too.
+    // SAFETY: the thread is attached, and `enter` put the entry into the list, in which its neighbours are, too.
     unsafe {
-        LEDGER.with(|lists| lists.unlink(entry.as_ref()));
+        BORROWS.with(|lists| lists.unlink(entry.as_ref()));
         // At the end, so that what kept the tensor during the call is found changed, too.
         if entry.as_ref().is_written {
             tell(entry);
@@ -248,7 +248,7 @@ unsafe fn tell(mut entry: NonNull<Entry>) {
     }
 }
 
-/// [`give_back`], for what seldom happens.
+/// Gives an entry back like [`give_back`], in cold code.
 ///
 /// # Safety
 ///
@@ -256,7 +256,7 @@ unsafe fn tell(mut entry: NonNull<Entry>) {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn give_back_unused(entry: NonNull<Entry>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the thread is attached, `blank` gave the entry, and it isn't in the list.
     unsafe { give_back(entry) }
 }
 
@@ -282,7 +282,7 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
         }
         let object = std::mem::replace(&mut this.object, ptr::null_mut());
         ffi::Py_XDECREF(object);
-        LEDGER.with(|lists| {
+        BORROWS.with(|lists| {
             entry.as_ref().older.set(lists.free);
             lists.free = entry.as_ptr();
         });
@@ -295,7 +295,7 @@ pub(super) fn list_borrowed(py: Python<'_>) -> Vec<(NonNull<Entry>, Bound<'_, Py
     // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a reference to their
     // objects; taking another one runs no code.
     unsafe {
-        LEDGER.with(|lists| {
+        BORROWS.with(|lists| {
             let mut next = lists.used;
             while let Some(entry) = next.as_ref() {
                 if let (Some(object), Keep::Object) =

@@ -1,4 +1,4 @@
-//! Tensors as objects of a framework.
+//! Export: tensors become objects of a framework.
 
 mod conversion;
 mod convert;
@@ -85,7 +85,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
         let Some(object) = object else {
             return own(py, tensor);
         };
-        match lane_of(object.as_borrowed())? {
+        match path_for_result(object.as_borrowed())? {
             ImportPath::Own => own(py, tensor),
             ImportPath::Numpy => export_to(NUMPY, py, tensor, conversion),
             ImportPath::Table(table, vendor) => by_table(py, table, vendor, tensor, conversion),
@@ -105,14 +105,14 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
     }
 }
 
-/// The way for an object that results are to be like.
+/// Returns the import path of an object that results are to be like.
 #[inline]
-pub(super) fn lane_of(object: Borrowed<'_, '_, PyAny>) -> Result<ImportPath, Refused> {
+pub(super) fn path_for_result(object: Borrowed<'_, '_, PyAny>) -> Result<ImportPath, Refused> {
     match ImportPath::for_object(object) {
         Err(_) if has_capsule_methods(object)? || cuda::is_array(object)? => {
             Ok(ImportPath::Protocol)
         }
-        lane => lane,
+        path => path,
     }
 }
 
@@ -169,7 +169,7 @@ pub(super) fn zeroed(
     dtype: DType,
 ) -> PyResult<Tensor> {
     if let Some(object) = like
-        && let ImportPath::Table(table, _) = lane_of(object.as_borrowed())?
+        && let ImportPath::Table(table, _) = path_for_result(object.as_borrowed())?
         && table.can_allocate()
     {
         return allocate(object.py(), table, shape, dtype);

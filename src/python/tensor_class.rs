@@ -22,14 +22,14 @@ pub struct PyTensor {
     source: Source,
 }
 
-/// The tensor of an object of our class.
+/// Returns the tensor of an object of our class.
 ///
 /// # Safety
 ///
 /// The object is of this class.
 #[inline]
 pub(super) unsafe fn tensor_of<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Tensor {
-    // SAFETY: the caller's promise; the class is frozen, so the object has it for good.
+    // SAFETY: the object is of this class, which is frozen, so that the object has its tensor for good.
     let object = unsafe { object.cast_unchecked::<PyTensor>() };
     let tensor: *const Tensor = &raw const *object.get().tensor;
     // SAFETY: the object is there for as long as `'a`.
@@ -42,7 +42,7 @@ impl PyTensor {
         self.tensor.dtype()
     }
 
-    /// The tensor, to be described and passed on.
+    /// Returns the tensor, to be described and passed on.
     pub(super) fn inner(&self) -> &Tensor {
         &self.tensor
     }
@@ -63,12 +63,12 @@ impl PyTensor {
         create(object.py(), Self { tensor, source })
     }
 
-    /// The type of the object that the memory is shared with, if it is another framework's.
+    /// Returns the type of the object that the memory is shared with, if it is another framework's.
     pub(super) fn source<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyType>> {
         self.source.kind(py)
     }
 
-    /// Another look at the same memory.
+    /// Makes another view of the same memory.
     pub(super) fn part(&self, py: Python<'_>, tensor: Tensor) -> Self {
         Self {
             tensor: Kept::new(tensor),

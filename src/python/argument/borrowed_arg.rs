@@ -1,4 +1,4 @@
-//! Arguments in the ledger.
+//! [`BorrowedArg`]: an argument in the list of borrows.
 
 use super::arg_spec::{ArgSpec, FastSpec, check_further};
 #[cfg(feature = "cuda")]
@@ -20,7 +20,7 @@ use pyo3::{Borrowed, ffi};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// An entry of the ledger that is in use, and leaves it when dropped.
+/// An entry of the list of borrows that is in use, and leaves it when dropped.
 ///
 /// Neither `Send` nor `Sync`, so that it is made and dropped by threads that are attached.
 pub(in crate::python) struct BorrowedArg<'py> {
@@ -29,7 +29,7 @@ pub(in crate::python) struct BorrowedArg<'py> {
 }
 
 impl<'py> BorrowedArg<'py> {
-    /// Enters an object that satisfies what is asked for.
+    /// Borrows an object that satisfies what is asked for.
     #[inline(always)]
     pub(super) fn new<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
         object: Borrowed<'_, 'py, PyAny>,
@@ -201,7 +201,7 @@ impl<'py> BorrowedArg<'py> {
     /// [`borrows::blank`] gave the entry, it is filled, and no reference to it is in use.
     #[inline]
     unsafe fn admit(entry: NonNull<Entry>, is_written: bool) -> Result<Self, Refused> {
-        // SAFETY: the caller promises just this, and has an object or a number, so is attached.
+        // SAFETY: the thread has an object or a number, so it is attached; the entry is filled, and `blank` gave it.
         if unsafe { borrows::enter(entry, is_written) } {
             return Ok(Self {
                 entry,
@@ -232,7 +232,7 @@ impl Drop for BorrowedArg<'_> {
     }
 }
 
-/// Says what excludes an entry that the ledger refused.
+/// Says what excludes an entry that the list of borrows refused.
 #[cold]
 fn conflict(entry: &Entry, is_written: bool) -> Refused {
     unsuitable(if is_written && borrows::is_kept(entry) {
@@ -254,7 +254,7 @@ impl Entry {
     /// nobody writes them meanwhile.
     #[inline]
     pub(super) unsafe fn view_unchecked<T: Element>(&self) -> View<'_, T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the elements are `T`s on the host, aligned, which nobody writes while the entry is in use.
         unsafe { View::from_raw(self.first_of(), self.layout()) }
     }
 

@@ -129,7 +129,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 
 /// A tensor of an object, after which other arguments still have the memory that they borrowed.
 fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
-    // Of these, nothing runs Python code but guards, which look by themselves.
+    // Of these, nothing runs Python code but guards, which have borrowed memory checked by themselves.
     let is_silent = match ImportPath::cached(object) {
         Some(ImportPath::Own | ImportPath::Numpy) => true,
         Some(ImportPath::Table(_, vendor)) => !vendor.runs_python,

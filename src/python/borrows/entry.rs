@@ -1,4 +1,4 @@
-//! One argument in the ledger.
+//! [`Entry`]: one argument in the list of borrows.
 
 use crate::device::Device;
 use crate::dtype::DType;

@@ -1,4 +1,4 @@
-//! What descriptors say of a tensor, taken into an entry.
+//! Descriptions of tensors, filled into an entry.
 
 use super::Entry;
 use super::keep::Aligned;
@@ -10,7 +10,7 @@ use crate::python::error::{Refused, not_importable};
 use std::ptr;
 
 impl Entry {
-    /// Takes what a descriptor says in the usual case: elements one after another, on the host, that
+    /// Fills in what a descriptor says in the usual case: elements one after another, on the host, that
     /// may be written. `false`, and a blank entry, in any other.
     ///
     /// # Safety
@@ -37,12 +37,12 @@ impl Entry {
             return false;
         }
         self.read_only = false;
-        // SAFETY: the caller's promise: as many numbers as the rank says.
+        // SAFETY: a true descriptor has as many sizes, and strides or NULL, as its rank says.
         let is_arranged = unsafe { self.arrange(rank, shape, strides) };
         is_arranged && self.place(descriptor.data.cast(), dtype)
     }
 
-    /// Takes the layout of elements one after another. Where the entry was last used for one of the same
+    /// Fills in the layout of elements one after another. Where the entry was last used for one of the same
     /// numbers, which is usual for calls in a loop, it is there already.
     ///
     /// `false`, and a blank entry, where the numbers say something else.
@@ -57,13 +57,15 @@ impl Entry {
         sizes: *const isize,
         strides: *const isize,
     ) -> bool {
-        // SAFETY: the caller's promise; whoever changes the layout otherwise says so.
+        // SAFETY: there are as many sizes, and strides or NULL, as the rank says; where `is_usual` is set, the layout is row-major.
         unsafe {
             self.is_usual && self.layout.is_row_major_of(rank, sizes, strides)
                 || self.arrange_anew(rank, sizes, strides)
         }
     }
 
+    /// Fills in the layout where the entry has another one.
+    ///
     /// # Safety
     ///
     /// As of [`arrange`](Self::arrange).
@@ -74,7 +76,7 @@ impl Entry {
         sizes: *const isize,
         strides: *const isize,
     ) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: there are as many sizes, and strides or NULL, as the rank says.
         self.is_usual = unsafe { self.layout.become_row_major(rank, sizes, strides) };
         self.is_usual
     }
@@ -86,7 +88,7 @@ impl Entry {
         self.layout.become_scalar();
     }
 
-    /// Takes elements one after another on the host, for a layout that is arranged: what
+    /// Fills in elements one after another on the host, for a layout that is arranged: what
     /// `check_memory` does in general. `false` where that is needed.
     #[inline(always)]
     pub(in crate::python) fn place(&mut self, first: *mut u8, dtype: DType) -> bool {
@@ -102,7 +104,7 @@ impl Entry {
         true
     }
 
-    /// Takes what a descriptor says, after checking it.
+    /// Fills in what a descriptor says, after checking it.
     ///
     /// # Safety
     ///
@@ -135,7 +137,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Takes a number as a tensor of rank 0, without its address: see
+    /// Fills in a number as a tensor of rank 0, without its address: see
     /// [`point_to_number`](crate::python::borrows::point_to_number).
     pub(in crate::python) fn borrow_number(&mut self, number: Aligned, dtype: DType) {
         self.become_scalar();
@@ -147,7 +149,7 @@ impl Entry {
         self.object = ptr::null_mut();
     }
 
-    /// Whether it is about the same elements.
+    /// Returns whether it is about the same elements.
     pub(in crate::python) fn is_the_same_as(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layout(), other.layout());
         let memory = |entry: &Self| (entry.first.addr(), entry.bytes.clone());

@@ -1,4 +1,4 @@
-//! The ledger in a process that was forked off while other threads had entries, or changed the list of kept
+//! The list of borrows in a process that was forked off while other threads had entries, or changed the list of kept
 //! memory.
 //!
 //! Of the parent's threads the child has the one that forked. Entries of the others would never be given
@@ -6,7 +6,7 @@
 //! the thread that entered it: in the child, those that aren't on the only thread's stack are taken out.
 //! The references that they hold are leaked.
 
-use super::LEDGER;
+use super::BORROWS;
 #[cfg(unix)]
 use super::kept;
 use pyo3::intern;
@@ -56,7 +56,7 @@ fn forget_other_threads() {
     // SAFETY: Python calls this, so the thread is attached; entries in the list are whole. Those that are
     // taken out are leaked, with what they keep.
     unsafe {
-        LEDGER.with(|lists| {
+        BORROWS.with(|lists| {
             let mut next = lists.used;
             while let Some(entry) = next.as_ref() {
                 next = entry.older.get();
@@ -121,7 +121,7 @@ mod locks {
         _kept: MutexGuard<'static, kept::Head>,
         // Dropped last, as it was locked first.
         #[cfg(Py_GIL_DISABLED)]
-        _ledger: MutexGuard<'static, ()>,
+        _lists: MutexGuard<'static, ()>,
     }
 
     // SAFETY: it is used by the thread that forks, which has the locks.
@@ -137,11 +137,11 @@ mod locks {
 
     unsafe extern "C" fn take() {
         #[cfg(Py_GIL_DISABLED)]
-        let ledger = super::LEDGER.guard();
+        let lists = super::BORROWS.guard();
         let guards = Guards {
             _kept: kept::lock(),
             #[cfg(Py_GIL_DISABLED)]
-            _ledger: ledger,
+            _lists: lists,
         };
         // SAFETY: this thread has the locks.
         unsafe { *LOCKED.0.get() = Some(guards) };

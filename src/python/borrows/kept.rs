@@ -6,7 +6,7 @@
 //! one load. Handles are dropped without the GIL, so the list has a lock of its own, which is never held
 //! while other code runs.
 
-use super::{Entry, LEDGER};
+use super::{BORROWS, Entry};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::{Layout, Region};
@@ -147,6 +147,6 @@ pub(in crate::python) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
     super::fork::watch();
     // SAFETY: a thread that has an entry in use is attached. Memory is registered and entries are entered one after the
     // other, so that neither is missed by the other: the entry excludes writers until it is done.
-    let kept = unsafe { LEDGER.with(|_| KeptMemory::new(entry)) };
+    let kept = unsafe { BORROWS.with(|_| KeptMemory::new(entry)) };
     tensor.with_storage(|storage| storage.guarded(kept))
 }

@@ -30,8 +30,8 @@ pub(in crate::python) enum Worker {
 /// The stream on which the framework of an object works.
 pub(in crate::python) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<Worker> {
     find_shared(object.py());
-    let lane = match ImportPath::for_object(object) {
-        Ok(lane) => lane,
+    let path = match ImportPath::for_object(object) {
+        Ok(path) => path,
         Err(_) => {
             let ready = Interface::of(object)?.map(Interface::into_ready);
             return Ok(match ready {
@@ -41,7 +41,7 @@ pub(in crate::python) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) ->
             });
         }
     };
-    match lane {
+    match path {
         ImportPath::Own => Ok(Worker::Own),
         ImportPath::Table(table, vendor) => match of_table(object.py(), table, vendor, gpu)? {
             Some(stream) => Ok(Worker::On(stream)),

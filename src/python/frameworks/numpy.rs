@@ -1,4 +1,4 @@
-//! NumPy's arrays, by their fields.
+//! NumPy: arrays, read by their fields.
 //!
 //! The struct of an array is the same in NumPy 1 and 2, and part of its C interface. That of an
 //! element type differs behind its number, and what is read here comes before.
@@ -91,14 +91,14 @@ const IS_ROW_MAJOR: c_int = 0x1;
 /// `NPY_ARRAY_WRITEABLE`
 const IS_WRITABLE: c_int = 0x400;
 
-/// The array's fields.
+/// Returns the array's fields.
 ///
 /// # Safety
 ///
 /// The object is a `numpy.ndarray`, which stays.
 #[inline]
 pub(in crate::python) unsafe fn fields<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Array {
-    // SAFETY: the caller's promise.
+    // SAFETY: the object is a `numpy.ndarray`, whose struct begins with these fields.
     unsafe { &*object.as_ptr().cast::<Array>() }
 }
 
@@ -125,7 +125,7 @@ impl Array {
         self.flags & IS_ROW_MAJOR != 0
     }
 
-    /// The strides in elements, in `room`; NULL where they are row-major.
+    /// Returns the strides in elements, in `room`; NULL where they are row-major.
     pub(in crate::python) fn strides_in_elements(
         &self,
         dtype: DType,
@@ -158,7 +158,7 @@ fn uneven(item: isize) -> PyErr {
 /// The type `numpy.ndarray`, once it is known.
 static ARRAY_TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether a type is `numpy.ndarray`: the C type, whatever the module has under that name.
+/// Returns whether a type is `numpy.ndarray`: the C type, whatever the module has under that name.
 pub(in crate::python) fn is_array_type(kind: &Bound<'_, PyType>) -> bool {
     let known = ARRAY_TYPE.load(Ordering::Acquire);
     kind.as_type_ptr() == known
@@ -172,13 +172,13 @@ pub(in crate::python) fn remember(kind: &Bound<'_, PyType>) {
     ARRAY_TYPE.store(kind.as_type_ptr(), Ordering::Release);
 }
 
-/// Whether an object is an array, once the type is known.
+/// Returns whether an object is an array, once the type is known.
 #[inline(always)]
 pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> bool {
     object.get_type_ptr() == ARRAY_TYPE.load(Ordering::Acquire)
 }
 
-/// Fills an entry in the usual case: an array of elements one after another.
+/// Borrows an array in the usual case: of elements one after another.
 ///
 /// `false`, and a blank entry, for any other.
 ///
@@ -190,7 +190,7 @@ pub(in crate::python) unsafe fn borrow_usual(
     object: Borrowed<'_, '_, PyAny>,
     entry: &mut Entry,
 ) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the object is a `numpy.ndarray`, which stays for as long as the entry is in use.
     let array = unsafe { fields(object) };
     // SAFETY: an array has an element type.
     let Some(dtype) = (unsafe { &*array.element_type }).usual() else {
@@ -208,7 +208,7 @@ pub(in crate::python) unsafe fn borrow_usual(
     true
 }
 
-/// Fills an entry with what an array looks like.
+/// Borrows an array: fills an entry with its description.
 ///
 /// # Safety
 ///
@@ -218,7 +218,7 @@ pub(in crate::python) unsafe fn borrow(
     object: Borrowed<'_, '_, PyAny>,
     entry: &mut Entry,
 ) -> Result<(), Refused> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the object is a `numpy.ndarray`, which stays for as long as the entry is in use.
     let array = unsafe { fields(object) };
     let (dtype, padded) = array.dtype(object.py())?;
     let is_row_major = array.is_row_major();

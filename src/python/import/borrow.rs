@@ -1,4 +1,4 @@
-//! What a borrowed argument looks like, by whichever way its object offers.
+//! Borrowed tensors: an object describes its tensor, by the fastest way that it offers, in an entry of the list of borrows.
 
 mod own;
 
@@ -25,7 +25,7 @@ use pyo3::types::PyCapsule;
 use std::mem::MaybeUninit;
 
 impl Entry {
-    /// Fills the entry with what an object's tensor looks like.
+    /// Borrows an object's tensor: fills the entry with its description.
     ///
     /// # Errors
     ///
@@ -57,20 +57,20 @@ impl Entry {
         is_written: bool,
     ) -> Result<(), Refused> {
         match ImportPath::cached(object) {
-            // SAFETY: lanes are those of the object's type, which is an array's.
+            // SAFETY: the type cache found that the object is a `numpy.ndarray`.
             Some(ImportPath::Numpy) => unsafe { numpy::borrow(object, self) },
-            // SAFETY: lanes are those of the object's type, which is our own class.
+            // SAFETY: the type cache found that the object is of our own class.
             Some(ImportPath::Own) => unsafe { self.borrow_own(object) },
-            // The guards that run Python code look at what was borrowed by themselves.
+            // Guards that run Python code have borrowed memory checked by themselves.
             Some(ImportPath::Table(table, vendor)) if !vendor.runs_python => {
-                // SAFETY: the table is that of the object's type.
+                // SAFETY: the table was found in the object's type, which its functions are for.
                 unsafe { self.borrow_by_table(table, vendor, object, is_written) }
             }
             known => self.borrow_with_python(known, object, is_written),
         }
     }
 
-    /// Looks at an object whose type, or which itself, runs Python code meanwhile: that may take away what
+    /// Borrows from an object that runs Python code meanwhile, or whose type does: that may take away what
     /// other arguments have borrowed.
     #[inline(never)]
     fn borrow_with_python(
@@ -80,7 +80,7 @@ impl Entry {
         is_written: bool,
     ) -> Result<(), Refused> {
         match known.map_or_else(|| ImportPath::discover(object), Ok) {
-            Ok(lane) => self.borrow_along(lane, object, is_written)?,
+            Ok(path) => self.borrow_along(path, object, is_written)?,
             Err(error) => match by_method(object, is_written)? {
                 Some((capsule, methods)) => {
                     self.borrow_corrected_capsule(&capsule, methods.correct)?
@@ -93,18 +93,18 @@ impl Entry {
 
     fn borrow_along(
         &mut self,
-        lane: ImportPath,
+        path: ImportPath,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        match lane {
-            // SAFETY: lanes are those of the object's type, which is an array's.
+        match path {
+            // SAFETY: the type cache found that the object is a `numpy.ndarray`.
             ImportPath::Numpy => unsafe { numpy::borrow(object, self) },
-            // SAFETY: the table is that of the object's type.
+            // SAFETY: the table was found in the object's type, which its functions are for.
             ImportPath::Table(table, vendor) => unsafe {
                 self.borrow_by_table(table, vendor, object, is_written)
             },
-            // SAFETY: lanes are those of the object's type, which is our own class.
+            // SAFETY: the type cache found that the object is of our own class.
             ImportPath::Own => unsafe { self.borrow_own(object) },
             ImportPath::Buffer(speaks_dlpack) => {
                 let buffer = Buffer::from_object(object);
@@ -132,7 +132,7 @@ impl Entry {
         }
     }
 
-    /// Takes what a tensor of ours looks like, which is of an object that isn't borrowed.
+    /// Borrows a tensor of ours that isn't an object's.
     pub(in crate::python) fn borrow_tensor(&mut self, tensor: &Tensor) -> Result<(), Refused> {
         let descriptor = tensor.describe();
         if tensor.is_read_only() || tensor.is_padded() {
@@ -171,24 +171,24 @@ impl Entry {
         let is_borrowed = table.can_borrow() && !(is_written && vendor.knows_read_only);
         if is_borrowed {
             let mut room = MaybeUninit::uninit();
-            // SAFETY: the caller's promise.
+            // SAFETY: the table was found in the object's type, which its functions are for.
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
                 let error = table.borrow_error(object.py());
-                // SAFETY: callers found the table in the object's type, so its functions take the object.
+                // SAFETY: the table was found in the object's type, which its functions are for.
                 return unsafe { self.borrow_after_refusal(table, vendor, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
             if unsafe { self.fill_usual(descriptor) } {
                 return Ok(());
             }
-            // SAFETY: as above.
+            // SAFETY: the object keeps what the descriptor says.
             return unsafe { self.fill(descriptor, Flags::empty()) };
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the table was found in the object's type, which its functions are for.
         unsafe { self.borrow_by_owning(table, vendor, object) }
     }
 
-    /// Tries the owned call after the borrowed one was refused: a producer can tell by flags alone
+    /// Borrows by the owned call after the borrowed one was refused: a producer can tell by flags alone
     /// that its memory is read-only, and may refuse what carries none.
     ///
     /// # Safety
@@ -205,7 +205,7 @@ impl Entry {
         if !vendor.knows_read_only || !error.is_instance_of::<PyBufferError>(object.py()) {
             return Err(clarify(vendor, object, error).into());
         }
-        // SAFETY: callers found the table in the object's type, so its functions take the object.
+        // SAFETY: the table was found in the object's type, which its functions are for.
         unsafe { self.borrow_by_owning(table, vendor, object) }
     }
 
@@ -218,7 +218,7 @@ impl Entry {
         vendor: &'static TableVendor,
         object: Borrowed<'_, '_, PyAny>,
     ) -> Result<(), Refused> {
-        // SAFETY: callers found the table in the object's type, so its functions take the object.
+        // SAFETY: the table was found in the object's type, which its functions are for.
         let managed = unsafe { table.own(object) };
         let managed = managed.map_err(|error| clarify(vendor, object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
@@ -231,7 +231,7 @@ impl Entry {
     ///
     /// The object is of our own class.
     unsafe fn borrow_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the type cache found that the object is of our own class.
         self.borrow_tensor(unsafe { tensor_class::tensor_of(object) })
     }
 
@@ -244,7 +244,7 @@ impl Entry {
         Ok(())
     }
 
-    /// The tensor of an object of our own class.
+    /// Returns the tensor of an object of our own class.
     #[cfg(feature = "kernels")]
     pub(in crate::python) fn tensor_of_ours(&self) -> Option<&Tensor> {
         if self.object.is_null() {
@@ -253,13 +253,13 @@ impl Entry {
         // SAFETY: the entry has a reference to the object, and whoever looks at it is attached.
         let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
         match ImportPath::for_object(object) {
-            // SAFETY: lanes are those of the object's type; the object keeps it for as long as the entry is used.
+            // SAFETY: the type cache found that the object is of our own class; it keeps its tensor, and the entry the object.
             Ok(ImportPath::Own) => Some(unsafe { tensor_class::tensor_of(object) }),
             _ => None,
         }
     }
 
-    /// The capsule that keeps the memory, if one does.
+    /// Returns the capsule that keeps the memory, if one does.
     #[cfg(feature = "cuda")]
     pub(in crate::python) fn kept_capsule(&self, py: Python<'_>) -> Option<Object> {
         match self.keep() {
@@ -283,7 +283,7 @@ impl Entry {
         }
     }
 
-    /// By what is older than DLPack, where an object has that; else it is the error.
+    /// Borrows by what is older than DLPack, where an object has that; otherwise returns the error.
     fn borrow_by_interface(
         &mut self,
         object: Borrowed<'_, '_, PyAny>,
@@ -305,7 +305,7 @@ impl Entry {
         let (managed, lent) = Offer::lend::<Legacy>(capsule.as_borrowed())?;
         // SAFETY: the capsule keeps the managed tensor.
         let descriptor = correct(unsafe { managed.as_ref() }.descriptor());
-        // SAFETY: as above; it was just made, and nobody else has it.
+        // SAFETY: the capsule keeps the managed tensor; it was just made, so nobody else takes it.
         unsafe { self.fill(&descriptor, Flags::empty()) }?;
         self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())

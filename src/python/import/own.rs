@@ -1,4 +1,4 @@
-//! Tensors that are kept: by whichever way their object offers, without a copy unless asked for.
+//! Owned tensors: an object gives its tensor to be kept, by the fastest way that it offers, without a copy unless asked for.
 
 mod protocol;
 mod wanted;
@@ -28,7 +28,7 @@ pub(in crate::python) use wanted::Purpose;
 pub use wanted::Wanted;
 use wanted::moved;
 
-/// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
+/// Imports the tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
 ///
 /// What is shared stays the object's: it isn't written through the [`Tensor`].
 ///
@@ -41,13 +41,13 @@ pub(in crate::python) fn from_object(
     wanted: Wanted,
 ) -> PyResult<Tensor> {
     let purpose = match wanted.copy {
-        Some(true) => Purpose::Look,
+        Some(true) => Purpose::Inspect,
         _ => Purpose::Keep,
     };
     from_object_for(object.as_borrowed(), wanted, purpose)
 }
 
-/// [`from_object`], for this purpose.
+/// Imports like [`from_object`], for this purpose.
 pub(in crate::python) fn from_object_for(
     object: Borrowed<'_, '_, PyAny>,
     wanted: Wanted,
@@ -79,8 +79,8 @@ pub(in crate::python) fn from_object_for(
     }
 }
 
-/// The tensor of an object, shared, in the ways that take few steps; `None` where there is another way, or none. The
-/// caller needn't be counted by PyO3 as attached.
+/// Imports the tensor of an object, shared, in the ways that take few steps; `None` where there is another way, or none.
+/// The caller needn't be counted by PyO3 as attached.
 #[inline]
 pub(in crate::python) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
     let found = match find(object, Purpose::Keep) {
@@ -121,13 +121,13 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
         let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(alias)) };
         return tensor.map(Found::Tensor);
     }
-    let lane = match ImportPath::for_object(object) {
-        Ok(lane) => lane,
+    let path = match ImportPath::for_object(object) {
+        Ok(path) => path,
         Err(error) => return Ok(Found::Nothing(error)),
     };
-    match lane {
+    match path {
         ImportPath::Own => Ok(Found::Own),
-        // SAFETY: lanes are those of the object's type.
+        // SAFETY: the type cache found that the object is a `numpy.ndarray`.
         ImportPath::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
         ImportPath::Table(table, vendor) => {
             guard_table(vendor, object)?;
@@ -166,7 +166,7 @@ fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, Unable> {
     of_buffer(buffer).map_err(unable(is_read_only))
 }
 
-/// By DLPack, what buffers can't express.
+/// Imports by DLPack what buffers can't express.
 fn instead_of_buffer(
     object: Borrowed<'_, '_, PyAny>,
     unable: &Unable,
@@ -189,7 +189,7 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
-/// Borrows by a table what an owner keeps: what the table exports would keep the tensor, which may get other memory.
+/// Borrows by a table what an owner keeps: an owned export would keep the tensor, which may get other memory.
 fn by_borrowing(
     object: Borrowed<'_, '_, PyAny>,
     table: Table,
@@ -206,7 +206,7 @@ fn by_borrowing(
     Err((vendor.clarify)(object, error))
 }
 
-/// The tensor that an exchange table gave.
+/// Makes a tensor of what an exchange table gave.
 #[inline]
 fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
     let managed = match Tensor::returning(managed) {
@@ -219,6 +219,8 @@ fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
     unsafe { of_descriptor(&descriptor, flags, owner) }
 }
 
+/// Makes a tensor of a descriptor.
+///
 /// # Safety
 ///
 /// The owner keeps what the descriptor says.
@@ -239,21 +241,23 @@ unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -
             strides: descriptor.strides.cast(),
             read_only: flags.contains(Flags::READ_ONLY),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the descriptor has as many sizes and strides as its rank says, and the owner keeps the memory.
         match unsafe { Tensor::adopt_usual(&usual, owner) } {
             Ok(tensor) => return Ok(tensor),
             Err(unused) => owner = unused,
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the owner keeps the memory that the descriptor says.
     unsafe { Tensor::adopt(descriptor, flags, owner) }.map_err(not_importable)
 }
 
+/// Makes a tensor of an array.
+///
 /// # Safety
 ///
 /// The object is a `numpy.ndarray`.
 unsafe fn of_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<Tensor> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the type cache found that the object is a `numpy.ndarray`.
     let array = unsafe { numpy::fields(object) };
     let (dtype, padded) = array.dtype(object.py())?;
     let mut owner = Owner::small(Object::new(object));

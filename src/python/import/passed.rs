@@ -23,7 +23,7 @@ impl Passed {
     /// A `TypeError` for what isn't a tensor, and a `BufferError` for one that can't be exchanged.
     pub fn to_look_at(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wanted = Wanted::default();
-        from_object_for(object.as_borrowed(), wanted, Purpose::Look).map(Self)
+        from_object_for(object.as_borrowed(), wanted, Purpose::Inspect).map(Self)
     }
 }
 

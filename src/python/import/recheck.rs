@@ -1,4 +1,4 @@
-//! Borrowed memory that other Python code took away while an argument was entered.
+//! Checks of borrowed memory, after Python code ran that could have taken it away.
 
 use crate::dlpack::Flags;
 use crate::python::borrows::{Entry, list_borrowed};
@@ -40,7 +40,7 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Fills an entry with what an object looks like now, without running Python code. `None` for an object
+/// Borrows from an object again, as it is now, without running Python code. `None` for an object
 /// whose tensor never changes, or which has no way that would be used; `false` where it has no tensor any
 /// more.
 ///
@@ -49,7 +49,7 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
 /// The object stays as long as the entry is used.
 unsafe fn borrow_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option<bool> {
     match ImportPath::for_object(object).ok()? {
-        // SAFETY: lanes are those of the object's type, which stays, as the caller promises.
+        // SAFETY: the type cache found that the object is a `numpy.ndarray`; it stays as long as the entry is used.
         ImportPath::Numpy => Some(unsafe { numpy::borrow(object, now) }.is_ok()),
         ImportPath::Table(table, _) => {
             if let Some(descriptor) = torch::describe_usual(object) {
@@ -57,7 +57,7 @@ unsafe fn borrow_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Opti
                 return Some(unsafe { now.fill(&descriptor, Flags::empty()) }.is_ok());
             }
             let mut room = MaybeUninit::uninit();
-            // SAFETY: the table is that of the object's type.
+            // SAFETY: the table was found in the object's type, which its functions are for.
             let Some(descriptor) = (unsafe { table.borrow_to(object, &mut room) }) else {
                 drop(table.borrow_error(object.py()));
                 return Some(false);

@@ -1,4 +1,4 @@
-//! Which way an object's tensor is got at: found out once for each type, and remembered.
+//! Per-type cache of the fastest import path.
 
 mod discover;
 mod path;
@@ -17,11 +17,11 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// How often a type is looked at again, as the object got another one meanwhile.
+/// How often a path is looked for again, as the object got another type meanwhile.
 const MOST_ATTEMPTS: usize = 4;
 
 impl ImportPath {
-    /// The way for an object.
+    /// Returns the import path for an object.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl ImportPath {
     #[inline(always)]
     pub(in crate::python) fn for_object(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
         match Self::cached(object) {
-            Some(lane) => Ok(lane),
+            Some(path) => Ok(path),
             None => Self::discover(object),
         }
     }
@@ -41,7 +41,7 @@ impl ImportPath {
         unsafe { remembered::found_of(object.get_type_ptr()) }.map(|found| found.path)
     }
 
-    /// Finds out the way for an object, by asking its type, which may run Python code.
+    /// Finds the import path for an object by asking its type, which may run Python code.
     ///
     /// # Errors
     ///
@@ -53,9 +53,9 @@ impl ImportPath {
     }
 }
 
-/// Finds the lane of an object's type, and the framework whose own `__dlpack__` it has.
+/// Finds the import path of an object's type, and the framework whose own `__dlpack__` it has.
 ///
-/// What is remembered is of the type that was looked at, whatever the object has become meanwhile.
+/// What is remembered is of the type that was asked, whatever the object has become meanwhile.
 #[cold]
 #[inline(never)]
 fn find(object: Borrowed<'_, '_, PyAny>) -> Result<CachedPath, Refused> {

@@ -9,7 +9,7 @@ use crate::python::argument::{BorrowedArg, number_bytes};
 use crate::python::borrows;
 use crate::python::borrows::Keep;
 use crate::python::error::no_such_number;
-use crate::python::export::{Like, lane_of, zeroed};
+use crate::python::export::{Like, path_for_result, zeroed};
 use crate::python::launch;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -34,7 +34,7 @@ pub(super) fn invoke<'py>(
     let attributes = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
 
     if let Some(like) = bound.like
-        && let Err(error) = lane_of(like)
+        && let Err(error) = path_for_result(like)
     {
         return Err(of_argument(py, name, "like", error.into()));
     }
@@ -79,7 +79,7 @@ pub(super) fn invoke<'py>(
         *is_plain &= matches!(entry.keep(), Keep::Object | Keep::Number);
         let writable = !entry.read_only && handle.definition().writes(at);
         let is = (entry.dtype, entry.device, entry.padded);
-        // SAFETY: the entry keeps the memory, and the ledger excludes that another call uses it in a
+        // SAFETY: the entry keeps the memory, and the list of borrows excludes that another call uses it in a
         // way that this one doesn't allow. What other threads do is up to whoever calls: see
         // docs/soundness.md.
         let operand = unsafe {

@@ -19,7 +19,7 @@ pub(super) struct Lasting(NonNull<ffi::PyTypeObject>);
 
 // SAFETY: types are used by whoever is attached, on any thread.
 unsafe impl Send for Lasting {}
-// SAFETY: as above.
+// SAFETY: a type is only used by threads that are attached, and a shared reference gives no more than a copy.
 unsafe impl Sync for Lasting {}
 
 impl Source {

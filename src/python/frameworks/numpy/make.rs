@@ -42,7 +42,7 @@ struct Interface {
 
 // SAFETY: addresses of what stays for as long as the process runs.
 unsafe impl Send for Interface {}
-// SAFETY: as above.
+// SAFETY: they are addresses of what stays, and is only read or called by a thread that is attached.
 unsafe impl Sync for Interface {}
 
 /// NumPy's element types by number, those that were asked for, each with a reference that is kept.

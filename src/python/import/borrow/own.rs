@@ -1,4 +1,4 @@
-//! Borrowed memory becomes owned, before other threads run Python.
+//! Borrowed memory that becomes owned, before other threads run Python.
 
 use crate::dlpack::Flags;
 use crate::python::borrows::{Entry, Keep};
@@ -11,7 +11,7 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 
 impl Entry {
-    /// Has the memory kept by something that also keeps it while other threads run Python.
+    /// Keeps the memory by something that also keeps it while other threads run Python.
     pub(in crate::python) fn own(&self, py: Python<'_>) -> Result<(), Refused> {
         if let Some(keep) = self.kept_for_good(py)? {
             self.keep_for_good(keep);
@@ -19,7 +19,7 @@ impl Entry {
         Ok(())
     }
 
-    /// What also keeps the memory while other threads run Python; `None` where that is so already: the
+    /// Returns what also keeps the memory while other threads run Python; `None` where that is so already: the
     /// reference to an object does, unless what was borrowed from it through its table may change.
     fn kept_for_good(&self, py: Python<'_>) -> Result<Option<Keep>, Refused> {
         if !matches!(self.keep(), Keep::Object) || self.object.is_null() {

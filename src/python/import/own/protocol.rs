@@ -157,7 +157,7 @@ unsafe impl<A: Abi> SmallOwner for Attached<A> {
     }
 
     unsafe fn from_words(words: [*mut (); 2]) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the words came from `into_words`, which made them of a managed tensor.
         Self(ManuallyDrop::new(unsafe { SmallOwner::from_words(words) }))
     }
 }

@@ -1,4 +1,4 @@
-//! What is wanted of an owned tensor.
+//! Options of an import: copy, device, purpose.
 
 use crate::device::Device;
 use crate::python::cuda;
@@ -22,7 +22,7 @@ pub(in crate::python) enum Purpose {
     /// It may be kept for any time.
     Keep,
     /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage afterwards.
-    Look,
+    Inspect,
 }
 
 /// Copies a tensor to another device.

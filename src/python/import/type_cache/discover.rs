@@ -1,4 +1,4 @@
-//! Finding a type's lane: by what can't be made up in plain Python.
+//! Discovery of a type's import path, by what can't be made up in plain Python.
 //!
 //! Only the type is asked, never the object, and no Python code runs: neither metaclass nor object can answer one
 //! way now and another way later, or become something else in between. A framework's type is known by its class
@@ -16,7 +16,7 @@ use pyo3::types::{PyCapsule, PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, intern};
 use std::ffi::c_void;
 
-/// The lane of a type's objects, and the framework whose own `__dlpack__` they have; `None` for a type that is no tensor's.
+/// Finds the import path of a type's objects, and the framework whose own `__dlpack__` they have; `None` for a type that is no tensor's.
 ///
 /// # Errors
 ///

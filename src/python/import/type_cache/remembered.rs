@@ -1,6 +1,6 @@
-//! The cache: lanes by type. It is read without a lock, and only added to.
+//! The cache: import paths by type. Lock-free reads; entries are added and never removed.
 //!
-//! A type that Python code can change is remembered with its version tag, and is looked at again once that is another one.
+//! A type that Python code can change is remembered with its version tag, and found anew once that is another one.
 
 use super::path::{CachedPath, ImportPath};
 use super::version_tag::tag_of;
@@ -28,7 +28,7 @@ struct Place {
     /// Written before `kind` and `version`. What an earlier version of the type had is harmless to use: the tables of types
     /// are kept, and the layout of their objects stays as it is.
     found: AtomicPtr<CachedPath>,
-    /// The type's version tag when its lane was found, or `IMMUTABLE`.
+    /// The type's version tag when its import path was found, or `IMMUTABLE`.
     version: AtomicU32,
 }
 
@@ -74,7 +74,7 @@ pub(super) unsafe fn found_of(kind: *mut ffi::PyTypeObject) -> Option<&'static C
     None
 }
 
-/// Whether a type is remembered, and so there for good.
+/// Returns whether a type is remembered, and so there for good.
 #[inline]
 pub(in crate::python) fn is_remembered(kind: *mut ffi::PyTypeObject) -> bool {
     places(kind)
