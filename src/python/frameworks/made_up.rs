@@ -93,7 +93,7 @@ def from_dlpack(x):
             assert_ne!(copy.data_ptr(), square.data_ptr());
 
             static FIXED: [f32; 1] = [1.0];
-            let fixed = Tensor::from_owner(&FIXED, &[1]).unwrap();
+            let fixed = Tensor::from_owner(FIXED.as_slice(), &[1]).unwrap();
             let policy = Conversion::default().readonly(ReadOnlyPolicy::Refuse);
             let error = convert(py, fixed, "made_up", policy).unwrap_err();
             assert!(error.is_instance_of::<PyBufferError>(py), "{error}");

@@ -164,8 +164,7 @@ pub(in crate::python) struct TableVendor {
     /// Refuses tensors that the table exports though their memory isn't their value.
     pub(in crate::python) guard: Option<Guard>,
     /// The same of tensors of a class that overrides `__dlpack__`, and may call the vendor's.
-    pub(in crate::python) guard_override:
-        Option<fn(Borrowed<'_, '_, PyAny>) -> Result<(), Refused>>,
+    pub(in crate::python) guard_override: Option<OverrideGuard>,
     /// Says better what an error of the table means.
     pub(in crate::python) clarify: fn(Borrowed<'_, '_, PyAny>, PyErr) -> PyErr,
     /// Tells the framework that a tensor was written, where it counts that.
@@ -193,6 +192,9 @@ pub(in crate::python) struct TableVendor {
 
 /// Refuses a tensor whose memory isn't its value. Returns whether Python code may have run.
 type Guard = fn(Borrowed<'_, '_, PyAny>) -> Result<bool, Refused>;
+
+/// Refuses a tensor that its class may export though its memory isn't its value.
+type OverrideGuard = fn(Borrowed<'_, '_, PyAny>) -> Result<(), Refused>;
 
 /// The vendor of tables that need nothing more.
 pub(in crate::python) static OTHER: TableVendor = TableVendor::new("the framework");
