@@ -10,7 +10,7 @@ from pathlib import Path
 CRATE = Path(__file__).resolve().parent / "extension"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", CRATE.parents[2] / "target")).resolve() / "python-tests"
 NAME = "dlbridge_testing"
-# Another crate, so that its class, its exchange table and its ledger are others, too.
+# Another crate, so that its class, its exchange table and its list of borrows are others, too.
 APART = CRATE.parent / "apart"
 APART_NAME = "dlbridge_apart"
 # One that can do something with GPUs, which the first one can't.

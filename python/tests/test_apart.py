@@ -1,4 +1,4 @@
-"""Two extensions that were built apart, each with a class, a table and a ledger of its own, in one process."""
+"""Two extensions that were built apart, each with a class, a table and a list of borrows of its own, in one process."""
 
 import ctypes
 import gc
@@ -181,7 +181,7 @@ def test_one_lets_go_of_what_the_other_made(other, release):
     assert alive() is None
 
 
-def test_each_has_a_ledger_of_its_own(other):
+def test_each_has_a_list_of_borrows_of_its_own(other):
     # What one of them is writing the other one can't know of: see docs/soundness.md.
     x = np.ones(4, "float32")
     thread = threading.Thread(target=ext.write_until_let_go, args=(x, 7))

@@ -138,7 +138,7 @@ unsafe extern "C" fn call(
     // a few percent of a call with small tensors.
     let py = unsafe { Python::assume_attached() };
     let mut is_plain = true;
-    // SAFETY: the caller's promise.
+    // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords' values behind them.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
         let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
         let given = bind::Given::new(py, arguments, count as usize, keywords);

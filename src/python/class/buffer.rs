@@ -65,7 +65,7 @@ pub(super) unsafe fn lend(
     let strides = tensor.strides().iter().map(in_bytes);
     let mut numbers = Numbers(sizes.chain(strides).collect());
     let first = numbers.0.as_mut_ptr();
-    // SAFETY: the caller's promise; the numbers stay until the buffer is released.
+    // SAFETY: `view` is Python's struct to be filled; the numbers stay until the buffer is released.
     unsafe {
         (*view).buf = tensor.data_ptr().cast_mut().cast::<c_void>();
         (*view).len = len;
@@ -123,7 +123,7 @@ fn length(tensor: &Tensor) -> PyResult<isize> {
 ///
 /// [`lend`] filled it, and it is released once.
 pub(super) unsafe fn release(view: *mut ffi::Py_buffer) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `lend` put a box of `Numbers` there, which is released once.
     drop(unsafe { Box::from_raw((*view).internal.cast::<Numbers>()) });
 }
 

@@ -97,7 +97,7 @@ unsafe impl Exchange for PyTensor {
         let failed = |error: Error| unmade(error.into());
         let device = Device::try_from(prototype.device).map_err(|error| failed(error.into()))?;
         let dtype = DType::try_from(prototype.dtype).map_err(|error| failed(error.into()))?;
-        // SAFETY: the caller's promise; the strides say nothing here.
+        // SAFETY: the prototype has as many sizes as its rank says; its strides are not read.
         let layout = unsafe { Layout::from_c(prototype.ndim, prototype.shape, std::ptr::null()) }
             .map_err(|error| failed(error.into()))?;
         let tensor = match device {

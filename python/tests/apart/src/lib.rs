@@ -1,4 +1,4 @@
-//! An extension with a class, an exchange table and a ledger of its own.
+//! An extension with a class, an exchange table and a list of borrows of its own.
 
 use dlbridge::Tensor;
 use dlbridge::python::{In, Like, Out, Owned, PyTensor};
