@@ -138,7 +138,7 @@ pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResu
     let (descriptor, flags) = interface.describe();
     // SAFETY: the elements lie in one live allocation of the driver's, which the object keeps by the interface's promise,
     // and the object is kept. Shape and strides are as many as the descriptor says, and there until `interface` is dropped.
-    let tensor = unsafe { Tensor::import(&descriptor, flags, Owner::small(Object::new(object))) };
+    let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(Object::new(object))) };
     let tensor = tensor.map_err(not_importable)?;
     let Some(gpu) = gpu_of(interface.device)? else {
         return Ok(Some(tensor));

@@ -47,7 +47,7 @@ fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
         dtype => dtype.to_string(),
     };
     let element_type = pyarrow.call_method0(dtype.as_str())?;
-    let (address, bytes, len) = (tensor.data_ptr().addr(), tensor.bytes(), tensor.len());
+    let (address, bytes, len) = (tensor.data_ptr().addr(), tensor.nbytes(), tensor.len());
     let buffer = pyarrow.call_method1(intern!(py, "foreign_buffer"), (address, bytes, tensor))?;
     let buffers = [py.None().into_bound(py), buffer];
     pyarrow.getattr(intern!(py, "Array"))?.call_method1(
