@@ -59,7 +59,7 @@ pub mod dtype;
 pub mod error;
 mod interchange;
 pub mod layout;
-#[cfg(feature = "kernels")]
+#[cfg(feature = "ops")]
 pub mod ops;
 #[cfg(feature = "python")]
 pub mod python;

@@ -48,25 +48,21 @@ macro_rules! arithmetic {
     };
 }
 
-#[cfg(feature = "op-add")]
 arithmetic!(
     add by number::Number::plus,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The sum of two tensors, by element: out = a + b. Sums of integers wrap around."
 );
-#[cfg(feature = "op-sub")]
 arithmetic!(
     sub by number::Number::minus,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The difference of two tensors, by element: out = a - b. Differences of integers wrap around."
 );
-#[cfg(feature = "op-mul")]
 arithmetic!(
     mul by number::Number::times,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The product of two tensors, by element: out = a * b. Products of integers wrap around."
 );
-#[cfg(feature = "op-div")]
 arithmetic!(
     div by number::Float::over,
     for [f32, f64, f16, bf16],

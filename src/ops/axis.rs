@@ -12,7 +12,6 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
 }
 
 /// Which dimensions some axes stand for, of as many as the rank says: all, where none is given.
-#[cfg(any(feature = "op-sum", feature = "op-mean", feature = "op-max"))]
 pub(crate) fn dimensions(rank: usize, axes: &[i64]) -> Result<Vec<bool>, Failure> {
     if axes.is_empty() {
         return Ok(vec![true; rank]);
