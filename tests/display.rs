@@ -1,5 +1,4 @@
-//! What tensors look like printed. The expectations for element types that NumPy has are what
-//! NumPy 2.5 prints, with `Tensor` for `array` and the type always named.
+//! `Display` and `Debug` of tensors.
 
 #[path = "display/any_tensor.rs"]
 mod any_tensor;

@@ -14,11 +14,11 @@ fn brackets_are_nested_and_lines_broken() {
     let eighths: Tensor = (0..20).map(|i| i as f32 / 8.0).collect();
     check(
         &eighths,
-        "[0.    0.125 0.25  0.375 0.5   0.625 0.75  0.875 1.    1.125 1.25  1.375\n \
-          1.5   1.625 1.75  1.875 2.    2.125 2.25  2.375]",
-        "[0.   , 0.125, 0.25 , 0.375, 0.5  , 0.625, 0.75 , 0.875, 1.   ,\n        \
-          1.125, 1.25 , 1.375, 1.5  , 1.625, 1.75 , 1.875, 2.   , 2.125,\n        \
-          2.25 , 2.375], dtype=float32",
+        "[0.000 0.125 0.250 0.375 0.500 0.625 0.750 0.875 1.000 1.125 1.250 1.375\n \
+          1.500 1.625 1.750 1.875 2.000 2.125 2.250 2.375]",
+        "[0.000, 0.125, 0.250, 0.375, 0.500, 0.625, 0.750, 0.875, 1.000,\n        \
+          1.125, 1.250, 1.375, 1.500, 1.625, 1.750, 1.875, 2.000, 2.125,\n        \
+          2.250, 2.375], dtype=float32",
     );
     let transposed = Tensor::from([[1, 20], [3, 4]]).transpose();
     let backwards = transposed.step_by(0, -1).unwrap();
@@ -41,7 +41,7 @@ fn lanes_are_one_more_dimension() {
 fn empty_tensors() {
     let zeros = |shape: &[usize]| Tensor::zeros(shape, DType::F32).unwrap();
     check(&zeros(&[0]), "[]", "[], dtype=float32");
-    check(&zeros(&[0, 3]), "[]", "[], shape=(0, 3), dtype=float32");
+    check(&zeros(&[0, 3]), "[]", "[], shape=[0, 3], dtype=float32");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn more_than_1000_elements_are_summarised() {
     check(
         &row(1001),
         "[   0    1    2 ...  998  999 1000]",
-        "[   0,    1,    2, ...,  998,  999, 1000],\n       shape=(1001,), dtype=int32",
+        "[   0,    1,    2, ...,  998,  999, 1000],\n       shape=[1001], dtype=int32",
     );
     // Nobody has the memory or the time for all of these.
     let column = row(1000).reshape(&[1000, 1]).unwrap();

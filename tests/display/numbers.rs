@@ -14,34 +14,28 @@ fn check_row<T: Element, const N: usize>(row: [T; N], display: &str) {
 }
 
 #[test]
-fn floats_have_the_digits_of_their_own_type() {
-    check_row([0.1_f32, 100.0, -0.0], "[  0.1 100.   -0. ]");
-    check_row([0.1, 1.0 / 3.0, 2.5], "[0.1        0.33333333 2.5       ]");
-    check_row([1.0 / 3.0, 0.1].map(f16::from_f64), "[0.3333 0.1   ]");
-    check_row([1.0 / 3.0, 0.1].map(bf16::from_f64), "[0.334 0.1  ]");
+fn floats_have_at_most_4_fractional_digits() {
+    check_row([0.1_f32, 100.0, -0.0], "[  0.1 100.0  -0.0]");
+    check_row([0.1, 1.0 / 3.0, 2.5], "[0.1000 0.3333 2.5000]");
+    check_row([1.0 / 3.0, 0.1].map(f16::from_f64), "[0.3333 0.1000]");
+    check_row([1.0 / 3.0, 0.1].map(bf16::from_f64), "[0.3340 0.1001]");
     check_row([1e-9 + 1.0], "[1.]");
-    check_row(
-        [0.1_f32, 1.0 / 3.0, 1e-5],
-        "[1.0000000e-01 3.3333334e-01 9.9999997e-06]",
-    );
-    // In the middle of two decimals: the even one.
-    check_row([1.0 / 4096.0, 0.5_f32], "[2.4414062e-04 5.0000000e-01]");
+    check_row([1.0_f32, -20.0], "[  1. -20.]");
 }
 
 #[test]
-fn exponents_come_with_large_small_and_distant_numbers() {
-    check_row([1.0_f32, 1000.0], "[   1. 1000.]");
-    check_row([1.0_f32, 1001.0], "[1.000e+00 1.001e+03]");
+fn exponents_come_with_large_and_small_numbers() {
+    check_row([1.0_f32, 1001.5], "[   1.0 1001.5]");
     check_row([99999999.0, 1e6], "[99999999.  1000000.]");
-    check_row([1e8, 1e6], "[1.e+08 1.e+06]");
-    check_row([999999.0_f32, 1e5], "[999999. 100000.]");
-    check_row([1e6_f32, 1e5], "[1.e+06 1.e+05]");
-    check_row([999.0, 1.0].map(f16::from_f64), "[999.   1.]");
-    check_row([1e3, 1.0].map(f16::from_f64), "[1.e+03 1.e+00]");
-    check_row([1e-4_f32, 0.01], "[0.0001 0.01  ]");
-    check_row([9e-5_f32, 0.01], "[9.e-05 1.e-02]");
-    check_row([1e-100, 1.0], "[1.e-100 1.e+000]");
-    check_row([0.0, -1e20], "[ 0.e+00 -1.e+20]");
+    check_row([1e8, 1e6], "[1e8 1e6]");
+    check_row([1e-4, 0.01], "[0.0001 0.0100]");
+    check_row([9e-5_f32, 0.01], "[9e-5 1e-2]");
+    check_row(
+        [0.1_f32, 1.0 / 3.0, 1e-5],
+        "[1.0000e-1 3.3333e-1 1.0000e-5]",
+    );
+    check_row([1e-100, 1.0], "[1e-100    1e0]");
+    check_row([0.0, -1e20], "[  0e0 -1e20]");
 }
 
 #[test]
@@ -50,7 +44,7 @@ fn what_is_not_finite_is_aligned_too() {
     const INFINITY: f32 = f32::INFINITY;
     check_row([0.0, NAN, -INFINITY], "[  0.  nan -inf]");
     check_row([NAN, -NAN], "[nan nan]");
-    check_row([NAN, 1e20, -1e-20], "[    nan  1.e+20 -1.e-20]");
+    check_row([NAN, 1e20, -1e-20], "[   nan   1e20 -1e-20]");
     let complex = [Complex::new(NAN, INFINITY), Complex::new(0.0, -INFINITY)];
     check_row(complex, "[nan+infj  0.-infj]");
 }
@@ -60,12 +54,12 @@ fn other_numbers() {
     check_row([1_i16, -20, 300], "[  1 -20 300]");
     check_row([u64::MAX, 0], "[18446744073709551615                    0]");
     check_row([true, false], "[ True False]");
-    check_row([true, true], "[ True  True]");
+    check_row([true, true], "[True True]");
     let complex = [Complex::new(1.0_f32, 2.0), Complex::new(-0.5, -1.0)];
     check(
         &Tensor::from(complex),
-        "[ 1. +2.j -0.5-1.j]",
-        "[ 1. +2.j, -0.5-1.j], dtype=complex64",
+        "[ 1.0+2.0j -0.5-1.0j]",
+        "[ 1.0+2.0j, -0.5-1.0j], dtype=complex64",
     );
     let handles = Tensor::from([255_u16, 1]).bit_cast(DType::HANDLE16);
     check(
@@ -81,43 +75,41 @@ fn other_numbers() {
 }
 
 #[test]
-fn rank_0_is_the_number_alone() {
-    let scalar = |dtype: &str, display: &str, debug: &str, tensor: Tensor| {
-        check(&tensor, display, &format!("{debug}, dtype={dtype}"));
-    };
+fn rank_0_is_the_number_in_all_its_digits() {
     macro_rules! scalars {
-        ($($value:expr => $display:literal, $debug:literal, $dtype:literal;)*) => {
-            $(scalar($dtype, $display, $debug, Tensor::scalar($value));)*
-        };
+        ($($value:expr => $text:literal, $dtype:literal;)*) => {$(
+            let debug = concat!($text, ", dtype=", $dtype);
+            check(&Tensor::scalar($value), $text, debug);
+        )*};
     }
     scalars! {
-        3.5_f32 => "3.5", "3.5", "float32";
-        1.0_f32 => "1.0", "1.", "float32";
-        1e6_f32 => "1e+06", "1.e+06", "float32";
-        f32::NAN => "nan", "nan", "float32";
-        std::f64::consts::PI => "3.141592653589793", "3.14159265", "float64";
-        1e15 => "1000000000000000.0", "1.e+15", "float64";
-        1e16 => "1e+16", "1.e+16", "float64";
-        1.5e300 => "1.5e+300", "1.5e+300", "float64";
-        -0.0 => "-0.0", "-0.", "float64";
-        f16::from_f64(0.1) => "0.1", "0.1", "float16";
-        Complex::new(1.0_f32, 2.0) => "(1+2j)", "1.+2.j", "complex64";
-        Complex::new(0.0_f32, 2.0) => "2j", "0.+2.j", "complex64";
-        Complex::new(-0.0, -1.5) => "(-0-1.5j)", "-0.-1.5j", "complex128";
-        true => "True", "True", "bool";
-        -3_i8 => "-3", "-3", "int8";
+        3.5_f32 => "3.5", "float32";
+        1.0_f32 => "1.0", "float32";
+        1e6_f32 => "1000000.0", "float32";
+        0.1_f32 => "0.1", "float32";
+        f32::NAN => "nan", "float32";
+        f32::NEG_INFINITY => "-inf", "float32";
+        std::f64::consts::PI => "3.141592653589793", "float64";
+        1e15 => "1000000000000000.0", "float64";
+        1e16 => "1e16", "float64";
+        1.5e300 => "1.5e300", "float64";
+        -0.0 => "-0.0", "float64";
+        f16::from_f64(0.5) => "0.5", "float16";
+        Complex::new(1.0_f32, 2.0) => "1.0+2.0j", "complex64";
+        Complex::new(0.0_f32, 0.1) => "0.0+0.1j", "complex64";
+        Complex::new(-0.0, -1.5) => "-0.0-1.5j", "complex128";
+        true => "True", "bool";
+        -3_i8 => "-3", "int8";
     }
 }
 
 #[test]
 fn small_floats() {
-    // Integers keep their digits, though 450 would be read back as 448.
     check_row(
         [0.1015625, 1.0, 30.0, 14.0].map(e4m3),
-        "[ 0.1  1.  30.  14. ]",
+        "[ 0.1016  1.0000 30.0000 14.0000]",
     );
     check_row([448.0, 1.0].map(e4m3), "[448.   1.]");
-    check_row([448.0, 0.001953125].map(e4m3), "[4.5e+02 2.0e-03]");
     let e2m3 = packed([0x49, 0x20], &[2], DType::F6_E2M3FN);
     check(
         &e2m3,
@@ -125,9 +117,9 @@ fn small_floats() {
         "[1.125, 0.125], dtype=float6_e2m3fn",
     );
     let e2m1 = packed([0x91, 0x7f], &[4], DType::F4_E2M1FN);
-    assert_eq!(e2m1.to_string(), "[ 0.5 -0.5 -6.   6. ]");
+    assert_eq!(e2m1.to_string(), "[ 0.5 -0.5 -6.0  6.0]");
     let scales = [125, 127, 130, 255].map(F8E8M0Fnu::from_bits);
-    check_row(scales, "[0.25 1.   8.    nan]");
+    check_row(scales, "[0.25 1.00 8.00  nan]");
 }
 
 /// The number of that type, which must have it.
@@ -167,8 +159,8 @@ fn every_small_float_can_be_read_back() {
 #[test]
 fn a_precision_can_be_asked_for() {
     let tensor = Tensor::from([1.0 / 3.0, 2.0]);
-    assert_eq!(format!("{tensor:.3}"), "[0.333 2.   ]");
-    let debug = "Tensor([0.3, 2. ], dtype=float64)";
+    assert_eq!(format!("{tensor:.3}"), "[0.333 2.000]");
+    let debug = "Tensor([0.3, 2.0], dtype=float64)";
     assert_eq!(format!("{tensor:.1?}"), debug);
     assert_eq!(format!("{:.2}", Tensor::scalar(1.0 / 3.0)), "0.33");
 }
