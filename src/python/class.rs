@@ -17,7 +17,7 @@ pub use elements::scalar;
 pub use pickle::restore;
 
 use super::argument::keep;
-use super::tensor_class::{PyTensor, create};
+use super::tensor_class::PyTensor;
 use super::values::{PyDType, PyDevice};
 use crate::python::import::own::{Wanted, from_object, quick};
 use crate::python::import::type_cache::is_remembered;
@@ -46,7 +46,7 @@ impl PyTensor {
         let tensor = from_object(object, wanted)?;
         match object.cast_exact::<Self>() {
             Ok(ours) if !tensor.is_copied() => {
-                create(object.py(), ours.get().part(object.py(), tensor))
+                Bound::new(object.py(), ours.get().part(object.py(), tensor))
             }
             _ => found_in(object.as_borrowed(), tensor),
         }

@@ -2,12 +2,10 @@
 //!
 //! Its methods are in [`class`](super::class), which may use all of this half of the crate.
 
-mod create;
 mod kept;
 mod source;
 
 use crate::tensor::Tensor;
-pub(super) use create::create;
 use kept::Kept;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -60,7 +58,7 @@ impl PyTensor {
             false => Source::from_object(object, is_lasting),
         };
         let tensor = Kept::new(tensor);
-        create(object.py(), Self { tensor, source })
+        Bound::new(object.py(), Self { tensor, source })
     }
 
     /// Returns the type of the object that the memory is shared with, if it is another framework's.
@@ -92,6 +90,6 @@ impl<'py> IntoPyObject<'py> for Tensor {
     type Error = PyErr;
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
-        create(py, PyTensor::from(self))
+        Bound::new(py, PyTensor::from(self))
     }
 }
