@@ -187,9 +187,6 @@ impl Frame<'_> {
                 .map_or_else(|| largest().unwrap_or(0), |work| work(&context));
             work >= least
         });
-        #[cfg(feature = "tracing")]
-        let _span =
-            tracing::debug_span!("dlbridge", op = op.name, kernel = kernel.description).entered();
         let shared = Shared(operands);
         let backend = match kernel.device {
             DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,

@@ -45,6 +45,18 @@ pub struct Observer(usize);
 ///
 /// The function is called by the thread that made the call, which waits for it. Of calls that it makes
 /// itself nobody is told.
+///
+/// # Examples
+///
+/// A line in a log for each call:
+///
+/// ```
+/// use dlbridge::kernel::observe;
+///
+/// let _observer = observe(|call| {
+///     eprintln!("{} by {}: {:?}", call.op, call.kernel, call.time);
+/// });
+/// ```
 pub fn observe(watch: impl Fn(&Record<'_>) + Send + Sync + 'static) -> Observer {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
