@@ -60,7 +60,7 @@ register_kernel!(Kernel::new("gpu.fails").on(DeviceKind::Cuda).function(
 ));
 
 fn stream_of(operand: &Operand<'_>) -> Result<sys::CUstream, Failure> {
-    let stream = Stream::current(Gpu::of(operand.device())?);
+    let stream = Stream::current(Gpu::from_device(operand.device())?);
     Ok(stream.handle().cast())
 }
 
