@@ -2,6 +2,7 @@
 
     python examples/run_tests.py custom_op                     # all that are installed
     python examples/run_tests.py python_extension numpy torch  # these
+    python examples/run_tests.py --profile dev custom_op       # built without optimization
 
 The Python that runs this has maturin, pytest, NumPy, what the example depends on (its pyproject.toml tells), and the
 frameworks. With DLBRIDGE_REQUIRE_ALL set, a framework that isn't installed is a failure.
@@ -13,31 +14,36 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
 EXAMPLES = Path(__file__).resolve().parent
 FRAMEWORKS = ["numpy", "torch", "jax", "tensorflow", "paddle"]
+AT_ONCE = 2
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("example", choices=sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml")))
     arguments.add_argument("frameworks", nargs="*")
+    arguments.add_argument("--profile", default="release", help="Cargo's profile to build the example with")
+    arguments.add_argument("--features", default="", help="Cargo's features to build the example with")
     arguments = arguments.parse_args()
     example = EXAMPLES / arguments.example
     names = arguments.frameworks or FRAMEWORKS
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        site = build(example, folder)
-        failures = sum([not run(example, name, site, folder / f"{name}.xml") for name in names])
-    return 1 if failures else 0
+        site = build(example, folder, arguments.profile, arguments.features)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            is_well = list(pool.map(lambda name: run(example, name, site, folder / f"{name}.xml"), names))
+    return 0 if all(is_well) else 1
 
 
-def build(example, folder):
+def build(example, folder, profile, features):
     """Builds a wheel and installs it into a folder."""
     wheels, site = folder / "wheels", folder / "site"
-    maturin = [sys.executable, "-m", "maturin", "build", "--release", "--quiet"]
+    maturin = [sys.executable, "-m", "maturin", "build", "--profile", profile, "--features", features, "--quiet"]
     subprocess.run([*maturin, "--interpreter", sys.executable, "--out", wheels], cwd=example, check=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
     subprocess.run([*pip, *wheels.glob("*.whl")], check=True)

@@ -1,4 +1,9 @@
-"""Builds an extension for the Python that runs this, and says where it is: the one that the tests call, or another."""
+"""Builds the extensions that the tests call, for the Python that runs this, and says where they are.
+
+    import build_extension
+    sys.path.insert(0, str(build_extension.build()))  # dlbridge_testing and dlbridge_apart
+    sys.path.insert(0, str(build_extension.build_cuda()))  # dlbridge_cuda_testing
+"""
 
 import os
 import shutil
@@ -7,49 +12,52 @@ import sys
 import sysconfig
 from pathlib import Path
 
-CRATE = Path(__file__).resolve().parent / "extension"
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", CRATE.parents[2] / "target")).resolve() / "python-tests"
-NAME = "dlbridge_testing"
-# Another crate, so that its class, its exchange table and its list of borrows are others, too.
-APART = CRATE.parent / "apart"
-APART_NAME = "dlbridge_apart"
-# One that can do something with GPUs, which the first one can't.
-CUDA = CRATE.parent / "extension_cuda"
-CUDA_NAME = "dlbridge_cuda_testing"
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+PROFILE = "ci"
+# The same library twice: a copy is loaded apart, so that its class, its exchange table and its list of borrows are others, too.
+NAMES = ("dlbridge_testing", "dlbridge_apart")
+# A crate of its own, as the first one can do nothing with GPUs.
+CUDA_NAMES = ("dlbridge_cuda_testing",)
+# As the package is built, so that `dlbridge` is compiled once for both.
+ABI3 = ("--features", "pyo3/abi3-py312") if sys.version_info >= (3, 12) else ()
 
 
-def build(crate=CRATE, name=NAME):
-    """The folder with the extension module in it. Cargo builds it only if something changed."""
+def build(package="dlbridge-test-extension", names=NAMES, features=()):
+    """Builds an extension, and installs it under each name. Cargo builds it only if something changed."""
     environment = {
         **os.environ,
         "PYO3_PYTHON": sys.executable,
         "PYO3_BUILD_EXTENSION_MODULE": "1",
     }
-    target = TARGET / sys.implementation.cache_tag
-    command = ["cargo", "build", "--quiet", "--manifest-path", crate / "Cargo.toml", "--target-dir", target]
-    subprocess.run(command, check=True, env=environment)
-    libraries = [target / "debug" / f"lib{name}{suffix}" for suffix in (".so", ".dylib")]
-    libraries.append(target / "debug" / f"{name}.dll")
-    built = next(library for library in libraries if library.exists())
-    folder = target / "module"
-    module = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
+    if features:
+        # Maturin tells pyo3 so of the Python that it builds for; without it, pyo3 would be compiled again, by turns.
+        told = sorted((TARGET / "maturin").glob("pyo3-config-*-abi3.txt"))
+        environment.update({"PYO3_CONFIG_FILE": str(told[0])} if told else {})
+    command = ["cargo", "build", "--quiet", "--profile", PROFILE, "--manifest-path", ROOT / "Cargo.toml"]
+    subprocess.run([*command, "--package", package, *features, "--target-dir", TARGET], check=True, env=environment)
+    library = names[0]
+    files = [TARGET / PROFILE / f"lib{library}{suffix}" for suffix in (".so", ".dylib")]
+    files.append(TARGET / PROFILE / f"{library}.dll")
+    built = next(file for file in files if file.exists())
+    folder = TARGET / "python-tests" / sys.implementation.cache_tag
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        install(built, folder / (name + sysconfig.get_config_var("EXT_SUFFIX")))
+    return folder
+
+
+def install(built, module):
     if not module.exists() or module.stat().st_mtime < built.stat().st_mtime:
-        folder.mkdir(exist_ok=True)
         # A new file, put in place at once, since a running process may have the old one mapped.
         partial = module.with_name(f"{module.name}.{os.getpid()}")
         shutil.copy(built, partial)
         os.replace(partial, module)
-    return folder
-
-
-def build_apart():
-    """The folder with the other module in it."""
-    return build(APART, APART_NAME)
 
 
 def build_cuda():
-    """The folder with the one for GPUs in it."""
-    return build(CUDA, CUDA_NAME)
+    """Builds the extension for GPUs."""
+    return build("dlbridge-test-extension-cuda", CUDA_NAMES, ABI3)
 
 
 if __name__ == "__main__":

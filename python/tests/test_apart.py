@@ -3,12 +3,10 @@
 import ctypes
 import gc
 import importlib
-import sys
 import threading
 import time
 import weakref
 
-import build_extension
 import dlbridge_testing as ext
 import pytest
 from support import framework, in_new_process, refused
@@ -18,9 +16,6 @@ np = framework("numpy")
 
 @pytest.fixture(scope="module")
 def other():
-    folder = str(build_extension.build_apart())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     return importlib.import_module("dlbridge_apart")
 
 
@@ -61,8 +56,6 @@ def test_each_accepts_the_objects_of_the_other(other):
 def test_either_way_is_enough(other, way):
     # With the other one taken away before a type is seen first. With a table, `__dlpack__` is never called.
     code = """
-        import sys
-        sys.path.insert(0, FOLDER)
         import dlbridge_testing as ext, dlbridge_apart as other
         ours = ext.from_list([1, 2], [1, 2])
         theirs = other.Lookup(ext.to(ours, "numpy")).row(0)
@@ -80,8 +73,7 @@ def test_either_way_is_enough(other, way):
         assert ext.own_f32(theirs) == [6, 6] == ext.read_f32(ours)
         print("done")
     """
-    folder = str(build_extension.build_apart())
-    assert in_new_process(code.replace("FOLDER", repr(folder)).replace("WAY", repr(way))) == "done\n"
+    assert in_new_process(code.replace("WAY", repr(way))) == "done\n"
 
 
 def test_written_through(other):
@@ -199,14 +191,11 @@ def test_each_has_a_list_of_borrows_of_its_own(other):
 
 def test_both_at_exit(other):
     code = """
-        import sys
-        sys.path.insert(0, FOLDER)
-        import dlbridge_testing as ext, dlbridge_apart as other, numpy as np
+        import sys, dlbridge_testing as ext, dlbridge_apart as other, numpy as np
         x = np.ones((2, 2), "f4")
         sys.kept = [other.Lookup(ext.identity(x)), other.Lookup(x).row(0)]
         ext.keep(sys.kept[1])
         ext.keep_until_exit(other.Lookup(x).row(1))
         ext.keep_until_exit(ext.counted(4))
     """
-    folder = str(build_extension.build_apart())
-    assert in_new_process(code.replace("FOLDER", repr(folder))) == "released at exit\n"
+    assert in_new_process(code) == "released at exit\n"

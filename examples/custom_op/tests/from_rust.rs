@@ -69,7 +69,8 @@ fn two_results() -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn it_says_where_kernels_are_from() {
-    let kernels = Registry::global().kernels();
+    let mut kernels = Registry::global().kernels();
+    kernels.retain(|kernel| kernel.op.starts_with("image."));
     assert_eq!(kernels.len(), 4 + 3 + 3 + 4);
     assert!(
         kernels

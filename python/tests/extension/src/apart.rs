@@ -1,4 +1,4 @@
-//! An extension with a class, an exchange table and a list of borrows of its own.
+//! Another extension, as one that was built apart from the one that most of the tests call.
 
 use dlbridge::Tensor;
 use dlbridge::python::{In, Like, Out, Owned, PyTensor};
