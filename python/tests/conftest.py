@@ -14,6 +14,10 @@ import build_extension  # noqa: E402
 sys.path.insert(0, str(build_extension.build()))
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "own_process: the file runs in a process of its own (see groups.py)")
+
+
 @pytest.fixture
 def counted():
     """Checks that every counted owner that the test made is gone after it, and `made` says how many are there."""

@@ -173,8 +173,8 @@ def test_bools_of_more_elements_than_memory():
         import dlbridge, numpy as np
         from support import refused
         import dlbridge_testing as ext
-        for shape, strides, wrong in [((2**61,), (0,), 0), ((2**40, 8), (0, 1), 7), ((2**30, 2**30), (1, 1), 2**30 - 1), ((2**20, 2**20), (2, 3), 8)]:
-            x = np.zeros(2**31 if shape[0] == 2**30 else 6 << 20, "u1")
+        for shape, strides, wrong in [((2**61,), (0,), 0), ((2**40, 8), (0, 1), 7), ((2**26, 2**26), (1, 1), 2**26 - 1), ((2**20, 2**20), (2, 3), 8)]:
+            x = np.zeros(2**27 if shape[0] == 2**26 else 6 << 20, "u1")
             t = np.lib.stride_tricks.as_strided(x.view(bool), shape, strides)
             for look in (ext.bool_shape, ext.own_bool_shape):
                 assert look(t) == list(shape)

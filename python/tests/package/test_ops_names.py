@@ -10,6 +10,9 @@ import pytest
 from dlbridge import _catalog, ops
 from support import refused
 
+# The lists are of a process in which no other extension has published ops.
+pytestmark = pytest.mark.own_process
+
 TYPES = "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 FLOATS = TYPES[:4]
 ANY = sorted([*TYPES, "bool"])

@@ -1,0 +1,59 @@
+"""Which test files share a process: those of one folder that need the same framework.
+
+A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS` counts, so that TensorFlow
+and Paddle, which crash in one process, never meet. A file runs alone if its `pytestmark` has `pytest.mark.own_process`, or if it
+belongs to another folder of tests. Files called test_double_* run with a double of NVIDIA's driver, as the loader looks for
+libraries only when a process starts.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+FRAMEWORKS = ["tensorflow", "paddle", "jax", "torch", "cupy", "mxnet"]
+# Those that get along with each other.
+RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm", "tvm_ffi"}
+TESTS = Path(__file__).resolve().parent
+OWN_PROCESS = re.compile(r"^pytestmark = .*pytest\.mark\.own_process", re.MULTILINE)
+NEEDED = re.compile(r"framework\(\"([\w.]+)\"\)")
+
+
+class Group(NamedTuple):
+    name: str
+    files: list
+
+    @property
+    def is_for_double(self):
+        return self.files[0].name.startswith("test_double_")
+
+    def parts(self):
+        """Each file as a group of its own."""
+        return [Group(file.name, [file]) for file in self.files]
+
+
+def split(files):
+    """The groups of files."""
+    groups = {}
+    for file in files:
+        groups.setdefault(key(file), []).append(file)
+    # The longest first, so that none is left to run alone at the end.
+    names = sorted(groups, key=lambda key: -sum(file.stat().st_size for file in groups[key]))
+    return [Group(f"{folder.name}: {name}", groups[folder, name]) for folder, name in names]
+
+
+def key(file):
+    """The folder, and the name of the process."""
+    return file.parent, name(file)
+
+
+def name(file):
+    text = file.read_text()
+    if OWN_PROCESS.search(text) or not file.is_relative_to(TESTS):
+        return file.name
+    if file.name.startswith("test_double_"):
+        return "double"
+    needed = set(NEEDED.findall(text))
+    for framework in FRAMEWORKS:
+        if framework in needed:
+            return framework
+    return "runtimes" if needed & RUNTIMES else "numpy"
