@@ -18,9 +18,10 @@ def here(y):
 
 @pytest.fixture(params=[False, True], ids=["narrow", "wide"])
 def is_wide(request):
+    before = jax.config.jax_enable_x64  # Other files of this process have set it.
     jax.config.update("jax_enable_x64", request.param)
     yield request.param
-    jax.config.update("jax_enable_x64", False)
+    jax.config.update("jax_enable_x64", before)
 
 
 @pytest.mark.parametrize("name", DTYPES)
