@@ -61,11 +61,7 @@ fn host(
     Tensor::check_zeros(shape, dtype)?;
     let bytes = crate::cuda::memory::array::bytes_of(shape, dtype)?;
     if bytes == 0 {
-        return Ok(Tensor::from_storage(
-            Storage::empty(device),
-            shape,
-            dtype,
-        )?);
+        return Ok(Tensor::from_storage(Storage::empty(device), shape, dtype)?);
     }
     let _context = gpu.enter()?;
     let relaxed = relax_capture_mode();

@@ -10,7 +10,7 @@ mod own;
 use super::super::error::{not_exchangeable, not_importable};
 use super::gpu::gpu_of;
 use super::ready::{Ready, wait_for_gpu};
-use crate::cuda::{Gpu, Stream, import, import_unordered, device_of_range, is_present};
+use crate::cuda::{Gpu, Stream, device_of_range, import, import_unordered, is_present};
 use crate::device::Device;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
