@@ -2,8 +2,9 @@
 
 A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS` counts, so that TensorFlow
 and Paddle, which crash in one process, never meet. A file runs alone if its `pytestmark` has `pytest.mark.own_process`, or if it
-belongs to another folder of tests. Files called test_double_* run with a double of NVIDIA's driver, as the loader looks for
-libraries only when a process starts.
+belongs to another folder of tests. So does a file called test_double_*, with a double of NVIDIA's driver: the loader looks for
+libraries only when a process starts, and the double's clocks have an entry for each stream that the process ever made, so that
+every call takes longer as files share one.
 """
 
 import re
@@ -24,7 +25,7 @@ class Group(NamedTuple):
 
     @property
     def is_for_double(self):
-        return self.files[0].name.startswith("test_double_")
+        return any(map(is_for_double, self.files))
 
     def parts(self):
         """Each file as a group of its own."""
@@ -41,6 +42,10 @@ def split(files):
     return [Group(f"{folder.name}: {name}", groups[folder, name]) for folder, name in names]
 
 
+def is_for_double(file):
+    return file.name.startswith("test_double_")
+
+
 def key(file):
     """The folder, and the name of the process."""
     return file.parent, name(file)
@@ -48,10 +53,8 @@ def key(file):
 
 def name(file):
     text = file.read_text()
-    if OWN_PROCESS.search(text) or not file.is_relative_to(TESTS):
+    if OWN_PROCESS.search(text) or is_for_double(file) or not file.is_relative_to(TESTS):
         return file.name
-    if file.name.startswith("test_double_"):
-        return "double"
     needed = set(NEEDED.findall(text))
     for framework in FRAMEWORKS:
         if framework in needed:
