@@ -11,9 +11,10 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-FRAMEWORKS = ["tensorflow", "paddle", "jax", "torch", "cupy", "mxnet"]
+# TVM comes before PyTorch, as it puts a class of its own in the place of that of tvm_ffi's tensors.
+FRAMEWORKS = ["tensorflow", "paddle", "jax", "tvm", "torch", "cupy", "mxnet"]
 # Those that get along with each other.
-RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm", "tvm_ffi"}
+RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
 OWN_PROCESS = re.compile(r"^pytestmark = .*pytest\.mark\.own_process", re.MULTILINE)
 NEEDED = re.compile(r"framework\(\"([\w.]+)\"\)")
