@@ -142,7 +142,31 @@ unsafe extern "C" fn release<A: Abi, O>(managed: *mut A) {
     let (layout, _) = Block::<A, O>::layout(rank).expect("the layout that it was allocated with");
     // SAFETY: allocated in `export`, with this very layout.
     unsafe { dealloc(block.cast(), layout) };
-    contain_panics(|| drop(ManuallyDrop::into_inner(owner)));
+    run_deleter(|| drop(ManuallyDrop::into_inner(owner)));
+}
+
+/// Runs the body of a deleter, which must not panic; while it runs, [`is_in_deleter`] is true on this thread.
+#[doc(hidden)]
+#[inline]
+pub fn run_deleter(body: impl FnOnce()) {
+    #[cfg(feature = "python")]
+    let before = IN_DELETER.replace(true);
+    contain_panics(body);
+    #[cfg(feature = "python")]
+    IN_DELETER.set(before);
+}
+
+#[cfg(feature = "python")]
+thread_local! {
+    static IN_DELETER: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Returns whether this thread is inside a deleter of this crate, which a consumer called.
+#[cfg(feature = "python")]
+#[doc(hidden)]
+#[inline]
+pub fn is_in_deleter() -> bool {
+    IN_DELETER.get()
 }
 
 /// Calls `f`, and ends a panic in it: for deleters, out of which none may get.

@@ -46,5 +46,8 @@ pub use abi::{
     DLPackManagedTensorFromPyObjectNoSync, DLPackManagedTensorToPyObjectNoSync, DLPackVersion,
     DLTensor, Deleter, Flags, Legacy, VERSION, Versioned,
 };
-pub use export::{Description, contain_panics, export};
+#[cfg(feature = "python")]
+#[doc(hidden)]
+pub use export::is_in_deleter;
+pub use export::{Description, contain_panics, export, run_deleter};
 pub use managed::{FromRawError, Managed};

@@ -158,7 +158,7 @@ def test_tensors_are_told_apart():
 
 def test_text():
     assert repr(ext.from_list([1, 2.5], [2])) == "Tensor([1.0, 2.5], dtype=float32)"
-    assert str(ext.from_list([1, 2.5], [2])) == "[1.  2.5]"
+    assert str(ext.from_list([1, 2.5], [2])) == "[1.0 2.5]"
     assert repr(ext.zeros([2, 2], "int8")) == "Tensor([[0, 0],\n        [0, 0]], dtype=int8)"
     assert str(ext.zeros([], "bool")) == "False"
     assert "read-only" in repr(ext.counted(1)) and "read-only" not in repr(ext.counted_mut(1))

@@ -1,11 +1,15 @@
 //! Python, from where nobody knows whether this thread has it.
 
 use super::releaser;
+use crate::dlpack::is_in_deleter;
+use crate::dlpack::python::foreign::hang_on_unwind;
 use crate::dlpack::python::{interpreter, keeping_exception};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::Cell;
+use std::hint::black_box;
+use std::mem::transmute;
 
 /// Refuses to be imported by a subinterpreter: for the initialisation of modules that are also built
 /// for Python 3.10 and 3.11. From 3.12 on, Python asks the module itself.
@@ -24,20 +28,27 @@ pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
     ))
 }
 
-/// Releases something that needs Python for it: here, where this thread is attached, and else soon, by way of
-/// [`releaser`](super::releaser). Once the interpreter is going, nothing is released.
+/// Releases something that needs Python: at once on a thread that is attached, else soon, through the queue of
+/// [`releaser`](super::releaser). Once the interpreter is finalizing, nothing is released.
 ///
-/// So a thread that isn't attached never waits for the GIL, whichever locks it holds.
+/// So Rust code that isn't attached never waits for the GIL, whichever locks it holds. The one exception is a deleter that a
+/// framework calls on a thread of Python's which gave the GIL up meanwhile, as PyTorch does in `del tensor`: like
+/// NumPy's own deleter it takes the GIL back, so that the memory is released when `del` returns.
 #[inline]
 pub(super) fn release(release: impl FnOnce() + Send + 'static) {
     if may_release() {
         // SAFETY: Python says that this thread is attached.
         let py = unsafe { Python::assume_attached() };
-        keeping_exception(py, release);
-    } else if DEFERS.get() || interpreter::is_attached().is_some() {
-        releaser::push(release);
-    } else {
+        return keeping_exception(py, release);
+    }
+    let takes_the_gil = match interpreter::is_attached() {
+        Some(_) => !DEFERS.get() && is_in_deleter() && interpreter::is_of_python(),
+        None => !DEFERS.get(),
+    };
+    if takes_the_gil {
         attach_and(release);
+    } else {
+        releaser::push(release);
     }
 }
 
@@ -57,9 +68,15 @@ pub(super) fn attach_and(release: impl FnOnce()) {
     if interpreter::is_finalizing() {
         return std::mem::forget(release);
     }
+    type Ensure = unsafe extern "C-unwind" fn() -> ffi::PyGILState_STATE;
+    type Declared = unsafe extern "C" fn() -> ffi::PyGILState_STATE;
+    let ensure: Declared = ffi::PyGILState_Ensure;
+    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better: before
+    // Python 3.14, a thread that waits for the GIL of an interpreter that goes is ended by unwinding.
+    let ensure = unsafe { transmute::<Declared, Ensure>(black_box(ensure)) };
     // SAFETY: there is an interpreter; the thread is attached until the state is given back.
     unsafe {
-        let state = ffi::PyGILState_Ensure();
+        let state = hang_on_unwind(|| ensure());
         keeping_exception(Python::assume_attached(), release);
         ffi::PyGILState_Release(state);
     }

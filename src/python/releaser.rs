@@ -5,10 +5,9 @@
 //!        returns at once            └───▶ the releaser thread, where that comes too late
 //! ```
 //!
-//! A thread that waited for the GIL while it holds a lock which the GIL's holder wants would wait forever, so no thread
-//! waits. Python's main thread runs the queue with its next function call or jump, which is right after a framework that
-//! gave the GIL up while it destroys a tensor has it again. The releaser thread looks at the queue once a [`TICK`], and takes
-//! the GIL for what it found there twice: the main thread may sleep. It ends soon after the last release.
+//! A thread that waited for the GIL while it holds a lock which the GIL's holder wants would wait forever, so none waits.
+//! Python's main thread runs the queue with its next function call or jump. The releaser thread looks at the queue once a
+//! [`TICK`], and takes the GIL for what it found there twice: the main thread may sleep. It ends soon after the last release.
 
 use super::attach::attach_and;
 use crate::dlpack::contain_panics;
@@ -105,7 +104,9 @@ extern "C" fn run_queue(_: *mut c_void) -> c_int {
         state.is_scheduled = false;
         state.take()
     };
-    run(all);
+    // SAFETY: Python makes pending calls on a thread that is attached.
+    let py = unsafe { Python::assume_attached() };
+    keeping_exception(py, || run(all));
     0
 }
 

@@ -3,7 +3,7 @@
 use super::Tensor;
 use super::inner::TensorInner;
 use super::slot::Slot;
-use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Legacy, Managed, Versioned, contain_panics};
+use crate::dlpack::{Abi, DLTensor, Deleter, Flags, Legacy, Managed, Versioned, run_deleter};
 use crate::storage::Counted;
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, offset_of};
@@ -132,5 +132,5 @@ unsafe extern "C" fn release<A: Abi>(managed: *mut A) {
     };
     // SAFETY: `managed` is the place of a slot that was taken, and the consumer gave the export up.
     let tensor = unsafe { Tensor::from_embedded(managed) };
-    contain_panics(|| drop(tensor));
+    run_deleter(|| drop(tensor));
 }

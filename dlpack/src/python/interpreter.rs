@@ -78,6 +78,13 @@ pub fn is_attached() -> Option<bool> {
     }
 }
 
+/// Returns whether Python knows this thread, attached or not.
+#[inline]
+pub fn is_of_python() -> bool {
+    // SAFETY: any thread may call this at any time.
+    !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null()
+}
+
 /// Whether the interpreter is gone, or is going: a thread that isn't attached never gets the GIL again.
 #[inline]
 pub fn is_finalizing() -> bool {
