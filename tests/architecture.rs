@@ -5,7 +5,7 @@
 //! module that only re-exports the item leads on to the file that defines it, so a parent that only declares and
 //! re-exports its children (`mod`, `pub use`) imports none of them, unless its own code mentions the re-exported
 //! name. A circle is a group of files each of which reaches all others by imports; methods, which are not imported,
-//! and tests of modules don't count.
+//! tests in a module `tests`, and files of modules that are declared under `#[cfg(test)]` don't count.
 
 #[path = "architecture/circles.rs"]
 mod circles;

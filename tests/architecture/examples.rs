@@ -96,9 +96,48 @@ fn comments_literals_and_tests_are_no_imports() {
              fn f<'a>(x: &'a u8) -> char { let _ = x; '\"' }\nconst C: char = '\\'';\n\
              #[cfg(test)]\nmod tests {\n use crate::a::A;\n}",
         ),
-        ("b/tests.rs", "use crate::a::A;"),
         ("c.rs", "mod inline { use super::super::a::A; }"),
     ];
     assert_eq!(imports_of("b.rs", &files), [""; 0]);
     assert_eq!(imports_of("c.rs", &files), ["a.rs"]);
+}
+
+#[test]
+fn files_of_test_modules_are_left_out() {
+    let child = ("a/b.rs", "use super::super::c::C;\npub struct B(C);");
+    let below = ("a/b/below.rs", "use crate::a::A;\npub struct Below(A);");
+    let other = ("c.rs", "pub struct C(Option<Box<crate::a::A>>);");
+    let circles = |declaration: &str| {
+        let parent = format!("{declaration}\npub struct A;\nfn f() {{ b::B::new() }}");
+        circles_of(&[("a.rs", &parent), child, below, other])
+    };
+    for declaration in [
+        "#[cfg(test)]\nmod b;",
+        "#[cfg(test)]\n#[allow(dead_code)]\npub(crate) mod b;",
+        "use crate::d;\n#[cfg(test)] mod tests;\n#[cfg(test)] mod b;",
+    ] {
+        assert_eq!(circles(declaration), [[""; 0]; 0], "{declaration}");
+    }
+    for declaration in [
+        "mod b;",
+        "#[cfg(feature = \"test\")]\nmod b;",
+        "#[cfg(not(test))]\nmod b;",
+        "#[cfg(test)]\nuse x::y;\nmod b;",
+        "#[cfg(test)]\nfn f() {}\nmod b;",
+    ] {
+        assert_eq!(
+            circles(declaration),
+            [["a.rs", "a/b.rs", "c.rs"]],
+            "{declaration}"
+        );
+    }
+
+    let files = [
+        ("lib.rs", "mod a;\n#[cfg(test)]\nmod t;"),
+        ("a.rs", "pub struct A;"),
+        ("t.rs", "mod below;"),
+        ("t/below.rs", "use crate::a::A;"),
+    ];
+    let all = imports(&Modules::read(files));
+    assert_eq!(all.keys().collect::<Vec<_>>(), ["a.rs", "lib.rs"]);
 }

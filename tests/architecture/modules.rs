@@ -33,31 +33,33 @@ pub(crate) struct Module {
 pub(crate) struct Modules(pub(crate) BTreeMap<ModulePath, Module>);
 
 impl Modules {
-    /// Reads files, each with its path from the source folder. Tests of modules are left out.
+    /// Reads files, each with its path from the source folder. Tests are left out: inline modules `tests`, and the
+    /// files of modules that are declared under `#[cfg(test)]`, with all below them.
     pub(crate) fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let read = |(file, text): (&'a str, &'a str)| {
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            (file, module_path(file), tokens(code))
+        };
+        let files: Vec<_> = files.into_iter().map(read).collect();
+        let only_in_tests: Vec<ModulePath> = files
+            .iter()
+            .flat_map(|(_, path, tokens)| {
+                let children = test_modules(tokens).into_iter();
+                children.map(|child| [&path[..], &[child.to_owned()]].concat())
+            })
+            .collect();
         let mut modules = Self::default();
-        for (file, text) in files {
-            let mut path: ModulePath = file
-                .strip_suffix(".rs")
-                .unwrap_or(file)
-                .split('/')
-                .map(Into::into)
-                .collect();
-            if ["lib", "mod"].contains(&path[path.len() - 1].as_str()) {
-                path.pop();
-            }
-            if path.last().is_some_and(|name| name == "tests") {
+        for (file, path, tokens) in &files {
+            if only_in_tests.iter().any(|tests| path.starts_with(tests)) {
                 continue;
             }
-            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-            let tokens = tokens(code);
             Reader {
-                tokens: &tokens,
+                tokens,
                 at: 0,
                 file,
                 modules: &mut modules,
             }
-            .read_module(path);
+            .read_module(path.clone());
         }
         modules
     }
@@ -129,6 +131,39 @@ impl Modules {
         }
         self.0.get(&place).map(|module| (module, true))
     }
+}
+
+/// Returns the path of a file's module.
+fn module_path(file: &str) -> ModulePath {
+    let names = file.strip_suffix(".rs").unwrap_or(file).split('/');
+    let mut path: ModulePath = names.map(Into::into).collect();
+    if ["lib", "mod"].contains(&path[path.len() - 1].as_str()) {
+        path.pop();
+    }
+    path
+}
+
+/// Returns the modules that a file declares under `#[cfg(test)]`, with whatever visibility and further attributes, and
+/// that have files of their own.
+fn test_modules(tokens: &[String]) -> Vec<&str> {
+    let mut found = Vec::new();
+    let cfg = ["#", "[", "cfg", "(", "test", ")", "]"];
+    for (at, window) in tokens.windows(cfg.len()).enumerate() {
+        if window != cfg {
+            continue;
+        }
+        let item = &tokens[at + cfg.len()..];
+        let end = item
+            .iter()
+            .position(|token| [";", "{", "}"].contains(&token.as_str()));
+        if let Some([.., keyword, name]) = end.map(|end| &item[..end])
+            && end.is_some_and(|end| item[end] == ";")
+            && keyword == "mod"
+        {
+            found.push(name.as_str());
+        }
+    }
+    found
 }
 
 /// Reads one file's tokens.
