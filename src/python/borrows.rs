@@ -13,73 +13,18 @@ mod fill;
 mod fork;
 mod keep;
 mod kept;
+mod lists;
 #[cfg(test)]
 mod tests;
 
+use crate::tensor::Tensor;
 pub(super) use entry::{Entry, NoteWritten};
 pub(super) use keep::{Aligned, Keep};
-pub(super) use kept::{hold, is_kept};
+pub(super) use kept::is_kept;
+use lists::BORROWS;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
-use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
-
-struct Lists {
-    /// Entries in use, newest first.
-    used: *mut Entry,
-    /// Entries to be used again.
-    free: *mut Entry,
-    /// How many of those in use are being written.
-    written: usize,
-    #[cfg(feature = "kernels")]
-    call_ids: usize,
-}
-
-struct Borrows {
-    /// Taken where there is no GIL.
-    #[cfg(Py_GIL_DISABLED)]
-    lock: std::sync::Mutex<()>,
-    lists: UnsafeCell<Lists>,
-}
-
-// SAFETY: the lists are used by the thread that is attached to Python, or that has the lock.
-unsafe impl Sync for Borrows {}
-
-static BORROWS: Borrows = Borrows {
-    #[cfg(Py_GIL_DISABLED)]
-    lock: std::sync::Mutex::new(()),
-    lists: UnsafeCell::new(Lists {
-        used: ptr::null_mut(),
-        free: ptr::null_mut(),
-        written: 0,
-        #[cfg(feature = "kernels")]
-        call_ids: 0,
-    }),
-};
-
-impl Borrows {
-    #[cfg(Py_GIL_DISABLED)]
-    fn guard(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.lock
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner())
-    }
-
-    /// Calls a function with the lists.
-    ///
-    /// # Safety
-    ///
-    /// The thread is attached to Python, and `function` neither runs Python code nor comes here
-    /// again.
-    #[inline]
-    unsafe fn with<R>(&self, function: impl FnOnce(&mut Lists) -> R) -> R {
-        #[cfg(Py_GIL_DISABLED)]
-        let _guard = self.guard();
-        // SAFETY: nobody else uses them meanwhile: of threads that are attached, only one runs,
-        // or has the lock.
-        function(unsafe { &mut *self.lists.get() })
-    }
-}
 
 /// Returns a number for the arguments of one call, which compares them itself.
 ///
@@ -177,43 +122,6 @@ pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
     }
 }
 
-impl Lists {
-    /// Takes an entry out of the list of those in use.
-    ///
-    /// # Safety
-    ///
-    /// It is in that list.
-    #[inline(always)]
-    unsafe fn unlink(&mut self, this: &Entry) {
-        let (newer, older) = (this.newer.get(), this.older.get());
-        self.written -= usize::from(this.is_written);
-        // SAFETY: the neighbours of an entry in the list are in it, too, and whole.
-        unsafe {
-            match newer.as_ref() {
-                Some(newer) => newer.older.set(older),
-                None => self.used = older,
-            }
-            if let Some(older) = older.as_ref() {
-                older.newer.set(newer);
-            }
-        }
-    }
-
-    /// Returns whether no other entry excludes this one.
-    fn allows(&self, new: &Entry) -> bool {
-        let mut next = self.used;
-        // SAFETY: entries in the list are whole.
-        while let Some(entry) = unsafe { next.as_ref() } {
-            let is_one_call = new.call_id != 0 && new.call_id == entry.call_id;
-            if (new.is_written || entry.is_written) && !is_one_call && new.may_meet(entry) {
-                return false;
-            }
-            next = entry.older.get();
-        }
-        true
-    }
-}
-
 /// Takes an entry out again, and gives it back.
 ///
 /// # Safety
@@ -287,6 +195,20 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
             lists.free = entry.as_ptr();
         });
     }
+}
+
+/// Registers the memory of a tensor, which an entry that is in use is about, for as long as Rust code keeps
+/// the tensor. Of memory that only a device reaches, nothing is registered: Rust code can't read it.
+pub(super) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
+    let is_readable = entry.device.is_host_accessible() && !entry.layout().is_empty();
+    if !is_readable || tensor.storage().unguarded().is_some() {
+        return tensor;
+    }
+    fork::watch();
+    // SAFETY: a thread that has an entry in use is attached. Memory is registered and entries are entered one after the
+    // other, so that neither is missed by the other: the entry excludes writers until it is done.
+    let kept = unsafe { BORROWS.with(|_| kept::KeptMemory::new(entry)) };
+    tensor.with_storage(|storage| storage.guarded(kept))
 }
 
 /// Returns the entries whose memory nothing but the object keeps, and these objects.

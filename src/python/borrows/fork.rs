@@ -6,9 +6,7 @@
 //! the thread that entered it: in the child, those that aren't on the only thread's stack are taken out.
 //! The references that they hold are leaked.
 
-use super::BORROWS;
-#[cfg(unix)]
-use super::kept;
+use super::lists::BORROWS;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
@@ -110,7 +108,9 @@ fn own_stack() -> Option<Range<usize>> {
 /// half changed.
 #[cfg(unix)]
 mod locks {
-    use super::kept;
+    #[cfg(Py_GIL_DISABLED)]
+    use super::BORROWS;
+    use crate::python::borrows::kept;
     use std::cell::UnsafeCell;
     use std::sync::MutexGuard;
 
@@ -137,7 +137,7 @@ mod locks {
 
     unsafe extern "C" fn take() {
         #[cfg(Py_GIL_DISABLED)]
-        let lists = super::BORROWS.guard();
+        let lists = BORROWS.guard();
         let guards = Guards {
             _kept: kept::lock(),
             #[cfg(Py_GIL_DISABLED)]

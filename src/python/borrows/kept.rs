@@ -6,11 +6,10 @@
 //! one load. Handles are dropped without the GIL, so the list has a lock of its own, which is never held
 //! while other code runs.
 
-use super::{BORROWS, Entry};
+use super::entry::Entry;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::{Layout, Region};
-use crate::tensor::Tensor;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +49,8 @@ pub(super) fn lock() -> MutexGuard<'static, Head> {
 }
 
 impl KeptMemory {
-    fn new(entry: &Entry) -> Self {
+    #[inline]
+    pub(super) fn new(entry: &Entry) -> Self {
         let node = Box::into_raw(Box::new(Node {
             first: entry.first.addr(),
             bytes: entry.bytes.clone(),
@@ -135,18 +135,4 @@ fn is_in_list(entry: &Entry) -> bool {
         next = node.older;
     }
     false
-}
-
-/// Registers the memory of a tensor, which an entry that is in use is about, for as long as Rust code keeps
-/// the tensor. Of memory that only a device reaches, nothing is registered: Rust code can't read it.
-pub(in crate::python) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
-    let is_readable = entry.device.is_host_accessible() && !entry.layout().is_empty();
-    if !is_readable || tensor.storage().unguarded().is_some() {
-        return tensor;
-    }
-    super::fork::watch();
-    // SAFETY: a thread that has an entry in use is attached. Memory is registered and entries are entered one after the
-    // other, so that neither is missed by the other: the entry excludes writers until it is done.
-    let kept = unsafe { BORROWS.with(|_| KeptMemory::new(entry)) };
-    tensor.with_storage(|storage| storage.guarded(kept))
 }
