@@ -1,11 +1,6 @@
 pub(crate) const ALLOWED_CIRCLES: &[&[&str]] = &[
     &["src/python/attach.rs", "src/python/releaser.rs"],
     &[
-        "src/python/frameworks/numpy.rs",
-        "src/python/frameworks/numpy/element_type.rs",
-        "src/python/frameworks/numpy/make.rs",
-    ],
-    &[
         "src/python/frameworks/torch.rs",
         "src/python/frameworks/torch/storage.rs",
     ],

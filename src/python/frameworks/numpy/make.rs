@@ -1,95 +1,24 @@
 //! A tensor becomes a NumPy array.
 
-use super::element_type::{NUMBERED, extension};
+use super::array::{Array, IS_WRITABLE, MAX_RANK};
+use super::element_type::NUMBERED;
+use super::extension::extension;
+use super::interface::interface;
 use super::keeper::keep;
-use super::{Array, is_array_type, remember};
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
-use crate::python::error::not_exchangeable;
 use crate::python::frameworks::constraints::Misfit;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyType};
-use pyo3::{ffi, intern};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-
-/// `NPY_ARRAY_WRITEABLE`
-const WRITABLE: c_int = super::IS_WRITABLE;
-
-type NewFromDescr = unsafe extern "C" fn(
-    *mut ffi::PyTypeObject,
-    *mut ffi::PyObject,
-    c_int,
-    *mut isize,
-    *mut isize,
-    *mut c_void,
-    c_int,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-type DescrFromType = unsafe extern "C" fn(c_int) -> *mut ffi::PyObject;
-
-/// The functions of NumPy's C interface that are used. Their places in it never change.
-#[derive(Clone, Copy)]
-struct Interface {
-    array_type: *mut ffi::PyTypeObject,
-    descr_from_type: DescrFromType,
-    new_from_descr: NewFromDescr,
-}
-
-// SAFETY: addresses of what stays for as long as the process runs.
-unsafe impl Send for Interface {}
-// SAFETY: they are addresses of what stays, and is only read or called by a thread that is attached.
-unsafe impl Sync for Interface {}
 
 /// NumPy's element types by number, those that were asked for, each with a reference that is kept.
 static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; NUMBERED.len()] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERED.len()];
-
-const ARRAY_TYPE: usize = 2;
-const DESCR_FROM_TYPE: usize = 45;
-const NEW_FROM_DESCR: usize = 94;
-
-fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
-    static INTERFACE: PyOnceLock<Interface> = PyOnceLock::new();
-    INTERFACE.get_or_try_init(py, || {
-        // NumPy 2 moved the module.
-        let module = py
-            .import(intern!(py, "numpy._core._multiarray_umath"))
-            .or_else(|_| py.import(intern!(py, "numpy.core._multiarray_umath")))?;
-        let capsule = module.getattr(intern!(py, "_ARRAY_API"))?;
-        let capsule = capsule.cast::<PyCapsule>()?;
-        let table = capsule.pointer_checked(None)?.as_ptr();
-        let table = table.cast::<*mut c_void>();
-        // There are other capsules without a name, and Python code could put one here.
-        let array_type = module.getattr(intern!(py, "ndarray"))?;
-        let array_type = array_type.cast::<PyType>()?;
-        // SAFETY: the capsules of NumPy without a name hold tables of more words than that.
-        let found = unsafe { *table.add(ARRAY_TYPE) };
-        if !is_array_type(array_type) || found.cast() != array_type.as_type_ptr() {
-            return Err(not_exchangeable(
-                "expected the table of NumPy's C interface in _ARRAY_API, and found something else",
-            ));
-        }
-        remember(array_type);
-        // SAFETY: the capsule holds the table of NumPy's C interface, as its type of arrays is there; its places are
-        // fixed and have these types.
-        unsafe {
-            Ok(Interface {
-                array_type: (*table.add(ARRAY_TYPE)).cast(),
-                descr_from_type: std::mem::transmute::<*mut c_void, DescrFromType>(
-                    *table.add(DESCR_FROM_TYPE),
-                ),
-                new_from_descr: std::mem::transmute::<*mut c_void, NewFromDescr>(
-                    *table.add(NEW_FROM_DESCR),
-                ),
-            })
-        }
-    })
-}
 
 /// An array that shares the tensor's memory, and keeps it. The host reaches the memory, and there are
 /// no more dimensions than NumPy's arrays have.
@@ -127,7 +56,11 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     } else {
         strides.as_mut_ptr()
     };
-    let flags = if tensor.is_read_only() { 0 } else { WRITABLE };
+    let flags = if tensor.is_read_only() {
+        0
+    } else {
+        IS_WRITABLE
+    };
     let sizes = tensor.shape().as_ptr().cast_mut().cast();
     let data = tensor.data_ptr().cast_mut().cast();
     // SAFETY: as many sizes and strides as the rank, which are copied; the memory is kept by the
@@ -152,29 +85,6 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     Ok(array)
 }
 
-/// An array of an element type, without elements.
-pub(super) fn empty_array<'py>(
-    py: Python<'py>,
-    element_type: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let interface = interface(py)?;
-    let mut size = 0;
-    // SAFETY: one size; the element type is one of NumPy's, and a reference to it is given away. NumPy allocates.
-    unsafe {
-        let array = (interface.new_from_descr)(
-            interface.array_type,
-            element_type.clone().into_ptr(),
-            1,
-            &mut size,
-            ptr::null_mut(),
-            ptr::null_mut(),
-            0,
-            ptr::null_mut(),
-        );
-        Bound::from_owned_ptr_or_err(py, array)
-    }
-}
-
 /// Why NumPy hasn't a tensor's element type, if that is so.
 pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
     if number_of(tensor.dtype()).is_some() {
@@ -194,7 +104,7 @@ pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Opti
 pub(in crate::python) fn surely_has(tensor: &Tensor) -> bool {
     tensor.device() == Device::CPU
         && number_of(tensor.dtype()).is_some()
-        && tensor.rank() <= super::MAX_RANK
+        && tensor.rank() <= MAX_RANK
         && !tensor.is_padded()
 }
 
