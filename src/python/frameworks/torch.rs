@@ -12,11 +12,13 @@
 //! read from then on, and anything that isn't as in a plain tensor is asked about in words; where
 //! none fits, everything is.
 
+mod alias;
 mod class;
 mod forward;
 mod places;
 mod probed;
 mod row;
+mod sample;
 mod shim;
 mod storage;
 mod version;
@@ -24,13 +26,12 @@ mod version;
 use crate::dlpack::DLTensor;
 use crate::python::attribute::Attribute;
 use crate::python::error::{Refused, not_exchangeable};
+use alias::Alias;
 use class::{Torch, own_attribute};
-use places::{Places, find_places};
-use probed::Probed;
+use places::{PLACES, Places, find_places};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{Borrowed, intern};
-use shim::Alias;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use class::is_tensor_type;
@@ -38,7 +39,6 @@ pub(super) use row::ROW;
 use storage::{keep, lock};
 pub(in crate::python) use version::note_written;
 
-static PLACES: Probed<Places> = Probed::new();
 /// The keys that a plain tensor may have.
 static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 

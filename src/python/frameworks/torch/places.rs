@@ -2,8 +2,11 @@
 //!
 //! Gain: asking PyTorch instead takes 8 to 370 times as long for a whole call.
 
+use super::alias::Alias;
 use super::class::{Torch, address_of};
-use super::shim::{Alias, Shim};
+use super::probed::Probed;
+use super::sample::{Sample, words_of};
+use super::shim::Shim;
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use pyo3::prelude::*;
@@ -11,37 +14,6 @@ use pyo3::types::PyDict;
 use pyo3::{Borrowed, ffi};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::ptr;
-
-/// How many of a tensor's words are looked at, at most: the struct had up to 26 in the versions
-/// so far, and has 22 in the newest.
-const MOST_WORDS: usize = 26;
-
-/// How many bytes lie behind a pointer that the system's allocator gave; where it doesn't tell, 0,
-/// and nothing is looked at.
-///
-/// # Safety
-///
-/// The pointer is one that the allocator gave.
-pub(super) unsafe fn allocated(pointer: *const u8) -> usize {
-    #[cfg(target_os = "linux")]
-    unsafe extern "C" {
-        fn malloc_usable_size(pointer: *const u8) -> usize;
-    }
-    #[cfg(target_os = "macos")]
-    unsafe extern "C" {
-        #[link_name = "malloc_size"]
-        fn malloc_usable_size(pointer: *const u8) -> usize;
-    }
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    // SAFETY: the caller's promise.
-    return unsafe { malloc_usable_size(pointer) };
-    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-    return {
-        let _ = pointer;
-        0
-    };
-}
 
 /// Where PyTorch keeps what is asked for, in bytes.
 #[derive(Debug)]
@@ -64,6 +36,9 @@ pub(super) struct Places {
 unsafe impl Send for Places {}
 // SAFETY: nothing in it changes.
 unsafe impl Sync for Places {}
+
+/// The places, once they were found.
+pub(super) static PLACES: Probed<Places> = Probed::new();
 
 impl Places {
     /// The keys, and whether autograd knows anything.
@@ -151,12 +126,6 @@ impl Places {
         }
         descriptor.copied()
     }
-}
-
-/// Tensors, and the words of each.
-pub(super) struct Sample<'py> {
-    pub(super) object: Bound<'py, PyAny>,
-    words: Vec<u64>,
 }
 
 /// Finds out where things are, from tensors that differ in just these. `None` where that isn't
@@ -264,20 +233,6 @@ pub(super) fn find_places(py: Python<'_>, of: &Torch) -> PyResult<Option<Places>
         keys: keys * 8,
         autograd: autograd * 8,
     }))
-}
-
-/// The words of a C++ tensor.
-pub(super) fn words_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-    let tensor = ptr::with_exposed_provenance::<u64>(address_of(object)?);
-    // SAFETY: the C type's own attribute says where the tensor is, which PyTorch made with `new`; 0 bytes lie behind
-    // NULL.
-    Ok(unsafe {
-        let count = allocated(tensor.cast()) / size_of::<u64>();
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        std::slice::from_raw_parts(tensor, count.min(MOST_WORDS)).to_vec()
-    })
 }
 
 /// Where in the Python object the pointer to the tensor is.

@@ -7,28 +7,24 @@
 //!
 //! Gain: by the exchange table, a call with three tensors takes 132% longer.
 
+use super::alias::{Alias, Handle, Release};
 use super::class::Torch;
-use super::places::Sample;
+use super::sample::Sample;
 use crate::device::Device;
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use crate::dtype::DType;
-use crate::storage::SmallOwner;
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
-use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::ptr;
 
-/// Where a C++ tensor is.
-type Handle = *const c_void;
 /// A question to a tensor; 0 where it was answered.
 type Ask<T> = unsafe extern "C" fn(Handle, *mut T) -> c_int;
 /// Another C++ tensor with the same storage, of this rank, sizes, strides and further offset; 0 where there is one.
 type Reinterpret =
     unsafe extern "C" fn(Handle, i64, *const i64, *const i64, i64, *mut Handle) -> c_int;
-type Release = unsafe extern "C" fn(Handle) -> c_int;
 /// The number that PyTorch has for an element type, or a kind of device.
 type Number = unsafe extern "C" fn() -> c_int;
 
@@ -210,42 +206,6 @@ impl Shim {
                 && numbers(ours.shape).eq(numbers(theirs.shape))
                 && numbers(ours.strides).eq(numbers(theirs.strides))
         })
-    }
-}
-
-/// A C++ tensor that keeps a storage, and that no Python object leads to: nothing puts another storage into it.
-pub(in crate::python) struct Alias {
-    handle: Handle,
-    release: Release,
-}
-
-// SAFETY: any thread may release a C++ tensor. PyTorch takes the GIL where it needs it.
-unsafe impl Send for Alias {}
-
-// SAFETY: C++ tensors are aligned to pointers.
-unsafe impl SmallOwner for Alias {
-    #[inline]
-    fn into_words(self) -> [*mut (); 2] {
-        let this = ManuallyDrop::new(self);
-        [
-            this.handle.cast_mut().cast(),
-            this.release as *const () as *mut (),
-        ]
-    }
-
-    unsafe fn from_words([handle, release]: [*mut (); 2]) -> Self {
-        Self {
-            handle: handle.cast(),
-            // SAFETY: it came from `into_words`.
-            release: unsafe { std::mem::transmute::<*mut (), Release>(release) },
-        }
-    }
-}
-
-impl Drop for Alias {
-    fn drop(&mut self) {
-        // SAFETY: `alias` made the handle, which is released once. A failure leaves nothing to do.
-        unsafe { (self.release)(self.handle) };
     }
 }
 

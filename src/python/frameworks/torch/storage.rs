@@ -7,10 +7,11 @@
 //! `x.resize_()` and `x.untyped_storage().resize_()` replace the memory within the storage. A storage of which
 //! something is kept is marked as not resizable, as `Tensor.numpy()` marks it; PyTorch then refuses to.
 
+use super::alias::Alias;
 use super::class::{Torch, address_of, own_attribute, static_class};
-use super::places::{allocated, words_of};
+use super::places::PLACES;
 use super::probed::Probed;
-use super::shim::Alias;
+use super::sample::{allocated, words_of};
 use crate::python::object::Object;
 use crate::storage::Owner;
 use pyo3::prelude::*;
@@ -42,7 +43,7 @@ impl Kept {
 ///
 /// What PyTorch raises where the tensor has no storage.
 pub(super) fn keep(object: Borrowed<'_, '_, PyAny>) -> PyResult<Kept> {
-    if let Some(places) = super::PLACES.get()
+    if let Some(places) = PLACES.get()
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         && let Some(alias) = unsafe { places.alias(object) }
     {
@@ -73,7 +74,7 @@ static PLACE: Probed<StoragePlace> = Probed::new();
 /// Has PyTorch refuse to resize a tensor's storage, whose memory is kept from now on.
 #[inline(always)]
 pub(super) fn lock(object: Borrowed<'_, '_, PyAny>) {
-    match (super::PLACES.get(), PLACE.get()) {
+    match (PLACES.get(), PLACE.get()) {
         // SAFETY: the object is a tensor of PyTorch, for which both were found.
         (Some(places), Some(place)) => unsafe { place.lock(places.tensor(object.as_ptr().cast())) },
         _ => lock_first(object),
@@ -85,7 +86,7 @@ pub(super) fn lock(object: Borrowed<'_, '_, PyAny>) {
 fn lock_first(object: Borrowed<'_, '_, PyAny>) {
     // The caller may not be known to PyO3 as attached.
     Python::attach(|_| {
-        let places = super::PLACES.get();
+        let places = PLACES.get();
         let place = PLACE.find(|| find_place(object));
         match (places, place) {
             // SAFETY: the object is a tensor of PyTorch, for which both were found.

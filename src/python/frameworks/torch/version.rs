@@ -5,8 +5,9 @@
 //! 135 ns from Python; the counter itself is one number, shared by the views of a tensor, and reached by a pointer in the C++ tensor.
 
 use super::class::{Torch, is_tensor_type, own_attribute};
-use super::places::{Places, allocated, words_of};
+use super::places::{PLACES, Places};
 use super::probed::Probed;
+use super::sample::{allocated, words_of};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{Borrowed, intern};
@@ -29,7 +30,7 @@ pub(in crate::python) fn note_written(object: Borrowed<'_, '_, PyAny>) {
     if !is_tensor_type(object.get_type_ptr()) {
         return;
     }
-    match (super::PLACES.get(), PLACE.get()) {
+    match (PLACES.get(), PLACE.get()) {
         // SAFETY: the object is a tensor of PyTorch, for which both were found.
         (Some(places), Some(place)) => unsafe { place.increment(places, object) },
         _ => note_first(object),
@@ -41,7 +42,7 @@ pub(in crate::python) fn note_written(object: Borrowed<'_, '_, PyAny>) {
 fn note_first(object: Borrowed<'_, '_, PyAny>) {
     // What was raised before stays raised.
     let raised = PyErr::take(object.py());
-    match (super::PLACES.get(), PLACE.find(|| find_place(object))) {
+    match (PLACES.get(), PLACE.find(|| find_place(object))) {
         // SAFETY: the object is a tensor of PyTorch, for which both were found.
         (Some(places), Some(place)) => unsafe { place.increment(places, object) },
         // An inference tensor has no counter, and raises.
