@@ -1,15 +1,12 @@
 //! Python, from where nobody knows whether this thread has it.
 
-use super::releaser;
+use super::releaser::{attach_and, push};
 use crate::dlpack::is_in_deleter;
-use crate::dlpack::python::foreign::hang_on_unwind;
 use crate::dlpack::python::{interpreter, keeping_exception};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::Cell;
-use std::hint::black_box;
-use std::mem::transmute;
 
 /// Refuses to be imported by a subinterpreter: for the initialisation of modules that are also built
 /// for Python 3.10 and 3.11. From 3.12 on, Python asks the module itself.
@@ -48,7 +45,7 @@ pub(super) fn release(release: impl FnOnce() + Send + 'static) {
     if takes_the_gil {
         attach_and(release);
     } else {
-        releaser::push(release);
+        push(release);
     }
 }
 
@@ -56,30 +53,6 @@ pub(super) fn release(release: impl FnOnce() + Send + 'static) {
 #[inline]
 pub(super) fn may_release() -> bool {
     !DEFERS.get() && interpreter::is_attached() == Some(true)
-}
-
-/// Attaches this thread, which may wait for the GIL for as long as another one has it, and releases something. Where the
-/// interpreter is gone, or going, it is kept for good.
-///
-/// PyO3 counts attachments by itself, and doesn't see when a library that is called meanwhile gives
-/// the GIL up, as PyTorch does while it destroys tensors. Python itself does.
-#[cold]
-pub(super) fn attach_and(release: impl FnOnce()) {
-    if interpreter::is_finalizing() {
-        return std::mem::forget(release);
-    }
-    type Ensure = unsafe extern "C-unwind" fn() -> ffi::PyGILState_STATE;
-    type Declared = unsafe extern "C" fn() -> ffi::PyGILState_STATE;
-    let ensure: Declared = ffi::PyGILState_Ensure;
-    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better: before
-    // Python 3.14, a thread that waits for the GIL of an interpreter that goes is ended by unwinding.
-    let ensure = unsafe { transmute::<Declared, Ensure>(black_box(ensure)) };
-    // SAFETY: there is an interpreter; the thread is attached until the state is given back.
-    unsafe {
-        let state = hang_on_unwind(|| ensure());
-        keeping_exception(Python::assume_attached(), release);
-        ffi::PyGILState_Release(state);
-    }
 }
 
 thread_local! {

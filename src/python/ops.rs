@@ -5,9 +5,11 @@ mod bind;
 mod invoke;
 mod publish;
 mod recorder;
+mod rows;
 
 pub use publish::publish_ops;
 pub use recorder::PyRecorder;
+pub use rows::kernel_rows;
 
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
@@ -52,7 +54,7 @@ impl PyOp {
 
     /// Its kernels, a dict each.
     fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        publish::rows(py, &self.handle.kernels())
+        rows::rows(py, &self.handle.kernels())
     }
 
     fn __repr__(&self) -> String {
@@ -86,15 +88,6 @@ pub fn op_named<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>>
         Ok(handle) => op_function(py, &handle),
         Err(error) => Err(unknown_name(error.to_string())),
     }
-}
-
-/// All kernels of ops that were registered by macros, a dict each.
-///
-/// # Errors
-///
-/// When Python has no memory for them.
-pub fn kernel_rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    publish::rows(py, &Registry::global().kernels())
 }
 
 /// Python reads a signature from the first lines.

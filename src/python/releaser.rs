@@ -9,12 +9,14 @@
 //! Python's main thread runs the queue with its next function call or jump. The releaser thread looks at the queue once a
 //! [`TICK`], and takes the GIL for what it found there twice: the main thread may sleep. It ends soon after the last release.
 
-use super::attach::attach_and;
 use crate::dlpack::contain_panics;
+use crate::dlpack::python::foreign::hang_on_unwind;
 use crate::dlpack::python::{interpreter, keeping_exception};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+use std::mem::transmute;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -113,6 +115,30 @@ extern "C" fn run_queue(_: *mut c_void) -> c_int {
 fn run(all: Vec<Release>) {
     for release in all {
         contain_panics(release);
+    }
+}
+
+/// Attaches this thread, which may wait for the GIL for as long as another one has it, and releases something. Where the
+/// interpreter is gone, or going, it is kept for good.
+///
+/// PyO3 counts attachments by itself, and doesn't see when a library that is called meanwhile gives
+/// the GIL up, as PyTorch does while it destroys tensors. Python itself does.
+#[cold]
+pub(super) fn attach_and(release: impl FnOnce()) {
+    if interpreter::is_finalizing() {
+        return std::mem::forget(release);
+    }
+    type Ensure = unsafe extern "C-unwind" fn() -> ffi::PyGILState_STATE;
+    type Declared = unsafe extern "C" fn() -> ffi::PyGILState_STATE;
+    let ensure: Declared = ffi::PyGILState_Ensure;
+    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better: before
+    // Python 3.14, a thread that waits for the GIL of an interpreter that goes is ended by unwinding.
+    let ensure = unsafe { transmute::<Declared, Ensure>(black_box(ensure)) };
+    // SAFETY: there is an interpreter; the thread is attached until the state is given back.
+    unsafe {
+        let state = hang_on_unwind(|| ensure());
+        keeping_exception(Python::assume_attached(), release);
+        ffi::PyGILState_Release(state);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Ops of other extensions in the package `dlbridge`.
 
 use super::{PyRecorder, kernel_rows, op_function};
-use crate::kernel::{KernelInfo, OpHandle, Registry};
+use crate::kernel::{OpHandle, Registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -50,29 +50,4 @@ pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
     py.import("dlbridge.ops")?
         .call_method1("_adopt", (functions, kernels, py.get_type::<PyRecorder>()))?;
     Ok(())
-}
-
-/// Kernels, a dict each.
-pub(super) fn rows<'py>(
-    py: Python<'py>,
-    kernels: &[KernelInfo],
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    kernels.iter().map(|kernel| row(py, kernel)).collect()
-}
-
-fn row<'py>(py: Python<'py>, kernel: &KernelInfo) -> PyResult<Bound<'py, PyAny>> {
-    let row = PyDict::new(py);
-    row.set_item("op", &kernel.op)?;
-    row.set_item("device", kernel.device.name())?;
-    let types = PyDict::new(py);
-    for (variable, allowed) in &kernel.types {
-        let names: Vec<_> = allowed.iter().map(ToString::to_string).collect();
-        types.set_item(variable, names)?;
-    }
-    row.set_item("types", types)?;
-    row.set_item("label", &kernel.label)?;
-    row.set_item("priority", kernel.priority)?;
-    row.set_item("description", &kernel.description)?;
-    row.set_item("origin", kernel.origin)?;
-    Ok(row.into_any())
 }
