@@ -23,9 +23,10 @@ struct Else {
     _kept: Py<PyAny>,
 }
 
-// SAFETY: a function, and an object for whoever is attached.
+// SAFETY: the function belongs to no thread, and the object is only passed to it, by a thread that is attached.
 unsafe impl Send for Else {}
-// SAFETY: as above.
+// SAFETY: nothing in it changes; a shared reference gives the function and the object to a thread that is attached, and
+// `_kept` is `Sync`.
 unsafe impl Sync for Else {}
 
 static ELSE: PyOnceLock<Else> = PyOnceLock::new();
@@ -84,7 +85,7 @@ unsafe extern "C" fn call(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: whoever calls a Python function is attached.
+    // SAFETY: Python calls its functions on threads that are attached.
     let py = unsafe { Python::assume_attached() };
     if count == 1 && keywords.is_null() {
         // SAFETY: there is one argument, which the caller keeps.

@@ -97,8 +97,8 @@ fn kind(
 ///
 /// Python calls it once, for an object that [`keep`] made.
 unsafe extern "C" fn release_guest(object: *mut ffi::PyObject) {
-    // SAFETY: the object is there until here, and its type has a reference of it. Whoever calls this
-    // is attached.
+    // SAFETY: Python calls this once, attached, for an object of which no reference is left. `keep` made it in the
+    // room of a tensor that it kept; its type has a reference of the object's to give away.
     unsafe {
         let kind = ffi::Py_TYPE(object);
         let tensor = Tensor::from_embedded(NonNull::new_unchecked(object.cast::<Guest>()));
@@ -111,7 +111,9 @@ unsafe extern "C" fn release_guest(object: *mut ffi::PyObject) {
 /// Python calls it once, for an object that [`keep_apart`] made.
 #[cold]
 unsafe extern "C" fn release_apart(object: *mut ffi::PyObject) {
-    // SAFETY: as above, and the object is what `PyObject_New` gave.
+    // SAFETY: Python calls this once, attached, for an object of which no reference is left. `keep_apart` made it with
+    // `PyObject_New`, which `PyObject_Free` undoes, and wrote what `into_raw` gave into it; its type has a reference of
+    // the object's to give away.
     unsafe {
         let kind = ffi::Py_TYPE(object);
         let tensor = Tensor::from_raw((*object.cast::<Apart>()).tensor);
@@ -125,7 +127,8 @@ unsafe extern "C" fn release_apart(object: *mut ffi::PyObject) {
 /// The thread is attached, and has a reference to the type to give away.
 #[inline(always)]
 unsafe fn release(tensor: Tensor, kind: *mut ffi::PyTypeObject) {
-    // SAFETY: the caller's promises.
+    // SAFETY: the thread is attached, as Python calls both callers so, and the reference to the type was the object's,
+    // which is gone.
     unsafe {
         keeping_exception(Python::assume_attached(), || {
             contain_panics(|| drop(tensor))

@@ -79,7 +79,7 @@ pub(super) fn make<'py>(
     releaser::drain(py);
     match Given::new(&tensor) {
         Some(given) => {
-            // SAFETY: what was given has a handle to the tensor.
+            // SAFETY: what was given has a handle to the tensor, whose memory so stays for as long as the export.
             let managed = unsafe { tensor.export_kept_by(given) };
             table.make_object(py, managed)
         }

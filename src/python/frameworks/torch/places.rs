@@ -64,7 +64,8 @@ impl Places {
     /// The object is a tensor of PyTorch.
     #[inline(always)]
     pub(super) unsafe fn tensor(&self, object: *const u8) -> *const u8 {
-        // SAFETY: the object has that pointer there.
+        // SAFETY: the object is a tensor of PyTorch, as callers see to, in which the pointer was found this many bytes
+        // behind the start.
         unsafe { object.byte_add(self.tensor).cast::<*const u8>().read() }
     }
 
@@ -76,7 +77,8 @@ impl Places {
     /// As of [`read`](Self::read); the tensor's memory is its value.
     #[inline(always)]
     pub(super) unsafe fn describe(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
-        // SAFETY: the caller's promise; the C++ tensor is one pointer, in the object.
+        // SAFETY: the object is a plain tensor of PyTorch, as callers see to. A C++ tensor is one pointer, which was found
+        // this many bytes behind the object's start, so its address there is a handle.
         unsafe {
             match &self.shim {
                 Some(shim) => shim.describe(object.as_ptr().byte_add(self.tensor).cast()),
@@ -118,7 +120,8 @@ impl Places {
     /// The object is a tensor of PyTorch.
     unsafe fn borrow(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
         let mut room = MaybeUninit::uninit();
-        // SAFETY: the table is that of the type.
+        // SAFETY: the object is a tensor of PyTorch, as callers see to, and the table is that of PyTorch's class, whose
+        // `can_borrow` was checked when it was found.
         let descriptor = unsafe { self.table.borrow_to(object, &mut room) };
         if descriptor.is_none() {
             // It will fail again where its error is passed on.

@@ -128,7 +128,8 @@ impl Shim {
         let (mut data, mut shape, mut strides) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (mut rank, mut dtype, mut device) = (0, 0, 0);
-        // SAFETY: the caller's promise, and room for each answer.
+        // SAFETY: the handle is the address of a C++ tensor, as callers see to; each function has the signature of its
+        // name, and writes one answer, for which there is room.
         let failures = unsafe {
             (self.device)(handle, &mut device)
                 | (self.dtype)(handle, &mut dtype)
@@ -140,8 +141,9 @@ impl Shim {
             return None;
         }
         let dtype = *self.dtypes.get(usize::try_from(dtype).ok()?)?;
-        // SAFETY: as above. It was asked last, since it is the only one that does something:
-        // memory that is shared until it is written becomes the tensor's own.
+        // SAFETY: the handle is the address of a C++ tensor, as callers see to, and there is room for the answer. It is
+        // asked for last, since it is the only one that does something: memory that is shared until it is written becomes
+        // the tensor's own.
         if unsafe { (self.data)(handle, &mut data) } != 0 {
             return None;
         }
@@ -165,7 +167,7 @@ impl Shim {
     #[inline(always)]
     pub(super) unsafe fn alias(&self, handle: Handle) -> Option<Alias> {
         let mut alias = ptr::null();
-        // SAFETY: the caller passes a C++ tensor; rank 0 has no sizes and strides, and there is room for the answer.
+        // SAFETY: the handle is the address of a C++ tensor, as callers see to; rank 0 has no sizes and strides, and there is room for the answer.
         let failure =
             unsafe { (self.reinterpret)(handle, 0, ptr::null(), ptr::null(), 0, &mut alias) };
         (failure == 0).then_some(Alias {
@@ -186,7 +188,8 @@ impl Shim {
         tensor: usize,
     ) -> bool {
         samples.iter().all(|Sample { object, .. }| {
-            // SAFETY: the caller's promises; the tensors are plain ones.
+            // SAFETY: the C++ tensor is that many bytes behind each object's start, as callers see to, so that is a handle;
+            // the samples are plain tensors, and the table is that of their type.
             let (ours, theirs) = unsafe {
                 let handle = object.as_ptr().byte_add(tensor).cast();
                 (self.describe(handle), table.borrow(object.as_borrowed()))
