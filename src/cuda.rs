@@ -28,8 +28,8 @@
 //! has a current stream for each GPU ([`Stream::current`]); what is called without one uses that.
 //!
 //! Memory that this module allocated, or that was [imported](import), knows on which stream it was last
-//! written, and on which ones it has been read since. Whoever uses it on another stream has that one
-//! wait, by an event, and not the processor. It is released when its last handle goes, after all that
+//! written, and on which ones it has been read since. A use on another stream has that one
+//! wait, by an event, and not the CPU. It is released when its last handle goes, after all that
 //! work; so a handle can be dropped while kernels that use it are still to run. [Pinned](pinned) and
 //! [managed] memory know it, too: what looks at it, such as [`Tensor::view`](crate::Tensor::view), waits for what is under
 //! way, as [`settle`] does for those that have only the address.

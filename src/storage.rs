@@ -68,7 +68,7 @@ struct Memory {
 }
 
 // SAFETY: this is no access to memory by itself; those that give it (views) hand out plain numbers,
-// and check that nobody writes while somebody else reads.
+// and check that no code writes while other code reads.
 unsafe impl Send for Memory {}
 // SAFETY: shared references give plain numbers alone.
 unsafe impl Sync for Memory {}
@@ -240,7 +240,7 @@ impl Storage {
         }
     }
 
-    /// Checks whether this is the only handle to memory that nobody else uses.
+    /// Checks whether this is the only handle to memory that no other code uses.
     #[inline]
     pub(crate) fn is_exclusive(&mut self) -> bool {
         if self.memory.access != Access::Exclusive || !self.owner.is_unique() {

@@ -40,7 +40,7 @@ pub struct View<'a, T> {
 
 /// Elements to be read and written.
 ///
-/// No two of its elements are at one place, and nobody else uses them.
+/// No two of its elements are at one place, and no other code uses them.
 pub struct ViewMut<'a, T> {
     first: NonNull<T>,
     layout: LayoutRef<'a>,
@@ -73,7 +73,7 @@ macro_rules! common {
             /// # Safety
             ///
             /// While `'a` lasts, each element that the layout leads to is there, aligned, and a
-            /// value of `T`; nobody writes it, and for a view to be written through nobody else
+            /// value of `T`; no code writes it, and for a view to be written through no other code
             /// reads it either, and no two elements are at one place.
             #[inline]
             pub unsafe fn from_raw(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {

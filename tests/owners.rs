@@ -25,7 +25,7 @@ fn a_mapped_file_is_a_tensor_and_leaves_as_one() {
         .flat_map(|x| x.to_ne_bytes())
         .collect();
     file.write_all(&numbers).unwrap();
-    // SAFETY: nobody else has the file.
+    // SAFETY: no other code has the file.
     let map = unsafe { Mmap::map(&file) }.unwrap();
     let address = map.as_ptr();
 
@@ -48,7 +48,7 @@ fn a_mapped_file_is_a_tensor_and_leaves_as_one() {
 fn a_mapped_file_is_written_through_a_view() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(8).unwrap();
-    // SAFETY: nobody else has the file but this test, which reads it when the map is gone.
+    // SAFETY: no other code has the file but this test, which reads it when the map is gone.
     let map = unsafe { MmapMut::map_mut(&file) }.unwrap();
     let storage = Storage::from_owner_mut::<u8>(map);
     let mut tensor = Tensor::from_storage(storage, &[2], DType::I32).unwrap();

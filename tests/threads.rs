@@ -1,5 +1,5 @@
 //! Many threads with the same tensors: sharing, cloning, exporting, importing, upgrading, writing,
-//! dropping. Nothing is dropped twice, nothing is left over, nobody sees what is gone.
+//! dropping. Nothing is dropped twice, nothing is left over, no thread sees released memory.
 //!
 //! Miri runs this with few rounds. So does ThreadSanitizer, with all of them:
 //! `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std --target <host> --test threads`.
@@ -191,7 +191,7 @@ fn a_copy_goes_to_and_fro_and_whoever_has_it_writes() {
         let mut tensor = Tensor::from_dlpack(managed).unwrap();
         let mut view = tensor
             .view_mut::<f32>()
-            .expect("a copy that nobody else has");
+            .expect("a copy that no other code has");
         view.iter_mut().for_each(|x| *x += 1.0);
         tensor
     }

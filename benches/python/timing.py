@@ -101,7 +101,7 @@ def measure(cases, rounds):
     least = [float("inf")] * len(cases)
     turns = list(enumerate(zip(timers, numbers_of_calls)))
     for turn in range(rounds):
-        # Back and forth, so that nobody always follows the same neighbour.
+        # Back and forth, so that no function always follows the same neighbour.
         for i, (timer, calls) in turns if turn % 2 == 0 else reversed(turns):
             least[i] = min(least[i], timer.timeit(calls) / calls * 1e9)
     return least

@@ -130,7 +130,7 @@ pub unsafe fn export<A: Abi, O: Send + 'static>(
 ///
 /// # Safety
 ///
-/// `managed` is NULL, or the first field of a block that [`export`] made and nobody released.
+/// `managed` is NULL, or the first field of a block that [`export`] made and no code released.
 unsafe extern "C" fn release<A: Abi, O>(managed: *mut A) {
     if managed.is_null() {
         return;
@@ -174,7 +174,7 @@ pub fn is_in_deleter() -> bool {
 #[inline]
 pub fn contain_panics(f: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        // Dropping what was panicked with can panic again, and there is nobody to tell.
+        // Dropping what was panicked with can panic again, and there is no caller to report it to.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             std::mem::forget(payload);
         }

@@ -4,7 +4,7 @@
 //! DLPack hands a tensor from one library to another as a C struct with a deleter. This crate
 //! makes the two rules of that hand-over hold by construction:
 //!
-//! * **whoever owns the struct calls its deleter, exactly once** ([`Managed`]);
+//! * **the owner of the struct calls its deleter, exactly once** ([`Managed`]);
 //! * **what is exported lives until its deleter is called, in one allocation** ([`export`]).
 //!
 //! Both ABIs, the versioned one and the legacy one, go through the same code: everything is

@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 /// Dropping it calls the deleter, once. A NULL deleter is allowed: then nothing is to be
 /// released, and the producer keeps the memory alive by other means.
 ///
-/// A `Managed` carries the promise that whoever made it gave (see [`from_raw`](Self::from_raw)
+/// A `Managed` carries the promise of its creator (see [`from_raw`](Self::from_raw)
 /// and [`export`](crate::export)): its pointers mean what the descriptor says. Whether the
 /// descriptor makes sense at all (ranks, sizes, element types) is for the importer to check.
 pub struct Managed<A: Abi>(NonNull<A>);
@@ -25,7 +25,7 @@ pub struct Managed<A: Abi>(NonNull<A>);
 // SAFETY: DLPack's deleters may be called from any thread, which `from_raw` demands of foreign
 // ones and `export` of our own; everything else is read-only data.
 unsafe impl<A: Abi> Send for Managed<A> {}
-// SAFETY: a shared reference only gives reads of fields that nobody writes while they are owned.
+// SAFETY: a shared reference only gives reads of fields that no code writes while they are owned.
 unsafe impl<A: Abi> Sync for Managed<A> {}
 
 /// Why a pointer is not a managed tensor that can be used.
@@ -58,10 +58,10 @@ impl<A: Abi> Managed<A> {
     /// deleter is NULL or may be called once, from any thread, and doesn't unwind. Until then
     ///
     /// * shape and strides, where they are not NULL, point to as many readable numbers as the
-    ///   rank says, and nobody changes them;
+    ///   rank says, and no code changes them;
     /// * the data pointer (with its byte offset) leads to all the memory that sizes, strides and
     ///   element type describe, on the device named;
-    /// * nobody writes that memory while Rust code reads it, nor reads it while Rust code writes
+    /// * no code writes that memory while Rust code reads it, nor reads it while Rust code writes
     ///   it; flags are honest: memory that says `IS_COPIED` belongs to its consumer alone.
     pub unsafe fn from_raw(ptr: *mut A) -> Result<Self, FromRawError> {
         let managed = Self(NonNull::new(ptr).ok_or(FromRawError::Null)?);
@@ -76,7 +76,7 @@ impl<A: Abi> Managed<A> {
     ///
     /// # Safety
     ///
-    /// `ptr` came from [`into_raw`](Self::into_raw), and nobody else owns it.
+    /// `ptr` came from [`into_raw`](Self::into_raw), and no other code owns it.
     pub unsafe fn from_raw_unchecked(ptr: NonNull<A>) -> Self {
         Self(ptr)
     }

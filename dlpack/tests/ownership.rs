@@ -43,7 +43,7 @@ fn exported<A: Abi>(
         byte_offset: 0,
         flags: Flags::READ_ONLY | Flags::IS_COPIED,
     };
-    // SAFETY: nobody in these tests reads the memory.
+    // SAFETY: these tests don't read the memory.
     (unsafe { export(&description, owner) }, drops)
 }
 
@@ -89,7 +89,7 @@ fn ownership_goes_out_and_comes_back<A: Abi>() {
     let (managed, drops) = exported::<A>(&[3], &[1], false);
     let raw = managed.into_raw();
     assert_eq!(drops.load(SeqCst), 0);
-    // SAFETY: given away in the line above, to nobody else.
+    // SAFETY: given away in the line above, to no other code.
     let managed = unsafe { Managed::from_raw(raw.as_ptr()) }.unwrap();
     assert_eq!(managed.as_ptr(), raw.as_ptr());
     drop(managed);
@@ -194,7 +194,7 @@ fn a_foreign_major_version_is_released_and_not_read_any_further() {
 fn a_newer_minor_version_is_taken() {
     let (managed, drops) = exported::<Versioned>(&[3], &[1], false);
     let raw = managed.into_raw().as_ptr();
-    // SAFETY: nobody else has it.
+    // SAFETY: no other code has it.
     unsafe { (*raw).version.minor = 99 };
     // SAFETY: given away above.
     let managed = unsafe { Managed::from_raw(raw) }.unwrap();

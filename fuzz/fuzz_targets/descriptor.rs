@@ -52,7 +52,7 @@ fn import<A: Kind>(input: &Input) {
     }
     assert_eq!(released.get(), expected, "the deleter's calls");
     if !input.has_deleter {
-        // SAFETY: nobody else releases it, and no handle is left.
+        // SAFETY: no other code releases it, and no handle is left.
         unsafe { foreign::release(raw) };
     }
 }

@@ -64,7 +64,7 @@ fn goes_out_and_comes_back(tensor: &Tensor) {
 /// What a consumer changed is no longer what went out.
 fn goes_out_and_comes_back_changed(tensor: &Tensor) {
     let raw = tensor.to_dlpack().into_raw();
-    // SAFETY: the export is owned here, so nobody else looks at its fields.
+    // SAFETY: the export is owned here, so no other code looks at its fields.
     let changed = unsafe { &mut *raw.as_ptr() };
     changed.flags |= Flags::READ_ONLY;
     changed.dl_tensor.ndim -= i32::from(tensor.rank() > 0);

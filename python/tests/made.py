@@ -178,14 +178,14 @@ class Made:
     def delete(self):
         self.deleted += 1
         if self.deleted == 1:
-            # Whoever looks at it afterwards finds nothing that makes sense. It isn't freed, so
+            # Code that reads it afterwards finds garbage. It isn't freed, so
             # that a second call is counted, too.
             ctypes.memset(self.address, 0xDD, ctypes.sizeof(self.struct))
             ctypes.memset(self.data, 0xDD, ctypes.sizeof(self.room))
         self.when_deleted()
 
     def capsule(self):
-        """In a capsule, which releases it if nobody takes it."""
+        """In a capsule, which releases it if no code takes it."""
         capsule = capsule_of(self.address, NAMES[type(self.struct)])
         api.PyCapsule_SetDestructor(capsule, _RELEASE)
         return capsule

@@ -19,7 +19,7 @@ FIELDS = {
     "stream": ("current_work_stream", STREAM),
 }
 
-# A type keeps its table for good, and so does whoever found it.
+# A type keeps its table for good, and so does each consumer.
 _kept = []
 
 # What a table holds in place of a function that calls `__delitem__` of the object, with the address

@@ -188,7 +188,7 @@ def test_addresses_of_different_devices():
         ext.writing(one, lambda: ext.describe_out(other))
     with text(WRITTEN):
         ext.writing(first, lambda: ext.describe_out(same))
-    # Of a handle nobody knows where its memory is.
+    # The address behind a handle is unknown.
     handle = Made(device=(8, 0), **fields).capsule()
     same = Made((1,), device=(8, 0), data=x.ctypes.data).capsule()
     with text(WRITTEN):

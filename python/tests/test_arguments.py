@@ -9,7 +9,7 @@ from support import framework, refused
 
 np = framework("numpy")
 
-HOST = ", in memory that the processor reaches"
+HOST = ", in memory that the CPU reaches"
 
 
 def f32(*shape):

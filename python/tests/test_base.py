@@ -89,7 +89,7 @@ def test_beside_an_export(counted, order, versioned):
         for make in makers if is_capsule_first else reversed(makers):
             things.append(make(things[0]))
         capsule, array = things[1:] if is_capsule_first else things[:0:-1]
-        # Whoever came second finds the room taken.
+        # The second one finds the slot taken.
         assert place_of(array) == (APART if is_capsule_first else INSIDE)
         del capsule, array
         for number in order:

@@ -134,7 +134,7 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(folder):
     assert "test_hang.py::test_the_hang\n" in report
     assert "- examples/example.py: ok" in report
     with (folder / "held").open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Whoever had it is gone.
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Its previous owner has exited.
 
 
 def test_what_there_is_no_time_for_is_said(folder):

@@ -1,4 +1,4 @@
-"""JAX's arrays that are none yet, or none any more, and those on several devices."""
+"""JAX arrays that are traced, deleted, or on several devices."""
 
 import dlbridge_testing as ext
 import pytest

@@ -208,6 +208,6 @@ class TestWishes:
 
     def test_a_copy_of_memory_that_the_host_cannot_reach(self):
         x, made = producer(device=(CUDA, 0))
-        with refused(BufferError, "the processor can't reach memory on cuda:0"):
+        with refused(BufferError, "the CPU can't reach memory on cuda:0"):
             ext.import_(x, copy=True)
         assert made.deleted == 1

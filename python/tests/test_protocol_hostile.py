@@ -167,7 +167,7 @@ def test_of_a_foreign_major_version_only_the_deleter_is_used(end_of_memory, majo
         with refused(BufferError, f"speaks DLPack {major}.0, and this library 1.3"):
             use(capsule)
         assert name_of(capsule) == "dltensor_versioned" and calls == []
-    # Whoever made a capsule releases what nobody took.
+    # The capsule's creator releases it if no consumer took it.
     made = Made(version=(major, 0))
     with refused(BufferError, f"DLPack {major}.0"):
         ext.identity(Producer(lambda **keywords: made.capsule()))

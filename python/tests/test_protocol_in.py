@@ -1,4 +1,4 @@
-"""Capsules made by hand, as arguments: taken once, borrowed, released by whoever they belong to."""
+"""Hand-made capsules as arguments: consumed once, borrowed, released by their owner."""
 
 import dlbridge_testing as ext
 import pytest
@@ -222,7 +222,7 @@ def test_devices(versioned):
         assert ext.any_device(capsule) == name
         if device[0] in (CUDA, 8):
             for look in (ext.read_f32, ext.own_f32, ext.any_on_host):
-                with refused(BufferError, "in memory that the processor reaches", f"on {name}"):
+                with refused(BufferError, "in memory that the CPU reaches", f"on {name}"):
                     look(capsule)
         else:
             assert ext.read_f32(capsule) == [0, 1, 2, 3, 4, 5]

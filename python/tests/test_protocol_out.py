@@ -141,7 +141,7 @@ def tensors():
     yield ext.identity(Made((2, 2), (-2, 3), byte_offset=8).capsule()), [2, 2], [-2, 3], FLOAT32, 0
     yield ext.identity(Made((3,), None, versioned=False).capsule()), [3], [1], FLOAT32, 0
     yield ext.identity(Made((3,), flags=READ_ONLY | IS_COPIED).capsule()), [3], [1], FLOAT32, READ_ONLY
-    # Shared memory belongs to no consumer alone, whoever copied it.
+    # Shared memory isn't exclusive to a consumer, even after a copy.
     yield ext.import_(Made((3,)).capsule(), copy=True), [3], [1], FLOAT32, 0
     padded = Made((3,), dtype=INT4, flags=IS_SUBBYTE_TYPE_PADDED).capsule()
     yield ext.identity(padded), [3], [1], INT4, IS_SUBBYTE_TYPE_PADDED
@@ -172,7 +172,7 @@ def test_what_is_in_a_capsule(counted):
 
 
 def test_handles_keep_their_offset():
-    # Of memory without addresses nobody can add to the pointer.
+    # Memory without addresses has no pointer arithmetic.
     made = Made((3,), device=(8, 0), byte_offset=8)
     managed = content_of(ext.identity(made.capsule()).__dlpack__(max_version=(1, 0)))
     assert (managed.dl_tensor.data, managed.dl_tensor.byte_offset) == (made.data, 8)

@@ -51,7 +51,7 @@ def test_released_from_anywhere(release):
 
 @pytest.mark.parametrize("thing", ["tensor", "ext.identity(tensor)", "ext.transposed(tensor)", "ext.to(tensor, 'numpy')"])
 def test_a_pending_exception_survives_a_deleter_that_runs_python(thing):
-    # A value on the stack is dropped while the exception is on its way, which whoever is dropped has
+    # A value on the stack is dropped while the exception is on its way, which its destructor has
     # to leave as it is. In a process of its own, since a lost exception ends the process.
     if "numpy" in thing:
         framework("numpy")

@@ -120,7 +120,7 @@ def test_types_that_dlpack_has_not(x):
 
 
 def test_refusals_come_without_warnings():
-    # Asking for the older kind of capsule, too, would only bring a warning that nobody can act on.
+    # Asking for the older kind of capsule, too, would only bring a warning without a remedy.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ext.read_f32(array()) == [0, 1, 2, 3, 4, 5]

@@ -195,7 +195,7 @@ def allocated(shape, dtype, device=(CPU, 0), ndim=None, strides=None):
         assert errors == []
         return DLManagedTensorVersioned.from_address(out.value)
     assert status == -1 and out.value is None and len(errors) == 1 and errors[0][0] == context
-    # Without a callback there is nobody to tell.
+    # Without a callback the error has no receiver.
     assert allocate(byref(prototype), byref(out), None, None) == -1
     return errors[0][1:]
 

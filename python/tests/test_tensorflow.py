@@ -75,7 +75,7 @@ def test_read_only_memory_is_given_to_those_who_never_write():
     ours = ext.read_only(ext.zeros([64], "float32"))
     x = ext.to(ours, "tensorflow")
     assert np.from_dlpack(x).ctypes.data == ours.data_ptr
-    # It is not used again for a result, though nobody needs it any more.
+    # It isn't reused for a result, though it has no users.
     y = tf.add(ext.to(ours, "tensorflow"), 1.0)
     assert y.numpy().tolist() == [1] * 64 and ext.read_f32(ours) == [0] * 64
     x = tensor()

@@ -317,5 +317,5 @@ def test_other_devices_tell_where_they_are():
         pytest.skip("there is no CUDA device")
     x = torch.ones(2, device="cuda")
     assert ext.any_device(x) == "cuda:0"
-    with refused(BufferError, "in memory that the processor reaches"):
+    with refused(BufferError, "in memory that the CPU reaches"):
         ext.read_f32(x)

@@ -43,7 +43,7 @@ const MOST_PLANS: usize = 512;
 struct Known {
     told: Option<PathBuf>,
     library: Option<&'static Lt>,
-    /// Whether somebody said where that is.
+    /// Whether the user set its path.
     is_named: bool,
     of_gpus: Vec<(Gpu, &'static Blas)>,
     /// Of GPUs on which it didn't start, what it said.
@@ -68,7 +68,7 @@ pub fn set_cublaslt_path(path: impl Into<PathBuf>) {
 /// Why a GPU's matrices are multiplied without cuBLASLt although it was found: what it said when it was to start there.
 ///
 /// A driver that is too old for it is such a reason. Products are well then, by a kernel of ours that takes longer. Where
-/// somebody said which library to use, they fail instead, with this error.
+/// the user set the library's path, they fail instead, with this error.
 pub fn cublaslt_failure(gpu: Gpu) -> Option<CudaError> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let failure = known.failures.iter().find(|(of, _)| *of == gpu);
@@ -91,7 +91,7 @@ unsafe impl Send for Blas {}
 unsafe impl Sync for Blas {}
 
 impl Blas {
-    /// Returns the library on a GPU; `None` where it isn't found, or doesn't start and nobody asked for it. The next
+    /// Returns the library on a GPU; `None` where it isn't found, or doesn't start and the user didn't name it. The next
     /// one who wants it tries again.
     pub(super) fn of(gpu: Gpu) -> Result<Option<&'static Self>, CudaError> {
         let named = CUBLASLT.named();
@@ -145,7 +145,7 @@ impl Blas {
     /// # Safety
     ///
     /// They are matrices as the problem says, there on the stream's GPU until the work was done, of which the last one is
-    /// nobody else's to use meanwhile. It is the GPU of this, and its context current.
+    /// no other code's to use meanwhile. It is the GPU of this, and its context current.
     pub(super) unsafe fn multiply(
         &self,
         stream: &Stream,

@@ -42,7 +42,7 @@ enum What {
     Plain(sys::CUdeviceptr),
     /// As `Plain`, without anybody waiting for that; `None` once it waits.
     Reachable(Option<Reachable>),
-    /// By whoever it is from, in the order of the stream on which that one works; or, where that isn't known,
+    /// By its producer, in the order of the producer's stream; or, if that stream is unknown,
     /// when the work is done.
     Foreign {
         storage: Option<Storage>,

@@ -26,7 +26,7 @@ use uses::Uses;
 /// Machine code on a GPU, in which there are kernels.
 ///
 /// It is unloaded when its last handle and its last [`Function`](crate::cuda::Function) are gone, and the GPU is done with what they were
-/// launched for. Graphs that have its kernels in them don't keep it: whoever captured one does.
+/// launched for. Graphs with its kernels don't keep it: the code that captured them must.
 #[derive(Clone)]
 pub struct Module(Arc<Loaded>);
 

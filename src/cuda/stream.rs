@@ -47,7 +47,7 @@ pub(super) enum Life {
     Lasting,
     /// As long as what keeps it, which may be anything.
     Kept { _keeper: Arc<dyn Any + Send + Sync> },
-    /// As long as somebody promised who may be gone when memory is released.
+    /// As long as its creator promised; it may be gone when memory is released.
     Unknown,
 }
 

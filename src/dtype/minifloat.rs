@@ -26,7 +26,7 @@ enum Specials {
 }
 
 impl Format {
-    /// The format of a code; `None` where it is none of the small ones with a sign.
+    /// The format of a code; `None` for others than the signed small floats.
     pub(super) const fn from_code(code: TypeCode) -> Option<Self> {
         use Specials::*;
         let (exponent_bits, mantissa_bits, bias, specials) = match code {

@@ -73,7 +73,7 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// Whoever takes it doesn't write to memory that is read-only.
+    /// The consumer doesn't write to read-only memory.
     pub unsafe fn export_unmarked<A: Abi>(mut self) -> Result<Managed<A>, ExportError> {
         match self.check_abi::<A>() {
             Ok(()) | Err(ExportError::LegacyReadOnly) => {}

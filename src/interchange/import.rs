@@ -37,7 +37,7 @@ impl Tensor {
     /// # Errors
     ///
     /// When the descriptor makes no sense: see the invariants in [`layout`](crate::layout); or when
-    /// its element type or device is none that DLPack 1.3 defines.
+    /// DLPack 1.3 doesn't define its dtype or device.
     #[inline]
     pub fn from_dlpack<A: Abi>(managed: Managed<A>) -> Result<Self, Error> {
         match Self::returning(managed) {

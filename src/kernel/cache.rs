@@ -35,13 +35,13 @@ struct Slot {
     next: *mut Slot,
 }
 
-/// A chain of slots that nobody finds any more.
+/// A chain of slots that no lookup finds any more.
 struct Chain(*mut Slot);
 
 // SAFETY: slots are `Send` and `Sync`, and only walked to be dropped.
 unsafe impl Send for Chain {}
 
-/// Something chosen, kept by the cache or by whoever found it.
+/// Something chosen, kept by the cache or by a call in flight.
 pub(super) enum Found<'a> {
     Kept(&'a Chosen),
     Lent(Arc<Chosen>),
@@ -93,7 +93,7 @@ impl Cache {
         Some(Found::Lent(found.1.clone()))
     }
 
-    /// Remembers what was chosen. Nobody clears the cache meanwhile.
+    /// Inserts a choice. The cache isn't cleared meanwhile.
     #[cold]
     pub(super) fn keep(&self, key: CallKey, chosen: Chosen) -> Found<'_> {
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
@@ -115,12 +115,12 @@ impl Cache {
         let slot = Box::leak(Box::new(Slot { key, chosen, next }));
         let new = ptr::from_mut(slot);
         loop {
-            // SAFETY: nobody else knows of the slot yet.
+            // SAFETY: no other code knows of the slot yet.
             let next = unsafe { (*new).next };
             match bucket.compare_exchange_weak(next, new, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: it is there for as long as the cache is.
                 Ok(_) => return Found::Kept(unsafe { &(*new).chosen }),
-                // SAFETY: nobody else knows of the slot, as the exchange failed.
+                // SAFETY: no other code knows of the slot, as the exchange failed.
                 Err(other) => unsafe { (*new).next = other },
             }
         }
@@ -172,7 +172,7 @@ impl Drop for Chain {
     fn drop(&mut self) {
         let mut slot = self.0;
         while !slot.is_null() {
-            // SAFETY: slots came from boxes, each is in one chain, and nobody has the cache any more.
+            // SAFETY: slots came from boxes, each is in one chain, and this is the last access to the cache.
             let whole = unsafe { Box::from_raw(slot) };
             slot = whole.next;
         }

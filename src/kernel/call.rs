@@ -106,7 +106,7 @@ impl<'r, 'a> Call<'r, 'a> {
         // SAFETY: there is room for it.
         unsafe { first.cast::<T>().write(value) };
         let layout = LayoutRef::SCALAR;
-        // SAFETY: nobody looks for it before it gets the address at which the number is in the end.
+        // SAFETY: no code reads the operand before it gets the number's final address.
         let operand =
             unsafe { Operand::from_raw(first, layout, T::DTYPE, Device::CPU, false, false) };
         if let Some(at) = self.place_next(Ok(operand), 0..self.given()) {
@@ -160,7 +160,7 @@ impl<'r, 'a> Call<'r, 'a> {
     ///
     /// # Errors
     ///
-    /// When an argument is none for this op, no kernel is for such a call, or it fails.
+    /// When an argument doesn't fit this op, no kernel is for such a call, or it fails.
     #[inline]
     pub fn run(self) -> Result<Vec<Tensor>, CallError> {
         let made = self.made()?;
@@ -271,7 +271,7 @@ impl<'r, 'a> Call<'r, 'a> {
     }
 }
 
-/// A call from Rust: nobody waits for it, and results are ours.
+/// A call from Rust: no code waits for it, and results are ours.
 struct Alone;
 
 impl CallHost for Alone {

@@ -41,7 +41,7 @@ pub(super) struct Chosen {
     pub(super) compute: Compute,
 }
 
-/// Why a kernel is none for a call: what doesn't fit, and of which argument.
+/// Why a kernel doesn't match a call: the mismatch, and its argument.
 enum Refusal {
     Label,
     Device(usize),
@@ -69,7 +69,7 @@ impl Registered {
         }
     }
 
-    /// Why it is none for a call, if that is so.
+    /// Returns why it doesn't match a call, if so.
     fn refusal(
         &self,
         op: &Op,
@@ -154,7 +154,7 @@ fn reaches(kernel: DeviceKind, memory: DeviceKind) -> bool {
     }
 }
 
-/// The kernel for a call; or why each of them is none.
+/// Returns the kernel for a call; or why none of them matches.
 pub(super) fn choose<'a>(
     op: &Op,
     kernels: &'a [Arc<Registered>],

@@ -94,7 +94,7 @@ pub enum Reason {
     NoKernel {
         /// What was called with.
         wanted: String,
-        /// The kernels there are, each with the reason why it is none for this call.
+        /// The kernels there are, each with the reason why it doesn't match this call.
         there_are: Vec<String>,
     },
     /// One of the op's kernels was refused when the program started.

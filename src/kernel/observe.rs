@@ -44,7 +44,7 @@ pub struct Observer(usize);
 /// Has a function told of each call, of any thread, after it was made.
 ///
 /// The function is called by the thread that made the call, which waits for it. Of calls that it makes
-/// itself nobody is told.
+/// itself no observer is called.
 ///
 /// # Examples
 ///

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
 ///
 /// It borrows the tensor, of which it keeps nothing. It can't be cloned: one that is to be written
-/// stands for a borrow that nobody else has.
+/// stands for a borrow that no other code has.
 pub struct Operand<'a> {
     pub(super) first: *mut u8,
     pub(super) layout: LayoutRef<'a>,
@@ -44,7 +44,7 @@ impl<'a> Operand<'a> {
     pub fn read(tensor: &'a Tensor) -> Self {
         let (first, layout) = (tensor.data_mut(), tensor.layout());
         let (dtype, device, padded) = (tensor.dtype(), tensor.device(), tensor.is_padded());
-        // SAFETY: the tensor is borrowed, which keeps its memory, and has nobody write it.
+        // SAFETY: the tensor is borrowed, which keeps its memory alive and unwritten.
         let operand = unsafe { Self::from_raw(first, layout, dtype, device, padded, false) };
         operand.kept_by(tensor.storage())
     }
@@ -53,7 +53,7 @@ impl<'a> Operand<'a> {
     ///
     /// # Errors
     ///
-    /// When it is read-only, or somebody else may be using it.
+    /// When it is read-only, or other code may be using it.
     pub fn write(tensor: &'a mut Tensor) -> Result<Self, Error> {
         if tensor.is_read_only() {
             return Err(AccessError::ReadOnly.into());
@@ -69,12 +69,12 @@ impl<'a> Operand<'a> {
         })
     }
 
-    /// What a tensor is that somebody else keeps, and answers for.
+    /// An operand over memory that the caller keeps alive.
     ///
     /// # Safety
     ///
     /// While `'a` lasts, every element that the layout leads to is there, and a value of its type, if
-    /// that has values that aren't; nobody writes it, and where `writable` is true nobody else reads
+    /// that has values that aren't; no code writes it, and where `writable` is true no other code reads
     /// it either, but for other operands of the same call.
     #[inline]
     pub unsafe fn from_raw(

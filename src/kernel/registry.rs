@@ -110,7 +110,7 @@ impl Registry {
             });
         }
         kernels.push(Arc::new(new));
-        // While nobody keeps what was chosen, as that is done under the lock.
+        // No choice is cached meanwhile, as that takes the lock.
         let dropped = op.0.cache.clear();
         drop(kernels);
         drop(dropped);

@@ -123,7 +123,7 @@ pub(super) fn broadcast(
 ///
 /// # Safety
 ///
-/// Nobody else has it, and it is kept for as long as the operand is in use.
+/// No other code has it, and it is kept for as long as the operand is in use.
 #[inline]
 pub(super) unsafe fn of_new<'a>(tensor: &Tensor) -> Operand<'a> {
     // SAFETY: the tensor is kept for as long as the operand is in use, and its layout lies behind the handle, which

@@ -47,7 +47,7 @@ impl Layout {
         if rank == 0 {
             return true;
         }
-        // SAFETY: the caller's promise. A size that is negative is none of ours.
+        // SAFETY: the caller's promise. A negative size differs from all of ours.
         unsafe {
             are_same(layout.shape, slice::from_raw_parts(sizes.cast(), rank))
                 && (strides.is_null()

@@ -45,7 +45,7 @@ fn kernel<T: Number>(alpha: T, x: View<'_, T>, mut y: ViewMut<'_, T>) {
 ///
 /// # Errors
 ///
-/// When they are none of the same element type and shape, or `y` can't be written.
+/// When their dtypes or shapes differ, or `y` can't be written.
 pub fn axpy<'a, T: Element>(
     alpha: T,
     x: impl IntoOperand<'a>,

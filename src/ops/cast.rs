@@ -44,7 +44,7 @@ macro_rules! kernels_between {
         fn kernel<S: Number>(x: View<'_, S>, out: UntypedMut<'_>) -> Result<(), Failure> {
             match out.dtype() {
                 $(<$ty>::DTYPE => write::<S, $ty>(x, out),)*
-                dtype => Err(format!("{dtype} is none of the kernel's types").into()),
+                dtype => Err(format!("the kernel doesn't support {dtype}").into()),
             }
         }
     };

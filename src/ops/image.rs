@@ -146,7 +146,7 @@ impl Default for ImageOptions {
 ///
 /// # Errors
 ///
-/// When `image` is none, there are not as many means and deviations as channels, or there is no such element
+/// When `image` isn't an image, there are not as many means and deviations as channels, or there is no such element
 /// type.
 pub fn image_to_tensor<'a>(
     image: impl IntoOperand<'a>,

@@ -63,7 +63,7 @@ fn kernel<T: Number>(
 ///
 /// # Errors
 ///
-/// When they are none that can be multiplied.
+/// When their dtypes or shapes don't match.
 pub fn matmul<'a>(a: impl IntoOperand<'a>, b: impl IntoOperand<'a>) -> Result<Tensor, CallError> {
     static MATMUL: GlobalOp = GlobalOp::new("matmul");
     MATMUL.get()?.call().input(a).input(b).make()

@@ -170,7 +170,7 @@ macro_rules! common {
 ///
 /// Its parameters say what is asked for: the element type (or [`Any`]), the rank, how the elements
 /// lie in memory, and on which device. Unless they say otherwise, typed elements are in memory that
-/// the processor reaches.
+/// the CPU reaches.
 ///
 /// ```no_run
 /// use dlbridge::python::{In, RowMajor};
@@ -189,7 +189,7 @@ macro_rules! common {
 /// ```
 ///
 /// The memory may be read until the argument is dropped. That no other thread of the program
-/// writes it meanwhile, or takes it away, is up to whoever calls: DLPack has no locks.
+/// writes it meanwhile, or takes it away, is up to the caller: DLPack has no locks.
 pub struct In<
     'py,
     T: Kind = Any,

@@ -1,4 +1,4 @@
-//! Python, from where nobody knows whether this thread has it.
+//! Python from threads that may be detached.
 
 use super::releaser::{attach_and, push};
 use crate::dlpack::is_in_deleter;

@@ -101,7 +101,7 @@ pub(super) fn not_importable(error: Error) -> PyErr {
 
 /// Why there is no new tensor. It can be told without Python.
 pub(super) enum Unmade {
-    /// The shape or the type is none.
+    /// The shape or the dtype is invalid.
     Tensor(Error),
     /// There is not enough memory on the device.
     #[cfg_attr(

@@ -204,7 +204,7 @@ fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyRe
             "the framework allocated something else than was asked for",
         ));
     }
-    // SAFETY: nobody else has the memory, all of which is written.
+    // SAFETY: no other code has the memory, all of which is written.
     unsafe { tensor.data_mut().write_bytes(0, tensor.nbytes()) };
     Ok(tensor)
 }

@@ -127,7 +127,7 @@ unsafe extern "C" fn call(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: whoever calls a Python function is attached. `attach` would ask Python for it, and count:
+    // SAFETY: Python calls functions only on attached threads. `attach` would query that, and count:
     // a few percent of a call with small tensors.
     let py = unsafe { Python::assume_attached() };
     let mut is_plain = true;

@@ -92,8 +92,8 @@ markers! { Arrangement of LayoutRef<'_>:
 markers! { Place of Device:
     /// On any device.
     AnyDevice = "", true, |_| true;
-    /// In memory that the processor reaches.
-    Host = "in memory that the processor reaches", true, |device| device.is_host_accessible();
+    /// In memory that the CPU reaches.
+    Host = "in memory that the CPU reaches", true, |device| device.is_host_accessible();
     /// On an NVIDIA GPU.
     Cuda = "on a CUDA device", false, |device| {
         matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged)

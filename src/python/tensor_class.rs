@@ -45,7 +45,7 @@ impl PyTensor {
         &self.tensor
     }
 
-    /// Makes an object for the tensor of somebody else's object, which it remembers; `is_lasting`: that object's type is there
+    /// Creates an object for the tensor of a foreign object, which it remembers; `is_lasting`: that object's type is there
     /// for good.
     #[inline]
     pub(super) fn found_in<'py>(

@@ -1,7 +1,7 @@
 //! Reference counting: a value with strong and weak handles.
 //!
 //! It does what `Arc` does, and two things more: it is made in place, as the values are large and
-//! moving what was just written costs more than writing it; and the last handle, which has nobody
+//! moving what was just written costs more than writing it; and the last handle, which has no other
 //! to agree with, gives the value up without an atomic read-modify-write.
 
 use std::alloc::{Layout, alloc, handle_alloc_error};
@@ -143,7 +143,7 @@ impl<T> Counted<T> {
     /// Whether this is the only handle of either kind.
     #[inline]
     pub(crate) fn is_unique(&self) -> bool {
-        // Nobody can make another one, but of this one. What others did with the value before they
+        // Only this handle can be cloned. What others did with the value before they
         // gave theirs up comes before what follows.
         self.counts().load(Ordering::Acquire) == STRONG + WEAK
     }
@@ -173,7 +173,7 @@ impl<T> Counted<T> {
     unsafe fn drop_value(&mut self) {
         // Gives the room up also when the value panics.
         let _room = Weak(self.block);
-        // SAFETY: nobody uses the value any more.
+        // SAFETY: no code uses the value any more.
         unsafe { (&raw mut (*self.block.as_ptr()).value).drop_in_place() }
     }
 }
@@ -251,7 +251,7 @@ impl<T> Clone for Weak<T> {
 impl<T> Drop for Weak<T> {
     #[inline]
     fn drop(&mut self) {
-        // Where only this one is left, in whichever way it was counted, there is nobody to tell.
+        // If this is the last handle of either kind, no other thread needs the store.
         if weak(self.counts().load(Ordering::Acquire)) != 1 {
             let counts = self.counts().fetch_sub(WEAK, Ordering::Release);
             if weak(counts) != 1 {
@@ -259,7 +259,7 @@ impl<T> Drop for Weak<T> {
             }
             fence(Ordering::Acquire);
         }
-        // SAFETY: nobody has a handle of either kind. What is left has no value in it.
+        // SAFETY: no handle of either kind exists, and the value was dropped or moved out.
         drop(unsafe { Box::from_raw(self.0.as_ptr().cast::<Block<MaybeUninit<T>>>()) });
     }
 }

@@ -17,7 +17,7 @@ pub enum AccessError {
         wanted: DType,
     },
     /// The CPU can't reach the memory.
-    #[error("the processor can't reach memory on {device}; copy the tensor to the host first")]
+    #[error("the CPU can't reach memory on {device}; copy the tensor to the host first")]
     NotOnHost {
         /// Where the memory is.
         device: Device,
@@ -45,7 +45,7 @@ pub enum AccessError {
     ReadOnly,
     /// Writing was asked for, and others may be reading or writing.
     #[error(
-        "the tensor's memory is shared {with}, so writing needs a copy, or an unsafe promise that nobody else uses it"
+        "the tensor's memory is shared {with}, so writing needs a copy, or an unsafe promise that no other code uses it"
     )]
     Shared {
         /// Whom it is shared with.

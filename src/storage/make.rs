@@ -109,7 +109,7 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// Nobody reads a byte before it is written.
+    /// No code reads a byte before it is written.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// As of [`from_raw`](Self::from_raw), until `owner` is dropped; and nobody else uses memory
+    /// As of [`from_raw`](Self::from_raw), until `owner` is dropped; and no other code uses memory
     /// whose access is exclusive.
     #[inline]
     pub(crate) unsafe fn from_parts(

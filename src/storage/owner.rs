@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A `Vec` is a pointer and a capacity; what comes from another library is a pointer to a struct
-//! with a deleter. They are kept as just that until somebody wants a second handle, so that neither
+//! with a deleter. They stay unboxed until a second handle is requested, so that neither
 //! taking over a `Vec` nor an import allocates anything for it.
 
 mod inspectable;
@@ -148,7 +148,7 @@ impl Owner {
         O: Send + 'static,
     {
         let boxed = Boxed::new(owner);
-        // SAFETY: the pointer is that of a box, and nobody else has it.
+        // SAFETY: the pointer is that of a box, and no other code has it.
         let result = look(unsafe { &mut (*boxed.0).0 });
         (Self::small(boxed), result)
     }
@@ -207,7 +207,7 @@ impl Owner {
             Ok(_) => handle(counted.as_ptr().cast()),
             Err(state) => {
                 // Another thread was faster, and its one has the owner.
-                // SAFETY: nobody else has seen ours. What it holds is not dropped.
+                // SAFETY: no other code has seen ours. What it holds is not dropped.
                 drop(unsafe { Counted::from_raw(counted) });
                 handle(state)
             }

@@ -20,7 +20,7 @@ impl Tensor {
     pub fn view<T: Element>(&self) -> Result<View<'_, T>, Error> {
         let first = self.first::<T>()?;
         // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that
-        // is borrowed. Nobody writes them: a view to write through needs the only handle, and
+        // is borrowed. No code writes them: a view to write through needs the only handle, and
         // foreign writers are excluded by the promise that the memory came with.
         Ok(unsafe { View::from_raw(first, self.layout()) })
     }
@@ -29,11 +29,11 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view); and when the memory is read-only, or somebody else may be using it
+    /// As [`view`](Self::view); and when the memory is read-only, or other code may be using it
     /// (another handle, the library that it came from), or elements overlap each other.
     pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T>, Error> {
         self.check_exclusive()?;
-        // SAFETY: this is the only handle, it is borrowed, and nobody else uses the memory.
+        // SAFETY: this is the only handle, it is borrowed, and no other code uses the memory.
         unsafe { self.view_mut_unchecked() }
     }
 
@@ -41,7 +41,7 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// While the view lasts, nobody else reads or writes its elements.
+    /// While the view lasts, no other code reads or writes its elements.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Tensor {
         unsafe { self.with_parts(|parts| parts.storage.forbid_writing()) }
     }
 
-    /// Whether this is the only handle to memory that nobody else uses.
+    /// Whether this is the only handle to memory that no other code uses.
     #[inline]
     pub(crate) fn is_exclusive(&mut self) -> bool {
         self.0
@@ -142,7 +142,7 @@ impl Tensor {
             .is_some_and(|inner| inner.parts.storage.is_exclusive())
     }
 
-    /// Checks that nobody else uses the memory, and the owner lets it be written.
+    /// Checks that no other code uses the memory, and the owner lets it be written.
     pub(crate) fn check_exclusive(&mut self) -> Result<(), AccessError> {
         if self.is_exclusive() {
             return Ok(());

@@ -35,7 +35,7 @@ impl Tensor {
         let layout = Layout::contiguous(self.shape())?;
         if !self.is_empty() {
             // SAFETY: the elements are on the host and kept alive by `self`; the new memory has
-            // room for all of them, and nobody else has it.
+            // room for all of them, and no other code has it.
             unsafe { self.copy_elements(storage.data_mut(), layout.as_ref()) }
         }
         let parts = Parts {
@@ -68,7 +68,7 @@ impl Tensor {
     /// # Safety
     ///
     /// The elements can be read from the host, and `to` is memory for [`nbytes`](Self::nbytes) bytes
-    /// that nobody else has.
+    /// that no other code has.
     unsafe fn copy_elements(&self, to: *mut u8, layout: LayoutRef<'_>) {
         let from = self.data_mut();
         if self.layout().is_contiguous() {
@@ -126,7 +126,7 @@ impl Tensor {
 /// # Safety
 ///
 /// The layouts, counted in items from the addresses on, lead to memory that can be read, and to memory
-/// that can be written and that nobody else has.
+/// that can be written and that no other code has.
 pub(crate) unsafe fn copy_items(
     from: (*const u8, LayoutRef<'_>),
     to: (*mut u8, LayoutRef<'_>),

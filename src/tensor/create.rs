@@ -93,7 +93,7 @@ impl Tensor {
         check_count(&layout, slice.len())?;
         // SAFETY: every byte is written in the next statement.
         let storage = unsafe { Storage::uninit(size_of_val(slice)) }?;
-        // SAFETY: new memory of the slice's size, which nobody else has; it is aligned to 64.
+        // SAFETY: new memory of the slice's size, which no other code has; it is aligned to 64.
         unsafe {
             std::ptr::copy_nonoverlapping(slice.as_ptr(), storage.data_mut().cast(), slice.len());
         }
@@ -134,13 +134,13 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// Nobody reads an element before it is written.
+    /// No code reads an element before it is written.
     ///
     /// # Errors
     ///
     /// When there is not enough memory, or the shape can't be a tensor's.
     pub unsafe fn uninit(shape: &[usize], dtype: DType) -> Result<Self, Error> {
-        // SAFETY: nobody reads an element before it is written, and so no byte of the storage.
+        // SAFETY: no code reads an element before it is written, and so no byte of the storage.
         Self::allocate(shape, dtype, |bytes| unsafe { Storage::uninit(bytes) })
     }
 

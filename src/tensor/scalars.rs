@@ -96,11 +96,11 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Writes a number to a lane of a new tensor that nobody has seen.
+    /// Writes a number to a lane of a new tensor without other users.
     pub(super) fn write_lane(&self, lane: usize, pattern: u128) {
         let dtype = self.dtype();
         let bits = usize::from(dtype.bits());
-        // SAFETY: new memory, zeroed, which nobody else has.
+        // SAFETY: new memory, zeroed, which no other code has.
         let bytes = unsafe { slice::from_raw_parts_mut(self.data_mut(), self.nbytes()) };
         if dtype.code() == TypeCode::Complex && cfg!(target_endian = "big") {
             // The real part comes first, whatever the order of bytes.
@@ -121,7 +121,7 @@ impl Tensor {
         let touched = (shift + bits).div_ceil(8);
         let first = self.data_ptr().wrapping_offset(at.div_euclid(8));
         // SAFETY: the bytes that an element of the layout touches: on the host, as was checked,
-        // and kept alive by the storage; nobody writes them, as in `view`.
+        // and kept alive by the storage; no code writes them, as in `view`.
         let bytes = unsafe { slice::from_raw_parts(first, touched) };
         Scalar::read(self.dtype(), bytes, shift)
     }

@@ -62,7 +62,7 @@ mod tests {
                 bytes[wrong.unwrap_or(0)] = 1;
             }
         }
-        // A place between the elements is none of them.
+        // A byte between the elements isn't one of them.
         let layout = Layout::strided(&[1 << 10, 1 << 10], &[2, 3]).unwrap();
         bytes[1] = 7;
         // SAFETY: as many bytes as the layout reaches.

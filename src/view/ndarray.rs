@@ -108,7 +108,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         }
         let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
         // SAFETY: the elements that the layout leads to, from the lowest one on; they are there,
-        // aligned, no two at one place, and used by nobody else while `'a` lasts.
+        // aligned, no two at one place, and used by no other code while `'a` lasts.
         let mut view = unsafe {
             ArrayViewMutD::from_shape_ptr(shape, self.first.as_ptr().offset(forwards.lowest))
         };

@@ -64,7 +64,7 @@ static void delete_block(struct block* block) {
   atomic_fetch_add(&block->counts->deletions, 1);
   if (atomic_exchange(&block->deleted, true)) return;
   atomic_fetch_sub(&block->counts->live, 1);
-  /* Whoever still reads sees nonsense. */
+  /* Code that still reads sees garbage. */
   memset(block->shape, 0x5a, sizeof block->shape);
   memset(block->strides, 0x5a, sizeof block->strides);
   free(block->memory);

@@ -42,7 +42,7 @@ static void negative_device(struct subject it) { it.tensor->device.device_id = -
 static void older_major_version(struct subject it) { it.versioned->version.major = 0; }
 static void newer_major_version(struct subject it) {
   it.versioned->version.major = DLPACK_MAJOR_VERSION + 1;
-  /* Nobody knows what is there in that version. */
+  /* The content of that version is unknown. */
   memset(&it.versioned->flags, 0x5a, sizeof(DLManagedTensorVersioned) -
                                          offsetof(DLManagedTensorVersioned, flags));
 }

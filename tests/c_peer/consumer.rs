@@ -65,7 +65,7 @@ fn fields_and_values_of_every_type<A: Abi>(library: &Library) {
         let managed = tensor.export_to::<A>().unwrap();
         assert_eq!(library.complaint(&managed), None);
         assert_eq!(library.sum(&managed), 5050.0);
-        // SAFETY: nobody writes.
+        // SAFETY: no code writes.
         assert_eq!(unsafe { library.get(managed.descriptor(), &[42]) }, 42.0);
         library.delete(managed);
     }
@@ -187,7 +187,7 @@ fn out_of_rust_and_back_into_rust<A: Abi>(library: &Library) {
     let (tensor, drops) = two_rows(false);
     let data = tensor.data_ptr();
     let managed = tensor.export_into::<A>().unwrap();
-    // SAFETY: nobody else has the memory.
+    // SAFETY: no other code has the memory.
     unsafe { library.scale(&managed, -1.0) };
     let raw = managed.into_raw().as_ptr();
     // SAFETY: given away in the line above; C would hand the same pointer on.

@@ -191,7 +191,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// The descriptor is true and of host memory, and nobody writes that meanwhile.
+    /// The descriptor is true and of host memory, and no code writes that meanwhile.
     pub(crate) unsafe fn get(&self, tensor: &DLTensor, index: &[i64]) -> f64 {
         assert_eq!(index.len(), tensor.ndim as usize);
         // SAFETY: the caller's promise.
@@ -202,7 +202,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// The descriptor is true and of host memory, and nobody uses that meanwhile.
+    /// The descriptor is true and of host memory, and no code uses that meanwhile.
     pub(crate) unsafe fn set(&self, tensor: &DLTensor, index: &[i64], value: f64) {
         assert_eq!(index.len(), tensor.ndim as usize);
         // SAFETY: the caller's promise.
@@ -219,7 +219,7 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// Nobody uses the memory meanwhile, and it isn't read-only.
+    /// No code uses the memory meanwhile, and it isn't read-only.
     pub(crate) unsafe fn scale<A: Abi>(&self, managed: &Managed<A>, factor: f64) {
         // SAFETY: as in `sum`, and the caller's promise.
         unsafe { (self.peer_scale)(managed.descriptor(), factor) }

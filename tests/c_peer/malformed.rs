@@ -74,7 +74,7 @@ fn expected(name: &str) -> Option<Refusal> {
             dtype: DType::I4.with_lanes(3).unwrap(),
         }
         .into(),
-        _ => panic!("nobody says what to expect of {name}"),
+        _ => panic!("no expectation for {name}"),
     })
 }
 

@@ -96,7 +96,7 @@ fn layouts<A: Abi>(library: &Library) {
             assert_eq!(tensor.data_ptr(), index_0.cast_const().cast());
             let expected: Vec<f64> = indices(shape)
                 .iter()
-                // SAFETY: nobody writes the elements.
+                // SAFETY: no code writes the elements.
                 .map(|index| unsafe { library.get(descriptor, index) })
                 .collect();
             assert_eq!(tensor.to_vec::<f64>().unwrap(), expected, "{shape:?}");
@@ -167,7 +167,7 @@ fn flags<A: Abi>(library: &Library) {
     };
     let read_only = import(Flags::READ_ONLY);
     assert_eq!(read_only.is_read_only(), A::HAS_FLAGS);
-    // SAFETY: nobody else uses the memory.
+    // SAFETY: no other code uses the memory.
     let view = unsafe { read_only.view_mut_unchecked::<f64>() };
     assert_eq!(view.is_err(), A::HAS_FLAGS);
     let mut copied = import(Flags::IS_COPIED);

@@ -174,7 +174,7 @@ fn what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not() {
         || {
             let [stream, other, busy] = [(); 3].map(|()| Stream::new(gpu()).unwrap());
             let done = cuda::zeros(&[2], DType::I32, &other).unwrap();
-            // What nobody else can ask is waited for by a mark.
+            // What no other code can ask is waited for by a mark.
             // SAFETY: the stream outlives the tensors.
             let strange = unsafe { Stream::from_raw(gpu(), other.handle()) };
             let theirs = cuda::zeros(&[2], DType::I32, &other).unwrap();

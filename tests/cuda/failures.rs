@@ -71,7 +71,7 @@ fn after_what_ends_all_work_nothing_waits_for_it() {
                 let kept = Arc::new(());
                 cuda::release_after(&stream, kept.clone()).unwrap();
                 fail("cuEventQuery", 1, code);
-                // It looks at what waits.
+                // It drains the pending releases.
                 cuda::pinned(&[1], DType::U8, stream.gpu()).unwrap();
                 forget_failures();
                 let is_kept = Arc::strong_count(&kept) == 2;

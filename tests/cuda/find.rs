@@ -162,7 +162,7 @@ fn one_that_is_newer_than_the_driver_comes_last() {
             Path::new(""),
             &newer.join("libnvrtc.so.13"),
         ),
-        // What is named has been chosen by somebody; of a folder's, there is a choice.
+        // The user chose a named file; a folder's files are candidates.
         ("12080", newer, "DLBRIDGE_NVRTC", &thirteen, &thirteen),
         ("12080", newer, "DLBRIDGE_NVRTC", &both, &twelve),
     ];

@@ -1,4 +1,4 @@
-//! Memory that the processor and GPUs use.
+//! Memory that the CPU and GPUs use.
 
 use crate::capture::capture;
 use crate::double::{calls, live, on_double};
@@ -74,7 +74,7 @@ fn the_processor_waits_for_kernels() {
             cuda::settle(&y).unwrap();
             assert!(stream.is_done().unwrap());
             assert_eq!(y.to_vec::<f32>().unwrap(), [5.0, 8.0]);
-            // Who only reads it is waited for, too, as the processor may write.
+            // Who only reads it is waited for, too, as the CPU may write.
             let mut z = cuda::zeros(&[2], DType::F32, &stream).unwrap();
             run(&kernel, 1.0, &y, &mut z, &stream).unwrap();
             cuda::settle(&y).unwrap();
@@ -207,8 +207,8 @@ fn whoever_looks_waits() {
 }
 
 #[test]
-fn nobody_waits_to_drop_memory() {
-    on_double("host::nobody_waits_to_drop_memory", || {
+fn dropping_memory_does_not_block() {
+    on_double("host::dropping_memory_does_not_block", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         for (mut y, kind) in both().into_iter().zip(["pinned memory", "managed memory"]) {
@@ -225,8 +225,8 @@ fn nobody_waits_to_drop_memory() {
 }
 
 #[test]
-fn nobody_waits_for_a_graph() {
-    on_double("host::nobody_waits_for_a_graph", || {
+fn a_graph_does_not_block_the_host() {
+    on_double("host::a_graph_does_not_block_the_host", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();

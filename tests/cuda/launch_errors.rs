@@ -123,7 +123,7 @@ fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
             assert_eq!(kernel.max_dynamic_shared(), Ok(bytes));
             launch(bytes).unwrap();
         }
-        // Somebody else is about to launch with more.
+        // Another thread is about to launch with more.
         for bytes in [0, 40_000, 60_000, 100_000] {
             kernel.allow_dynamic_shared(bytes).unwrap();
             assert_eq!(kernel.max_dynamic_shared(), Ok(100_000));

@@ -34,10 +34,7 @@ fn tensors_on_a_gpu_are_like_others() {
         assert_eq!((zeros.shape(), zeros.strides()), (&[2, 3][..], &[3, 1][..]));
         assert_eq!(zeros.data_ptr().addr() % 256, 0);
         assert!(!zeros.is_read_only());
-        assert!(
-            zeros.view::<f32>().is_err(),
-            "the processor can't look at it"
-        );
+        assert!(zeros.view::<f32>().is_err(), "the CPU can't look at it");
         assert_eq!(
             cuda::to_host(&zeros).unwrap().to_vec::<f32>().unwrap(),
             [0.0; 6]

@@ -126,7 +126,7 @@ fn what_waits_is_released_without_being_asked_for() {
                 for _ in 0..64 {
                     release_after(&stream, Counted(drops.clone())).unwrap();
                 }
-                // No memory is asked for, and nobody waits by way of this crate.
+                // No memory is asked for, and no code waits by way of this crate.
                 let raw = stream.handle().cast();
                 // SAFETY: a stream that is there.
                 let answer = unsafe { cudarc::driver::sys::cuStreamSynchronize(raw) };
@@ -179,7 +179,7 @@ fn default_streams_of_two_gpus_are_two() {
     });
 }
 
-/// A stream of somebody's who tells nobody when it ends.
+/// A foreign stream, destroyed without notice.
 fn strange() -> (sys::CUstream, Stream) {
     let mut raw = std::ptr::null_mut();
     let _entered = gpu().enter().unwrap();
@@ -198,7 +198,7 @@ fn nothing_is_asked_of_a_stream_that_may_be_gone() {
         || {
             let (raw, stream) = strange();
             let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();
-            // SAFETY: nobody asks for anything on it any more.
+            // SAFETY: no work is queued on it any more.
             unsafe { sys::cuStreamDestroy_v2(raw).result().unwrap() };
             let other = Stream::new(gpu()).unwrap();
             let copy = cuda::to_device(&tensor, &other).unwrap();

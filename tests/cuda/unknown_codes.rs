@@ -169,7 +169,7 @@ fn work_may_fail_late_with_any_code() {
     }
 }
 
-/// A kernel's failure is seen by what waits for it, and everything can still be dropped.
+/// A synchronisation reports a kernel's failure, and everything can still be dropped.
 fn fails_late(code: i32) {
     let gpu = Gpu::new(0).unwrap();
     let (stream, other) = (Stream::new(gpu).unwrap(), Stream::new(gpu).unwrap());

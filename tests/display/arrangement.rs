@@ -53,7 +53,7 @@ fn more_than_1000_elements_are_summarised() {
         "[   0    1    2 ...  998  999 1000]",
         "[   0,    1,    2, ...,  998,  999, 1000],\n       shape=[1001], dtype=int32",
     );
-    // Nobody has the memory or the time for all of these.
+    // All of these would take too much memory and time.
     let column = row(1000).reshape(&[1000, 1]).unwrap();
     let huge = column.broadcast_to(&[2, 1000, 1_000_000]).unwrap();
     let block = "[[  0   0   0 ...   0   0   0]\n  [  1   1   1 ...   1   1   1]\n  \

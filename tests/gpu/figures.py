@@ -29,8 +29,8 @@ extern "C" __global__ void axpy(float a, const float* x, float* y, int count) {
 
 
 def cpu_times(contestants, number=500):
-    """Microseconds of the processor's time for a call, the least of interleaved rounds. The calls of a round are fewer than a
-    stream takes before it has whoever calls wait for the GPU."""
+    """Microseconds of the CPU's time for a call, the least of interleaved rounds. The calls of a round are fewer than a
+    stream takes before it blocks the caller."""
     times = {name: [] for name in contestants}
     for call in contestants.values():
         call()
@@ -46,7 +46,7 @@ def cpu_times(contestants, number=500):
 
 def gpu_times(contestants, number=20):
     """Microseconds of the GPU's time for a call, the median of interleaved rounds. All calls of a round are made before the
-    GPU comes to the first of them, or small ones would take as long as the processor takes to make them."""
+    GPU comes to the first of them, or small ones would take as long as the CPU takes to make them."""
     times = {name: [] for name in contestants}
     for call in contestants.values():
         call()

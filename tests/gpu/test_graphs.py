@@ -71,7 +71,7 @@ def test_what_cant_be_captured_says_so(torch):
 
 
 class Stranger:
-    """An object of nobody we know: it is kept until an event says that the GPU is done with it."""
+    """An object of an unknown framework: it is kept until an event says that the GPU is done with it."""
 
     def __init__(self, inner):
         self.inner = inner

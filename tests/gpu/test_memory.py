@@ -1,4 +1,4 @@
-"""Memory stays flat, and what the processor reaches, too, is in order."""
+"""Memory stays flat, and what the CPU reaches, too, is in order."""
 
 import gc
 

@@ -33,7 +33,7 @@ def streams(torch):
 
 
 def test_it_would_fail_without_the_order(torch, streams):
-    """The control: reading on another stream, with nobody who waits, sees the old value."""
+    """The control: reading on another stream, without a wait, sees the old value."""
     slow, fast = streams
     tensor = torch.zeros(1 << 16, device="cuda")
     out = torch.empty_like(tensor)

@@ -32,7 +32,7 @@ fn reason(result: Result<(), Error>) -> AccessError {
     }
 }
 
-/// The same, on the promise that nobody else uses the memory.
+/// The same, on the promise that no other code uses the memory.
 #[track_caller]
 fn refusal_despite_promise<T: Element>(tensor: &Tensor) -> AccessError {
     // SAFETY: the tests use one view at a time.

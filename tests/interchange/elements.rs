@@ -25,7 +25,7 @@ fn misaligned_data<A: ForeignAbi>() {
         alignment: 4,
     };
     assert_eq!(tensor.view::<u32>().unwrap_err(), misaligned.clone().into());
-    // SAFETY: nobody else uses the memory.
+    // SAFETY: no other code uses the memory.
     let view = unsafe { tensor.view_mut_unchecked::<u32>() };
     assert_eq!(view.unwrap_err(), misaligned.into());
     // Bytes have no alignment, and a copy has a good one.

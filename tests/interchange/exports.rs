@@ -153,7 +153,7 @@ fn what_is_shared_is_not_marked_as_a_copy() {
 fn what_was_not_copied_is_not_marked_as_a_copy() {
     let fresh = Tensor::from_vec(vec![1_u8, 2], &[2]).unwrap();
     assert_eq!(fresh.into_dlpack().flags(), Flags::empty());
-    // Read-only memory is nobody's to keep for himself.
+    // Read-only memory is never exclusive.
     let copy = Tensor::from([1]).copy().unwrap().into_read_only();
     assert_eq!(copy.into_dlpack().flags(), Flags::READ_ONLY);
 }

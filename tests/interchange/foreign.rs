@@ -100,7 +100,7 @@ impl Producer {
     /// wrong with it yet.
     pub(crate) fn of<T: Element>(elements: &[T], shape: &[i64], strides: &[i64]) -> Self {
         let memory = Memory::zeroed(size_of_val(elements) + 64);
-        // SAFETY: the memory has room for the elements, and nobody else has it.
+        // SAFETY: the memory has room for the elements, and no other code has it.
         unsafe {
             let to = memory.start.cast::<T>();
             ptr::copy_nonoverlapping(elements.as_ptr(), to, elements.len());

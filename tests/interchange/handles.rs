@@ -45,7 +45,7 @@ fn weak_handles_see_an_import_go<A: ForeignAbi>() {
     let upgraded = weak.upgrade().unwrap();
     assert_eq!(upgraded.data_ptr(), tensor.storage().data_ptr());
     assert_eq!(upgraded.nbytes(), 24);
-    assert_eq!(upgraded.handles(), 2, "a weak one is none");
+    assert_eq!(upgraded.handles(), 2, "a weak one doesn't count");
     drop(tensor);
     assert_eq!(deletions.count(), 0, "what was upgraded keeps it alive");
     let exported = Tensor::from_storage(upgraded, &[6], DType::F32)
@@ -95,7 +95,7 @@ fn what_is_no_part_panics() {
         let slice = catch_unwind(AssertUnwindSafe(|| storage.slice(range.clone())));
         assert!(slice.is_err(), "{range:?}");
     }
-    // SAFETY: nobody reads behind the handle.
+    // SAFETY: no code reads behind the handle.
     let handle = unsafe {
         let device = Device::new(DeviceKind::Metal, 0);
         Storage::from_raw(std::ptr::dangling_mut(), 8, device, || {})

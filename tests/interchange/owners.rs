@@ -1,4 +1,4 @@
-//! Whoever owns memory is dropped once, after its last user, also when it panics then.
+//! Owners of memory are dropped once, after the last user, also if they panic in `drop`.
 
 use crate::foreign::{Counter, ForeignAbi, Producer};
 use dlbridge::{DType, Device, Storage, Tensor};
@@ -62,7 +62,7 @@ impl<const SIZE: usize> Drop for Witness<SIZE> {
 fn tensors_of_witnesses(drops: &Counter, panics: bool) -> [Tensor; 4] {
     let witness = Witness::<0>::new(drops, panics);
     let data = witness.numbers.as_ptr().cast_mut().cast();
-    // SAFETY: the closure owns the numbers; nobody writes them.
+    // SAFETY: the closure owns the numbers; no code writes them.
     let raw = unsafe { Storage::from_raw(data, 8, Device::CPU, move || drop(witness)) };
     [
         Storage::from_owner(Witness::<0>::new(drops, panics)),
@@ -143,7 +143,7 @@ fn a_panic_in_an_owner_ends_at_the_deleter<A: ForeignAbi>() {
     }
     assert_eq!(drops.count(), 4);
 
-    // Handed on by somebody else, the owner is behind the deleter, and so is its panic.
+    // After an exchange through a foreign library, the deleter contains the owner and its panic.
     let storage = Storage::from_owner_mut(Witness::<20>::new(&drops, true));
     let tensor = Tensor::from_storage(storage, &[4], DType::U16).unwrap();
     let relay = Producer::relay(tensor.export_into::<A>().unwrap());

@@ -21,7 +21,7 @@ for_both_abis!(
 /// What a consumer does to the struct that it owns.
 fn change<A: ForeignAbi>(managed: Managed<A>, change: impl FnOnce(&mut DLTensor)) -> Managed<A> {
     let raw = managed.into_raw().as_ptr();
-    // SAFETY: given away above, to nobody else.
+    // SAFETY: given away above, to no other code.
     change(unsafe { &mut *raw }.descriptor_mut());
     // SAFETY: as above; the tests change it so that it is still true, or refused.
     unsafe { Managed::from_raw(raw) }.unwrap()
@@ -51,7 +51,7 @@ fn unchanged_it_is_written_again<A: ForeignAbi>() {
     let mut tensor = counted(&[1_u16, 2, 3], &drops);
     for round in 0..3 {
         tensor = Tensor::from_dlpack(tensor.export_into::<A>().unwrap()).unwrap();
-        // Nobody has it but us, as it was before.
+        // This is the only handle, as before.
         tensor.view_mut::<u16>().unwrap().fill(round);
     }
     assert_eq!(tensor.to_vec::<u16>().unwrap(), [2, 2, 2]);
@@ -158,7 +158,7 @@ fn a_consumer_that_forbids_writing_is_heard() {
         .into_dlpack()
         .into_raw()
         .as_ptr();
-    // SAFETY: given away above, to nobody else.
+    // SAFETY: given away above, to no other code.
     unsafe { (*raw).flags |= Flags::READ_ONLY };
     // SAFETY: as above.
     let managed = unsafe { Managed::<Versioned>::from_raw(raw) }.unwrap();
@@ -173,9 +173,9 @@ fn a_consumer_cannot_allow_writing() {
     let drops = Counter::default();
     let read_only = counted(&[1_u16, 2, 3], &drops).into_read_only();
     let raw = read_only.to_dlpack().into_raw().as_ptr();
-    // SAFETY: given away above, to nobody else.
+    // SAFETY: given away above, to no other code.
     unsafe { (*raw).flags = Flags::empty() };
-    // SAFETY: as above; nobody writes.
+    // SAFETY: as above; no code writes.
     let managed = unsafe { Managed::<Versioned>::from_raw(raw) }.unwrap();
     let mut back = Tensor::from_dlpack(managed).unwrap();
     assert!(back.view_mut::<u16>().is_err());

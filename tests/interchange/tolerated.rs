@@ -32,7 +32,7 @@ pub(crate) fn assert_deleted_with(tensor: Tensor, deletions: &Counter) {
 fn a_null_deleter<A: ForeignAbi>() {
     let deletions = Counter::default();
     let raw = Producer::two_rows().hand_out_raw::<A>(&deletions);
-    // SAFETY: nobody else has the struct yet.
+    // SAFETY: no other code has the struct yet.
     unsafe { (*raw).set_deleter(None) };
     // SAFETY: the struct stays until it is deleted below, after the last use of it.
     let managed = unsafe { Managed::from_raw(raw) }.unwrap();

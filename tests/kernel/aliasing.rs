@@ -57,7 +57,7 @@ fn check(found: Option<Refused>, expected: &[Refused]) -> Result<(), TestCaseErr
         None => prop_assert_eq!(expected, &[]),
         Some(found) => prop_assert!(
             expected.contains(&found),
-            "{:?} is none of {:?}",
+            "{:?} is not in {:?}",
             found,
             expected
         ),

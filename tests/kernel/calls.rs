@@ -58,7 +58,7 @@ fn arguments_come_by_position_by_name_or_both() {
         .named("b", &b)
         .named("a", &a);
     check(call.run().unwrap(), this);
-    // What is named leaves its place to nobody else.
+    // What is named leaves its place to no other code.
     let mut this = m();
     let call = op.call().named("a", &a).input(&b).in_out(&mut this);
     check(call.run().unwrap(), this);

@@ -10,7 +10,7 @@ use std::ptr;
 
 pub(crate) const PAIR: [usize; 1] = [2];
 
-/// A tensor at an address that nobody looks at.
+/// A tensor at an address that is never dereferenced.
 pub(crate) fn invented(address: usize, layout: &Layout, device: Device) -> Operand<'_> {
     let first = ptr::without_provenance_mut(address);
     // SAFETY: the kernels of these tests look at no elements.

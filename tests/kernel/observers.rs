@@ -60,7 +60,7 @@ fn a_record_says_what_was_called() {
         .make()
         .unwrap();
     assert!(op.call().number(1.0_f32).make().is_err());
-    // A call that isn't made is none.
+    // A failed call isn't observed.
     assert!(op.call().make().is_err());
     drop(observer);
     op.call()

@@ -9,7 +9,7 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 
 /// Numbers about which types disagree: beside the ends of integers, beside the middles between floats of fewer
-/// digits, and what is none.
+/// digits, and NaN.
 fn number() -> impl Strategy<Value = f64> {
     let exponent = prop_oneof![-30..20_i64, 20..66_i64, -160..135_i64];
     let middle = (

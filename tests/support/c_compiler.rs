@@ -94,7 +94,7 @@ impl Toolchain {
 
 impl Drop for Toolchain {
     fn drop(&mut self) {
-        // What stays behind is in the target directory, and harms nobody.
+        // What stays behind is in the target directory, and harmless.
         let _ = fs::remove_dir_all(&self.outputs);
     }
 }

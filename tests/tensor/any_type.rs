@@ -126,7 +126,7 @@ fn unwritten_memory_is_written_and_read() {
     let tensor = unsafe { Tensor::uninit(&[2, 3], DType::I32) }.unwrap();
     let first = tensor.data_ptr().cast_mut().cast::<i32>();
     for i in 0..6 {
-        // SAFETY: the tensor has six elements, and nobody else its memory.
+        // SAFETY: the tensor has six elements, and no other code its memory.
         unsafe { first.add(i).write(i as i32) };
     }
     assert_eq!(tensor.to_vec::<i32>().unwrap(), [0, 1, 2, 3, 4, 5]);

@@ -29,7 +29,7 @@ proptest! {
     fn what_ndarray_writes_is_written(shape in shapes(), steps in steps()) {
         let whole = counted(&shape);
         let (tensor, model) = views_of(&whole, &steps);
-        // SAFETY: nobody else uses the memory before the view is gone.
+        // SAFETY: no other code uses the memory before the view is gone.
         if let Ok(view) = unsafe { tensor.view_mut_unchecked::<i32>() } {
             let layout = (view.shape().to_vec(), view.strides().to_vec());
             let mut array = match view.into_ndarray() {
@@ -82,7 +82,7 @@ fn interleaved_dimensions_are_refused() {
     let mut numbers = [0_u8; 8];
     let layout = Layout::strided(&[3, 2], &[2, 3]).unwrap();
     let first = NonNull::from(&mut numbers).cast();
-    // SAFETY: the layout leads to 0, 2, 3, 4, 5 and 7 of the array, which nobody else uses.
+    // SAFETY: the layout leads to 0, 2, 3, 4, 5 and 7 of the array, which no other code uses.
     let mut view = unsafe { ViewMut::<u8>::from_raw(first, layout.as_ref()) };
     let error = view.reborrow().into_ndarray().unwrap_err();
     assert!(error.to_string().contains("interleaved"), "{error}");

@@ -164,7 +164,7 @@ fn bytes_that_are_no_truth_values_are_refused() {
     assert_eq!(valid.to_vec::<bool>().unwrap(), [true, false, true]);
     let apart = bools.step_by(0, 5).unwrap();
     assert_eq!(apart.to_vec::<bool>().unwrap(), [true, false]);
-    // SAFETY: nobody else uses the memory in this statement.
+    // SAFETY: no other code uses the memory in this statement.
     let refused = unsafe { bools.view_mut_unchecked::<bool>() };
     assert!(matches!(
         refused,

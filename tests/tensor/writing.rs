@@ -129,7 +129,7 @@ fn what_was_lent_to_be_read_is_read_only() {
     assert_eq!(tensor.data_ptr().cast(), numbers.as_ptr());
     assert!(tensor.is_read_only());
     assert_eq!(refusal(&mut tensor), AccessError::ReadOnly);
-    // SAFETY: nobody else uses the memory in this statement.
+    // SAFETY: no other code uses the memory in this statement.
     let promised = unsafe { tensor.view_mut_unchecked::<i32>() };
     assert!(matches!(
         promised,

@@ -40,7 +40,7 @@ pub(crate) fn owned(drops: &Counter) -> Tensor {
 fn raw(drops: &Counter) -> Tensor {
     let mut owner = Owner::new(drops);
     let data = owner.0.as_mut_ptr().cast();
-    // SAFETY: the closure keeps the vector until it is called; nobody else uses it.
+    // SAFETY: the closure keeps the vector until it is called; no other code uses it.
     let storage = unsafe { Storage::from_raw(data, 24, Device::CPU, move || drop(owner)) };
     Tensor::from_storage(storage, &[2, 3], DType::F32).unwrap()
 }

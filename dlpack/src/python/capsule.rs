@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 
 /// The names of capsules that hold a managed tensor of this ABI.
 pub trait Named: Abi {
-    /// Of one that nobody took yet.
+    /// Of one that no code took yet.
     const NAME_IN_CAPSULE: &'static CStr;
     /// Of one that was taken.
     const NAME_WHEN_TAKEN: &'static CStr;
@@ -30,7 +30,7 @@ impl Named for Versioned {
     const NAME_WHEN_TAKEN: &'static CStr = c"used_dltensor_versioned";
 }
 
-/// Puts a managed tensor into a capsule, which releases it if nobody takes it out.
+/// Puts a managed tensor into a capsule, which releases it if no code takes it out.
 pub fn into_capsule<A: Named>(
     py: Python<'_>,
     managed: Managed<A>,
@@ -51,13 +51,13 @@ pub fn into_capsule<A: Named>(
     }
 }
 
-/// Releases what nobody took.
+/// Releases what no code took.
 ///
 /// # Safety
 ///
 /// Python calls it once, for a capsule that [`into_capsule`] made.
 unsafe extern "C" fn release<A: Named>(capsule: *mut ffi::PyObject) {
-    // SAFETY: the capsule is there; a valid one holds what `into_capsule` put in, and nobody else
+    // SAFETY: the capsule is there; a valid one holds what `into_capsule` put in, and no other code
     // can take it any more.
     unsafe {
         let name = A::NAME_IN_CAPSULE.as_ptr();
@@ -110,7 +110,7 @@ fn report_left() {
     }
 }
 
-/// A capsule with a managed tensor in it that nobody took yet.
+/// A capsule with a managed tensor in it that no code took yet.
 #[derive(Debug)]
 pub enum Offer<'a, 'py> {
     /// Named `dltensor_versioned`.
@@ -173,7 +173,7 @@ impl<'a, 'py> Offer<'a, 'py> {
         }
     }
 
-    /// Borrows what is in a capsule of this ABI, after its version was checked. Meanwhile nobody can
+    /// Borrows what is in a capsule of this ABI, after its version was checked. Meanwhile no code can
     /// take it: where others have the capsule too, it looks like one that was taken.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ fn rename(capsule: Borrowed<'_, '_, PyCapsule>, name: &'static CStr) -> PyResult
 }
 
 /// Keeps a capsule of which something was borrowed. It is dropped by a thread that is attached, or
-/// nobody can take what is in the capsule any more.
+/// no code can take the content of the capsule any more.
 #[derive(Debug)]
 pub struct Lent {
     capsule: ManuallyDrop<Py<PyCapsule>>,

@@ -142,7 +142,7 @@ pub trait Producer {
     fn copy_to<A: crate::Abi>(&self, device: DLDevice) -> PyResult<Managed<A>>;
 }
 
-/// Answers a request with a capsule: versioned for whoever says that it understands version 1 or
+/// Answers a request with a capsule: versioned for a consumer that understands version 1 or
 /// newer, else legacy.
 ///
 /// # Errors

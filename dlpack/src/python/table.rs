@@ -27,7 +27,7 @@ const LONGEST_CHAIN: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub struct Table(&'static DLPackExchangeAPI);
 
-// SAFETY: nobody changes a table, and its functions may be called by any thread that is attached.
+// SAFETY: no code changes a table, and its functions may be called by any thread that is attached.
 unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
@@ -170,7 +170,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// What the producer raises, and a `BufferError` for what it gives that is none.
+    /// What the producer raises, and a `BufferError` for a result that isn't a table.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! A GPU from Rust alone: `cargo run --example alone`. Without one it says why, and takes the processor.
+//! A GPU from Rust alone: `cargo run --example alone`. Without one it says why, and takes the CPU.
 
 // Its op is in the registry where it is linked.
 extern crate cuda_interop;
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let x = Tensor::from([-1.0_f32, 0.0, 1.0, 20.0]);
 
     let on_host = swish.call().input(&x).make()?;
-    println!("on the processor: {on_host}");
+    println!("on the CPU: {on_host}");
 
     let gpu = match Gpu::new(0) {
         Ok(gpu) => gpu,

@@ -1,4 +1,4 @@
-//! An op with a kernel for the processor, in Rust, and one for GPUs, in CUDA C++ that Rust compiles and launches.
+//! An op with a kernel for the CPU, in Rust, and one for GPUs, in CUDA C++ that Rust compiles and launches.
 
 use dlbridge::DeviceKind;
 use dlbridge::cuda::{Argument, CudaError, Gpu, Launch, Source as Code, Stream};

@@ -1,4 +1,4 @@
-"""The op on the processor, and what it says where there is no GPU."""
+"""The op on the CPU, and what it says where there is no GPU."""
 
 import cuda_interop  # noqa: F401
 import numpy as np

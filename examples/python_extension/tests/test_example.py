@@ -26,7 +26,7 @@ def test_any_element_type_is_taken_where_none_is_asked_for(dtype):
 
 def test_another_element_type_is_refused():
     x = framework.make(MATRIX.astype("float64"))
-    wanted = "a tensor of float32, in memory that the processor reaches"
+    wanted = "a tensor of float32, in memory that the CPU reaches"
     message = f"expected {wanted}; got {found('float64', [2, 3], [3, 1])}"
     refused(ValueError, message, tensor_math.relu, x)
 
@@ -210,7 +210,7 @@ def test_sum_rows_sums_rows(shape):
     assert framework.array(sums).tolist() == numbers.sum(axis=1).tolist()
 
 
-WANTED = "a tensor of float32, of rank 2, row-major without gaps, in memory that the processor reaches"
+WANTED = "a tensor of float32, of rank 2, row-major without gaps, in memory that the CPU reaches"
 
 
 def test_another_rank_is_refused():
@@ -252,7 +252,7 @@ def test_other_threads_run_while_the_mean_is_taken():
     other = threading.Thread(target=lambda: (ready.wait(), has_run.set()))
     interval = sys.getswitchinterval()
     other.start()
-    # Now nobody gets to run but by being let.
+    # From here on, other threads run only when this one releases the GIL.
     sys.setswitchinterval(1e6)
     try:
         ready.set()
@@ -303,7 +303,7 @@ def test_a_tensor_that_is_followed_is_taken_detached():
 @only("numpy")
 def test_a_foreign_byte_order_is_refused():
     foreign = MATRIX.astype(MATRIX.dtype.newbyteorder())
-    message = f"elements of NumPy's {foreign.dtype!r} are none that DLPack has; pass x.astype(x.dtype.newbyteorder(\"=\"))"
+    message = f"NumPy's {foreign.dtype!r} has no DLPack equivalent; pass x.astype(x.dtype.newbyteorder(\"=\"))"
     count = sys.getrefcount(foreign.dtype)
     for _ in range(100):
         refused(BufferError, message, tensor_math.relu, foreign)

@@ -63,7 +63,7 @@ def write_bits(address: int, offset: int, bits: int, pattern: int) -> None:
     ctypes.memmove(address + start, new.to_bytes(size, "little"), size)
 
 
-#: Memory that lives as long as the process, since nobody knows who still looks at it.
+#: Memory that lives as long as the process, since its remaining users are unknown.
 _KEPT: list[Any] = []
 
 

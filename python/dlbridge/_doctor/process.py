@@ -22,7 +22,7 @@ class Process:
     """Runs one task, and is iterated for what is said of it."""
 
     def __init__(self, task: dict[str, Any]) -> None:
-        # Not through a pipe, which nobody reads meanwhile.
+        # Not through a pipe, which no code reads meanwhile.
         self._errors: IO[bytes] = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "dlbridge._doctor.child"],

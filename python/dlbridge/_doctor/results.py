@@ -28,7 +28,7 @@ class Verdict:
     same_pointer: bool | None = None
     #: Whether the producer sees what the consumer writes in its own way.
     writes_back: bool = False
-    #: Whether the producer's own export is at fault, whoever takes it.
+    #: Whether the producer's own export is at fault, for every consumer.
     by_producer: bool = False
     #: Whether it may then write to what the producer holds to be read-only.
     writes_readonly: bool = False

@@ -125,7 +125,7 @@ class Runner:
             pairs[route].results.append(Result(producer, consumer, route, dtype, layout, verdict))
 
         def ended(how: str | None) -> Verdict:
-            if step == "make":  # That is nobody's hand-over.
+            if step == "make":  # No exchange yet.
                 return Verdict("absent", f"{producer} ends the process as it makes it: {how}")
             return Verdict("crashed", f"{how} ({step})")
 

@@ -19,7 +19,7 @@ def settled():
     context = driver.current_context()
     yield
     gc.collect()
-    # What waits for work is released once that is done, and that may bring more to release.
+    # Pending releases are drained once the work is done, and that may bring more to release.
     for _ in range(2):
         for device in range(driver.devices()):
             dlbridge.cuda.synchronize(device)

@@ -57,7 +57,7 @@ class Memory:
 
 
 class Foreign:
-    """Memory of somebody else's, in a managed tensor, which is given back when nobody has this any more."""
+    """Foreign memory in a managed tensor, released when this object is collected."""
 
     def __init__(self, address, kind=DLManagedTensorVersioned):
         self.struct = kind.from_address(address)
@@ -98,7 +98,7 @@ class Array:
 
     @classmethod
     def around(cls, memory):
-        """An array of somebody else's memory."""
+        """An array over foreign memory."""
         tensor = memory.struct.dl_tensor
         assert tensor.device.device_type in (CUDA, MANAGED)
         shape = tensor.shape[: tensor.ndim]

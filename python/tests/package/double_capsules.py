@@ -86,7 +86,7 @@ def pose_as_cupy():
 
 
 def pose_as_jax():
-    """A module `jax`, whose stream nobody knows. Memory is used again as soon as it is given back."""
+    """A module `jax`, whose stream is unknown. Memory is reused as soon as it is released."""
     module = types.ModuleType("jax")
 
     class ArrayImpl(Asked):

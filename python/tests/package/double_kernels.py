@@ -1,4 +1,4 @@
-"""The CUDA kernels' source, run on the processor, in the place of what the driver's double is asked to launch.
+"""The CUDA kernels' source, run on the CPU, in the place of what the driver's double is asked to launch.
 
 So a call of an op goes all the way: dispatch, the choice of a kernel for the layouts, its arguments, its grid, and
 what the source does with them. The double opens only the memory that a kernel says it uses.
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "cuda_ker
 import modules  # noqa: E402
 import on_cpu  # noqa: E402
 
-# Nobody watches here: that is done in tests/cuda_kernels.
+# Without sanitizers: tests/cuda_kernels runs with them.
 on_cpu.OPTIONS[:] = [option for option in on_cpu.OPTIONS if "sanitize" not in option and option != "-Werror"]
 BYTES = {"b8": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "f32": 4}
 

@@ -1,4 +1,4 @@
-"""Frameworks with an exchange table that tells their stream: one that nobody knows, and one that poses as PyTorch."""
+"""Frameworks with an exchange table that returns their stream: an unknown one, and one that poses as PyTorch."""
 
 import ctypes
 import sys
@@ -48,7 +48,7 @@ class Told(Work):
 
 @lambda kind: _with_table(kind)
 class Strange(Array):
-    """Of a framework that nobody knows, so that nobody knows how long its streams are there, either."""
+    """Of an unknown framework, whose streams have an unknown lifetime."""
 
     work = Told()
 

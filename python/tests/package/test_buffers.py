@@ -238,7 +238,7 @@ def test_memory_lives_as_long_as_it_is_seen(look):
     del owner
     gc.collect()
     assert gone() is not None and sorted(seen.tolist())[0] == ord("a")
-    # Whoever lends a buffer can't give its memory up.
+    # An exporter of a buffer can't release its memory.
     with refused(BufferError):
         gone().append(1)
     del seen

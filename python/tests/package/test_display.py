@@ -17,7 +17,7 @@ NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 
 
 
 def some_numbers(generator, name, shape):
-    """Numbers as they come: whole ones, tiny and huge ones, and those that are none."""
+    """Numbers as they come: whole ones, tiny and huge ones, and NaN."""
     dtype = np.dtype(name)
     if dtype.kind in "biu":
         return generator.integers(0, 2 if name == "bool" else 100, shape).astype(name)

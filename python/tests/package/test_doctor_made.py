@@ -116,7 +116,7 @@ def test_a_producer_that_calls_it_something_else(made):
         assert verdicts["int8"].outcome == "absent"
         assert (verdicts["bool"].outcome, verdicts["bool"].by_producer) == ("wrong", True)
         assert verdicts["bool"].reason == "mislabelled gives bool away as uint8"
-    assert survey.is_well()  # Nobody who takes it can know.
+    assert survey.is_well()  # No consumer can know.
 
 
 def test_what_takes_too_long(made):

@@ -32,7 +32,7 @@ def state():
 
 def again(turn, turns=TURNS):
     """Takes a way so often; what it needs at first is there before: events are kept to be used again, up to a number."""
-    for _ in range(2):  # The second time begins with what waits from the first.
+    for _ in range(2):  # The second round starts with the first one's pending releases.
         for _ in range(AT_ONCE):
             turn()
         driver.synchronize()

@@ -1,4 +1,4 @@
-"""Ops on a GPU that there isn't: every kernel's source, run on the processor, launched as on a GPU, against NumPy."""
+"""Ops on a GPU that there isn't: every kernel's source, run on the CPU, launched as on a GPU, against NumPy."""
 
 import numpy as np
 import pytest

@@ -81,7 +81,7 @@ def test_it_runs_on_the_stream_that_was_made_current(name):
         x, y = kind().fill(7), target(kind)
         with dlbridge.cuda.stream(ours):
             copies_on(ours.handle, lambda: ops.copy(x, out=y))
-        # Nobody waited, and the framework's next work comes after it.
+        # The CPU didn't block, and the framework's next work comes after it.
         if name in KNOWN:
             assert set(y.peek()) == {0xA5}
             assert y.values() == [7] * 16

@@ -41,7 +41,7 @@ def test_what_a_framework_writes_late_is_read_on_another_stream(name, copied):
         tensor = dlbridge.from_dlpack(x)
     with dlbridge.cuda.stream(ours):
         copy = copied(tensor)
-    assert set(x.peek()) == {FRESH}, "nobody waited for it"
+    assert set(x.peek()) == {FRESH}, "nothing waited for it"
     ours.synchronize()
     values = list(double.peek(copy.data_ptr, 16))
     if copied is copied_by_nobody_who_asks:
@@ -63,7 +63,7 @@ def test_what_dlbridge_writes_late_is_read_by_a_framework(name, is_ordered):
             source = given(name, tensor)
             assert source.address == tensor.data_ptr
         copy = kind().copy_from(tensor.data_ptr)
-        assert set(double.peek(tensor.data_ptr, 16)) == {FRESH}, "nobody waited for it"
+        assert set(double.peek(tensor.data_ptr, 16)) == {FRESH}, "nothing waited for it"
         values = copy.values()
     if is_ordered:
         assert values == [0] * 16

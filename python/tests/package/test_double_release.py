@@ -41,7 +41,7 @@ def test_a_frameworks_memory_outlasts_the_work_on_another_stream(name):
             copy = tensor.copy()
         del tensor
         gc.collect()
-    assert set(double.peek(copy.data_ptr, 16)) == {0xA5}, "nobody waited for the copy"
+    assert set(double.peek(copy.data_ptr, 16)) == {0xA5}, "nothing waited for the copy"
     ours.synchronize()
     assert set(double.peek(copy.data_ptr, 16)) == {7}
 
@@ -69,7 +69,7 @@ def test_our_memory_outlasts_the_work_of_a_framework(name):
         y = given(name, tensor)
         driver.copy(target, y.address, 16, handle_of(stream))
         if name in ("numba", "strange"):
-            # Nobody is told on which stream they work. They have the one wait on which they were given it.
+            # They don't report the stream on which they work. They have the one wait on which they were given it.
             driver.wait(ours.handle if name == "numba" else 0, stream)
         del tensor, y
         gc.collect()
@@ -143,7 +143,7 @@ def test_what_a_framework_writes_again_is_waited_for_again():
             for value in (1, 2, 3):
                 x.fill(value)
                 copy = tensor.copy()
-                assert set(double.peek(copy.data_ptr, 16)) == {0xA5}, "nobody waited for it"
+                assert set(double.peek(copy.data_ptr, 16)) == {0xA5}, "nothing waited for it"
                 ours.synchronize()
                 assert set(double.peek(copy.data_ptr, 16)) == {value}
                 # As the framework would, before it writes again.

@@ -143,7 +143,7 @@ def test_waiting():
 @pytest.mark.parametrize("name", ["cupy", "jax"])
 def test_what_producers_are_asked_for(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
-    # CuPy tells its stream, where no one needs to wait. Of JAX nobody knows any.
+    # CuPy reports its stream, so no wait is needed. JAX's is unknown.
     for number, stream in ((1, 0), (ours.handle, ours), (2, 2)):
         x = kind()
         with dlbridge.cuda.stream(stream):
@@ -173,7 +173,7 @@ def test_what_consumers_may_ask_for():
     before = waits()
     for none in (1, None, -1):
         tensor.__dlpack__(stream=none)
-    assert waits() == before, "it is ready there, or nobody wants to know"
+    assert waits() == before, "it is ready there, or the consumer didn't request an order"
     tensor.__dlpack__(stream=stream.handle)
     assert waits() == before + 1
     tensor.__dlpack__(stream=-1)
@@ -201,7 +201,7 @@ def test_a_bare_capsule_is_ready_on_the_default_stream():
 
 def test_what_they_may_not():
     tensor = dlbridge.zeros(16, "uint8", device="cuda")
-    with refused(ValueError, "stream 0 is none of CUDA's", "1 for the default stream"):
+    with refused(ValueError, "stream 0 is ambiguous", "1 for the default stream"):
         tensor.__dlpack__(stream=0)
     for wrong in (-2, 1 << 70):
         with refused(ValueError, f"{wrong} is no stream"):

@@ -87,8 +87,8 @@ class NoLonger:
         (3, "int is no tensor", None),
         ("text", "str is no tensor", None),
         ([1, 2], "list is no tensor", None),
-        (np.array(["a"]), "none that DLPack has", None),
-        (np.zeros(2, ">f4"), "none that DLPack has", 'pass x.astype(x.dtype.newbyteorder("="))'),
+        (np.array(["a"]), "has no DLPack equivalent", None),
+        (np.zeros(2, ">f4"), "has no DLPack equivalent", 'pass x.astype(x.dtype.newbyteorder("="))'),
         (NoLonger(), "it was donated", "make another"),
     ],
 )

@@ -132,7 +132,7 @@ def test_casts(source):
         x = np.array([0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -100.7, 3.14159, 1e-3, 240], source)
     for target in map(np.dtype, CAST):
         expected = x.astype(target)
-        # What is beyond an integer's ends, or is none, NumPy makes anything of.
+        # What is beyond an integer's ends, or isn't a number, NumPy converts to anything.
         defined = np.full(x.shape, True)
         if target.kind in "iu" and source.kind not in "iub":
             ends, whole = np.iinfo(target), np.trunc(x.astype("f8"))

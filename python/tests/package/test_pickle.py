@@ -119,7 +119,7 @@ def test_bytes_that_came_another_way():
     assert not found.readonly and found.tolist() == [0, *b"xyz"]
     found = pickle.loads(stream, buffers=[memoryview(b"wxyz")])
     assert found.readonly and found.tolist() == list(b"wxyz")
-    # What is nobody's but ours may be written.
+    # Memory that we alone own is writable.
     received = b"wxyz"
     found = pickle.loads(stream, buffers=[received])
     np.asarray(found)[0] = 0

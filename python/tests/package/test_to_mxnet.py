@@ -114,7 +114,7 @@ def test_strides_that_say_nothing():
     for view in (ours[::-1][:1], ours[:0], ours[:1].T, ours[::2][:1]):
         x = view.to("mxnet")
         assert x.shape == view.shape and x.asnumpy().tolist() == view.tolist()
-    # Other empty ones it takes from nobody: of (4, 0) it wants strides (0, 1).
+    # It accepts no other empty ones: of (4, 0) it wants strides (0, 1).
     with refused(BufferError, "only support compact tensor"):
         ours[:, :0].to("mxnet")
 

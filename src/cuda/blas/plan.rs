@@ -94,8 +94,8 @@ impl Plan {
     ///
     /// # Safety
     ///
-    /// They are matrices as the problem said, there until the work was done, of which `out` is nobody else's to use; the
-    /// workspace is as large as it must be, and nobody else's either. The stream is one of the handle's GPU.
+    /// They are matrices as the problem said, there until the work was done, of which `out` is no other code's to use; the
+    /// workspace is as large as it must be, and no other code's either. The stream is one of the handle's GPU.
     pub(super) unsafe fn run(
         &self,
         lt: &Lt,

@@ -202,7 +202,7 @@ pub enum CudaError {
         /// What is wrong with it.
         problem: LaunchError,
     },
-    /// A shape, an element type or an access that is none for this.
+    /// An invalid shape, dtype or access.
     #[error(transparent)]
     Tensor(#[from] Error),
     /// The driver refused, or the GPU failed.

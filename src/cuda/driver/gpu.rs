@@ -64,7 +64,7 @@ impl Gpu {
     ///
     /// # Errors
     ///
-    /// Fails if it is none; see also [`new`](Self::new).
+    /// Fails if it isn't a GPU; see also [`new`](Self::new).
     pub fn from_device(device: Device) -> Result<Self, CudaError> {
         match device.kind() {
             DeviceKind::Cuda | DeviceKind::CudaHost | DeviceKind::CudaManaged => {
@@ -136,7 +136,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// [`synchronize`](Self::synchronize), which runs nobody else's code.
+    /// [`synchronize`](Self::synchronize), which runs no other code's code.
     pub(crate) fn wait_for_all(self) -> Result<(), CudaError> {
         let _context = self.enter()?;
         let _relaxed = relax_capture_mode();

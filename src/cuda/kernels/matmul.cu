@@ -2,7 +2,7 @@
 //
 // Macros: NAME; TYPE, an element type of numbers.
 // A result is added up in the order of k, in f32 for the floats of 16 bits and in f64 for the others,
-// with the roundings of the processor's kernel; so it is the same, bit for bit.
+// with the roundings of the CPU's kernel; so it is the same, bit for bit.
 // Launch with 256 threads a block, and a block for each tile of 64 x 64 results, or fewer.
 #include "common.cuh"
 

@@ -1,7 +1,7 @@
 // The element types, conversions between them, and arithmetic with the roundings that the ops
 // promise.
 //
-// The floats of 16 bits are types of ours, converted by the instructions themselves: whoever
+// The floats of 16 bits are types of ours, converted by the instructions themselves: code that
 // compiles this at run time then needs no header of the toolkit, and doesn't wait for those to be
 // parsed.
 #pragma once

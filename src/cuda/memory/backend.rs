@@ -61,7 +61,7 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
         }
     }
     body()?;
-    // Whoever looks at others' managed memory doesn't know of the kernel.
+    // The CPU's accesses to foreign managed memory don't wait for the kernel.
     if others_look && !stream.is_capturing()? {
         stream.synchronize()?;
     }

@@ -70,7 +70,7 @@ fn copied(tensor: Tensor) -> Tensor {
 /// a GPU.
 ///
 /// The CPU waits when one of them is memory of the host that isn't pinned; otherwise the copy is
-/// done later, and whoever looks at pinned memory by a [`Tensor`] waits for it.
+/// done later, and a view of pinned memory by a [`Tensor`] waits for it.
 ///
 /// The stream may be one of another GPU than the memory's. The memory's own GPU then makes the copy, and the two wait
 /// for each other.
@@ -81,7 +81,7 @@ fn copied(tensor: Tensor) -> Tensor {
 /// a copy can't be part of it.
 pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     to.check_exclusive().map_err(Error::from)?;
-    // SAFETY: nobody else uses its memory.
+    // SAFETY: no other code uses its memory.
     unsafe { copy_elements(to, from, stream) }
 }
 
@@ -89,7 +89,7 @@ pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), 
 ///
 /// # Safety
 ///
-/// Nobody uses the target's memory meanwhile; if it isn't on a GPU, until the stream's work is done.
+/// No code uses the target's memory meanwhile; if it isn't on a GPU, until the stream's work is done.
 pub(crate) unsafe fn copy_elements(
     to: &Tensor,
     from: &Tensor,
@@ -133,7 +133,7 @@ pub(crate) unsafe fn copy_elements(
     let finished = copied.and_then(|()| match (from_place, to_place) {
         _ if is_captured => Ok(()),
         (Place::Pageable, _) | (_, Place::Pageable) => stream.synchronize(),
-        // Whoever looks at others' memory doesn't know of the copy, and whoever writes it wants it for himself.
+        // Accesses to foreign memory don't wait for the copy, and a write needs exclusive access.
         (_, Place::Pinned) if !is_ordered(to) => stream.synchronize(),
         (Place::Pinned, _) if !is_ordered(from) => release_after(stream, from.clone()),
         _ => Ok(()),
@@ -174,7 +174,7 @@ fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
 unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let mut dense = Tensor::zeroed(from.shape(), from.dtype())?;
     copy_into(&mut dense, from, stream)?;
-    // SAFETY: nobody else uses the target, for which the caller vouches; `copy_into` waited, so the source is complete.
+    // SAFETY: no other code uses the target, for which the caller vouches; `copy_into` waited, so the source is complete.
     unsafe { write_rows(to, &dense) };
     Ok(())
 }

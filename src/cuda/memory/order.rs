@@ -12,7 +12,7 @@ pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
 }
 
 /// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is known is
-/// left to whoever uses it.
+/// left to its user.
 pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), CudaError> {
     match keeper(tensor) {
         Some(memory) => memory.use_on(stream, what),

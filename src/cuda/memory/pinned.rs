@@ -34,7 +34,7 @@ pub fn pinned(shape: &[usize], dtype: DType, gpu: Gpu) -> Result<Tensor, CudaErr
     })
 }
 
-/// Returns zeros in managed memory, which moves to whoever uses it: the CPU and all GPUs.
+/// Returns zeros in managed memory, which migrates to its user: the CPU and all GPUs.
 ///
 /// # Errors
 ///

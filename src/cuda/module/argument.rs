@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 /// A value that a kernel is given: a number, an address of memory that the GPU reaches, or a struct of C's.
 ///
-/// Only its size is known here; that it is of the type which the kernel takes is promised by whoever launches.
+/// Only its size is known here; the caller of the launch promises that it has the kernel's parameter type.
 ///
 /// ```
 /// use dlbridge::cuda::Argument;

@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
         self.value(tensor.data_ptr())
     }
 
-    /// Launches it: the stream waits for what must be done before with the tensors, and whoever uses them later,
+    /// Launches it: the stream waits for what must be done before with the tensors, and later users of them,
     /// through this crate, waits for the kernel.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use sys::CUfunction_attribute_enum as Attribute;
 /// As much shared memory a block can have without its kernel being allowed that, all in all.
 const ALWAYS_SHARED: u32 = 48 << 10;
 
-/// Whoever changes how much shared memory a kernel is allowed: handles to it may be on several threads.
+/// Guards changes of a kernel's limit of shared memory: handles to it may be on several threads.
 static LIMITS: Mutex<()> = Mutex::new(());
 
 /// A kernel, which can be launched. Its module is kept.
@@ -182,7 +182,7 @@ impl Function {
         }
         let _alone = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
         let most = self.max_dynamic_shared()?;
-        // One that nobody set may not count what the kernel declares; so it is set.
+        // An unset limit may not count the memory that the kernel declares; so it is set.
         if most >= bytes && most > ALWAYS_SHARED {
             return Ok(());
         }
@@ -197,7 +197,7 @@ impl Function {
         }
     }
 
-    /// Sets the limit, by whoever has [`LIMITS`].
+    /// Sets the limit; the caller holds [`LIMITS`].
     fn limit_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
         let _context = self.gpu().enter()?;
         let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;

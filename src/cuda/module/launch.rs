@@ -81,7 +81,7 @@ impl Function {
     /// # Safety
     ///
     /// The kernel takes arguments of these types. What it does with them, and with the memory that they lead to,
-    /// is sound: that is there until the work was done, nobody else uses what the kernel writes, or writes what
+    /// is sound: that is there until the work was done, no other code uses what the kernel writes, or writes what
     /// it reads, unless that comes before or after in the order of streams. If the stream is being captured,
     /// all that, and the kernel's module, last as long as the graph is used.
     #[inline]

@@ -34,7 +34,7 @@ impl Uses {
         }
     }
 
-    /// Notes that a kernel was launched. That is later than whoever forgot the stream as an idle one found it so.
+    /// Notes that a kernel was launched. That is later than the query that found the stream idle and removed it.
     #[inline]
     pub(super) fn note(&self, stream: &Stream) {
         if self.last.load(Ordering::Acquire) != stream.raw().addr() {

@@ -83,7 +83,7 @@ unsafe impl Sync for Keeper {}
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // SAFETY: it is given back once, to whoever lent it, as extensions are never unloaded.
+        // SAFETY: it is given back once, to its lender, as extensions are never unloaded.
         unsafe { (self.release)(self.keeper) }
     }
 }

@@ -21,14 +21,14 @@ struct Uses {
     gpu: Gpu,
     /// `None` before a stream writes it.
     writer: Option<Stream>,
-    /// The end of what the writer had to do at first, where it may be gone when somebody else uses the memory; until
+    /// The end of what the writer had to do at first, where it may be gone when other code uses the memory; until
     /// that is waited for, or the writer does something else.
     mark: Option<Event>,
-    /// They waited for the writer, and nobody waits for them yet.
+    /// They waited for the writer, and no code waits for them yet.
     readers: SmallVec<[Stream; 2]>,
-    /// Whether it was ever used on a stream that may be gone, or that nobody else can name.
+    /// Whether it was ever used on a stream that may be gone, or that no other code can name.
     untracked: bool,
-    /// Such a stream on which whoever made it works. What is done there is that one's own affair.
+    /// Such a stream, on which the memory's producer works. The producer orders its own work there.
     theirs: Option<Stream>,
 }
 
@@ -121,12 +121,12 @@ impl StreamUses {
         stream_uses
     }
 
-    /// Returns memory of somebody else's, who works on `home`, that is ready once the work is done that a stream has by
+    /// Returns foreign memory, whose producer works on `home`, that is ready once the work is done that a stream has by
     /// now.
     pub(in crate::cuda) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
         let mut stream_uses = Self::new(ready_on.clone());
         let uses = stream_uses.uses();
-        // A mark in a graph is none for other streams. Without one, all work is waited for.
+        // An event in a graph doesn't exist for other streams. Without one, all work is waited for.
         if uses.untracked && matches!(ready_on.is_capturing(), Ok(false)) {
             uses.mark = ready_on.mark().ok();
         }
@@ -184,7 +184,7 @@ impl StreamUses {
     pub(in crate::cuda) fn settle(&self) -> Result<(), CudaError> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let streams: SmallVec<[Stream; 2]> = uses.all().cloned().collect();
-        // Whoever else asks must not wait for the GPU meanwhile.
+        // Other threads' queries must not wait for the GPU meanwhile.
         drop(uses);
         for stream in &streams {
             if !stream.can_be_awaited() {

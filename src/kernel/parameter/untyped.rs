@@ -105,7 +105,7 @@ impl UntypedMut<'_> {
             return Err(format!("elements of {} aren't whole bytes", to.dtype).into());
         };
         // SAFETY: the frame's promise to both arguments: their elements are there, and what is written
-        // nobody else has. Those of whole bytes are never padded.
+        // no other code has. Those of whole bytes are never padded.
         unsafe { copy_items((from.first, from.layout), (to.first, to.layout), bytes) };
         Ok(())
     }

@@ -9,7 +9,7 @@ impl LayoutRef<'_> {
     /// Whether two of the layout's own elements are at one place.
     ///
     /// Packed elements that have a byte, but no bit of it, in common are not: they are told apart
-    /// by whoever writes them.
+    /// by a write to them.
     pub fn overlaps_itself(self) -> Overlap {
         if self.len() <= 1 || self.is_dense() {
             return Overlap::No;

@@ -106,9 +106,9 @@ impl<'py> BorrowedArg<'py> {
     /// what most calls need, and what they cost.
     #[inline(never)]
     fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &FastSpec, is_written: bool) -> Option<Self> {
-        // SAFETY: whoever has an object is attached.
+        // SAFETY: a `Borrowed` or `Bound` object proves that the thread is attached.
         let mut new = unsafe { borrows::blank() };
-        // SAFETY: a blank entry is nobody else's.
+        // SAFETY: a blank entry is no other code's.
         let entry = unsafe { new.as_mut() };
         // SAFETY: the caller compared the type.
         let fits = unsafe { numpy::borrow_usual(object, entry) }
@@ -180,9 +180,9 @@ impl<'py> BorrowedArg<'py> {
         is_written: bool,
         fill: impl FnOnce(&mut Entry) -> Result<(), Refused>,
     ) -> Result<Self, Refused> {
-        // SAFETY: whoever has an object is attached.
+        // SAFETY: a `Borrowed` or `Bound` object proves that the thread is attached.
         let mut entry = unsafe { borrows::blank() };
-        // SAFETY: a blank entry is nobody else's.
+        // SAFETY: a blank entry is no other code's.
         match fill(unsafe { entry.as_mut() }) {
             // SAFETY: it is filled.
             Ok(()) => unsafe { Self::admit(entry, is_written) },
@@ -251,10 +251,10 @@ impl Entry {
     /// # Safety
     ///
     /// They are: of this type, aligned, on the host, there for as long as the entry is in use, and
-    /// nobody writes them meanwhile.
+    /// no code writes them meanwhile.
     #[inline]
     pub(super) unsafe fn view_unchecked<T: Element>(&self) -> View<'_, T> {
-        // SAFETY: the elements are `T`s on the host, aligned, which nobody writes while the entry is in use.
+        // SAFETY: the elements are `T`s on the host, aligned, which no code writes while the entry is in use.
         unsafe { View::from_raw(self.first_of(), self.layout()) }
     }
 

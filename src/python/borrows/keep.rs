@@ -12,7 +12,7 @@ pub(in crate::python) enum Keep {
     Managed {
         _kept: Managed<Versioned>,
     },
-    /// It isn't taken: whoever made it releases it, with the capsule.
+    /// It isn't taken: its producer releases it, with the capsule.
     Capsule {
         _lent: Lent,
     },

@@ -39,7 +39,7 @@ impl Producer for PyTensor {
 /// A table in a `static`.
 pub(super) struct Shared(pub(super) DLPackExchangeAPI);
 
-// SAFETY: nobody changes it, and what it points to is functions.
+// SAFETY: no code changes it, and what it points to is functions.
 unsafe impl Sync for Shared {}
 
 pub(super) static TABLE: Shared = Shared(table::<PyTensor>());

@@ -48,7 +48,7 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
         )));
     }
     let gpu = Gpu::from_device(device)?;
-    // The processor waits for nothing else than copies; other threads may run meanwhile.
+    // The CPU waits for nothing else than copies; other threads may run meanwhile.
     Python::attach(|py| {
         py.detach(|| -> Result<Tensor, CudaError> {
             let mut to = match device.kind() {
@@ -78,7 +78,7 @@ fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
     Ok(Python::attach(|py| py.detach(|| cuda::to_host(tensor)))?)
 }
 
-/// The tensor, or a copy of it on the host where the processor can't look at it.
+/// The tensor, or a copy of it on the host where the CPU can't look at it.
 pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
     match gpu_of(tensor.device())? {
         None => {
@@ -89,7 +89,7 @@ pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
     }
 }
 
-/// Waits until the processor may use a tensor that it reaches.
+/// Waits until the CPU may use a tensor that it reaches.
 #[inline]
 pub(in crate::python) fn settled(tensor: &Tensor) -> PyResult<()> {
     if tensor.device() == Device::CPU {

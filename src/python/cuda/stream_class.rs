@@ -47,7 +47,7 @@ thread_local! {
 /// A stream of a GPU: the order in which it does what it is asked for.
 ///
 /// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or anyone with
-/// `__cuda_stream__`, or of a handle, which must be kept by whoever made it.
+/// `__cuda_stream__`, or of a handle, which its creator must keep.
 #[pyclass(frozen, weakref, name = "Stream", module = "dlbridge.cuda")]
 #[derive(Debug)]
 pub struct PyStream(pub(in crate::python) Stream);

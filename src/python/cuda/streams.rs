@@ -21,7 +21,7 @@ pub(in crate::python) enum Worker {
     On(Stream),
     /// Our own class: each tensor knows where it is used.
     Own,
-    /// Nobody says.
+    /// Unknown.
     Unknown,
     /// A library, on a stream whose handle isn't known to be one: see [`Ready::Untracked`].
     Untracked,
@@ -131,7 +131,7 @@ fn streams_of(kind: &Bound<'_, PyType>) -> Option<&'static Streams> {
 /// The number by which the array API standard has it that no order is asked for.
 const UNORDERED: isize = -1;
 
-/// A stream's number in the array API standard, in which 0 is none: it could be either of two.
+/// A stream's number in the array API standard, in which 0 is invalid: it could be either of two.
 pub(in crate::python) fn number_of(stream: &Stream) -> usize {
     stream.handle().addr().max(1)
 }
@@ -144,7 +144,7 @@ pub(in crate::python) fn of_number(
     match number.extract::<i128>()? {
         -1 => Ok(None),
         0 => Err(unsuitable(
-            "stream 0 is none of CUDA's: pass 1 for the default stream, or 2 for the thread's own"
+            "stream 0 is ambiguous: pass 1 for the default stream, or 2 for the thread's own"
                 .to_owned(),
         )),
         number => {

@@ -49,7 +49,7 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     match name.parse::<DType>() {
         Ok(_) => Ok(()),
         Err(_) => Err(not_exchangeable(format!(
-            "elements of TensorFlow's {name} are none that DLPack has"
+            "TensorFlow's {name} has no DLPack equivalent"
         ))),
     }
 }

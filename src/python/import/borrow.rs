@@ -250,7 +250,7 @@ impl Entry {
         if self.object.is_null() {
             return None;
         }
-        // SAFETY: the entry has a reference to the object, and whoever looks at it is attached.
+        // SAFETY: the entry has a reference to the object, and the thread is attached.
         let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
         match ImportPath::for_object(object) {
             // SAFETY: the type cache found that the object is of our own class; it keeps its tensor, and the entry the object.
@@ -305,7 +305,7 @@ impl Entry {
         let (managed, lent) = Offer::lend::<Legacy>(capsule.as_borrowed())?;
         // SAFETY: the capsule keeps the managed tensor.
         let descriptor = correct(unsafe { managed.as_ref() }.descriptor());
-        // SAFETY: the capsule keeps the managed tensor; it was just made, so nobody else takes it.
+        // SAFETY: the capsule keeps the managed tensor; it was just made, so no other code takes it.
         unsafe { self.fill(&descriptor, Flags::empty()) }?;
         self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())
@@ -319,7 +319,7 @@ impl Entry {
         // SAFETY: the version was checked, and the capsule keeps the managed tensor.
         let managed = unsafe { managed.as_ref() };
         // SAFETY: the managed tensor keeps what it says, and is kept by the capsule, from which
-        // nobody takes it meanwhile.
+        // no code takes it meanwhile.
         unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
         self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())

@@ -73,7 +73,7 @@ impl Buffer {
         let dtype = element_type(format.to_bytes(), size);
         let Some(dtype) = dtype else {
             return Err(not_exchangeable(format!(
-                "elements of buffer format {format:?}, {size} bytes each, are none that DLPack has"
+                "buffer format {format:?} with itemsize {size} has no DLPack equivalent"
             )));
         };
         let rank = usize::try_from(buffer.ndim).unwrap_or(usize::MAX);

@@ -47,7 +47,7 @@ pub(super) fn take(
         let described = unsafe { Described::read(&descriptor, Flags::empty(), &mut layout) };
         described.map(|_| ()).map_err(not_importable)
     };
-    // SAFETY: the framework just made the capsule, so that it holds a managed tensor that nobody else has.
+    // SAFETY: the framework just made the capsule, so that it holds a managed tensor that no other code has.
     let managed: Managed<Legacy> = unsafe { Offer::take(capsule.as_borrowed(), check) }?;
     let descriptor = correct(managed.descriptor());
     // SAFETY: the managed tensor keeps the memory that it describes.

@@ -100,7 +100,7 @@ pub(in crate::python) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResu
     }
 }
 
-/// What an object has for whoever wants its tensor.
+/// The tensor of an object, by import path.
 enum Found {
     Tensor(Tensor),
     /// It is of our own class.

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 struct Theirs {
     /// Their streams, other than the one of the call.
     streams: SmallVec<[Stream; 2]>,
-    /// What must be kept until the work is done: memory of the host, and what nobody knows on which stream it is
+    /// What must be kept until the work is done: memory of the host, and objects whose stream is unknown,
     /// used again.
     kept: SmallVec<[Object; 2]>,
     /// Whether a tensor was asked to be ready on our current stream.

@@ -148,7 +148,7 @@ impl PyKernel {
                     use_on(tensor, stream, *what)?;
                 }
             }
-            // SAFETY: whoever wrote the kernel in a language in which all is unsafe vouches for it, as for any
+            // SAFETY: the author of the CUDA C++ source promises that its accesses are sound, as for any
             // extension of Python; the arguments are of the sizes that it takes, as far as the driver tells.
             unsafe { self.function.launch(stream, launch, &given.values) }
         })

@@ -5,7 +5,7 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-/// An object as a value of an attribute; `None` where it is none of that kind.
+/// An object as a value of an attribute; `None` if it has another kind.
 pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> Option<Attribute> {
     // `True` is an `int` for Python, and seldom meant as one.
     let is_bool = value.is_instance_of::<PyBool>();

@@ -80,7 +80,7 @@ pub(super) fn invoke<'py>(
         let writable = !entry.read_only && handle.definition().writes(at);
         let is = (entry.dtype, entry.device, entry.padded);
         // SAFETY: the entry keeps the memory, and the list of borrows excludes that another call uses it in a
-        // way that this one doesn't allow. What other threads do is up to whoever calls: see
+        // way that this one doesn't allow. Other threads' accesses are up to the caller: see
         // docs/soundness.md.
         let operand = unsafe {
             let bytes = entry.bytes.clone();

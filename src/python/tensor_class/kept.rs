@@ -5,7 +5,7 @@ use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use std::mem::ManuallyDrop;
 
-/// A tensor that Python keeps. Whoever releases its memory may call Python, so an exception that is
+/// A tensor that Python keeps. Its deleter may call Python, so an exception that is
 /// on its way meanwhile is put aside.
 #[derive(Debug)]
 pub(in crate::python) struct Kept(ManuallyDrop<Tensor>);

@@ -17,7 +17,7 @@ pub(super) enum Source {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lasting(NonNull<ffi::PyTypeObject>);
 
-// SAFETY: types are used by whoever is attached, on any thread.
+// SAFETY: types may be used on any attached thread.
 unsafe impl Send for Lasting {}
 // SAFETY: a type is only used by threads that are attached, and a shared reference gives no more than a copy.
 unsafe impl Sync for Lasting {}

@@ -103,7 +103,7 @@ fn what_is_borrowed_of_a_lent_owner_stays_valid() {
     assert!(owner.is_unique());
     let clone = owner.clone();
     assert!(!owner.is_unique());
-    // SAFETY: the array is kept where it was lent, and nobody else uses it.
+    // SAFETY: the array is kept where it was lent, and no other code uses it.
     unsafe {
         *numbers = 7;
         assert_eq!(*numbers.add(2), 3);

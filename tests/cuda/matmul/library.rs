@@ -104,7 +104,7 @@ pub(super) fn values<T: Element>(tensor: &Tensor) -> Vec<T> {
     cuda::to_host(tensor).unwrap().to_vec().unwrap()
 }
 
-/// What the processor's kernel makes of these, which may be on a GPU.
+/// What the CPU's kernel makes of these, which may be on a GPU.
 pub(super) fn expected<T: Element>(a: &Tensor, b: &Tensor) -> Vec<T> {
     let [a, b] = [a, b].map(|tensor| cuda::to_host(tensor).unwrap());
     ops::matmul(&a, &b).unwrap().to_vec().unwrap()

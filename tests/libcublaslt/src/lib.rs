@@ -1,4 +1,4 @@
-//! A `libcublasLt.so.13` that multiplies on the processor: see the README.
+//! A `libcublasLt.so.13` that multiplies on the CPU: see the README.
 #![allow(non_snake_case, reason = "the names are those of the library")]
 
 mod algorithm;

@@ -1,6 +1,6 @@
 //! A test double of NVIDIA's driver library, `libcuda.so.1`, for machines without a GPU.
 //!
-//! Device memory is the host's, but closed to the host: whoever follows a device pointer outside of an operation of the
+//! Device memory is the host's, but closed to the host: code that follows a device pointer outside of an operation of the
 //! double crashes. Work on streams is queued, and runs in the streams' order when something needs it, and no sooner
 //! (unless [`cudaDoubleSetLate`](control::cudaDoubleSetLate) says otherwise), so what isn't ordered
 //! shows as stale data; it is reported as well: as a race, or as a use after a release. Fresh memory

@@ -100,7 +100,7 @@ fn pinned_memory_freed_while_work_uses_it_is_a_mistake() {
     ));
     ok!(cuMemFreeHost(host(pinned.as_ptr())));
     double
-        .mistake("cuMemFreeHost releases allocation 2, and nobody waited for cuMemcpyHtoDAsync_v2");
+        .mistake("cuMemFreeHost releases allocation 2, and nothing waited for cuMemcpyHtoDAsync_v2");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn pool_memory_freed_at_once_must_not_be_in_use() {
     let memory = double.allocate_on(16, stream);
     double.fill(memory, 1, 16, stream);
     ok!(cuMemFree_v2(memory));
-    double.mistake("cuMemFree_v2 releases allocation 1, and nobody waited for");
+    double.mistake("cuMemFree_v2 releases allocation 1, and nothing waited for");
     let memory = double.allocate_on(16, stream);
     ok!(cuStreamSynchronize(stream));
     ok!(cuMemFree_v2(memory));

@@ -80,7 +80,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Result<(), c_int> {
 
 /// # Safety
 ///
-/// NULL, or a program that wasn't destroyed, and that nobody else uses.
+/// NULL, or a program that wasn't destroyed, and that no other code uses.
 unsafe fn known<'a>(program: *mut Program) -> Result<&'a mut Program, c_int> {
     // SAFETY: the caller's promise.
     unsafe { program.as_mut() }.ok_or(INVALID_PROGRAM)

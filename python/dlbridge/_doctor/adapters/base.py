@@ -46,7 +46,7 @@ class Adapter:
         raise NotImplementedError
 
     def is_readonly(self, x: Any) -> bool:
-        """Whether nobody may write to it."""
+        """Whether it is read-only."""
         return self.immutable
 
     def compute(self, x: Any) -> None:

@@ -60,7 +60,7 @@ impl AsMut<[f32]> for Counting {
 
 impl Drop for Counting {
     fn drop(&mut self) {
-        // Seen by whoever still reads the memory after it was given back, before it is used again.
+        // Visible to code that still reads the memory after its release, before it is reused.
         self.room.fill(f32::NAN);
         DROPPED.fetch_add(1, Ordering::SeqCst);
     }
@@ -115,7 +115,7 @@ fn release_while_raised<'py>(
     PyErr::take(py).map(|error| error.into_value(py).into_bound(py).into_any())
 }
 
-/// Releases them on a thread that Python doesn't know and that nobody waits for.
+/// Releases them on a thread that Python doesn't know and that no code waits for.
 #[pyfunction]
 fn release_later(milliseconds: u64) {
     let all = all_entrusted();

@@ -57,7 +57,7 @@ fn like_number<'py>(x: OrNumber<'py, f32>, y: Tensor) -> Like<'py> {
     x.like(y)
 }
 
-/// A copy of `y` that nobody else has, as an object of the framework that `x` is of.
+/// A copy of `y` that no other code has, as an object of the framework that `x` is of.
 #[pyfunction]
 fn fresh_like<'py>(x: In<'py>, y: Tensor) -> Result<Like<'py>, Error> {
     Ok(x.like(y.copy()?))

@@ -19,7 +19,7 @@ pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
         tensor.storage().settle().map_err(Error::from)?;
     }
     if !from.is_empty() {
-        // SAFETY: nobody else uses the target, both are on the host, and the source is borrowed.
+        // SAFETY: no other code uses the target, both are on the host, and the source is borrowed.
         unsafe { write_rows(to, from) };
     }
     Ok(())
@@ -27,7 +27,7 @@ pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
 
 /// # Safety
 ///
-/// Both are on the host, nobody else uses the target's memory, and nobody writes the source's.
+/// Both are on the host, no other code uses the target's memory, and no code writes the source's.
 pub(super) unsafe fn write_rows(to: &Tensor, from: &Tensor) {
     let (target, source) = (to.data_mut(), from.data_ptr());
     if to.layout().is_contiguous() && from.layout().is_contiguous() {

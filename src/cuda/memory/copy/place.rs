@@ -12,7 +12,7 @@ pub(super) enum Place {
     Pageable,
     /// Memory of the host that GPUs reach.
     Pinned,
-    /// Memory that moves to whoever uses it, whichever GPU that is.
+    /// Managed memory, which migrates to the GPU or CPU that uses it.
     Managed,
     /// A GPU's own, which others don't reach.
     Gpu(Gpu),

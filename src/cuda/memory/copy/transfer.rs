@@ -159,7 +159,7 @@ fn strided(
 fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), CudaError> {
     let _context = stream.gpu().enter()?;
     // SAFETY: both are memory of that many bytes, the stream waited for what is done with it before, and
-    // whoever keeps it does so until the copy was made.
+    // its owner keeps it until the copy is done.
     unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
 }
 

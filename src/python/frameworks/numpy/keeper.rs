@@ -58,12 +58,12 @@ fn keep_apart(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
     if object.is_null() {
         return Err(PyErr::fetch(py));
     }
-    // SAFETY: the object is new, and nobody else's.
+    // SAFETY: the object is new, and no other code's.
     unsafe { (&raw mut (*object).tensor).write(tensor.into_raw()) };
     Ok(object.cast())
 }
 
-/// A type whose objects nobody makes but this module.
+/// A type whose objects only this module creates.
 #[cold]
 fn kind(
     py: Python<'_>,

@@ -204,7 +204,7 @@ pub(super) fn address_of(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 ///
 /// # Errors
 ///
-/// A `BufferError` where there is none, which is no class of PyTorch.
+/// A `BufferError` where there is none, as it isn't a class of PyTorch.
 pub(super) fn static_class(mut class: Bound<'_, PyType>) -> PyResult<Bound<'_, PyType>> {
     while !is_static(&class) {
         class = parent(&class).ok_or_else(|| not_exchangeable("no class of PyTorch"))?;

@@ -122,7 +122,7 @@ fn of_capsule<A: Named>(
             _ => Ok(()),
         }
     };
-    // SAFETY: whoever gives a capsule this name promises what DLPack asks of producers.
+    // SAFETY: a capsule with this name holds a managed tensor, as DLPack requires of producers.
     let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
     let managed = match Tensor::returning(managed) {
         Ok(tensor) => return Ok(tensor),

@@ -13,7 +13,7 @@ pub(super) fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
     object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>()
 }
 
-/// A number as the kernel takes it; `None` for what is none.
+/// A number as the kernel takes it; `None` if it isn't a number.
 pub(super) fn number(
     object: Borrowed<'_, '_, PyAny>,
     kind: ParameterKind,

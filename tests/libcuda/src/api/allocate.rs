@@ -157,7 +157,7 @@ pub(crate) fn report_unfinished(driver: &mut Locked, function: &str, address: u6
     if let Some(user) = driver.unfinished_use(address) {
         let words = driver.memory.words(address);
         driver.record.mistake(format!(
-            "{function} releases {words}, and nobody waited for {user}"
+            "{function} releases {words}, and nothing waited for {user}"
         ));
     }
 }

@@ -120,7 +120,7 @@ pub(crate) fn copy_within_reach(
     copy(driver, function, to, from, stream)
 }
 
-/// Refuses memory of another device's pool, of which nobody said that this device may use it. Both the current
+/// Refuses memory of another device's pool, which this device was not given access to. Both the current
 /// context and the stream's say which device this is.
 fn check_reach(driver: &mut Locked, function: &str, rows: Rows, stream: Option<Stream>) -> Outcome {
     let context = driver.current_context()?;

@@ -68,7 +68,7 @@ fn add_unchecked(
     if !(a.is_c_contiguous() && b.is_c_contiguous() && out.is_c_contiguous()) {
         return Err(PyValueError::new_err("contiguous arrays are expected"));
     }
-    // SAFETY: the benchmark passes three arrays that don't overlap, and nobody else has them.
+    // SAFETY: the benchmark passes three arrays that don't overlap, and no other code has them.
     let (a, b, out) = unsafe { (a.as_slice()?, b.as_slice()?, out.as_slice_mut()?) };
     add_slices(a, b, out);
     Ok(())
