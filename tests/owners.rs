@@ -54,7 +54,7 @@ fn a_mapped_file_is_written_through_a_view() {
     let mut tensor = Tensor::from_storage(storage, &[2], DType::I32).unwrap();
     tensor.view_mut::<i32>().unwrap().fill(-1);
     drop(tensor);
-    // SAFETY: as above.
+    // SAFETY: only this test uses the file, and nothing writes it while it is mapped.
     let map = unsafe { Mmap::map(&file) }.unwrap();
     assert_eq!(&map[..], [0xff; 8]);
 }

@@ -120,7 +120,7 @@ unsafe impl Abi for Legacy {
     }
 
     unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>> {
-        // SAFETY: the caller vouches for the pointer, and there is but one version of this struct.
+        // SAFETY: `this` is valid by this function's contract, and this struct has one version only.
         unsafe { (*this).deleter }
     }
 

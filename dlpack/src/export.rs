@@ -94,7 +94,7 @@ pub unsafe fn export<A: Abi, O: Send + 'static>(
     let strides = unsafe { shape.add(rank) };
     for (axis, (&size, &stride)) in zip(description.shape, description.strides).enumerate() {
         // A size or stride of a layout in memory fits an i64 on every machine Rust runs on.
-        // SAFETY: as above.
+        // SAFETY: `axis < rank`, and the allocation holds `rank` numbers from `shape` and from `strides` on.
         unsafe {
             shape.add(axis).write(size as i64);
             strides.add(axis).write(stride as i64);

@@ -65,7 +65,7 @@ impl<A: Abi> Managed<A> {
     ///   it; flags are honest: memory that says `IS_COPIED` belongs to its consumer alone.
     pub unsafe fn from_raw(ptr: *mut A) -> Result<Self, FromRawError> {
         let managed = Self(NonNull::new(ptr).ok_or(FromRawError::Null)?);
-        // SAFETY: the caller vouches for the pointer; only the version is read.
+        // SAFETY: `ptr` is valid by this function's contract; only the version is read.
         match unsafe { A::version(ptr) } {
             Some(found) if found.major != VERSION.major => Err(FromRawError::Version { found }),
             _ => Ok(managed),
@@ -155,7 +155,7 @@ impl<A: Abi + dlpark::ManagedTensorBase> Managed<A> {
     /// The struct keeps the promise of [`from_raw`](Self::from_raw): `dlpark`'s own type says
     /// nothing about the memory behind its data pointer.
     pub unsafe fn from_dlpark(managed: dlpark::Managed<A>) -> Result<Self, FromRawError> {
-        // SAFETY: `into_raw` gives ownership away; the caller vouches for the rest.
+        // SAFETY: `into_raw` gives ownership away, and the struct keeps `from_raw`'s promise by this function's contract.
         unsafe { Self::from_raw(managed.into_raw()) }
     }
 }

@@ -176,7 +176,7 @@ impl Blas {
         let address = workspace
             .as_ref()
             .map_or(ptr::null(), crate::tensor::Tensor::data_ptr);
-        // SAFETY: the caller vouches for the matrices and the current context. The workspace was just allocated, in the order of the stream, and is released in
+        // SAFETY: this function's contract covers the matrices and the current context. The workspace was just allocated, in the order of the stream, and is released in
         // that order.
         unsafe {
             plan.run(

@@ -47,7 +47,7 @@ impl Layout {
         if rank == 0 {
             return true;
         }
-        // SAFETY: the caller's promise. A negative size differs from all of ours.
+        // SAFETY: `sizes` and `strides` (unless NULL) point to `rank` numbers, by this function's contract. A negative size differs from all of ours.
         unsafe {
             are_same(layout.shape, slice::from_raw_parts(sizes.cast(), rank))
                 && (strides.is_null()
@@ -83,7 +83,7 @@ impl Layout {
         }
         let (mut step, mut len) = (1_isize, 1_isize);
         for axis in (0..rank).rev() {
-            // SAFETY: the caller's promise.
+            // SAFETY: `axis < rank`, and `sizes` and `strides` (unless NULL) point to `rank` numbers, by this function's contract.
             let (size, stride) = unsafe {
                 let stride = if strides.is_null() {
                     step

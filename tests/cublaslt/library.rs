@@ -55,7 +55,7 @@ impl Blas {
         let answer = unsafe { set(raw, attribute, at, size_of::<T>()) };
         assert_eq!(answer, 0, "attribute {attribute}");
         assert_eq!(self.get::<T>(kind, raw, attribute), value);
-        // SAFETY: as above, and less than that.
+        // SAFETY: the object is valid, and the value is longer than the size that is passed.
         let answer = unsafe { set(raw, attribute, at, size_of::<T>() - 1) };
         assert_eq!(answer, INVALID, "attribute {attribute} of another size");
     }

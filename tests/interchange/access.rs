@@ -92,7 +92,7 @@ fn foreign_memory_is_written_only_on_a_promise<A: ForeignAbi>() {
     unsafe { tensor.view_mut_unchecked::<f32>() }.unwrap()[[1, 1]] = 8.5;
     // SAFETY: the memory is there, as nothing was deleted; and the view is gone.
     assert_eq!(unsafe { *theirs.add(4) }, 8.5);
-    // SAFETY: as above, the other way round.
+    // SAFETY: the memory is live, as nothing was deleted, and no view of it exists.
     unsafe { *theirs.add(5) = -1.0 };
     assert_eq!(tensor.view::<f32>().unwrap()[[1, 2]], -1.0);
     assert_eq!(deletions.count(), 0);
@@ -147,7 +147,7 @@ fn raw_memory_counts_as_shared() {
     let storage = unsafe { Storage::from_raw(data, 8, Device::CPU, || {}) };
     let mut tensor = Tensor::from_storage(storage, &[2], DType::U32).unwrap();
     assert_eq!(refusal::<u32>(&mut tensor), WITH_PRODUCER);
-    // SAFETY: as above.
+    // SAFETY: the box outlives the storage, and no other code uses it meanwhile.
     unsafe { tensor.view_mut_unchecked::<u32>() }.unwrap()[[0]] = 9;
     drop(tensor);
     assert_eq!(*numbers, [9, 2]);

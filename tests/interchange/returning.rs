@@ -23,7 +23,7 @@ fn change<A: ForeignAbi>(managed: Managed<A>, change: impl FnOnce(&mut DLTensor)
     let raw = managed.into_raw().as_ptr();
     // SAFETY: given away above, to no other code.
     change(unsafe { &mut *raw }.descriptor_mut());
-    // SAFETY: as above; the tests change it so that it is still true, or refused.
+    // SAFETY: `into_raw` gave ownership away; the tests keep the descriptor valid, or it is refused.
     unsafe { Managed::from_raw(raw) }.unwrap()
 }
 
@@ -160,7 +160,7 @@ fn a_consumer_that_forbids_writing_is_heard() {
         .as_ptr();
     // SAFETY: given away above, to no other code.
     unsafe { (*raw).flags |= Flags::READ_ONLY };
-    // SAFETY: as above.
+    // SAFETY: `into_raw` gave ownership away, and the struct is still valid.
     let managed = unsafe { Managed::<Versioned>::from_raw(raw) }.unwrap();
     let mut back = Tensor::from_dlpack(managed).unwrap();
     assert!(back.is_read_only() && back.view_mut::<u16>().is_err());
@@ -175,7 +175,7 @@ fn a_consumer_cannot_allow_writing() {
     let raw = read_only.to_dlpack().into_raw().as_ptr();
     // SAFETY: given away above, to no other code.
     unsafe { (*raw).flags = Flags::empty() };
-    // SAFETY: as above; no code writes.
+    // SAFETY: `into_raw` gave ownership away, the struct is still valid, and no code writes.
     let managed = unsafe { Managed::<Versioned>::from_raw(raw) }.unwrap();
     let mut back = Tensor::from_dlpack(managed).unwrap();
     assert!(back.view_mut::<u16>().is_err());

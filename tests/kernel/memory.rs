@@ -42,7 +42,7 @@ fn what_is_written_may_be() {
 ///
 /// The layout leads to numbers of the slice alone, and they are used in no other way.
 unsafe fn over<'a>(numbers: *mut f32, layout: &'a Layout) -> Operand<'a> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the layout stays within the slice, which has no other use, by this function's contract.
     unsafe {
         Operand::from_raw(
             numbers.cast(),

@@ -145,7 +145,7 @@ unsafe fn object<'a, 'py>(
     py: Python<'py>,
     pointer: *mut c_void,
 ) -> PyResult<Borrowed<'a, 'py, PyAny>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `pointer` is NULL or a live object, by this function's contract.
     unsafe { Borrowed::from_ptr_or_opt(py, pointer.cast::<ffi::PyObject>()) }
         .ok_or_else(|| PyRuntimeError::new_err("NULL is no object"))
 }
@@ -155,9 +155,9 @@ unsafe fn object<'a, 'py>(
 /// As DLPack says: an object, and room for the answer.
 unsafe extern "C" fn own<E: Exchange>(from: *mut c_void, out: *mut *mut Versioned) -> c_int {
     guarded(|py| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `from` is a live object, by the exchange API's contract.
         let managed = E::own(unsafe { object(py, from) }?)?;
-        // SAFETY: as above.
+        // SAFETY: `out` is writable, by the exchange API's contract.
         unsafe { out.write(managed.into_raw().as_ptr()) };
         Ok(())
     })
@@ -168,9 +168,9 @@ unsafe extern "C" fn own<E: Exchange>(from: *mut c_void, out: *mut *mut Versione
 /// As DLPack says: an object, and room for the answer.
 unsafe extern "C" fn borrow<E: Exchange>(from: *mut c_void, out: *mut DLTensor) -> c_int {
     guarded(|py| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `from` is a live object, by the exchange API's contract.
         let descriptor = E::borrow(unsafe { object(py, from) }?)?;
-        // SAFETY: as above.
+        // SAFETY: `out` is writable, by the exchange API's contract.
         unsafe { out.write(descriptor) };
         Ok(())
     })
@@ -183,13 +183,13 @@ unsafe extern "C" fn make_object<E: Exchange>(
     from: *mut Versioned,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's promise. From here on it is released whatever happens.
+    // SAFETY: the exchange API gives this function ownership of `from`. From here on it is released on every path.
     let managed = unsafe { Managed::from_raw(from) };
     guarded(|py| {
         let managed =
             managed.map_err(|error| pyo3::exceptions::PyBufferError::new_err(error.to_string()))?;
         let object = E::make_object(py, managed)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `out` is writable, by the exchange API's contract.
         unsafe { out.write(object.into_ptr().cast()) };
         Ok(())
     })
@@ -205,12 +205,12 @@ unsafe extern "C" fn allocate<E: Exchange>(
     set_error: Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>,
 ) -> c_int {
     let attempt = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `prototype` is a valid descriptor, by the exchange API's contract.
         unsafe { E::allocate(&*prototype) }
     }));
     let error = match attempt {
         Ok(Ok(managed)) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: `out` is writable, by the exchange API's contract.
             unsafe { out.write(managed.into_raw().as_ptr()) };
             return 0;
         }
@@ -243,7 +243,7 @@ unsafe extern "C" fn current_stream<E: Exchange>(
             device_id,
         };
         let stream = E::current_stream(py, device)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `out` is writable, by the exchange API's contract.
         unsafe { out.write(stream) };
         Ok(())
     })

@@ -29,7 +29,7 @@ pub struct Table(&'static DLPackExchangeAPI);
 
 // SAFETY: no code changes a table, and its functions may be called by any thread that is attached.
 unsafe impl Send for Table {}
-// SAFETY: as above.
+// SAFETY: a table is immutable, and its functions may be called on any attached thread.
 unsafe impl Sync for Table {}
 
 impl Table {
@@ -95,7 +95,7 @@ impl Table {
     ///
     /// The pointer came from there.
     pub unsafe fn from_ptr(table: *const DLPackExchangeAPI) -> Self {
-        // SAFETY: the caller's promise; tables stay.
+        // SAFETY: the pointer came from `as_ptr`, by this function's contract, and tables live forever.
         Self(unsafe { &*table })
     }
 
@@ -127,7 +127,7 @@ impl Table {
     /// The table is that of the object's type.
     pub unsafe fn borrow(self, object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor> {
         let mut room = MaybeUninit::uninit();
-        // SAFETY: the caller's promise.
+        // SAFETY: the table is that of the object's type, by this function's contract.
         match unsafe { self.borrow_to(object, &mut room) } {
             Some(descriptor) => Ok(*descriptor),
             None => Err(self.borrow_error(object.py())),

@@ -111,7 +111,7 @@ impl Plan {
             _ => IN_F32.each_ref().map(|factor| (&raw const *factor).cast()),
         };
         // SAFETY: the descriptors are there; the factors are of the type that the operation says; the rest is the
-        // caller's promise. Where a factor is 0, nothing is read of C.
+        // contract of this function. Where a factor is 0, nothing is read of C.
         unsafe {
             call!(
                 lt,

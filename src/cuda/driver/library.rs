@@ -18,7 +18,7 @@ use std::path::Path;
 ///
 /// What it runs when it is loaded is sound.
 pub(in crate::cuda) unsafe fn load(path: &Path) -> Result<&'static Library, libloading::Error> {
-    // SAFETY: the caller vouches for the library's initialisers.
+    // SAFETY: the library's initialisers are sound, by this function's contract.
     let library = unsafe { Library::new(path) }?;
     Ok(Box::leak(Box::new(library)))
 }
@@ -46,7 +46,7 @@ macro_rules! functions {
             /// The library's functions of these names have these types, and it is never unloaded.
             pub(in crate::cuda) unsafe fn look_up(library: &::libloading::Library) -> Result<Self, ::libloading::Error> {
                 Ok(Self {
-                    // SAFETY: the caller vouches for the types of these symbols, and that the library stays loaded.
+                    // SAFETY: these symbols have these types and the library stays loaded, by this function's contract.
                     $($function: unsafe { *library.get(stringify!($function))? },)*
                 })
             }

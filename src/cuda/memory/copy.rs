@@ -115,18 +115,18 @@ pub(crate) unsafe fn copy_elements(
     };
     if waits && let Some(axes) = row_major_order(on_gpu.layout()) {
         let (to, from) = (to.permute(&axes)?, from.permute(&axes)?);
-        // SAFETY: a permutation has the same elements, for whose memory the caller vouches.
+        // SAFETY: a permutation has the same elements, whose memory is valid by this function's contract.
         return unsafe { copy_elements(&to, &from, stream) };
     }
     use_on(from, stream, Use::Read)?;
     use_on(to, stream, Use::Write)?;
     // A row's bytes are where they are on both sides, as types and shapes are the same.
     if from_place == Place::Pageable && !from.layout().is_contiguous() {
-        // SAFETY: the same target, for whose memory the caller vouches; the source is a new copy.
+        // SAFETY: the same target, which is valid by this function's contract; the source is a new copy.
         return unsafe { copy_elements(to, &from.copy()?, stream) };
     }
     if to_place == Place::Pageable && !to.layout().is_contiguous() {
-        // SAFETY: the same tensors and stream, for which the caller vouches.
+        // SAFETY: the same tensors and stream, which are valid by this function's contract.
         return unsafe { scatter(to, from, stream) };
     }
     let copied = transfer((to, to_place), (from, from_place), stream);
@@ -174,7 +174,7 @@ fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
 unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let mut dense = Tensor::zeroed(from.shape(), from.dtype())?;
     copy_into(&mut dense, from, stream)?;
-    // SAFETY: no other code uses the target, for which the caller vouches; `copy_into` waited, so the source is complete.
+    // SAFETY: no other code uses the target, by this function's contract; `copy_into` waited, so the source is complete.
     unsafe { write_rows(to, &dense) };
     Ok(())
 }

@@ -122,7 +122,7 @@ impl<'a> Call<'a> {
         for (tensor, what) in &self.tensors {
             use_on(tensor, stream, *what)?;
         }
-        // SAFETY: sizes, limits and the stream's GPU were checked; the caller vouches for the arguments' types and the memory
+        // SAFETY: sizes, limits and the stream's GPU were checked; this function's contract covers the arguments' types and the memory
         // that the kernel uses.
         unsafe { function.launch_checked(stream, launch, &self.arguments) }?;
         self.keep_host_memory()

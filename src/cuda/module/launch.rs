@@ -95,7 +95,7 @@ impl Function {
         if launch.is_empty() {
             return Ok(());
         }
-        // SAFETY: sizes, limits and the stream's GPU were checked; the caller vouches for the arguments' types and the memory
+        // SAFETY: sizes, limits and the stream's GPU were checked; this function's contract covers the arguments' types and the memory
         // that the kernel uses.
         unsafe { self.launch_checked(stream, launch, arguments) }
     }
@@ -197,7 +197,7 @@ impl Function {
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
         // SAFETY: the function is there, its context current, and the stream one of it; there is an address for
         // each argument, at which there are as many bytes as the kernel takes, as far as that is known, and else
-        // the caller vouches for it, as for what the kernel does.
+        // this function's contract covers it, as it covers the kernel's accesses.
         let launched = unsafe {
             call!(cuLaunchKernel(
                 self.raw(),

@@ -94,7 +94,7 @@ impl Kernels {
             // It takes no layout.
             all.remove(ARGUMENTS - 2);
             let launch = launch(count, THREADS * AT_ONCE * pack);
-            // SAFETY: the arguments have the types and order of `flat` in kernels/README.md; the caller vouches for the
+            // SAFETY: the arguments have the types and order of `flat` in kernels/README.md; this function's contract covers the
             // memory at the places.
             return unsafe { self.flat.launch(&stream, launch, &all) };
         }
@@ -103,7 +103,7 @@ impl Kernels {
         {
             let number = Argument::from(layout.rows() as u32);
             let all = arguments(Argument::from_ref(&layout), number);
-            // SAFETY: the arguments have the types and order of `rows` in kernels/README.md; the caller vouches for the
+            // SAFETY: the arguments have the types and order of `rows` in kernels/README.md; this function's contract covers the
             // memory at the places.
             return unsafe { rows.launch(&stream, launch(packs, THREADS), &all) };
         }

@@ -31,7 +31,7 @@ pub extern "C" fn cublasLtDoubleMistakes() -> *mut c_char {
 /// It is one of the above, and this is its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDoubleFreeText(text: *mut c_char) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `text` came from `CString::into_raw` and is not used again, by this function's contract.
     drop(unsafe { CString::from_raw(text) });
 }
 
@@ -48,7 +48,7 @@ pub extern "C" fn cublasLtDoubleLive() -> i64 {
 /// The name is a string of C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDoubleFail(function: *const c_char, code: c_int) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `function` is a C string, by this function's contract.
     let function = unsafe { CStr::from_ptr(function) };
     State::lock().failing = Some((function.to_string_lossy().into(), code));
 }

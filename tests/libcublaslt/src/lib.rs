@@ -34,7 +34,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
     if to.is_null() {
         return Err(status::INVALID_VALUE);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `to` is writable, by this function's contract.
     unsafe { to.write(value) };
     Ok(())
 }
@@ -45,7 +45,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
 unsafe fn bytes(at: *const c_void, count: usize) -> Vec<u8> {
     match at.is_null() {
         true => Vec::new(),
-        // SAFETY: the caller's promise.
+        // SAFETY: `at` points to `count` bytes, by this function's contract.
         false => unsafe { std::slice::from_raw_parts(at.cast::<u8>(), count) }.to_vec(),
     }
 }
@@ -63,7 +63,7 @@ macro_rules! api {
             let call = || -> Outcome {
                 let $state = &mut *State::lock();
                 $state.enter(stringify!($name))?;
-                // SAFETY: the caller's promise.
+                // SAFETY: the arguments are as NVIDIA's documentation of the function requires.
                 unsafe { $body }
             };
             call().err().unwrap_or(0)

@@ -31,7 +31,7 @@ impl Element {
     ///
     /// There is one at the place.
     unsafe fn read(self, base: *const c_void, at: usize) -> f64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: `base` has an element at `at`, by this function's contract.
         unsafe {
             match self {
                 Self::F32 => f64::from(base.cast::<f32>().add(at).read()),
@@ -46,7 +46,7 @@ impl Element {
     ///
     /// There is room for one at the place.
     unsafe fn write(self, base: *mut c_void, at: usize, value: f64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `base` has room for an element at `at`, by this function's contract.
         unsafe {
             match self {
                 Self::F32 => base.cast::<f32>().add(at).write(value as f32),
@@ -112,7 +112,7 @@ impl Product {
             Element::F64 => Element::F64,
             _ => Element::F32,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: `at` points to a factor of this type, by this function's contract.
         unsafe { element.read(at, 0) }
     }
 
@@ -130,14 +130,14 @@ impl Product {
             for column in 0..columns {
                 let mut sum = 0.0;
                 for k in 0..inner {
-                    // SAFETY: the caller's promise, of elements within the sizes.
+                    // SAFETY: the indices are within the matrices' sizes, and the matrices are valid by this function's contract.
                     unsafe {
                         let at_a = place(row, k, of_a, self.transposes[0]);
                         let at_b = place(k, column, of_b, self.transposes[1]);
                         sum += self.element.read(a, at_a) * self.element.read(b, at_b);
                     }
                 }
-                // SAFETY: as above.
+                // SAFETY: `row` and `column` are within the sizes of `d`, which is writable by this function's contract.
                 unsafe { self.element.write(d, row + column * of_d, sum) };
             }
         }

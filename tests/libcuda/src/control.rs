@@ -57,7 +57,7 @@ pub extern "C" fn cudaDoubleAllocations() -> *mut c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaDoubleFreeText(text: *mut c_char) {
     if !text.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: `text` came from the double's `CString::into_raw` and is not used again, by this function's contract.
         drop(unsafe { CString::from_raw(text) });
     }
 }
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn cudaDoublePeek(to: *mut c_void, from: Host, bytes: usiz
         return Code::ERROR_INVALID_VALUE.0;
     }
     driver.memory.open(start, false);
-    // SAFETY: the range is in one allocation, which is open, and the caller vouches for the target.
+    // SAFETY: the range is in one allocation, which is open, and `to` has room for `bytes`, by this function's contract.
     unsafe { std::ptr::copy(from.0.cast::<u8>(), to.cast::<u8>(), bytes) };
     driver.memory.close_at(start);
     0

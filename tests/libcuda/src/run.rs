@@ -87,7 +87,7 @@ impl Locked {
                 self.unlocked(|| unsafe { function(data.0) });
             }
             Action::Callback(function, data) => {
-                // SAFETY: as above.
+                // SAFETY: the program queued its callback with the data that it takes.
                 self.unlocked(|| unsafe { function(Stream::of(stream), Code::SUCCESS.0, data.0) });
             }
             Action::Allocate(address) => self.memory.renew(address),

@@ -134,7 +134,7 @@ fn codes_have_names() {
     // SAFETY: the driver gives constant strings.
     assert_eq!(unsafe { CStr::from_ptr(text) }, c"CUDA_ERROR_OUT_OF_MEMORY");
     ok!(cuGetErrorString(0, Out(&mut text)));
-    // SAFETY: as above.
+    // SAFETY: the driver returns constant strings.
     assert_eq!(unsafe { CStr::from_ptr(text) }, c"no error");
     assert_eq!(code!(cuGetErrorName(12345, Out(&mut text))), 1);
     assert!(text.is_null());

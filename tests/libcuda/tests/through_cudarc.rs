@@ -86,7 +86,7 @@ fn memory_goes_there_and_back() {
         let mut pinned = unsafe { context.alloc_pinned::<f32>(3) }.unwrap();
         one.memcpy_dtoh(&copied, &mut pinned).unwrap();
         assert_eq!(pinned.as_slice().unwrap(), [1.0, 2.0, 3.0]);
-        // SAFETY: as above.
+        // SAFETY: the memory is written before it is read.
         let mut managed = unsafe { context.alloc_unified::<u32>(2, true) }.unwrap();
         one.memset_zeros(&mut managed).unwrap();
         assert_eq!(managed.as_slice().unwrap(), [0, 0]);

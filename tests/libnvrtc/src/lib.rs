@@ -50,7 +50,7 @@ unsafe fn text(text: *const c_char) -> Result<String, c_int> {
     if text.is_null() {
         return Err(INVALID_INPUT);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `text` is a C string, by this function's contract.
     let text = unsafe { CStr::from_ptr(text) }.to_str();
     text.map(str::to_owned).map_err(|_| INVALID_INPUT)
 }
@@ -60,7 +60,7 @@ unsafe fn text(text: *const c_char) -> Result<String, c_int> {
 /// As many strings of C as it says.
 unsafe fn texts(texts: *const *const c_char, count: c_int) -> Result<Vec<String>, c_int> {
     let count = usize::try_from(count).map_err(|_| INVALID_INPUT)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `texts` has `count` C strings, by this function's contract.
     (0..count)
         .map(|place| unsafe { text(texts.add(place).read()) })
         .collect()
@@ -73,7 +73,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Result<(), c_int> {
     if to.is_null() {
         return Err(INVALID_INPUT);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `to` is writable, by this function's contract.
     unsafe { to.write(value) };
     Ok(())
 }
@@ -82,7 +82,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Result<(), c_int> {
 ///
 /// NULL, or a program that wasn't destroyed, and that no other code uses.
 unsafe fn known<'a>(program: *mut Program) -> Result<&'a mut Program, c_int> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `program` is NULL or live and not used by other code, by this function's contract.
     unsafe { program.as_mut() }.ok_or(INVALID_PROGRAM)
 }
 
@@ -106,11 +106,11 @@ macro_rules! api {
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             let call = || {
                 let words: &[String] = &[
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the arguments are as NVIDIA's documentation of the function requires.
                     $(unsafe { $words }?)?
                 ];
                 enter(stringify!($name), &words.join(" "))?;
-                // SAFETY: as above.
+                // SAFETY: the arguments are as NVIDIA's documentation of the function requires.
                 unsafe { $body }
             };
             code(call())

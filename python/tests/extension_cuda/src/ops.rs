@@ -73,7 +73,7 @@ fn copy(to: &Operand<'_>, from: &Operand<'_>) -> Result<(), Failure> {
 }
 
 fn fill(x: &Operand<'_>, byte: u8) -> Result<(), Failure> {
-    // SAFETY: as above.
+    // SAFETY: the operand's memory is on this GPU and as long as its nbytes, and the frame ordered its use on this stream.
     let answer = unsafe {
         sys::cuMemsetD8Async(x.data_ptr().addr() as u64, byte, x.nbytes(), stream_of(x)?)
     };

@@ -66,7 +66,7 @@ impl ByLibrary {
             }
             copies[place] = Some(copy);
         }
-        // SAFETY: the caller vouches for the operands' memory in this stream's order; copies were just allocated, and are
+        // SAFETY: the frame ordered the operands' memory on this stream, by this function's contract; copies were just allocated, and are
         // released in that order.
         let is_done = unsafe { self.multiply(&stream, matrices) }?;
         if let (true, [_, _, Some(copy)]) = (is_done, &copies) {
@@ -90,7 +90,7 @@ impl ByLibrary {
         // Results lie by columns: where those are rows, the transposed product is asked for.
         if stored_out.is_transposed {
             let transposed = [b.transposed(), a.transposed(), out.transposed()];
-            // SAFETY: the same matrices, for whose memory the caller vouches. The result is column-major now, so this recurses once.
+            // SAFETY: the same matrices, whose memory is valid by this function's contract. The result is column-major now, so this recurses once.
             return unsafe { self.multiply(stream, transposed) };
         }
         let problem = Problem {
@@ -102,7 +102,7 @@ impl ByLibrary {
             b: stored_b,
             out: stored_out,
         };
-        // SAFETY: the problem was derived from these matrices' sizes and strides; the caller vouches for their memory.
+        // SAFETY: the problem was derived from these matrices' sizes and strides; their memory is valid by this function's contract.
         unsafe { self.blas.multiply(stream, &problem, [a.at, b.at, out.at]) }
     }
 }

@@ -61,7 +61,7 @@ impl Tiles {
         arguments[6..].copy_from_slice(strides.as_flattened());
         let tiles = rows.div_ceil(SIDE) * columns.div_ceil(SIDE);
         let launch = Launch::new([blocks(tiles, 1), 1, 1], [THREADS as u32, 1, 1]);
-        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md; the caller vouches for the matrices'
+        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md; this function's contract covers the matrices'
         // sizes and memory.
         unsafe {
             self.function()?

@@ -39,7 +39,7 @@ api! {
     ) {
         let loaded = load(driver, &module, image);
         if loaded == Err(Code::ERROR_INVALID_PTX) {
-            // SAFETY: the caller's promise, which is that of the driver's documentation.
+            // SAFETY: `options` and `values` have `count` entries, as the driver's documentation requires.
             unsafe { write_log(count as usize, options.cast(), values) };
         }
         loaded
@@ -200,9 +200,9 @@ const LOG: &CStr =
 /// There are as many options and values, and room for as much as they say.
 unsafe fn write_log(count: usize, options: *const c_int, values: *const *mut c_void) {
     let option = |wanted: c_int| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `place < count`, and there are `count` options, by this function's contract.
         let find = |place: &usize| unsafe { options.add(*place).read() } == wanted;
-        // SAFETY: as above.
+        // SAFETY: `place < count`, and there are `count` values, by this function's contract.
         (0..count)
             .find(find)
             .map(|place| unsafe { values.add(place).read() })
@@ -219,7 +219,7 @@ unsafe fn write_log(count: usize, options: *const c_int, values: *const *mut c_v
 ///
 /// The bytes must be readable up to the first that differs from the magic number's.
 unsafe fn begins_with(image: *const u8, magic: &[u8; 4]) -> bool {
-    // SAFETY: the caller's promise; `all` stops at the first difference.
+    // SAFETY: the bytes are readable up to the first difference, by this function's contract; `all` stops there.
     magic
         .iter()
         .enumerate()

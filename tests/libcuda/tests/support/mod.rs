@@ -50,7 +50,7 @@ macro_rules! ok {
 /// Calls a function of the driver, and is its code.
 macro_rules! code {
     ($function:ident($($argument:expr),* $(,)?)) => {
-        // SAFETY: as above.
+        // SAFETY: the tests pass valid arguments, or ones that the double rejects.
         unsafe { $function($($argument),*) }
     };
 }
@@ -238,7 +238,7 @@ pub(crate) fn host<T>(at: *const T) -> Host {
 ///
 /// The launch must have so many arguments, and this one must be a `T`.
 pub(crate) unsafe fn argument<T: Copy>(launch: *const CudaDoubleLaunch, place: usize) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: the launch has more than `place` arguments, and this one is a `T`, by this function's contract.
     unsafe {
         (*launch)
             .arguments
