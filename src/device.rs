@@ -31,39 +31,39 @@ impl Device {
     /// The CPU.
     pub const CPU: Self = Self::new(DeviceKind::Cpu, 0);
 
-    /// The device of that kind and number.
+    /// Creates a device from its kind and number.
     pub const fn new(kind: DeviceKind, id: i32) -> Self {
         Self { kind, id }
     }
 
-    /// The NVIDIA GPU of that number.
+    /// Creates the NVIDIA GPU with this number.
     pub const fn cuda(id: i32) -> Self {
         Self::new(DeviceKind::Cuda, id)
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub const fn kind(self) -> DeviceKind {
         self.kind
     }
 
-    /// Which one of its kind; 0 for host memory.
+    /// Returns its number among devices of the kind; 0 for host memory.
     pub const fn id(self) -> i32 {
         self.id
     }
 
-    /// See [`DeviceKind::has_addresses`].
+    /// Returns whether data pointers are addresses: see [`DeviceKind::has_addresses`].
     #[inline]
     pub const fn has_addresses(self) -> bool {
         self.kind.has_addresses()
     }
 
-    /// See [`DeviceKind::is_host_accessible`].
+    /// Returns whether the CPU can access the memory: see [`DeviceKind::is_host_accessible`].
     #[inline]
     pub const fn is_host_accessible(self) -> bool {
         self.kind.is_host_accessible()
     }
 
-    /// Whether one address could be the same memory on both devices: what is managed, others may
+    /// Returns whether one address could be the same memory on both devices: what is managed, others may
     /// describe as CUDA's.
     #[cfg(any(feature = "python", feature = "kernels"))]
     pub(crate) fn may_share_memory_with(self, other: Self) -> bool {

@@ -40,14 +40,14 @@ pub struct DType {
 
 #[cfg(any(feature = "python", feature = "kernels"))]
 impl DType {
-    /// All of it in one number, which isn't 0, to be compared in one step.
+    /// Returns all of it in one number, which isn't 0, to be compared in one step.
     #[inline]
     pub(crate) const fn number(self) -> u32 {
         let [low, high] = self.lanes.to_ne_bytes();
         u32::from_ne_bytes([low, high, self.bits, self.code as u8])
     }
 
-    /// The element type of a number.
+    /// Returns the element type of a number.
     #[cfg(any(feature = "kernels", feature = "python"))]
     #[inline]
     pub(crate) fn from_number(number: u32) -> Self {
@@ -115,27 +115,27 @@ dtypes! {
 }
 
 impl DType {
-    /// What kind of number it is.
+    /// Returns the type code.
     pub const fn code(self) -> TypeCode {
         self.code
     }
 
-    /// The width of one lane, in bits.
+    /// Returns the width of one lane, in bits.
     pub const fn bits(self) -> u8 {
         self.bits
     }
 
-    /// How many numbers make one element; 1 but for vector types.
+    /// Returns the number of lanes of an element; 1 except for vector types.
     pub const fn lanes(self) -> u16 {
         self.lanes
     }
 
-    /// The width of one element, all lanes together, in bits.
+    /// Returns the width of one element, all lanes together, in bits.
     pub const fn item_bits(self) -> usize {
         self.bits as usize * self.lanes as usize
     }
 
-    /// The size of one element in bytes; `None` where it is not a whole number of them.
+    /// Returns the itemsize in bytes; `None` if it isn't a whole number of them.
     pub const fn item_bytes(self) -> Option<usize> {
         if self.is_sub_byte() {
             None
@@ -144,12 +144,12 @@ impl DType {
         }
     }
 
-    /// Whether elements share bytes when they are packed.
+    /// Returns whether packed elements share bytes.
     pub const fn is_sub_byte(self) -> bool {
         !self.item_bits().is_multiple_of(8)
     }
 
-    /// How many bytes `count` elements fill one after another; `None` where that overflows.
+    /// Returns the number of bytes of `count` packed elements; `None` on overflow.
     pub const fn packed_bytes(self, count: usize) -> Option<usize> {
         match count.checked_mul(self.item_bits()) {
             Some(bits) => Some(bits.div_ceil(8)),
@@ -157,7 +157,7 @@ impl DType {
         }
     }
 
-    /// How far apart elements are in memory, in bits, packed or each padded to whole bytes.
+    /// Returns how far apart elements are in memory, in bits, packed or each padded to whole bytes.
     #[inline]
     pub(crate) const fn step_bits(self, padded: bool) -> usize {
         if padded {

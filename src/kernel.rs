@@ -1,4 +1,4 @@
-//! Ops and their kernels: a kernel is written once, and called with anyone's tensors.
+//! Ops and their kernels: a kernel is callable with tensors of any framework.
 //!
 //! An [`Op`] says what is taken and given. A [`Kernel`] is a Rust function that does it for a device
 //! and for some element types; what its arguments are is what it asks for. Both are registered, by a

@@ -110,7 +110,7 @@ impl Layout {
     /// The layout of rank 0.
     pub(crate) const SCALAR: Self = Self::scalar();
 
-    /// The same, made where it is wanted: of a constant the room for other ranks would be copied, too.
+    /// Returns the same, made where it is wanted: of a constant the room for other ranks would be copied, too.
     #[inline(always)]
     pub(crate) const fn scalar() -> Self {
         Self {
@@ -124,31 +124,31 @@ impl Layout {
         }
     }
 
-    /// The sizes.
+    /// Returns the shape.
     #[inline]
     pub fn shape(&self) -> &[usize] {
         self.as_ref().shape
     }
 
-    /// The steps between elements along each dimension, counted in elements.
+    /// Returns the strides, counted in elements.
     #[inline]
     pub fn strides(&self) -> &[isize] {
         self.as_ref().strides
     }
 
-    /// How many dimensions there are.
+    /// Returns the number of dimensions.
     #[inline]
     pub fn rank(&self) -> usize {
         self.shape().len()
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -203,27 +203,27 @@ impl<'a> LayoutRef<'a> {
         contiguous: true,
     };
 
-    /// The sizes.
+    /// Returns the shape.
     pub const fn shape(self) -> &'a [usize] {
         self.shape
     }
 
-    /// The steps between elements along each dimension, counted in elements.
+    /// Returns the strides, counted in elements.
     pub const fn strides(self) -> &'a [isize] {
         self.strides
     }
 
-    /// How many dimensions there are.
+    /// Returns the number of dimensions.
     pub const fn rank(self) -> usize {
         self.shape.len()
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub const fn len(self) -> usize {
         self.len
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }

@@ -74,7 +74,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Memory on the host.
+    /// Creates storage of host memory.
     #[inline]
     fn host(data: *mut u8, bytes: usize, access: Access) -> Self {
         Self {

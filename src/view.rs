@@ -68,7 +68,7 @@ impl<T> Copy for View<'_, T> {}
 macro_rules! common {
     ($View:ident) => {
         impl<'a, T: Element> $View<'a, T> {
-            /// A view of elements at `first` and wherever the layout leads from there.
+            /// Creates a view of elements at `first` and wherever the layout leads from there.
             ///
             /// # Safety
             ///
@@ -84,13 +84,13 @@ macro_rules! common {
                 }
             }
 
-            /// The sizes.
+            /// Returns the shape.
             #[inline]
             pub fn shape(&self) -> &'a [usize] {
                 self.layout.shape()
             }
 
-            /// The steps between elements along each dimension, counted in elements.
+            /// Returns the strides, counted in elements.
             #[inline]
             pub fn strides(&self) -> &'a [isize] {
                 self.layout.strides()
@@ -102,31 +102,31 @@ macro_rules! common {
                 self.layout
             }
 
-            /// How many dimensions there are.
+            /// Returns the number of dimensions.
             #[inline]
             pub fn rank(&self) -> usize {
                 self.layout.rank()
             }
 
-            /// How many elements there are.
+            /// Returns the number of elements.
             #[inline]
             pub fn len(&self) -> usize {
                 self.layout.len()
             }
 
-            /// Whether there are no elements.
+            /// Returns whether there are no elements.
             #[inline]
             pub fn is_empty(&self) -> bool {
                 self.layout.is_empty()
             }
 
-            /// The address of the element of index 0.
+            /// Returns the address of the element of index 0.
             #[inline]
             pub fn as_ptr(&self) -> *const T {
                 self.first.as_ptr()
             }
 
-            /// Where the element of that index is; `None` where there is none.
+            /// Returns where the element of that index is; `None` where there is none.
             #[inline]
             fn locate(&self, index: &[usize]) -> Option<NonNull<T>> {
                 if index.len() != self.rank() {
@@ -177,7 +177,7 @@ common!(View);
 common!(ViewMut);
 
 impl<'a, T: Element> View<'a, T> {
-    /// The element of that index; `None` where there is none.
+    /// Returns the element of that index; `None` if it is out of bounds.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&'a T> {
         // SAFETY: the view leads to elements that live and aren't written while `'a` lasts; the index was located among
@@ -186,7 +186,7 @@ impl<'a, T: Element> View<'a, T> {
             .map(|element| unsafe { element.as_ref() })
     }
 
-    /// The elements as a slice, where they lie one after another in row-major order.
+    /// Returns the elements as a slice, if they are C-contiguous.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         self.layout.is_contiguous().then(|| {
@@ -195,7 +195,7 @@ impl<'a, T: Element> View<'a, T> {
         })
     }
 
-    /// The elements, copied, the last index changing fastest.
+    /// Copies the elements to a `Vec`, the last index changing fastest.
     pub fn to_vec(&self) -> Vec<T> {
         match self.as_slice() {
             Some(slice) => slice.to_vec(),
@@ -205,20 +205,20 @@ impl<'a, T: Element> View<'a, T> {
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    /// The same elements, to be read.
+    /// Returns a read-only view of the same elements.
     #[inline]
     pub fn as_view(&self) -> View<'_, T> {
         // SAFETY: the promise to write is more than the one to read, and `self` is borrowed.
         unsafe { View::from_raw(self.first, self.layout) }
     }
 
-    /// The same elements, for a shorter time.
+    /// Reborrows the same elements for a shorter lifetime.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         // SAFETY: nothing else uses the elements, and `self` is borrowed, so that it doesn't either.
         unsafe { ViewMut::from_raw(self.first, self.layout) }
     }
 
-    /// The element of that index; `None` where there is none.
+    /// Returns the element of that index; `None` if it is out of bounds.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
@@ -227,7 +227,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
             .map(|element| unsafe { element.as_ref() })
     }
 
-    /// The element of that index, to be written; `None` where there is none.
+    /// Returns the element of that index, mutably; `None` if it is out of bounds.
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
         // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
         // them.
@@ -235,13 +235,13 @@ impl<'a, T: Element> ViewMut<'a, T> {
             .map(|mut element| unsafe { element.as_mut() })
     }
 
-    /// The elements as a slice, where they lie one after another in row-major order.
+    /// Returns the elements as a slice, if they are C-contiguous.
     #[inline]
     pub fn as_slice(&self) -> Option<&[T]> {
         self.as_view().as_slice()
     }
 
-    /// The elements as a slice to be written, where they lie one after another in row-major order.
+    /// Returns the elements as a mutable slice, if they are C-contiguous.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         self.layout.is_contiguous().then(|| {
             // SAFETY: the view leads to elements that nothing else uses while it is borrowed, one after another.

@@ -55,10 +55,10 @@ pub unsafe trait Abi: sealed::Sealed + Sized + 'static {
     /// `this` points to a managed tensor of this ABI, of any version.
     unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>>;
 
-    /// The flags; none are set where the ABI has no place for them.
+    /// Returns the flags; none are set where the ABI has no place for them.
     fn flags(&self) -> Flags;
 
-    /// The tensor that is described.
+    /// Returns the tensor that is described.
     fn descriptor(&self) -> &DLTensor;
 
     /// Makes a managed tensor of [`VERSION`] from its parts. `flags` are dropped where the ABI

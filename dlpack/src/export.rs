@@ -49,7 +49,7 @@ struct Block<A, O> {
 }
 
 impl<A, O> Block<A, O> {
-    /// The layout of the whole block, and where the numbers begin.
+    /// Returns the layout of the whole block, and where the numbers begin.
     ///
     /// `None` where that overflows, which no rank does whose shape is in memory.
     fn layout(rank: usize) -> Option<(Layout, usize)> {
@@ -126,7 +126,7 @@ pub unsafe fn export<A: Abi, O: Send + 'static>(
     }
 }
 
-/// The deleter of every export.
+/// Releases an export: the deleter of every export.
 ///
 /// # Safety
 ///

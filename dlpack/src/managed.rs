@@ -86,23 +86,23 @@ impl<A: Abi> Managed<A> {
         std::mem::ManuallyDrop::new(self).0
     }
 
-    /// The managed tensor, which stays owned by `self`.
+    /// Returns the managed tensor, which stays owned by `self`.
     pub fn as_ptr(&self) -> *mut A {
         self.0.as_ptr()
     }
 
-    /// The tensor that is described, as the producer wrote it: unchecked.
+    /// Returns the tensor's descriptor, as the producer wrote it: unvalidated.
     pub fn descriptor(&self) -> &DLTensor {
         self.header().descriptor()
     }
 
-    /// The flags; none for the legacy ABI, which has no place for them. Flags that this version
+    /// Returns the flags; none for the legacy ABI, which has no place for them. Flags that this version
     /// of DLPack doesn't know are kept.
     pub fn flags(&self) -> Flags {
         self.header().flags()
     }
 
-    /// The producer's DLPack version; `None` for the legacy ABI.
+    /// Returns the producer's DLPack version; `None` for the legacy ABI.
     pub fn version(&self) -> Option<DLPackVersion> {
         // SAFETY: `self` owns the struct.
         unsafe { A::version(self.as_ptr()) }

@@ -120,7 +120,7 @@ def compile(
         ...       if (i < count) y[i] += a * x[i];
         ...     }''')
         >>> axpy = module.kernel("axpy")
-        >>> axpy(4, 256, 2.0, x, y, 1000)  # 4 blocks of 256 threads; x and y are anyone's tensors
+        >>> axpy(4, 256, 2.0, x, y, 1000)  # 4 blocks of 256 threads; x and y are tensors of any framework
     """
     return _core._cuda_compile(source, name, list(options), list((headers or {}).items()), list(kernels), device)
 

@@ -117,7 +117,7 @@ def test_releasing_while_an_exception_is_on_its_way(counted):
 
     def fail():
         happened.append(sys.exception())
-        raise RuntimeError("not seen by anybody")
+        raise RuntimeError("not seen by any caller")
 
     hook, sys.unraisablehook = sys.unraisablehook, lambda what: happened.append(what.exc_value)
     try:

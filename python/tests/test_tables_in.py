@@ -271,7 +271,7 @@ def test_a_tensor_that_changes_between_the_calls(fields):
     kind, _ = kind_with()
     x = kind()
     x.fields = fields
-    with refused(BufferError, "changed by someone else during the call"):
+    with refused(BufferError, "other code changed the tensor during the call"):
         ext.sum_detached(x)
     assert x.deleted == [1]
 

@@ -1,4 +1,4 @@
-"""TVM FFI's tensors, as arguments, and ours in its functions. It makes none itself, but wraps anyone's."""
+"""TVM FFI's tensors, as arguments, and ours in its functions. It makes none itself, but wraps foreign ones."""
 
 import gc
 

@@ -65,7 +65,7 @@ pub fn set_cublaslt_path(path: impl Into<PathBuf>) {
     known.told = Some(path.into());
 }
 
-/// Why a GPU's matrices are multiplied without cuBLASLt although it was found: what it said when it was to start there.
+/// Returns why a GPU's matrices are multiplied without cuBLASLt although it was found: the error of its start.
 ///
 /// A driver that is too old for it is such a reason. Products are well then, by a kernel of ours that takes longer. Where
 /// the user set the library's path, they fail instead, with this error.

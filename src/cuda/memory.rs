@@ -40,7 +40,7 @@ enum What {
     Pooled(sys::CUdeviceptr),
     /// Fails if no work uses it any more.
     Plain(sys::CUdeviceptr),
-    /// As `Plain`, without anybody waiting for that; `None` once it waits.
+    /// As `Plain`, before any wait for it; `None` after a wait.
     Reachable(Option<Reachable>),
     /// By its producer, in the order of the producer's stream; or, if that stream is unknown,
     /// when the work is done.

@@ -1,7 +1,7 @@
 //! Kernels of the crate's ops for GPUs, written in CUDA C++ (`src/cuda/kernels`) and compiled at the first call.
 //!
 //! Each file here knows the kernels of one `.cu` file: which of them is for which layouts, and in how many
-//! threads it runs. They are registered like anyone's, for the device kind CUDA.
+//! threads it runs. They are registered like all kernels, for the device kind CUDA.
 
 mod arithmetic;
 mod axpy;

@@ -270,13 +270,13 @@ impl Stream {
                 .is_some_and(|thread| thread == thread::current().id())
     }
 
-    /// Each thread has its own stream of this handle.
+    /// Returns whether each thread has its own stream of this handle.
     fn is_of_thread(&self) -> bool {
         self.thread.is_some()
     }
 }
 
-/// Returns an error unless the work is done: a captured stream can't wait for work outside of its graph, and an attempt
+/// Fails unless the work is done: a captured stream can't wait for work outside of its graph, and an attempt
 /// would invalidate the capture.
 fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
     match is_done {

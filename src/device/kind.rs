@@ -14,7 +14,7 @@ macro_rules! device_kinds {
             /// All kinds, in the order of their values.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
-            /// The name, as in `"cuda_host"`.
+            /// Returns the name, as in `"cuda_host"`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)*
@@ -68,7 +68,7 @@ device_kinds! {
 }
 
 impl DeviceKind {
-    /// Whether a tensor's data pointer is an address there that can be calculated with.
+    /// Returns whether a tensor's data pointer is an address there, which supports pointer arithmetic.
     ///
     /// Where this is false, or unknown, the pointer is a handle: it is passed on as it came, and
     /// so is the byte offset beside it.
@@ -86,7 +86,7 @@ impl DeviceKind {
         )
     }
 
-    /// Whether the CPU can follow the addresses, as this program runs.
+    /// Returns whether the CPU can access the memory in this process.
     ///
     /// oneAPI has memory of which that is true and memory of which it isn't, and DLPack doesn't
     /// say which is meant: the answer is no.

@@ -66,7 +66,7 @@ impl TypeCode {
         Self::Float4E2M1Fn,
     ];
 
-    /// The widths that mean something for this code, in bits.
+    /// Returns the valid widths of this code, in bits.
     pub const fn widths(self) -> &'static [u8] {
         match self {
             Self::Int | Self::UInt => &[1, 2, 4, 8, 16, 32, 64],
@@ -88,7 +88,7 @@ impl TypeCode {
         }
     }
 
-    /// Whether the width is among [`widths`](Self::widths): asked of every import, so looked up.
+    /// Returns whether the width is among [`widths`](Self::widths): asked of every import, so looked up.
     #[inline]
     pub(super) const fn allows(self, bits: u8) -> bool {
         WIDTHS[self as usize] & width_bit(bits) != 0
@@ -111,7 +111,7 @@ const WIDTHS: [u16; TypeCode::ALL.len()] = {
     all
 };
 
-/// The bit for a width in [`WIDTHS`]: powers of two have one each, and 6 has its own.
+/// Returns the bit for a width in [`WIDTHS`]: powers of two have one each, and 6 has its own.
 #[inline]
 const fn width_bit(bits: u8) -> u16 {
     match bits {

@@ -22,7 +22,7 @@ pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// Whether every pattern of bits is a value.
     const ANY_BITS: bool = true;
 
-    /// Whether this byte is a value; only asked of types that aren't [`ANY_BITS`](Self::ANY_BITS),
+    /// Returns whether this byte is a value; only asked of types that aren't [`ANY_BITS`](Self::ANY_BITS),
     /// all of which are one byte.
     #[doc(hidden)]
     fn is_valid(_byte: u8) -> bool {
@@ -31,7 +31,7 @@ pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
 }
 
 impl DType {
-    /// The element type of a Rust type.
+    /// Returns the dtype of a Rust type.
     pub const fn of<T: Element>() -> Self {
         T::DTYPE
     }

@@ -26,7 +26,7 @@ enum Specials {
 }
 
 impl Format {
-    /// The format of a code; `None` for others than the signed small floats.
+    /// Returns the format of a code; `None` for others than the signed small floats.
     pub(super) const fn from_code(code: TypeCode) -> Option<Self> {
         use Specials::*;
         let (exponent_bits, mantissa_bits, bias, specials) = match code {
@@ -50,7 +50,7 @@ impl Format {
         })
     }
 
-    /// The number that the lowest bits of `bits` stand for; exact, as an `f32` holds them all.
+    /// Returns the number that the lowest bits of `bits` stand for; exact, as an `f32` holds them all.
     pub(super) fn decode(self, bits: u8) -> f32 {
         let magnitude_bits = self.exponent_bits + self.mantissa_bits;
         let negative = bits >> magnitude_bits & 1 == 1;
@@ -80,7 +80,7 @@ impl Format {
 }
 
 impl Format {
-    /// The bits of the number nearest to `value`, of two that are as near the one with an even last
+    /// Returns the bits of the number nearest to `value`, of two that are as near the one with an even last
     /// bit. `None` where it is further out than any number, and there is no infinity, or is a NaN,
     /// and there is none.
     pub(super) fn encode(self, value: f64) -> Option<u8> {
@@ -118,7 +118,7 @@ impl Format {
     }
 }
 
-/// The nearest power of two as an 8-bit scale: of numbers that are not positive there is none.
+/// Returns the nearest power of two as an 8-bit scale: of numbers that are not positive there is none.
 pub(super) fn encode_e8m0(value: f64) -> Option<u8> {
     if value.is_nan() {
         return Some(255);
@@ -128,7 +128,7 @@ pub(super) fn encode_e8m0(value: f64) -> Option<u8> {
     is_in_range.then(|| (0..255).min_by(|a, b| distance(a).total_cmp(&distance(b))))?
 }
 
-/// The number that an 8-bit power-of-two scale stands for.
+/// Returns the number that an 8-bit power-of-two scale stands for.
 pub(super) fn decode_e8m0(bits: u8) -> f32 {
     match bits {
         255 => f32::NAN,
@@ -154,17 +154,17 @@ macro_rules! float8 {
         pub struct $name(u8);
 
         impl $name {
-            /// The number whose pattern of bits is `bits`.
+            /// Creates the number from its bit pattern.
             pub const fn from_bits(bits: u8) -> Self {
                 Self(bits)
             }
 
-            /// The pattern of bits.
+            /// Returns the bit pattern.
             pub const fn to_bits(self) -> u8 {
                 self.0
             }
 
-            /// The number, exactly.
+            /// Converts the number to `f32`, exactly.
             pub fn to_f32(self) -> f32 {
                 ($decode)(self.0)
             }

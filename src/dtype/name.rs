@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 impl DType {
-    /// The name without lanes, where it doesn't depend on the width.
+    /// Returns the name without lanes, where it doesn't depend on the width.
     const fn fixed_name(self) -> Option<&'static str> {
         Some(match self.code() {
             TypeCode::Bool => "bool",
@@ -27,7 +27,7 @@ impl DType {
         })
     }
 
-    /// The name's stem, where the width follows it.
+    /// Returns the name's stem, where the width follows it.
     const fn stem(self) -> &'static str {
         match self.code() {
             TypeCode::Int => "int",

@@ -53,7 +53,7 @@ impl Scalar {
         }
     }
 
-    /// The bits that stand for the number in one lane of `dtype`, the nearest ones where it lies
+    /// Returns the bits that stand for the number in one lane of `dtype`, the nearest ones where it lies
     /// between two; `None` where there are none: a fraction as an integer, a number out of range.
     pub(crate) fn to_bits(self, dtype: DType) -> Option<u128> {
         let bits = usize::from(dtype.bits());
@@ -109,7 +109,7 @@ impl Scalar {
         }
     }
 
-    /// How far two numbers are apart.
+    /// Returns how far two numbers are apart.
     pub(crate) fn distance(self, other: Self) -> f64 {
         match (self, other) {
             // Not every integer is an f64; the distance of two that aren't may well be one.
@@ -121,13 +121,13 @@ impl Scalar {
         }
     }
 
-    /// How far the number is from 0.
+    /// Returns how far the number is from 0.
     pub(crate) fn magnitude(self) -> f64 {
         let (re, im) = self.to_complex();
         absolute(re, im)
     }
 
-    /// The number as real and imaginary part.
+    /// Returns the number as real and imaginary part.
     pub(crate) fn to_complex(self) -> (f64, f64) {
         match self {
             Self::Int(value) => (value as f64, 0.0),
@@ -139,7 +139,7 @@ impl Scalar {
     }
 }
 
-/// The absolute value, of real numbers exactly.
+/// Returns the absolute value, of real numbers exactly.
 fn absolute(re: f64, im: f64) -> f64 {
     if im == 0.0 { re.abs() } else { re.hypot(im) }
 }
@@ -186,7 +186,7 @@ pub(crate) fn write_bits(bytes: &mut [u8], at: usize, count: usize, value: u128)
     }
 }
 
-/// The `count` bits from bit `at` on, the first one lowest, as DLPack packs them.
+/// Returns the `count` bits from bit `at` on, the first one lowest, as DLPack packs them.
 fn read_bits(bytes: &[u8], at: usize, count: usize) -> u128 {
     let (first, shift) = (at / 8, at % 8);
     let mut word = [0; 16];

@@ -6,7 +6,7 @@ use super::{DType, TypeCode};
 use dlbridge_dlpack::{DLDataType, DLDataTypeCode};
 
 impl DType {
-    /// An element type from its parts.
+    /// Creates a dtype from its parts.
     ///
     /// # Errors
     ///
@@ -22,7 +22,7 @@ impl DType {
         Ok(Self { code, bits, lanes })
     }
 
-    /// The same number, `lanes` of them an element.
+    /// Returns the same dtype with `lanes` lanes.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl DType {
         Self::new(self.code, self.bits, lanes)
     }
 
-    /// The bits that stand for a number in one lane.
+    /// Returns the bits that stand for a number in one lane.
     pub(crate) fn pattern_of(self, number: Scalar) -> Result<u128, DTypeError> {
         number
             .to_bits(self)

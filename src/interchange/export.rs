@@ -25,7 +25,7 @@ impl Tensor {
         self.export_handle(flags)
     }
 
-    /// [`to_dlpack`](Self::to_dlpack), through either ABI.
+    /// Exports by [`to_dlpack`](Self::to_dlpack), through either ABI.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Tensor {
         Ok(self.clone().export_handle(Flags::empty()))
     }
 
-    /// [`into_dlpack`](Self::into_dlpack), through either ABI.
+    /// Exports by [`into_dlpack`](Self::into_dlpack), through either ABI.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Tensor {
         Ok(self.export_handle(flags))
     }
 
-    /// [`export_into`](Self::export_into), also of read-only memory through an ABI that can't say so.
+    /// Exports by [`export_into`](Self::export_into), also read-only memory through an ABI without that flag.
     ///
     /// In Python, `dlbridge::python::ReadOnlyPolicy` makes that choice; here it is the caller's, between
     /// this function and [`export_to`](Self::export_to).
@@ -163,7 +163,7 @@ impl Tensor {
         unsafe { export(&description, owner) }
     }
 
-    /// Whether this is how C sees the tensor.
+    /// Returns whether this is how C sees the tensor.
     #[inline]
     pub(super) fn is_described_by(&self, descriptor: &DLTensor, flags: Flags) -> bool {
         let ours = self.describe();
@@ -178,7 +178,7 @@ impl Tensor {
             && flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) == self.is_padded()
     }
 
-    /// The tensor as C sees it. Sizes and strides lie in the tensor's facts.
+    /// Returns the tensor as C sees it. Sizes and strides lie in the tensor's facts.
     #[inline]
     pub(crate) fn describe(&self) -> DLTensor {
         let layout = self.layout();

@@ -46,7 +46,7 @@ impl Tensor {
         }
     }
 
-    /// The tensor that was exported here, and says the same as when it went out.
+    /// Returns the tensor that was exported here, and says the same as when it went out.
     #[inline]
     pub(crate) fn returning<A: Abi>(managed: Managed<A>) -> Result<Self, Managed<A>> {
         match Self::behind(&managed) {
@@ -59,7 +59,7 @@ impl Tensor {
         }
     }
 
-    /// A tensor that keeps the managed tensor as the owner of its memory.
+    /// Creates a tensor that keeps the managed tensor as the owner of its memory.
     fn foreign<A: Abi>(managed: Managed<A>) -> Result<Self, Error> {
         let (descriptor, flags) = (*managed.descriptor(), managed.flags());
         // SAFETY: the managed tensor promises that its descriptor is true of the memory, and
@@ -67,7 +67,7 @@ impl Tensor {
         unsafe { Self::adopt(&descriptor, flags, Owner::small(managed)) }
     }
 
-    /// A tensor of what a descriptor says. The owner is dropped whatever happens.
+    /// Creates a tensor of what a descriptor says. The owner is dropped whatever happens.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ pub(crate) struct Usual {
 
 #[cfg(feature = "python")]
 impl Tensor {
-    /// [`adopt`](Self::adopt), in few steps, in the usual case; the owner in any other.
+    /// Imports like [`adopt`](Self::adopt), on a fast path; returns the owner if it doesn't apply.
     ///
     /// # Safety
     ///

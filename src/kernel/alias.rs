@@ -101,7 +101,7 @@ fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     }
 }
 
-/// Whether each element of the one is where that of the other is, of the same index.
+/// Returns whether each element of the one is where that of the other is, of the same index.
 fn is_same_place(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     let strides = || a.layout.strides().iter().zip(b.layout.strides());
     a.first == b.first

@@ -41,7 +41,7 @@ pub enum AttributeKind {
 }
 
 impl AttributeKind {
-    /// The name, as in signatures.
+    /// Returns the name, as in signatures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -73,7 +73,7 @@ impl Attribute {
         }
     }
 
-    /// The same value as one of another kind, where nothing is lost: a whole number as a number or
+    /// Returns the same value as one of another kind, where nothing is lost: a whole number as a number or
     /// as a list of one, the name of an element type as that type.
     pub fn converted(&self, kind: AttributeKind) -> Option<Self> {
         if self.kind() == kind {
@@ -142,7 +142,7 @@ pub trait AttributeValue: Sized {
     /// The kind of attribute.
     const KIND: AttributeKind;
 
-    /// The value; `None` where it doesn't fit the type.
+    /// Returns the value; `None` where it doesn't fit the type.
     fn from_attribute(attribute: &Attribute) -> Option<Self>;
 }
 

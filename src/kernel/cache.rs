@@ -69,7 +69,7 @@ impl Cache {
         }
     }
 
-    /// What was chosen for a signature.
+    /// Returns what was chosen for a signature.
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {
         let mut slot = self.bucket(key).load(Ordering::Acquire);

@@ -73,7 +73,7 @@ impl<'r, 'a> Call<'r, 'a> {
         }
     }
 
-    /// The next tensor that is read.
+    /// Adds the next tensor that is read.
     #[inline]
     pub fn input(mut self, tensor: impl IntoOperand<'a>) -> Self {
         let operand = tensor.into_operand();
@@ -81,7 +81,7 @@ impl<'r, 'a> Call<'r, 'a> {
         self
     }
 
-    /// The next tensor that is read and written.
+    /// Adds the next tensor that is read and written.
     #[inline]
     pub fn in_out(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
@@ -89,7 +89,7 @@ impl<'r, 'a> Call<'r, 'a> {
         self
     }
 
-    /// Where the next result is written. Results that are given nothing are made.
+    /// Sets the tensor of the next result. Results without one are allocated.
     #[inline]
     pub fn output(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
@@ -97,7 +97,7 @@ impl<'r, 'a> Call<'r, 'a> {
         self
     }
 
-    /// The next tensor that is read: one number.
+    /// Adds a scalar as the next tensor that is read.
     pub fn number<T: Element>(mut self, value: T) -> Self {
         const { assert!(size_of::<T>() <= size_of::<Number>()) };
         const { assert!(align_of::<T>() <= align_of::<Number>()) };
@@ -115,19 +115,19 @@ impl<'r, 'a> Call<'r, 'a> {
         self
     }
 
-    /// A tensor that is read, by the argument's name.
+    /// Adds a tensor that is read, by the argument's name.
     pub fn named(mut self, name: &str, tensor: impl IntoOperand<'a>) -> Self {
         self.place_named(name, Ok(tensor.into_operand()));
         self
     }
 
-    /// A tensor that is written, by the argument's name.
+    /// Adds a tensor that is written, by the argument's name.
     pub fn named_mut(mut self, name: &str, tensor: impl IntoOperandMut<'a>) -> Self {
         self.place_named(name, tensor.into_operand_mut());
         self
     }
 
-    /// The value of an attribute.
+    /// Sets the value of an attribute.
     pub fn attribute(mut self, name: &str, value: impl Into<Attribute>) -> Self {
         let op = self.handle.definition();
         let Some(at) = op.attributes.iter().position(|known| known.name == name) else {
@@ -289,7 +289,7 @@ impl CallHost for Alone {
     }
 }
 
-/// A tensor in memory of ours: on the host every bit is 0, elsewhere it isn't written yet.
+/// Returns a tensor in memory of ours: on the host every bit is 0, elsewhere it isn't written yet.
 pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
     if device == Device::CPU {
         return Ok(Tensor::zeroed(shape, dtype)?);

@@ -75,7 +75,7 @@ macro_rules! common {
                 })
             }
 
-            /// The sizes.
+            /// Returns the shape.
             #[inline]
             pub fn shape(&self) -> &'a [usize] {
                 self.0.layout.shape()
@@ -87,19 +87,19 @@ macro_rules! common {
                 self.0.layout
             }
 
-            /// How many elements there are.
+            /// Returns the number of elements.
             #[inline]
             pub fn len(&self) -> usize {
                 self.0.layout.len()
             }
 
-            /// Whether there are no elements.
+            /// Returns whether there are no elements.
             #[inline]
             pub fn is_empty(&self) -> bool {
                 self.0.layout.is_empty()
             }
 
-            /// The elements along a dimension, for each index of the other dimensions, of which the last
+            /// Returns the elements along a dimension, for each index of the other dimensions, of which the last
             /// changes fastest. Without elements there are no lines.
             ///
             /// # Panics
@@ -116,7 +116,7 @@ common!(Source);
 common!(Target);
 
 impl<'a, T: Element> Source<'a, T> {
-    /// The elements, the last index changing fastest.
+    /// Iterates over the elements, the last index changing fastest.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = T> + use<'a, T> {
         self.0.iter().map(Cell::get)
@@ -124,7 +124,7 @@ impl<'a, T: Element> Source<'a, T> {
 }
 
 impl<'a, T: Element> Target<'a, T> {
-    /// The elements, to be read and written, the last index changing fastest.
+    /// Iterates over the elements, the last index changing fastest.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &'a Cell<T>> + use<'a, T> {
         self.0.iter()

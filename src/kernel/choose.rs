@@ -61,7 +61,7 @@ pub(super) struct Seen {
 }
 
 impl Registered {
-    /// What is called, for these attributes and this device: made once, if it is to be made.
+    /// Returns what is called, for these attributes and this device: made once, if it is to be made.
     pub(super) fn compute(&self, context: &KernelContext<'_>) -> Result<Compute, Failure> {
         match &self.make {
             Make::Function(compute) => Ok(compute.clone()),
@@ -109,7 +109,7 @@ impl Registered {
         attribute.map(|(at, _)| Refusal::Attribute(*at))
     }
 
-    /// The same in words.
+    /// Returns the same in words.
     fn refusal_in_words(
         &self,
         op: &Op,
@@ -132,7 +132,7 @@ impl Registered {
         })
     }
 
-    /// What decides between two that both match: the larger one is taken.
+    /// Returns what decides between two that both match: the larger one is taken.
     fn preference(&self) -> (i32, u32, [usize; 4]) {
         // CPUs, and then CUDA's devices, reach memory of other kinds, too, but that isn't what
         // they are there for.
@@ -145,7 +145,7 @@ impl Registered {
     }
 }
 
-/// Whether a kernel for one kind of device can use memory on another.
+/// Returns whether a kernel for one kind of device can use memory on another.
 fn reaches(kernel: DeviceKind, memory: DeviceKind) -> bool {
     match kernel {
         DeviceKind::Cpu => Device::new(memory, 0).is_host_accessible(),

@@ -33,7 +33,7 @@ impl Registration {
 inventory::collect!(Registration);
 
 impl Registry {
-    /// All that was registered by [`register_op!`](crate::register_op) and
+    /// Returns all that was registered by [`register_op!`](crate::register_op) and
     /// [`register_kernel!`](crate::register_kernel).
     ///
     /// Should something of it have been refused, such as two kernels that can't be told apart, its op
@@ -43,7 +43,7 @@ impl Registry {
         GLOBAL.get_or_init(|| Self::collected(|_| true).0)
     }
 
-    /// Those ops of which a function finds the name good, of all that were registered by macros; and
+    /// Returns those ops of which a function finds the name good, of all that were registered by macros; and
     /// what was refused.
     pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
         let all = Self::new();

@@ -52,7 +52,7 @@ pub(super) enum Make {
 pub(super) type Factory = dyn Fn(&KernelContext<'_>) -> Result<Compute, Failure> + Send + Sync;
 
 impl Kernel {
-    /// A kernel of the op of this name.
+    /// Creates a kernel of the op of this name.
     pub fn new(op: impl Into<String>) -> Self {
         Self {
             op: op.into(),
@@ -69,39 +69,39 @@ impl Kernel {
         }
     }
 
-    /// For tensors on this kind of device.
+    /// Restricts the kernel to tensors on this kind of device.
     pub fn on(mut self, device: DeviceKind) -> Self {
         self.device = device;
         self
     }
 
-    /// For calls that ask for this label alone.
+    /// Restricts the kernel to calls that request this label.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Among kernels that match a call, the one of the highest priority is taken; 0 where nothing is
+    /// Sets the priority among kernels that match a call; the highest wins, and the default is 0 where nothing is
     /// said.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// What it is called where kernels are listed, beside its op, device and types.
+    /// Sets the name in listings, beside its op, device and types.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// For these types of one of the op's type variables: what a function of untyped arguments
+    /// Restricts one of the op's type variables to these dtypes: what a function of untyped arguments
     /// can't say.
     pub fn types(mut self, variable: impl Into<String>, types: &[DType]) -> Self {
         self.types.push((variable.into(), types.to_vec()));
         self
     }
 
-    /// For calls with one of these values of an attribute. Where an attribute says the type of a result, and
+    /// Restricts the kernel to calls with one of these values of an attribute. Where an attribute says the type of a result, and
     /// the function is for one type of result, that is known without being said.
     pub fn attribute<A: Into<Attribute>>(
         mut self,
@@ -113,7 +113,7 @@ impl Kernel {
         self
     }
 
-    /// An argument that stays in the host's memory, wherever the others are.
+    /// Declares an argument that stays in host memory, wherever the others are.
     pub fn host_memory(mut self, argument: impl Into<String>) -> Self {
         self.host_memory.push(argument.into());
         self
@@ -176,7 +176,7 @@ pub struct KernelContext<'a> {
 }
 
 impl KernelContext<'_> {
-    /// The value of the attribute of this name.
+    /// Returns the value of the attribute of this name.
     ///
     /// # Errors
     ///
@@ -189,12 +189,12 @@ impl KernelContext<'_> {
         value_of(self.op, self.attributes, name)
     }
 
-    /// The device that it is for.
+    /// Returns the device of the call.
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// The op that it is a kernel of.
+    /// Returns the op of the kernel.
     pub fn op(&self) -> &Op {
         self.op
     }

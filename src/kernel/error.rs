@@ -25,7 +25,7 @@ pub enum RegistrationError {
         problem: String,
     },
     /// The kernel's op isn't defined.
-    #[error("there is no op {op:?} for the kernel {kernel} to be of")]
+    #[error("kernel {kernel} registered for unknown op {op:?}")]
     NoSuchOp {
         /// The op.
         op: String,
@@ -57,7 +57,7 @@ pub enum RegistrationError {
 }
 
 impl RegistrationError {
-    /// The op that it is about.
+    /// Returns the op that the error is about.
     pub fn op(&self) -> &str {
         match self {
             Self::OpExists { op }

@@ -36,7 +36,7 @@ pub struct GlobalOp {
 }
 
 impl GlobalOp {
-    /// The op of this name.
+    /// Creates a handle to the op of this name, which is looked up at its first use.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -44,7 +44,7 @@ impl GlobalOp {
         }
     }
 
-    /// The op.
+    /// Returns the op.
     ///
     /// # Errors
     ///

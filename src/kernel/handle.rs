@@ -47,17 +47,17 @@ pub struct KernelInfo {
 }
 
 impl OpHandle {
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.0.op.name
     }
 
-    /// What it takes and gives.
+    /// Returns the op's definition.
     pub fn definition(&self) -> &Op {
         &self.0.op
     }
 
-    /// The module that registered it; empty where it was [defined](crate::kernel::Registry::define) by hand.
+    /// Returns the module that registered it; empty if it was [defined](crate::kernel::Registry::define) by hand.
     pub fn origin(&self) -> &'static str {
         self.0.origin
     }
@@ -90,7 +90,7 @@ impl OpHandle {
         self.0.defaults.as_deref()
     }
 
-    /// What calls of a signature get.
+    /// Returns what calls of a signature get.
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {
         self.0.cache.find(key)

@@ -91,7 +91,7 @@ impl Drop for Telling {
     }
 }
 
-/// Whether anybody watches.
+/// Returns whether anybody watches.
 #[inline]
 pub(super) fn is_observed() -> bool {
     COUNT.load(Ordering::Acquire) != 0

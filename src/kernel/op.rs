@@ -57,7 +57,7 @@ pub struct ShapeContext<'a> {
 }
 
 impl Op {
-    /// An op that takes and gives nothing yet.
+    /// Creates an op without inputs and outputs.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -72,7 +72,7 @@ impl Op {
         }
     }
 
-    /// What it does, in a sentence or more.
+    /// Sets the documentation, a sentence or more.
     pub fn doc(mut self, doc: impl Into<String>) -> Self {
         self.doc = doc.into();
         self
@@ -132,14 +132,14 @@ impl Op {
         self
     }
 
-    /// How the outputs' shapes come from the inputs. Without a rule they are that of the first
+    /// Sets the rule for the outputs' shapes. Without one they are that of the first
     /// input.
     pub fn shapes(mut self, rule: ShapeRule) -> Self {
         self.shapes = Some(rule);
         self
     }
 
-    /// How much there is to do: what decides whether other threads may run Python meanwhile.
+    /// Sets the amount of work of a call, which decides whether the GIL is released.
     /// Without a rule it is the number of elements of the largest argument.
     pub fn work(mut self, rule: WorkRule) -> Self {
         self.work = Some(rule);
@@ -153,17 +153,17 @@ impl Op {
         self
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it does.
+    /// Returns the documentation.
     pub fn documentation(&self) -> &str {
         &self.doc
     }
 
-    /// The tensors it takes and gives, in order: name, and whether it is read and written.
+    /// Returns the inputs and outputs, in order: name, and whether it is read and written.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, bool, bool)> {
         self.parameters.iter().map(|parameter| {
             let (reads, writes) = match parameter.role {
@@ -175,7 +175,7 @@ impl Op {
         })
     }
 
-    /// The attributes, in order: name, kind, and default.
+    /// Returns the attributes, in order: name, kind, and default.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, AttributeKind, Option<&Attribute>)> {
         self.attributes.iter().map(|attribute| {
             (
@@ -191,19 +191,19 @@ impl Op {
         self.to_string()
     }
 
-    /// How many parameters are given by every call: inputs, and those that are read and written.
+    /// Returns how many parameters are given by every call: inputs, and those that are read and written.
     pub(crate) fn given(&self) -> usize {
         let is_given = |parameter: &&Parameter| parameter.role != Role::Output;
         self.parameters.iter().take_while(is_given).count()
     }
 
-    /// Whether a parameter is written.
+    /// Returns whether a parameter is written.
     #[inline]
     pub(crate) fn writes(&self, at: usize) -> bool {
         self.parameters[at].role != Role::Input
     }
 
-    /// The element type of a parameter, where that is always the same.
+    /// Returns the element type of a parameter, where that is always the same.
     #[cfg(feature = "python")]
     pub(crate) fn fixed_type(&self, at: usize) -> Option<DType> {
         match self.parameters[at].kind {
@@ -212,7 +212,7 @@ impl Op {
         }
     }
 
-    /// Whether two parameters have the same type variable.
+    /// Returns whether two parameters have the same type variable.
     #[cfg(feature = "python")]
     pub(crate) fn has_type_of(&self, at: usize, other: usize) -> bool {
         matches!(self.parameters[at].kind, Kind::Variable(_))

@@ -39,7 +39,7 @@ impl<'a> Operand<'a> {
         storage: None,
     };
 
-    /// A tensor that is read.
+    /// Borrows a tensor for reading.
     #[inline]
     pub fn read(tensor: &'a Tensor) -> Self {
         let (first, layout) = (tensor.data_mut(), tensor.layout());
@@ -49,7 +49,7 @@ impl<'a> Operand<'a> {
         operand.kept_by(tensor.storage())
     }
 
-    /// A tensor that is written, and may be read.
+    /// Borrows a tensor for writing and reading.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl<'a> Operand<'a> {
         })
     }
 
-    /// An operand over memory that the caller keeps alive.
+    /// Creates an operand over memory that the caller keeps alive.
     ///
     /// # Safety
     ///
@@ -116,14 +116,14 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// The same operand, of which it is known what keeps its memory.
+    /// Returns the same operand, of which it is known what keeps its memory.
     #[inline]
     pub(crate) fn kept_by(mut self, storage: &'a Storage) -> Self {
         self.storage = Some(storage);
         self
     }
 
-    /// The address of the element of index 0; on devices without addresses, the handle.
+    /// Returns the address of the element of index 0; on devices without addresses, the handle.
     #[inline]
     pub fn data_ptr(&self) -> *const u8 {
         self.first
@@ -135,25 +135,25 @@ impl<'a> Operand<'a> {
         self.layout
     }
 
-    /// The sizes.
+    /// Returns the shape.
     #[inline]
     pub fn shape(&self) -> &'a [usize] {
         self.layout.shape()
     }
 
-    /// The element type.
+    /// Returns the dtype.
     #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Where the memory is.
+    /// Returns the device.
     #[inline]
     pub fn device(&self) -> Device {
         self.device
     }
 
-    /// Whether sub-byte elements are each padded to whole bytes.
+    /// Returns whether sub-byte elements are each padded to whole bytes.
     pub fn is_padded(&self) -> bool {
         self.padded
     }
@@ -164,7 +164,7 @@ impl<'a> Operand<'a> {
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
-    /// The same operand, for a frame that has the original.
+    /// Returns the same operand, for a frame that has the original.
     #[inline]
     pub(super) fn duplicate(&self) -> Self {
         relaid(self, self.layout)
@@ -186,7 +186,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// The addresses of the bytes that elements touch.
+/// Returns the addresses of the bytes that elements touch.
 #[inline]
 fn bytes_touched(
     first: *mut u8,
@@ -259,7 +259,7 @@ impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
     }
 }
 
-/// The same elements under another layout, which leads to no others.
+/// Returns the same elements under another layout, which leads to no others.
 #[inline]
 pub(super) fn relaid<'a>(operand: &Operand<'a>, layout: LayoutRef<'a>) -> Operand<'a> {
     Operand {

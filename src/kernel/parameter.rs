@@ -101,7 +101,7 @@ impl Wants {
     }
 }
 
-/// The address of the element of index 0, of elements that are `T`s.
+/// Returns the address of the element of index 0, of elements that are `T`s.
 #[inline]
 fn first<T>(operand: &Operand<'_>) -> NonNull<T> {
     // Where there are no elements the address may be any.

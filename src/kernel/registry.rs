@@ -35,7 +35,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// An empty one.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
@@ -117,7 +117,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The op of this name.
+    /// Returns the op of this name.
     ///
     /// # Errors
     ///
@@ -130,13 +130,13 @@ impl Registry {
             .ok_or_else(|| Reason::NoSuchOp { known: known() }.of(name))
     }
 
-    /// All ops, by name.
+    /// Returns all ops, by name.
     pub fn ops(&self) -> Vec<OpHandle> {
         let ops = self.ops.read().unwrap_or_else(PoisonError::into_inner);
         ops.values().cloned().collect()
     }
 
-    /// All kernels of all ops.
+    /// Returns all kernels of all ops.
     pub fn kernels(&self) -> Vec<KernelInfo> {
         self.ops().iter().flat_map(OpHandle::kernels).collect()
     }

@@ -19,7 +19,7 @@ pub(super) enum Expected {
 }
 
 impl Expected {
-    /// The shape of a result, by its number.
+    /// Returns the shape of a result, by its number.
     #[inline]
     pub(super) fn shape_of<'a>(
         &'a self,
@@ -62,7 +62,7 @@ pub(super) fn expected(
     common(op, operands).map(Expected::Broadcast)
 }
 
-/// The shape that all inputs can be broadcast to.
+/// Returns the shape that all inputs can be broadcast to.
 #[cold]
 fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Reason> {
     let rank = operands.iter().map(|operand| operand.shape().len()).max();
@@ -88,7 +88,7 @@ fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Rea
     Ok(shape)
 }
 
-/// The layouts of those inputs that are smaller, under the larger shape.
+/// Returns the layouts of those inputs that are smaller, under the larger shape.
 #[cold]
 pub(super) fn broadcast(
     op: &Op,
@@ -119,7 +119,7 @@ pub(super) fn broadcast(
     Ok(layouts)
 }
 
-/// A tensor that was just made, as a result.
+/// Returns a tensor that was just made, as a result.
 ///
 /// # Safety
 ///

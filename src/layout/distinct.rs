@@ -4,7 +4,7 @@
 use super::{Layout, LayoutRef};
 
 impl LayoutRef<'_> {
-    /// A layout that visits the same places, and the offset of its first element; `None` where no two of the elements
+    /// Returns a layout that visits the same places, and the offset of its first element; `None` where no two of the elements
     /// need be at one place, so that there are no more of them than memory holds.
     ///
     /// Of strides that aren't multiples of each other, places may be visited again.
@@ -44,7 +44,7 @@ impl LayoutRef<'_> {
 pub(crate) struct Places(Vec<u64>);
 
 impl Places {
-    /// The places of a layout's elements, counted from the first one in memory, where no stride is negative. It takes as
+    /// Returns the places of a layout's elements, counted from the first one in memory, where no stride is negative. It takes as
     /// many steps as there are places, and not as there are elements.
     pub(crate) fn new(layout: LayoutRef<'_>) -> Self {
         let last = layout.extent().map_or(0, |(_, last)| last as usize);

@@ -5,7 +5,7 @@ use super::error::LayoutError;
 use crate::dtype::DType;
 use std::ops::Range;
 
-/// The offsets of the first and the last element in memory, counted in elements from the element
+/// Returns the offsets of the first and the last element in memory, counted in elements from the element
 /// of index 0. No size is 0, and invariant 5 holds; `None` where invariant 6 doesn't.
 pub(super) fn extent(shape: &[usize], strides: &[isize]) -> Option<(isize, isize)> {
     let (mut first, mut last) = (0_isize, 0_isize);
@@ -24,7 +24,7 @@ pub(super) fn extent(shape: &[usize], strides: &[isize]) -> Option<(isize, isize
 }
 
 impl LayoutRef<'_> {
-    /// The offsets of the first and the last element in memory, counted in elements from the
+    /// Returns the offsets of the first and the last element in memory, counted in elements from the
     /// element of index 0; `None` where there are no elements.
     #[inline]
     pub fn extent(self) -> Option<(isize, isize)> {
@@ -38,7 +38,7 @@ impl LayoutRef<'_> {
         Some(extent.expect("invariant 6 holds for every layout"))
     }
 
-    /// The offset in bits at which the first element in memory begins and the last one ends, from
+    /// Returns the offset in bits at which the first element in memory begins and the last one ends, from
     /// the element of index 0: invariant 7. `None` where that doesn't hold.
     #[inline]
     pub(super) fn bit_extent(self, dtype: DType, padded: bool) -> Option<(isize, isize)> {
@@ -119,7 +119,7 @@ impl LayoutRef<'_> {
         Ok(span)
     }
 
-    /// The bytes that the elements touch, relative to the element of index 0; none where there are
+    /// Returns the bytes that the elements touch, relative to the element of index 0; none where there are
     /// no elements.
     ///
     /// # Panics
@@ -133,7 +133,7 @@ impl LayoutRef<'_> {
     }
 }
 
-/// The bytes that hold the bits.
+/// Returns the bytes that hold the bits.
 fn whole_bytes(begin: isize, end: isize) -> Range<isize> {
     begin >> 3..(end >> 3) + isize::from(end & 7 != 0)
 }

@@ -27,7 +27,7 @@ pub enum Overlap {
 }
 
 impl Overlap {
-    /// Whether it is certain that no memory is shared: what writing needs.
+    /// Returns whether an overlap is impossible: the precondition of a write.
     pub const fn is_excluded(self) -> bool {
         matches!(self, Self::No)
     }

@@ -3,17 +3,17 @@
 use super::LayoutRef;
 
 impl<'a> LayoutRef<'a> {
-    /// Whether the elements lie one after another in row-major (C) order.
+    /// Returns whether the layout is C-contiguous: row-major, without gaps.
     pub fn is_contiguous(self) -> bool {
         self.contiguous
     }
 
-    /// Whether the elements lie one after another in column-major (Fortran) order.
+    /// Returns whether the layout is F-contiguous: column-major, without gaps.
     pub fn is_f_contiguous(self) -> bool {
         self.is_empty() || dense_in_order(self.dims())
     }
 
-    /// Whether the elements lie one after another in any order of the dimensions, each forwards:
+    /// Returns whether the elements lie one after another in any order of the dimensions, each forwards:
     /// no gaps, none twice.
     pub fn is_dense(self) -> bool {
         if self.is_empty() {
@@ -42,7 +42,7 @@ impl<'a> LayoutRef<'a> {
     }
 }
 
-/// Whether dimensions, innermost first, continue each other from a step of 1 on.
+/// Returns whether dimensions, innermost first, continue each other from a step of 1 on.
 fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
     let mut step = 1_isize;
     for (size, stride) in dims {

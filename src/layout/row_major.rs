@@ -26,7 +26,7 @@ impl Layout {
         self.len = 1;
     }
 
-    /// Whether these are the numbers, as C has them, that the layout was made of, or of which it
+    /// Returns whether these are the numbers, as C has them, that the layout was made of, or of which it
     /// would be made just the same.
     ///
     /// # Safety
@@ -55,7 +55,7 @@ impl Layout {
         }
     }
 
-    /// The layout of elements one after another, as [`contiguous`](Self::contiguous) makes it, in
+    /// Rebuilds the C-contiguous layout, as [`contiguous`](Self::contiguous) makes it, in
     /// place and in few steps, of numbers as C has them. `false`, and a layout that must be made
     /// anew, where that isn't the layout, its numbers are wrong, or there are more than are kept inline.
     ///
@@ -108,7 +108,7 @@ impl Layout {
 }
 
 impl LayoutRef<'_> {
-    /// The bytes of elements of whole bytes, one after another on the host: what
+    /// Returns the bytes of elements of whole bytes, one after another on the host: what
     /// [`check_memory`](Self::check_memory) finds out, in few steps. `None` where it has to be asked.
     #[inline(always)]
     pub(crate) fn bytes_at(self, first: usize, dtype: DType) -> Option<usize> {

@@ -27,7 +27,7 @@ pub(crate) struct Runs {
 }
 
 impl LayoutRef<'_> {
-    /// The elements in logical order, as few runs as can be.
+    /// Returns the elements in logical order, as few runs as can be.
     #[inline]
     pub(crate) fn runs(self) -> Runs {
         if self.is_contiguous() {
@@ -46,7 +46,7 @@ impl LayoutRef<'_> {
             .unwrap_or_else(|| self.several_runs())
     }
 
-    /// The runs of what is, or could be, two dimensions: most of what isn't dense.
+    /// Returns the runs of what is, or could be, two dimensions: most of what isn't dense.
     #[inline]
     fn evenly_spaced_runs(self) -> Option<Runs> {
         let mut dims = self.dims().rev().filter(|(size, _)| *size != 1);
@@ -92,7 +92,7 @@ impl LayoutRef<'_> {
         }
     }
 
-    /// The same elements in the same order with as few dimensions as can be: those of size 1 left
+    /// Returns the same elements in the same order with as few dimensions as can be: those of size 1 left
     /// out, those that continue each other merged.
     pub(super) fn merged(self) -> Merged {
         debug_assert!(!self.is_empty());

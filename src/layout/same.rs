@@ -2,7 +2,7 @@
 //!
 //! Gain: by slices' `==`, a call with three NumPy arrays takes 10 to 11% longer.
 
-/// Whether numbers, of which there are few, such as sizes, are the same: a comparison of memory would
+/// Returns whether numbers, of which there are few, such as sizes, are the same: a comparison of memory would
 /// take longer to begin than to do.
 #[inline(always)]
 pub(crate) fn are_same<T: Number>(a: &[T], b: &[T]) -> bool {
@@ -31,7 +31,7 @@ impl<T> Number for T where
 {
 }
 
-/// Whether the first ones are the same, and the last ones.
+/// Returns whether the first ones are the same, and the last ones.
 #[inline(always)]
 fn ends_are_same<T: Number, const COUNT: usize>(a: &[T], b: &[T]) -> bool {
     let (Some(a_first), Some(b_first), Some(a_last), Some(b_last)) = (

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 
 impl Layout {
-    /// A row-major layout, its elements one after another.
+    /// Creates a C-contiguous (row-major) layout.
     ///
     /// # Errors
     ///
@@ -20,13 +20,13 @@ impl Layout {
         Ok(layout)
     }
 
-    /// [`contiguous`](Self::contiguous), in place.
+    /// Rebuilds the layout like [`contiguous`](Self::contiguous), in place.
     #[inline]
     pub(crate) fn become_contiguous(&mut self, shape: &[usize]) -> Result<(), LayoutError> {
         self.rebuild(shape.len(), |axis| Ok((shape[axis], None)))
     }
 
-    /// A layout with the strides given, counted in elements.
+    /// Creates a layout with the given strides, counted in elements.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Layout {
         Self::build(shape.len(), |axis| Ok((shape[axis], Some(strides[axis]))))
     }
 
-    /// A layout from the fields of a C descriptor.
+    /// Creates a layout from the fields of a C descriptor.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// [`from_c`](Self::from_c), in place.
+    /// Rebuilds the layout like [`from_c`](Self::from_c), in place.
     ///
     /// # Safety
     ///
@@ -94,7 +94,7 @@ impl Layout {
         })
     }
 
-    /// A layout of `rank` dimensions, of which `dim` tells the size and the stride; without a
+    /// Creates a layout of `rank` dimensions, of which `dim` tells the size and the stride; without a
     /// stride, it is the row-major one. What `dim` tells is checked.
     #[inline]
     pub(super) fn build(

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use std::ops::Range;
 
 impl Layout {
-    /// A layout of these sizes and strides.
+    /// Creates a layout of these sizes and strides.
     fn collect(
         rank: usize,
         mut dims: impl DoubleEndedIterator<Item = (usize, isize)>,
@@ -29,7 +29,7 @@ impl Layout {
         }
     }
 
-    /// The same layout with one dimension changed.
+    /// Returns the same layout with one dimension changed.
     fn with_dim(&self, axis: usize, dim: (usize, isize)) -> Result<Self, LayoutError> {
         let dims = self.as_ref().dims().enumerate();
         Self::collect(
@@ -38,7 +38,7 @@ impl Layout {
         )
     }
 
-    /// The elements whose index along `axis` is in `range`.
+    /// Returns the elements whose index along `axis` is in `range`.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Layout {
         Ok((layout, offset))
     }
 
-    /// Every `step`-th element along `axis`; backwards from the last one where `step` is negative.
+    /// Returns every `step`-th element along `axis`; backwards from the last one if `step` is negative.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Layout {
         Ok((layout, offset))
     }
 
-    /// The elements whose index along `axis` is `index`, without that dimension.
+    /// Returns the elements whose index along `axis` is `index`, without that dimension.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Layout {
         Ok((layout, offset))
     }
 
-    /// How far `index` steps lead, in elements. An empty view begins anywhere: it stays.
+    /// Returns how far `index` steps lead, in elements. An empty view begins anywhere: it stays.
     fn offset_of(&self, index: usize, stride: isize) -> isize {
         if self.is_empty() || index == 0 {
             0
@@ -138,7 +138,7 @@ impl Layout {
         parts.iter().map(|length| part(*length)).collect()
     }
 
-    /// The dimensions in another order: the new one at `i` is the old one at `axes[i]`.
+    /// Permutes the dimensions: the new one at `i` is the old one at `axes[i]`.
     ///
     /// # Errors
     ///
@@ -162,13 +162,13 @@ impl Layout {
         Self::collect(rank, dims)
     }
 
-    /// The dimensions in reverse order.
+    /// Reverses the dimensions.
     pub fn reversed(&self) -> Self {
         Self::collect(self.rank(), self.as_ref().dims().rev())
             .expect("the same dimensions satisfy the same invariants")
     }
 
-    /// Without the dimension `axis`, whose size is 1.
+    /// Removes the dimension `axis`, whose size is 1.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl Layout {
         self.without(axis)
     }
 
-    /// With a new dimension of size 1 at `axis`.
+    /// Inserts a dimension of size 1 at `axis`.
     ///
     /// # Errors
     ///
@@ -208,7 +208,7 @@ impl Layout {
         )
     }
 
-    /// The elements repeated, by stride 0, so that the shape becomes `shape`: new dimensions come
+    /// Returns the elements repeated, by stride 0, so that the shape becomes `shape`: new dimensions come
     /// first, and size 1 becomes any size.
     ///
     /// # Errors
@@ -236,7 +236,7 @@ impl Layout {
         })
     }
 
-    /// The same elements in the same order under another shape.
+    /// Returns the same elements in the same order with another shape.
     ///
     /// # Errors
     ///
@@ -283,7 +283,7 @@ impl Layout {
         Self::collect(shape.len(), dims.into_iter())
     }
 
-    /// The same memory read as elements of another type, of which there may be more or fewer
+    /// Returns the same memory read as elements of another type, of which there may be more or fewer
     /// along the last dimension.
     ///
     /// Padded elements are whole bytes here: cast them to a type of 8 bits to see them.
@@ -335,7 +335,7 @@ impl Layout {
 }
 
 impl<'a> LayoutRef<'a> {
-    /// The same layout, owned.
+    /// Returns the same layout, owned.
     pub fn to_owned(self) -> Layout {
         Layout::collect(self.rank(), self.dims()).expect("the invariants hold already")
     }

@@ -52,7 +52,7 @@ impl Run {
 
 #[cfg(feature = "kernels")]
 impl<'a> LayoutRef<'a> {
-    /// The elements along a dimension, as a layout of their own, and where such a line begins for each
+    /// Returns the elements along a dimension, as a layout of their own, and where such a line begins for each
     /// index of the other dimensions, in logical order. Without elements there are no lines.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use crate::kernel::Failure;
 
-/// The dimension that an axis stands for: counted from the last one where it is negative.
+/// Returns the dimension that an axis stands for: counted from the last one where it is negative.
 pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
     let from_start = if axis < 0 { axis + rank as i64 } else { axis };
     let dimension = usize::try_from(from_start).ok();
@@ -11,7 +11,7 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
         .ok_or_else(|| format!("there is no axis {axis} in a tensor of rank {rank}").into())
 }
 
-/// Which dimensions some axes stand for, of as many as the rank says: all, where none is given.
+/// Returns which dimensions some axes stand for, of as many as the rank says: all, where none is given.
 pub(crate) fn dimensions(rank: usize, axes: &[i64]) -> Result<Vec<bool>, Failure> {
     if axes.is_empty() {
         return Ok(vec![true; rank]);

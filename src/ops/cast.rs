@@ -64,7 +64,7 @@ fn write<S: Number, D: Number>(x: View<'_, S>, mut out: UntypedMut<'_>) -> Resul
     Ok(())
 }
 
-/// The numbers as elements of another type: floats are rounded, integers wrap around, and what isn't 0 is
+/// Returns the numbers as elements of another type: floats are rounded, integers wrap around, and what isn't 0 is
 /// true.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ fn kernel(x: Untyped<'_>, mut out: UntypedMut<'_>) -> Result<(), Failure> {
     out.copy_from(&x)
 }
 
-/// The same elements in new memory, of any type whose elements are whole bytes.
+/// Copies the elements to new memory, for every dtype of whole bytes.
 ///
 /// # Errors
 ///

@@ -54,7 +54,7 @@ register_kernel!(
     })
 );
 
-/// The shape of the result.
+/// Returns the shape of the result.
 fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let image = question.shape("image");
     let [batch @ .., height, width, channels] = image else {

@@ -59,7 +59,7 @@ fn kernel<T: Number>(
     }
 }
 
-/// The product of two matrices.
+/// Returns the product of two matrices.
 ///
 /// # Errors
 ///

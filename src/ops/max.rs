@@ -35,7 +35,7 @@ register_kernel!(
     })
 );
 
-/// The largest element along some axes; along all, where none is given.
+/// Returns the largest element along some axes; along all by default.
 ///
 /// # Errors
 ///

@@ -32,7 +32,7 @@ fn kernel<T: Float>(axes: &[i64], x: View<'_, T>, out: ViewMut<'_, T>) -> Result
     reduce(axes, x, out, T::NOTHING, T::add_one, mean)
 }
 
-/// The mean of floats along some axes; along all, where none is given.
+/// Returns the mean of floats along some axes; along all by default.
 ///
 /// # Errors
 ///

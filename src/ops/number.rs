@@ -20,12 +20,12 @@ pub(super) trait Number: Element + PartialOrd {
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
 
-    /// A sum, and one more product.
+    /// Creates a sum, and one more product.
     fn add_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
     fn add_one(sum: Self::Sum, a: Self) -> Self::Sum;
     fn from_sum(sum: Self::Sum) -> Self;
 
-    /// The larger one; what is no number wins.
+    /// Returns the larger one; what is no number wins.
     fn larger(self, other: Self) -> Self {
         let is_none = other.partial_cmp(&other).is_none();
         if other > self || is_none { other } else { self }
@@ -42,7 +42,7 @@ pub(super) trait Float: Number {
     type Wide: Wide;
 
     fn over(self, other: Self) -> Self;
-    /// A sum of so many as their mean.
+    /// Creates a sum of so many as their mean.
     fn mean(sum: Self::Sum, count: usize) -> Self;
     fn widen(self) -> Self::Wide;
     fn narrow(wide: Self::Wide) -> Self;

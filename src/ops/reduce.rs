@@ -28,7 +28,7 @@ pub(crate) fn reduction(name: &str, doc: &str) -> Op {
         })
 }
 
-/// The shape that is left.
+/// Returns the shape that is left.
 pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let shape = question.shape("x");
     let is_reduced = dimensions(shape.len(), &question.attribute::<Vec<i64>>("axis")?)?;

@@ -58,7 +58,7 @@ fn kernel<T: Float>(axis: i64, x: Source<'_, T>, out: Target<'_, T>) -> Result<(
     Ok(())
 }
 
-/// The exponentials of floats along an axis, over their sum.
+/// Computes the softmax of floats along an axis.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ register_kernel!(
     })
 );
 
-/// The sum of the elements along some axes; along all, where none is given.
+/// Returns the sum of the elements along some axes; along all by default.
 ///
 /// # Errors
 ///

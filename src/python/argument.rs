@@ -33,13 +33,13 @@ use std::marker::PhantomData;
 macro_rules! common {
     ($Name:ident, $($more:tt)*) => {
         impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> $Name<'py, T, RANK, L, D> {
-            /// The sizes.
+            /// Returns the shape.
             #[inline]
             pub fn shape(&self) -> &[usize] {
                 self.layout().shape()
             }
 
-            /// The steps between elements along each dimension, counted in elements.
+            /// Returns the strides, counted in elements.
             #[inline]
             pub fn strides(&self) -> &[isize] {
                 self.layout().strides()
@@ -51,30 +51,30 @@ macro_rules! common {
                 self.0.get().layout()
             }
 
-            /// How many dimensions there are.
+            /// Returns the number of dimensions.
             #[inline]
             pub fn rank(&self) -> usize {
                 self.layout().rank()
             }
 
-            /// How many elements there are.
+            /// Returns the number of elements.
             #[inline]
             pub fn len(&self) -> usize {
                 self.layout().len()
             }
 
-            /// Whether there are no elements.
+            /// Returns whether there are no elements.
             #[inline]
             pub fn is_empty(&self) -> bool {
                 self.layout().is_empty()
             }
 
-            /// The element type.
+            /// Returns the dtype.
             pub fn dtype(&self) -> DType {
                 self.0.get().dtype
             }
 
-            /// Where the memory is.
+            /// Returns the device.
             pub fn device(&self) -> Device {
                 self.0.get().device
             }

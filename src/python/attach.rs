@@ -49,7 +49,7 @@ pub(super) fn release(release: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Whether [`release`] releases here and now.
+/// Returns whether [`release`] releases here and now.
 #[inline]
 pub(super) fn may_release() -> bool {
     !DEFERS.get() && interpreter::is_attached() == Some(true)

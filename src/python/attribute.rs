@@ -13,12 +13,12 @@ pub(super) struct Attribute {
 }
 
 impl Attribute {
-    /// The attribute of a class.
+    /// Returns the attribute of a class.
     pub(super) fn from_class(class: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
         Self::new(class.getattr(name)?)
     }
 
-    /// The attribute that a descriptor stands for.
+    /// Returns the attribute that a descriptor stands for.
     pub(super) fn new(descriptor: Bound<'_, PyAny>) -> PyResult<Self> {
         // SAFETY: a type, and a slot that holds NULL or such a function.
         let get = unsafe {
@@ -30,7 +30,7 @@ impl Attribute {
         Ok(Self { descriptor, get })
     }
 
-    /// Whether an object's attribute is exactly this one of `True` and `False`.
+    /// Returns whether an object's attribute is exactly this one of `True` and `False`.
     #[inline]
     pub(super) fn is(&self, object: Borrowed<'_, '_, PyAny>, wanted: bool) -> PyResult<bool> {
         // SAFETY: the descriptor's own function, and an object that it is for, or an error comes.

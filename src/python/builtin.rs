@@ -8,7 +8,7 @@ use std::ffi::{CString, c_int};
 /// How they take their arguments.
 pub(super) const CALLED: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
 
-/// A built-in function with a name and a text, which starts with the signature: Python looks for one in the first
+/// Returns a built-in function with a name and a text, which starts with the signature: Python looks for one in the first
 /// lines. The object is what it gets as its first argument, and its `__self__`.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The class `Tensor`, of which extensions return objects.
 //!
 //! Every extension that is built with this crate has a class of its own. They accept each other's
-//! objects as they accept anyone's: through the exchange table.
+//! objects as they accept those of any library: through the exchange table.
 
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 mod buffer;
@@ -37,7 +37,7 @@ impl PyTensor {
         Ok(keep(py, None, self.inner().clone())?)
     }
 
-    /// The tensor of a Python object, as [`from_object`](super::from_object) gets it, which remembers whose it is.
+    /// Returns the tensor of a Python object, as [`from_object`](super::from_object) gets it, which remembers whose it is.
     ///
     /// # Errors
     ///
@@ -72,43 +72,43 @@ fn found_in<'py>(
 
 #[pymethods]
 impl PyTensor {
-    /// The sizes.
+    /// Returns the sizes.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.tensor.shape())
     }
 
-    /// The steps between elements along each dimension, counted in elements.
+    /// Returns the steps between elements along each dimension, counted in elements.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.tensor.strides())
     }
 
-    /// The element type; its str is the name.
+    /// Returns the element type; its str is the name.
     #[getter]
     fn dtype(&self) -> PyDType {
         PyDType(self.tensor.dtype())
     }
 
-    /// Where the memory is; its str is the name.
+    /// Returns where the memory is; its str is the name.
     #[getter]
     fn device(&self) -> PyDevice {
         PyDevice(self.tensor.device())
     }
 
-    /// How many dimensions there are.
+    /// Returns how many dimensions there are.
     #[getter]
     fn ndim(&self) -> usize {
         self.tensor.rank()
     }
 
-    /// How many elements there are.
+    /// Returns how many elements there are.
     #[getter]
     fn size(&self) -> usize {
         self.tensor.len()
     }
 
-    /// How many bytes an element takes: a fraction, where it is less than one.
+    /// Returns how many bytes an element takes: a fraction, where it is less than one.
     #[getter]
     fn itemsize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let bits = self.tensor.dtype().step_bits(self.tensor.is_padded());
@@ -118,31 +118,31 @@ impl PyTensor {
         })
     }
 
-    /// How many bytes the elements would take one after another.
+    /// Returns how many bytes the elements would take one after another.
     #[getter]
     fn nbytes(&self) -> usize {
         self.tensor.nbytes()
     }
 
-    /// The address of the first element.
+    /// Returns the address of the first element.
     #[getter]
     fn data_ptr(&self) -> usize {
         self.tensor.data_ptr().addr()
     }
 
-    /// Whether the memory must not be written.
+    /// Returns whether the memory must not be written.
     #[getter]
     fn readonly(&self) -> bool {
         self.tensor.is_read_only()
     }
 
-    /// Whether the elements are row-major without gaps.
+    /// Returns whether the elements are row-major without gaps.
     #[getter]
     fn is_contiguous(&self) -> bool {
         self.tensor.layout().is_contiguous()
     }
 
-    /// Whose memory it is, in words: the type of the object that it is shared with, or what keeps it.
+    /// Returns the owner of the memory, in words: the type of the object that it is shared with, or what keeps it.
     #[getter]
     fn owner(&self, py: Python<'_>) -> PyResult<String> {
         match self.source(py) {
@@ -165,7 +165,7 @@ impl PyTensor {
     }
 }
 
-/// A type's name without the paths in it, and without what only holds it.
+/// Returns a type's name without the paths in it, and without what only holds it.
 fn short(name: &str) -> String {
     let mut short = String::new();
     for part in name.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {

@@ -32,7 +32,7 @@ unsafe impl Sync for Else {}
 static ELSE: PyOnceLock<Else> = PyOnceLock::new();
 
 impl Else {
-    /// A built-in function, if it takes its arguments as [`call`] does.
+    /// Returns a built-in function, if it takes its arguments as [`call`] does.
     fn of(function: &Bound<'_, PyAny>) -> Option<Self> {
         let pointer = function.as_ptr();
         // SAFETY: it is asked for what it is, and then for what such a one has. The flags tell the function's type.
@@ -74,7 +74,7 @@ pub fn fastcall(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr(name, quick)
 }
 
-/// What Python calls.
+/// Returns what Python calls.
 ///
 /// # Safety
 ///

@@ -34,19 +34,19 @@ pub struct PyOp {
 
 #[pymethods]
 impl PyOp {
-    /// The name.
+    /// Returns the name.
     #[getter]
     fn name(&self) -> &str {
         self.handle.name()
     }
 
-    /// What it takes and gives, as in "add(a: T, b: T) -> out: T".
+    /// Returns what it takes and gives, as in "add(a: T, b: T) -> out: T".
     #[getter]
     fn signature(&self) -> String {
         self.handle.definition().signature()
     }
 
-    /// What it does.
+    /// Returns what it does.
     #[getter]
     fn doc(&self) -> &str {
         self.handle.definition().documentation()
@@ -62,7 +62,7 @@ impl PyOp {
     }
 }
 
-/// An op of a registry as a Python function. It is a built-in one, with a signature, a doc string, and
+/// Returns an op of a registry as a Python function. It is a built-in one, with a signature, a doc string, and
 /// a [`PyOp`] as its `__self__`.
 ///
 /// # Errors
@@ -78,7 +78,7 @@ pub fn op_function<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'p
     builtin(text, call, Bound::new(py, op)?.as_any(), &module)
 }
 
-/// The functions of all ops that were registered by macros, by their names.
+/// Returns the functions of all ops that were registered by macros, by their names.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
     text
 }
 
-/// What Python calls.
+/// Returns what Python calls.
 ///
 /// # Safety
 ///

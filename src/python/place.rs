@@ -15,7 +15,7 @@ pub fn make(shape: &[usize], dtype: DType, device: Device) -> PyResult<Tensor> {
     Ok(cuda::make(shape, dtype, device)?)
 }
 
-/// A tensor's copy on another device, or itself where it is there.
+/// Returns a tensor's copy on another device, or itself where it is there.
 ///
 /// # Errors
 ///

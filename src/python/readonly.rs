@@ -99,7 +99,7 @@ impl ReadOnlyPolicy {
         }
     }
 
-    /// The policy of the innermost context manager. It lives in the package, so that it holds for
+    /// Returns the policy of the innermost context manager. It lives in the package, so that it holds for
     /// all extensions; where that isn't loaded, there is none.
     fn of_context(py: Python<'_>) -> PyResult<Option<Self>> {
         let Some(package) = package(py)? else {
@@ -129,7 +129,7 @@ impl ReadOnlyPolicy {
     }
 }
 
-/// The module of the package that has what extensions share, if it is loaded.
+/// Returns the module of the package that has what extensions share, if it is loaded.
 fn package(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     let modules = py
         .import(intern!(py, "sys"))?
@@ -194,7 +194,7 @@ fn warn(py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
     package.call_method1(intern!(py, "warn"), (text,)).map(drop)
 }
 
-/// The package whose Python code is running, as in "torch": that of a consumer that asks for a tensor by
+/// Returns the package whose Python code is running, as in "torch": that of a consumer that asks for a tensor by
 /// a function which is written in Python. A consumer that is compiled isn't seen.
 pub(super) fn calling_package(py: Python<'_>) -> Option<String> {
     let find = || -> PyResult<String> {

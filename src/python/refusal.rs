@@ -12,7 +12,7 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyTypeInfo};
 
-/// What was raised when an object was asked for its tensor.
+/// Returns what was raised when an object was asked for its tensor.
 #[cold]
 pub(super) fn by_producer(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
     let module = root_module(&object.get_type());
@@ -22,7 +22,7 @@ pub(super) fn by_producer(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyEr
     }
 }
 
-/// What was raised when a framework was handed a tensor.
+/// Returns what was raised when a framework was handed a tensor.
 #[cold]
 pub(super) fn by_consumer(py: Python<'_>, framework: &str, error: PyErr) -> PyErr {
     by_framework(py, framework, "can't take", error)

@@ -98,7 +98,7 @@ fn drain_all(py: Python<'_>) {
     keeping_exception(py, || run(all));
 }
 
-/// The pending call.
+/// Returns the pending call.
 extern "C" fn run_queue(_: *mut c_void) -> c_int {
     let queue = Queue::get();
     let all = {

@@ -43,7 +43,7 @@ pub trait Arrangement: sealed::Sealed + 'static {
     const WANTED: &'static str;
     /// Whether every layout of elements one after another, the last index changing fastest, will do.
     const TAKES_USUAL: bool;
-    /// Whether a layout will do.
+    /// Returns whether a layout will do.
     fn accepts(layout: LayoutRef<'_>) -> bool;
 }
 
@@ -53,7 +53,7 @@ pub trait Place: sealed::Sealed + 'static {
     const WANTED: &'static str;
     /// Whether the usual memory of the host will do.
     const TAKES_USUAL: bool;
-    /// Whether a device will do.
+    /// Returns whether a device will do.
     fn accepts(device: Device) -> bool;
 }
 

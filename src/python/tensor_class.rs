@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use source::Source;
 
-/// A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may.
+/// A tensor: memory of any owner, and its layout. It never changes; its elements may.
 #[pyclass(frozen, weakref, freelist = 64, name = "Tensor", module = "dlbridge")]
 #[derive(Debug)]
 pub struct PyTensor {

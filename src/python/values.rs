@@ -52,19 +52,19 @@ macro_rules! named {
 }
 
 named! { PyDType(DType) {
-    /// The name, as in "float32".
+    /// Returns the name, as in "float32".
     #[getter]
     fn name(&self) -> String {
         self.0.to_string()
     }
 
-    /// How many bits each number has.
+    /// Returns how many bits each number has.
     #[getter]
     fn bits(&self) -> u8 {
         self.0.bits()
     }
 
-    /// How many numbers make one element.
+    /// Returns how many numbers make one element.
     #[getter]
     fn lanes(&self) -> u16 {
         self.0.lanes()
@@ -72,13 +72,13 @@ named! { PyDType(DType) {
 } }
 
 named! { PyDevice(Device) {
-    /// The kind of device, as in "cuda".
+    /// Returns the kind of device, as in "cuda".
     #[getter]
     fn kind(&self) -> &'static str {
         self.0.kind().name()
     }
 
-    /// The number among devices of its kind.
+    /// Returns the number among devices of its kind.
     #[getter]
     fn id(&self) -> i32 {
         self.0.id()

@@ -72,14 +72,14 @@ impl<T> UninitCounted<T> {
         })
     }
 
-    /// Where the value is to be written.
+    /// Returns where the value is to be written.
     #[inline]
     pub(crate) fn place(&mut self) -> *mut T {
         // SAFETY: the block is there as long as a handle is.
         unsafe { (&raw mut (*self.0.block.as_ptr()).value).cast() }
     }
 
-    /// The value, written.
+    /// Returns the value, written.
     ///
     /// # Safety
     ///
@@ -114,7 +114,7 @@ impl<T> Counted<T> {
         unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).value) }
     }
 
-    /// The handle that was given up.
+    /// Returns the handle that was given up.
     ///
     /// # Safety
     ///
@@ -134,13 +134,13 @@ impl<T> Counted<T> {
         unsafe { &(*self.block.as_ptr()).counts }
     }
 
-    /// How many handles keep the value.
+    /// Returns how many handles keep the value.
     #[inline]
     pub(crate) fn handles(&self) -> usize {
         strong(self.counts().load(Ordering::Relaxed)) as usize
     }
 
-    /// Whether this is the only handle of either kind.
+    /// Returns whether this is the only handle of either kind.
     #[inline]
     pub(crate) fn is_unique(&self) -> bool {
         // Only this handle can be cloned. What others did with the value before they
@@ -148,7 +148,7 @@ impl<T> Counted<T> {
         self.counts().load(Ordering::Acquire) == STRONG + WEAK
     }
 
-    /// The value, to be changed, while there is no other handle of either kind.
+    /// Returns the value, to be changed, while there is no other handle of either kind.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         // SAFETY: the handle is the only one, and borrowed.
@@ -221,7 +221,7 @@ impl<T> Weak<T> {
         unsafe { &(*self.0.as_ptr()).counts }
     }
 
-    /// A handle that keeps the value, if it is still there.
+    /// Returns a handle that keeps the value, if it is still there.
     pub(crate) fn upgrade(&self) -> Option<Counted<T>> {
         let add = |counts| (strong(counts) != 0).then_some(counts + STRONG);
         let counts = self

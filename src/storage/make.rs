@@ -43,7 +43,7 @@ impl Storage {
         }
     }
 
-    /// Like [`from_owner`](Self::from_owner), to be read and written.
+    /// Creates storage like [`from_owner`](Self::from_owner), readable and writable.
     ///
     /// This is not for `bool`: as bytes, the elements could become others than 0 and 1, which the
     /// owner would find in them.
@@ -96,7 +96,7 @@ impl Storage {
         }
     }
 
-    /// Memory on the host, all zero, aligned to 64 bytes and from a page up to 256.
+    /// Allocates zeroed host memory, aligned to 64 bytes, and to 256 from a page up.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Storage {
         Self::host(bytes, true)
     }
 
-    /// Memory on the host like [`zeroed`](Self::zeroed), but not written yet.
+    /// Allocates host memory like [`zeroed`](Self::zeroed), but uninitialised.
     ///
     /// # Safety
     ///

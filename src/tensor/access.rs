@@ -7,7 +7,7 @@ use crate::view::{View, ViewMut};
 use std::ptr::NonNull;
 
 impl Tensor {
-    /// The elements, to be read as `T`s.
+    /// Borrows the elements as `T`s.
     ///
     /// Of `bool` elements each byte is looked at, since one that is neither 0 nor 1 is no `bool`
     /// in Rust; to save that, [cast](Self::bit_cast) them to `u8`.
@@ -25,7 +25,7 @@ impl Tensor {
         Ok(unsafe { View::from_raw(first, self.layout()) })
     }
 
-    /// The elements, to be read and written as `T`s.
+    /// Borrows the elements mutably as `T`s.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Tensor {
         unsafe { self.view_mut_unchecked() }
     }
 
-    /// The elements, to be read and written as `T`s, also where others could use them.
+    /// Borrows the elements mutably as `T`s, even if other code could use them.
     ///
     /// # Safety
     ///
@@ -63,7 +63,7 @@ impl Tensor {
         Ok(unsafe { ViewMut::from_raw(first, self.layout()) })
     }
 
-    /// The address of the element of index 0, if all elements can be used as `T`s.
+    /// Returns the address of the element of index 0, if all elements can be used as `T`s.
     fn first<T: Element>(&self) -> Result<NonNull<T>, AccessError> {
         if self.0.parts.dtype != T::DTYPE {
             return Err(AccessError::DType {
@@ -96,7 +96,7 @@ impl Tensor {
         Ok(first)
     }
 
-    /// The address of the element of index 0, to be written.
+    /// Returns the address of the element of index 0, to be written.
     pub(crate) fn data_mut(&self) -> *mut u8 {
         self.0
             .parts
@@ -105,7 +105,7 @@ impl Tensor {
             .wrapping_add(self.0.parts.offset)
     }
 
-    /// The elements, copied, the last index changing fastest.
+    /// Copies the elements to a `Vec`, the last index changing fastest.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Tensor {
         Ok(self.view::<T>()?.to_vec())
     }
 
-    /// The only element.
+    /// Returns the only element.
     ///
     /// # Errors
     ///
@@ -128,13 +128,13 @@ impl Tensor {
         Ok(*view.iter().next().expect("there is one element"))
     }
 
-    /// The same tensor, not to be written through this handle or those made from it.
+    /// Returns the same tensor as read-only, for this handle and those made from it.
     pub fn into_read_only(self) -> Self {
         // SAFETY: the storage stays, and so do element type, offset and padding.
         unsafe { self.with_parts(|parts| parts.storage.forbid_writing()) }
     }
 
-    /// Whether this is the only handle to memory that no other code uses.
+    /// Returns whether this is the only handle to memory that no other code uses.
     #[inline]
     pub(crate) fn is_exclusive(&mut self) -> bool {
         self.0

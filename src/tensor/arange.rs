@@ -5,7 +5,7 @@ use crate::dtype::Element;
 use crate::error::{AccessError, Error};
 
 impl Tensor {
-    /// `start`, `start + step`, ... as long as it is before `stop`.
+    /// Creates a tensor of `start`, `start + step`, ... up to, but without, `stop`.
     ///
     /// # Errors
     ///
@@ -36,11 +36,11 @@ impl Tensor {
 
 /// Numbers that [`Tensor::arange`] counts in.
 pub trait Countable: Element {
-    /// How many numbers there are from `start` on that are before `stop`.
+    /// Returns how many numbers there are from `start` on that are before `stop`.
     #[doc(hidden)]
     fn count(start: Self, stop: Self, step: Self) -> usize;
 
-    /// The number after `i` steps.
+    /// Returns the number after `i` steps.
     #[doc(hidden)]
     fn nth(start: Self, step: Self, i: usize) -> Self;
 }

@@ -5,7 +5,7 @@ use crate::dtype::Scalar;
 use crate::error::{AccessError, Error};
 
 impl Tensor {
-    /// Whether both have the same shape and element type, and each two elements are equal. As in
+    /// Returns whether both have the same shape and element type, and each two elements are equal. As in
     /// calculations, no NaN is equal to anything.
     ///
     /// # Errors
@@ -24,7 +24,7 @@ impl Tensor {
         self.equals_while(other, || Ok(()))
     }
 
-    /// [`equals`](Self::equals), which asks from time to time whether to go on.
+    /// Compares like [`equals`](Self::equals), and asks from time to time whether to go on.
     pub(crate) fn equals_while<E: From<Error>>(
         &self,
         other: &Self,
@@ -40,7 +40,7 @@ impl Tensor {
         )
     }
 
-    /// Whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the element
+    /// Returns whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the element
     /// types. Infinities are close to themselves alone, NaNs to nothing.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl Tensor {
         self.all_close_while(other, rtol, atol, || Ok(()))
     }
 
-    /// [`all_close`](Self::all_close), which asks from time to time whether to go on.
+    /// Compares like [`all_close`](Self::all_close), and asks from time to time whether to go on.
     pub(crate) fn all_close_while<E: From<Error>>(
         &self,
         other: &Self,
@@ -94,7 +94,7 @@ impl Tensor {
 /// How many elements are compared between two questions whether to go on: some milliseconds.
 const AT_ONCE: usize = 1 << 16;
 
-/// Whether all items satisfy a condition.
+/// Checks whether all items satisfy a condition.
 fn all_while<T, E>(
     mut items: impl Iterator<Item = T>,
     is_met: impl Fn(T) -> bool,

@@ -8,7 +8,7 @@ use crate::storage::Storage;
 use std::{ptr, slice};
 
 impl Tensor {
-    /// The same elements in new memory on the host, one after another in row-major order.
+    /// Copies the elements to new C-contiguous host memory.
     ///
     /// The copy says so ([`is_copied`](Self::is_copied)), belongs to the caller alone and can be
     /// written.
@@ -49,7 +49,7 @@ impl Tensor {
         Ok(unsafe { Self::from_parts(parts, layout) })
     }
 
-    /// The tensor itself where its elements lie one after another in row-major order, else a copy
+    /// Returns the tensor itself where its elements lie one after another in row-major order, else a copy
     /// of which that is true.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ impl Tensor {
         Self::from_storage(storage, shape, T::DTYPE)
     }
 
-    /// The elements that a storage holds: row-major, from its beginning on. Where there are more
+    /// Returns the elements that a storage holds: row-major, from its beginning on. Where there are more
     /// bytes than elements, the rest is not looked at.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Tensor {
         Ok(unsafe { Self::from_parts(whole(storage, T::DTYPE), layout) })
     }
 
-    /// A tensor of rank 0.
+    /// Creates a tensor of rank 0.
     pub fn scalar<T: Element>(value: T) -> Self {
         Self::from_slice(&[value], &[]).expect("memory for one element")
     }
@@ -125,12 +125,12 @@ impl Tensor {
         Ok(())
     }
 
-    /// Memory in which every bit is 0: some value of any element type.
+    /// Creates a tensor of zero bits, which are a valid value of every dtype.
     pub(crate) fn zeroed(shape: &[usize], dtype: DType) -> Result<Self, Error> {
         Self::allocate(shape, dtype, Storage::zeroed)
     }
 
-    /// Memory that was not written yet.
+    /// Creates a tensor of uninitialised memory.
     ///
     /// # Safety
     ///
@@ -161,7 +161,7 @@ impl Tensor {
         Ok(unsafe { uninit.finish(parts) })
     }
 
-    /// `value` everywhere.
+    /// Creates a tensor filled with `value`.
     ///
     /// # Errors
     ///
@@ -188,7 +188,7 @@ impl Tensor {
         Self::full_of(shape, dtype, Scalar::Int(1))
     }
 
-    /// A square matrix with ones on its diagonal.
+    /// Creates a square matrix with ones on its diagonal.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl Tensor {
     }
 }
 
-/// A whole storage, from its beginning on.
+/// Returns a whole storage, from its beginning on.
 #[inline]
 fn whole(storage: Storage, dtype: DType) -> Parts {
     Parts {

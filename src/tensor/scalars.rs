@@ -6,7 +6,7 @@ use crate::error::{Error, LayoutError};
 use std::slice;
 
 impl Tensor {
-    /// The numbers that the elements consist of, whatever their type, the last index changing
+    /// Returns the numbers that the elements consist of, whatever their type, the last index changing
     /// fastest. Of elements of several lanes, one after another.
     ///
     /// This is the slow way, for tools that handle every type; [`view`](Self::view) is the fast
@@ -36,7 +36,7 @@ impl Tensor {
         }))
     }
 
-    /// A tensor of numbers that are given one by one, each stored as the nearest one that the
+    /// Creates a tensor of numbers that are given one by one, each stored as the nearest one that the
     /// element type has; of elements of several lanes, those of one element after another.
     ///
     /// Like [`scalars`](Self::scalars), the slow way for tools.
@@ -82,7 +82,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// One number everywhere, in any element type.
+    /// Creates a tensor filled with one number, in any dtype.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Tensor {
         }
     }
 
-    /// One lane of the element at `offset`, counted in elements from the one of index 0.
+    /// Returns one lane of the element at `offset`, counted in elements from the one of index 0.
     pub(super) fn lane(&self, offset: isize, lane: usize) -> Scalar {
         let bits = usize::from(self.dtype().bits());
         let at =

@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use std::ops::{Bound, RangeBounds};
 
 impl Tensor {
-    /// The elements of another layout, whose first one is `elements` further.
+    /// Returns the elements of another layout, whose first one is `elements` further.
     fn moved(&self, layout: Layout, elements: isize) -> Result<Self, LayoutError> {
         let dtype = self.dtype();
         // No overflow: the bits to every element are a number, by invariant 7.
@@ -26,13 +26,13 @@ impl Tensor {
         })
     }
 
-    /// The same elements in another arrangement.
+    /// Returns the same elements in another arrangement.
     fn rearranged(&self, layout: Layout) -> Self {
         // SAFETY: the elements are some of those that were there.
         unsafe { self.with_layout(layout, |_| ()) }
     }
 
-    /// The same bytes as elements of another type.
+    /// Returns the same bytes as elements of another type.
     fn reinterpreted(&self, layout: Layout, dtype: DType) -> Self {
         // SAFETY: the elements are made of bytes of those that were there.
         unsafe {
@@ -43,7 +43,7 @@ impl Tensor {
         }
     }
 
-    /// The elements whose index along `axis` is in `range`.
+    /// Returns the elements whose index along `axis` is in `range`.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl Tensor {
         Ok(self.moved(layout, offset)?)
     }
 
-    /// Every `step`-th element along `axis`; backwards from the last one where `step` is negative.
+    /// Returns every `step`-th element along `axis`; backwards from the last one if `step` is negative.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Tensor {
         Ok(self.moved(layout, offset)?)
     }
 
-    /// The elements whose index along `axis` is `index`, without that dimension.
+    /// Returns the elements whose index along `axis` is `index`, without that dimension.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Tensor {
         Ok(tensors.collect::<Result<_, _>>()?)
     }
 
-    /// The dimensions in another order: the new one at `i` is the old one at `axes[i]`.
+    /// Permutes the dimensions: the new one at `i` is the old one at `axes[i]`.
     ///
     /// # Errors
     ///
@@ -124,12 +124,12 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.permute(axes)?))
     }
 
-    /// The dimensions in reverse order: of a matrix, its transpose.
+    /// Reverses the dimensions: of a matrix, returns its transpose.
     pub fn transpose(&self) -> Self {
         self.rearranged(self.0.layout.reversed())
     }
 
-    /// The same elements in the same order under another shape.
+    /// Returns the same elements in the same order with another shape.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.reshape(shape)?))
     }
 
-    /// Without the dimension `axis`, whose size is 1.
+    /// Removes the dimension `axis`, whose size is 1.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.squeeze(axis)?))
     }
 
-    /// With a new dimension of size 1 at `axis`.
+    /// Inserts a dimension of size 1 at `axis`.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.unsqueeze(axis)?))
     }
 
-    /// The elements repeated, by stride 0, so that the shape becomes `shape`: new dimensions come
+    /// Returns the elements repeated, by stride 0, so that the shape becomes `shape`: new dimensions come
     /// first, and size 1 becomes any size.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.broadcast_to(shape)?))
     }
 
-    /// The same memory read as elements of another type, of which there may be more or fewer
+    /// Returns the same memory read as elements of another type, of which there may be more or fewer
     /// along the last dimension. Padded elements are whole bytes here.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl Tensor {
         Ok(self.reinterpreted(layout, dtype))
     }
 
-    /// All bytes that the elements fill, in order, the last one perhaps in part: a tensor of rank
+    /// Returns all bytes that the elements fill, in order, the last one perhaps in part: a tensor of rank
     /// 1, also of packed elements that don't fill whole bytes.
     ///
     /// # Errors

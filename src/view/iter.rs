@@ -100,7 +100,7 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// The address of the next element.
+    /// Returns the address of the next element.
     #[inline]
     fn advance(&mut self) -> Option<*mut T> {
         if self.run.len == 0 {
@@ -114,7 +114,7 @@ impl<T> Cursor<T> {
         Some(element)
     }
 
-    /// What is left of the current run, or the next one: where it begins, how many, how far apart.
+    /// Returns what is left of the current run, or the next one: where it begins, how many, how far apart.
     fn take_run(&mut self) -> Option<(*mut T, usize, isize)> {
         let run = match self.run.len {
             0 => self.runs.next()?,
@@ -127,7 +127,7 @@ impl<T> Cursor<T> {
     }
 }
 
-/// A loop of its own: inside of the one over runs it isn't made as fast as it can be.
+/// Returns a loop of its own: inside of the one over runs it isn't made as fast as it can be.
 #[inline(never)]
 fn fold_run<I: Iterator, B>(run: I, init: B, f: impl FnMut(B, I::Item) -> B) -> B {
     run.fold(init, f)

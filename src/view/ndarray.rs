@@ -53,7 +53,7 @@ impl Forwards {
         forwards
     }
 
-    /// Whether each stride is longer than all shorter ones' dimensions together, which `ndarray`
+    /// Returns whether each stride is longer than all shorter ones' dimensions together, which `ndarray`
     /// demands of views to be written through.
     fn is_nested(&self) -> bool {
         let dims = self.shape.iter().zip(&self.strides);
@@ -69,7 +69,7 @@ impl Forwards {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    /// The same elements as a view of the `ndarray` crate.
+    /// Returns the same elements as a view of the `ndarray` crate.
     pub fn to_ndarray(&self) -> ArrayViewD<'a, T> {
         let forwards = Forwards::from_layout(self.layout);
         let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
@@ -87,7 +87,7 @@ impl<'a, T: Element> View<'a, T> {
 }
 
 impl<'a, T: Element> ViewMut<'a, T> {
-    /// The same elements as a view of the `ndarray` crate.
+    /// Returns the same elements as a view of the `ndarray` crate.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
 }
 
 impl Layout {
-    /// The layout of a view of the `ndarray` crate.
+    /// Returns the layout of a view of the `ndarray` crate.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Layout {
 }
 
 impl<'a, T: Element> View<'a, T> {
-    /// The elements of a view of the `ndarray` crate.
+    /// Returns the elements of a view of the `ndarray` crate.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-"""Kernels that are compiled at run time, with anyone's tensors."""
+"""Kernels that are compiled at run time, with tensors of any framework."""
 
 import numpy as np
 import pytest

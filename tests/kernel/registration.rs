@@ -137,7 +137,7 @@ fn a_kernel_is_of_an_op_that_there_is() {
     assert_eq!(error, RegistrationError::NoSuchOp { op, kernel });
     assert_eq!(
         error.to_string(),
-        r#"there is no op "copy" for the kernel mine to be of"#
+        r#"kernel mine registered for unknown op "copy""#
     );
 }
 

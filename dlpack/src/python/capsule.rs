@@ -147,7 +147,7 @@ impl<'a, 'py> Offer<'a, 'py> {
         }
     }
 
-    /// What is in a capsule of this ABI, after its version was checked; it stays the capsule's.
+    /// Returns what is in a capsule of this ABI, after its version was checked; it stays the capsule's.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// The capsule, which keeps the managed tensor.
+    /// Returns the capsule, which keeps the managed tensor.
     pub fn capsule<'py>(&self, py: Python<'py>) -> Borrowed<'_, 'py, PyCapsule> {
         self.capsule.bind_borrowed(py)
     }

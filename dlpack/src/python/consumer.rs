@@ -68,7 +68,7 @@ fn with_keywords<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<
     foreign::call_method(object, intern!(py, "__dlpack__"), (), Some(&keywords))
 }
 
-/// The usual case, without a dictionary.
+/// Returns the usual case, without a dictionary.
 #[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
 fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     use pyo3::sync::PyOnceLock;

@@ -41,28 +41,28 @@ pub struct AllocationError {
 ///
 /// Of the other functions nothing more is asked: who makes a [`Managed`] has promised what it says.
 pub unsafe trait Exchange: 'static {
-    /// A managed tensor of an object.
+    /// Returns a managed tensor of an object.
     ///
     /// # Errors
     ///
     /// A `TypeError` when the object isn't of the type, a `BufferError` when it can't be exported.
     fn own(object: Borrowed<'_, '_, PyAny>) -> PyResult<Managed<Versioned>>;
 
-    /// What an object looks like. Shape and strides lie in the object.
+    /// Returns what an object looks like. Shape and strides lie in the object.
     ///
     /// # Errors
     ///
     /// As of [`own`](Self::own).
     fn borrow(object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor>;
 
-    /// An object around a managed tensor.
+    /// Returns an object around a managed tensor.
     ///
     /// # Errors
     ///
     /// When it is no tensor; it is released then.
     fn make_object(py: Python<'_>, managed: Managed<Versioned>) -> PyResult<Bound<'_, PyAny>>;
 
-    /// New memory. May be called without Python.
+    /// Allocates memory. May be called by detached threads.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ pub unsafe trait Exchange: 'static {
     /// The prototype's shape leads to as many sizes as its rank says.
     unsafe fn allocate(prototype: &DLTensor) -> Result<Managed<Versioned>, AllocationError>;
 
-    /// The stream on which the type's objects are worked on at present; NULL where there are no
+    /// Returns the stream on which the type's objects are worked on at present; NULL where there are no
     /// streams.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ pub unsafe trait Exchange: 'static {
     fn current_stream(py: Python<'_>, device: DLDevice) -> PyResult<*mut c_void>;
 }
 
-/// The table of a type: to be kept in a `static`.
+/// Creates the table of a type: to be kept in a `static`.
 pub const fn table<E: Exchange>() -> DLPackExchangeAPI {
     DLPackExchangeAPI {
         header: DLPackExchangeAPIHeader {
@@ -97,7 +97,7 @@ pub const fn table<E: Exchange>() -> DLPackExchangeAPI {
     }
 }
 
-/// The capsule that a type has as its attribute `__dlpack_c_exchange_api__`.
+/// Creates the capsule that a type has as its attribute `__dlpack_c_exchange_api__`.
 ///
 /// # Safety
 ///
@@ -136,7 +136,7 @@ fn message_of(panic: Box<dyn Any + Send>) -> String {
     format!("panicked: {message}")
 }
 
-/// An object that C gave.
+/// Returns an object that C gave.
 ///
 /// # Safety
 ///

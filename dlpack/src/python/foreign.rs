@@ -44,7 +44,7 @@ pub fn hang_on_unwind<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// `object.name`.
+/// Evaluates `object.name`.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn get<'py>(
     }
 }
 
-/// `callable(*arguments, **keywords)`.
+/// Evaluates `callable(*arguments, **keywords)`.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub fn call<'py>(
     }
 }
 
-/// `object.name(*arguments, **keywords)`.
+/// Evaluates `object.name(*arguments, **keywords)`.
 ///
 /// # Errors
 ///

@@ -46,7 +46,7 @@ impl Functions {
     }
 }
 
-/// The address of a function that the process has loaded.
+/// Returns the address of a function that the process has loaded.
 #[cfg(unix)]
 fn symbol(name: &CStr) -> Option<ptr::NonNull<c_void>> {
     unsafe extern "C" {
@@ -64,7 +64,7 @@ fn symbol(_name: &CStr) -> Option<ptr::NonNull<c_void>> {
     None
 }
 
-/// Whether this thread is attached to the interpreter, so that it may use Python. `None` where Python doesn't tell.
+/// Returns whether this thread is attached to the interpreter; `None` if Python doesn't report it.
 ///
 /// PyO3 counts the attachments that it makes, and doesn't see when a library that is called meanwhile gives the GIL up.
 #[inline]

@@ -95,7 +95,7 @@ impl<'py> Request<'py> {
     }
 }
 
-/// A tuple of two integers; `None` for anything else.
+/// Returns a tuple of two integers; `None` for anything else.
 fn pair(value: &Bound<'_, PyAny>) -> PyResult<Option<(i64, i64)>> {
     let Ok(tuple) = value.cast::<PyTuple>() else {
         return Ok(None);
@@ -129,7 +129,7 @@ fn wrong(argument: &str, wanted: &str, found: &Bound<'_, PyAny>) -> PyErr {
 /// It is safe to implement: what consumers follow is in a [`Managed`], and who makes one has promised that it is
 /// true, its flags included.
 pub trait Producer {
-    /// Where the memory is.
+    /// Returns where the memory is.
     fn device(&self) -> DLDevice;
 
     /// Orders the memory's use on the consumer's stream, or refuses the stream.

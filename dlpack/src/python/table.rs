@@ -37,12 +37,12 @@ impl Table {
     /// NULL, of a foreign major version, or lacks what every table must have.
     ///
     /// Only a capsule with DLPack's name in the dictionary of the type or a base class is believed: an address
-    /// in a number is what anybody may write. The capsule is kept for good, as the table may be its own.
+    /// in a number can be written by any Python code. The capsule is kept for good, as the table may be its own.
     pub fn of_type(kind: &Bound<'_, PyType>) -> Option<Self> {
         Self::find(kind).map(|(_, table)| table)
     }
 
-    /// [`of_type`](Self::of_type), with the position in the method resolution order of the class that has it.
+    /// Returns [`of_type`](Self::of_type), with the position in the method resolution order of the class that has it.
     pub fn find(kind: &Bound<'_, PyType>) -> Option<(usize, Self)> {
         let py = kind.py();
         let names = [
@@ -59,7 +59,7 @@ impl Table {
         })
     }
 
-    /// The first table of our major version in the chain.
+    /// Returns the first table of our major version in the chain.
     ///
     /// # Safety
     ///
@@ -84,12 +84,12 @@ impl Table {
         None
     }
 
-    /// The table itself.
+    /// Returns the address of the table.
     pub fn as_ptr(self) -> *const DLPackExchangeAPI {
         self.0
     }
 
-    /// The table that [`as_ptr`](Self::as_ptr) gave.
+    /// Creates a `Table` from the address that [`as_ptr`](Self::as_ptr) returned.
     ///
     /// # Safety
     ///
@@ -99,23 +99,23 @@ impl Table {
         Self(unsafe { &*table })
     }
 
-    /// Whether [`borrow`](Self::borrow) works.
+    /// Returns whether [`borrow`](Self::borrow) works.
     #[inline]
     pub fn can_borrow(self) -> bool {
         self.0.dltensor_from_py_object_no_sync.is_some()
     }
 
-    /// Whether [`current_stream`](Self::current_stream) works.
+    /// Returns whether [`current_stream`](Self::current_stream) works.
     pub fn can_tell_stream(self) -> bool {
         self.0.current_work_stream.is_some()
     }
 
-    /// Whether [`allocate`](Self::allocate) works.
+    /// Returns whether [`allocate`](Self::allocate) works.
     pub fn can_allocate(self) -> bool {
         self.0.managed_tensor_allocator.is_some()
     }
 
-    /// What an object says of itself, for as long as it stays as it is. Whether its memory is
+    /// Returns what an object says of itself, for as long as it stays as it is. Whether its memory is
     /// read-only isn't told.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Table {
         }
     }
 
-    /// [`borrow`](Self::borrow), into a place where the answer stays. After `None`,
+    /// Borrows like [`borrow`](Self::borrow), into caller-provided memory. After `None`,
     /// [`borrow_error`](Self::borrow_error) says why.
     ///
     /// # Safety
@@ -157,7 +157,7 @@ impl Table {
         }
     }
 
-    /// What was raised by [`borrow_to`](Self::borrow_to).
+    /// Returns the exception raised by [`borrow_to`](Self::borrow_to).
     #[cold]
     pub fn borrow_error(self, py: Python<'_>) -> PyErr {
         match self.0.dltensor_from_py_object_no_sync {
@@ -166,7 +166,7 @@ impl Table {
         }
     }
 
-    /// A managed tensor of an object.
+    /// Exports an object as a managed tensor.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Table {
         unsafe { Managed::from_raw(managed) }.map_err(unusable)
     }
 
-    /// An object of the framework that the table belongs to, around a managed tensor.
+    /// Returns an object of the framework that the table belongs to, around a managed tensor.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Table {
         Ok(unsafe { Bound::from_owned_ptr(py, object.cast()) })
     }
 
-    /// Memory from the framework's allocator, with sizes, element type and device of the
+    /// Allocates memory by the framework's allocator, with sizes, element type and device of the
     /// prototype. The elements hold anything.
     ///
     /// # Errors
@@ -245,7 +245,7 @@ impl Table {
         unsafe { Managed::from_raw(managed) }.map_err(unusable)
     }
 
-    /// The stream on which the framework works at present.
+    /// Returns the framework's current stream.
     ///
     /// # Errors
     ///
@@ -263,7 +263,7 @@ impl Table {
     }
 }
 
-/// The address in a capsule of a table; `None` for any other object.
+/// Returns the address in a capsule of a table; `None` for any other object.
 fn address(attribute: &Bound<'_, PyAny>) -> Option<*const DLPackExchangeAPIHeader> {
     let name = CAPSULE_NAME.as_ptr();
     // SAFETY: any object may be asked: this looks at its type, which is to be exactly a capsule, and at the name.

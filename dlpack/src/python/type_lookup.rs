@@ -148,7 +148,7 @@ pub fn basic_size(kind: &Bound<'_, PyType>) -> Option<usize> {
         .ok()
 }
 
-/// Whether a type was made in C, and Python code can neither change it nor make one like it. The name and the module of
+/// Returns whether a type was made in C, and Python code can neither change it nor make one like it. The name and the module of
 /// such a type are true.
 pub fn is_immutable(kind: &Bound<'_, PyType>) -> bool {
     let is_immutable = |kind| {
@@ -160,14 +160,14 @@ pub fn is_immutable(kind: &Bound<'_, PyType>) -> bool {
     is_immutable(kind.as_type_ptr()) && is_immutable(kind.get_type_ptr())
 }
 
-/// Whether a type is the C type of this name: unlike a name alone, a promise about the layout of its objects.
+/// Returns whether a type is the C type of this name: unlike a name alone, a promise about the layout of its objects.
 pub fn is_c_type(kind: &Bound<'_, PyType>, module: &str, name: &str) -> bool {
     is_immutable(kind)
         && type_name(kind).as_deref() == Some(name)
         && module_name(kind).as_deref() == Some(module)
 }
 
-/// Whether the class was made in C with a computed attribute of this name: a descriptor that Python code can't
+/// Returns whether the class was made in C with a computed attribute of this name: a descriptor that Python code can't
 /// make, and that belongs to one class.
 pub fn has_c_getter(kind: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> bool {
     let py = kind.py();

@@ -97,12 +97,12 @@ class Process:
         return self.status_in_words(status) if status else None
 
 
-#: Whose signals come from someone else, and say nothing of the frameworks.
+#: Whose signals come from outside, and say nothing of the frameworks.
 _FROM_OUTSIDE = [-getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
 
 
 def is_from_outside(status: int) -> bool:
-    """Whether a process was ended by someone, rather than by what it did."""
+    """Whether a process was ended by an external signal."""
     return status in _FROM_OUTSIDE
 
 

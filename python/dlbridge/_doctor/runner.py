@@ -113,7 +113,7 @@ class Runner:
     def _part(self, pairs: dict[str, PairResult], cases: list[Case], is_again: bool = False) -> list[Case]:
         """Tries cases in one process, and returns those that are left when it ends.
 
-        Where someone else ended it, it is tried once again.
+        If an external signal ended it, it is tried once more.
         """
         producer, consumer = next((pair.producer, pair.consumer) for pair in pairs.values())
         process = self._start(producer, consumer, cases)

@@ -147,7 +147,7 @@ def test_memory_that_was_not_to_be_written(made):
 
 
 @pytest.mark.parametrize("name", ["EndedByOthers", "WatcherEndedByOthers"])
-def test_a_signal_from_someone_else_is_no_crash(made, monkeypatch, tmp_path, name):
+def test_an_external_signal_does_not_count_as_a_crash(made, monkeypatch, tmp_path, name):
     monkeypatch.setenv("DOCTOR_TEST_FILE", str(tmp_path / "once"))
     pair = made(name, dtypes=["float32"]).pairs[0]
     assert outcomes(pair) == {("float32", "contiguous"): "shared", ("float32", "transposed"): "shared"}

@@ -15,7 +15,7 @@ current = dlbridge.cuda.current_stream
 
 
 class Protocol:
-    """Anyone's stream."""
+    """A foreign stream."""
 
     def __init__(self, handle):
         self.handle_of_it = handle

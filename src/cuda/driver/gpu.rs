@@ -136,7 +136,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// [`synchronize`](Self::synchronize), which runs no other code's code.
+    /// Waits for all work like [`synchronize`](Self::synchronize), without running foreign code.
     pub(crate) fn wait_for_all(self) -> Result<(), CudaError> {
         let _context = self.enter()?;
         let _relaxed = relax_capture_mode();

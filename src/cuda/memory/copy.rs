@@ -85,7 +85,7 @@ pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), 
     unsafe { copy_elements(to, from, stream) }
 }
 
-/// [`copy_into`] memory that others may use too.
+/// Copies like [`copy_into`], to memory that others may use too.
 ///
 /// # Safety
 ///

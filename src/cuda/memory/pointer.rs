@@ -18,7 +18,7 @@ pub enum PointerKind {
     Device,
     /// The host's, pinned.
     Pinned,
-    /// Everybody's, moved to where it is used.
+    /// Managed memory, which migrates to its user.
     Managed,
 }
 

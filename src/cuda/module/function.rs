@@ -74,7 +74,7 @@ impl Module {
 }
 
 impl Function {
-    /// A function that a module has, whose context is current. What is asked for here, the driver must load the
+    /// Creates a function that a module has, whose context is current. What is asked for here, the driver must load the
     /// function for; so that isn't left to the first launch.
     pub(in crate::cuda) fn new(
         module: Module,

@@ -27,7 +27,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// So many blocks, of so many threads each.
+    /// Creates a launch configuration of a grid and a block.
     #[inline]
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Launch {
         }
     }
 
-    /// At least a thread for each of so many elements, in blocks of `block` threads along x.
+    /// Creates a launch with at least one thread per element, in blocks of `block` threads along x.
     ///
     /// # Panics
     ///
@@ -100,7 +100,7 @@ impl Function {
         unsafe { self.launch_checked(stream, launch, arguments) }
     }
 
-    /// Returns whether such a launch can be.
+    /// Checks that the launch is possible.
     #[inline]
     pub(super) fn check(
         &self,

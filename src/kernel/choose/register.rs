@@ -92,7 +92,7 @@ impl Registered {
         ]
     }
 
-    /// Whether there can be a call that both match equally well.
+    /// Returns whether there can be a call that both match equally well.
     pub(in crate::kernel) fn clashes_with(&self, other: &Self) -> bool {
         let both = |a: &Option<Vec<DType>>, b: &Option<Vec<DType>>| match (a, b) {
             (Some(a), Some(b)) => a.iter().any(|dtype| b.contains(dtype)),
@@ -160,7 +160,7 @@ fn function_of(op: &Op, kernel: &Kernel) -> Result<Make, String> {
     }
 }
 
-/// What each type variable may be, as far as the kernel says so beside its function.
+/// Returns what each type variable may be, as far as the kernel says so beside its function.
 fn types_allowed(op: &Op, kernel: &Kernel) -> Result<Vec<Option<Vec<DType>>>, String> {
     let mut types = vec![None::<Vec<DType>>; op.variables.len()];
     for (variable, allowed) in &kernel.types {
@@ -174,7 +174,7 @@ fn types_allowed(op: &Op, kernel: &Kernel) -> Result<Vec<Option<Vec<DType>>>, St
     Ok(types)
 }
 
-/// Which arguments stay on the host, a bit each. Not all, unless that is the kernel's device: nothing else
+/// Returns which arguments stay on the host, a bit each. Not all, unless that is the kernel's device: nothing else
 /// in a call tells the device.
 fn host_memory_of(op: &Op, kernel: &Kernel) -> Result<u32, String> {
     let mut host_memory = 0;
@@ -193,7 +193,7 @@ fn host_memory_of(op: &Op, kernel: &Kernel) -> Result<u32, String> {
     Ok(host_memory)
 }
 
-/// Where the function looks at elements, the host reaches them.
+/// Checks that the host can access the elements that the function reads.
 fn check_reach(op: &Op, kernel: &Kernel, at: usize, host_memory: u32) -> Result<(), String> {
     let is_reached = host_memory & (1 << at) != 0 || kernel.device.is_host_accessible();
     if kernel.wants[at].on_host && !is_reached {
@@ -216,7 +216,7 @@ fn check_role(op: &Op, kernel: &Kernel, at: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The element type that the function takes is the op's, and tells what a type variable is.
+/// Checks that the function's dtype matches the op's, and binds type variables.
 fn agree_on_type(
     op: &Op,
     kernel: &Kernel,
@@ -246,7 +246,7 @@ fn agree_on_type(
     }
 }
 
-/// The values that attributes must have, of the attributes' kinds.
+/// Returns the values that attributes must have, of the attributes' kinds.
 fn attributes_asked(op: &Op, kernel: &Kernel) -> Result<Vec<(usize, Vec<Attribute>)>, String> {
     let mut attributes = Vec::new();
     for (name, values) in &kernel.attributes {
@@ -288,7 +288,7 @@ fn with_types_of_function(
     Ok(attributes)
 }
 
-/// Whether there is memory that both such a device and the host reach.
+/// Returns whether there is memory that both such a device and the host reach.
 fn is_reached_by_host_too(device: DeviceKind) -> bool {
     let reached = DeviceKind::ALL.iter().copied();
     reached

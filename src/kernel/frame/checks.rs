@@ -109,7 +109,7 @@ pub(super) fn check_output(
     Ok(())
 }
 
-/// Where the call takes place: the first device that isn't the host's, or the first one.
+/// Returns where the call takes place: the first device that isn't the host's, or the first one.
 #[inline]
 pub(super) fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
     let mut first = None;

@@ -5,7 +5,7 @@ use crate::kernel::attribute::AttributeKind;
 use crate::kernel::error::RegistrationError;
 
 impl Op {
-    /// Whether the definition makes sense.
+    /// Validates the definition.
     pub(in crate::kernel) fn check(&self) -> Result<(), RegistrationError> {
         let bad = |problem: String| {
             Err(RegistrationError::BadOp {
@@ -92,12 +92,12 @@ impl Op {
         Ok(())
     }
 
-    /// An output may be called `out`, as that is what it is passed as.
+    /// Returns whether the name is reserved; an output may be called `out`, its keyword.
     fn is_out(&self, name: &str) -> bool {
         name == "out" && self.position(name).is_some_and(|at| at >= self.given())
     }
 
-    /// Whether the other one is the same definition.
+    /// Returns whether the other one is the same definition.
     pub(in crate::kernel) fn is_same_as(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
             && self.doc == other.doc

@@ -7,7 +7,7 @@ use crate::kernel::error::Failure;
 use crate::kernel::operand::Operand;
 
 impl ShapeContext<'_> {
-    /// The shape of the input of this name.
+    /// Returns the shape of the input of this name.
     ///
     /// # Panics
     ///
@@ -16,7 +16,7 @@ impl ShapeContext<'_> {
         self.operand(name).shape()
     }
 
-    /// The element type of the input of this name.
+    /// Returns the dtype of the input of this name.
     ///
     /// # Panics
     ///
@@ -34,7 +34,7 @@ impl ShapeContext<'_> {
         &self.operands[at]
     }
 
-    /// The value of the attribute of this name.
+    /// Returns the value of the attribute of this name.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl ShapeContext<'_> {
     }
 }
 
-/// The value of an attribute, as a Rust type.
+/// Returns the value of an attribute, as a Rust type.
 pub(in crate::kernel) fn value_of<T: AttributeValue>(
     op: &Op,
     attributes: &[Attribute],

@@ -61,7 +61,7 @@ untyped!(DeviceSource, false, true);
 untyped!(DeviceTarget, true, true);
 
 impl<'a> Untyped<'a> {
-    /// The elements as `T`s, where that is what they all are, the CPU reaches them, and they are
+    /// Returns the elements as `T`s, where that is what they all are, the CPU reaches them, and they are
     /// aligned.
     pub fn view<T: Element>(&self) -> Option<View<'a, T>> {
         let fits = can_view::<T>(self.0);
@@ -71,7 +71,7 @@ impl<'a> Untyped<'a> {
 }
 
 impl UntypedMut<'_> {
-    /// The elements as `T`s to be written, where that is what they all are, the CPU reaches them,
+    /// Returns the elements as `T`s to be written, where that is what they all are, the CPU reaches them,
     /// and they are aligned.
     pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T>> {
         let fits = can_view::<T>(self.0);

@@ -6,7 +6,7 @@ use crate::layout::LayoutRef;
 use std::cmp::Reverse;
 
 impl LayoutRef<'_> {
-    /// Whether two of the layout's own elements are at one place.
+    /// Returns whether two of the layout's elements overlap.
     ///
     /// Packed elements that have a byte, but no bit of it, in common are not: they are told apart
     /// by a write to them.
@@ -41,7 +41,7 @@ impl LayoutRef<'_> {
 }
 
 impl Region<'_> {
-    /// Whether an element of the one shares memory with an element of the other.
+    /// Returns whether an element of one shares memory with an element of the other.
     ///
     /// Memory is bytes: neighbours in one byte share it, as neither can be written without the
     /// other.
@@ -97,7 +97,7 @@ impl Region<'_> {
         })
     }
 
-    /// The bits from the lowest to behind the highest one, absolute.
+    /// Returns the bits from the lowest to behind the highest one, absolute.
     fn bits(&self) -> Option<(i128, i128)> {
         if self.layout.is_empty() {
             return None;
@@ -110,7 +110,7 @@ impl Region<'_> {
         Some((address + begin as i128, address + end as i128))
     }
 
-    /// The region as runs of bits without gaps: the terms that lead from one to the other, and how
+    /// Returns the region as runs of bits without gaps: the terms that lead from one to the other, and how
     /// wide each is.
     fn runs(&self) -> (Vec<Term>, i128) {
         // Padding belongs to no value, but it is written along with one.

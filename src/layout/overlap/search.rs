@@ -19,7 +19,7 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// The steps along a dimension of more than one element, each of `unit` times `stride`.
+    /// Returns the steps along a dimension of more than one element, each of `unit` times `stride`.
     pub(super) fn new(stride: isize, unit: usize, size: usize) -> Self {
         Self {
             factor: stride.unsigned_abs() as i128 * unit as i128,
@@ -57,7 +57,7 @@ impl Terms {
         self.0.iter().all(|term| term.factor % 8 == 0)
     }
 
-    /// Whether each factor is larger than all the smaller ones' terms together: then no two
+    /// Returns whether each factor is larger than all the smaller ones' terms together: then no two
     /// choices have the same sum.
     pub(super) fn are_nested(&self) -> bool {
         let mut below = 0;
@@ -73,7 +73,7 @@ impl Terms {
         self.0.iter_mut().for_each(|term| term.most *= 2);
     }
 
-    /// Whether there is a choice that leaves a rest of 0 to `slack` and that is accepted.
+    /// Returns whether there is a choice that leaves a rest of 0 to `slack` and that is accepted.
     ///
     /// While a choice is the middle one, only those that go on from there are looked at: the
     /// others mirror them.
@@ -146,7 +146,7 @@ impl Level {
         }
     }
 
-    /// The first count, from `least` on, with which the rest is one that the terms after this can
+    /// Returns the first count, from `least` on, with which the rest is one that the terms after this can
     /// make up for as far as divisors tell. It is followed by one every period.
     fn first_count(&self, rest: i128, least: i128) -> i128 {
         if self.period == 1 {
@@ -165,7 +165,7 @@ struct Search<F> {
 }
 
 impl<F: Fn(Choice) -> bool> Search<F> {
-    /// Whether the terms of these levels can complete the choice.
+    /// Returns whether the terms of these levels can complete the choice.
     fn choose(&mut self, levels: &[Level], choice: Choice) -> Overlap {
         self.steps += 1;
         if self.steps > SEARCH_LIMIT {
@@ -206,7 +206,7 @@ impl<F: Fn(Choice) -> bool> Search<F> {
     }
 }
 
-/// The greatest common divisor of `a` and `b`, and an `x` for which it is `a * x` plus a multiple
+/// Returns the greatest common divisor of `a` and `b`, and an `x` for which it is `a * x` plus a multiple
 /// of `b`.
 fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
     let (mut old, mut new) = ((a, 1), (b, 0));

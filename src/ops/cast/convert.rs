@@ -89,7 +89,7 @@ impl Number for bool {
     }
 }
 
-/// A number as a `f32` that lies on the same side of every shorter float, and of the middle between two of
+/// Returns a number as a `f32` that lies on the same side of every shorter float, and of the middle between two of
 /// them, so that rounding it gives what rounding the number does. Where something is lost the last bit says
 /// so: no shorter float has it set, and no such middle.
 fn rounded_to_odd(number: f64) -> f32 {
@@ -102,7 +102,7 @@ fn rounded_to_odd(number: f64) -> f32 {
     f32::from_bits(towards_zero | 1)
 }
 
-/// The same of an integer as a `f64`.
+/// Returns the same of an integer as a `f64`.
 fn almost(number: u64) -> f64 {
     const LOST: u64 = (1 << (u64::BITS - f64::MANTISSA_DIGITS)) - 1;
     match number >> f64::MANTISSA_DIGITS {

@@ -9,7 +9,7 @@ pub(super) struct Sample {
     part: f32,
 }
 
-/// Where the pixels of the result are, of as many as `wanted` says along a dimension of `size` pixels.
+/// Returns where the pixels of the result are, of as many as `wanted` says along a dimension of `size` pixels.
 pub(super) fn samples(size: usize, wanted: usize) -> Vec<Sample> {
     let step = size as f32 / wanted as f32;
     let sample = |at: usize| {
@@ -24,7 +24,7 @@ pub(super) fn samples(size: usize, wanted: usize) -> Vec<Sample> {
     (0..wanted).map(sample).collect()
 }
 
-/// Each row with each column.
+/// Returns each row with each column.
 pub(super) fn pairs<'a>(
     rows: &'a [Sample],
     columns: &'a [Sample],
@@ -33,7 +33,7 @@ pub(super) fn pairs<'a>(
         .flat_map(|row| columns.iter().map(|column| (*row, *column)))
 }
 
-/// The value between four pixels.
+/// Returns the value between four pixels.
 pub(super) fn between(row: Sample, column: Sample, value_at: impl Fn(usize, usize) -> f32) -> f32 {
     let along = |row: usize| {
         let (first, second) = (value_at(row, column.first), value_at(row, column.second));

@@ -111,7 +111,7 @@ impl Entry {
         }
     }
 
-    /// Whether elements of both may be at one place.
+    /// Returns whether elements of both may be at one place.
     #[inline]
     pub(super) fn may_meet(&self, other: &Self) -> bool {
         self.bytes.start < other.bytes.end
@@ -119,7 +119,7 @@ impl Entry {
             && self.meets(other)
     }
 
-    /// Whether they are, of two whose ranges of addresses meet.
+    /// Returns whether they are, of two whose ranges of addresses meet.
     #[cold]
     fn meets(&self, other: &Self) -> bool {
         if !self.device.may_share_memory_with(other.device) {

@@ -66,7 +66,7 @@ fn forget_other_threads() {
     }
 }
 
-/// The addresses of this thread's stack.
+/// Returns the addresses of this thread's stack.
 #[cfg(target_os = "linux")]
 fn own_stack() -> Option<Range<usize>> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -84,7 +84,7 @@ fn own_stack() -> Option<Range<usize>> {
     (outcome == 0).then(|| lowest.addr()..lowest.addr() + bytes)
 }
 
-/// The addresses of this thread's stack.
+/// Returns the addresses of this thread's stack.
 #[cfg(target_vendor = "apple")]
 fn own_stack() -> Option<Range<usize>> {
     // SAFETY: both may be asked of the own thread at any time. The first one gives the highest address.

@@ -35,7 +35,7 @@ pub(in crate::python) struct Aligned([u8; 16]);
 impl Aligned {
     pub(in crate::python) const ZERO: Self = Self([0; 16]);
 
-    /// The bytes; those that the number hasn't are 0.
+    /// Returns the bytes; those that the number hasn't are 0.
     #[cfg(feature = "cuda")]
     pub(in crate::python) fn bytes(self) -> [u8; 16] {
         self.0

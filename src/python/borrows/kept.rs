@@ -43,7 +43,7 @@ pub(super) struct KeptMemory(NonNull<Node>);
 // SAFETY: the node is used by who has the lock.
 unsafe impl Send for KeptMemory {}
 
-/// The list, as long as it isn't given back.
+/// Returns the list, as long as it isn't given back.
 pub(super) fn lock() -> MutexGuard<'static, Head> {
     LIST.lock().unwrap_or_else(|poison| poison.into_inner())
 }
@@ -116,7 +116,7 @@ impl Node {
     }
 }
 
-/// Whether memory of an entry is kept by Rust code.
+/// Returns whether memory of an entry is kept by Rust code.
 #[inline]
 pub(in crate::python) fn is_kept(entry: &Entry) -> bool {
     COUNT.load(Ordering::Acquire) != 0 && is_in_list(entry)

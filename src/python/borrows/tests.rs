@@ -14,7 +14,7 @@ fn attach() -> MutexGuard<'static, ()> {
     ATTACHED.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
-/// An entry that is about a tensor's memory, filled.
+/// Returns an entry that is about a tensor's memory, filled.
 fn filled(tensor: &Tensor) -> NonNull<Entry> {
     // SAFETY: the test has what stands for the GIL, and the entry alone.
     unsafe {

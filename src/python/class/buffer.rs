@@ -98,7 +98,7 @@ pub(super) unsafe fn lend(
     Ok(())
 }
 
-/// The length of a buffer in bytes: as if its elements lay one after another.
+/// Returns the length of a buffer in bytes: as if its elements lay one after another.
 ///
 /// # Errors
 ///
@@ -127,7 +127,7 @@ pub(super) unsafe fn release(view: *mut ffi::Py_buffer) {
     drop(unsafe { Box::from_raw((*view).internal.cast::<Numbers>()) });
 }
 
-/// An element type as Python's `struct` writes it.
+/// Returns an element type as Python's `struct` writes it.
 fn format(dtype: DType) -> Option<&'static CStr> {
     Some(match dtype {
         DType::BOOL => c"?",

@@ -13,28 +13,28 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
 
 #[pymethods]
 impl PyTensor {
-    /// The same elements in memory of its own, row-major.
+    /// Returns the same elements in memory of its own, row-major.
     fn copy(&self) -> PyResult<Self> {
         Ok(cuda::copy(&self.tensor)?.into())
     }
 
-    /// The only element, as a Python number.
+    /// Returns the only element, as a Python number.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         item(py, &self.tensor)
     }
 
-    /// The elements as lists in lists.
+    /// Returns the elements as lists in lists.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_list(py, &self.tensor)
     }
 
-    /// Whether another tensor has the same shape, element type and elements.
+    /// Returns whether another tensor has the same shape, element type and elements.
     fn equals(&self, py: Python<'_>, other: Tensor) -> PyResult<bool> {
         let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
         ours.equals_while(&theirs, || py.check_signals())
     }
 
-    /// Whether each two elements differ by at most `atol + rtol * abs(theirs)`.
+    /// Returns whether each two elements differ by at most `atol + rtol * abs(theirs)`.
     #[pyo3(signature = (other, *, rtol=1e-5, atol=1e-8))]
     fn allclose(&self, py: Python<'_>, other: Tensor, rtol: f64, atol: f64) -> PyResult<bool> {
         let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
@@ -119,7 +119,7 @@ fn number(py: Python<'_>, scalar: Scalar) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// The only element.
+/// Returns the only element.
 fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     if tensor.len() != 1 || tensor.dtype().lanes() != 1 {
         return Err(unsuitable(format!(
@@ -161,7 +161,7 @@ fn nest<'py>(
     Ok(list.into_any())
 }
 
-/// A Python number.
+/// Returns a Python number.
 ///
 /// # Errors
 ///
@@ -190,7 +190,7 @@ pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
 /// How many elements are visited between two looks for signals, so that the user can interrupt what takes long.
 const AT_ONCE: usize = 1 << 16;
 
-/// Truth values: which elements equal those of another tensor, both broadcast to one shape.
+/// Compares elements with another tensor's, both broadcast to one shape; returns a tensor of `bool`.
 fn equal(py: Python<'_>, left: &Tensor, right: &Tensor, is_equal: bool) -> PyResult<Tensor> {
     let shape = common_shape(left.shape(), right.shape());
     let (left, right) = (left.broadcast_to(&shape)?, right.broadcast_to(&shape)?);
@@ -204,7 +204,7 @@ fn equal(py: Python<'_>, left: &Tensor, right: &Tensor, is_equal: bool) -> PyRes
     })
 }
 
-/// Truth values: which elements equal a number.
+/// Compares elements with a number; returns a tensor of `bool`.
 fn equal_to(py: Python<'_>, tensor: &Tensor, number: Scalar, is_equal: bool) -> PyResult<Tensor> {
     let lanes = usize::from(tensor.dtype().lanes());
     let mut scalars = tensor.scalars()?.step_by(lanes);
@@ -214,7 +214,7 @@ fn equal_to(py: Python<'_>, tensor: &Tensor, number: Scalar, is_equal: bool) -> 
     })
 }
 
-/// A tensor of truth values, one answer for each element. Its memory is allocated before, as it may be too much.
+/// Returns a tensor of truth values, one answer for each element. Its memory is allocated before, as it may be too much.
 fn truth_values(
     py: Python<'_>,
     shape: &[usize],
@@ -243,7 +243,7 @@ fn is_one_number(a: Scalar, b: Scalar) -> bool {
     }
 }
 
-/// The shape that both can be broadcast to, or else one that either can't.
+/// Returns the shape that both can be broadcast to, or else one that either can't.
 fn common_shape(left: &[usize], right: &[usize]) -> Vec<usize> {
     let rank = left.len().max(right.len());
     let size = |shape: &[usize], axis: usize| {

@@ -9,7 +9,7 @@ const WIDTH: f64 = 320.0;
 const MOST_CELLS: usize = 8;
 const CELL: f64 = 18.0;
 
-/// A table of facts, with drawings, and the elements behind a click.
+/// Returns a table of facts, with drawings, and the elements behind a click.
 pub(super) fn html(tensor: &Tensor, owner: &str) -> String {
     let mut facts = vec![
         ("shape", format!("{:?}", tensor.shape())),
@@ -51,7 +51,7 @@ fn memory_of(tensor: &Tensor) -> String {
     }
 }
 
-/// The last two dimensions as cells, each with its place in memory.
+/// Returns the last two dimensions as cells, each with its place in memory.
 fn grid(tensor: &Tensor) -> String {
     let rank = tensor.rank();
     if rank == 0 || tensor.is_empty() {
@@ -109,7 +109,7 @@ fn grid(tensor: &Tensor) -> String {
     svg
 }
 
-/// The owner's memory as a strip, and which part of it the elements touch.
+/// Returns the owner's memory as a strip, and which part of it the elements touch.
 fn strip(tensor: &Tensor) -> String {
     let whole = tensor.storage().nbytes();
     if whole == 0 || tensor.is_empty() || !tensor.device().has_addresses() {

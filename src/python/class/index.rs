@@ -48,13 +48,13 @@ impl<'py> Item<'py> {
         }
     }
 
-    /// Whether it speaks of a dimension.
+    /// Returns whether it speaks of a dimension.
     fn is_of_dimension(&self) -> bool {
         matches!(self, Self::At(_) | Self::Some(_))
     }
 }
 
-/// Whether what may be an integer to Python is meant as one: truth values, and tensors that have
+/// Returns whether what may be an integer to Python is meant as one: truth values, and tensors that have
 /// dimensions, are meant otherwise.
 fn is_one_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<PyBool>() {
@@ -72,7 +72,7 @@ fn is_one_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(rank.eq(0)? && !is_bool)
 }
 
-/// A part of a tensor, which shares its memory.
+/// Returns a part of a tensor, which shares its memory.
 pub(super) fn index(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let items = match key.cast::<PyTuple>() {
         Ok(keys) => keys.iter().map(|key| Item::of(&key)).collect(),
@@ -108,7 +108,7 @@ pub(super) fn index(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Tensor>
     Ok(part)
 }
 
-/// An index, which counts from the end where it is negative.
+/// Returns an index, which counts from the end where it is negative.
 pub(super) fn position(tensor: &Tensor, axis: usize, index: isize) -> PyResult<usize> {
     let size = tensor.shape()[axis];
     let position = if index < 0 {

@@ -65,7 +65,7 @@ impl PyTensor {
         )
     }
 
-    /// A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
+    /// Returns a capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
     /// ready on its default stream, as of `__dlpack__()`.
     ///
     /// The older kind can't say that memory is read-only: `readonly` says what happens then, as of `to`.
@@ -109,7 +109,7 @@ impl PyTensor {
         unsafe { table_capsule(py, &TABLE.0) }
     }
 
-    /// A NumPy array, which shares the memory unless a copy or another element type is asked for.
+    /// Returns a NumPy array, which shares the memory unless a copy or another element type is asked for.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         &self,
@@ -155,7 +155,7 @@ impl PyTensor {
         unsafe { buffer::release(view) }
     }
 
-    /// The same memory: the copy is one of the object.
+    /// Returns the same memory: the copy is one of the object.
     fn __copy__(&self, py: Python<'_>) -> Self {
         self.part(py, self.tensor.clone())
     }

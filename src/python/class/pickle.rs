@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// How a tensor is made again: the function for it, and its arguments.
+/// Returns how a tensor is made again: the function for it, and its arguments.
 pub(super) fn reduce<'py>(
     py: Python<'py>,
     tensor: &Tensor,
@@ -45,7 +45,7 @@ pub(super) fn reduce<'py>(
     (make, (elements, shape, tensor.dtype().to_string())).into_pyobject(py)
 }
 
-/// A tensor from its bytes, which it shares if they may be written: `bytes` are copied.
+/// Returns a tensor from its bytes, which it shares if they may be written: `bytes` are copied.
 ///
 /// # Errors
 ///

@@ -11,13 +11,13 @@ use pyo3::types::{PyRange, PyTuple};
 
 #[pymethods]
 impl PyTensor {
-    /// The dimensions in reverse order, sharing the memory.
+    /// Returns the dimensions in reverse order, sharing the memory.
     #[getter(T)]
     fn reversed(&self, py: Python<'_>) -> Self {
         self.part(py, self.tensor.transpose())
     }
 
-    /// The dimensions in another order, or in reverse, sharing the memory.
+    /// Returns the dimensions in another order, or in reverse, sharing the memory.
     #[pyo3(signature = (*axes))]
     fn transpose(&self, py: Python<'_>, axes: &Bound<'_, PyTuple>) -> PyResult<Self> {
         if axes.is_empty() {
@@ -29,7 +29,7 @@ impl PyTensor {
         Ok(self.part(py, self.tensor.permute(&axes)?))
     }
 
-    /// Other sizes, of which one may be -1, sharing the memory; an error where that takes a copy.
+    /// Reshapes without a copy; one size may be -1. Raises an error if it would take a copy.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, py: Python<'_>, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
         let shape = complete(&flat(shape)?, self.tensor.len())?;
@@ -42,7 +42,7 @@ impl PyTensor {
         Ok(self.part(py, self.tensor.broadcast_to(&flat::<usize>(shape)?)?))
     }
 
-    /// Without dimensions of size 1, or without one of them, sharing the memory.
+    /// Removes dimensions of size 1, or one of them, without a copy.
     #[pyo3(signature = (axis=None))]
     fn squeeze(&self, py: Python<'_>, axis: Option<isize>) -> PyResult<Self> {
         if let Some(axis) = axis {
@@ -58,13 +58,13 @@ impl PyTensor {
         Ok(self.part(py, tensor))
     }
 
-    /// With a dimension of size 1 more, sharing the memory.
+    /// Inserts a dimension of size 1, without a copy.
     fn unsqueeze(&self, py: Python<'_>, axis: isize) -> PyResult<Self> {
         let axis = index::axis(axis, self.ndim() + 1)?;
         Ok(self.part(py, self.tensor.unsqueeze(axis)?))
     }
 
-    /// The same bits as elements of another type, sharing the memory.
+    /// Returns the same bits as elements of another type, sharing the memory.
     fn view(&self, py: Python<'_>, dtype: DType) -> PyResult<Self> {
         Ok(self.part(py, self.tensor.bit_cast(dtype)?))
     }

@@ -9,13 +9,13 @@ use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use std::borrow::Cow;
 
-/// Whether a tensor can be copied from one device to another.
+/// Returns whether a tensor can be copied from one device to another.
 pub(in crate::python) fn can_move(from: Device, to: Device) -> bool {
     let is_known = |device: Device| device == Device::CPU || Gpu::from_device(device).is_ok();
     is_present() && is_known(from) && is_known(to)
 }
 
-/// A tensor on another device, or itself where it is there.
+/// Returns a tensor on another device, or itself where it is there.
 pub(in crate::python) fn to_device(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
     if tensor.device() == device {
         return Ok(tensor.clone());
@@ -23,7 +23,7 @@ pub(in crate::python) fn to_device(tensor: &Tensor, device: Device) -> PyResult<
     copy_on(tensor, device)
 }
 
-/// The same elements in memory of their own, on the same device where there is such memory.
+/// Returns the same elements in memory of their own, on the same device where there is such memory.
 pub(in crate::python) fn copy(tensor: &Tensor) -> PyResult<Tensor> {
     match is_present() {
         true => copy_on(tensor, tensor.device()),
@@ -36,7 +36,7 @@ fn is_of_cuda(device: Device) -> bool {
     matches!(device.kind(), Cuda | CudaHost | CudaManaged)
 }
 
-/// The same elements in memory of their own, on a device.
+/// Returns the same elements in memory of their own, on a device.
 pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
     if device == Device::CPU {
         return host_copy(tensor);
@@ -78,7 +78,7 @@ fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
     Ok(Python::attach(|py| py.detach(|| cuda::to_host(tensor)))?)
 }
 
-/// The tensor, or a copy of it on the host where the CPU can't look at it.
+/// Returns the tensor, or a copy of it on the host where the CPU can't look at it.
 pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
     match gpu_of(tensor.device())? {
         None => {

@@ -18,7 +18,7 @@ use pyo3::types::PyInt;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A tensor that came from an object, to be used and released in the order of its framework's work.
+/// Returns a tensor that came from an object, to be used and released in the order of its framework's work.
 #[inline]
 pub(in crate::python) fn adopted(
     object: Borrowed<'_, '_, PyAny>,
@@ -38,7 +38,7 @@ pub(in crate::python) fn adopted(
     }
 }
 
-/// A tensor that came by our own table, which says that we work on our current stream.
+/// Returns a tensor that came by our own table, which says that we work on our current stream.
 pub(in crate::python) fn received(tensor: Tensor) -> PyResult<Tensor> {
     match gpu_of(tensor.device())? {
         Some(gpu) => Ok(import_unordered(tensor, &Stream::current(gpu))?),
@@ -87,7 +87,7 @@ fn wait(tensor: &Tensor, gpu: Gpu) -> PyResult<()> {
     Ok(stream.synchronize()?)
 }
 
-/// A stream on which a tensor is ready to be used: the one on which it was last written, where that is there.
+/// Returns a stream on which a tensor is ready to be used: the one on which it was last written, where that is there.
 fn ready(tensor: &Tensor, gpu: Gpu, what: Use) -> Result<Stream, CudaError> {
     let stream = writer_of(tensor).unwrap_or_else(|| Stream::current(gpu));
     use_on(tensor, &stream, what)?;
@@ -134,7 +134,7 @@ pub(in crate::python) fn lent(tensor: &Tensor) -> PyResult<()> {
     }
 }
 
-/// The stream that our own table tells.
+/// Returns the stream that our own table tells.
 pub(in crate::python) fn current_stream(device: Device) -> PyResult<*mut c_void> {
     if device.is_host_accessible() {
         return Ok(ptr::null_mut());
@@ -145,7 +145,7 @@ pub(in crate::python) fn current_stream(device: Device) -> PyResult<*mut c_void>
     }
 }
 
-/// The stream on which a tensor is ready, by its number.
+/// Returns the stream on which a tensor is ready, by its number.
 pub(in crate::python) fn ready_on(tensor: &Tensor) -> PyResult<Option<usize>> {
     let Some(gpu) = gpu_of(tensor.device())? else {
         return Ok(None);

@@ -38,7 +38,7 @@ pub(in crate::python) struct Interface {
 }
 
 impl Interface {
-    /// What an object says; `None` of one that hasn't the interface.
+    /// Returns what an object says; `None` of one that hasn't the interface.
     pub(in crate::python) fn of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Self>> {
         let name = intern!(object.py(), "__cuda_array_interface__");
         if !is_present() {
@@ -120,7 +120,7 @@ impl Interface {
     }
 }
 
-/// Whether an object has this interface.
+/// Returns whether an object has this interface.
 ///
 /// # Errors
 ///
@@ -130,7 +130,7 @@ pub(in crate::python) fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<b
     Ok(is_present() && object.hasattr(name)?)
 }
 
-/// The tensor of an object with this interface; `None` of others.
+/// Returns the tensor of an object with this interface; `None` of others.
 pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Tensor>> {
     let Some(interface) = Interface::of(object)? else {
         return Ok(None);

@@ -59,7 +59,7 @@ impl From<Stream> for PyStream {
 }
 
 impl PyStream {
-    /// Anyone's stream.
+    /// Returns the stream of a stream object of any library.
     pub(in crate::python) fn from_object(
         stream: &Bound<'_, PyAny>,
         device: Option<Device>,
@@ -110,13 +110,13 @@ impl PyStream {
         }
     }
 
-    /// The handle, as CUDA has it: 0 is the default stream.
+    /// Returns the handle, as CUDA has it: 0 is the default stream.
     #[getter]
     fn handle(&self) -> usize {
         self.0.handle().addr()
     }
 
-    /// The GPU.
+    /// Returns the GPU.
     #[getter]
     fn device(&self) -> PyDevice {
         PyDevice(self.0.gpu().device())
@@ -141,17 +141,17 @@ impl PyStream {
         Ok(py.detach(|| stream.synchronize())?)
     }
 
-    /// Whether all work is done.
+    /// Returns whether all work is done.
     fn is_done(&self) -> PyResult<bool> {
         Ok(self.0.is_done()?)
     }
 
-    /// Whether work becomes part of a graph at present.
+    /// Returns whether work becomes part of a graph at present.
     fn is_capturing(&self) -> PyResult<bool> {
         Ok(self.0.is_capturing()?)
     }
 
-    /// The protocol of streams: a version, and the handle.
+    /// Returns the protocol of streams: a version, and the handle.
     fn __cuda_stream__(&self) -> (u32, usize) {
         (0, self.handle())
     }
@@ -187,7 +187,7 @@ impl PyStream {
     }
 }
 
-/// The handle of anyone's stream.
+/// Returns the handle of anyone's stream.
 fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = stream.py();
     if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
@@ -216,7 +216,7 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     Err(PyTypeError::new_err(format!("{what} is no stream")))
 }
 
-/// The number of the GPU that anyone's stream says it is of. CuPy's default one is of -1: of any.
+/// Returns the number of the GPU that anyone's stream says it is of. CuPy's default one is of -1: of any.
 fn device_of(stream: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
     for name in ["device_index", "device_id"] {
         if let Some(id) = stream.getattr_opt(name)?

@@ -27,7 +27,7 @@ pub(in crate::python) enum Worker {
     Untracked,
 }
 
-/// The stream on which the framework of an object works.
+/// Returns the stream on which the framework of an object works.
 pub(in crate::python) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) -> PyResult<Worker> {
     find_shared(object.py());
     let path = match ImportPath::for_object(object) {
@@ -54,7 +54,7 @@ pub(in crate::python) fn worker_of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu) ->
     }
 }
 
-/// The stream on which a table's framework works, if it says so.
+/// Returns the stream on which a table's framework works, if it says so.
 pub(in crate::python) fn of_table(
     py: Python<'_>,
     table: Table,
@@ -87,7 +87,7 @@ pub(in crate::python) fn current_of(
     Ok(unsafe { of_handle(gpu, handle, keeper.as_borrowed()) })
 }
 
-/// The stream to send to a producer by `__dlpack__`, as the array API standard numbers them; `None`
+/// Returns the stream to send to a producer by `__dlpack__`, as the array API standard numbers them; `None`
 /// where it is on the host.
 pub(in crate::python) fn to_ask<'py>(
     object: &Bound<'py, PyAny>,
@@ -131,12 +131,12 @@ fn streams_of(kind: &Bound<'_, PyType>) -> Option<&'static Streams> {
 /// The number by which the array API standard has it that no order is asked for.
 const UNORDERED: isize = -1;
 
-/// A stream's number in the array API standard, in which 0 is invalid: it could be either of two.
+/// Returns a stream's number in the array API standard, in which 0 is invalid: it could be either of two.
 pub(in crate::python) fn number_of(stream: &Stream) -> usize {
     stream.handle().addr().max(1)
 }
 
-/// The stream of a number that a consumer sent; `None` where it wants no order at all.
+/// Returns the stream of a number that a consumer sent; `None` where it wants no order at all.
 pub(in crate::python) fn of_number(
     gpu: Gpu,
     number: &Bound<'_, PyInt>,

@@ -42,7 +42,7 @@ fn has_dtype(dtype: DType) -> bool {
     )
 }
 
-/// Whether an object is one of MXNet's arrays.
+/// Returns whether an object is one of MXNet's arrays.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     object.hasattr(method)
 }
 
-/// An array of the older class as one of the newer class, where another array is of that. It has the
+/// Returns an array of the older class as one of the newer class, where another array is of that. It has the
 /// same memory.
 #[cold]
 fn alike<'py>(other: &Bound<'py, PyAny>, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -63,7 +63,7 @@ fn alike<'py>(other: &Bound<'py, PyAny>, array: Bound<'py, PyAny>) -> PyResult<B
     }
 }
 
-/// A capsule of an array's memory, after the work on it is done, which MXNet does on threads of its
+/// Returns a capsule of an array's memory, after the work on it is done, which MXNet does on threads of its
 /// own; `None` for an object that isn't one of its arrays.
 #[cold]
 fn ask<'py>(
@@ -90,7 +90,7 @@ fn ask<'py>(
     Ok(Some(method.call0()?.cast_into()?))
 }
 
-/// What a descriptor of MXNet's means: it calls truth values unsigned integers of one bit, and has
+/// Returns what a descriptor of MXNet's means: it calls truth values unsigned integers of one bit, and has
 /// one in each byte.
 fn meant(descriptor: &DLTensor) -> DLTensor {
     let mut descriptor = *descriptor;

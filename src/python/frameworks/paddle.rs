@@ -105,7 +105,7 @@ fn note_written(object: Borrowed<'_, '_, PyAny>) {
     }
 }
 
-/// What Paddle's table says of tensors that have no memory of one piece, in clearer words.
+/// Returns what Paddle's table says of tensors that have no memory of one piece, in clearer words.
 #[cold]
 fn clarify(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
     let is_dense = object

@@ -118,7 +118,7 @@ impl Streams {
 }
 
 impl Framework {
-    /// A framework of which nothing special is known.
+    /// Creates a framework of which nothing special is known.
     pub(super) const fn new(
         name: &'static str,
         title: &'static str,

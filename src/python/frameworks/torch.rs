@@ -42,7 +42,7 @@ pub(in crate::python) use version::note_written;
 /// The keys that a plain tensor may have.
 static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 
-/// What a tensor looks like in the usual case: a plain one on the host, that autograd doesn't follow.
+/// Returns what a tensor looks like in the usual case: a plain one on the host, that autograd doesn't follow.
 /// `None` for any other object.
 #[inline(always)]
 pub(in crate::python) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
@@ -64,7 +64,7 @@ pub(in crate::python) fn take_usual(
     unsafe { places.take(object) }
 }
 
-/// The places in a plain tensor, that autograd doesn't follow; `None` for any other object.
+/// Returns the places in a plain tensor, that autograd doesn't follow; `None` for any other object.
 #[inline(always)]
 fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
     let places = PLACES.get()?;
@@ -226,7 +226,7 @@ fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Torch) -> PyResult<()> {
     Ok(())
 }
 
-/// What makes a plain tensor of one with these keys.
+/// Returns what makes a plain tensor of one with these keys.
 fn remedy(keys: &str) -> &'static str {
     let remedies = [
         ("Quantized", "tensor.dequantize() or tensor.int_repr()"),
@@ -239,7 +239,7 @@ fn remedy(keys: &str) -> &'static str {
     found.map_or("a plain copy", |(_, remedy)| remedy)
 }
 
-/// What PyTorch's error is about, where it can't export a tensor that the guard let pass.
+/// Returns what PyTorch's error is about, where it can't export a tensor that the guard let pass.
 #[cold]
 fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<pyo3::exceptions::PyRuntimeError>(py) {
@@ -254,7 +254,7 @@ fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
     clear
 }
 
-/// Whether keys, as in `DispatchKeySet(CPU, ADInplaceOrView, AutogradCPU, AutocastCPU)`, are those
+/// Returns whether keys, as in `DispatchKeySet(CPU, ADInplaceOrView, AutogradCPU, AutocastCPU)`, are those
 /// of a tensor whose memory, on this device, is its value.
 fn are_plain(keys: &str, device: &str) -> bool {
     let names = keys

@@ -18,7 +18,7 @@ use std::ptr;
 /// `PyBUF_MAX_NDIM`
 const MAX_RANK: usize = 64;
 
-/// Whether objects of a type have the buffer protocol.
+/// Returns whether objects of a type have the buffer protocol.
 pub(in crate::python) fn has_buffer(kind: &Bound<'_, PyType>) -> bool {
     // SAFETY: a type, to which there is a reference.
     !unsafe { ffi::PyType_GetSlot(kind.as_type_ptr(), ffi::Py_bf_getbuffer) }.is_null()
@@ -57,7 +57,7 @@ impl Buffer {
         self.0.readonly != 0
     }
 
-    /// What the buffer is as a tensor. Strides, in elements, are put into `strides`.
+    /// Returns what the buffer is as a tensor. Strides, in elements, are put into `strides`.
     pub(in crate::python) fn describe(
         &self,
         strides: &mut Vec<i64>,
@@ -180,7 +180,7 @@ unsafe fn release(buffer: *mut ffi::Py_buffer) {
     unsafe { hang_on_unwind(|| release(buffer)) }
 }
 
-/// The element type of a format as in Python's `struct`.
+/// Returns the element type of a format as in Python's `struct`.
 fn element_type(format: &[u8], size: isize) -> Option<DType> {
     let code = match format {
         [b'@' | b'=', code @ ..] => code,

@@ -1,4 +1,4 @@
-//! Kernels that Python launches with anyone's tensors.
+//! Kernel launches from Python, with tensors of any framework.
 
 mod number;
 
@@ -25,7 +25,7 @@ pub struct PyKernels {
 }
 
 impl PyKernels {
-    /// A module, and the source of which it was compiled, where that is known.
+    /// Creates a module, and the source of which it was compiled, where that is known.
     pub fn new(module: Module, source: Option<String>) -> Self {
         Self { module, source }
     }
@@ -33,7 +33,7 @@ impl PyKernels {
 
 #[pymethods]
 impl PyKernels {
-    /// The kernel of a name.
+    /// Returns the kernel of a name.
     ///
     /// What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
     /// there is no source, or it says it in another way, `writes` tells which arguments are written, by their
@@ -71,7 +71,7 @@ impl PyKernels {
         })
     }
 
-    /// The GPU that it is on.
+    /// Returns the GPU that it is on.
     #[getter]
     fn device(&self) -> crate::python::values::PyDevice {
         crate::python::values::PyDevice(self.module.gpu().device())
@@ -102,19 +102,19 @@ impl PyKernel {
         self.function.name()
     }
 
-    /// How many registers each of its threads has.
+    /// Returns how many registers each of its threads has.
     #[getter]
     fn registers(&self) -> u32 {
         self.function.registers()
     }
 
-    /// How many threads a block can have.
+    /// Returns how many threads a block can have.
     #[getter]
     fn max_threads(&self) -> u32 {
         self.function.max_threads()
     }
 
-    /// How many bytes of shared memory a block has, without what a launch adds.
+    /// Returns how many bytes of shared memory a block has, without what a launch adds.
     #[getter]
     fn shared_memory(&self) -> u32 {
         self.function.static_shared()

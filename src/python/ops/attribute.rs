@@ -5,7 +5,7 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
 
-/// An object as a value of an attribute; `None` if it has another kind.
+/// Returns an object as a value of an attribute; `None` if it has another kind.
 pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> Option<Attribute> {
     // `True` is an `int` for Python, and seldom meant as one.
     let is_bool = value.is_instance_of::<PyBool>();
@@ -30,7 +30,7 @@ pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> 
     }
 }
 
-/// A value as it stands in a signature, where Python's parser reads it.
+/// Returns a value as it stands in a signature, where Python's parser reads it.
 pub(super) fn literal(py: Python<'_>, value: &Attribute) -> String {
     match value {
         Attribute::Text(text) => ascii(py, text).unwrap_or_else(|_| "...".to_owned()),
@@ -39,7 +39,7 @@ pub(super) fn literal(py: Python<'_>, value: &Attribute) -> String {
     }
 }
 
-/// What `inspect` looks into has no other letters.
+/// Returns what `inspect` looks into has no other letters.
 fn ascii(py: Python<'_>, text: &str) -> PyResult<String> {
     let ascii = py.import("builtins")?.getattr("ascii")?;
     ascii.call1((text,))?.extract()

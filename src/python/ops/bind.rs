@@ -280,7 +280,7 @@ impl Names {
         ))
     }
 
-    /// The name of a parameter.
+    /// Returns the name of a parameter.
     pub(super) fn tensor(&self, py: Python<'_>, place: usize) -> String {
         self.tensors[place].bind(py).to_string_lossy().into_owned()
     }

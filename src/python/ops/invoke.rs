@@ -164,7 +164,7 @@ fn give<'py>(
     }
 }
 
-/// A Python number; arrays' numbers are tensors.
+/// Returns whether it is a Python number; array scalars are tensors.
 #[inline]
 fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyFloat>()
@@ -172,7 +172,7 @@ fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
         || object.is_exact_instance_of::<PyBool>()
 }
 
-/// The element type that a number is taken as: that of the tensors which have the same, or else what
+/// Returns the element type that a number is taken as: that of the tensors which have the same, or else what
 /// all the numbers that have the same can be.
 fn dtype_of_number(
     handle: &OpHandle,

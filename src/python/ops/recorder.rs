@@ -58,7 +58,7 @@ impl PyRecorder {
         rows.len()
     }
 
-    /// What was seen.
+    /// Returns what was seen.
     fn rows(&self) -> Vec<Row> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.clone()

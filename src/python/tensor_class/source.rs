@@ -33,7 +33,7 @@ impl Source {
         }
     }
 
-    /// The type, where there is one.
+    /// Returns the type, where there is one.
     pub(super) fn kind<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyType>> {
         match self {
             Self::None => None,

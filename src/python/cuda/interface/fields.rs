@@ -25,7 +25,7 @@ impl<'a, 'py> Fields<'a, 'py> {
         Ok(Self(interface.cast::<PyDict>().map_err(|_| found())?))
     }
 
-    /// A field that must be there.
+    /// Returns a field that must be there.
     pub(super) fn required<T: FromPyObjectOwned<'py>>(
         &self,
         key: &str,
@@ -36,7 +36,7 @@ impl<'a, 'py> Fields<'a, 'py> {
         read(key, &value, wanted)
     }
 
-    /// A field that may be left out, or be None.
+    /// Returns a field that may be left out, or be None.
     pub(super) fn given<T: FromPyObjectOwned<'py>>(
         &self,
         key: &str,
@@ -57,7 +57,7 @@ impl<'a, 'py> Fields<'a, 'py> {
         }
     }
 
-    /// The element type, of which `descr` may say no more than `typestr` does.
+    /// Returns the element type, of which `descr` may say no more than `typestr` does.
     pub(super) fn dtype(&self) -> PyResult<DType> {
         let typestr: String = self.required("typestr", "a str")?;
         let dtype = dtype_of(&typestr).ok_or_else(|| {
@@ -117,7 +117,7 @@ impl<'a, 'py> Fields<'a, 'py> {
     }
 }
 
-/// A field's value in Rust.
+/// Returns a field's value in Rust.
 fn read<'py, T: FromPyObjectOwned<'py>>(
     key: &str,
     value: &Bound<'py, PyAny>,
@@ -146,7 +146,7 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "something else".to_owned(), |name| name.to_string())
 }
 
-/// The addresses of an array's bytes, with strides in bytes; `None` where there are no elements.
+/// Returns the addresses of an array's bytes, with strides in bytes; `None` where there are no elements.
 pub(super) fn extent(
     address: usize,
     shape: &[i64],
@@ -210,7 +210,7 @@ pub(super) fn typestr_of(dtype: DType) -> Option<&'static str> {
         .map(|known| known.0)
 }
 
-/// The element type of NumPy's name. The byte order doesn't matter for single bytes, and is left out by some.
+/// Returns the element type of NumPy's name. The byte order doesn't matter for single bytes, and is left out by some.
 fn dtype_of(typestr: &str) -> Option<DType> {
     let kind = typestr
         .strip_prefix(['|', '<', '=', '>'])

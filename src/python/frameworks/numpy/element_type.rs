@@ -67,7 +67,7 @@ pub(super) static NUMBERED: [Option<DType>; 24] = [
 ];
 
 impl ElementType {
-    /// The element type of an object, where that is one of NumPy's.
+    /// Returns the element type of an object, where that is one of NumPy's.
     pub(super) fn of<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Self> {
         let bases = type_lookup::mro(&object.get_type()).ok()?;
         let is_dtype = bases.iter().any(|base| {

@@ -28,7 +28,7 @@ struct Apart {
     tensor: NonNull<c_void>,
 }
 
-/// An object that keeps a tensor.
+/// Returns an object that keeps a tensor.
 #[inline]
 pub(super) fn keep(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
     static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -63,7 +63,7 @@ fn keep_apart(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
     Ok(object.cast())
 }
 
-/// A type whose objects only this module creates.
+/// Returns a type whose objects only this module creates.
 #[cold]
 fn kind(
     py: Python<'_>,

@@ -99,7 +99,7 @@ pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Opti
     }
 }
 
-/// Whether NumPy surely has what a tensor is; of all others it is found out.
+/// Returns whether NumPy surely has what a tensor is; of all others it is found out.
 #[inline]
 pub(in crate::python) fn surely_has(tensor: &Tensor) -> bool {
     tensor.device() == Device::CPU
@@ -108,7 +108,7 @@ pub(in crate::python) fn surely_has(tensor: &Tensor) -> bool {
         && !tensor.is_padded()
 }
 
-/// NumPy's number of an element type.
+/// Returns NumPy's type number of a dtype.
 #[inline]
 fn number_of(dtype: DType) -> Option<c_int> {
     let number = NUMBERS

@@ -54,7 +54,7 @@ impl Drop for Given {
     }
 }
 
-/// Why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
+/// Returns why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
 pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
     let dtype = tensor.dtype();
     let is_given = || given().contains(&tensor.data_ptr().addr());
@@ -70,7 +70,7 @@ fn given() -> MutexGuard<'static, BTreeSet<usize>> {
     GIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A tensor as one of Paddle's.
+/// Returns a tensor as one of Paddle's.
 pub(super) fn make<'py>(
     py: Python<'py>,
     table: Table,

@@ -30,7 +30,7 @@ pub(in crate::python) fn is_tensor_type(kind: *mut ffi::PyTypeObject) -> bool {
     find_base(unsafe { Borrowed::from_ptr(Python::assume_attached(), kind.cast()) }).is_some()
 }
 
-/// The C type that a tensor class derives from. The chain of `tp_base` decides about an object's layout, and
+/// Returns the C type that a tensor class derives from. The chain of `tp_base` decides about an object's layout, and
 /// isn't Python code's to change.
 #[cold]
 #[inline(never)]
@@ -52,7 +52,7 @@ fn find_base<'py>(kind: Borrowed<'_, 'py, PyAny>) -> Option<Bound<'py, PyType>> 
     }
 }
 
-/// Whether a type was made by C code, as a variable of its library.
+/// Returns whether a type was made by C code, as a variable of its library.
 fn is_static(class: &Bound<'_, PyType>) -> bool {
     // SAFETY: a type.
     let flags = unsafe { ffi::PyType_GetFlags(class.as_type_ptr()) };
@@ -138,7 +138,7 @@ impl Torch {
     }
 }
 
-/// The module that the functions of the class `torch.Tensor` were defined beside.
+/// Returns the module that the functions of the class `torch.Tensor` were defined beside.
 fn of_class<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
     let py = class.py();
     let items = class
@@ -165,7 +165,7 @@ fn of_modules(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     modules.ok()?.get_item(intern!(py, "torch")).ok()
 }
 
-/// What a static type itself has under a name, which Python code can't change.
+/// Returns what a static type itself has under a name, which Python code can't change.
 ///
 /// # Errors
 ///
@@ -182,7 +182,7 @@ pub(super) fn own_attribute<'py>(
         .get_item(name)
 }
 
-/// The address of the C++ object that a tensor or storage of PyTorch stands for.
+/// Returns the address of the C++ object that a tensor or storage of PyTorch stands for.
 ///
 /// # Errors
 ///
@@ -200,7 +200,7 @@ pub(super) fn address_of(object: &Bound<'_, PyAny>) -> PyResult<usize> {
         .extract()
 }
 
-/// The static type that a class derives from.
+/// Returns the static type that a class derives from.
 ///
 /// # Errors
 ///

@@ -41,7 +41,7 @@ unsafe impl Sync for Places {}
 pub(super) static PLACES: Probed<Places> = Probed::new();
 
 impl Places {
-    /// The keys, and whether autograd knows anything.
+    /// Returns the keys, and whether autograd knows anything.
     ///
     /// # Safety
     ///
@@ -57,7 +57,7 @@ impl Places {
         }
     }
 
-    /// The address of the C++ tensor.
+    /// Returns the address of the C++ tensor.
     ///
     /// # Safety
     ///
@@ -69,7 +69,7 @@ impl Places {
         unsafe { object.byte_add(self.tensor).cast::<*const u8>().read() }
     }
 
-    /// What a tensor on the host looks like, for as long as it stays as it is; `None` where it is
+    /// Returns what a tensor on the host looks like, for as long as it stays as it is; `None` where it is
     /// to be asked in another way.
     ///
     /// # Safety
@@ -87,7 +87,7 @@ impl Places {
         }
     }
 
-    /// The same, and what keeps the memory; `None` where that is to be got in another way.
+    /// Returns the same, and what keeps the memory; `None` where that is to be got in another way.
     ///
     /// # Safety
     ///

@@ -27,7 +27,7 @@ impl<T: Send + Sync> Probed<T> {
         unsafe { self.found.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The value; searches for it unless that has failed too often.
+    /// Returns the value; searches for it unless that has failed too often.
     #[cold]
     pub(super) fn find(&self, search: impl FnOnce() -> PyResult<Option<T>>) -> Option<&'static T> {
         if self.get().is_none()

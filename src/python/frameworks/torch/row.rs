@@ -93,13 +93,13 @@ fn recognise(kind: &Bound<'_, PyType>) -> Option<usize> {
     goes_by_torch(kind).then_some(0)
 }
 
-/// The class that all tensors of PyTorch are derived from. It was called `_TensorBase` before 2.1.
+/// Recognises the base class of all PyTorch tensors. It was called `_TensorBase` before 2.1.
 fn is_torch(kind: &Bound<'_, PyType>) -> bool {
     let is = |name| type_lookup::is_c_type(kind, "torch._C", name);
     is("TensorBase") || is("_TensorBase")
 }
 
-/// A class that only has the name of PyTorch's: its objects are asked what their memory means, and never read as C structs.
+/// Recognises a class that only has the name of PyTorch's: its objects are asked what their memory means, and never read as C structs.
 fn goes_by_torch(kind: &Bound<'_, PyType>) -> bool {
     type_lookup::module_name(kind).as_deref() == Some("torch")
         && type_lookup::type_name(kind).as_deref() == Some("Tensor")
@@ -113,7 +113,7 @@ fn overrides_functions(kind: &Bound<'_, PyType>, own: usize) -> bool {
     found.is_some_and(|(depth, function)| depth < own && !does_nothing(&function))
 }
 
-/// Whether a function is `torch._C._disabled_torch_function_impl`.
+/// Returns whether a function is `torch._C._disabled_torch_function_impl`.
 fn does_nothing(function: &Bound<'_, PyAny>) -> bool {
     let Ok(function) = function.cast_exact::<PyCFunction>() else {
         return false;
@@ -125,7 +125,7 @@ fn does_nothing(function: &Bound<'_, PyAny>) -> bool {
     })
 }
 
-/// Whether PyTorch's current stream is one of its own, which it never destroys, and not one that it was told of.
+/// Returns whether PyTorch's current stream is one of its own, which it never destroys, and not one that it was told of.
 fn stream_lasts(py: Python<'_>, gpu: i32, handle: usize) -> bool {
     /// Those that were found to be PyTorch's, which are few.
     static OWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());

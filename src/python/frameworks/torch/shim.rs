@@ -47,7 +47,7 @@ pub(super) struct Shim {
 }
 
 impl Shim {
-    /// The functions of the PyTorch that is loaded; `None` where some are missing.
+    /// Returns the functions of the PyTorch that is loaded; `None` where some are missing.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl Shim {
         }
     }
 
-    /// What a tensor on the host looks like, for as long as it stays as it is; `None` for others.
+    /// Returns what a tensor on the host looks like, for as long as it stays as it is; `None` for others.
     ///
     /// # Safety
     ///
@@ -176,7 +176,7 @@ impl Shim {
         })
     }
 
-    /// Whether tensors look as they do through the exchange table.
+    /// Returns whether tensors look as they do through the exchange table.
     ///
     /// # Safety
     ///
@@ -219,7 +219,7 @@ struct Library<'py> {
 }
 
 impl<'py> Library<'py> {
-    /// The one that is loaded already; `None` where it isn't a file of its own.
+    /// Returns the one that is loaded already; `None` where it isn't a file of its own.
     fn of(py: Python<'py>, torch: &Torch) -> PyResult<Option<Self>> {
         let ctypes = py.import("ctypes")?;
         let Some(beside) = file_of(py, torch)? else {
@@ -242,7 +242,7 @@ impl<'py> Library<'py> {
         }
     }
 
-    /// Where a function is.
+    /// Returns where a function is.
     fn function(&self, name: &str) -> PyResult<Option<*mut c_void>> {
         let py = self.library.py();
         let Some(function) = self.library.getattr_opt(name)? else {
@@ -255,7 +255,7 @@ impl<'py> Library<'py> {
     }
 }
 
-/// The file of the library that PyTorch's C type is in.
+/// Returns the file of the library that PyTorch's C type is in.
 #[cfg(unix)]
 fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
     use std::ffi::{CStr, OsStr, c_char};
@@ -289,7 +289,7 @@ fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
     }
 }
 
-/// The file of the library that PyTorch's C type is in, as PyTorch says.
+/// Returns the file of the library that PyTorch's C type is in, as PyTorch says.
 #[cfg(not(unix))]
 fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
     let file: PathBuf = torch.module.bind(py).getattr("__file__")?.extract()?;

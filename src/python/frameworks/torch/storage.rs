@@ -116,7 +116,7 @@ impl StoragePlace {
     }
 }
 
-/// The same by PyTorch's own function, whatever the tensor's element type.
+/// Does the same by PyTorch's own function, whatever the tensor's element type.
 fn lock_by_numpy(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let storage = storage_of(object)?;
@@ -127,7 +127,7 @@ fn lock_by_numpy(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// A tensor of some bytes, on the host.
+/// Returns a tensor of some bytes, on the host.
 fn empty<'py>(py: Python<'py>, torch: &Torch, len: usize) -> PyResult<Bound<'py, PyAny>> {
     let module = torch.module.bind(py);
     let keywords = PyDict::new(py);

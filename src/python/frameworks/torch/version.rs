@@ -53,7 +53,7 @@ fn note_first(object: Borrowed<'_, '_, PyAny>) {
     }
 }
 
-/// The same by PyTorch's own function.
+/// Does the same by PyTorch's own function.
 fn ask(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let increment = Torch::of(object)?

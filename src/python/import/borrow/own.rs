@@ -52,9 +52,7 @@ impl Entry {
             }
         };
         if !self.is_the_same_as(&now) {
-            return Err(
-                not_exchangeable("the tensor was changed by someone else during the call").into(),
-            );
+            return Err(not_exchangeable("other code changed the tensor during the call").into());
         }
         Ok(Some(keep))
     }

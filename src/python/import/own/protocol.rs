@@ -93,7 +93,7 @@ pub(super) fn by_protocol(
     }
 }
 
-/// Whether a tensor that is on a device is copied to the one where it is wanted.
+/// Returns whether a tensor that is on a device is copied to the one where it is wanted.
 fn may_be_moved(wanted: Wanted, from: Device) -> bool {
     let is_possible = |to| cuda::can_move(from, to);
     wanted.copy != Some(false) && wanted.device.is_some_and(is_possible)

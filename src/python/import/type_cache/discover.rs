@@ -87,7 +87,7 @@ fn speaks_dlpack(kind: &Bound<'_, PyType>) -> Method {
     }
 }
 
-/// Whether a table is for objects of a type: those of PyTorch and Paddle read the structs of their own objects.
+/// Returns whether a table is for objects of a type: those of PyTorch and Paddle read the structs of their own objects.
 fn belongs(table: Table, vendor: &TableVendor) -> bool {
     // SAFETY: a table stays for good.
     let functions = unsafe { &*table.as_ptr() };

@@ -42,7 +42,7 @@ static REMEMBERED: [Place; PLACES] = [const {
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// The places where a type may be, in the order in which they are tried.
+/// Returns the places where a type may be, in the order in which they are tried.
 #[inline]
 fn places(kind: *mut ffi::PyTypeObject) -> impl Iterator<Item = &'static Place> {
     let hash = (kind.addr() >> 4) ^ (kind.addr() >> 10);

@@ -4,7 +4,7 @@
 use crate::python::frameworks::{OTHER, TableVendor, vendor_of_library};
 use std::ffi::c_void;
 
-/// The framework whose library has the function at an address; [`OTHER`] for functions of other libraries, and of none.
+/// Returns the framework whose library has the function at an address; [`OTHER`] for functions of other libraries, and of none.
 pub(super) fn vendor_of(function: *const c_void) -> &'static TableVendor {
     let Some(path) = path_of(function) else {
         return &OTHER;

@@ -29,7 +29,7 @@ pub(super) unsafe fn tag_of(kind: *mut ffi::PyTypeObject) -> u32 {
     unsafe { AtomicU32::from_ptr(kind.cast::<u8>().add(OFFSET).cast()) }.load(Ordering::Relaxed)
 }
 
-/// Whether tags are where they are looked for, and change when a type changes.
+/// Returns whether tags are where they are looked for, and change when a type changes.
 pub(super) fn work(py: Python<'_>) -> bool {
     static WORK: PyOnceLock<bool> = PyOnceLock::new();
     *WORK.get_or_init(py, || try_out(py).unwrap_or(false))

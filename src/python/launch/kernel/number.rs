@@ -13,7 +13,7 @@ pub(super) fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
     object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>()
 }
 
-/// A number as the kernel takes it; `None` if it isn't a number.
+/// Returns a number as the kernel takes it; `None` if it isn't a number.
 pub(super) fn number(
     object: Borrowed<'_, '_, PyAny>,
     kind: ParameterKind,
@@ -66,7 +66,7 @@ fn dtype_of(kind: ParameterKind) -> Option<DType> {
     })
 }
 
-/// What a number is of which only the size is known.
+/// Returns what a number is of which only the size is known.
 fn guessed(object: Borrowed<'_, '_, PyAny>, size: Option<usize>) -> PyResult<DType> {
     let is_float = object.is_instance_of::<PyFloat>();
     Ok(match (size, is_float) {

@@ -92,7 +92,7 @@ fn what_is_refused_is_told_to_those_who_collect() {
     assert!(refused[1].starts_with("third_party.twice (cpu, T=float32) matches calls"));
     assert_eq!(
         refused[0],
-        r#"there is no op "third_party.nowhere" for the kernel lost to be of"#
+        r#"kernel lost registered for unknown op "third_party.nowhere""#
     );
 
     let (without, refused) = Registry::collected(|name| name == "add");

@@ -57,7 +57,7 @@ api! {
     }
 }
 
-/// One side of a copy: the driver's memory, or anyone's.
+/// One side of a copy: the driver's memory, or other memory.
 #[derive(Clone, Copy)]
 enum Side {
     Device(u64),
