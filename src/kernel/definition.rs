@@ -81,8 +81,7 @@ impl Kernel {
         self
     }
 
-    /// Sets the priority among kernels that match a call; the highest wins, and the default is 0 where nothing is
-    /// said.
+    /// Sets the priority among kernels that match a call; the highest wins. The default is 0.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self

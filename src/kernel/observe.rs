@@ -91,7 +91,7 @@ impl Drop for Telling {
     }
 }
 
-/// Returns whether anybody watches.
+/// Returns whether an observer is registered.
 #[inline]
 pub(super) fn is_observed() -> bool {
     COUNT.load(Ordering::Acquire) != 0

@@ -172,14 +172,14 @@ fn short(name: &str) -> String {
         short.push_str(part.rsplit("::").next().unwrap_or(part));
     }
     let mut short = short.as_str();
-    while let Some(inner) = ["Boxed<", "Even<", "Box<", "Shown<"]
+    while let Some(inner) = ["Boxed<", "Aligned2<", "Box<", "Inspectable<"]
         .iter()
         .find_map(|holder| short.strip_prefix(holder)?.strip_suffix('>'))
     {
         short = inner;
     }
     match short {
-        "Nobody" => "nobody".to_owned(),
+        "NoOwner" => "no owner".to_owned(),
         other => other.to_owned(),
     }
 }

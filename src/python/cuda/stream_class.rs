@@ -187,7 +187,7 @@ impl PyStream {
     }
 }
 
-/// Returns the handle of anyone's stream.
+/// Returns the handle of a stream object of any library.
 fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     let py = stream.py();
     if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
@@ -216,7 +216,7 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
     Err(PyTypeError::new_err(format!("{what} is no stream")))
 }
 
-/// Returns the number of the GPU that anyone's stream says it is of. CuPy's default one is of -1: of any.
+/// Returns the number of a stream object's GPU. CuPy's default one is of -1: of any.
 fn device_of(stream: &Bound<'_, PyAny>) -> PyResult<Option<i32>> {
     for name in ["device_index", "device_id"] {
         if let Some(id) = stream.getattr_opt(name)?

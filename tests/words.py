@@ -1,0 +1,65 @@
+"""Word list of the project: fails on words that readers have to guess at, with file and line. Run by `./dev lint`."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SUFFIXES = {".rs", ".py", ".pyi", ".md", ".cu", ".cuh", ".c", ".h", ".toml", ".yml", ""}
+
+#: What to avoid, as a regular expression without regard to case, and what to write instead.
+WORDS = {
+    r"\b(whoever|anybody|everybody|somebody|someone|nobody)\b": "name who it is: the caller, the owner, the consumer",
+    r"\banyone's\b": "of any framework",
+    r"\bthe processor\b": "the CPU, the host",
+    r"(?<!there )\b(is|are) none (of|that|for|to|yet|any)\b": "say what it is: expected X, got Y",
+    r"\bnone that DLPack has\b": "has no DLPack equivalent",
+    r"\bwhat waits\b": "pending releases",
+    r"safety: as above\b": "name the precondition that holds, and why",
+    r"\bcaller's promises?\b": "name the precondition that holds, and why",
+    r"\bcaller vouches\b": "name the precondition that holds, and why",
+}
+#: This list, and the page that quotes from it.
+EXEMPT = {"tests/words.py", "CONTRIBUTING.md"}
+
+
+def tracked_files():
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [name for name in names.splitlines() if Path(name).suffix in SUFFIXES and name not in EXEMPT]
+
+
+def findings(text):
+    """Line numbers, words found, and what to write instead."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for pattern, instead in WORDS.items():
+            for found in re.finditer(pattern, line, re.IGNORECASE):
+                yield number, found[0], instead
+
+
+def test_itself():
+    """The patterns find what they should, and nothing else."""
+    bad = "Whoever asks\n// SAFETY: as above.\nX is none of ours\nthe Processor"
+    assert [number for number, *_ in findings(bad)] == [1, 2, 3, 4]
+    assert not list(findings("there is none\nx is None\nas above, in the table\nthe preprocessor"))
+
+
+def main():
+    test_itself()
+    count = 0
+    for name in tracked_files():
+        path = ROOT / name
+        if not path.is_file() or path.is_symlink():
+            continue
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        for number, found, instead in findings(text):
+            print(f'{name}:{number}: "{found}": write instead: {instead}')
+            count += 1
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
