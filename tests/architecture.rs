@@ -165,7 +165,7 @@ fn no_file_is_in_a_circle_of_imports() {
 }
 
 #[test]
-fn no_floor_below_cuda_asks_for_its_feature() {
+fn no_floor_below_cuda_uses_its_feature() {
     let below = floor("cuda");
     for path in rust_files(&root().join("src")) {
         let module = module_of(&path);
@@ -217,7 +217,7 @@ fn only_the_ground_floor_names_the_crate_of_the_abi() {
 }
 
 #[test]
-fn the_ground_floor_knows_nothing_of_what_stands_on_it() {
+fn the_ground_floor_imports_no_other_floor() {
     let manifest = fs::read_to_string(root().join("dlpack/Cargo.toml")).unwrap();
     let dependencies = manifest.split("[dependencies]").nth(1).unwrap();
     assert!(!dependencies.contains("dlbridge"), "{dependencies}");

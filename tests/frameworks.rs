@@ -95,7 +95,7 @@ fn names<'a>(literal: &str, packages: impl IntoIterator<Item = &'a String>) -> b
 const OTHERS: [&str; 3] = ["ml_dtypes", "numba", "cupyx"];
 
 #[test]
-fn framework_names_stand_only_in_their_files() {
+fn framework_names_are_literals_only_in_their_files() {
     let mut packages = packages();
     assert!(packages.len() >= 14, "{packages:?}");
     packages.extend(OTHERS.map(str::to_owned));
@@ -141,7 +141,7 @@ fn framework_is_one_file_and_one_row() {
 }
 
 #[test]
-fn literals_are_read_as_rust_reads_them() {
+fn literals_are_parsed_as_in_rust() {
     let code = "let a = \"x\\\"y\"; // \"no\"\nlet b = ['\"', 'c']; f::<'a>(r\"\\d\", \"z\")";
     let found: Vec<_> = literals(code);
     let expected = [(1, "x\"y"), (2, "\\d"), (2, "z")];

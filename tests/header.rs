@@ -89,10 +89,10 @@ fn main() -> ExitCode {
     };
 
     let mut trials = vec![
-        Trial::test("reader::sees_what_is_new", reader_sees_what_is_new),
+        Trial::test("reader::sees_what_is_new", reader_detects_new_declarations),
         Trial::test(
             "reader::refuses_what_is_strange",
-            reader_refuses_what_is_strange,
+            reader_rejects_unknown_syntax,
         ),
         header_trial("completeness", |header, _| completeness(header)),
     ];
@@ -171,7 +171,7 @@ typedef struct Tag {
 #endif
 ";
 
-fn reader_sees_what_is_new() -> Result<(), Failed> {
+fn reader_detects_new_declarations() -> Result<(), Failed> {
     let expected = [
         "Kind.kDLFirst",
         "Kind.kDLSecond",
@@ -190,7 +190,7 @@ fn reader_sees_what_is_new() -> Result<(), Failed> {
     Err(format!("the reader found {found:#?}").into())
 }
 
-fn reader_refuses_what_is_strange() -> Result<(), Failed> {
+fn reader_rejects_unknown_syntax() -> Result<(), Failed> {
     let strange = [
         "int function(void);",
         "typedef union { int a; } U;",

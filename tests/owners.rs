@@ -18,7 +18,7 @@ fn bytes_are_shared() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no files mapped into memory")]
-fn a_mapped_file_is_a_tensor_and_leaves_as_one() {
+fn mapped_file_becomes_a_tensor_and_exports() {
     let mut file = tempfile::tempfile().unwrap();
     let numbers: Vec<u8> = [1.5_f32, 2.5, 3.5]
         .iter()
@@ -45,7 +45,7 @@ fn a_mapped_file_is_a_tensor_and_leaves_as_one() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no files mapped into memory")]
-fn a_mapped_file_is_written_through_a_view() {
+fn mapped_file_is_writable_through_a_view() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(8).unwrap();
     // SAFETY: no other code has the file but this test, which reads it when the map is gone.

@@ -135,7 +135,7 @@ fn parts_import_in_one_direction() {
 }
 
 #[test]
-fn imports_are_read_as_they_are_written() {
+fn imports_are_parsed() {
     let code = "use crate::python::import::type_cache::ImportPath;\nuse super::error::Refused;\n\
         use crate::python::{cuda, import::own};\nf(super::super::x, mysuper::y, super::Like)";
     let found: Vec<_> = imports(code, &["export"]).into_iter().collect();

@@ -47,7 +47,7 @@ fn pages(kind: DeviceKind, failure: Option<&'static str>) -> (Tensor, Arc<Atomic
 }
 
 #[test]
-fn view_of_memory_that_the_cpu_reaches_waits_for_the_owner() {
+fn view_of_host_accessible_memory_waits_for_the_owner() {
     let (mut tensor, waits) = pages(DeviceKind::CudaManaged, None);
     assert_eq!(waits.load(Ordering::SeqCst), 0);
     assert_eq!(tensor.to_vec::<u8>().unwrap(), [1, 2, 3]);
@@ -59,7 +59,7 @@ fn view_of_memory_that_the_cpu_reaches_waits_for_the_owner() {
 }
 
 #[test]
-fn view_of_memory_whose_owner_fails_to_wait_is_refused() {
+fn view_fails_if_the_owner_fails_to_wait() {
     let (tensor, _) = pages(DeviceKind::CudaManaged, Some("a kernel failed"));
     let error = tensor.view::<u8>().err().unwrap();
     let Error::Access(AccessError::InUse { device, reason }) = error else {
@@ -70,7 +70,7 @@ fn view_of_memory_whose_owner_fails_to_wait_is_refused() {
 }
 
 #[test]
-fn view_of_memory_that_the_cpu_does_not_reach_does_not_wait() {
+fn view_of_device_memory_fails_without_a_wait() {
     let (tensor, waits) = pages(DeviceKind::Cuda, None);
     let error = tensor.view::<u8>().err().unwrap();
     assert!(matches!(

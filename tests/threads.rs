@@ -58,7 +58,7 @@ fn use_and_let_go(tensor: &Tensor, weak: &WeakStorage, step: usize) {
 }
 
 #[test]
-fn shared_tensors_survive_everything_that_threads_do_with_them() {
+fn shared_tensors_stay_valid_under_concurrent_use() {
     let drops = KINDS.map(|_| Counter::default());
     let tensors: Vec<Tensor> = KINDS
         .iter()
@@ -87,7 +87,7 @@ fn shared_tensors_survive_everything_that_threads_do_with_them() {
 }
 
 #[test]
-fn threads_race_to_the_second_handle() {
+fn concurrent_first_clones_share_one_refcount() {
     // What was just imported has one handle and no counts yet: the threads make them.
     for round in 0..ROUNDS / THREADS + 2 {
         let drops = Counter::default();
@@ -105,7 +105,7 @@ fn threads_race_to_the_second_handle() {
 }
 
 #[test]
-fn the_last_handle_releases_whoever_has_it() {
+fn the_last_handle_releases_on_any_thread() {
     for round in 0..ROUNDS / THREADS + 2 {
         let drops = Counter::default();
         let tensor = KINDS[round % KINDS.len()](&drops);
@@ -125,7 +125,7 @@ fn the_last_handle_releases_whoever_has_it() {
 }
 
 #[test]
-fn exports_are_released_on_other_threads_than_they_were_made_on() {
+fn exports_can_be_released_on_other_threads() {
     let drops = Counter::default();
     let tensors = [owned(&drops), imported::<Versioned>(&drops)];
     let rounds = ROUNDS / 2;
@@ -156,7 +156,7 @@ fn exports_are_released_on_other_threads_than_they_were_made_on() {
 }
 
 #[test]
-fn who_writes_comes_after_all_who_read() {
+fn writes_follow_all_reads() {
     let drops = Counter::default();
     for _ in 0..ROUNDS / THREADS + 2 {
         let mut tensor = owned(&drops).copy().unwrap();
@@ -186,7 +186,7 @@ fn who_writes_comes_after_all_who_read() {
 }
 
 #[test]
-fn a_copy_goes_to_and_fro_and_whoever_has_it_writes() {
+fn a_copy_moves_between_threads_that_write_it() {
     fn import_and_add_one(managed: Managed<Versioned>) -> Tensor {
         let mut tensor = Tensor::from_dlpack(managed).unwrap();
         let mut view = tensor

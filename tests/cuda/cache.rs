@@ -166,32 +166,36 @@ fn another_compiler_compiles_again() {
 }
 
 #[test]
-fn what_is_damaged_is_compiled_again() {
-    with_compiler("cache::what_is_damaged_is_compiled_again", &[], || {
-        let source = Source::new("int x;");
-        let whole = compile(&source).unwrap();
-        let [file] = &files()[..] else {
-            panic!("one file is kept");
-        };
-        let content = fs::read(file).unwrap();
-        let mut flipped = content.clone();
-        *flipped.last_mut().unwrap() ^= 1;
-        let damaged = [
-            &content[..content.len() - 1],
-            &content[..20],
-            b"",
-            b"something else",
-            &flipped,
-        ];
-        for (place, damaged) in damaged.into_iter().enumerate() {
-            fs::write(file, damaged).unwrap();
-            let image = compile(&source).unwrap();
-            assert!(!image.is_cached() && image.bytes() == whole.bytes());
-            assert_eq!(compilations(), place + 2);
-            assert_eq!(fs::read(file).unwrap(), content);
-            assert!(compile(&source).unwrap().is_cached());
-        }
-    });
+fn damaged_cache_entries_are_compiled_again() {
+    with_compiler(
+        "cache::damaged_cache_entries_are_compiled_again",
+        &[],
+        || {
+            let source = Source::new("int x;");
+            let whole = compile(&source).unwrap();
+            let [file] = &files()[..] else {
+                panic!("one file is kept");
+            };
+            let content = fs::read(file).unwrap();
+            let mut flipped = content.clone();
+            *flipped.last_mut().unwrap() ^= 1;
+            let damaged = [
+                &content[..content.len() - 1],
+                &content[..20],
+                b"",
+                b"something else",
+                &flipped,
+            ];
+            for (place, damaged) in damaged.into_iter().enumerate() {
+                fs::write(file, damaged).unwrap();
+                let image = compile(&source).unwrap();
+                assert!(!image.is_cached() && image.bytes() == whole.bytes());
+                assert_eq!(compilations(), place + 2);
+                assert_eq!(fs::read(file).unwrap(), content);
+                assert!(compile(&source).unwrap().is_cached());
+            }
+        },
+    );
 }
 
 #[test]
@@ -255,8 +259,8 @@ fn compile_some() {
 }
 
 #[test]
-fn threads_share_it() {
-    with_compiler("cache::threads_share_it", &[], || {
+fn threads_share_the_cache() {
+    with_compiler("cache::threads_share_the_cache", &[], || {
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(compile_some);
@@ -269,8 +273,8 @@ fn threads_share_it() {
 }
 
 #[test]
-fn processes_share_it() {
-    let test = "cache::processes_share_it";
+fn processes_share_the_cache() {
+    let test = "cache::processes_share_the_cache";
     if is_child() {
         return compile_some();
     }

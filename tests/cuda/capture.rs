@@ -43,9 +43,9 @@ fn copies_are_replayed() {
 }
 
 #[test]
-fn what_cant_be_captured_is_refused_and_the_capture_goes_on() {
+fn uncapturable_work_fails_and_the_capture_goes_on() {
     on_double(
-        "capture::what_cant_be_captured_is_refused_and_the_capture_goes_on",
+        "capture::uncapturable_work_fails_and_the_capture_goes_on",
         || {
             let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
             let from = cuda::to_device(&Tensor::from([1_i32, 2]), &stream).unwrap();

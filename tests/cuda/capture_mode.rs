@@ -29,17 +29,20 @@ fn captured_beside(body: impl FnOnce(&Stream)) {
 }
 
 #[test]
-fn what_waits_is_looked_at() {
-    on_double("capture_mode::what_waits_is_looked_at", || {
-        let other = Stream::new(gpu()).unwrap();
-        captured_beside(|stream| {
-            cuda::release_after(&other, ()).unwrap();
-            assert_eq!(calls("cuEventQuery"), 0);
-            let error = cuda::empty(&[2], DType::I32, stream).unwrap_err();
-            assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
-            assert!(calls("cuEventQuery") > 0, "that had it look");
-        });
-    });
+fn deferred_releases_are_polled_during_a_capture() {
+    on_double(
+        "capture_mode::deferred_releases_are_polled_during_a_capture",
+        || {
+            let other = Stream::new(gpu()).unwrap();
+            captured_beside(|stream| {
+                cuda::release_after(&other, ()).unwrap();
+                assert_eq!(calls("cuEventQuery"), 0);
+                let error = cuda::empty(&[2], DType::I32, stream).unwrap_err();
+                assert!(matches!(error, CudaError::Capturing { .. }), "{error}");
+                assert!(calls("cuEventQuery") > 0, "that had it look");
+            });
+        },
+    );
 }
 
 #[test]
@@ -111,9 +114,9 @@ fn a_gpu_is_used_for_the_first_time() {
 }
 
 #[test]
-fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
+fn the_default_stream_is_not_queried_while_a_blocking_stream_is_captured() {
     on_double(
-        "capture_mode::the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it",
+        "capture_mode::the_default_stream_is_not_queried_while_a_blocking_stream_is_captured",
         || {
             let _entered = gpu().enter().unwrap();
             let mut raw = ptr::null_mut();
@@ -145,9 +148,9 @@ fn the_default_stream_is_left_alone_while_one_is_captured_that_waits_for_it() {
 }
 
 #[test]
-fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
+fn foreign_memory_is_released_after_the_capture_of_its_stream() {
     on_double(
-        "capture_mode::somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream",
+        "capture_mode::foreign_memory_is_released_after_the_capture_of_its_stream",
         || {
             let other = Stream::new(gpu()).unwrap();
             let kernel = axpy(gpu());
@@ -168,9 +171,9 @@ fn somebody_elses_memory_waits_for_the_end_of_the_capture_of_his_stream() {
 }
 
 #[test]
-fn what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not() {
+fn a_graph_uses_completed_foreign_work_only() {
     on_double(
-        "capture_mode::what_others_have_done_is_used_in_a_graph_and_what_they_do_is_not",
+        "capture_mode::a_graph_uses_completed_foreign_work_only",
         || {
             let [stream, other, busy] = [(); 3].map(|()| Stream::new(gpu()).unwrap());
             let done = cuda::zeros(&[2], DType::I32, &other).unwrap();

@@ -49,8 +49,8 @@ fn options_arrive_in_their_order() {
 }
 
 #[test]
-fn gpus_that_the_compiler_doesnt_know_get_what_they_can_run() {
-    let test = "compile::gpus_that_the_compiler_doesnt_know_get_what_they_can_run";
+fn gpus_unknown_to_the_compiler_get_a_compatible_architecture() {
+    let test = "compile::gpus_unknown_to_the_compiler_get_a_compatible_architecture";
     let environment = [("LIBNVRTC_DOUBLE_ARCHITECTURES", "75,80,90")];
     with_compiler(test, &environment, || {
         let source = Source::new("int x;");

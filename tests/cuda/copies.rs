@@ -119,8 +119,8 @@ fn gpus_copy_from_each_other() {
 }
 
 #[test]
-fn what_has_no_gaps_crosses_at_once() {
-    on_double("copies::what_has_no_gaps_crosses_at_once", || {
+fn contiguous_tensors_take_one_copy() {
+    on_double("copies::contiguous_tensors_take_one_copy", || {
         let stream = stream(0);
         let host = counted(&[4, 3, 1, 5]);
         let device = cuda::to_device(&host, &stream).unwrap();
@@ -217,8 +217,8 @@ fn elements_of_any_type_are_copied() {
 }
 
 #[test]
-fn what_cant_be_copied_is_refused() {
-    on_double("copies::what_cant_be_copied_is_refused", || {
+fn impossible_copies_fail() {
+    on_double("copies::impossible_copies_fail", || {
         let stream = stream(0);
         let mut device = cuda::zeros(&[3], DType::F32, &stream).unwrap();
         let mut refused = |from: &Tensor| {

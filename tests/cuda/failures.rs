@@ -21,8 +21,8 @@ fn everything() -> Result<Vec<f32>, CudaError> {
 }
 
 #[test]
-fn nothing_is_lost_whatever_fails() {
-    on_double("failures::nothing_is_lost_whatever_fails", || {
+fn failed_calls_leak_nothing() {
+    on_double("failures::failed_calls_leak_nothing", || {
         let whole = [1.0, 3.0, 2.0, 4.0];
         assert_eq!(everything().unwrap(), whole);
         let before = calls("");

@@ -121,8 +121,8 @@ fn each_place_is_looked_at() {
 }
 
 #[test]
-fn one_that_is_newer_than_the_driver_comes_last() {
-    let test = "find::one_that_is_newer_than_the_driver_comes_last";
+fn libraries_newer_than_the_driver_come_last() {
+    let test = "find::libraries_newer_than_the_driver_come_last";
     let body = || {
         // One that is too old says where it is.
         let told = told("TEST_EXPECTED").unwrap();
@@ -182,8 +182,8 @@ fn one_that_is_newer_than_the_driver_comes_last() {
 }
 
 #[test]
-fn one_that_the_process_has_is_used() {
-    let test = "find::one_that_the_process_has_is_used";
+fn a_loaded_library_is_used() {
+    let test = "find::a_loaded_library_is_used";
     let body = || {
         let path = told("TEST_EXPECTED").unwrap();
         // SAFETY: the double runs nothing when it is loaded.

@@ -58,8 +58,8 @@ fn gpus_are_known_by_their_numbers() {
 }
 
 #[test]
-fn what_was_current_is_so_again() {
-    on_double("gpus::what_was_current_is_so_again", || {
+fn the_previous_context_is_restored() {
+    on_double("gpus::the_previous_context_is_restored", || {
         let current = || {
             let mut current = std::ptr::null_mut();
             // SAFETY: the driver is there, and writes the handle.

@@ -104,19 +104,16 @@ fn copies_wait_for_kernels() {
 }
 
 #[test]
-fn kernels_of_the_processor_wait_for_those_of_gpus() {
-    on_double(
-        "host::kernels_of_the_processor_wait_for_those_of_gpus",
-        || {
-            let stream = Stream::new(gpu()).unwrap();
-            let kernel = axpy(gpu());
-            let [mut pinned, _] = both();
-            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
-            run(&kernel, 1.0, &x, &mut pinned, &stream).unwrap();
-            let sum = ops::add(&pinned, &pinned).unwrap();
-            assert_eq!(sum.to_vec::<f32>().unwrap(), [6.0, 8.0]);
-        },
-    );
+fn cpu_kernels_wait_for_gpu_kernels() {
+    on_double("host::cpu_kernels_wait_for_gpu_kernels", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        let [mut pinned, _] = both();
+        let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+        run(&kernel, 1.0, &x, &mut pinned, &stream).unwrap();
+        let sum = ops::add(&pinned, &pinned).unwrap();
+        assert_eq!(sum.to_vec::<f32>().unwrap(), [6.0, 8.0]);
+    });
 }
 
 #[test]
@@ -175,8 +172,8 @@ fn streams_wait_for_each_other() {
 }
 
 #[test]
-fn whoever_looks_waits() {
-    on_double("host::whoever_looks_waits", || {
+fn views_wait_for_the_gpu() {
+    on_double("host::views_wait_for_the_gpu", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         let looks: [fn(&mut Tensor) -> f32; 5] = [

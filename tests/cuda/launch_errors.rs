@@ -18,8 +18,8 @@ fn problem(launched: Result<(), CudaError>) -> LaunchError {
 }
 
 #[test]
-fn an_empty_grid_is_nothing_to_do() {
-    on_double("launch_errors::an_empty_grid_is_nothing_to_do", || {
+fn an_empty_grid_launches_nothing() {
+    on_double("launch_errors::an_empty_grid_launches_nothing", || {
         let stream = stream(0);
         let kernel = axpy(stream.gpu());
         let x = cuda::zeros(&[0], DType::F32, &stream).unwrap();
@@ -40,8 +40,8 @@ fn an_empty_grid_is_nothing_to_do() {
 }
 
 #[test]
-fn what_is_too_large_is_refused() {
-    on_double("launch_errors::what_is_too_large_is_refused", || {
+fn too_large_launches_fail() {
+    on_double("launch_errors::too_large_launches_fail", || {
         let stream = stream(0);
         let kernel = kernel(stream.gpu(), "nothing");
         // SAFETY: a kernel without arguments, which does nothing.

@@ -49,8 +49,8 @@ fn tensors_on_a_gpu_are_like_others() {
 }
 
 #[test]
-fn nothing_takes_no_memory() {
-    on_double("memory::nothing_takes_no_memory", || {
+fn empty_tensors_allocate_nothing() {
+    on_double("memory::empty_tensors_allocate_nothing", || {
         let empty = cuda::zeros(&[0, 4], DType::F32, &stream()).unwrap();
         assert_eq!(
             (live("device memory"), empty.device()),
@@ -65,8 +65,8 @@ fn nothing_takes_no_memory() {
 }
 
 #[test]
-fn what_is_too_much_is_refused() {
-    on_double("memory::what_is_too_much_is_refused", || {
+fn too_large_allocations_fail() {
+    on_double("memory::too_large_allocations_fail", || {
         let stream = stream();
         let error = cuda::empty(&[1 << 50], DType::F32, &stream).unwrap_err();
         let bytes = 4 << 50;
@@ -84,8 +84,8 @@ fn what_is_too_much_is_refused() {
 }
 
 #[test]
-fn it_is_released_in_the_order_of_its_stream() {
-    on_double("memory::it_is_released_in_the_order_of_its_stream", || {
+fn memory_is_released_in_stream_order() {
+    on_double("memory::memory_is_released_in_stream_order", || {
         let stream = stream();
         let tensor = cuda::zeros(&[4], DType::I32, &stream).unwrap();
         let address = tensor.data_ptr();
@@ -152,37 +152,34 @@ fn writers_and_readers_take_turns() {
 }
 
 #[test]
-fn what_others_made_is_released_after_our_work() {
-    on_double(
-        "memory::what_others_made_is_released_after_our_work",
-        || {
-            let (theirs, ours) = (stream(), stream());
-            let made = cuda::to_device(&Tensor::from([5_u8, 6]), &theirs).unwrap();
-            let adopted = cuda::import(foreign(made), &theirs, &theirs).unwrap();
-            let mut copy = cuda::empty(&[2], DType::U8, &ours).unwrap();
-            cuda::copy_into(&mut copy, &adopted, &ours).unwrap();
-            drop(adopted);
-            theirs.synchronize().unwrap();
-            assert_eq!(
-                cuda::to_host(&copy).unwrap().to_vec::<u8>().unwrap(),
-                [5, 6]
-            );
-            let error = cuda::import(Tensor::from([1_u8]), &ours, &ours).unwrap_err();
-            assert_eq!(error.to_string(), "expected a CUDA device, got cpu");
-            let far = Stream::new(Gpu::new(1).unwrap()).unwrap();
-            let error = cuda::import(copy, &far, &far).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "expected a stream of cuda:0, where the memory is, got one of cuda:1"
-            );
-        },
-    );
+fn foreign_memory_is_released_after_our_work() {
+    on_double("memory::foreign_memory_is_released_after_our_work", || {
+        let (theirs, ours) = (stream(), stream());
+        let made = cuda::to_device(&Tensor::from([5_u8, 6]), &theirs).unwrap();
+        let adopted = cuda::import(foreign(made), &theirs, &theirs).unwrap();
+        let mut copy = cuda::empty(&[2], DType::U8, &ours).unwrap();
+        cuda::copy_into(&mut copy, &adopted, &ours).unwrap();
+        drop(adopted);
+        theirs.synchronize().unwrap();
+        assert_eq!(
+            cuda::to_host(&copy).unwrap().to_vec::<u8>().unwrap(),
+            [5, 6]
+        );
+        let error = cuda::import(Tensor::from([1_u8]), &ours, &ours).unwrap_err();
+        assert_eq!(error.to_string(), "expected a CUDA device, got cpu");
+        let far = Stream::new(Gpu::new(1).unwrap()).unwrap();
+        let error = cuda::import(copy, &far, &far).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "expected a stream of cuda:0, where the memory is, got one of cuda:1"
+        );
+    });
 }
 
 #[test]
-fn a_stream_of_unknown_life_is_not_asked_when_it_may_be_gone() {
+fn a_stream_of_unknown_lifetime_is_not_queried_later() {
     on_double(
-        "memory::a_stream_of_unknown_life_is_not_asked_when_it_may_be_gone",
+        "memory::a_stream_of_unknown_lifetime_is_not_queried_later",
         || {
             let gpu = Gpu::new(0).unwrap();
             let owned = stream();

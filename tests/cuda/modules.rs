@@ -72,8 +72,8 @@ fn a_driver_may_be_too_old() {
 }
 
 #[test]
-fn what_is_no_image_is_refused() {
-    on_double("modules::what_is_no_image_is_refused", || {
+fn load_rejects_data_that_is_not_an_image() {
+    on_double("modules::load_rejects_data_that_is_not_an_image", || {
         let load = |image: &[u8]| Module::load(gpu(), image).unwrap_err().to_string();
         assert_eq!(
             load(b"__global__ void f() {}"),
@@ -210,8 +210,8 @@ fn everything() -> Result<Vec<f32>, CudaError> {
 }
 
 #[test]
-fn nothing_is_lost_whatever_fails() {
-    on_double("modules::nothing_is_lost_whatever_fails", || {
+fn failed_calls_leak_nothing() {
+    on_double("modules::failed_calls_leak_nothing", || {
         drop(axpy(gpu()));
         assert_eq!(everything().unwrap(), [8.0]);
         let before = calls("");

@@ -154,8 +154,8 @@ fn everything() -> Result<Vec<i32>, CudaError> {
 }
 
 #[test]
-fn nothing_is_lost_whatever_fails() {
-    on_double("peers::nothing_is_lost_whatever_fails", || {
+fn failed_calls_leak_nothing() {
+    on_double("peers::failed_calls_leak_nothing", || {
         let whole = [1, 3, 2, 4];
         assert_eq!(everything().unwrap(), whole);
         let before = calls("");

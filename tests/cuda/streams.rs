@@ -76,8 +76,8 @@ impl Drop for Counted {
 }
 
 #[test]
-fn what_work_needs_is_kept_until_it_is_done() {
-    on_double("streams::what_work_needs_is_kept_until_it_is_done", || {
+fn memory_is_kept_until_its_work_is_done() {
+    on_double("streams::memory_is_kept_until_its_work_is_done", || {
         let stream = Stream::new(gpu()).unwrap();
         let drops = Arc::new(AtomicUsize::new(0));
         let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();
@@ -192,9 +192,9 @@ fn strange() -> (sys::CUstream, Stream) {
 }
 
 #[test]
-fn nothing_is_asked_of_a_stream_that_may_be_gone() {
+fn a_stream_that_may_be_destroyed_is_not_queried() {
     on_double(
-        "streams::nothing_is_asked_of_a_stream_that_may_be_gone",
+        "streams::a_stream_that_may_be_destroyed_is_not_queried",
         || {
             let (raw, stream) = strange();
             let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();

@@ -144,8 +144,8 @@ impl AsMut<[i32]> for Watched {
 }
 
 #[test]
-fn what_cannot_be_waited_for_keeps_its_memory() {
-    let test = "transfers::what_cannot_be_waited_for_keeps_its_memory";
+fn failed_synchronisation_keeps_the_memory() {
+    let test = "transfers::failed_synchronisation_keeps_the_memory";
     on_double(test, || {
         be_late_with_pageable_memory();
         let stream = stream(0);

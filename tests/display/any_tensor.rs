@@ -67,7 +67,7 @@ proptest! {
     })]
 
     #[test]
-    fn whatever_the_tensor_it_is_printed(tensor in any_tensor()) {
+    fn every_tensor_prints(tensor in any_tensor()) {
         let debug = format!("{tensor:?}");
         let (elements, facts) = debug.split_once("dtype=").unwrap();
         prop_assert!(elements.starts_with("Tensor("), "{debug}");

@@ -26,7 +26,7 @@ fn brackets_are_nested_and_lines_broken() {
 }
 
 #[test]
-fn lanes_are_one_more_dimension() {
+fn lanes_print_as_a_dimension() {
     let pairs = DType::U8.with_lanes(2).unwrap();
     check(
         &packed([1, 2, 3, 40], &[2], pairs),

@@ -39,7 +39,7 @@ fn exponents_come_with_large_and_small_numbers() {
 }
 
 #[test]
-fn what_is_not_finite_is_aligned_too() {
+fn non_finite_numbers_are_aligned() {
     const NAN: f32 = f32::NAN;
     const INFINITY: f32 = f32::INFINITY;
     check_row([0.0, NAN, -INFINITY], "[  0.  nan -inf]");

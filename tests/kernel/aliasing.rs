@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_shares_no_memory(x in part(), m in part(), n in part(), y in part()) {
+    fn call_rejects_outputs_that_overlap(x in part(), m in part(), n in part(), y in part()) {
         let function =
             |_: UntypedMut<'_>, _: Untyped<'_>, _: UntypedMut<'_>, _: UntypedMut<'_>| {};
         let definition = Op::new("f")

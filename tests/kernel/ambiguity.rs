@@ -19,7 +19,7 @@ fn may_both_be(one: Kernel, other: Kernel) -> bool {
 }
 
 #[test]
-fn kernels_that_nothing_tells_apart_are_not_both_registered() {
+fn registration_rejects_indistinguishable_kernels() {
     let kernel = || Kernel::new("copy").function(copies);
     let untyped = || Kernel::new("copy").function(|_: Untyped<'_>, _: UntypedMut<'_>| {});
     assert!(!may_both_be(kernel(), kernel()));
@@ -53,7 +53,7 @@ fn kernels_that_nothing_tells_apart_are_not_both_registered() {
 }
 
 #[test]
-fn what_is_ambiguous_is_said_of_both() {
+fn ambiguity_error_names_both_kernels() {
     let registry = Registry::new();
     registry.define(copy()).unwrap();
     let kernel = |name| Kernel::new("copy").name(name).function(copies);
@@ -67,7 +67,7 @@ fn what_is_ambiguous_is_said_of_both() {
 }
 
 #[test]
-fn host_memory_tells_kernels_apart_unless_both_reach_it() {
+fn host_memory_distinguishes_kernels_unless_both_accept_it() {
     let kernel = |kind| {
         Kernel::new("copy")
             .on(kind)

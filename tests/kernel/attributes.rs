@@ -29,7 +29,7 @@ fn examples() -> [Attribute; 6] {
 }
 
 #[test]
-fn values_are_converted_where_nothing_is_lost() {
+fn attributes_convert_losslessly() {
     for (value, own) in examples().into_iter().zip(KINDS) {
         assert_eq!(value.kind(), own);
         for kind in KINDS {
@@ -109,7 +109,7 @@ fn telling() -> (OpHandle, Receiver<Seen>) {
 }
 
 #[test]
-fn defaults_are_taken_where_nothing_is_said() {
+fn attributes_default_if_unset() {
     let (op, told) = telling();
     let y = op.call().make().unwrap();
     assert_eq!((y.shape(), y.dtype()), (&[7][..], DType::F64));
@@ -118,7 +118,7 @@ fn defaults_are_taken_where_nothing_is_said() {
 }
 
 #[test]
-fn what_is_said_is_converted_and_seen_by_all() {
+fn attributes_reach_every_reader_converted() {
     let (op, told) = telling();
     let call = op.call().attribute("dtype", "int16").attribute("ints", 4);
     let call = call
@@ -132,7 +132,7 @@ fn what_is_said_is_converted_and_seen_by_all() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_refused_by_whoever_reads_them() {
+fn attributes_of_the_wrong_kind_are_rejected_by_every_reader() {
     let (op, _told) = telling();
     let text = "told: int can't be -1";
     assert_refused!(

@@ -39,7 +39,7 @@ fn managed() -> Device {
 }
 
 #[test]
-fn memory_of_several_devices_is_for_the_most_particular_one() {
+fn dispatch_prefers_the_most_specific_device() {
     // In any order of registration.
     let orders: [fn([Kernel; 4]) -> [Kernel; 4]; 2] = [
         |all| all,
@@ -87,7 +87,7 @@ fn memory_of_several_devices_is_for_the_most_particular_one() {
 }
 
 #[test]
-fn a_priority_goes_before_what_is_particular() {
+fn dispatch_prefers_priority_over_specificity() {
     let op = op(
         copy(),
         [
@@ -100,7 +100,7 @@ fn a_priority_goes_before_what_is_particular() {
 }
 
 #[test]
-fn one_call_is_on_one_device() {
+fn call_rejects_several_devices() {
     let op = op(copy(), [named("cuda", DeviceKind::Cuda)]);
     assert_refused!(
         ran(&op, Device::cuda(0), Device::cuda(1)),
@@ -154,7 +154,7 @@ fn a_factor_stays_on_the_host_and_the_result_says_where_the_call_is() {
 }
 
 #[test]
-fn an_op_of_results_alone_is_where_they_are() {
+fn op_without_inputs_runs_on_the_device_of_its_outputs() {
     let kernel = |kind| {
         Kernel::new("noise")
             .on(kind)

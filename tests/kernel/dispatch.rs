@@ -274,7 +274,7 @@ proptest! {
 
     /// Pairs that differ in little, so that most of them are close to being ambiguous.
     #[test]
-    fn what_is_ambiguous_is_refused_and_nothing_else(
+    fn dispatch_rejects_ambiguous_calls_only(
         one in kernel_model(),
         other in kernel_model(),
         same in any::<[bool; 6]>(),

@@ -12,7 +12,7 @@ fn copying() -> dlbridge::kernel::OpHandle {
 }
 
 #[test]
-fn there_is_no_such_op() {
+fn lookup_of_an_unknown_op_fails() {
     let registry = Registry::new();
     let text = "mul: there is no such op; there are none";
     assert_refused!(registry.op("mul"), Reason::NoSuchOp { .. }, text);
@@ -88,7 +88,7 @@ fn arguments_are_as_many_as_the_op_has() {
 }
 
 #[test]
-fn attributes_are_those_of_the_op() {
+fn call_rejects_unknown_attributes() {
     let with_numbers = copy()
         .attribute("n", AttributeKind::Int, Some(0.into()))
         .attribute("must", AttributeKind::Float, None);
@@ -200,7 +200,7 @@ fn rules_and_kernels_refuse_in_their_own_words() {
 }
 
 #[test]
-fn one_result_is_made_or_nothing_is_done() {
+fn make_rejects_ops_with_other_than_one_result() {
     let adds_one = |mut y: ViewMut<'_, f32>| y.iter_mut().for_each(|y| *y += 1.0);
     let op = op(
         Op::new("inc").in_out("y", "T"),
@@ -236,7 +236,7 @@ fn results_that_cannot_be_made_are_named() {
 }
 
 #[test]
-fn the_error_names_the_op_for_those_who_look() {
+fn error_has_the_op_as_a_field() {
     let error = copying().call().make().unwrap_err();
     assert_eq!(error.op, "copy");
     let Reason::Missing { argument } = *error.reason else {

@@ -221,7 +221,7 @@ fn a_factory_may_register_kernels_and_call_ops() {
 }
 
 #[test]
-fn a_state_may_call_the_op_when_it_goes() {
+fn dropping_a_state_may_call_the_op() {
     /// Calls the op it belongs to when it is dropped.
     struct Farewell(Arc<Mutex<Option<OpHandle>>>, Arc<AtomicUsize>);
 

@@ -5,7 +5,7 @@ use dlbridge::device::DeviceKind;
 use dlbridge::kernel::{AttributeKind, Kernel, Op, Ranked, Registry, Source, Target, Untyped};
 
 #[test]
-fn kernels_are_listed_with_what_they_ask_for() {
+fn listing_shows_the_kernels_requirements() {
     let registry = Registry::new();
     let op = Op::new("scale")
         .doc("Every element times a factor.")

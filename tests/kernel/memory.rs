@@ -10,7 +10,7 @@ fn copying() -> OpHandle {
 }
 
 #[test]
-fn what_is_written_may_be() {
+fn call_rejects_read_only_outputs() {
     let op = copying();
     let x = Tensor::from([1.0_f32]);
     let text = r#"copy: argument "y" is to be written, and is read-only; pass a copy"#;

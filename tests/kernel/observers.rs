@@ -29,7 +29,7 @@ fn count(op: &'static str) -> (Arc<AtomicUsize>, Observer) {
 }
 
 #[test]
-fn a_record_says_what_was_called() {
+fn record_has_the_called_kernels() {
     let slow = |x: Source<'_, f32>, y: Target<'_, f32>| {
         thread::sleep(Duration::from_millis(2));
         y.map(&x, |x| x);
@@ -76,7 +76,7 @@ fn a_record_says_what_was_called() {
 }
 
 #[test]
-fn all_observers_are_told_until_they_go() {
+fn observers_are_called_until_they_are_dropped() {
     let op = watched("told_to_all");
     let call = || op.call().number(1.0_f32).make().unwrap();
     let (first, one) = count("told_to_all");

@@ -9,7 +9,7 @@ fn of_function<M>(function: impl dlbridge::kernel::KernelFunction<M>) -> OpHandl
 }
 
 #[test]
-fn slices_take_what_lies_one_after_another() {
+fn slice_parameters_require_contiguous_tensors() {
     let op = of_function(|x: &[f32], y: &mut [f32]| y.copy_from_slice(x));
     let x = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]);
     let y = op.call().input(&x).make().unwrap();
@@ -28,7 +28,7 @@ fn slices_take_what_lies_one_after_another() {
 }
 
 #[test]
-fn ranked_ones_take_their_rank_alone() {
+fn ranked_parameters_require_their_rank() {
     let op = of_function(
         |x: Ranked<View<'_, f32>, 1>, mut y: Ranked<ViewMut<'_, f32>, 1>| {
             for at in 0..x.0.shape()[0] {
@@ -57,7 +57,7 @@ fn numbers_by_value_are_of_rank_0() {
 }
 
 #[test]
-fn the_one_that_asks_for_more_is_taken() {
+fn dispatch_prefers_the_stricter_signature() {
     let fill = Op::new("fill").in_out("y", "T");
     let op = op(
         fill,

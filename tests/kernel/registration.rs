@@ -168,7 +168,7 @@ fn a_function_fits_its_op() {
 }
 
 #[test]
-fn what_a_kernel_names_is_there_and_named_once() {
+fn registration_rejects_unknown_and_repeated_names() {
     let kernel = || Kernel::new("copy").function(copies);
     let signature = "copy(x: T) -> y: T";
     assert_no_kernel(
@@ -195,7 +195,7 @@ fn what_a_kernel_names_is_there_and_named_once() {
 }
 
 #[test]
-fn functions_that_look_at_elements_are_for_devices_whose_memory_the_processor_reaches() {
+fn registration_rejects_views_for_devices_without_host_access() {
     let kernel = || Kernel::new("copy").function(copies);
     let reached = [
         DeviceKind::Cpu,

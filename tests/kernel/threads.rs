@@ -31,7 +31,7 @@ fn which() -> Registry {
 }
 
 #[test]
-fn calls_get_the_best_kernel_that_was_registered_when_they_were_made() {
+fn calls_use_the_best_kernel_registered_at_that_time() {
     let registry = which();
     let op = registry.op("which").unwrap();
     let next = AtomicI64::new(1);
@@ -67,7 +67,7 @@ fn calls_get_the_best_kernel_that_was_registered_when_they_were_made() {
 }
 
 #[test]
-fn one_of_two_that_are_ambiguous_is_registered() {
+fn concurrent_registration_of_ambiguous_kernels_keeps_one() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
         let registry = which();
         let count = AtomicUsize::new(0);
@@ -115,7 +115,7 @@ fn observers_come_and_go_meanwhile() {
 }
 
 #[test]
-fn threads_share_what_a_factory_made() {
+fn threads_share_a_factorys_state() {
     let registry = Registry::new();
     let op = Op::new("made")
         .input("x", "T")

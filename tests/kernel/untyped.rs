@@ -12,7 +12,7 @@ fn of_function<M>(function: impl KernelFunction<M>) -> OpHandle {
 }
 
 #[test]
-fn untyped_ones_say_what_they_are_and_give_typed_views() {
+fn untyped_arguments_report_their_dtype_and_give_typed_views() {
     let op = of_function(|x: Untyped<'_>, mut y: UntypedMut<'_>| {
         assert_eq!(
             (x.dtype(), x.device(), x.shape()),
@@ -177,7 +177,7 @@ fn elements_that_can_not_be_copied_are_refused() {
 }
 
 #[test]
-fn untyped_ones_take_elements_that_no_rust_type_is_for() {
+fn untyped_arguments_accept_dtypes_without_a_rust_type() {
     let op = of_function(|x: Untyped<'_>, y: UntypedMut<'_>| {
         assert_eq!(
             (x.dtype(), y.dtype(), x.nbytes()),

@@ -14,13 +14,13 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn contiguous_is_one_after_another(layout in small(4, 4)) {
+    fn is_contiguous_means_row_major_without_gaps(layout in small(4, 4)) {
         let expected = are_one_after_another(offsets(layout.as_ref()));
         prop_assert_eq!(layout.as_ref().is_contiguous(), expected);
     }
 
     #[test]
-    fn f_contiguous_is_one_after_another_the_other_way(layout in small(4, 4)) {
+    fn is_f_contiguous_means_column_major_without_gaps(layout in small(4, 4)) {
         // In column-major order it is the first index that runs fastest.
         let backwards: Vec<usize> = layout.shape().iter().rev().copied().collect();
         let place = |index: &Vec<usize>| {
@@ -32,14 +32,14 @@ proptest! {
     }
 
     #[test]
-    fn dense_is_one_after_another_in_memory(layout in small(4, 4)) {
+    fn is_dense_means_without_gaps_in_memory(layout in small(4, 4)) {
         let mut places = offsets(layout.as_ref());
         places.sort_unstable();
         prop_assert_eq!(layout.as_ref().is_dense(), are_one_after_another(places));
     }
 
     #[test]
-    fn borrowing_and_owning_lose_nothing(layout in small(10, 2)) {
+    fn borrowed_and_owned_layouts_round_trip(layout in small(10, 2)) {
         let borrowed = layout.as_ref();
         prop_assert_eq!(borrowed.shape(), layout.shape());
         prop_assert_eq!(borrowed.strides(), layout.strides());
@@ -95,7 +95,7 @@ fn the_largest_layouts_are_asked_as_well() {
 }
 
 #[test]
-fn equal_is_what_has_equal_sizes_and_strides() {
+fn equality_compares_shape_and_strides() {
     let layout = |shape: &[usize], strides: &[isize]| Layout::strided(shape, strides).unwrap();
     let matrix = layout(&[2, 3], &[3, 1]);
     assert_eq!(matrix, Layout::contiguous(&[2, 3]).unwrap());

@@ -108,7 +108,7 @@ fn wider_narrower_and_the_same() {
 }
 
 #[test]
-fn strides_that_say_nothing_are_no_obstacle() {
+fn bit_cast_ignores_irrelevant_strides() {
     let cast = |shape: &[usize], strides: &[isize]| {
         let layout = Layout::strided(shape, strides).unwrap();
         layout.bit_cast(DType::U8, false, DType::U32)

@@ -72,13 +72,13 @@ fn the_result_satisfies_the_invariants_too() {
 }
 
 #[test]
-fn its_own_shape_changes_nothing() {
+fn broadcast_to_the_same_shape_is_the_identity() {
     let odd = Layout::strided(&[2, 1, 3], &[5, 7, -1]).unwrap();
     assert_eq!(odd.broadcast_to(odd.shape()), Ok(odd));
 }
 
 #[test]
-fn strides_that_say_nothing_do_no_harm() {
+fn broadcast_ignores_irrelevant_strides() {
     let odd = Layout::strided(&[1, 2], &[isize::MIN, 1]).unwrap();
     let wide = odd.broadcast_to(&[3, 1, 2]).unwrap();
     assert_eq!(wide.as_ref().extent(), Some((0, 1)));

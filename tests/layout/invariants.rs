@@ -31,7 +31,7 @@ fn invariant_1_ranks() {
 }
 
 #[test]
-fn invariant_1_nothing_is_read_for_a_rank_that_is_refused() {
+fn invariant_1_a_rejected_rank_reads_no_memory() {
     // Under Miri, or on any machine, following these would be noticed.
     let nowhere = without_provenance(8);
     for rank in [-1, 256, i32::MAX, i32::MIN] {
@@ -158,7 +158,7 @@ fn invariant_6_far_strides() {
 
 #[cfg(target_pointer_width = "32")]
 #[test]
-fn invariant_6_strides_that_do_not_fit_are_refused_where_they_matter() {
+fn invariant_6_rejects_relevant_strides_out_of_range() {
     for stride in [1_i64 << 31, i64::MAX, -(1_i64 << 40)] {
         let found = read(&[2], Some(&[stride]));
         assert!(matches!(found, Err(LayoutError::TooFar)));

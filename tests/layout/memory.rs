@@ -87,14 +87,14 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn takes_what_satisfies_the_invariants(
+    fn validator_accepts_layouts_that_satisfy_the_invariants(
         layout in small(4, 4), (dtype, padded) in storage(), place in place(),
     ) {
         agrees(&layout, dtype, padded, place)?;
     }
 
     #[test]
-    fn takes_what_satisfies_the_invariants_at_the_limits(
+    fn validator_accepts_limits_of_the_invariants(
         (layout, (dtype, padded)) in far(), place in place(), snug in any::<bool>(), by in -2..=2_isize,
     ) {
         let bits = bit_range(layout.as_ref(), dtype, padded);
@@ -276,7 +276,7 @@ fn invariant_9_is_not_asked_of_handles() {
 }
 
 #[test]
-fn nothing_is_asked_of_the_address_of_an_empty_tensor() {
+fn validator_ignores_the_address_of_an_empty_tensor() {
     let empty = Layout::strided(&[0, 3], &[isize::MIN, isize::MAX]).unwrap();
     let place = Place {
         data: usize::MAX,

@@ -62,7 +62,7 @@ proptest! {
     #![proptest_config(cases(200))]
 
     #[test]
-    fn larger_ones_are_decided_rightly_or_not_at_all(layout in tangled(MANY, 1_000_000)) {
+    fn overlap_of_large_layouts_is_exact_or_undecided(layout in tangled(MANY, 1_000_000)) {
         let found = layout.as_ref().overlaps_itself();
         prop_assert!(found == Overlap::Unknown || found == truth(&layout), "{found:?}");
     }

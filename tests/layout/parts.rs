@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn strides_that_say_nothing_move_nothing() {
+fn irrelevant_strides_are_ignored() {
     let odd = Layout::strided(&[1, 3], &[isize::MIN, 1]).unwrap();
     for step in [1, -1, isize::MIN, isize::MAX] {
         let (view, moved) = odd.step_by(0, step).unwrap();
@@ -143,7 +143,7 @@ fn strides_that_say_nothing_move_nothing() {
 }
 
 #[test]
-fn nothing_splits_into_nothing() {
+fn split_of_an_empty_layout_is_empty() {
     let empty = Layout::contiguous(&[0, 2]).unwrap();
     assert_eq!(empty.split(0, &[]), Ok(vec![]));
     let parts = empty.split(0, &[0, 0]).unwrap();

@@ -17,7 +17,7 @@ fn refused<T: Debug>(found: Result<T, LayoutError>, expected: LayoutError, sente
 }
 
 #[test]
-fn no_such_axis() {
+fn views_reject_an_axis_out_of_bounds() {
     let sentence = "there is no dimension 2 among 2";
     let expected = || LayoutError::NoSuchAxis { axis: 2, rank: 2 };
     refused(matrix().slice(2, 0..1), expected(), sentence);

@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn views_of_one_tensor_are_decided((ours, theirs) in siblings()) {
+    fn overlap_of_views_of_one_tensor_is_exact((ours, theirs) in siblings()) {
         prop_assert_eq!(ours.overlaps(&theirs), ours.truth(&theirs));
     }
 }
@@ -131,7 +131,7 @@ proptest! {
     #![proptest_config(cases(150))]
 
     #[test]
-    fn larger_ones_are_decided_rightly_or_not_at_all(
+    fn overlap_of_large_regions_is_exact_or_undecided(
         ours in place(3000, small(4, LONG), storage()), theirs in place(3000, small(4, LONG), storage()),
     ) {
         let found = ours.overlaps(&theirs);
@@ -226,7 +226,7 @@ fn interleaved_views_are_decided_at_any_size() {
 }
 
 #[test]
-fn neighbours_in_one_byte_share_it() {
+fn sub_byte_neighbours_overlap() {
     // 3 and 2 elements of 4 bits meet in byte 1, though not in a bit of it.
     let first = at(0, &[3], &[1], DType::U4);
     let last = at(2, &[2], &[-1], DType::U4);
@@ -253,7 +253,7 @@ fn neighbours_in_one_byte_share_it() {
 }
 
 #[test]
-fn nothing_overlaps_what_is_empty() {
+fn empty_regions_never_overlap() {
     let empty = at(0, &[0, 5], &[1, 1], DType::F32);
     let full = at(0, &[5], &[1], DType::F32);
     assert_eq!(empty.overlaps(&full), Overlap::No);

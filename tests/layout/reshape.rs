@@ -131,7 +131,7 @@ fn many_dimensions() {
 }
 
 #[test]
-fn empty_ones_become_any_empty_shape() {
+fn reshape_accepts_any_empty_shape_for_empty_layouts() {
     let empty = Layout::strided(&[0, 3], &[isize::MIN, 7]).unwrap();
     let view = empty.reshape(&[5, 1, 0, 2]).unwrap();
     assert_eq!(view, Layout::contiguous(&[5, 1, 0, 2]).unwrap());

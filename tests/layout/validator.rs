@@ -93,7 +93,7 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn takes_what_satisfies_the_invariants(fields in fields()) {
+    fn validator_accepts_layouts_that_satisfy_the_invariants(fields in fields()) {
         let violated = violations(fields.ndim, fields.shape.as_deref(), fields.strides.as_deref());
         match fields.read() {
             Ok(layout) => {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn rust_and_c_go_through_one_validator(fields in fields()) {
+    fn rust_and_c_layouts_share_one_validator(fields in fields()) {
         let Some(shape) = &fields.shape else { return Ok(()) };
         let Ok(shape) = shape.iter().map(|size| usize::try_from(*size)).collect::<Result<Vec<_>, _>>()
         else { return Ok(()) };

@@ -55,7 +55,7 @@ fn integers_wrap_around() {
 }
 
 #[test]
-fn floats_are_divided_as_ieee_has_it() {
+fn float_division_follows_ieee_754() {
     let a = Tensor::from([1.0_f32, -1.0, 0.0, f32::INFINITY, 1.0]);
     let b = Tensor::from([0.0_f32, 0.0, 0.0, f32::INFINITY, -0.0]);
     let quotients = ops::div(&a, &b).unwrap().to_vec::<f32>().unwrap();

@@ -142,7 +142,7 @@ fn pixels_become_planes() {
 }
 
 #[test]
-fn what_is_no_image_is_refused() {
+fn image_op_rejects_other_tensors() {
     let default = ImageOptions::default;
     let pixels = |shape: &[usize]| Tensor::zeros(shape, DType::U8).unwrap();
     let text = |image: &Tensor, options| made(image, options).unwrap_err();

@@ -30,8 +30,8 @@ fn is_loaded() -> bool {
 }
 
 #[test]
-fn without_it_the_kernel_is_used() {
-    let test = "matmul::find::without_it_the_kernel_is_used";
+fn without_cublaslt_the_fallback_kernel_is_used() {
+    let test = "matmul::find::without_cublaslt_the_fallback_kernel_is_used";
     on_doubles(test, &[], &[], || {
         is_by_kernel();
         assert!(!is_loaded());
@@ -39,8 +39,8 @@ fn without_it_the_kernel_is_used() {
 }
 
 #[test]
-fn it_can_be_ruled_out() {
-    let test = "matmul::find::it_can_be_ruled_out";
+fn cublaslt_can_be_disabled() {
+    let test = "matmul::find::cublaslt_can_be_disabled";
     let environment = [("DLBRIDGE_CUBLASLT", "none")];
     on_doubles(test, &[blas_folder()], &environment, || {
         is_by_kernel();
@@ -49,8 +49,8 @@ fn it_can_be_ruled_out() {
 }
 
 #[test]
-fn one_that_isnt_where_it_was_said_to_be_is_missed() {
-    let test = "matmul::find::one_that_isnt_where_it_was_said_to_be_is_missed";
+fn a_named_library_that_is_missing_is_an_error() {
+    let test = "matmul::find::a_named_library_that_is_missing_is_an_error";
     on_doubles(test, &[], &[("DLBRIDGE_CUBLASLT", "/nowhere")], || {
         let error = product().unwrap_err();
         let wanted = "cuBLASLt, which multiplies matrices, was not found in /nowhere";
@@ -59,8 +59,8 @@ fn one_that_isnt_where_it_was_said_to_be_is_missed() {
 }
 
 #[test]
-fn one_that_is_something_else_is_refused() {
-    let test = "matmul::find::one_that_is_something_else_is_refused";
+fn a_named_file_that_is_another_library_is_rejected() {
+    let test = "matmul::find::a_named_file_that_is_another_library_is_rejected";
     on_doubles(test, &[], &[], || {
         let libc = fs::read_to_string("/proc/self/maps").unwrap();
         let libc = libc.lines().find(|line| line.contains("libc.so")).unwrap();
@@ -81,8 +81,8 @@ fn one_that_is_something_else_is_refused() {
 }
 
 #[test]
-fn one_that_is_too_old_is_refused() {
-    let test = "matmul::find::one_that_is_too_old_is_refused";
+fn a_library_that_is_too_old_is_rejected() {
+    let test = "matmul::find::a_library_that_is_too_old_is_rejected";
     let environment = [("LIBCUBLASLT_DOUBLE_VERSION", "110803")];
     on_doubles(test, &[blas_folder()], &environment, || {
         let error = product().unwrap_err();
@@ -95,8 +95,8 @@ fn one_that_is_too_old_is_refused() {
 }
 
 #[test]
-fn it_is_found_in_each_place() {
-    let test = "matmul::find::it_is_found_in_each_place";
+fn cublaslt_is_found_in_each_search_path() {
+    let test = "matmul::find::cublaslt_is_found_in_each_search_path";
     let body = || {
         if let Some(folder) = std::env::var_os("TEST_PACKAGES") {
             cuda::add_search_path(folder);
@@ -146,8 +146,8 @@ fn it_is_found_in_each_place() {
 }
 
 #[test]
-fn what_was_found_first_stays() {
-    let test = "matmul::find::what_was_found_first_stays";
+fn the_first_library_found_stays() {
+    let test = "matmul::find::the_first_library_found_stays";
     with_blas(test, &[], || {
         product().unwrap();
         cuda::set_cublaslt_path("/nowhere");

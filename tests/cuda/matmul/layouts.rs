@@ -24,8 +24,8 @@ fn padded(rows: usize, columns: usize) -> Tensor {
 }
 
 #[test]
-fn rows_and_columns_are_taken_as_they_are() {
-    let test = "matmul::layouts::rows_and_columns_are_taken_as_they_are";
+fn contiguous_rows_and_columns_are_not_copied() {
+    let test = "matmul::layouts::contiguous_rows_and_columns_are_not_copied";
     with_blas(test, &[], || {
         let (m, k, n) = (3, 5, 4);
         let (a, b) = (sent(&numbers(m, k)), sent(&numbers(k, n)));

@@ -8,8 +8,8 @@ use dlbridge::cuda::{self, Gpu, Stream};
 use dlbridge::{DType, ops};
 
 #[test]
-fn they_are_asked_for_once() {
-    with_blas("matmul::plans::they_are_asked_for_once", &[], || {
+fn algorithms_are_queried_once() {
+    with_blas("matmul::plans::algorithms_are_queried_once", &[], || {
         let (a, b) = (sent(&numbers(16, 16)), sent(&numbers(16, 16)));
         let asked = || lines("asked: ").len();
         for _ in 0..3 {
@@ -65,8 +65,8 @@ fn each_gpu_has_its_own() {
 }
 
 #[test]
-fn where_there_is_none_the_kernel_is_used() {
-    let test = "matmul::plans::where_there_is_none_the_kernel_is_used";
+fn without_an_algorithm_the_fallback_kernel_is_used() {
+    let test = "matmul::plans::without_an_algorithm_the_fallback_kernel_is_used";
     with_blas(test, &[], || {
         for (way, rows) in [(1, 2), (2, 3), (3, 4), (4, 5)] {
             refuse(way);

@@ -99,8 +99,9 @@ fn pinned_memory_freed_while_work_uses_it_is_a_mistake() {
         stream
     ));
     ok!(cuMemFreeHost(host(pinned.as_ptr())));
-    double
-        .mistake("cuMemFreeHost releases allocation 2, and nothing waited for cuMemcpyHtoDAsync_v2");
+    double.mistake(
+        "cuMemFreeHost releases allocation 2, and nothing waited for cuMemcpyHtoDAsync_v2",
+    );
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn an_op_of_another_crate_is_called() {
 }
 
 #[test]
-fn kernels_of_another_crate_are_among_those_of_the_op_that_was_there() {
+fn another_crate_adds_kernels_to_an_existing_op() {
     let all = Registry::global().kernels();
     let theirs = all.iter().filter(|kernel| kernel.origin == "third_party");
     let theirs: Vec<_> = theirs.filter(|kernel| kernel.op == "add").collect();
@@ -78,7 +78,7 @@ fn an_op_of_which_a_kernel_was_refused_says_so() {
 }
 
 #[test]
-fn what_is_refused_is_told_to_those_who_collect() {
+fn collection_reports_rejected_kernels() {
     let (registry, refused) = Registry::collected(|name| name.starts_with("third_party."));
     let names: Vec<_> = registry
         .ops()
