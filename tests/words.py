@@ -10,12 +10,12 @@ SUFFIXES = {".rs", ".py", ".pyi", ".md", ".cu", ".cuh", ".c", ".h", ".toml", ".y
 
 #: What to avoid, as a regular expression without regard to case, and what to write instead.
 WORDS = {
-    r"\b(whoever|anybody|everybody|somebody|someone|nobody)\b": "name who it is: the caller, the owner, the consumer",
+    r"(?<![a-z])(whoever|anybody|everybody|somebody|someone|nobody)(?![a-z])": "name who it is: the caller, the owner, the consumer",
     r"\banyone's\b": "of any framework",
-    r"\bthe processor\b": "the CPU, the host",
+    r"(?<![a-z])the[ _]processor(?![a-z])": "the CPU, the host",
     r"(?<!there )\b(is|are) none (of|that|for|to|yet|any)\b": "say what it is: expected X, got Y",
     r"\bnone that DLPack has\b": "has no DLPack equivalent",
-    r"\bwhat waits\b": "pending releases",
+    r"(?<![a-z])what[ _]waits(?![a-z])": "pending releases",
     r"safety: as above\b": "name the precondition that holds, and why",
     r"\bcaller's promises?\b": "name the precondition that holds, and why",
     r"\bcaller vouches\b": "name the precondition that holds, and why",

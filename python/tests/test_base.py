@@ -137,7 +137,7 @@ def test_element_types_are_counted(name):
     assert sys.getrefcount(dtype) == before
 
 
-def test_nobody_else_makes_one_or_changes_one():
+def test_python_code_cannot_create_or_change_one():
     class Plain:
         __slots__ = ()
 

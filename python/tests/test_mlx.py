@@ -13,7 +13,7 @@ LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def on_the_processor():
+def on_the_cpu():
     mx.set_default_device(mx.cpu)  # The only one with float64, and the only one off a Mac.
 
 

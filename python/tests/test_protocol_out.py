@@ -199,7 +199,7 @@ def test_what_the_legacy_struct_cannot_say():
 
 
 @pytest.mark.parametrize("request_", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}])
-def test_a_capsule_that_nobody_took(counted, request_):
+def test_an_unconsumed_capsule_is_released(counted, request_):
     tensor = ext.counted_mut(3)
     capsules = [tensor.__dlpack__(**request_) for _ in range(3)]
     del tensor
@@ -212,7 +212,7 @@ def test_a_capsule_that_nobody_took(counted, request_):
 
 
 @pytest.mark.parametrize("request_", [{}, {"max_version": (1, 0)}])
-def test_a_capsule_that_somebody_took(counted, request_):
+def test_a_consumed_capsule_is_not_released_again(counted, request_):
     tensor = ext.counted_mut(3)
     capsules = [tensor.__dlpack__(**request_) for _ in range(2)]
     del tensor

@@ -74,7 +74,7 @@ def test_weak_references(counted):
     assert counted() == 0
 
 
-def test_capsules_that_nobody_takes(counted):
+def test_unconsumed_capsules_are_released(counted):
     ours = ext.counted_mut(4)
     capsules = [ours.__dlpack__(), ours.__dlpack__(max_version=(1, 3)), ours.__dlpack__(max_version=(1, 0), copy=True)]
     # The first export lies inside the tensor itself, and the others don't.

@@ -63,8 +63,8 @@ fn memory_of_the_host_is_kept_until_the_kernel_ran() {
 }
 
 #[test]
-fn the_processor_waits_for_kernels() {
-    on_double("host::the_processor_waits_for_kernels", || {
+fn the_cpu_waits_for_kernels() {
+    on_double("host::the_cpu_waits_for_kernels", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         for mut y in both() {

@@ -116,9 +116,9 @@ fn only_the_first_that_waits_is_asked_for() {
 }
 
 #[test]
-fn what_waits_is_released_without_being_asked_for() {
+fn deferred_releases_are_drained_without_an_allocation() {
     on_double(
-        "streams::what_waits_is_released_without_being_asked_for",
+        "streams::deferred_releases_are_drained_without_an_allocation",
         || {
             let stream = Stream::new(gpu()).unwrap();
             let drops = Arc::new(AtomicUsize::new(0));

@@ -47,7 +47,7 @@ def test_memory_is_flat(request, torch, way):
 
 
 @pytest.mark.parametrize("kind", ["cuda_managed", "cuda_host"])
-def test_the_processor_waits_for_kernels(kind):
+def test_the_cpu_waits_for_kernels(kind):
     source = 'extern "C" __global__ void count(float* x) { for (int i = 0; i < 1000; ++i) x[threadIdx.x] += 1; }'
     kernel = dlbridge.cuda.compile(source).kernel("count")
     x = dlbridge.zeros(256, "float32", device=kind)

@@ -106,7 +106,7 @@ fn read_only_is_marked() {
 }
 
 #[test]
-fn a_copy_is_marked_when_it_moves_and_nobody_else_has_it() {
+fn an_exclusive_copy_is_marked_when_it_moves() {
     let copy = || Tensor::from([1, 2, 3]).copy().unwrap();
     assert_eq!(copy().into_dlpack().flags(), Flags::IS_COPIED);
     let into_versioned = copy().export_into::<Versioned>().unwrap();

@@ -7,7 +7,7 @@ import pytest
 import dlbridge
 
 
-def test_on_the_processor():
+def test_on_the_cpu():
     x = np.linspace(-3, 3, 7, dtype="float32")
     np.testing.assert_allclose(dlbridge.ops.interop.swish(x), x / (1 + np.exp(-x)), rtol=1e-6)
 

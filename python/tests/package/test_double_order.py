@@ -15,8 +15,8 @@ def copied_by_dlbridge(tensor):
     return tensor.copy()
 
 
-def copied_by_nobody_who_asks(tensor):
-    """The same copy on the same stream, of the same memory, as who forgets about order makes it."""
+def copied_without_order(tensor):
+    """The same copy on the same stream, of the same memory, but without the stream order."""
     stream = dlbridge.cuda.current_stream().handle
     copy = dlbridge.empty(16, "uint8", device="cuda")
     driver.copy(copy.data_ptr, tensor.data_ptr, 16, stream)
@@ -30,7 +30,7 @@ def settle_disorder(values):
     double.forget_mistakes()
 
 
-@pytest.mark.parametrize("copied", [copied_by_dlbridge, copied_by_nobody_who_asks])
+@pytest.mark.parametrize("copied", [copied_by_dlbridge, copied_without_order])
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_framework_writes_late_is_read_on_another_stream(name, copied):
     kind = KINDS[name]
@@ -44,7 +44,7 @@ def test_what_a_framework_writes_late_is_read_on_another_stream(name, copied):
     assert set(x.peek()) == {FRESH}, "nothing waited for it"
     ours.synchronize()
     values = list(double.peek(copy.data_ptr, 16))
-    if copied is copied_by_nobody_who_asks:
+    if copied is copied_without_order:
         settle_disorder(values)
     else:
         assert values == [7] * 16

@@ -113,7 +113,7 @@ def test_streams_are_values():
     assert repr(stream) == f"Stream({stream.handle:#x}, device='cuda:0')"
 
 
-def test_ours_is_destroyed_once_nobody_has_it():
+def test_our_stream_is_destroyed_with_its_last_handle():
     before = double.live("streams")
     stream = dlbridge.cuda.Stream()
     with dlbridge.cuda.stream(stream):

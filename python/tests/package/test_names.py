@@ -142,7 +142,7 @@ def test_devices(kind):
                 make(np.zeros(2), device=given)
 
 
-def test_the_processor():
+def test_the_cpu():
     device = dlbridge.zeros(1).device
     assert type(device) is dlbridge.Device and str(device) == "cpu" and repr(device) == 'Device("cpu")'
     assert (device.kind, device.id) == ("cpu", 0) and device == "cpu" and hash(device) == hash("cpu")
