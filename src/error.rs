@@ -1,11 +1,14 @@
 //! [`Error`], the sum of the errors of values and memory, each of which lives beside the type that it is
-//! about.
+//! about; and [`Incompatibility`], the data that all of them come down to.
+
+mod fields;
+mod incompatibility;
 
 pub use crate::device::DeviceError;
 pub use crate::dtype::DTypeError;
 pub use crate::layout::LayoutError;
 pub use crate::storage::{AccessError, SharedWith};
-pub use crate::tensor::ExportError;
+pub use incompatibility::{Incompatibility, IncompatibilityKind};
 
 /// Any error of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +26,14 @@ pub enum Error {
     /// Memory that can't be accessed as requested.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// A tensor that can't be exported as requested.
+    /// A tensor that can't be used as requested, such as one that can't be exported.
     #[error(transparent)]
-    Export(#[from] ExportError),
+    Incompatible(#[from] Box<Incompatibility>),
+}
+
+impl From<Incompatibility> for Error {
+    #[cold]
+    fn from(error: Incompatibility) -> Self {
+        Self::Incompatible(Box::new(error))
+    }
 }

@@ -24,4 +24,6 @@ mod export;
 mod import;
 
 #[cfg(feature = "python")]
+pub(crate) use export::legacy_read_only;
+#[cfg(feature = "python")]
 pub(crate) use import::{Described, Usual};

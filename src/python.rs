@@ -86,8 +86,8 @@ pub use class::{restore, scalar};
 #[cfg(feature = "cuda")]
 pub use cuda::PyStream;
 pub use detach::{Detach, detach};
-pub use error::{CudaError, Refused};
-pub use export::{Conversion, Like, Outlook, convert, explain, to_framework};
+pub use error::{CudaError, Refused, fields_of};
+pub use export::{Conversion, Explanation, Like, Outcome, convert, explain, to_framework};
 pub use fastcall::fastcall;
 pub use import::own::Wanted;
 pub use import::passed::Passed;
@@ -96,7 +96,7 @@ pub use launch::{PyKernel, PyKernels};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
 pub use place::{make, to_device};
-pub use readonly::{ReadOnlyPolicy, UnknownPolicy};
+pub use readonly::ReadOnlyPolicy;
 pub use spec::{
     ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
     Strided,

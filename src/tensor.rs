@@ -7,7 +7,6 @@ mod copy;
 mod create;
 mod display;
 mod embedded;
-mod error;
 mod from;
 mod inner;
 mod parts;
@@ -26,7 +25,6 @@ pub use crate::layout::Layout;
 pub use arange::Countable;
 #[cfg(feature = "kernels")]
 pub(crate) use copy::copy_items;
-pub use error::ExportError;
 pub(crate) use inner::Parts;
 pub(crate) use uninit::Uninit;
 

@@ -17,7 +17,7 @@ class Explanation:
     It is true where memory would be shared.
     """
 
-    __slots__ = ("outcome", "reason", "remark", "remedy", "to")
+    __slots__ = ("found", "kind", "outcome", "reason", "remark", "remedy", "to", "wanted")
 
     def __init__(
         self,
@@ -26,6 +26,9 @@ class Explanation:
         reason: str | None = None,
         remedy: str | None = None,
         remark: str | None = None,
+        kind: str | None = None,
+        found: str | None = None,
+        wanted: str | None = None,
     ) -> None:
         #: The framework that the tensor would be of.
         self.to = to
@@ -38,6 +41,12 @@ class Explanation:
         #: What to heed where it is shared: that writing is forbidden, if the memory is read-only and the
         #: framework can't be told so.
         self.remark = remark
+        #: What doesn't fit, such as "dtype" or "layout": as of exceptions.
+        self.kind = kind
+        #: What was found.
+        self.found = found
+        #: What was expected instead.
+        self.wanted = wanted
 
     @property
     def shares(self) -> bool:
@@ -55,7 +64,9 @@ class Explanation:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("to", "outcome", "reason", "remedy", "remark"))
+        names = ["to", "outcome", "reason", "remedy", "remark"]
+        names += [name for name in ("kind", "found", "wanted") if getattr(self, name) is not None]
+        parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"Explanation({parts})"
 
     def __str__(self) -> str:
@@ -72,15 +83,13 @@ def explain(x: _TensorLike, to: str, *, readonly: Policy | None = None) -> Expla
 
     `readonly` is as of `convert`.
     """
-    outcome, why = _outlook(x, to, readonly)
+    outcome, kind, found, wanted, reason, remedy = _outlook(x, to, readonly)
     if outcome == "shared":
-        return Explanation(to, outcome, remark=why)
+        return Explanation(to, outcome, remark=reason, kind=kind, found=found, wanted=wanted)
     if outcome == "copied":
         remedy = "pass copy=None to have it copied"
-        if why and why.startswith("the tensor is read-only"):
+        if kind == "readonly":
             remedy += ', or readonly="share" to share it without writing to it'
-        if why and "is aligned to" in why:
+        if kind == "alignment":
             remedy += ", or make it in memory that is, as dlbridge.empty does"
-        return Explanation(to, outcome, why, remedy)
-    reason, _, remedy = (why or "").partition("; ")
-    return Explanation(to, outcome, reason or None, remedy or None)
+    return Explanation(to, outcome, reason, remedy, kind=kind, found=found, wanted=wanted)

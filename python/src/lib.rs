@@ -7,7 +7,7 @@ mod make;
 mod ops;
 
 use dlbridge::python::{
-    Conversion, Outlook, Passed, PyDType, PyDevice, PyTensor, ReadOnlyPolicy, Wanted,
+    Conversion, Explanation, Passed, PyDType, PyDevice, PyTensor, ReadOnlyPolicy, Wanted,
 };
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
@@ -85,7 +85,17 @@ fn convert<'py>(
     dlbridge::python::convert(py, tensor, to, conversion.taken_from(x))
 }
 
-/// What would become of a tensor: "shared", "copied" or "refused", and why, or what to heed.
+/// An explanation's fields: outcome, kind, found, wanted, reason, remedy.
+type ExplanationFields = (
+    &'static str,
+    Option<&'static str>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
+
+/// What would become of a tensor, and why, as fields.
 #[pyfunction]
 #[pyo3(name = "_outlook", signature = (x, to, readonly=None))]
 fn outlook(
@@ -93,24 +103,32 @@ fn outlook(
     x: &Bound<'_, PyAny>,
     to: &str,
     readonly: Option<ReadOnlyPolicy>,
-) -> PyResult<(&'static str, Option<String>)> {
-    let tensor = match Passed::to_look_at(x) {
-        Ok(tensor) => tensor,
+) -> PyResult<ExplanationFields> {
+    let explanation = match Passed::to_look_at(x) {
+        Ok(tensor) => dlbridge::python::explain(py, tensor, to, readonly)?,
         Err(error) if is_refusal(py, &error) => {
             // An unknown framework is an error all the same.
             let nothing = Tensor::zeros(&[0], DType::F32)?;
             dlbridge::python::explain(py, nothing, to, readonly)?;
-            return Ok(("refused", Some(error.value(py).to_string())));
+            Explanation::refused(dlbridge::python::fields_of(py, &error))
         }
         Err(error) => return Err(error),
     };
-    Ok(match dlbridge::python::explain(py, tensor, to, readonly)? {
-        Outlook::Shared => ("shared", None),
-        Outlook::SharedReadOnly(remark) => ("shared", Some(remark)),
-        Outlook::Copied(reason) => ("copied", Some(reason)),
-        Outlook::Refused(reason) => ("refused", Some(reason)),
-        _ => ("unknown", None),
-    })
+    let outcome = explanation.outcome.as_str();
+    let Some(why) = explanation.incompatibility else {
+        return Ok((outcome, None, None, None, None, None));
+    };
+    let reason = why.reason().into_owned();
+    let [found, wanted, remedy] =
+        [why.found, why.wanted, why.remedy].map(|field| field.map(String::from));
+    Ok((
+        outcome,
+        Some(why.kind.as_str()),
+        found,
+        wanted,
+        Some(reason),
+        remedy,
+    ))
 }
 
 /// Whether an error says that an object's tensor can't be exchanged. A `TypeError` that Python code raised when it was asked

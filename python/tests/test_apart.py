@@ -122,9 +122,9 @@ def test_read_only_stays_read_only(other):
 
 def test_errors_say_what_came(other):
     ours, theirs = ext.zeros([2, 3], "int8"), theirs_of(other, matrix())
-    with refused(ValueError, "expected a tensor of float32", "dlbridge.Tensor of int8, shape [2, 3]"):
+    with refused(TypeError, "expected a tensor of float32", "dlbridge.Tensor of int8, shape [2, 3]"):
         other.scale_(ours, 2.0)
-    with refused(ValueError, "expected a tensor of float64", "dlbridge.Tensor of float32, shape [2]"):
+    with refused(TypeError, "expected a tensor of float64", "dlbridge.Tensor of float32, shape [2]"):
         ext.read_f64(theirs)
     with refused(ValueError, "rank 2", "shape [2]"):
         other.Lookup(theirs)

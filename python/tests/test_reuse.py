@@ -130,7 +130,7 @@ class Argument:
         x = self.array
         for dtype, read in READ.items():
             if dtype != x.dtype.name:
-                with refused(ValueError, f"a tensor of {dtype}", f"of {x.dtype.name}"):
+                with refused(TypeError, f"a tensor of {dtype}", f"of {x.dtype.name}"):
                     read(self.object)
             elif x.flags.aligned or not x.size:
                 assert read(self.object) == x.ravel().tolist()
@@ -154,7 +154,7 @@ class Argument:
             if fits:
                 assert function(self.object) == expected()
             else:
-                with refused(ValueError, "a tensor of float32"):
+                with refused(TypeError, "a tensor of float32"):
                     function(self.object)
 
 

@@ -1,7 +1,8 @@
 //! A [`Tensor`] becomes a managed tensor.
 
 use crate::dlpack::{Abi, DLTensor, Description, Flags, Managed, Versioned, export};
-use crate::error::ExportError;
+use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -32,7 +33,7 @@ impl Tensor {
     /// When the ABI is the legacy one, and the tensor is read-only or its elements are padded,
     /// which that can't say. [`export_unmarked`](Self::export_unmarked) shares read-only memory all
     /// the same, as the caller promises.
-    pub fn export_to<A: Abi>(&self) -> Result<Managed<A>, ExportError> {
+    pub fn export_to<A: Abi>(&self) -> Result<Managed<A>, Incompatibility> {
         self.check_abi::<A>()?;
         Ok(self.clone().export_handle(Flags::empty()))
     }
@@ -42,7 +43,7 @@ impl Tensor {
     /// # Errors
     ///
     /// As of [`export_to`](Self::export_to).
-    pub fn export_into<A: Abi>(mut self) -> Result<Managed<A>, ExportError> {
+    pub fn export_into<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
         self.check_abi::<A>()?;
         let flags = self.ownership_flags();
         Ok(self.export_handle(flags))
@@ -73,26 +74,24 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// The consumer doesn't write to read-only memory.
-    pub unsafe fn export_unmarked<A: Abi>(mut self) -> Result<Managed<A>, ExportError> {
-        match self.check_abi::<A>() {
-            Ok(()) | Err(ExportError::LegacyReadOnly) => {}
-            Err(error) => return Err(error),
+    /// Whoever takes it doesn't write to memory that is read-only.
+    pub unsafe fn export_unmarked<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
+        if !A::HAS_FLAGS && self.is_padded() {
+            return Err(legacy_padded(self.dtype()));
         }
         let flags = self.ownership_flags();
         Ok(self.export_handle(flags))
     }
 
-    fn check_abi<A: Abi>(&self) -> Result<(), ExportError> {
+    fn check_abi<A: Abi>(&self) -> Result<(), Incompatibility> {
         if A::HAS_FLAGS {
             return Ok(());
         }
         if self.is_read_only() {
-            return Err(ExportError::LegacyReadOnly);
+            return Err(legacy_read_only());
         }
         if self.is_padded() {
-            let dtype = self.dtype();
-            return Err(ExportError::LegacyPadded { dtype });
+            return Err(legacy_padded(self.dtype()));
         }
         Ok(())
     }
@@ -196,4 +195,20 @@ impl Tensor {
             },
         }
     }
+}
+
+/// Says that the legacy ABI can't mark memory that must not be written.
+#[cold]
+pub(crate) fn legacy_read_only() -> Incompatibility {
+    Incompatibility::new(IncompatibilityKind::ReadOnly, "read-only", "writable")
+        .with_reason("a read-only tensor can't be exported through the legacy DLManagedTensor, which can't mark it")
+        .with_remedy("export the versioned one, or copy it first")
+}
+
+/// Says that the legacy ABI can't mark elements that are padded.
+#[cold]
+fn legacy_padded(dtype: DType) -> Incompatibility {
+    Incompatibility::new(IncompatibilityKind::Padding, format!("padded {dtype}"), format!("packed {dtype}"))
+        .with_reason(format!("padded {dtype} elements can't be exported through the legacy DLManagedTensor, which can't mark them"))
+        .with_remedy("export the versioned one")
 }

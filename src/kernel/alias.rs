@@ -4,6 +4,7 @@ use super::choose::Registered;
 use super::error::Reason;
 use super::op::{Op, Role};
 use super::operand::Operand;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use smallvec::SmallVec;
 
 /// Pairs of an output and an input that are exactly in the same place, which the op allows.
@@ -17,17 +18,27 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
         if !op.writes(at) {
             continue;
         }
-        let argument = || op.parameters[at].name.clone();
+        let name = &op.parameters[at].name;
         if !operand.writable {
-            return Err(Reason::ReadOnly {
-                argument: argument(),
-            });
+            let error = Incompatibility::new(Kind::ReadOnly, "read-only", "writable");
+            let problem = "is to be written, and is read-only";
+            return Err(Reason::incompatible(
+                name,
+                problem,
+                error.with_remedy("pass a copy"),
+            ));
         }
         let is_dense = operand.layout.is_contiguous();
         if !is_dense && !operand.layout.overlaps_itself().is_excluded() {
-            return Err(Reason::SelfOverlap {
-                argument: argument(),
-            });
+            let (shape, strides) = (operand.shape(), operand.layout.strides());
+            let found = format!("shape {shape:?}, strides {strides:?}");
+            let error = Incompatibility::new(Kind::Overlap, found, "elements apart");
+            let problem = "is to be written, and elements of it are at one place";
+            return Err(Reason::incompatible(
+                name,
+                problem,
+                error.with_remedy("pass a copy"),
+            ));
         }
         for (other_at, other) in operands.iter().enumerate() {
             // Of two that are both written, the later one is compared with the earlier.
@@ -55,11 +66,12 @@ fn aliased(op: &Op, at: usize, other: usize, operand: &Operand<'_>, with: &Opera
     } else {
         "pass a copy"
     };
-    Reason::Aliased {
-        argument: op.parameters[at].name.clone(),
-        other: op.parameters[other].name.clone(),
-        remedy,
-    }
+    let other = &op.parameters[other].name;
+    Reason::incompatible(
+        &op.parameters[at].name,
+        &format!("is to be written, and shares memory with {other:?}"),
+        Incompatibility::new(Kind::Alias, other.clone(), "memory of its own").with_remedy(remedy),
+    )
 }
 
 /// Checks that a kernel can have what the op allows.

@@ -6,11 +6,12 @@ use super::attribute::Attribute;
 use super::definition::{KernelContext, Make};
 use super::error::Failure;
 use super::function::Compute;
-use super::op::{Kind, Op};
+use super::op::{Kind as TypeRule, Op};
 use super::parameter::Wants;
 use super::states::States;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
+use crate::error::IncompatibilityKind as Kind;
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,16 +42,6 @@ pub(super) struct Chosen {
     pub(super) compute: Compute,
 }
 
-/// Why a kernel doesn't match a call: the mismatch, and its argument.
-enum Refusal {
-    Label,
-    Device(usize),
-    Type(usize),
-    Rank(usize),
-    Layout(usize),
-    Attribute(usize),
-}
-
 /// What a choice depends on, of one argument.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
@@ -69,16 +60,16 @@ impl Registered {
         }
     }
 
-    /// Returns why it doesn't match a call, if so.
+    /// Why it is none for a call, if that is so: what doesn't fit, and the place of the argument or the attribute.
     fn refusal(
         &self,
         op: &Op,
         seen: &[Seen],
         attributes: &[Attribute],
         label: &str,
-    ) -> Option<Refusal> {
+    ) -> Option<(Kind, usize)> {
         if self.label != label {
-            return Some(Refusal::Label);
+            return Some((Kind::Name, 0));
         }
         for (at, (wants, seen)) in self.wants.iter().zip(seen).enumerate() {
             let is_of_host = self.host_memory & (1 << at) != 0;
@@ -88,25 +79,25 @@ impl Registered {
                 self.device
             };
             if !reaches(device, seen.device.kind()) {
-                return Some(Refusal::Device(at));
+                return Some((Kind::Device, at));
             }
             let allowed = match &op.parameters[at].kind {
-                Kind::Variable(variable) => self.types[*variable].as_deref(),
+                TypeRule::Variable(variable) => self.types[*variable].as_deref(),
                 _ => wants.dtype.as_ref().map(std::slice::from_ref),
             };
             if allowed.is_some_and(|allowed| !allowed.contains(&seen.dtype)) {
-                return Some(Refusal::Type(at));
+                return Some((Kind::DType, at));
             }
             if wants.rank.is_some_and(|rank| rank != seen.rank) {
-                return Some(Refusal::Rank(at));
+                return Some((Kind::Rank, at));
             }
             if wants.row_major && !seen.row_major {
-                return Some(Refusal::Layout(at));
+                return Some((Kind::Layout, at));
             }
         }
         let differs = |(at, values): &&(usize, Vec<Attribute>)| !values.contains(&attributes[*at]);
         let attribute = self.attributes.iter().find(differs);
-        attribute.map(|(at, _)| Refusal::Attribute(*at))
+        attribute.map(|(at, _)| (Kind::Argument, *at))
     }
 
     /// Returns the same in words.
@@ -119,14 +110,14 @@ impl Registered {
     ) -> Option<String> {
         let name = |at: usize| &op.parameters[at].name;
         Some(match self.refusal(op, seen, attributes, label)? {
-            Refusal::Label => format!("its label is {:?}", self.label),
-            Refusal::Device(at) => format!("{:?} is on {}", name(at), seen[at].device),
-            Refusal::Type(at) => format!("{:?} is of {}", name(at), seen[at].dtype),
-            Refusal::Rank(at) => format!("{:?} is of rank {}", name(at), seen[at].rank),
-            Refusal::Layout(at) => {
+            (Kind::Name, _) => format!("its label is {:?}", self.label),
+            (Kind::Device, at) => format!("{:?} is on {}", name(at), seen[at].device),
+            (Kind::DType, at) => format!("{:?} is of {}", name(at), seen[at].dtype),
+            (Kind::Rank, at) => format!("{:?} is of rank {}", name(at), seen[at].rank),
+            (Kind::Layout, at) => {
                 format!("{:?} isn't row-major without gaps; pass a copy", name(at))
             }
-            Refusal::Attribute(at) => {
+            (_, at) => {
                 format!("{:?} is {}", op.attributes[at].name, attributes[at])
             }
         })

@@ -1,9 +1,7 @@
 //! Errors of registration and calls, with the names of op and argument.
 
 use super::attribute::{Attribute, AttributeKind};
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind};
 use std::fmt;
 
 /// Why an op or a kernel can't be registered.
@@ -138,85 +136,17 @@ pub enum Reason {
         /// What was given.
         found: Attribute,
     },
-    /// Elements are of a type that the argument can't have.
-    #[error("argument {argument:?} has elements of {found}, and {wanted}")]
-    DType {
+    /// An argument isn't what the op, its kernel or the other arguments ask for.
+    #[error("{error}")]
+    Incompatible {
         /// The argument.
         argument: String,
-        /// What its elements are.
-        found: DType,
-        /// What they should be, and why.
-        wanted: String,
-    },
-    /// A shape that doesn't fit the op, or the other arguments.
-    #[error("argument {argument:?} has shape {found:?}; {problem}")]
-    Shape {
-        /// The argument.
-        argument: String,
-        /// Its shape.
-        found: Vec<usize>,
-        /// What is wrong with it.
-        problem: String,
+        /// What was expected, what was found, and how to fix it.
+        error: Box<Incompatibility>,
     },
     /// The op's arguments don't fit together, or its attributes don't fit them.
     #[error("{0}")]
     Invalid(String),
-    /// Arguments are on several devices.
-    #[error("argument {argument:?} is on {found}, and others are on {wanted}")]
-    Device {
-        /// The argument.
-        argument: String,
-        /// Where it is.
-        found: Device,
-        /// Where it should be.
-        wanted: Device,
-    },
-    /// An argument that is to be written is read-only.
-    #[error("argument {argument:?} is to be written, and is read-only; pass a copy")]
-    ReadOnly {
-        /// The argument.
-        argument: String,
-    },
-    /// Elements of an argument that is to be written are at one place.
-    #[error(
-        "argument {argument:?} is to be written, and elements of it are at one place; pass a copy"
-    )]
-    SelfOverlap {
-        /// The argument.
-        argument: String,
-    },
-    /// An argument that is to be written shares memory with another one.
-    #[error("argument {argument:?} is to be written, and shares memory with {other:?}; {remedy}")]
-    Aliased {
-        /// The argument.
-        argument: String,
-        /// The other one.
-        other: String,
-        /// What can be done.
-        remedy: &'static str,
-    },
-    /// Elements aren't where their type asks for.
-    #[error(
-        "argument {argument:?} begins at {address:#x}, which is not aligned to {alignment} bytes; pass a copy"
-    )]
-    Misaligned {
-        /// The argument.
-        argument: String,
-        /// Where it begins.
-        address: usize,
-        /// What its type asks for.
-        alignment: usize,
-    },
-    /// A byte that is no value of the element type.
-    #[error("argument {argument:?} has a byte {value:#04x}, which is no {dtype}")]
-    InvalidValue {
-        /// The argument.
-        argument: String,
-        /// The byte.
-        value: u8,
-        /// The element type.
-        dtype: DType,
-    },
     /// An argument is no tensor that can be used in this way.
     #[error("argument {argument:?}: {error}")]
     Tensor {
@@ -255,6 +185,72 @@ pub enum Reason {
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Reason {
+    /// Makes one about an argument. `problem` is what follows its name in the sentence.
+    #[cold]
+    pub(super) fn incompatible(argument: &str, problem: &str, error: Incompatibility) -> Self {
+        Self::Incompatible {
+            argument: argument.to_owned(),
+            error: Box::new(error.with_reason(format!("argument {argument:?} {problem}"))),
+        }
+    }
+
+    /// Makes one about an argument's shape. `why` is the end of the sentence.
+    #[cold]
+    pub(super) fn shape(argument: &str, found: &[usize], wanted: String, why: &str) -> Self {
+        let problem = format!("has shape {found:?}; {why}");
+        let error = Incompatibility::new(Kind::Shape, format!("{found:?}"), wanted);
+        Self::incompatible(argument, &problem, error)
+    }
+
+    /// Returns what was expected and what was found, as data. Its text is that of the reason.
+    #[cold]
+    pub fn incompatibility(&self) -> Incompatibility {
+        let fields = match self {
+            Self::Incompatible { error, .. } => return (**error).clone(),
+            Self::NoSuchOp { known } => {
+                Incompatibility::from_reason(Kind::Name, "").with_wanted(listed(known).to_string())
+            }
+            Self::NoKernel { wanted, there_are } => {
+                Incompatibility::new(Kind::Kernel, wanted.clone(), there_are.join("\n"))
+            }
+            Self::Missing { argument } => {
+                Incompatibility::new(Kind::Argument, "nothing", argument.clone())
+            }
+            Self::TooMany { wanted, given } => {
+                Incompatibility::new(Kind::Argument, given.to_string(), wanted.to_string())
+            }
+            Self::NoSuchArgument { argument, known } => {
+                let wanted = listed(known).to_string();
+                Incompatibility::new(Kind::Argument, argument.clone(), wanted)
+            }
+            Self::GivenTwice { argument } => {
+                Incompatibility::new(Kind::Argument, argument.clone(), "each argument once")
+            }
+            Self::Attribute { wanted, found, .. } => {
+                Incompatibility::new(Kind::Argument, found.to_string(), wanted.to_string())
+            }
+            Self::Tensor { argument, error } => {
+                let fields = error.incompatibility();
+                let reason = format!("argument {argument:?}: {}", fields.reason());
+                return fields.with_reason(reason);
+            }
+            Self::Allocation { argument, error } => match error.downcast_ref::<Error>() {
+                Some(error) => {
+                    let fields = error.incompatibility();
+                    let reason = fields.reason();
+                    let reason = format!("the result {argument:?} can't be made: {reason}");
+                    return fields.with_reason(reason);
+                }
+                None => Incompatibility::from_reason(Kind::Exchange, ""),
+            },
+            Self::Invalid(_) => Incompatibility::from_reason(Kind::Shape, ""),
+            Self::Refused(_) | Self::Factory { .. } | Self::Kernel { .. } => {
+                Incompatibility::from_reason(Kind::Kernel, "")
+            }
+        };
+        fields.with_reason(self.to_string())
+    }
+
     pub(crate) fn of(self, op: &str) -> CallError {
         CallError {
             op: op.to_owned(),

@@ -76,11 +76,10 @@ fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Rea
                 (_, 1) => {}
                 _ => {
                     let others: Vec<_> = operands[..at].iter().map(Operand::shape).collect();
-                    return Err(Reason::Shape {
-                        argument: op.parameters[at].name.clone(),
-                        found: operand.shape().to_vec(),
-                        problem: format!("it can't be broadcast with {others:?}"),
-                    });
+                    let wanted = format!("a shape that broadcasts with {others:?}");
+                    let why = format!("it can't be broadcast with {others:?}");
+                    let name = &op.parameters[at].name;
+                    return Err(Reason::shape(name, operand.shape(), wanted, &why));
                 }
             }
         }
@@ -102,11 +101,14 @@ pub(super) fn broadcast(
         }
         let parameter = &op.parameters[at];
         if parameter.role == Role::InOut {
-            return Err(Reason::Shape {
-                argument: parameter.name.clone(),
-                found: operand.shape().to_vec(),
-                problem: format!("it is written, and can't be broadcast to {shape:?}"),
-            });
+            let wanted = format!("{shape:?}");
+            let why = format!("it is written, and can't be broadcast to {shape:?}");
+            return Err(Reason::shape(
+                &parameter.name,
+                operand.shape(),
+                wanted,
+                &why,
+            ));
         }
         let layout = Layout::strided(operand.shape(), operand.layout.strides());
         let layout = layout.and_then(|layout| layout.broadcast_to(shape));

@@ -13,7 +13,7 @@ pub(super) use number::bytes_of as number_bytes;
 pub(super) use owned::keep;
 pub use owned::{Owned, from_object};
 
-use super::error::{Refused, unsuitable};
+use super::error::Refused;
 use super::spec::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
@@ -21,7 +21,7 @@ use crate::layout::{LayoutRef, are_same};
 use crate::python::export::Like;
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
-use arg_spec::Found;
+use arg_spec::{Found, other_shape};
 #[cfg(not(feature = "kernels"))]
 use borrowed_arg::BorrowedArg;
 
@@ -111,10 +111,7 @@ macro_rules! common {
                 if are_same(self.shape(), shape) {
                     return Ok(());
                 }
-                Err(unsuitable(format!(
-                    "expected shape {shape:?}; got {}",
-                    Found(self.0.get())
-                )))
+                Err(other_shape(self.0.get(), shape))
             }
 
             /// Has a tensor returned as an object of this argument's framework.

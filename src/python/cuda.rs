@@ -13,7 +13,9 @@ pub(super) mod ready;
 pub(super) mod stream_class;
 pub(super) mod streams;
 
-pub(super) use copies::{can_move, copy, copy_on, make, on_host, settled, to_device};
+pub(super) use copies::{
+    can_move, copy, copy_on, make, no_allocation, on_host, settled, to_device,
+};
 pub(super) use exchange::{
     adopted, current_stream, given_by_table, given_to, lent, ordered, received,
 };
@@ -21,9 +23,9 @@ pub(super) use interface::{Interface, by_interface, is_array};
 pub use stream_class::PyStream;
 pub(super) use streams::to_ask;
 
-use super::error::{cuda_failed, not_exchangeable, unsuitable};
+use super::error::{cuda_failed, not_exchangeable, out_of_memory, unsuitable};
 use crate::cuda::CudaError;
-use pyo3::exceptions::PyMemoryError;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use pyo3::prelude::*;
 
 impl From<CudaError> for PyErr {
@@ -31,9 +33,15 @@ impl From<CudaError> for PyErr {
     fn from(error: CudaError) -> Self {
         match error {
             CudaError::Tensor(error) => error.into(),
-            CudaError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
+            CudaError::OutOfMemory { .. } => out_of_memory(Incompatibility::from_reason(
+                Kind::Memory,
+                error.to_string(),
+            )),
             CudaError::Compile { .. } | CudaError::Launch { .. } => unsuitable(error.to_string()),
-            _ if error.is_about_exchange() => not_exchangeable(error.to_string()),
+            _ if error.is_about_exchange() => not_exchangeable(Incompatibility::from_reason(
+                Kind::Device,
+                error.to_string(),
+            )),
             _ => cuda_failed(error.to_string()),
         }
     }

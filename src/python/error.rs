@@ -1,25 +1,36 @@
-//! The one place where errors become Python exceptions.
+//! The one place where errors become Python exceptions. The table of all of them is `docs/errors.md`, which a test writes.
 //!
 //! | exception | for |
 //! |---|---|
-//! | `BufferError` | memory that can't be exchanged, or not in the way that is asked for |
-//! | `TypeError` | objects that aren't tensors |
-//! | `ValueError` | tensors that aren't the ones that are asked for |
-//! | `LookupError` | names that nothing has |
-//! | `MemoryError` | memory that there isn't |
+//! | `BufferError` | memory that can't be exchanged, or not as requested |
+//! | `TypeError` | objects that aren't tensors, elements of another dtype, wrong arguments |
+//! | `ValueError` | tensors of another shape or layout, values that a dtype doesn't have, memory that is in use |
+//! | `LookupError` | names that nothing has, ops and kernels that don't exist |
+//! | `MemoryError` | memory that can't be allocated |
 //! | `CudaError`, a `RuntimeError` | failures of a GPU, its driver, NVRTC or cuBLASLt, and what can't be done now |
+//!
+//! Each has the attributes `kind`, `found`, `wanted` and `remedy`: the fields of an [`Incompatibility`].
 
-use crate::dlpack::python::type_lookup;
+mod fields;
+#[cfg(all(test, feature = "kernels", feature = "cuda", not(miri)))]
+mod tests;
+
+use crate::dlpack::python::{AllocationError, type_lookup};
 use crate::dtype::DType;
-use crate::error::{AccessError, Error};
+use crate::error::{AccessError, Error, Incompatibility, IncompatibilityKind as Kind};
 #[cfg(feature = "kernels")]
 use crate::kernel::{CallError, Failure, Reason};
+use fields::{Fields, lazily};
 use pyo3::Borrowed;
 use pyo3::exceptions::{
     PyBufferError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+
+pub use fields::fields_of;
+#[cfg(feature = "kernels")]
+pub(super) use fields::with_fields_of;
 
 /// Why an argument was refused: a Python exception, in one word.
 ///
@@ -43,15 +54,16 @@ pyo3::create_exception!(
 
 /// A failure of a GPU, as the package's class where the package is loaded: each extension has a class of its own.
 #[cold]
-pub(super) fn cuda_failed(message: String) -> PyErr {
+pub(super) fn cuda_failed(fields: impl Into<Fields>) -> PyErr {
+    let fields = fields.into();
     Python::attach(|py| {
         let modules = py.import("sys").and_then(|sys| sys.getattr("modules"));
         let shared = modules
             .and_then(|modules| modules.get_item("dlbridge._core")?.getattr("CudaError"))
             .and_then(|class| Ok(class.cast_into::<PyType>()?));
         match shared {
-            Ok(class) => PyErr::from_type(class, message),
-            Err(_) => CudaError::new_err(message),
+            Ok(class) => fields.raise_as(&class),
+            Err(_) => fields.raise::<CudaError>(),
         }
     })
 }
@@ -63,11 +75,12 @@ impl From<Refused> for PyErr {
 }
 
 impl From<Error> for PyErr {
+    #[cold]
     fn from(error: Error) -> Self {
-        let message = error.to_string();
+        let fields = error.incompatibility();
         match error {
-            Error::Access(AccessError::OutOfMemory { .. }) => PyMemoryError::new_err(message),
-            Error::Access(AccessError::InUse { .. }) => cuda_failed(message),
+            Error::Access(AccessError::OutOfMemory { .. }) => out_of_memory(fields),
+            Error::Access(AccessError::InUse { .. }) => cuda_failed(fields),
             Error::Access(
                 AccessError::NotOnHost { .. }
                 | AccessError::Misaligned { .. }
@@ -76,15 +89,21 @@ impl From<Error> for PyErr {
                 | AccessError::SelfOverlap { .. }
                 | AccessError::Interleaved { .. },
             )
-            | Error::Export(_) => PyBufferError::new_err(message),
+            | Error::Incompatible(_) => not_exchangeable(fields),
             Error::DType(crate::error::DTypeError::Name { .. })
-            | Error::Device(crate::error::DeviceError::Name { .. }) => {
-                PyLookupError::new_err(message)
+            | Error::Device(crate::error::DeviceError::Name { .. }) => unknown_name(fields),
+            Error::DType(_) | Error::Device(_) | Error::Layout(_) => {
+                Fields::from(fields).raise::<PyValueError>()
             }
-            Error::DType(_) | Error::Device(_) | Error::Layout(_) | Error::Access(_) => {
-                PyValueError::new_err(message)
-            }
+            Error::Access(_) => unsuitable(fields),
         }
+    }
+}
+
+impl From<Incompatibility> for PyErr {
+    #[cold]
+    fn from(error: Incompatibility) -> Self {
+        not_exchangeable(error)
     }
 }
 
@@ -93,68 +112,56 @@ impl From<Error> for PyErr {
 pub(super) fn not_importable(error: Error) -> PyErr {
     match error {
         Error::Layout(_) | Error::DType(_) | Error::Device(_) => {
-            PyBufferError::new_err(error.to_string())
+            not_exchangeable(error.incompatibility())
         }
         _ => error.into(),
     }
 }
 
-/// Why there is no new tensor. It can be told without Python.
-pub(super) enum Unmade {
-    /// The shape or the dtype is invalid.
-    Tensor(Error),
-    /// There is not enough memory on the device.
-    #[cfg_attr(
-        not(feature = "cuda"),
-        expect(dead_code, reason = "there are no devices")
-    )]
-    NoMemory(String),
-    /// The device isn't there.
-    NoDevice(String),
-    /// The device failed, or can't do that at present.
-    #[cfg_attr(
-        not(feature = "cuda"),
-        expect(dead_code, reason = "there are no devices")
-    )]
-    Failed(String),
-}
-
-impl From<Error> for Unmade {
-    fn from(error: Error) -> Self {
-        Self::Tensor(error)
-    }
-}
-
-impl From<Unmade> for PyErr {
-    fn from(unmade: Unmade) -> Self {
-        match unmade {
-            Unmade::Tensor(error) => error.into(),
-            Unmade::NoMemory(message) => PyMemoryError::new_err(message),
-            Unmade::NoDevice(message) => not_exchangeable(message),
-            Unmade::Failed(message) => cuda_failed(message),
-        }
+/// Of memory that an exchange table is asked for. It can be told without Python.
+#[cold]
+pub(super) fn no_allocation(error: &Error) -> AllocationError {
+    AllocationError {
+        kind: match error {
+            Error::Access(_) => "MemoryError",
+            _ => "BufferError",
+        },
+        message: error.to_string(),
     }
 }
 
 /// Of an object that is no tensor at all.
 #[cold]
 pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {
-    let what = type_lookup::qualified_name(&object.get_type());
-    PyTypeError::new_err(format!(
-        "{what} is no tensor: it has neither __dlpack__ nor a buffer"
-    ))
+    let what = type_lookup::qualified_name(&object.get_type()).to_string();
+    // It may be one in another way, of which only the caller knows.
+    lazily::<PyTypeError>(move || {
+        let reason = format!("{what} is no tensor: it has neither __dlpack__ nor a buffer");
+        let fields = Incompatibility::new(Kind::Type, what, "a tensor");
+        fields.with_reason(reason).into()
+    })
 }
 
-/// Of a tensor that can be exchanged, but isn't what is asked for.
+/// Of a tensor that can be exchanged, but isn't what is asked for: a `TypeError` where its dtype isn't.
 #[cold]
-pub(super) fn unsuitable(message: String) -> PyErr {
-    PyValueError::new_err(message)
+pub(super) fn unsuitable(fields: impl Into<Fields>) -> PyErr {
+    let fields = fields.into();
+    match fields.kind() {
+        Kind::DType | Kind::Type | Kind::Argument => fields.raise::<PyTypeError>(),
+        _ => fields.raise::<PyValueError>(),
+    }
 }
 
 /// Of a tensor that can't be exchanged.
 #[cold]
-pub(super) fn not_exchangeable(message: impl Into<String>) -> PyErr {
-    PyBufferError::new_err(message.into())
+pub(super) fn not_exchangeable(fields: impl Into<Fields>) -> PyErr {
+    fields.into().raise::<PyBufferError>()
+}
+
+/// Of memory that can't be allocated.
+#[cold]
+pub(super) fn out_of_memory(fields: impl Into<Fields>) -> PyErr {
+    fields.into().raise::<PyMemoryError>()
 }
 
 /// An error with the one that it comes of.
@@ -166,15 +173,18 @@ pub(super) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
 
 /// Of a name that nothing has.
 #[cold]
-pub(super) fn unknown_name(message: String) -> PyErr {
-    PyLookupError::new_err(message)
+pub(super) fn unknown_name(fields: impl Into<Fields>) -> PyErr {
+    fields.into().raise::<PyLookupError>()
 }
 
 /// Of a Python number that an element type hasn't.
 #[cold]
 pub(super) fn no_such_number(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyErr {
     match object.repr() {
-        Ok(repr) => unsuitable(format!("{repr} is no {dtype}")),
+        Ok(repr) => unsuitable(
+            Incompatibility::new(Kind::Value, repr.to_string(), dtype.to_string())
+                .with_reason(format!("{repr} is no {dtype}")),
+        ),
         Err(error) => error,
     }
 }
@@ -183,44 +193,42 @@ pub(super) fn no_such_number(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> P
 #[cfg(feature = "kernels")]
 #[cold]
 pub(super) fn of_call(error: CallError) -> PyErr {
-    let message = error.to_string();
+    let fields = Fields::of_call(&error);
     match *error.reason {
-        Reason::NoSuchOp { .. } | Reason::NoKernel { .. } => unknown_name(message),
-        Reason::Missing { .. }
-        | Reason::TooMany { .. }
-        | Reason::NoSuchArgument { .. }
-        | Reason::GivenTwice { .. }
-        | Reason::Attribute { .. } => PyTypeError::new_err(message),
+        Reason::NoSuchOp { .. } | Reason::NoKernel { .. } => unknown_name(fields),
         // A copy by the framework may be read-only as well, as JAX's are.
-        Reason::ReadOnly { .. } => not_exchangeable(format!(
-            "{message} that can be written, such as dlbridge.from_dlpack(x, copy=True)"
-        )),
-        Reason::SelfOverlap { .. } | Reason::Misaligned { .. } => not_exchangeable(message),
+        Reason::Incompatible { .. } => match fields.kind() {
+            Kind::ReadOnly => not_exchangeable(fields.with_more_remedy(
+                " that can be written, such as dlbridge.from_dlpack(x, copy=True)",
+            )),
+            Kind::Overlap | Kind::Alignment => not_exchangeable(fields),
+            _ => unsuitable(fields),
+        },
         // What Python raised, such as a framework that has no memory, stays what it is.
         Reason::Allocation { error, .. } => {
-            raised(error, &message).unwrap_or_else(|error| match error.downcast::<Error>() {
-                Ok(error) => alike(*error, message),
-                Err(_) => not_exchangeable(message),
+            raised(error, &fields).unwrap_or_else(|error| match error.downcast::<Error>() {
+                Ok(error) => alike(*error, fields),
+                Err(_) => not_exchangeable(fields),
             })
         }
         Reason::Kernel { failure, .. } => {
-            raised(failure, &message).unwrap_or_else(|_| PyRuntimeError::new_err(message))
+            raised(failure, &fields).unwrap_or_else(|_| fields.raise::<PyRuntimeError>())
         }
-        Reason::Tensor { error, .. } => alike(error, message),
-        _ => unsuitable(message),
+        Reason::Tensor { error, .. } => alike(error, fields),
+        _ => unsuitable(fields),
     }
 }
 
 /// The exception that an error becomes, with another text.
 #[cfg(feature = "kernels")]
-fn alike(error: impl Into<PyErr>, message: String) -> PyErr {
+fn alike(error: impl Into<PyErr>, fields: Fields) -> PyErr {
     let error = error.into();
-    Python::attach(|py| PyErr::from_type(error.get_type(py), message))
+    Python::attach(|py| fields.raise_as(&error.get_type(py)))
 }
 
 /// What Python raised; or what a GPU that failed, or has no memory, raises elsewhere, with another text.
 #[cfg(feature = "kernels")]
-fn raised(failure: Failure, message: &str) -> Result<PyErr, Failure> {
+fn raised(failure: Failure, fields: &Fields) -> Result<PyErr, Failure> {
     let failure = match failure.downcast::<PyErr>() {
         Ok(raised) => return Ok(*raised),
         Err(failure) => failure,
@@ -230,13 +238,13 @@ fn raised(failure: Failure, message: &str) -> Result<PyErr, Failure> {
         Ok(error) => {
             use crate::cuda::CudaError::{Compile, Launch};
             if !error.is_about_exchange() && !matches!(*error, Compile { .. } | Launch { .. }) {
-                return Ok(alike(*error, message.to_owned()));
+                return Ok(alike(*error, fields.clone()));
             }
             error
         }
         Err(failure) => failure,
     };
     #[cfg(not(feature = "cuda"))]
-    let _ = message;
+    let _ = fields;
     Err(failure)
 }

@@ -21,7 +21,7 @@ use crate::python::readonly::ReadOnlyPolicy;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 pub use conversion::Conversion;
-pub use convert::{Outlook, convert, explain};
+pub use convert::{Explanation, Outcome, convert, explain};
 use export_to::{by_table, export_to, own};
 pub(super) use permitted::answer_read_only;
 use pyo3::prelude::*;

@@ -1,11 +1,13 @@
 //! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made there.
 
-use super::error::{Unmade, not_exchangeable};
+pub(super) use super::error::no_allocation;
+use super::error::not_exchangeable;
 use super::frameworks::{Streams, TableVendor};
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -115,11 +117,15 @@ pub(super) fn settled(_: &Tensor) -> PyResult<()> {
     Ok(())
 }
 
-pub(super) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Unmade> {
+pub(super) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Error> {
     if device != Device::CPU {
-        return Err(Unmade::NoDevice(format!(
-            "dlbridge makes no tensors on {device}"
-        )));
+        return Err(no_device(device).into());
     }
-    Ok(Tensor::zeros(shape, dtype)?)
+    Tensor::zeros(shape, dtype)
+}
+
+#[cold]
+fn no_device(device: Device) -> Incompatibility {
+    let reason = format!("dlbridge makes no tensors on {device}");
+    Incompatibility::new(IncompatibilityKind::Device, device.to_string(), "cpu").with_reason(reason)
 }

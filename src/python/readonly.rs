@@ -13,7 +13,8 @@
 //! Nothing here is reached for memory that may be written.
 
 use super::error::{not_exchangeable, unsuitable};
-use pyo3::exceptions::{PyException, PyUserWarning, PyValueError};
+use crate::error::{Incompatibility, IncompatibilityKind};
+use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, intern};
@@ -43,20 +44,19 @@ pub enum ReadOnlyPolicy {
     Refuse,
 }
 
-/// The text names no [`ReadOnlyPolicy`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected \"warn\", \"share\" or \"refuse\", got {0:?}")]
-pub struct UnknownPolicy(String);
-
 impl FromStr for ReadOnlyPolicy {
-    type Err = UnknownPolicy;
+    type Err = Incompatibility;
 
-    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+    fn from_str(name: &str) -> Result<Self, Incompatibility> {
         match name {
             "warn" => Ok(Self::Warn),
             "share" => Ok(Self::Share),
             "refuse" => Ok(Self::Refuse),
-            _ => Err(UnknownPolicy(name.to_owned())),
+            _ => Err(Incompatibility::new(
+                IncompatibilityKind::Value,
+                format!("{name:?}"),
+                "\"warn\", \"share\" or \"refuse\"",
+            )),
         }
     }
 }
@@ -78,8 +78,14 @@ impl FromPyObject<'_, '_> for ReadOnlyPolicy {
         let name = object.cast::<PyString>()?;
         name.to_string_lossy()
             .parse()
-            .map_err(|error: UnknownPolicy| unsuitable(format!("readonly: {error}")))
+            .map_err(|error: Incompatibility| unsuitable(named("readonly", error)))
     }
+}
+
+/// Names in the text what has a wrong value.
+fn named(what: &str, error: Incompatibility) -> Incompatibility {
+    let reason = format!("{what}: {}", error.reason());
+    error.with_reason(reason)
 }
 
 const VARIABLE: &str = "DLBRIDGE_READONLY";
@@ -121,8 +127,11 @@ impl ReadOnlyPolicy {
         let value = std::env::var_os(VARIABLE).unwrap_or_default();
         let policy = match value.to_string_lossy().as_ref() {
             "" => Self::default(),
-            name => name.parse().map_err(|error: UnknownPolicy| {
-                PyValueError::new_err(format!("the environment variable {VARIABLE}: {error}"))
+            name => name.parse().map_err(|error: Incompatibility| {
+                unsuitable(named(
+                    &format!("the environment variable {VARIABLE}"),
+                    error,
+                ))
             })?,
         };
         Ok(*KNOWN.get_or_init(|| policy))
@@ -151,7 +160,7 @@ pub(super) fn permit(
     policy: Option<ReadOnlyPolicy>,
     source: impl FnOnce() -> PyResult<String>,
     target: &str,
-    refusal: impl FnOnce() -> String,
+    refusal: impl FnOnce() -> Incompatibility,
 ) -> PyResult<()> {
     let policy = match policy {
         Some(policy) => policy,

@@ -3,7 +3,7 @@
 use crate::consumers::{counted, numbers};
 use crate::foreign::{Counter, ForeignAbi, Producer};
 use dlbridge::dlpack::{DLDataType, DLDevice, Flags, Legacy, VERSION, Versioned};
-use dlbridge::error::ExportError;
+use dlbridge::error::IncompatibilityKind;
 use dlbridge::{DType, Tensor};
 
 for_both_abis!(
@@ -163,7 +163,7 @@ fn the_legacy_abi_refuses_what_is_read_only() {
     let drops = Counter::default();
     let tensor = counted(&[1.0_f32], &drops).into_read_only();
     let error = tensor.export_to::<Legacy>().unwrap_err();
-    assert_eq!(error, ExportError::LegacyReadOnly);
+    assert_eq!(error.kind, IncompatibilityKind::ReadOnly);
     assert_eq!(
         error.to_string(),
         "a read-only tensor can't be exported through the legacy DLManagedTensor, which can't \
@@ -173,7 +173,7 @@ fn the_legacy_abi_refuses_what_is_read_only() {
     assert!(tensor.copy().unwrap().export_into::<Legacy>().is_ok());
     assert_eq!(drops.count(), 0);
     let error = tensor.export_into::<Legacy>().unwrap_err();
-    assert_eq!(error, ExportError::LegacyReadOnly);
+    assert_eq!(error.kind, IncompatibilityKind::ReadOnly);
     assert_eq!(drops.count(), 1, "the tensor was given away");
 }
 
@@ -207,9 +207,9 @@ fn the_legacy_abi_refuses_what_is_padded() {
     producer.dtype = DType::I4.into();
     producer.flags = Flags::IS_SUBBYTE_TYPE_PADDED;
     let tensor = Tensor::from_dlpack(producer.hand_out::<Versioned>(&deletions)).unwrap();
-    let padded = ExportError::LegacyPadded { dtype: DType::I4 };
     let error = tensor.export_to::<Legacy>().unwrap_err();
-    assert_eq!(error, padded);
+    assert_eq!(error.kind, IncompatibilityKind::Padding);
+    assert_eq!(error.found.as_deref(), Some("padded int4"));
     assert_eq!(
         error.to_string(),
         "padded int4 elements can't be exported through the legacy DLManagedTensor, which can't \
@@ -217,6 +217,6 @@ fn the_legacy_abi_refuses_what_is_padded() {
     );
     assert_eq!(tensor.to_dlpack().flags(), Flags::IS_SUBBYTE_TYPE_PADDED);
     assert_eq!(deletions.count(), 0);
-    assert_eq!(tensor.export_into::<Legacy>().unwrap_err(), padded);
+    assert_eq!(tensor.export_into::<Legacy>().unwrap_err(), error);
     assert_eq!(deletions.count(), 1);
 }

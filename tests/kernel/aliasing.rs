@@ -3,6 +3,7 @@
 use crate::cases::cases;
 use crate::part::{Part, buffer, part, part_of, shape};
 use crate::support::{Written, op};
+use dlbridge::error::IncompatibilityKind;
 use dlbridge::kernel::{Kernel, Op, Reason, Source, Target, Untyped, UntypedMut};
 use dlbridge::{DType, View, ViewMut};
 use proptest::prelude::*;
@@ -17,13 +18,14 @@ enum Refused {
 
 /// Why a call was refused, if it was.
 fn found(called: Result<Vec<dlbridge::Tensor>, dlbridge::kernel::CallError>) -> Option<Refused> {
-    Some(match *called.err()?.reason {
-        Reason::ReadOnly { argument } => Refused::ReadOnly(argument),
-        Reason::SelfOverlap { argument } => Refused::SelfOverlap(argument),
-        Reason::Aliased {
-            argument, other, ..
-        } => Refused::Aliased(argument, other),
-        reason => panic!("{reason}"),
+    let Reason::Incompatible { argument, error } = *called.err()?.reason else {
+        panic!("another reason");
+    };
+    Some(match error.kind {
+        IncompatibilityKind::ReadOnly => Refused::ReadOnly(argument),
+        IncompatibilityKind::Overlap => Refused::SelfOverlap(argument),
+        IncompatibilityKind::Alias => Refused::Aliased(argument, error.found.unwrap().into()),
+        kind => panic!("{kind}: {error}"),
     })
 }
 

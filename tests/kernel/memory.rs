@@ -1,6 +1,6 @@
 //! Calls that are refused for the memory that their arguments have.
 
-use crate::support::{Written, assert_refused, copies, copy, op};
+use crate::support::{Written, assert_incompatible, assert_refused, copies, copy, op};
 use dlbridge::kernel::{Kernel, OpHandle, Operand, Reason};
 use dlbridge::layout::Layout;
 use dlbridge::{DType, Device, Storage, Tensor, View, ViewMut};
@@ -14,9 +14,9 @@ fn call_rejects_read_only_outputs() {
     let op = copying();
     let x = Tensor::from([1.0_f32]);
     let text = r#"copy: argument "y" is to be written, and is read-only; pass a copy"#;
-    assert_refused!(
+    assert_incompatible!(
         op.call().input(&x).named("y", &x).run(),
-        Reason::ReadOnly { .. },
+        ReadOnly,
         text
     );
 
@@ -70,9 +70,9 @@ fn memory_is_shared_as_the_op_says_or_not_at_all() {
             over(first, &repeated),
         )
     };
-    assert_refused!(
+    assert_incompatible!(
         op.call().input(here()).output(Written(next())).run(),
-        Reason::Aliased { .. },
+        Alias,
         r#"copy: argument "y" is to be written, and shares memory with "x"; it can be exactly that tensor, but not another part of its memory; pass a copy"#
     );
     op.call()
@@ -80,20 +80,20 @@ fn memory_is_shared_as_the_op_says_or_not_at_all() {
         .output(Written(here()))
         .run()
         .unwrap();
-    assert_refused!(
+    assert_incompatible!(
         op.call()
             .input(&Tensor::from([1.0_f32, 2.0]))
             .output(Written(twice))
             .run(),
-        Reason::SelfOverlap { .. },
+        Overlap,
         r#"copy: argument "y" is to be written, and elements of it are at one place; pass a copy"#
     );
     // A kernel of slices can't have what the op allows.
     let slices = |_: &[f32], _: &mut [f32]| {};
     let op = crate::support::op(copy(), [Kernel::new("copy").function(slices)]);
-    assert_refused!(
+    assert_incompatible!(
         op.call().input(here()).output(Written(here())).run(),
-        Reason::Aliased { .. },
+        Alias,
         r#"copy: argument "y" is to be written, and shares memory with "x"; pass a copy"#
     );
 }
@@ -111,9 +111,9 @@ fn elements_are_aligned_and_values_of_their_type() {
         .bit_cast(DType::F32);
     let address = bytes.data_ptr() as usize + start;
     match x {
-        Ok(x) => assert_refused!(
+        Ok(x) => assert_incompatible!(
             op.call().input(&x).make(),
-            Reason::Misaligned { .. },
+            Alignment,
             format!(
                 "copy: argument \"x\" begins at {address:#x}, which is not aligned to 4 bytes; pass a copy"
             )
@@ -128,9 +128,9 @@ fn elements_are_aligned_and_values_of_their_type() {
     };
     let op = crate::support::op(copy(), [Kernel::new("copy").function(not)]);
     let text = r#"copy: argument "x" has a byte 0x07, which is no bool"#;
-    assert_refused!(
+    assert_incompatible!(
         op.call().input(&flags).make(),
-        Reason::InvalidValue { .. },
+        Value,
         text
     );
     let good = flags.slice(0, ..2).unwrap();

@@ -61,3 +61,15 @@ macro_rules! assert_refused {
     }};
 }
 pub(crate) use assert_refused;
+
+/// Asserts that a call is refused as an argument is incompatible, of which kind, and in which words.
+macro_rules! assert_incompatible {
+    ($call:expr, $Kind:ident, $text:expr) => {{
+        let (reason, text) = $crate::support::refused($call);
+        let kind = dlbridge::error::IncompatibilityKind::$Kind;
+        assert!(matches!(reason, dlbridge::kernel::Reason::Incompatible { .. }), "{reason:?}");
+        assert_eq!(reason.incompatibility().kind, kind);
+        assert_eq!(text, $text);
+    }};
+}
+pub(crate) use assert_incompatible;

@@ -117,7 +117,9 @@ def test_explanations_are_values():
     first, again = dlbridge.explain(x[::-1], "torch"), dlbridge.explain(x[::-1], "torch")
     assert first == again and not first != again and first != "copied"
     assert first != dlbridge.explain(x[::-1], "paddle") and first != dlbridge.explain(x[::-2], "torch")
-    made = dlbridge.Explanation("torch", "copied", first.reason, first.remedy)
+    made = dlbridge.Explanation(
+        "torch", "copied", first.reason, first.remedy, kind=first.kind, found=first.found, wanted=first.wanted
+    )
     assert made == first and eval(repr(first), {"Explanation": dlbridge.Explanation}) == first
     assert pickle.loads(pickle.dumps(first)) == first
     with refused(TypeError, "unhashable"):

@@ -128,7 +128,7 @@ def test_what_is_no_image():
         ops.image_to_tensor(image, three, three[:2])
     with refused(ValueError, "image_to_tensor: mean has shape [], and the image 3 channels"):
         ops.image_to_tensor(image, 0.5, three)
-    with refused(ValueError, 'image_to_tensor: argument "image" has elements of float32, and uint8 is needed'):
+    with refused(TypeError, 'image_to_tensor: argument "image" has elements of float32, and uint8 is needed'):
         ops.image_to_tensor(image.float(), three, three)
     with refused(ValueError, "image_to_tensor: height can't be -3"):
         ops.image_to_tensor(image, three, three, height=-3)

@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::kernel::attribute::Attribute;
 use crate::kernel::cache::Found;
 use crate::kernel::error::Reason;
@@ -51,15 +52,24 @@ pub(super) fn type_variables(op: &Op, operands: &[Operand<'_>]) -> Result<Variab
 fn wrong_type(op: &Op, at: usize, found: DType, wanted: DType) -> Reason {
     let parameter = &op.parameters[at];
     let same = |other: &&Parameter| other.kind == parameter.kind;
-    let wanted = match op.parameters[..at].iter().find(same) {
+    let why = match op.parameters[..at].iter().find(same) {
         Some(other) => format!("{:?} has {wanted}", other.name),
         None => format!("{wanted} is needed"),
     };
-    Reason::DType {
-        argument: parameter.name.clone(),
-        found,
-        wanted,
-    }
+    dtype_mismatch(&parameter.name, found, wanted, &why)
+}
+
+#[cold]
+fn dtype_mismatch(argument: &str, found: DType, wanted: DType, why: &str) -> Reason {
+    Reason::incompatible(
+        argument,
+        &format!("has elements of {found}, and {why}"),
+        Incompatibility::new(
+            IncompatibilityKind::DType,
+            found.to_string(),
+            wanted.to_string(),
+        ),
+    )
 }
 
 #[inline]
@@ -93,18 +103,14 @@ pub(super) fn check_output(
     dtype: DType,
 ) -> Result<(), Reason> {
     if operand.dtype.number() != dtype.number() {
-        return Err(Reason::DType {
-            argument: op.parameters[at].name.clone(),
-            found: operand.dtype,
-            wanted: format!("the result is {dtype}"),
-        });
+        let why = format!("the result is {dtype}");
+        let name = &op.parameters[at].name;
+        return Err(dtype_mismatch(name, operand.dtype, dtype, &why));
     }
     if operand.shape() != shape {
-        return Err(Reason::Shape {
-            argument: op.parameters[at].name.clone(),
-            found: operand.shape().to_vec(),
-            problem: format!("the result has {shape:?}"),
-        });
+        let (wanted, why) = (format!("{shape:?}"), format!("the result has {shape:?}"));
+        let name = &op.parameters[at].name;
+        return Err(Reason::shape(name, operand.shape(), wanted, &why));
     }
     Ok(())
 }
@@ -137,13 +143,9 @@ pub(super) fn check_for_kernel(
     // Where the device is the host's, so are all.
     let is_elsewhere = !device.is_host_accessible();
     for (at, (operand, wants)) in operands.iter().zip(&kernel.wants).enumerate() {
-        let argument = || op.parameters[at].name.clone();
+        let name = &op.parameters[at].name;
         if operand.first.addr() & (wants.alignment - 1) != 0 && !operand.layout.is_empty() {
-            return Err(Reason::Misaligned {
-                argument: argument(),
-                address: operand.first.addr(),
-                alignment: wants.alignment,
-            });
+            return Err(misaligned(name, operand.first.addr(), wants.alignment));
         }
         if !wants.any_bits && operand.device.is_host_accessible() {
             check_bytes(op, at, operand)?;
@@ -153,11 +155,7 @@ pub(super) fn check_for_kernel(
             && !operand.device.is_host_accessible()
             && kernel.host_memory & (1 << at) == 0
         {
-            return Err(Reason::Device {
-                argument: argument(),
-                found: operand.device,
-                wanted: device,
-            });
+            return Err(other_device(name, operand.device, device));
         }
     }
     Ok(())
@@ -170,10 +168,41 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
     let bytes = unsafe { View::<u8>::from_raw(first, operand.layout) };
     match bytes.find_invalid(|byte| byte <= 1) {
         None => Ok(()),
-        Some(value) => Err(Reason::InvalidValue {
-            argument: op.parameters[at].name.clone(),
-            value,
-            dtype: operand.dtype,
-        }),
+        Some(value) => {
+            let (value, dtype) = (format!("{value:#04x}"), operand.dtype.to_string());
+            Err(Reason::incompatible(
+                &op.parameters[at].name,
+                &format!("has a byte {value}, which is no {dtype}"),
+                Incompatibility::new(IncompatibilityKind::Value, value, dtype),
+            ))
+        }
     }
+}
+
+#[cold]
+fn misaligned(argument: &str, address: usize, alignment: usize) -> Reason {
+    let wanted = format!("a multiple of {alignment}");
+    Reason::incompatible(
+        argument,
+        &format!("begins at {address:#x}, which is not aligned to {alignment} bytes"),
+        Incompatibility::new(
+            IncompatibilityKind::Alignment,
+            format!("{address:#x}"),
+            wanted,
+        )
+        .with_remedy("pass a copy"),
+    )
+}
+
+#[cold]
+fn other_device(argument: &str, found: Device, wanted: Device) -> Reason {
+    Reason::incompatible(
+        argument,
+        &format!("is on {found}, and others are on {wanted}"),
+        Incompatibility::new(
+            IncompatibilityKind::Device,
+            found.to_string(),
+            wanted.to_string(),
+        ),
+    )
 }

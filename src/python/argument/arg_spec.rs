@@ -3,6 +3,7 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::error::{AccessError, Error, Incompatibility, IncompatibilityKind};
 use crate::layout::LayoutRef;
 use crate::python::borrows::Entry;
 use crate::python::error::{Refused, not_exchangeable, unsuitable};
@@ -84,24 +85,38 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
         return Err(asked.explain(entry, L::WANTED, D::WANTED, L::accepts(entry.layout())));
     }
     if is_written && entry.read_only {
-        return Err(not_exchangeable(format!(
-            "the tensor is read-only, and the function writes it; pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True) ({})",
+        let reason = format!(
+            "the tensor is read-only, and the function writes it ({})",
             Found(entry)
-        ))
-        .into());
+        );
+        let error = Incompatibility::new(IncompatibilityKind::ReadOnly, "read-only", "writable")
+            .with_reason(reason);
+        let remedy = "pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True)";
+        return Err(not_exchangeable(error.with_remedy(remedy)).into());
     }
     if is_written && !entry.layout().overlaps_itself().is_excluded() {
-        return Err(not_exchangeable(format!(
-            "elements of the tensor are at one place, and the function writes them; pass a copy of it ({})",
-            Found(entry)
-        ))
-        .into());
+        let found = Found(entry);
+        let reason = format!(
+            "elements of the tensor are at one place, and the function writes them ({found})"
+        );
+        let error = Incompatibility::new(
+            IncompatibilityKind::Overlap,
+            arrangement_of(entry),
+            "elements apart",
+        );
+        return Err(
+            not_exchangeable(error.with_reason(reason).with_remedy("pass a copy of it")).into(),
+        );
     }
     if !T::ANY_BITS && entry.device.is_host_accessible() {
         // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
         let bytes = unsafe { entry.view_unchecked::<u8>() };
         if let Some(byte) = bytes.find_invalid(|byte| byte <= 1) {
-            return Err(unsuitable(format!("byte {byte:#04x} is no {}", entry.dtype)).into());
+            let error = AccessError::InvalidValue {
+                value: byte,
+                dtype: entry.dtype,
+            };
+            return Err(unsuitable(Error::from(error).incompatibility()).into());
         }
     }
     Ok(())
@@ -110,7 +125,13 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
 impl ArgSpec {
     /// Says what was asked for, and what came.
     #[cold]
-    fn explain(self, entry: &Entry, arrangement: &str, place: &str, is_arranged: bool) -> Refused {
+    fn explain(
+        self,
+        entry: &Entry,
+        arrangement: &'static str,
+        place: &'static str,
+        is_arranged: bool,
+    ) -> Refused {
         let mut wanted = match self.dtype {
             Some(dtype) => format!("a tensor of {dtype}"),
             None => "a tensor".to_owned(),
@@ -123,22 +144,67 @@ impl ArgSpec {
                 wanted += &format!(", {what}");
             }
         }
-        let found = Found(entry);
-        let is_type = self.dtype.is_none_or(|dtype| dtype == entry.dtype);
-        let is_rank = self.rank == ANY_RANK || entry.layout().rank() == self.rank;
-        let message = format!("expected {wanted}; got {found}");
-        if is_type && is_rank && is_arranged {
-            if !self.is_aligned(entry) && !entry.layout().is_empty() {
-                let (first, alignment) = (entry.first.addr(), self.alignment);
-                return not_exchangeable(format!(
-                    "{message}, at {first:#x}, which is not aligned to {alignment} bytes; pass a copy"
-                ))
-                .into();
-            }
-            return not_exchangeable(message).into();
+        let (layout, first) = (entry.layout(), entry.first.addr());
+        let reason = format!("expected {wanted}; got {}", Found(entry));
+        // What another object is needed for comes before what a copy cures.
+        if let Some(dtype) = self.dtype
+            && dtype != entry.dtype
+        {
+            let error = Incompatibility::new(
+                IncompatibilityKind::DType,
+                entry.dtype.to_string(),
+                dtype.to_string(),
+            );
+            return unsuitable(error.with_reason(reason)).into();
         }
-        unsuitable(message).into()
+        if self.rank != ANY_RANK && layout.rank() != self.rank {
+            let error = Incompatibility::new(
+                IncompatibilityKind::Rank,
+                layout.rank().to_string(),
+                self.rank.to_string(),
+            );
+            return unsuitable(error.with_reason(reason)).into();
+        }
+        if !is_arranged {
+            let error = Incompatibility::new(
+                IncompatibilityKind::Layout,
+                arrangement_of(entry),
+                arrangement,
+            );
+            return unsuitable(error.with_reason(reason)).into();
+        }
+        if !self.is_aligned(entry) && !layout.is_empty() {
+            let alignment = self.alignment;
+            let wanted = format!("a multiple of {alignment}");
+            let error = Incompatibility::new(
+                IncompatibilityKind::Alignment,
+                format!("{first:#x}"),
+                wanted,
+            )
+            .with_reason(format!(
+                "{reason}, at {first:#x}, which is not aligned to {alignment} bytes"
+            ))
+            .with_remedy("pass a copy");
+            return not_exchangeable(error).into();
+        }
+        let error =
+            Incompatibility::new(IncompatibilityKind::Device, entry.device.to_string(), place);
+        not_exchangeable(error.with_reason(reason)).into()
     }
+}
+
+#[cold]
+fn arrangement_of(entry: &Entry) -> String {
+    let layout = entry.layout();
+    format!("shape {:?}, strides {:?}", layout.shape(), layout.strides())
+}
+
+/// Says that an argument has another shape than the one that it should have.
+#[cold]
+pub(super) fn other_shape(entry: &Entry, wanted: &[usize]) -> PyErr {
+    let found = format!("{:?}", entry.layout().shape());
+    let error = Incompatibility::new(IncompatibilityKind::Shape, found, format!("{wanted:?}"));
+    unsuitable(error.with_reason(format!("expected shape {wanted:?}; got {}", Found(entry))))
 }
 
 /// What came, in words.

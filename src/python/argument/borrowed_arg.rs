@@ -4,6 +4,7 @@ use super::arg_spec::{ArgSpec, FastSpec, check_further};
 #[cfg(feature = "cuda")]
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::borrows::Aligned;
 use crate::python::borrows::{self, Entry};
 #[cfg(feature = "cuda")]
@@ -235,14 +236,28 @@ impl Drop for BorrowedArg<'_> {
 /// Says what excludes an entry that the list of borrows refused.
 #[cold]
 fn conflict(entry: &Entry, is_written: bool) -> Refused {
-    unsuitable(if is_written && borrows::is_kept(entry) {
-        "memory that is to be written is kept by Rust code, which may read it at any time: as a Tensor or Owned argument of this call, or of an earlier one; pass a copy, or release what keeps it".into()
+    let (reason, remedy) = if is_written && borrows::is_kept(entry) {
+        (
+            "memory that is to be written is kept by Rust code, which may read it at any time: as a Tensor or Owned argument of this call, or of an earlier one",
+            "pass a copy, or release what keeps it",
+        )
     } else if is_written {
-        "memory that is to be written is also in use by another argument, or another call; pass a copy".into()
+        (
+            "memory that is to be written is also in use by another argument, or another call",
+            "pass a copy",
+        )
     } else {
-        "memory that is to be read is being written by another argument, or another call; pass a copy".into()
-    })
-    .into()
+        (
+            "memory that is to be read is being written by another argument, or another call",
+            "pass a copy",
+        )
+    };
+    let error = Incompatibility::new(
+        IncompatibilityKind::Alias,
+        "memory in use",
+        "memory that isn't in use",
+    );
+    unsuitable(error.with_reason(reason).with_remedy(remedy)).into()
 }
 
 impl Entry {

@@ -1,6 +1,7 @@
 //! The class as a buffer, for `memoryview` and everything that takes one.
 
 use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
@@ -40,7 +41,10 @@ pub(super) unsafe fn lend(
         return Err(not_exchangeable("a buffer has at most 64 dimensions"));
     }
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
-        return Err(not_exchangeable("the tensor is read-only"));
+        let error = Incompatibility::new(Kind::ReadOnly, "read-only", "writable");
+        return Err(not_exchangeable(
+            error.with_reason("the tensor is read-only"),
+        ));
     }
     let wants = |flag: c_int| flags & flag == flag;
     let rank = tensor.rank();
@@ -54,7 +58,11 @@ pub(super) unsafe fn lend(
         && (is_c || is_f || !wants(ffi::PyBUF_ANY_CONTIGUOUS));
     if !fits {
         return Err(not_exchangeable(
-            "the tensor's elements don't lie as the buffer was asked for; copy it first",
+            Incompatibility::from_reason(
+                Kind::Layout,
+                "the tensor's elements don't lie as the buffer was asked for",
+            )
+            .with_remedy("copy it first"),
         ));
     }
     let len = length(tensor)?;

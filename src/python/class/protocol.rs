@@ -4,10 +4,10 @@ use crate::device::Device;
 use crate::dlpack::python::{AllocationError, Exchange, Producer, table};
 use crate::dlpack::{Abi, DLDevice, DLPackExchangeAPI, DLTensor, Managed, Versioned};
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::layout::Layout;
 use crate::python::cuda;
-use crate::python::error::{Unmade, not_exchangeable, not_importable};
+use crate::python::error::{no_allocation, not_exchangeable, not_importable};
 use crate::python::readonly::ReadOnlyPolicy;
 use crate::python::tensor_class::PyTensor;
 use crate::tensor::Tensor;
@@ -59,8 +59,9 @@ unsafe impl Exchange for PyTensor {
         if tensor.is_read_only() && ReadOnlyPolicy::current(object.py())? == ReadOnlyPolicy::Refuse
         {
             return Err(not_exchangeable(
-                "the tensor is read-only, which the exchange table's borrowed DLTensor can't say; \
-                 use managed_tensor_from_py_object_no_sync, whose flags say so",
+                Incompatibility::new(IncompatibilityKind::ReadOnly, "read-only", "writable")
+                    .with_reason("the tensor is read-only, which the exchange table's borrowed DLTensor can't say")
+                    .with_remedy("use managed_tensor_from_py_object_no_sync, whose flags say so"),
             ));
         }
         cuda::lent(tensor)?;
@@ -73,28 +74,7 @@ unsafe impl Exchange for PyTensor {
     }
 
     unsafe fn allocate(prototype: &DLTensor) -> Result<Managed<Versioned>, AllocationError> {
-        let unmade = |unmade: Unmade| match unmade {
-            Unmade::Tensor(error) => AllocationError {
-                kind: match error {
-                    Error::Access(_) => "MemoryError",
-                    _ => "BufferError",
-                },
-                message: error.to_string(),
-            },
-            Unmade::NoMemory(message) => AllocationError {
-                kind: "MemoryError",
-                message,
-            },
-            Unmade::NoDevice(message) => AllocationError {
-                kind: "BufferError",
-                message,
-            },
-            Unmade::Failed(message) => AllocationError {
-                kind: "RuntimeError",
-                message,
-            },
-        };
-        let failed = |error: Error| unmade(error.into());
+        let failed = |error: Error| no_allocation(&error);
         let device = Device::try_from(prototype.device).map_err(|error| failed(error.into()))?;
         let dtype = DType::try_from(prototype.dtype).map_err(|error| failed(error.into()))?;
         // SAFETY: the prototype has as many sizes as its rank says; its strides are not read.
@@ -102,7 +82,8 @@ unsafe impl Exchange for PyTensor {
             .map_err(|error| failed(error.into()))?;
         let tensor = match device {
             Device::CPU => Tensor::zeroed(layout.shape(), dtype).map_err(failed)?,
-            _ => cuda::make(layout.shape(), dtype, device).map_err(unmade)?,
+            _ => cuda::make(layout.shape(), dtype, device)
+                .map_err(|error| cuda::no_allocation(&error))?,
         };
         Ok(tensor.into_dlpack())
     }

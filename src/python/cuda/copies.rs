@@ -1,10 +1,12 @@
 //! Copies to and from GPUs, and tensors made there.
 
-use super::super::error::{Unmade, not_exchangeable};
+use super::super::error::{self, not_exchangeable};
 use super::gpu::gpu_of;
 use crate::cuda::{self, CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
+use crate::dlpack::python::AllocationError;
 use crate::dtype::DType;
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use std::borrow::Cow;
@@ -103,27 +105,43 @@ pub(in crate::python) fn make(
     shape: &[usize],
     dtype: DType,
     device: Device,
-) -> Result<Tensor, Unmade> {
+) -> Result<Tensor, CudaError> {
     if device == Device::CPU {
         return Ok(Tensor::zeros(shape, dtype)?);
     }
     if !is_of_cuda(device) {
-        return Err(Unmade::NoDevice(format!(
-            "dlbridge makes no tensors on {device}"
-        )));
+        return Err(Error::from(no_device(device)).into());
     }
-    let make = || {
-        let gpu = Gpu::from_device(device)?;
-        match device.kind() {
-            DeviceKind::Cuda => cuda::zeros(shape, dtype, &Stream::current(gpu)),
-            DeviceKind::CudaHost => cuda::pinned(shape, dtype, gpu),
-            _ => cuda::managed(shape, dtype, gpu),
-        }
+    let gpu = Gpu::from_device(device)?;
+    match device.kind() {
+        DeviceKind::Cuda => cuda::zeros(shape, dtype, &Stream::current(gpu)),
+        DeviceKind::CudaHost => cuda::pinned(shape, dtype, gpu),
+        _ => cuda::managed(shape, dtype, gpu),
+    }
+}
+
+/// Of memory that an exchange table is asked for. It can be told without Python.
+#[cold]
+pub(in crate::python) fn no_allocation(error: &CudaError) -> AllocationError {
+    let kind = match error {
+        CudaError::Tensor(error) => return error::no_allocation(error),
+        CudaError::OutOfMemory { .. } => "MemoryError",
+        CudaError::Driver { .. } | CudaError::Capturing { .. } => "RuntimeError",
+        _ => "BufferError",
     };
-    make().map_err(|error| match error {
-        CudaError::Tensor(error) => Unmade::Tensor(error),
-        CudaError::OutOfMemory { .. } => Unmade::NoMemory(error.to_string()),
-        CudaError::Driver { .. } | CudaError::Capturing { .. } => Unmade::Failed(error.to_string()),
-        error => Unmade::NoDevice(error.to_string()),
-    })
+    AllocationError {
+        kind,
+        message: error.to_string(),
+    }
+}
+
+#[cold]
+fn no_device(device: Device) -> Incompatibility {
+    let reason = format!("dlbridge makes no tensors on {device}");
+    Incompatibility::new(
+        IncompatibilityKind::Device,
+        device.to_string(),
+        "cpu, or a device of CUDA",
+    )
+    .with_reason(reason)
 }

@@ -2,7 +2,8 @@
 
 use super::conversion::Conversion;
 use super::export_to::{deliver, export_to, settled};
-use super::misfit::misfit;
+use super::misfit::{misfit, permit};
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::python::frameworks::Framework;
@@ -56,12 +57,11 @@ fn convert_by<'py>(
     let framework = Framework::named(name)?;
     let misfit = misfit(framework, py, &tensor)?;
     if framework.copies && copy == Some(false) && misfit.is_none() {
-        return Err(not_exchangeable(format!(
-            "{}; pass copy=None",
-            copies_all(framework)
-        )));
+        return Err(not_exchangeable(
+            copies_all(framework).with_remedy("pass copy=None"),
+        ));
     }
-    let cure = misfit.as_ref().and_then(|misfit| misfit.cure);
+    let cure = misfit.as_ref().and_then(|misfit| misfit.copy_to);
     let copied_to = match copy {
         Some(false) => None,
         // Some copy by themselves.
@@ -78,28 +78,61 @@ fn convert_by<'py>(
         return export_to(framework, py, copy, conversion);
     }
     if let Some(misfit) = misfit {
-        misfit.permit(py, conversion, framework.title)?;
+        permit(misfit, py, conversion, framework.title)?;
     }
     deliver(framework, py, settled(framework, tensor)?)
 }
 
-fn copies_all(framework: &Framework) -> String {
-    format!("{} copies all that it takes", framework.title)
+fn copies_all(framework: &Framework) -> Incompatibility {
+    let reason = format!("{} copies all that it takes", framework.title);
+    Incompatibility::new(IncompatibilityKind::Copy, "copy=False", "copy=None").with_reason(reason)
 }
 
-/// What would become of a tensor that is handed to a framework.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What would become of a tensor that is converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Outlook {
+pub enum Outcome {
     /// It shares its memory.
     Shared,
-    /// It shares its memory, which is read-only though the framework has no read-only tensors:
-    /// writing through the result is forbidden, as this remark says.
-    SharedReadOnly(String),
-    /// It is copied if that is allowed, for this reason.
-    Copied(String),
-    /// The framework can't have it, for this reason.
-    Refused(String),
+    /// It is copied, if that is allowed.
+    Copied,
+    /// The framework can't have it.
+    Refused,
+}
+
+impl Outcome {
+    /// Returns the name, as Python has it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Copied => "copied",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What [`convert`] would do with a tensor, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What would become of the tensor.
+    pub outcome: Outcome,
+    /// Why it isn't shared; of one that is shared, what forbids to write through the result.
+    pub incompatibility: Option<Incompatibility>,
+}
+
+impl Explanation {
+    /// That an error refuses the tensor.
+    pub fn refused(error: Incompatibility) -> Self {
+        Self::new(Outcome::Refused, error)
+    }
+
+    fn new(outcome: Outcome, error: impl Into<Option<Incompatibility>>) -> Self {
+        Self {
+            outcome,
+            incompatibility: error.into(),
+        }
+    }
 }
 
 /// Finds out what [`convert`] would do, without doing it. `readonly` is the policy for read-only
@@ -113,28 +146,35 @@ pub fn explain(
     tensor: impl Into<Passed>,
     name: &str,
     readonly: impl Into<Option<ReadOnlyPolicy>>,
-) -> PyResult<Outlook> {
+) -> PyResult<Explanation> {
     let tensor = &tensor.into().0;
     let framework = Framework::named(name)?;
     let misfit = match misfit(framework, py, tensor)? {
-        None if framework.copies => return Ok(Outlook::Copied(copies_all(framework))),
-        None => return Ok(Outlook::Shared),
+        None if framework.copies => {
+            return Ok(Explanation::new(Outcome::Copied, copies_all(framework)));
+        }
+        None => return Ok(Explanation::new(Outcome::Shared, None)),
         Some(misfit) => misfit,
     };
-    if misfit.is_only_read_only {
+    if misfit.kind == IncompatibilityKind::ReadOnly {
         let policy = match readonly.into() {
             Some(policy) => policy,
             None => ReadOnlyPolicy::current(py)?,
         };
         if policy != ReadOnlyPolicy::Refuse {
-            return Ok(Outlook::SharedReadOnly(format!(
+            let remark = format!(
                 "the memory is read-only, and {} can't be told so: writing through the result is forbidden",
                 framework.title
-            )));
+            );
+            return Ok(Explanation::new(
+                Outcome::Shared,
+                misfit.with_reason(remark),
+            ));
         }
     }
-    Ok(match misfit.cure {
-        Some(_) => Outlook::Copied(misfit.reason),
-        None => Outlook::Refused(misfit.reason),
-    })
+    let outcome = match misfit.copy_to {
+        Some(_) => Outcome::Copied,
+        None => Outcome::Refused,
+    };
+    Ok(Explanation::new(outcome, misfit))
 }

@@ -1,7 +1,7 @@
 //! Tensors become objects of a framework, in the way that its row says.
 
 use super::conversion::Conversion;
-use super::misfit::{misfit, unmet_need};
+use super::misfit::{misfit, permit, unmet_need};
 use super::permitted::Permitted;
 use crate::dlpack::Legacy;
 use crate::dlpack::python::{Table, into_capsule};
@@ -27,7 +27,7 @@ pub(super) fn export_to<'py>(
         return deliver(framework, py, tensor);
     }
     if let Some(misfit) = misfit(framework, py, &tensor)? {
-        misfit.permit(py, conversion, framework.title)?;
+        permit(misfit, py, conversion, framework.title)?;
     }
     deliver(framework, py, settled(framework, tensor)?)
 }
@@ -93,7 +93,7 @@ pub(super) fn by_table<'py>(
     if let Some(framework) = vendor.framework
         && let Some(misfit) = unmet_need(framework, &tensor)
     {
-        misfit.permit(py, conversion, framework.title)?;
+        permit(misfit, py, conversion, framework.title)?;
     }
     make_by_table(py, table, vendor, tensor)
 }

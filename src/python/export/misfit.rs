@@ -2,9 +2,10 @@
 
 use super::conversion::Conversion;
 use crate::device::Device;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::not_exchangeable;
 use crate::python::frameworks::Framework;
-use crate::python::frameworks::constraints::{Arranged, Misfit, Needs};
+use crate::python::frameworks::constraints::{Arranged, Needs, lacks_dtype};
 use crate::python::{cuda, readonly};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -15,9 +16,11 @@ pub(super) fn misfit(
     framework: &Framework,
     py: Python<'_>,
     tensor: &Tensor,
-) -> PyResult<Option<Misfit>> {
+) -> PyResult<Option<Incompatibility>> {
     let misfit = unmet_need(framework, tensor);
-    let is_for_good = misfit.as_ref().is_some_and(|misfit| misfit.cure.is_none());
+    let is_for_good = misfit
+        .as_ref()
+        .is_some_and(|misfit| misfit.copy_to.is_none());
     match framework.more {
         // What no copy cures is said first.
         Some(ask) if !is_for_good => Ok(ask(py, tensor)?.or(misfit)),
@@ -27,42 +30,38 @@ pub(super) fn misfit(
 
 /// Returns what of a framework's needs a tensor doesn't meet, without running Python code.
 #[inline]
-pub(super) fn unmet_need(framework: &Framework, tensor: &Tensor) -> Option<Misfit> {
+pub(super) fn unmet_need(framework: &Framework, tensor: &Tensor) -> Option<Incompatibility> {
     let needs = &framework.needs;
     (!needs.are_met_by(tensor)).then(|| needs.why_not(framework.title, tensor))
 }
 
-impl Misfit {
-    /// Returns the reason, and the way out.
-    pub(super) fn into_message(self) -> String {
-        match self.cure {
-            Some(_) if self.is_only_read_only => {
-                format!("{}; copy it first, or {}", self.reason, readonly::SHARING)
-            }
-            Some(_) => format!("{}; copy it first", self.reason),
-            None => self.reason,
-        }
+/// Permits sharing all the same, where the tensor is only read-only, and the policy allows that.
+///
+/// # Errors
+///
+/// The `BufferError` that says what is wrong, or what a warning raises.
+#[cold]
+pub(super) fn permit(
+    misfit: Incompatibility,
+    py: Python<'_>,
+    conversion: &Conversion<'_, '_>,
+    title: &str,
+) -> PyResult<()> {
+    if misfit.kind != Kind::ReadOnly {
+        return Err(not_exchangeable(with_copy(misfit)));
     }
+    let source = || conversion.origin.title(py);
+    readonly::permit(py, conversion.readonly, source, title, || with_copy(misfit))
+}
 
-    /// Permits sharing all the same, where the tensor is only read-only, and the policy allows that.
-    ///
-    /// # Errors
-    ///
-    /// The `BufferError` that says what is wrong, or what a warning raises.
-    #[cold]
-    pub(super) fn permit(
-        self,
-        py: Python<'_>,
-        conversion: &Conversion<'_, '_>,
-        title: &str,
-    ) -> PyResult<()> {
-        if !self.is_only_read_only {
-            return Err(not_exchangeable(self.into_message()));
+/// Adds the remedy that a copy is.
+fn with_copy(misfit: Incompatibility) -> Incompatibility {
+    match misfit.copy_to {
+        Some(_) if misfit.kind == Kind::ReadOnly => {
+            misfit.with_remedy(format!("copy it first, or {}", readonly::SHARING))
         }
-        let source = || conversion.origin.title(py);
-        readonly::permit(py, conversion.readonly, source, title, || {
-            self.into_message()
-        })
+        Some(_) => misfit.with_remedy("copy it first"),
+        None => misfit,
     }
 }
 
@@ -86,57 +85,71 @@ impl Needs {
             || tensor.data_ptr().addr().is_multiple_of(self.alignment)
     }
 
-    /// Says why not. What can't be cured comes first.
+    /// Says why not. What no copy cures comes first.
     #[cold]
-    fn why_not(&self, title: &str, tensor: &Tensor) -> Misfit {
-        let rank = tensor.rank();
-        if !(self.has)(tensor.dtype()) || tensor.is_padded() && !self.has_padded {
+    fn why_not(&self, title: &str, tensor: &Tensor) -> Incompatibility {
+        let (rank, dtype) = (tensor.rank(), tensor.dtype());
+        if !(self.has)(dtype) {
             let padded = if tensor.is_padded() { "padded " } else { "" };
-            return Misfit::for_good(format!("{title} has no {padded}{}", tensor.dtype()));
+            let found = format!("{padded}{dtype}");
+            let reason = format!("{title} has no {found}");
+            return lacks_dtype(found, reason);
+        }
+        if tensor.is_padded() && !self.has_padded {
+            let found = format!("padded {dtype}");
+            let reason = format!("{title} has no {found}");
+            return Incompatibility::new(Kind::Padding, found, format!("packed {dtype}"))
+                .with_reason(reason);
         }
         if rank > self.most_dimensions {
             let most = self.most_dimensions;
-            return Misfit::for_good(format!(
-                "{title} has at most {most} dimensions, and the tensor has {rank}"
-            ));
+            let reason =
+                format!("{title} has at most {most} dimensions, and the tensor has {rank}");
+            return Incompatibility::new(Kind::Rank, rank.to_string(), format!("at most {most}"))
+                .with_reason(reason);
         }
         if !(self.reaches)(tensor.device()) {
             let device = tensor.device();
             let places = [Device::CPU, Device::cuda(0)];
-            let mut reached = places.into_iter().filter(|place| (self.reaches)(*place));
-            return Misfit {
-                reason: format!("{title} can't reach memory on {device}"),
-                cure: reached.find(|place| cuda::can_move(device, *place)),
-                is_only_read_only: false,
-            };
+            let reached = || places.iter().filter(|place| (self.reaches)(**place));
+            let wanted: Vec<_> = reached().map(Device::to_string).collect();
+            let cure = reached().find(|place| cuda::can_move(device, **place));
+            return Incompatibility::new(Kind::Device, device.to_string(), wanted.join(" or "))
+                .with_reason(format!("{title} can't reach memory on {device}"))
+                .with_copy_to(cure.copied());
         }
         if !self.arranged.accepts(tensor) {
             let (shape, strides) = (tensor.shape(), tensor.strides());
-            let needs = match self.arranged {
+            let found = format!("shape {shape:?}, strides {strides:?}");
+            let wanted = match self.arranged {
                 Arranged::Anyhow | Arranged::Forwards => {
                     let reason = format!("{title} has no negative strides, as in {strides:?}");
-                    return Misfit::cured_by_copy(reason, tensor);
+                    return Incompatibility::new(Kind::Layout, found, "no negative strides")
+                        .with_reason(reason)
+                        .with_copy_to(tensor.device());
                 }
-                Arranged::Dense => "without gaps",
-                Arranged::RowMajor => "that are row-major without gaps",
+                Arranged::Dense => "elements without gaps",
+                Arranged::RowMajor => "elements that are row-major without gaps",
             };
-            let reason = format!(
-                "{title} needs elements {needs}, and these have shape {shape:?}, strides {strides:?}"
-            );
-            return Misfit::cured_by_copy(reason, tensor);
+            let reason = format!("{title} needs {wanted}, and these have {found}");
+            return Incompatibility::new(Kind::Layout, found, wanted)
+                .with_reason(reason)
+                .with_copy_to(tensor.device());
         }
         if !self.is_aligned(tensor) {
             let (alignment, address) = (self.alignment, tensor.data_ptr().addr());
             let reason = format!(
                 "{title} needs memory that is aligned to {alignment} bytes, and the tensor is at {address:#x}"
             );
-            return Misfit::cured_by_copy(reason, tensor);
+            let wanted = format!("a multiple of {alignment}");
+            return Incompatibility::new(Kind::Alignment, format!("{address:#x}"), wanted)
+                .with_reason(reason)
+                .with_copy_to(tensor.device());
         }
         // What sharing can't mend is said before.
         let reason = format!("the tensor is read-only, and {title} writes to memory all the same");
-        Misfit {
-            is_only_read_only: true,
-            ..Misfit::cured_by_copy(reason, tensor)
-        }
+        Incompatibility::new(Kind::ReadOnly, "read-only", "writable")
+            .with_reason(reason)
+            .with_copy_to(tensor.device())
     }
 }

@@ -3,7 +3,8 @@
 use super::conversion::Origin;
 use crate::dlpack::python::{Producer, Request, answer};
 use crate::dlpack::{Abi, DLDevice, Managed};
-use crate::error::{Error, ExportError};
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
+use crate::interchange::legacy_read_only;
 use crate::python::frameworks::Framework;
 use crate::python::readonly::{ReadOnlyPolicy, SHARING, calling_package, permit};
 use crate::python::tensor_class::PyTensor;
@@ -101,13 +102,15 @@ pub(in crate::python) fn answer_read_only<'py>(
     answer(py, &Unmarked(tensor), request)
 }
 
-fn refusal(is_told: bool, target: &str) -> String {
-    match is_told {
-        true => {
-            format!(
-                "the tensor is read-only, and {target} writes to memory all the same; copy it first, or {SHARING}"
-            )
-        }
-        false => format!("{}, or {SHARING}", ExportError::LegacyReadOnly),
+fn refusal(is_told: bool, target: &str) -> Incompatibility {
+    if is_told {
+        return Incompatibility::new(IncompatibilityKind::ReadOnly, "read-only", "writable")
+            .with_reason(format!(
+                "the tensor is read-only, and {target} writes to memory all the same"
+            ))
+            .with_remedy(format!("copy it first, or {SHARING}"));
     }
+    let legacy = legacy_read_only();
+    let remedy = legacy.remedy.clone().unwrap_or_default();
+    legacy.with_remedy(format!("{remedy}, or {SHARING}"))
 }

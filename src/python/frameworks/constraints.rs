@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 
 /// What a framework can have without a copy. What is asked for here is what it would otherwise
@@ -42,34 +43,15 @@ pub(in crate::python) const ANYTHING: Needs = Needs {
     most_dimensions: usize::MAX,
 };
 
-/// Why a framework can't have a tensor.
-#[derive(Debug)]
-pub(in crate::python) struct Misfit {
-    /// What is wrong, in a sentence without its end.
-    pub(in crate::python) reason: String,
-    /// On which device it can have a copy, if it can.
-    pub(in crate::python) cure: Option<Device>,
-    /// Whether nothing is wrong but that the tensor is read-only, and the framework has no read-only
-    /// tensors. Then it can share the memory all the same, where the policy permits that.
-    pub(in crate::python) is_only_read_only: bool,
-}
-
-impl Misfit {
-    pub(in crate::python) fn cured_by_copy(reason: String, tensor: &Tensor) -> Self {
-        Self {
-            reason,
-            cure: Some(tensor.device()),
-            is_only_read_only: false,
-        }
-    }
-
-    pub(in crate::python) fn for_good(reason: String) -> Self {
-        Self {
-            reason,
-            cure: None,
-            is_only_read_only: false,
-        }
-    }
+/// Says that a framework has no such elements.
+#[cold]
+pub(in crate::python) fn lacks_dtype(found: String, reason: String) -> Incompatibility {
+    Incompatibility::new(
+        IncompatibilityKind::DType,
+        found,
+        "a dtype of the framework",
+    )
+    .with_reason(reason)
 }
 
 impl Arranged {

@@ -1,10 +1,11 @@
 //! JAX: arrays that never change, and their types narrowed unless it is told not to.
 
 use super::common::is_pinned_or_managed;
-use super::constraints::{ANYTHING, Arranged, Misfit, Needs};
+use super::constraints::{ANYTHING, Arranged, Needs, lacks_dtype};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
 use super::row::{Export, Framework, Streams};
 use crate::dtype::DType;
+use crate::error::Incompatibility;
 use crate::tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -54,7 +55,7 @@ fn has_dtype(dtype: DType) -> bool {
 }
 
 /// Returns why JAX would have other numbers than it is given, if it would.
-fn narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+fn narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Incompatibility>> {
     let dtype = tensor.dtype();
     if !matches!(dtype, DType::I64 | DType::U64 | DType::F64 | DType::C128) {
         return Ok(None);
@@ -63,7 +64,10 @@ fn narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
         .import(intern!(py, "jax"))?
         .getattr(intern!(py, "config"))?;
     let is_wide = config.getattr(intern!(py, "jax_enable_x64"))?.is_truthy()?;
-    let why = || Misfit::for_good(format!("JAX would narrow {dtype}; set jax_enable_x64"));
+    let why = || {
+        lacks_dtype(dtype.to_string(), format!("JAX would narrow {dtype}"))
+            .with_remedy("set jax_enable_x64")
+    };
     Ok((!is_wide).then(why))
 }
 

@@ -22,9 +22,10 @@ pub(super) static ROW: Framework = Framework::new(
 #[cfg(not(miri))]
 mod tests {
     use super::*;
+    use crate::error::IncompatibilityKind;
     use crate::python::import::own::{Wanted, from_object};
     use crate::python::{
-        Conversion, Like, Outlook, ReadOnlyPolicy, convert, explain, to_framework,
+        Conversion, Like, Outcome, ReadOnlyPolicy, convert, explain, to_framework,
     };
     use crate::tensor::Tensor;
     use pyo3::exceptions::PyBufferError;
@@ -78,16 +79,17 @@ def from_dlpack(x):
     fn constraints_of_the_row_decide() {
         with_module(|py, _| {
             let doubles = Tensor::from_slice(&[1.0_f64], &[1]).unwrap();
-            let outlook = explain(py, doubles, "made_up", None).unwrap();
-            assert_eq!(
-                outlook,
-                Outlook::Refused("Made Up has no float64".to_owned())
-            );
+            let explained = explain(py, doubles, "made_up", None).unwrap();
+            assert_eq!(explained.outcome, Outcome::Refused);
+            let why = explained.incompatibility.unwrap();
+            assert_eq!(why.kind, IncompatibilityKind::DType);
+            assert_eq!(why.found.as_deref(), Some("float64"));
+            assert_eq!(why.to_string(), "Made Up has no float64");
 
             let square = Tensor::from_slice(&[0.0_f32; 4], &[2, 2]).unwrap();
             let flipped = square.transpose();
-            let outlook = explain(py, flipped.clone(), "made_up", None).unwrap();
-            assert!(matches!(outlook, Outlook::Copied(_)), "{outlook:?}");
+            let explained = explain(py, flipped.clone(), "made_up", None).unwrap();
+            assert_eq!(explained.outcome, Outcome::Copied);
             let made = convert(py, flipped, "made_up", Conversion::from(None)).unwrap();
             let copy = from_object(&made, Wanted::default()).unwrap();
             assert_ne!(copy.data_ptr(), square.data_ptr());

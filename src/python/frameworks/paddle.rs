@@ -8,6 +8,7 @@ use super::dtypes::{is_common, is_complex};
 use super::row::{Export, Framework, Streams, TableVendor};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::attribute::Attribute;
 use crate::python::error::{Refused, not_exchangeable};
 use pyo3::prelude::*;
@@ -89,7 +90,11 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
         return Ok(false);
     }
     Err(not_exchangeable(
-        "autograd follows this tensor (stop_gradient=False), which it can't outside of Paddle; pass tensor.detach()",
+        Incompatibility::from_reason(
+            Kind::RequiresGrad,
+            "autograd follows this tensor (stop_gradient=False), which it can't outside of Paddle",
+        )
+        .with_remedy("pass tensor.detach()"),
     )
     .into())
 }
@@ -115,7 +120,11 @@ fn clarify(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
         return error;
     }
     let clear = not_exchangeable(
-        "the tensor is sparse, so its elements aren't one piece of memory; pass tensor.to_dense()",
+        Incompatibility::from_reason(
+            Kind::Layout,
+            "the tensor is sparse, so its elements aren't one piece of memory",
+        )
+        .with_remedy("pass tensor.to_dense()"),
     );
     clear.set_cause(object.py(), Some(error));
     clear

@@ -1,10 +1,10 @@
 //! The form of a row: what is known of a framework, and of whose exchange table its tensors have.
 
-use super::constraints::{Misfit, Needs};
+use super::constraints::Needs;
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use crate::dtype::DType;
-use crate::error::Error;
+use crate::error::{Error, Incompatibility};
 use crate::python::borrows::NoteWritten;
 use crate::python::error::Refused;
 use crate::storage::Owner;
@@ -54,7 +54,7 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) alike: Option<Alike>,
 }
 
-type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Misfit>>;
+type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Incompatibility>>;
 type Alike = for<'py> fn(&Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;
 type Import<T> = for<'py> fn(Python<'py>, Bound<'py, T>, DType) -> PyResult<Bound<'py, PyAny>>;
 

@@ -24,6 +24,7 @@ mod storage;
 mod version;
 
 use crate::dlpack::DLTensor;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::attribute::Attribute;
 use crate::python::error::{Refused, not_exchangeable};
 use alias::Alias;
@@ -122,7 +123,7 @@ fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     if attribute.is(object, false)? {
         return forward::guard(object);
     }
-    Err(not_exchangeable(FOLLOWED).into())
+    Err(not_exchangeable(followed()).into())
 }
 
 /// Asks PyTorch in words.
@@ -139,17 +140,17 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         && !dispatch.is(&plain)
     {
         let what = object.get_type().fully_qualified_name()?;
-        return Err(not_exchangeable(format!(
-            "{what} computes its value when it is used, and its own memory isn't that; pass a plain torch.Tensor"
-        ))
-        .into());
+        let reason =
+            format!("{what} computes its value when it is used, and its own memory isn't that");
+        let error = Incompatibility::from_reason(Kind::Exchange, reason);
+        return Err(not_exchangeable(error.with_remedy("pass a plain torch.Tensor")).into());
     }
     check_autograd(object)?;
     if torch.call(object, "is_conj")?.is_truthy()? {
-        return Err(not_exchangeable(CONJUGATED).into());
+        return Err(not_exchangeable(conjugated()).into());
     }
     if torch.call(object, "is_neg")?.is_truthy()? {
-        return Err(not_exchangeable(NEGATED).into());
+        return Err(not_exchangeable(negated()).into());
     }
     Ok(check_keys(object, torch)?)
 }
@@ -159,7 +160,7 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
 #[cold]
 fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     match Torch::of(object)?.call(object, "is_neg")?.is_truthy()? {
-        true => Err(not_exchangeable(NEGATED).into()),
+        true => Err(not_exchangeable(negated()).into()),
         false => Ok(()),
     }
 }
@@ -167,10 +168,10 @@ fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
 /// Asks a tensor of a class that only goes by PyTorch's name, by its own methods: PyTorch's C type may get another name.
 #[cold]
 fn ask_by_name(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
-    let refusals = [
-        ("is_conj", CONJUGATED),
-        ("is_neg", NEGATED),
-        ("requires_grad", FOLLOWED),
+    let refusals: [(_, fn() -> Incompatibility); 3] = [
+        ("is_conj", conjugated),
+        ("is_neg", negated),
+        ("requires_grad", followed),
     ];
     for (name, refusal) in refusals {
         // A class that isn't PyTorch's needn't have its methods.
@@ -182,17 +183,36 @@ fn ask_by_name(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
             false => answer,
         };
         if answer.is_truthy()? {
-            return Err(not_exchangeable(refusal).into());
+            return Err(not_exchangeable(refusal()).into());
         }
     }
     Ok(())
 }
 
-const CONJUGATED: &str =
-    "the tensor is conjugated lazily, so its memory isn't its value; pass tensor.resolve_conj()";
-const NEGATED: &str =
-    "the tensor is negated lazily, so its memory isn't its value; pass tensor.resolve_neg()";
-const FOLLOWED: &str = "autograd follows this tensor (requires_grad), which it can't outside of PyTorch; pass tensor.detach()";
+#[cold]
+fn conjugated() -> Incompatibility {
+    Incompatibility::new(Kind::Conjugate, "conjugated lazily", "not conjugated")
+        .with_reason("the tensor is conjugated lazily, so its memory isn't its value")
+        .with_remedy("pass tensor.resolve_conj()")
+}
+
+#[cold]
+fn negated() -> Incompatibility {
+    Incompatibility::new(Kind::Negative, "negated lazily", "not negated")
+        .with_reason("the tensor is negated lazily, so its memory isn't its value")
+        .with_remedy("pass tensor.resolve_neg()")
+}
+
+#[cold]
+fn followed() -> Incompatibility {
+    Incompatibility::new(
+        Kind::RequiresGrad,
+        "requires_grad=True",
+        "requires_grad=False",
+    )
+    .with_reason("autograd follows this tensor (requires_grad), which it can't outside of PyTorch")
+    .with_remedy("pass tensor.detach()")
+}
 
 /// Refuses what has keys that none of the questions explain. Keys that are as in a plain tensor are
 /// remembered, once it is known where they are.
@@ -208,14 +228,19 @@ fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Torch) -> PyResult<()> {
     let device = device.getattr(intern!(py, "type"))?;
     if device.eq("meta")? {
         return Err(not_exchangeable(
-            "the tensor is on the device meta, where there is no memory; pass one that is on another device",
+            Incompatibility::new(Kind::Device, "meta", "a device that has memory")
+                .with_reason("the tensor is on the device meta, where there is no memory")
+                .with_remedy("pass one that is on another device"),
         ));
     }
     if !are_plain(&keys, &device.str()?.to_string_lossy()) {
         let remedy = remedy(&keys);
-        return Err(not_exchangeable(format!(
-            "the tensor isn't a plain one ({keys}), so its memory may not be its value; pass {remedy}"
-        )));
+        let reason =
+            format!("the tensor isn't a plain one ({keys}), so its memory may not be its value");
+        let error = Incompatibility::from_reason(Kind::Layout, reason);
+        return Err(not_exchangeable(
+            error.with_remedy(format!("pass {remedy}")),
+        ));
     }
     // Whatever goes wrong here, under one of PyTorch's modes for example, may not next time.
     if let Some(places) = PLACES.find(|| find_places(py, torch)) {
@@ -247,9 +272,10 @@ fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
     }
     let message = error.value(py).to_string();
     let first = message.lines().next().unwrap_or_default();
-    let clear = not_exchangeable(format!(
-        "PyTorch can't export the tensor ({first}); pass one of another dtype, such as tensor.view(torch.uint8)"
-    ));
+    let reason = format!("PyTorch can't export the tensor ({first})");
+    let remedy = "pass one of another dtype, such as tensor.view(torch.uint8)";
+    let clear =
+        not_exchangeable(Incompatibility::from_reason(Kind::Exchange, reason).with_remedy(remedy));
     clear.set_cause(py, Some(error));
     clear
 }

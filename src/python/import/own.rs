@@ -65,7 +65,7 @@ pub(in crate::python) fn from_object_for(
         Found::Tensor(tensor) => shared(tensor),
         // SAFETY: that is what was found.
         Found::Own => shared(unsafe { tensor_class::tensor_of(object) }.clone()),
-        Found::BadBuffer(unable) => instead_of_buffer(object, &unable, wanted),
+        Found::BadBuffer { is_read_only, .. } => instead_of_buffer(object, is_read_only, wanted),
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
             if let Some((capsule, methods)) = capsule::by_method(object, true)? {
@@ -91,9 +91,12 @@ pub(in crate::python) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResu
         Found::Tensor(tensor) if tensor.device() == Device::CPU => Some(Ok(tensor)),
         Found::Tensor(tensor) => Some(Python::attach(|_| cuda::adopted(object, tensor))),
         // What came with the error goes there, too.
-        Found::BadBuffer(unable) => Python::attach(move |_| {
-            let tensor = instead_of_buffer(object, &unable, Wanted::default());
-            drop(unable);
+        Found::BadBuffer {
+            error,
+            is_read_only,
+        } => Python::attach(move |_| {
+            let tensor = instead_of_buffer(object, is_read_only, Wanted::default());
+            drop(error);
             Some(tensor)
         }),
         Found::Own | Found::Protocol | Found::Nothing(_) => None,
@@ -106,7 +109,11 @@ enum Found {
     /// It is of our own class.
     Own,
     /// Its buffer doesn't do, but it speaks DLPack, too.
-    BadBuffer(Unable),
+    BadBuffer {
+        error: PyErr,
+        /// Whether it is read-only, as far as is known.
+        is_read_only: bool,
+    },
     Protocol,
     /// None of what most have.
     Nothing(Refused),
@@ -141,41 +148,33 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
         }
         ImportPath::Buffer(speaks_dlpack) => match by_buffer(object) {
             Ok(tensor) => Ok(Found::Tensor(tensor)),
-            Err(unable) if speaks_dlpack => Ok(Found::BadBuffer(unable)),
-            Err(unable) => Err(unable.error),
+            Err((error, is_read_only)) if speaks_dlpack => Ok(Found::BadBuffer {
+                error,
+                is_read_only,
+            }),
+            Err((error, _)) => Err(error),
         },
         ImportPath::Protocol => Ok(Found::Protocol),
     }
 }
 
-/// Why there is no tensor of an object's buffer, and whether that is read-only, as far as is known.
-struct Unable {
-    error: PyErr,
-    is_read_only: bool,
-}
-
-fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, Unable> {
-    let unable = |is_read_only| {
-        move |error| Unable {
-            error,
-            is_read_only,
-        }
-    };
-    let buffer = Buffer::from_object(object).map_err(unable(true))?;
+/// Imports a buffer. What goes with an error is whether the buffer is read-only, as far as is known.
+fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, (PyErr, bool)> {
+    let buffer = Buffer::from_object(object).map_err(|error| (error, true))?;
     let is_read_only = buffer.is_read_only();
-    of_buffer(buffer).map_err(unable(is_read_only))
+    of_buffer(buffer).map_err(|error| (error, is_read_only))
 }
 
 /// Imports by DLPack what buffers can't express.
 fn instead_of_buffer(
     object: Borrowed<'_, '_, PyAny>,
-    unable: &Unable,
+    is_read_only: bool,
     wanted: Wanted,
 ) -> PyResult<Tensor> {
     guard_capsule(object)?;
     let tensor = by_protocol(object, wanted, Purpose::Keep)?;
     // The older kind of capsule doesn't tell. A copy may be written.
-    Ok(match unable.is_read_only && !tensor.is_copied() {
+    Ok(match is_read_only && !tensor.is_copied() {
         true => tensor.into_read_only(),
         false => tensor,
     })

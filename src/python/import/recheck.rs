@@ -1,6 +1,7 @@
 //! Checks of borrowed memory, after Python code ran that could have taken it away.
 
 use crate::dlpack::Flags;
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::borrows::{Entry, list_borrowed};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::numpy;
@@ -74,8 +75,12 @@ fn changed(object: &Bound<'_, PyAny>) -> Refused {
     let kind = object.get_type();
     let kind = kind.fully_qualified_name();
     let kind = kind.map_or_else(|_| "object".to_owned(), |name| name.to_string());
-    not_exchangeable(format!(
-        "expected borrowed tensors to stay as they are during a call; Python code that ran while a later argument was read has resized or re-pointed a {kind} that is in use; pass a copy of it, or don't change it meanwhile"
-    ))
+    let reason = format!(
+        "expected borrowed tensors to stay as they are during a call; Python code that ran while a later argument was read has resized or re-pointed a {kind} that is in use"
+    );
+    not_exchangeable(
+        Incompatibility::from_reason(IncompatibilityKind::Alias, reason)
+            .with_remedy("pass a copy of it, or don't change it meanwhile"),
+    )
     .into()
 }

@@ -8,7 +8,7 @@ use crate::kernel::{complete, make};
 use crate::python::argument::{BorrowedArg, number_bytes};
 use crate::python::borrows;
 use crate::python::borrows::Keep;
-use crate::python::error::no_such_number;
+use crate::python::error::{no_such_number, with_fields_of};
 use crate::python::export::{Like, path_for_result, zeroed};
 use crate::python::launch;
 use crate::tensor::Tensor;
@@ -221,6 +221,7 @@ fn of_argument(py: Python<'_>, op: &str, argument: &str, error: PyErr) -> PyErr 
     }
     let message = format!("{op}: argument {argument:?}: {}", error.value(py));
     let clear = PyErr::from_type(kind, message);
+    let clear = with_fields_of(py, clear, &error);
     clear.set_cause(py, Some(error));
     clear
 }

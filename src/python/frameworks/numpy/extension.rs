@@ -9,7 +9,9 @@ use super::interface::empty_array;
 use crate::dlpack::python::{Offer, Wish, ask, type_lookup};
 use crate::dlpack::{Abi, DLDataType, Legacy, Versioned};
 use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
+use crate::python::frameworks::constraints::lacks_dtype;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -40,7 +42,7 @@ impl ElementType {
         let place = place.checked_sub(FIRST_REGISTERED);
         let found = place.and_then(|place| FOUND.get(place));
         if self.is_foreign() {
-            return Err(self.unknown(py, "; pass x.astype(x.dtype.newbyteorder(\"=\"))"));
+            return Err(self.unknown(py, Some("pass x.astype(x.dtype.newbyteorder(\"=\"))")));
         }
         if let Some(number) = found.map(|found| found.load(Ordering::Relaxed))
             && number != 0
@@ -58,7 +60,7 @@ impl ElementType {
         }
         match self.of_registry(py)? {
             Some(dtype) => Ok((dtype, false)),
-            None => Err(self.unknown(py, "")),
+            None => Err(self.unknown(py, None)),
         }
     }
 
@@ -120,14 +122,18 @@ impl ElementType {
     }
 
     #[cold]
-    fn unknown(&self, py: Python<'_>, remedy: &str) -> PyErr {
+    fn unknown(&self, py: Python<'_>, remedy: Option<&'static str>) -> PyErr {
         let name = match self.object(py).repr() {
             Ok(name) => name.to_string_lossy().into_owned(),
             Err(_) => "dtype".to_owned(),
         };
-        not_exchangeable(format!(
-            "elements of NumPy's {name} are none that DLPack has{remedy}"
-        ))
+        let reason = format!("elements of NumPy's {name} are none that DLPack has");
+        let error =
+            Incompatibility::new(Kind::DType, name, "a dtype of DLPack").with_reason(reason);
+        not_exchangeable(match remedy {
+            Some(remedy) => error.with_remedy(remedy),
+            None => error,
+        })
     }
 }
 
@@ -151,10 +157,13 @@ pub(super) fn extension<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound
     };
     let refusal = match of_module(py, tensor) {
         Ok(found) if fits(&found) => return Ok(found),
-        Ok(found) => not_exchangeable(format!(
-            "NumPy has no {}: ml_dtypes has {found} in its place",
-            wanted.0
-        )),
+        Ok(found) => lacking(
+            wanted.0,
+            format!(
+                "NumPy has no {}: ml_dtypes has {found} in its place",
+                wanted.0
+            ),
+        ),
         Err(refusal) => refusal,
     };
     match as_registered(py, tensor) {
@@ -163,17 +172,23 @@ pub(super) fn extension<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound
     }
 }
 
+#[cold]
+fn lacking(dtype: DType, reason: String) -> PyErr {
+    not_exchangeable(lacks_dtype(dtype.to_string(), reason))
+}
+
 fn of_module<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     let dtype = tensor.dtype();
-    let no = || not_exchangeable(format!("NumPy has no {dtype}"));
+    let no = || lacking(dtype, format!("NumPy has no {dtype}"));
     // Its sub-byte elements are padded.
     if dtype.lanes() != 1 || dtype.is_sub_byte() != tensor.is_padded() {
         return Err(no());
     }
     let Ok(module) = py.import(intern!(py, "ml_dtypes")) else {
-        return Err(not_exchangeable(format!(
-            "NumPy has no {dtype} without the package ml_dtypes"
-        )));
+        return Err(lacking(
+            dtype,
+            format!("NumPy has no {dtype} without the package ml_dtypes"),
+        ));
     };
     let Ok(scalar) = module.getattr(dtype.to_string().as_str()) else {
         return Err(no());

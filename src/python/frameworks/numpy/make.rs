@@ -7,7 +7,8 @@ use super::interface::interface;
 use super::keeper::keep;
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
-use crate::python::frameworks::constraints::Misfit;
+use crate::error::Incompatibility;
+use crate::python::error::{fields_of, not_exchangeable};
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
@@ -86,15 +87,16 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
 }
 
 /// Why NumPy hasn't a tensor's element type, if that is so.
-pub(in crate::python) fn lacks(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+pub(in crate::python) fn lacks(
+    py: Python<'_>,
+    tensor: &Tensor,
+) -> PyResult<Option<Incompatibility>> {
     if number_of(tensor.dtype()).is_some() {
         return Ok(None);
     }
     match extension(py, tensor) {
         Ok(_) => Ok(None),
-        Err(error) if error.is_instance_of::<PyBufferError>(py) => {
-            Ok(Some(Misfit::for_good(error.value(py).to_string())))
-        }
+        Err(error) if error.is_instance_of::<PyBufferError>(py) => Ok(Some(fields_of(py, &error))),
         Err(error) => Err(error),
     }
 }

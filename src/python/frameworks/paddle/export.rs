@@ -10,9 +10,9 @@
 use crate::device::Device;
 use crate::dlpack::python::{Table, foreign};
 use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::attach::deferring_releases;
 use crate::python::error::{caused, not_exchangeable};
-use crate::python::frameworks::constraints::Misfit;
 use crate::python::frameworks::numpy;
 use crate::python::releaser;
 use crate::tensor::Tensor;
@@ -54,8 +54,8 @@ impl Drop for Given {
     }
 }
 
-/// Returns why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
-pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Misfit>> {
+/// Why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
+pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Incompatibility>> {
     let dtype = tensor.dtype();
     let is_given = || given().contains(&tensor.data_ptr().addr());
     let is_host = tensor.device() == Device::CPU;
@@ -63,7 +63,14 @@ pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Mis
         return Ok(None);
     }
     let reason = format!("Paddle has this memory of {dtype} already, and can't have it twice");
-    Ok(Some(Misfit::cured_by_copy(reason, tensor)))
+    let misfit = Incompatibility::new(
+        IncompatibilityKind::Alias,
+        "memory of Paddle's",
+        "other memory",
+    );
+    Ok(Some(
+        misfit.with_reason(reason).with_copy_to(tensor.device()),
+    ))
 }
 
 fn given() -> MutexGuard<'static, BTreeSet<usize>> {
@@ -86,8 +93,13 @@ pub(super) fn make<'py>(
         // NumPy has arrays of the host's memory only. Of an address on a GPU, Paddle loses the first deleter.
         None if tensor.device() != Device::CPU => table.make_object(py, tensor.into_dlpack()),
         None => again(py, &tensor).map_err(|error| {
-            let message = "Paddle has this memory already, and can't have it twice; copy it first";
-            caused(py, not_exchangeable(message), error)
+            let message = "Paddle has this memory already, and can't have it twice";
+            let misfit = Incompatibility::from_reason(IncompatibilityKind::Alias, message);
+            caused(
+                py,
+                not_exchangeable(misfit.with_remedy("copy it first")),
+                error,
+            )
         }),
     }
 }

@@ -4,6 +4,7 @@
 //! Python. It can't make or change a static C type, so everything here starts from the one that all of PyTorch's tensors
 //! derive from, `torch._C.TensorBase`.
 
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -124,7 +125,11 @@ impl Torch {
             }
         }
         Err(not_exchangeable(
-            "can't tell whether the tensor is a plain one, as the module torch isn't loaded; import it again",
+            Incompatibility::from_reason(
+                Kind::Exchange,
+                "can't tell whether the tensor is a plain one, as the module torch isn't loaded",
+            )
+            .with_remedy("import it again"),
         ))
     }
 

@@ -1,6 +1,7 @@
 //! Forward-mode automatic differentiation: dual tensors, whose memory is the primal alone.
 
 use super::class::Torch;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -88,7 +89,11 @@ fn check(
         return Ok(());
     }
     Err(not_exchangeable(
-        "the tensor has a tangent (forward-mode automatic differentiation), which its memory doesn't hold; pass torch.autograd.forward_ad.unpack_dual(tensor).primal",
+        Incompatibility::from_reason(
+            Kind::RequiresGrad,
+            "the tensor has a tangent (forward-mode automatic differentiation), which its memory doesn't hold",
+        )
+        .with_remedy("pass torch.autograd.forward_ad.unpack_dual(tensor).primal"),
     )
     .into())
 }

@@ -4,6 +4,7 @@ use super::wanted::{Purpose, Wanted, moved};
 use crate::device::Device;
 use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::interchange::Described;
 use crate::layout::Layout;
 use crate::python::attach;
@@ -87,7 +88,8 @@ pub(super) fn by_protocol(
         // Some producers take the keyword, and share all the same, or give what is not to be written.
         Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
         Some(false) if tensor.is_copied() => Err(not_exchangeable(
-            "the producer copied the tensor, though copy=False was asked for",
+            Incompatibility::new(IncompatibilityKind::Copy, "a copy", "shared memory")
+                .with_reason("the producer copied the tensor, though copy=False was asked for"),
         )),
         _ => Ok(tensor),
     }
@@ -115,9 +117,11 @@ fn of_capsule<A: Named>(
         let found = described.map_err(not_importable)?.device;
         match wanted.device {
             Some(device) if device != found && !may_be_moved(wanted, found) => {
-                Err(not_exchangeable(format!(
-                    "memory on {device} was asked for, and the producer's is on {found}"
-                )))
+                let reason =
+                    format!("memory on {device} was asked for, and the producer's is on {found}");
+                let kind = IncompatibilityKind::Device;
+                let error = Incompatibility::new(kind, found.to_string(), device.to_string());
+                Err(not_exchangeable(error.with_reason(reason)))
             }
             _ => Ok(()),
         }

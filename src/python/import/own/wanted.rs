@@ -1,6 +1,7 @@
 //! Options of an import: copy, device, purpose.
 
 use crate::device::Device;
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::cuda;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
@@ -28,10 +29,12 @@ pub(in crate::python) enum Purpose {
 /// Copies a tensor to another device.
 pub(super) fn moved(tensor: &Tensor, device: Device, copy: Option<bool>) -> PyResult<Tensor> {
     if copy == Some(false) {
-        return Err(not_exchangeable(format!(
-            "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
-            tensor.device()
-        )));
+        let found = tensor.device().to_string();
+        let reason = format!(
+            "the tensor is on {found}, and getting it to {device} needs a copy, which copy=False forbids"
+        );
+        let error = Incompatibility::new(IncompatibilityKind::Copy, found, device.to_string());
+        return Err(not_exchangeable(error.with_reason(reason)));
     }
     cuda::to_device(tensor, device)
 }
