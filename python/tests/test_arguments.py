@@ -170,7 +170,7 @@ def test_tuples():
 
 
 @pytest.mark.parametrize(
-    "wrong, kind", [(3, TypeError), (np.zeros(4), ValueError), (f32(3), ValueError), ("x", TypeError)], ids=repr
+    "wrong, kind", [(3, TypeError), (np.zeros(4), TypeError), (f32(3), ValueError), ("x", TypeError)], ids=repr
 )
 def test_what_was_entered_leaves_where_a_later_argument_fails(wrong, kind):
     # Each of these would be in the way of the calls that follow.

@@ -77,9 +77,9 @@ def test_a_parameter_that_is_written_as_its_detached_self():
 
 def test_what_was_not_written_is_not_counted():
     x = torch.ones(3)
-    with refused(ValueError):
+    with refused(TypeError):
         ext.write_f32(torch.ones(3, dtype=torch.int64), 1)
-    with refused(ValueError):
+    with refused(TypeError):
         ext.write_bf16(x, 1)
     assert x._version == 0
 

@@ -1,6 +1,6 @@
 //! Calls that are refused for the memory that their arguments have.
 
-use crate::support::{Written, assert_incompatible, assert_refused, copies, copy, op};
+use crate::support::{Written, assert_incompatible, copies, copy, op};
 use dlbridge::kernel::{Kernel, OpHandle, Operand, Reason};
 use dlbridge::layout::Layout;
 use dlbridge::{DType, Device, Storage, Tensor, View, ViewMut};

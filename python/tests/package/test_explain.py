@@ -63,12 +63,14 @@ def test_what_is_said_of_a_copy():
     explanation = dlbridge.explain(next(x for x in arrays("float32") if x.ctypes.data % 64), "tensorflow")
     assert explanation.outcome == "copied" and "aligned to 64 bytes" in explanation.reason
     assert "dlbridge.empty" in explanation.remedy
+    assert (explanation.kind, explanation.wanted) == ("alignment", "a multiple of 64")
 
 
 def test_what_is_said_of_a_refusal():
     explanation = dlbridge.explain(dlbridge.zeros(4, "int4"), "tensorflow")
     assert (explanation.outcome, explanation.reason, explanation.remedy) == ("refused", "TensorFlow has no int4", None)
     assert str(explanation) == "tensorflow can't have the tensor: TensorFlow has no int4"
+    assert (explanation.kind, explanation.found) == ("dtype", "int4")
 
 
 class NoLonger:
@@ -78,7 +80,9 @@ class NoLonger:
         return (1, 0)
 
     def __dlpack__(self, **keywords):
-        raise BufferError("it was donated; make another")
+        error = BufferError("it was donated; make another")
+        error.remedy = "make another"
+        raise error
 
 
 @pytest.mark.parametrize(

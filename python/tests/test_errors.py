@@ -1,0 +1,85 @@
+"""The attributes of exceptions: `kind`, `found`, `wanted`, `remedy`, of each kind that an extension's arguments raise."""
+
+import dlbridge_testing as ext
+import pytest
+from support import framework
+
+np = framework("numpy")
+
+f32 = lambda *shape: np.ones(shape, "f4")
+
+
+def fields(exception, function, *arguments):
+    """What an exception's attributes say, whose text ends with the remedy."""
+    with pytest.raises(exception) as caught:
+        function(*arguments)
+    error = caught.value
+    assert type(error) is exception
+    if error.remedy is not None:
+        assert str(error).endswith("; " + error.remedy)
+    return error.kind, error.found, error.wanted, error.remedy
+
+
+def read_only():
+    x = f32(2)
+    x.flags.writeable = False
+    return x
+
+
+
+def test_type():
+    assert fields(TypeError, ext.read_f32, [1.0]) == ("type", "list", "a tensor", None)
+
+
+def test_dtype():
+    assert fields(TypeError, ext.read_f32, np.ones(3)) == ("dtype", "float64", "float32", None)
+
+
+def test_dtype_comes_before_rank():
+    assert fields(TypeError, ext.rank_2, np.ones(3))[0] == "dtype"
+
+
+def test_rank():
+    assert fields(ValueError, ext.rank_2, f32(3)) == ("rank", "1", "2", None)
+
+
+def test_shape():
+    assert fields(ValueError, ext.has_shape, f32(2, 3), [6]) == ("shape", "[2, 3]", "[6]", None)
+
+
+def test_layout():
+    wanted = "row-major without gaps"
+    assert fields(ValueError, ext.row_major, f32(2, 3).T) == ("layout", "shape [3, 2], strides [1, 3]", wanted, None)
+
+
+def test_alignment():
+    base = np.zeros(12, "u1")
+    start = next(at for at in range(1, 5) if (base.ctypes.data + at) % 4 == 1)
+    x = base[start : start + 4].view("f4")
+    expected = ("alignment", hex(x.ctypes.data), "a multiple of 4", "pass a copy")
+    assert fields(BufferError, ext.read_f32, x) == expected
+
+
+def test_read_only():
+    kind, found, wanted, remedy = fields(BufferError, ext.write_f32, read_only(), 1)
+    assert (kind, found, wanted) == ("readonly", "read-only", "writable") and "copy=True" in remedy
+
+
+def test_overlap():
+    x = np.lib.stride_tricks.as_strided(f32(1), (3,), (0,), writeable=True)
+    kind, found, _, remedy = fields(BufferError, ext.write_f32, x, 1)
+    assert (kind, found, remedy) == ("overlap", "shape [3], strides [0]", "pass a copy of it")
+
+
+def test_alias():
+    x = f32(3)
+    assert fields(ValueError, ext.add, x, x, x)[::3] == ("alias", "pass a copy")
+
+
+def test_value():
+    assert fields(ValueError, ext.number_i8, 300) == ("value", "300", "int8", None)
+
+
+def test_dtype_that_dlpack_has_not():
+    assert fields(BufferError, ext.read_f32, np.array(["a"]))[0] == "dtype"
+    assert fields(BufferError, ext.read_f32, np.zeros(2, ">f4"))[3] == 'pass x.astype(x.dtype.newbyteorder("="))'
