@@ -154,7 +154,7 @@ class Argument:
             if fits:
                 assert function(self.object) == expected()
             else:
-                with refused(TypeError, "a tensor of float32"):
+                with refused(ValueError, "a tensor of float32"):
                     function(self.object)
 
 

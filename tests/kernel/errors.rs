@@ -130,17 +130,9 @@ fn element_types_agree() {
     let op = op(mixed, [Kernel::new("f").function(kernel)]);
     let (x, i) = (Tensor::from([1.0_f32]), Tensor::from([1_u8]));
     let text = r#"f: argument "b" has elements of uint8, and "a" has float32"#;
-    assert_incompatible!(
-        op.call().input(&x).input(&i).input(&i).make(),
-        DType,
-        text
-    );
+    assert_incompatible!(op.call().input(&x).input(&i).input(&i).make(), DType, text);
     let text = r#"f: argument "m" has elements of float32, and uint8 is needed"#;
-    assert_incompatible!(
-        op.call().input(&x).input(&x).input(&x).make(),
-        DType,
-        text
-    );
+    assert_incompatible!(op.call().input(&x).input(&x).input(&x).make(), DType, text);
     let text = r#"f: argument "c" has elements of uint8, and the result is float32"#;
     let mut out = Tensor::from([1_u8]);
     let to_bytes = op.call().input(&x).input(&x).input(&i).output(&mut out);

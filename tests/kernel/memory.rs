@@ -14,11 +14,7 @@ fn call_rejects_read_only_outputs() {
     let op = copying();
     let x = Tensor::from([1.0_f32]);
     let text = r#"copy: argument "y" is to be written, and is read-only; pass a copy"#;
-    assert_incompatible!(
-        op.call().input(&x).named("y", &x).run(),
-        ReadOnly,
-        text
-    );
+    assert_incompatible!(op.call().input(&x).named("y", &x).run(), ReadOnly, text);
 
     let mut read_only = x.copy().unwrap().into_read_only();
     let called = op.call().input(&x).output(&mut read_only).run();
@@ -128,11 +124,7 @@ fn elements_are_aligned_and_values_of_their_type() {
     };
     let op = crate::support::op(copy(), [Kernel::new("copy").function(not)]);
     let text = r#"copy: argument "x" has a byte 0x07, which is no bool"#;
-    assert_incompatible!(
-        op.call().input(&flags).make(),
-        Value,
-        text
-    );
+    assert_incompatible!(op.call().input(&flags).make(), Value, text);
     let good = flags.slice(0, ..2).unwrap();
     let not = op.call().input(&good).make().unwrap();
     assert_eq!(not.to_vec::<bool>().unwrap(), [true, false]);

@@ -67,7 +67,10 @@ macro_rules! assert_incompatible {
     ($call:expr, $Kind:ident, $text:expr) => {{
         let (reason, text) = $crate::support::refused($call);
         let kind = dlbridge::error::IncompatibilityKind::$Kind;
-        assert!(matches!(reason, dlbridge::kernel::Reason::Incompatible { .. }), "{reason:?}");
+        assert!(
+            matches!(reason, dlbridge::kernel::Reason::Incompatible { .. }),
+            "{reason:?}"
+        );
         assert_eq!(reason.incompatibility().kind, kind);
         assert_eq!(text, $text);
     }};

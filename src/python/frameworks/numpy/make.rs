@@ -8,7 +8,7 @@ use super::keeper::keep;
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
 use crate::error::Incompatibility;
-use crate::python::error::{fields_of, not_exchangeable};
+use crate::python::error::fields_of;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
