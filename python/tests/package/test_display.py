@@ -79,7 +79,7 @@ def test_long_text_is_cut():
 def test_what_repr_says_beyond_the_elements():
     assert repr(dlbridge.from_dlpack(b"ab")) == "Tensor([97, 98], dtype=uint8, read-only)"
     assert repr(dlbridge.asarray([1, -2, 3], "int4")) == "Tensor([ 1, -2,  3], dtype=int4)"
-    assert repr(dlbridge.zeros((0, 3))) == "Tensor([], shape=[0, 3], dtype=float32)"
+    assert repr(dlbridge.zeros((0, 3), "float32")) == "Tensor([], shape=[0, 3], dtype=float32)"
     assert repr(dlbridge.zeros(2, "handle")) == "Tensor([0x0, 0x0], dtype=handle)"
     assert repr(dlbridge.asarray([1.5, 2], "bfloat16")) == "Tensor([1.5, 2.0], dtype=bfloat16)"
     assert repr(dlbridge.asarray(5)) == "Tensor(5, dtype=int64)"
