@@ -18,8 +18,10 @@ pub enum Attribute {
     Text(String),
     /// An element type.
     DType(DType),
-    /// Whole numbers, such as axes.
+    /// Whole numbers, such as sizes.
     Ints(Vec<i64>),
+    /// Whole numbers, or `None`: axes, of which none and all are two things.
+    OptionalInts(Option<Vec<i64>>),
 }
 
 /// What kind of value an attribute has.
@@ -38,6 +40,8 @@ pub enum AttributeKind {
     DType,
     /// [`Attribute::Ints`].
     Ints,
+    /// [`Attribute::OptionalInts`].
+    OptionalInts,
 }
 
 impl AttributeKind {
@@ -50,6 +54,7 @@ impl AttributeKind {
             Self::Text => "str",
             Self::DType => "dtype",
             Self::Ints => "ints",
+            Self::OptionalInts => "ints | None",
         }
     }
 }
@@ -70,11 +75,12 @@ impl Attribute {
             Self::Text(_) => AttributeKind::Text,
             Self::DType(_) => AttributeKind::DType,
             Self::Ints(_) => AttributeKind::Ints,
+            Self::OptionalInts(_) => AttributeKind::OptionalInts,
         }
     }
 
     /// Returns the same value as one of another kind, where nothing is lost: a whole number as a number or
-    /// as a list of one, the name of an element type as that type.
+    /// as a list of one, a list as an optional one, the name of an element type as that type.
     pub fn converted(&self, kind: AttributeKind) -> Option<Self> {
         if self.kind() == kind {
             return Some(self.clone());
@@ -85,6 +91,12 @@ impl Attribute {
                 (float as i64 == *int && float.abs() < 9.1e18).then_some(Self::Float(float))
             }
             (Self::Int(int), AttributeKind::Ints) => Some(Self::Ints(vec![*int])),
+            (Self::Int(int), AttributeKind::OptionalInts) => {
+                Some(Self::OptionalInts(Some(vec![*int])))
+            }
+            (Self::Ints(ints), AttributeKind::OptionalInts) => {
+                Some(Self::OptionalInts(Some(ints.clone())))
+            }
             (Self::Text(name), AttributeKind::DType) => name.parse().ok().map(Self::DType),
             _ => None,
         }
@@ -98,12 +110,17 @@ impl Attribute {
             Self::Float(value) => key.push(value.to_bits()),
             Self::DType(value) => key.push(u64::from(value.number())),
             Self::Text(text) => text_key(text, key),
-            Self::Ints(values) => {
-                key.push(values.len() as u64);
-                key.extend(values.iter().map(|value| *value as u64));
-            }
+            Self::Ints(values) => ints_key(values, key),
+            Self::OptionalInts(None) => key.push(u64::MAX),
+            Self::OptionalInts(Some(values)) => ints_key(values, key),
         }
     }
+}
+
+/// Appends the count and the values. No list has `u64::MAX` values, so that number stands for `None`.
+fn ints_key(values: &[i64], key: &mut CallKey) {
+    key.push(values.len() as u64);
+    key.extend(values.iter().map(|value| *value as u64));
 }
 
 /// Appends numbers that tell a text from any other.
@@ -126,7 +143,8 @@ impl fmt::Display for Attribute {
             Self::Float(value) => write!(f, "{value:?}"),
             Self::Text(value) => write!(f, "{value:?}"),
             Self::DType(value) => write!(f, "{:?}", value.to_string()),
-            Self::Ints(values) => {
+            Self::OptionalInts(None) => f.write_str("None"),
+            Self::Ints(values) | Self::OptionalInts(Some(values)) => {
                 f.write_str("(")?;
                 for value in values {
                     write!(f, "{value},")?;
@@ -170,6 +188,7 @@ values! {
     String, Text, Attribute::Text(value) => Some(value.clone());
     DType, DType, Attribute::DType(value) => Some(*value);
     Vec<i64>, Ints, Attribute::Ints(values) => Some(values.clone());
+    Option<Vec<i64>>, OptionalInts, Attribute::OptionalInts(values) => Some(values.clone());
 }
 
 macro_rules! from {
@@ -193,4 +212,6 @@ from! {
     DType => DType(value) value;
     Vec<i64> => Ints(values) values;
     &[i64] => Ints(values) values.to_vec();
+    Option<Vec<i64>> => OptionalInts(values) values;
+    Option<&[i64]> => OptionalInts(values) values.map(<[i64]>::to_vec);
 }

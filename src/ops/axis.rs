@@ -11,11 +11,11 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
         .ok_or_else(|| format!("there is no axis {axis} in a tensor of rank {rank}").into())
 }
 
-/// Returns which dimensions some axes stand for, of as many as the rank says: all, where none is given.
-pub(crate) fn dimensions(rank: usize, axes: &[i64]) -> Result<Vec<bool>, Failure> {
-    if axes.is_empty() {
+/// Returns for each dimension whether it is one of the axes; `None` stands for all of them.
+pub(crate) fn dimensions(rank: usize, axes: Option<&[i64]>) -> Result<Vec<bool>, Failure> {
+    let Some(axes) = axes else {
         return Ok(vec![true; rank]);
-    }
+    };
     let mut chosen = vec![false; rank];
     for axis in axes {
         let is_chosen = &mut chosen[dimension(rank, *axis)?];

@@ -15,31 +15,35 @@ use half::{bf16, f16};
 
 register_op!(reduction(
     "mean",
-    "The mean of floats along some axes; along all, where none is given. The mean of nothing is NaN."
+    "The mean of floats along some axes: all of them without `axis`, none of them for `axis=()`. The mean of nothing is NaN."
 ));
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
     Kernel::new("mean").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
-        let axes = context.attribute::<Vec<i64>>("axis")?;
-        Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| kernel(&axes, x, out))
+        let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
+        Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| kernel(axes.as_deref(), x, out))
     })
 );
 
-fn kernel<T: Float>(axes: &[i64], x: View<'_, T>, out: ViewMut<'_, T>) -> Result<(), Failure> {
+fn kernel<T: Float>(
+    axes: Option<&[i64]>,
+    x: View<'_, T>,
+    out: ViewMut<'_, T>,
+) -> Result<(), Failure> {
     // Without results there is nothing to divide.
     let count = x.len().checked_div(out.len()).unwrap_or(0);
     let mean = |sum| T::mean(sum, count);
     reduce(axes, x, out, T::NOTHING, T::add_one, mean)
 }
 
-/// Returns the mean of floats along some axes; along all by default.
+/// Returns the mean of floats along some axes: all for `None`, none for `Some(&[])`.
 ///
 /// # Errors
 ///
 /// When the elements are no floats, or there is no such axis.
 pub fn mean<'a>(
     x: impl IntoOperand<'a>,
-    axes: &[i64],
+    axes: Option<&[i64]>,
     keepdims: bool,
 ) -> Result<Tensor, CallError> {
     static MEAN: GlobalOp = GlobalOp::new("mean");

@@ -1,4 +1,4 @@
-//! What ops have in common that make one element of many, along some axes or all.
+//! Reductions along some axes or all: their common definition, shapes and CPU loop.
 
 use super::axis::dimensions;
 use crate::dtype::Element;
@@ -13,13 +13,17 @@ use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
 
-/// `name(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T`.
+/// `name(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T`.
 pub(crate) fn reduction(name: &str, doc: &str) -> Op {
     Op::new(name)
         .doc(doc)
         .input("x", "T")
         .output("out", "T")
-        .attribute("axis", AttributeKind::Ints, Some(Vec::<i64>::new().into()))
+        .attribute(
+            "axis",
+            AttributeKind::OptionalInts,
+            Some(None::<Vec<i64>>.into()),
+        )
         .attribute("keepdims", AttributeKind::Bool, Some(false.into()))
         .shapes(|question| Ok(vec![reduced(question)?]))
         .work(|question| {
@@ -31,7 +35,8 @@ pub(crate) fn reduction(name: &str, doc: &str) -> Op {
 /// Returns the shape that is left.
 pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let shape = question.shape("x");
-    let is_reduced = dimensions(shape.len(), &question.attribute::<Vec<i64>>("axis")?)?;
+    let axes: Option<Vec<i64>> = question.attribute("axis")?;
+    let is_reduced = dimensions(shape.len(), axes.as_deref())?;
     let keeps: bool = question.attribute("keepdims")?;
     let dims = shape.iter().zip(is_reduced);
     let size = |(size, is_reduced): (&usize, bool)| match is_reduced {
@@ -43,7 +48,7 @@ pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure
 
 /// Adds each element to what was made of those before it that lead to the same result.
 pub(super) fn reduce<T: Element, S: Copy>(
-    axes: &[i64],
+    axes: Option<&[i64]>,
     x: View<'_, T>,
     mut out: ViewMut<'_, T>,
     start: S,
@@ -85,7 +90,7 @@ pub(super) fn reduce<T: Element, S: Copy>(
 pub(super) fn call<'a>(
     op: &'static GlobalOp,
     x: impl IntoOperand<'a>,
-    axes: &[i64],
+    axes: Option<&[i64]>,
     keepdims: bool,
 ) -> Result<Tensor, CallError> {
     let call = op.get()?.call().input(x);

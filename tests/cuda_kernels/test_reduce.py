@@ -103,6 +103,7 @@ def test_rows(name):
     if can_merge_nothing(name):
         Reduction(name, (3, 0), [1]).run("rows", (32, 2))
     Reduction(name, (0, 5), [1]).run("rows", (32, 2))
+    Reduction(name, (3, 5), []).run("rows", (32, 2))
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -8,16 +8,17 @@ use dlbridge::kernel::{
 use dlbridge::{DType, Element, Tensor, View, ViewMut};
 use std::sync::mpsc::{Receiver, channel};
 
-const KINDS: [AttributeKind; 6] = [
+const KINDS: [AttributeKind; 7] = [
     AttributeKind::Bool,
     AttributeKind::Int,
     AttributeKind::Float,
     AttributeKind::Text,
     AttributeKind::DType,
     AttributeKind::Ints,
+    AttributeKind::OptionalInts,
 ];
 
-fn examples() -> [Attribute; 6] {
+fn examples() -> [Attribute; 7] {
     [
         true.into(),
         3.into(),
@@ -25,6 +26,7 @@ fn examples() -> [Attribute; 6] {
         "int8".into(),
         DType::F32.into(),
         vec![1, 2].into(),
+        None::<Vec<i64>>.into(),
     ]
 }
 
@@ -37,6 +39,10 @@ fn attributes_convert_losslessly() {
                 _ if kind == own => Some(value.clone()),
                 (Attribute::Int(3), AttributeKind::Float) => Some(3.0.into()),
                 (Attribute::Int(3), AttributeKind::Ints) => Some(vec![3].into()),
+                (Attribute::Int(3), AttributeKind::OptionalInts) => Some(Some(vec![3]).into()),
+                (Attribute::Ints(ints), AttributeKind::OptionalInts) => {
+                    Some(Some(ints.clone()).into())
+                }
                 (Attribute::Text(_), AttributeKind::DType) => Some(DType::I8.into()),
                 _ => None,
             };
@@ -59,14 +65,42 @@ fn values_and_kinds_are_written_as_in_python() {
     let values: Vec<_> = examples().iter().map(ToString::to_string).collect();
     assert_eq!(
         values,
-        ["True", "3", "2.5", "\"int8\"", "\"float32\"", "(1,2,)"]
+        [
+            "True",
+            "3",
+            "2.5",
+            "\"int8\"",
+            "\"float32\"",
+            "(1,2,)",
+            "None"
+        ]
     );
     let kinds: Vec<_> = KINDS.iter().map(ToString::to_string).collect();
-    assert_eq!(kinds, ["bool", "int", "float", "str", "dtype", "ints"]);
+    assert_eq!(
+        kinds,
+        [
+            "bool",
+            "int",
+            "float",
+            "str",
+            "dtype",
+            "ints",
+            "ints | None"
+        ]
+    );
     assert_eq!(Attribute::from(1.0).to_string(), "1.0");
 }
 
-type Seen = (bool, i64, usize, f32, String, DType, Vec<i64>);
+type Seen = (
+    bool,
+    i64,
+    usize,
+    f32,
+    String,
+    DType,
+    Vec<i64>,
+    Option<Vec<i64>>,
+);
 
 fn seen(question: &KernelContext<'_>) -> Result<Seen, dlbridge::kernel::Failure> {
     Ok((
@@ -77,6 +111,7 @@ fn seen(question: &KernelContext<'_>) -> Result<Seen, dlbridge::kernel::Failure>
         question.attribute("text")?,
         question.attribute("dtype")?,
         question.attribute("ints")?,
+        question.attribute("axes")?,
     ))
 }
 
@@ -98,6 +133,11 @@ fn telling() -> (OpHandle, Receiver<Seen>) {
         .attribute("text", AttributeKind::Text, Some("".into()))
         .attribute("dtype", AttributeKind::DType, Some(DType::F64.into()))
         .attribute("ints", AttributeKind::Ints, Some(Vec::new().into()))
+        .attribute(
+            "axes",
+            AttributeKind::OptionalInts,
+            Some(None::<Vec<i64>>.into()),
+        )
         .shapes(shape);
     let (tell, told_here) = channel();
     let tell = std::sync::Mutex::new(tell);
@@ -113,21 +153,34 @@ fn attributes_default_if_unset() {
     let (op, told) = telling();
     let y = op.call().make().unwrap();
     assert_eq!((y.shape(), y.dtype()), (&[7][..], DType::F64));
-    let defaults = (false, 7, 7, 0.5, String::new(), DType::F64, vec![]);
+    let defaults = (false, 7, 7, 0.5, String::new(), DType::F64, vec![], None);
     assert_eq!(told.recv().unwrap(), defaults);
 }
 
 #[test]
 fn attributes_reach_every_reader_converted() {
     let (op, told) = telling();
-    let call = op.call().attribute("dtype", "int16").attribute("ints", 4);
+    let call = op
+        .call()
+        .attribute("dtype", "int16")
+        .attribute("ints", 4)
+        .attribute("axes", 5);
     let call = call
         .attribute("float", 2)
         .attribute("bool", true)
         .attribute("int", 3);
     let y = call.attribute("text", "a longer text").make().unwrap();
     assert_eq!((y.shape(), y.dtype()), (&[3][..], DType::I16));
-    let seen = (true, 3, 3, 2.0, "a longer text".into(), DType::I16, vec![4]);
+    let seen = (
+        true,
+        3,
+        3,
+        2.0,
+        "a longer text".into(),
+        DType::I16,
+        vec![4],
+        Some(vec![5]),
+    );
     assert_eq!(told.recv().unwrap(), seen);
 }
 
@@ -145,13 +198,16 @@ fn attributes_of_the_wrong_kind_are_rejected_by_every_reader() {
 #[test]
 fn different_values_are_different_calls() {
     let (op, told) = telling();
-    let values: [(&str, Attribute); 9] = [
+    let values: [(&str, Attribute); 12] = [
         ("text", "a".into()),
         ("text", "a\0".into()),
         ("text", "aaaaaaaa".into()),
         ("text", "aaaaaaaab".into()),
         ("ints", vec![0].into()),
         ("ints", vec![0, 0].into()),
+        ("axes", Some(Vec::new()).into()),
+        ("axes", Some(vec![0]).into()),
+        ("axes", Some(vec![0, 0]).into()),
         ("float", 0.0.into()),
         ("float", (-0.0).into()),
         ("bool", true.into()),

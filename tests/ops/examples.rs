@@ -30,14 +30,15 @@ fn axpy_is_in_place() {
 #[test]
 fn sums_go_along_axes() {
     let x = Tensor::from([[1_i32, 2, 3], [4, 5, 6]]);
-    let sum = |axes: &[i64], keeps| {
+    let sum = |axes: Option<&[i64]>, keeps| {
         let sum = ops::sum(&x, axes, keeps).unwrap();
         (sum.shape().to_vec(), sum.to_vec::<i32>().unwrap())
     };
-    assert_eq!(sum(&[], false), (vec![], vec![21]));
-    assert_eq!(sum(&[0], false), (vec![3], vec![5, 7, 9]));
-    assert_eq!(sum(&[-1], true), (vec![2, 1], vec![6, 15]));
-    let error = ops::sum(&x, &[2], false).unwrap_err();
+    assert_eq!(sum(None, false), (vec![], vec![21]));
+    assert_eq!(sum(Some(&[0]), false), (vec![3], vec![5, 7, 9]));
+    assert_eq!(sum(Some(&[-1]), true), (vec![2, 1], vec![6, 15]));
+    assert_eq!(sum(Some(&[]), false), (vec![2, 3], vec![1, 2, 3, 4, 5, 6]));
+    let error = ops::sum(&x, Some(&[2]), false).unwrap_err();
     assert_eq!(
         error.to_string(),
         "sum: there is no axis 2 in a tensor of rank 2"
@@ -73,15 +74,15 @@ fn float_division_follows_ieee_754() {
 #[test]
 fn means_go_along_axes() {
     let x = Tensor::from([[1.0_f32, 2.0, 6.0], [4.0, 5.0, 6.0]]);
-    let mean = |axes: &[i64], keeps| {
+    let mean = |axes: Option<&[i64]>, keeps| {
         let mean = ops::mean(&x, axes, keeps).unwrap();
         (mean.shape().to_vec(), mean.to_vec::<f32>().unwrap())
     };
-    assert_eq!(mean(&[], false), (vec![], vec![4.0]));
-    assert_eq!(mean(&[0], true), (vec![1, 3], vec![2.5, 3.5, 6.0]));
-    assert_eq!(mean(&[-1], false), (vec![2], vec![3.0, 5.0]));
+    assert_eq!(mean(None, false), (vec![], vec![4.0]));
+    assert_eq!(mean(Some(&[0]), true), (vec![1, 3], vec![2.5, 3.5, 6.0]));
+    assert_eq!(mean(Some(&[-1]), false), (vec![2], vec![3.0, 5.0]));
     let nothing = x.slice(1, ..0).unwrap();
-    let of_nothing = ops::mean(&nothing, &[1], false).unwrap();
+    let of_nothing = ops::mean(&nothing, Some(&[1]), false).unwrap();
     assert!(
         of_nothing
             .to_vec::<f32>()
@@ -89,54 +90,64 @@ fn means_go_along_axes() {
             .iter()
             .all(|mean| mean.is_nan())
     );
-    assert!(ops::mean(&nothing, &[0], false).unwrap().is_empty());
+    assert!(ops::mean(&nothing, Some(&[0]), false).unwrap().is_empty());
     // More than fit into a float of 16 bits, and more digits than one of 32 bits has.
     let large = Tensor::full(&[100], f16::from_f32(60000.0)).unwrap();
-    let large = ops::mean(&large, &[], false).unwrap();
+    let large = ops::mean(&large, None, false).unwrap();
     assert_eq!(large.item::<f16>().unwrap(), f16::from_f32(60000.0));
     let digits = Tensor::from([16_777_216.0_f32, 1.0, 1.0, 2.0]);
-    let mean = ops::mean(&digits, &[], false).unwrap();
+    let mean = ops::mean(&digits, None, false).unwrap();
     assert_eq!(mean.item::<f32>().unwrap(), 4_194_305.0);
-    assert!(ops::mean(&Tensor::from([1]), &[], false).is_err());
+    assert!(ops::mean(&Tensor::from([1]), None, false).is_err());
 }
 
 #[test]
 fn the_largest_is_found_along_axes() {
     let x = Tensor::from([[3_i32, -2, 1], [-4, -5, 6]]);
-    let max = |axes: &[i64], keeps| {
+    let max = |axes: Option<&[i64]>, keeps| {
         let max = ops::max(&x, axes, keeps).unwrap();
         (max.shape().to_vec(), max.to_vec::<i32>().unwrap())
     };
-    assert_eq!(max(&[], false), (vec![], vec![6]));
-    assert_eq!(max(&[0], true), (vec![1, 3], vec![3, -2, 6]));
-    assert_eq!(max(&[-1], false), (vec![2], vec![3, 6]));
+    assert_eq!(max(None, false), (vec![], vec![6]));
+    assert_eq!(max(Some(&[0]), true), (vec![1, 3], vec![3, -2, 6]));
+    assert_eq!(max(Some(&[-1]), false), (vec![2], vec![3, 6]));
+    assert_eq!(
+        max(Some(&[]), true),
+        (vec![2, 3], vec![3, -2, 1, -4, -5, 6])
+    );
     let least = Tensor::from([f32::NEG_INFINITY; 2]);
     assert_eq!(
-        ops::max(&least, &[], false).unwrap().item::<f32>().unwrap(),
+        ops::max(&least, None, false)
+            .unwrap()
+            .item::<f32>()
+            .unwrap(),
         f32::NEG_INFINITY
     );
     let least = Tensor::from([i64::MIN; 2]);
     assert_eq!(
-        ops::max(&least, &[], false).unwrap().item::<i64>().unwrap(),
+        ops::max(&least, None, false)
+            .unwrap()
+            .item::<i64>()
+            .unwrap(),
         i64::MIN
     );
     for with_nan in [
         [f32::NAN, 1.0, f32::INFINITY],
         [1.0, f32::INFINITY, f32::NAN],
     ] {
-        let max = ops::max(&Tensor::from(with_nan), &[0], false).unwrap();
+        let max = ops::max(&Tensor::from(with_nan), Some(&[0]), false).unwrap();
         assert!(max.item::<f32>().unwrap().is_nan());
     }
     let nothing = x.slice(1, ..0).unwrap();
-    assert!(ops::max(&nothing, &[0], false).unwrap().is_empty());
-    for axes in [&[][..], &[1]] {
+    assert!(ops::max(&nothing, Some(&[0]), false).unwrap().is_empty());
+    for axes in [None, Some(&[1][..])] {
         let error = ops::max(&nothing, axes, false).unwrap_err();
         assert_eq!(
             error.to_string(),
             "max: x, of shape [2, 0], has no largest element"
         );
     }
-    let error = ops::max(&x, &[0, -2], false).unwrap_err();
+    let error = ops::max(&x, Some(&[0, -2]), false).unwrap_err();
     assert_eq!(error.to_string(), "max: axis -2 is given twice");
 }
 

@@ -79,15 +79,15 @@ impl<T: Number> List<T> {
         (inner == other_inner).then(|| Self::from_fn(&[rows, columns], element))
     }
 
-    /// What a function makes of the elements along some axes, which all are if none is given.
+    /// What a function makes of the elements along some axes, which are all for `None`.
     pub(crate) fn reduce(
         &self,
-        axes: &[i64],
+        axes: Option<&[i64]>,
         keeps: bool,
         function: impl Fn(Vec<T>) -> T,
     ) -> Option<Self> {
-        let mut reduced = vec![axes.is_empty(); self.shape.len()];
-        for axis in axes {
+        let mut reduced = vec![axes.is_none(); self.shape.len()];
+        for axis in axes.unwrap_or_default() {
             if std::mem::replace(&mut reduced[self.dimension(*axis)?], true) {
                 return None;
             }
@@ -111,7 +111,7 @@ impl<T: Number> List<T> {
     }
 
     /// The largest elements along some axes, where there are any.
-    pub(crate) fn max(&self, axes: &[i64], keeps: bool) -> Option<Self> {
+    pub(crate) fn max(&self, axes: Option<&[i64]>, keeps: bool) -> Option<Self> {
         // Where there is nothing to choose from there is no result.
         let count = self.reduce(axes, keeps, |_| T::of(0))?.elements.len();
         if self.elements.is_empty() && count > 0 {

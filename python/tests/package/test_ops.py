@@ -70,6 +70,11 @@ def test_attributes():
     for axis in (1, -1, (1,), [1], np.int64(1), np.array([1]), (np.int8(-1),)):
         assert ops.sum(x, axis=axis).tolist() == [3, 12]
     assert ops.sum(x).tolist() == ops.sum(x, axis=None).tolist() == ops.sum(x, axis=(0, 1)).tolist() == 15
+    for reduce, wanted in [(ops.sum, np.sum), (ops.mean, np.mean), (ops.max, np.max)]:
+        for axis in ((), []):
+            assert np.array_equal(reduce(x, axis=axis), wanted(x, axis=())) and reduce(x, axis=axis).shape == (2, 3)
+        assert reduce(x, axis=(), keepdims=True).shape == (2, 3) and reduce(x[0, 0], axis=()).shape == ()
+    assert ops.max(x[:0], axis=()).shape == (0, 3)
     assert ops.sum(x, axis=0, keepdims=True).shape == ops.sum(x, axis=0, keepdims=np.True_).shape == (1, 3)
     assert ops.sum(x, keepdims=None).shape == ()
     for axis in (1.0, "0", "", True, 1 << 64, [1 << 64], [0.5], {0: 1}, x):

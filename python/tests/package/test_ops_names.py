@@ -28,13 +28,13 @@ SIGNATURES = {
         f"(image, mean, std, *, dtype='float32', height=0, width=0, scale=0.00392156862745098, {REST}"
     ),
     "matmul": f"(a, b, *, {REST}",
-    "max": f"(x, *, axis=(), keepdims=False, {REST}",
-    "mean": f"(x, *, axis=(), keepdims=False, {REST}",
+    "max": f"(x, *, axis=None, keepdims=False, {REST}",
+    "mean": f"(x, *, axis=None, keepdims=False, {REST}",
     "mul": f"(a, b, *, {REST}",
     "rms_norm": f"(x, weight, *, eps=1e-06, {REST}",
     "softmax": f"(x, *, axis=-1, {REST}",
     "sub": f"(a, b, *, {REST}",
-    "sum": f"(x, *, axis=(), keepdims=False, {REST}",
+    "sum": f"(x, *, axis=None, keepdims=False, {REST}",
 }
 OPS = {
     "add": "add(a: T, b: T) -> out: T",
@@ -47,13 +47,13 @@ OPS = {
         "width: int = 0, scale: float = 0.00392156862745098) -> out: dtype"
     ),
     "matmul": "matmul(a: T, b: T) -> out: T",
-    "max": "max(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T",
-    "mean": "mean(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T",
+    "max": "max(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
+    "mean": "mean(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
     "mul": "mul(a: T, b: T) -> out: T",
     "rms_norm": "rms_norm(x: T, weight: T, *, eps: float = 1e-6) -> out: T",
     "softmax": "softmax(x: T, *, axis: int = -1) -> out: T",
     "sub": "sub(a: T, b: T) -> out: T",
-    "sum": "sum(x: T, *, axis: ints = (), keepdims: bool = False) -> out: T",
+    "sum": "sum(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
 }
 NAMES = [*OPS]
 LISTED = ", ".join(NAMES)

@@ -33,7 +33,7 @@ fn reduction(op: &'static str, operation: &'static str, dtype: DType) -> Kernel 
     let kernel = Kernel::new(op).on(DeviceKind::Cuda).types("T", &[dtype]);
     kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
-        let axes: Vec<i64> = context.attribute("axis")?;
+        let axes: Option<Vec<i64>> = context.attribute("axis")?;
         let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];
         let name = |kind| format!("{op}_{kind}_{}", name_of(dtype));
         let rows = Unit::new(gpu, &file!("reduce_rows.cu"), name("rows"), &macros)?;
@@ -55,7 +55,8 @@ fn reduction(op: &'static str, operation: &'static str, dtype: DType) -> Kernel 
 /// The kernels for an element type, and the axes along which elements are merged.
 struct Reduction {
     gpu: Gpu,
-    axes: Vec<i64>,
+    /// All of them for `None`.
+    axes: Option<Vec<i64>>,
     rows: Function,
     strided: Function,
     columns: Function,
@@ -105,7 +106,7 @@ impl Reduction {
     }
 
     fn task(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<Task, Failure> {
-        let is_merged = dimensions(x.shape().len(), &self.axes)?;
+        let is_merged = dimensions(x.shape().len(), self.axes.as_deref())?;
         let keeps = out.shape().len() == x.shape().len();
         // Where a dimension of x is in the result.
         let mut place = 0;

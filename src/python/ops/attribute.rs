@@ -27,6 +27,11 @@ pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> 
             let ints = int().map(|int| vec![int]);
             ints.or_else(|| value.extract().ok()).map(Attribute::Ints)
         }
+        AttributeKind::OptionalInts if value.is_none() => Some(Attribute::OptionalInts(None)),
+        AttributeKind::OptionalInts => {
+            let ints = attribute(value, AttributeKind::Ints)?;
+            ints.converted(kind)
+        }
     }
 }
 

@@ -173,9 +173,11 @@ impl Names {
             match self.place(keyword)? {
                 Some(Place::Tensor(place)) => self.put(op, &mut all, place, value)?,
                 Some(Place::Out) => self.put_out(op, &mut all, value)?,
-                Some(Place::Attribute(_)) if value.is_none() => {} // Its default will do.
                 Some(Place::Attribute(place)) => {
                     let (name, kind) = &self.attributes[place];
+                    if value.is_none() && *kind != AttributeKind::OptionalInts {
+                        continue; // The default applies.
+                    }
                     let known = attribute(value, *kind);
                     let known = known.ok_or_else(|| of_kind(op, name, *kind, value))?;
                     all.attributes.push((place, known));
