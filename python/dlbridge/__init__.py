@@ -20,6 +20,7 @@ from . import cuda, ops
 from ._explain import Explanation, explain
 from ._readonly import ReadOnlyWarning, readonly
 from ._record import Call, Calls, record
+from ._views import expand_dims, permute_dims
 from ._wrap import to_mxnet_func, to_pytorch_func, wrap
 from .ops import kernels
 
@@ -38,12 +39,14 @@ __all__ = [
     "convert",
     "cuda",
     "empty",
+    "expand_dims",
     "explain",
     "from_dlpack",
     "full",
     "kernels",
     "ones",
     "ops",
+    "permute_dims",
     "readonly",
     "record",
     "to_mxnet_func",

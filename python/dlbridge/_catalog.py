@@ -17,7 +17,7 @@ recorders: list[type[_core._Recorder]] = [_core._Recorder]
 
 
 class Kernels(list[dict[str, "Any"]]):
-    """Kernels, a dict each. Printed, they are a table."""
+    """Rows of kernels, a dict each. Printed, they are a table."""
 
     def __str__(self) -> str:
         rows = [
@@ -43,7 +43,11 @@ def table(rows: list[tuple[str, ...]]) -> str:
 
 
 def kernels(op: str | None = None) -> Kernels:
-    """All kernels there are, or those of one op."""
+    """Returns all kernels, or those of one op: a row for each op and device, with its element types.
+
+    Kernels with another label, priority or origin have a row of their own. `descriptions` has a text for each kernel of
+    the row.
+    """
     rows = _core._kernels() + adopted_kernels
     return Kernels(row for row in rows if op is None or row["op"] == op)
 

@@ -82,52 +82,84 @@ class CudaError(RuntimeError):
 
 @final
 class DType:
+    """An element type. Its str is the name, and it equals the name."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name, as in "float32"."""
     @property
-    def bits(self) -> int: ...
+    def bits(self) -> int:
+        """How many bits each number has."""
     @property
-    def lanes(self) -> int: ...
+    def lanes(self) -> int:
+        """How many numbers make one element."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Device:
+    """A device. Its str is the name, and it equals the name."""
+
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The kind of device, as in "cuda"."""
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """The number among devices of its kind."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Op:
+    """An op. The functions in `dlbridge.ops` have it as their `__self__`."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name."""
     @property
-    def signature(self) -> str: ...
+    def signature(self) -> str:
+        """What it takes and gives, as in "add(a: T, b: T) -> out: T"."""
     @property
-    def doc(self) -> str: ...
-    def kernels(self) -> list[dict[str, Any]]: ...
+    def doc(self) -> str:
+        """What it does."""
+    def kernels(self) -> list[dict[str, Any]]:
+        """Its kernels: a dict for each device, label, priority and origin."""
 
 @final
 class Module:
+    """Kernels on a GPU, compiled from source or loaded."""
+
     @property
-    def device(self) -> Device: ...
-    def kernel(self, name: str, *, writes: Sequence[int] | None = None) -> Kernel: ...
+    def device(self) -> Device:
+        """The GPU that it is on."""
+    def kernel(self, name: str, *, writes: Sequence[int] | None = None) -> Kernel:
+        """The kernel of a name.
+
+        What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
+        there is no source, or it says it in another way, `writes` tells which arguments are written, by their
+        places; without it all tensors count as written.
+        """
 
 @final
 class Kernel:
+    """A kernel. It is called with a grid, a block, and its arguments: tensors of any framework on its GPU, and
+    numbers.
+    """
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
     @property
-    def registers(self) -> int: ...
+    def registers(self) -> int:
+        """How many registers each of its threads has."""
     @property
-    def max_threads(self) -> int: ...
+    def max_threads(self) -> int:
+        """How many threads a block can have."""
     @property
-    def shared_memory(self) -> int: ...
+    def shared_memory(self) -> int:
+        """How many bytes of shared memory a block has, without what a launch adds."""
     def __call__(
         self,
         grid: int | Sequence[int],
@@ -139,16 +171,28 @@ class Kernel:
 
 @final
 class Stream:
+    """A stream of a GPU: the order in which it does what it is asked for.
+
+    Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or anyone with
+    `__cuda_stream__`, or of a handle, which must be kept by whoever made it.
+    """
+
     __dlbridge_streams__: ClassVar[CapsuleType]
     def __new__(cls, stream: Any = None, /, *, device: _DeviceLike | None = None) -> Stream: ...
     @property
-    def handle(self) -> int: ...
+    def handle(self) -> int:
+        """The handle, as CUDA has it: 0 is the default stream."""
     @property
-    def device(self) -> Device: ...
-    def wait(self, other: Stream) -> None: ...
-    def synchronize(self) -> None: ...
-    def is_done(self) -> bool: ...
-    def is_capturing(self) -> bool: ...
+    def device(self) -> Device:
+        """The GPU."""
+    def wait(self, other: Stream) -> None:
+        """Has the work that comes from now on wait for what the other stream has to do by now."""
+    def synchronize(self) -> None:
+        """Waits until all work is done."""
+    def is_done(self) -> bool:
+        """Whether all work is done."""
+    def is_capturing(self) -> bool:
+        """Whether work becomes part of a graph at present."""
     def __cuda_stream__(self) -> tuple[int, int]: ...
     def __enter__(self) -> Stream: ...
     def __exit__(self, *_exception: Any) -> None: ...
@@ -165,53 +209,88 @@ class _Recorder:
 
 @final
 class Tensor:
+    """A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may."""
+
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The sizes."""
     @property
-    def strides(self) -> tuple[int, ...]: ...
+    def strides(self) -> tuple[int, ...]:
+        """The steps between elements along each dimension, counted in elements."""
     @property
-    def dtype(self) -> DType: ...
+    def dtype(self) -> DType:
+        """The element type; its str is the name."""
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """Where the memory is; its str is the name."""
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """How many dimensions there are."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many elements there are."""
     @property
-    def itemsize(self) -> int | float: ...
+    def itemsize(self) -> int | float:
+        """How many bytes an element takes: a fraction, where it is less than one."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """How many bytes the elements would take one after another."""
     @property
-    def data_ptr(self) -> int: ...
+    def data_ptr(self) -> int:
+        """The address of the first element."""
     @property
-    def readonly(self) -> bool: ...
+    def readonly(self) -> bool:
+        """Whether the memory must not be written."""
     @property
-    def is_contiguous(self) -> bool: ...
+    def is_contiguous(self) -> bool:
+        """Whether the elements are row-major without gaps."""
     @property
-    def owner(self) -> str: ...
+    def owner(self) -> str:
+        """Whose memory it is, in words: the type of the object that it is shared with, or what keeps it."""
     @property
-    def T(self) -> Tensor: ...
+    def T(self) -> Tensor:
+        """The dimensions in reverse order, sharing the memory."""
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions swapped, sharing the memory: a stack of matrices, each transposed."""
+    def permute_dims(self, axes: Sequence[SupportsIndex]) -> Tensor:
+        """The dimensions in another order, sharing the memory: `transpose` under its array API name, with all axes
+        given.
+        """
     @overload
-    def transpose(self, axes: Sequence[SupportsIndex], /) -> Tensor: ...
+    def transpose(self, axes: Sequence[SupportsIndex], /) -> Tensor:
+        """The dimensions in another order, or in reverse, sharing the memory."""
     @overload
     def transpose(self, *axes: SupportsIndex) -> Tensor: ...
     @overload
-    def reshape(self, shape: Sequence[SupportsIndex], /) -> Tensor: ...
+    def reshape(self, shape: Sequence[SupportsIndex], /) -> Tensor:
+        """Other sizes, of which one may be -1, sharing the memory; an error where that takes a copy."""
     @overload
     def reshape(self, *shape: SupportsIndex) -> Tensor: ...
     @overload
-    def broadcast_to(self, shape: Sequence[SupportsIndex], /) -> Tensor: ...
+    def broadcast_to(self, shape: Sequence[SupportsIndex], /) -> Tensor:
+        """Elements repeated along dimensions of size 1 and new ones, sharing the memory."""
     @overload
     def broadcast_to(self, *shape: SupportsIndex) -> Tensor: ...
-    def squeeze(self, axis: SupportsIndex | None = None) -> Tensor: ...
-    def unsqueeze(self, axis: SupportsIndex) -> Tensor: ...
-    def view(self, dtype: _DTypeLike) -> Tensor: ...
-    def copy(self) -> Tensor: ...
-    def item(self) -> Any: ...
-    def tolist(self) -> Any: ...
-    def equals(self, other: _TensorLike) -> bool: ...
-    def allclose(self, other: _TensorLike, *, rtol: float = 1e-05, atol: float = 1e-08) -> bool: ...
+    def squeeze(self, axis: SupportsIndex | None = None) -> Tensor:
+        """Without dimensions of size 1, or without one of them, sharing the memory."""
+    def unsqueeze(self, axis: SupportsIndex) -> Tensor:
+        """With a dimension of size 1 more, sharing the memory."""
+    def expand_dims(self, axis: SupportsIndex = 0) -> Tensor:
+        """With one more dimension of size 1, sharing the memory: `unsqueeze` under its array API name."""
+    def view(self, dtype: _DTypeLike) -> Tensor:
+        """The same bits as elements of another type, sharing the memory."""
+    def copy(self) -> Tensor:
+        """The same elements in memory of its own, row-major."""
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+    def tolist(self) -> Any:
+        """The elements as lists in lists."""
+    def equals(self, other: _TensorLike) -> bool:
+        """Whether another tensor has the same shape, element type and elements."""
+    def allclose(self, other: _TensorLike, *, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
+        """Whether each two elements differ by at most `atol + rtol * abs(theirs)`."""
     @overload
     def to(
         self,
@@ -219,12 +298,32 @@ class Tensor:
         *,
         copy: bool | None = False,
         readonly: _Policy | None = None,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """This tensor as an object of a framework; or on a device, by its name or as an object.
+
+        `copy` is False for shared memory or an error, True for a copy, and None for shared memory
+        where that is possible and a copy where it isn't. On another device there is a copy, unless it is
+        forbidden by `copy=False`.
+
+        `readonly` says what happens where the memory is read-only and the framework has no read-only
+        tensors: "warn", "share" or "refuse"; without it, the policy of `dlbridge.readonly` holds. With
+        `copy=None` it is copied.
+        """
     @overload
     def to(self, to: str, *, copy: bool | None = False, readonly: _Policy | None = None) -> Any: ...
+    def to_device(self, device: _DeviceLike, /, *, stream: None = None) -> Tensor:
+        """This tensor on a device: itself where it is there already, a copy otherwise. `to` under its array API name.
+
+        `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream` chooses.
+        """
     def to_dlpack(
         self, *, max_version: tuple[int, int] | None = None, readonly: _Policy | None = None
-    ) -> CapsuleType: ...
+    ) -> CapsuleType:
+        """A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
+        ready on its default stream, as of `__dlpack__()`.
+
+        The older kind can't say that memory is read-only: `readonly` says what happens then, as of `to`.
+        """
     def _repr_html_(self) -> str: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
@@ -255,20 +354,49 @@ class Tensor:
     def __deepcopy__(self, _memo: Any) -> Tensor: ...
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
 
-def from_dlpack(x: _TensorLike, /, *, device: _DeviceLike | None = None, copy: bool | None = None) -> Tensor: ...
+def from_dlpack(x: _TensorLike, /, *, device: _DeviceLike | None = None, copy: bool | None = None) -> Tensor:
+    """The tensor of any framework's object, of a buffer, or in a capsule.
+
+    `copy` is True for memory of its own, False for shared memory or an error, and None for shared
+    memory where that is possible. `device` is where the memory should be.
+    """
 def asarray(
     x: _ArrayLike,
     dtype: _DTypeLike | None = None,
     *,
     device: _DeviceLike | None = None,
     copy: bool | None = None,
-) -> Tensor: ...
-def empty(shape: _Shape, dtype: _DTypeLike = ..., *, device: _DeviceLike | None = None) -> Tensor: ...
-def zeros(shape: _Shape, dtype: _DTypeLike = ..., *, device: _DeviceLike | None = None) -> Tensor: ...
-def ones(shape: _Shape, dtype: _DTypeLike = ..., *, device: _DeviceLike | None = None) -> Tensor: ...
+) -> Tensor:
+    """A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object with
+    `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
+
+    Without `dtype`, Python's numbers become what they do in NumPy: bool, int64, float64 or complex128. A tensor
+    keeps its own
+    dtype.
+    """
+def empty(shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None) -> Tensor:
+    """A tensor without defined values: zeros at present, or ones where the dtype has no zero.
+
+    `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
+    """
+def zeros(shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None) -> Tensor:
+    """A tensor of zeros.
+
+    `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
+    """
+def ones(shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None) -> Tensor:
+    """A tensor of ones.
+
+    `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
+    """
 def full(
-    shape: _Shape, value: complex, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
-) -> Tensor: ...
+    shape: _Shape, fill_value: complex, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+) -> Tensor:
+    """A tensor filled with one number.
+
+    Without `dtype`, the number decides, as in NumPy: bool for a bool, int64 for an int (uint64 where int64 is too
+    small), float64 for a float, complex128 for a complex number.
+    """
 def arange(
     start: float,
     stop: float | None = None,
@@ -276,11 +404,25 @@ def arange(
     dtype: _DTypeLike | None = None,
     *,
     device: _DeviceLike | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Numbers in equal steps: `arange(stop)`, `arange(start, stop)` or `arange(start, stop, step)`.
+
+    Without `dtype`, int64 where all of them are integers, and float64 otherwise, as in NumPy.
+    """
 @overload
 def convert(
     x: _TensorLike, to: Literal["dlbridge"], *, copy: bool | None = False, readonly: _Policy | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """Any framework's tensor as one of another framework, in one hop.
+
+    `copy` is False for shared memory or an error, True for a copy, and None for shared memory where
+    that is possible and a copy where it isn't.
+
+    `readonly` says what happens where the memory is read-only and the framework has no read-only
+    tensors: "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" without,
+    "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With `copy=None` it
+    is copied.
+    """
 @overload
 def convert(x: _TensorLike, to: str, *, copy: bool | None = False, readonly: _Policy | None = None) -> Any: ...
 def _cuda_add_search_path(folder: str) -> None: ...

@@ -1,4 +1,7 @@
 //! Tensors from nothing.
+//!
+//! Default dtypes are NumPy's, as the array API standard allows: bool for bools, int64 for integers, float64 for floats and
+//! where nothing is given, complex128 for complex numbers.
 
 use dlbridge::dtype::Scalar;
 use dlbridge::python::{make, scalar, to_device};
@@ -7,6 +10,9 @@ use pyo3::Borrowed;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
+
+/// The dtype of floats where none is given.
+const FLOAT: DType = DType::F64;
 
 /// Sizes: one, or several.
 pub(super) struct Shape(Vec<usize>);
@@ -55,14 +61,17 @@ pub(super) fn check_device(device: Option<Device>) -> PyResult<()> {
     }
 }
 
-/// A tensor whose elements are anything: here, zeros, or ones where the type has no zero.
+/// A tensor without defined values: zeros at present, or ones where the dtype has no zero.
+///
+/// `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
 #[pyfunction]
-#[pyo3(
-    signature = (shape, dtype=DType::F32, *, device=None),
-    text_signature = "(shape, dtype='float32', *, device=None)"
-)]
-pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
-    let has_zero = Tensor::zeros(&[], dtype).is_ok();
+#[pyo3(signature = (shape, dtype=None, *, device=None))]
+pub(super) fn empty(
+    shape: Shape,
+    dtype: Option<DType>,
+    device: Option<Device>,
+) -> PyResult<Tensor> {
+    let has_zero = Tensor::zeros(&[], dtype.unwrap_or(FLOAT)).is_ok();
     match has_zero {
         true => zeros(shape, dtype, device),
         false => ones(shape, dtype, device),
@@ -70,42 +79,53 @@ pub(super) fn empty(shape: Shape, dtype: DType, device: Option<Device>) -> PyRes
 }
 
 /// A tensor of zeros.
+///
+/// `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
 #[pyfunction]
-#[pyo3(
-    signature = (shape, dtype=DType::F32, *, device=None),
-    text_signature = "(shape, dtype='float32', *, device=None)"
-)]
-pub(super) fn zeros(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
-    make(shape.sizes(), dtype, device.unwrap_or(Device::CPU))
+#[pyo3(signature = (shape, dtype=None, *, device=None))]
+pub(super) fn zeros(
+    shape: Shape,
+    dtype: Option<DType>,
+    device: Option<Device>,
+) -> PyResult<Tensor> {
+    make(
+        shape.sizes(),
+        dtype.unwrap_or(FLOAT),
+        device.unwrap_or(Device::CPU),
+    )
 }
 
 /// A tensor of ones.
+///
+/// `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
 #[pyfunction]
-#[pyo3(
-    signature = (shape, dtype=DType::F32, *, device=None),
-    text_signature = "(shape, dtype='float32', *, device=None)"
-)]
-pub(super) fn ones(shape: Shape, dtype: DType, device: Option<Device>) -> PyResult<Tensor> {
+#[pyo3(signature = (shape, dtype=None, *, device=None))]
+pub(super) fn ones(shape: Shape, dtype: Option<DType>, device: Option<Device>) -> PyResult<Tensor> {
     check_device(device)?;
-    settled(Tensor::ones(shape.sizes(), dtype)?, device)
+    settled(Tensor::ones(shape.sizes(), dtype.unwrap_or(FLOAT))?, device)
 }
 
-/// A tensor of one number, whose type decides on the elements' where that isn't given.
+/// A tensor filled with one number.
+///
+/// Without `dtype`, the number decides, as in NumPy: bool for a bool, int64 for an int (uint64 where int64 is too
+/// small), float64 for a float, complex128 for a complex number.
 #[pyfunction]
-#[pyo3(signature = (shape, value, dtype=None, *, device=None))]
+#[pyo3(signature = (shape, fill_value, dtype=None, *, device=None))]
 pub(super) fn full(
     shape: Shape,
-    value: &Bound<'_, PyAny>,
+    fill_value: &Bound<'_, PyAny>,
     dtype: Option<DType>,
     device: Option<Device>,
 ) -> PyResult<Tensor> {
     check_device(device)?;
-    let value = number(value)?;
+    let value = number(fill_value)?;
     let dtype = dtype.unwrap_or_else(|| type_of(value));
     settled(Tensor::full_of(shape.sizes(), dtype, value)?, device)
 }
 
 /// Numbers in equal steps: `arange(stop)`, `arange(start, stop)` or `arange(start, stop, step)`.
+///
+/// Without `dtype`, int64 where all of them are integers, and float64 otherwise, as in NumPy.
 #[pyfunction]
 #[pyo3(signature = (start, stop=None, step=None, dtype=None, *, device=None))]
 pub(super) fn arange(
@@ -192,6 +212,6 @@ pub(super) fn type_of(number: Scalar) -> DType {
         Scalar::Int(value) if value > i64::MAX.into() => DType::U64,
         Scalar::Int(_) => DType::I64,
         Scalar::Complex(..) => DType::C128,
-        _ => DType::F64,
+        _ => FLOAT,
     }
 }

@@ -3,18 +3,18 @@
 mod attribute;
 mod bind;
 mod invoke;
+mod kernel_rows;
 mod publish;
 mod recorder;
-mod rows;
 
 pub use publish::publish_ops;
 pub use recorder::PyRecorder;
-pub use rows::kernel_rows;
+pub use kernel_rows::kernel_rows;
 
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
 use super::error::unknown_name;
-use crate::kernel::{OpHandle, Registry};
+use crate::kernel::OpHandle;
 use bind::Names;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyRuntimeError;
@@ -52,9 +52,9 @@ impl PyOp {
         self.handle.definition().documentation()
     }
 
-    /// Its kernels, a dict each.
+    /// Its kernels: a dict for each device, label, priority and origin.
     fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        rows::rows(py, &self.handle.kernels())
+        kernel_rows::rows(py, &self.handle.kernels())
     }
 
     fn __repr__(&self) -> String {

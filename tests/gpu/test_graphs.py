@@ -105,7 +105,7 @@ def test_a_kernel_is_loaded_while_a_graph_is_captured(torch, first_call):
     other = torch.ones(1000, device="cuda", dtype=torch.int32)
 
     def made_on_the_slow_stream():
-        pinned = dlbridge.zeros(256, device="cuda_host")
+        pinned = dlbridge.zeros(256, "float32", device="cuda_host")
         with torch.cuda.stream(slow), dlbridge.cuda.stream(slow):
             torch_sleeps(torch)
             fill(1, 256, pinned, 5.0)

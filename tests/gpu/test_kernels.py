@@ -25,7 +25,7 @@ def test_tensors_of_any_framework(axpy, torch, cupy, jax):
     axpy(4, 256, 2.0, torch.ones(1000, device="cuda"), y, 1000)
     axpy(4, 256, 2.0, cupy.ones(1000, dtype="float32"), y, 1000)
     axpy(4, 256, 2.0, jax.numpy.ones(1000, dtype="float32"), y, 1000)
-    axpy(4, 256, 2.0, dlbridge.ones(1000, device="cuda"), y, 1000)
+    axpy(4, 256, 2.0, dlbridge.ones(1000, "float32", device="cuda"), y, 1000)
     assert bool((y == 9).all())
 
 

@@ -21,7 +21,7 @@ def used(torch):
 def test_memory_is_flat(request, torch, way):
     x = torch.ones(1 << 18, device="cuda")  # 1 MiB
     out = torch.empty_like(x)
-    host = dlbridge.ones(1 << 16)  # 10,000 of these, too, are more than the pools may grow by.
+    host = dlbridge.ones(1 << 16, "float32")  # 10,000 of these, too, are more than the pools may grow by.
     if way == "cupy":
         request.getfixturevalue("cupy")
     if way == "jax":

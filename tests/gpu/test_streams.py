@@ -19,7 +19,7 @@ def call_everything(torch, count):
     ours = dlbridge.from_dlpack(made).to("torch")
     ours = (ours.clone() * 2 == 4).all()
     assert bool(ours) and dlbridge.ones(count, device="cuda").to("torch").any()
-    dlbridge.ops.add(tensor, tensor, like=dlbridge.zeros(1, device="cuda"))
+    dlbridge.ops.add(tensor, tensor, like=dlbridge.zeros(1, "float32", device="cuda"))
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_with_a_stream_of_ours(torch, streams):
         torch.cuda.synchronize()
         torch_writes_late(torch, tensor, 1)
         with dlbridge.cuda.stream(dlbridge.cuda.Stream(device="cuda:0")) as ours:
-            out = dlbridge.ops.add(tensor, tensor, like=dlbridge.zeros(1, device="cuda"))
+            out = dlbridge.ops.add(tensor, tensor, like=dlbridge.zeros(1, "float32", device="cuda"))
             assert dlbridge.cuda.current_stream() == ours
     assert out.tolist()[:3] == [2.0, 2.0, 2.0]
 
@@ -111,14 +111,14 @@ def test_memory_is_released_after_its_uses(torch, streams):
     slow, fast = streams
     for _ in range(20):
         with torch.cuda.stream(slow):
-            ours = dlbridge.ones(1 << 16, device="cuda")
+            ours = dlbridge.ones(1 << 16, "float32", device="cuda")
             theirs = ours.to("torch")
             torch_sleeps(torch, 0.005)
             out = theirs * 2
         del ours, theirs
         with torch.cuda.stream(fast):
             # Might get the same memory.
-            other = dlbridge.zeros(1 << 16, device="cuda").to("torch")
+            other = dlbridge.zeros(1 << 16, "float32", device="cuda").to("torch")
             other.fill_(9)
         torch.cuda.synchronize()
         assert bool((out == 2).all())

@@ -226,11 +226,11 @@ def check_flat(name, make, *, copy=False, lacking="float6_e2m3fn", rounds=100_00
     code = f"""
 import dlbridge
 {make}
-x, numbers, name, copy = make(), dlbridge.zeros(16), {name!r}, {copy}
+x, numbers, name, copy = make(), dlbridge.zeros(16, "float32"), {name!r}, {copy}
 check("in", lambda: dlbridge.from_dlpack(x), {rounds} // 4)
 check("out", lambda: numbers.to(name, copy=copy), {rounds} // 4)
 check("there and back", lambda: dlbridge.from_dlpack(make()).to(name, copy=copy), {rounds})
-check("out and back", lambda: dlbridge.from_dlpack(dlbridge.zeros(16).to(name, copy=copy)), {rounds} // 4)
+check("out and back", lambda: dlbridge.from_dlpack(dlbridge.zeros(16, "float32").to(name, copy=copy)), {rounds} // 4)
 check("copied", lambda: (dlbridge.from_dlpack(x, copy=True), numbers.to(name, copy=True)), {rounds} // 4)
 check_refused("refused", lambda: dlbridge.empty(16, {lacking!r}).to(name), {rounds} // 4)
 check_refused("a device", lambda: dlbridge.from_dlpack(x, device="cuda"), {rounds} // 4)

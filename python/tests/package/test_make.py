@@ -142,9 +142,14 @@ def test_what_a_type_has_not():
 
 
 def test_defaults():
-    for make in (dlbridge.empty, dlbridge.zeros, dlbridge.ones):
-        assert make(2).dtype == "float32"
-    assert dlbridge.asarray([]).dtype == dlbridge.asarray(1.0).dtype == "float64"
+    for make, numpy_s in [(dlbridge.empty, np.empty), (dlbridge.zeros, np.zeros), (dlbridge.ones, np.ones)]:
+        assert make(2).dtype == make(2, None).dtype == make(2, dtype=None).dtype == numpy_s(2).dtype.name == "float64"
+    assert dlbridge.asarray([]).dtype == dlbridge.asarray(1.0).dtype == dlbridge.arange(1.0).dtype == "float64"
+    for number, dtype in [(True, "bool"), (3, "int64"), (2**63, "uint64"), (1.5, "float64"), (1j, "complex128")]:
+        for made in (dlbridge.full(2, number), dlbridge.full(2, fill_value=number), dlbridge.asarray([number])):
+            assert made.dtype == dtype == np.full(2, number).dtype.name
+    assert dlbridge.arange(3).dtype == dlbridge.arange(0, 3, 1).dtype == "int64"
+    assert dlbridge.arange(0, 3, 0.5).dtype == "float64"
 
 
 @pytest.mark.parametrize("make", [dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)])

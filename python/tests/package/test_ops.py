@@ -21,10 +21,8 @@ def test_arguments_by_place_and_by_name():
     expected = [1, 3, 5]
     assert ops.add(a, b).tolist() == ops.add(a, b=b).tolist() == ops.add(b=b, a=a).tolist() == expected
     for call in (
-        lambda out: ops.add(a, b, out),
         lambda out: ops.add(a, b, out=out),
         lambda out: ops.add(out=out, b=b, a=a),
-        lambda out: ops.add(a, b, None, out=out),
     ):
         out = np.empty(3, "f4")
         assert call(out) is out and out.tolist() == expected
@@ -41,20 +39,19 @@ def test_arguments_that_do_not_fit():
         ops.add(a)
     with refused(TypeError, 'add: argument "a" is missing'):
         ops.add(b=a, out=a)
-    with refused(TypeError, "add: takes 3 tensors, and was given 4"):
-        ops.add(a, a, None, a)
+    for more in (a.copy(), None):
+        with refused(TypeError, "add: takes 2 tensors, and was given 3"):
+            ops.add(a, a, more)
     with refused(TypeError, 'add: argument "b" was given twice'):
         ops.add(a, a, b=a)
-    with refused(TypeError, 'add: argument "out" was given twice'):
-        ops.add(a, a, a.copy(), out=a.copy())
     with refused(TypeError, 'add: there is no argument "c"; there are a, b, out, like, label, memory'):
         ops.add(a, a, c=a)
     with refused(TypeError, 'axpy: there is no argument "z"; there are alpha, x, y, like, label, memory'):
         ops.axpy(1, a, a, z=a)
     with refused(TypeError, "axpy: there is no result, so there can be no out"):
         ops.axpy(1, a, a, out=a)
-    with refused(TypeError, "sum: takes 2 tensors, and was given 3"):
-        ops.sum(a, None, 0)
+    with refused(TypeError, "sum: takes 1 tensors, and was given 2"):
+        ops.sum(a, 0)
     with refused(TypeError, "add: the label is no str"):
         ops.add(a, a, label=1)
     for memory in ("mine", None, 1):
@@ -78,7 +75,7 @@ def test_attributes():
     assert ops.sum(x, axis=0, keepdims=True).shape == ops.sum(x, axis=0, keepdims=np.True_).shape == (1, 3)
     assert ops.sum(x, keepdims=None).shape == ()
     for axis in (1.0, "0", "", True, 1 << 64, [1 << 64], [0.5], {0: 1}, x):
-        with refused(TypeError, f'sum: attribute "axis" is of kind ints, not {axis!r}'):
+        with refused(TypeError, f'sum: attribute "axis" is of kind ints | None, not {axis!r}'):
             ops.sum(x, axis=axis)
     for keepdims in (1, 0.0, "True", [True]):
         with refused(TypeError, f'sum: attribute "keepdims" is of kind bool, not {keepdims!r}'):

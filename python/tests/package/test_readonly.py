@@ -114,7 +114,7 @@ def test_capsules():
 
 
 def test_read_write_memory_is_never_asked_about():
-    x = dlbridge.zeros(16)
+    x = dlbridge.zeros(16, "float32")
     with dlbridge.readonly("refuse"), warnings.catch_warnings():
         warnings.simplefilter("error")
         for to in TARGETS:
@@ -123,7 +123,7 @@ def test_read_write_memory_is_never_asked_about():
 
 
 def test_what_is_written_stays_refused():
-    x, out = jnp.arange(4.0), dlbridge.zeros(4)
+    x, out = jnp.arange(4.0), dlbridge.zeros(4, "float32")
     with dlbridge.readonly("share"):
         with refused(BufferError, "read-only"):
             dlbridge.ops.add(x, x, out=x)
@@ -289,7 +289,7 @@ def test_the_environment_variable(value, outcome):
 
 def test_wrong_policies():
     text = 'expected "warn", "share" or "refuse", got "never"'
-    x = dlbridge.zeros(3)
+    x = dlbridge.zeros(3, "float32")
     for use in (
         lambda policy: dlbridge.convert(x, "torch", readonly=policy),
         lambda policy: x.to("torch", readonly=policy),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import dlbridge
 import pytest
+import stub_docs
 from support import REQUIRE_ALL
 
 if importlib.util.find_spec("mypy") is None:
@@ -45,6 +46,8 @@ t = dlbridge.zeros(3)
 t = dlbridge.ones((2, 3), float)
 t = dlbridge.empty([2, 3], t.dtype, device=(1, 0))
 t = dlbridge.full((), 2.5, dtype="bfloat16")
+t = dlbridge.full((), fill_value=2.5)
+t = dlbridge.zeros(3, dtype=None)
 t = dlbridge.arange(0, 1, 0.25, "float16")
 shape: tuple[int, ...] = t.shape + t.strides
 dtype: DType = t.dtype
@@ -56,6 +59,8 @@ t = t[
     0, 1:, ..., None, ::-1,
 ][-1].T.transpose(1, 0).transpose([0, 1]).reshape(2, -1).reshape((4,)).squeeze().unsqueeze(0)
 t = t.broadcast_to(2, 3).broadcast_to([2, 2, 3]).view("int32").copy()
+t = t.mT.permute_dims((1, 0)).expand_dims(-1).to_device("cpu").to_device(t.device, stream=None)
+t = dlbridge.expand_dims(dlbridge.permute_dims(Producer(), [1, 0]), axis=1)
 rows: list[Tensor] = list(t)
 answer: Tensor = (t == 1) != (t == t)
 item: Any = t.item()
@@ -80,13 +85,13 @@ parts: tuple[str, str, str | None, str | None, str | None] = (
 )
 total: Tensor = dlbridge.ops.add(t, t)
 total = dlbridge.ops.add(t, 1.5, label="", memory="caller")
-total = dlbridge.ops.add(1, t, t)
+total = dlbridge.ops.add(1, t, out=t)
 total = dlbridge.ops.add(1, 2)
 total = dlbridge.ops.add(b"ab", bytearray(2))
 total = dlbridge.ops.sum(Producer(), axis=(0, -1), keepdims=True, like=t)
 total = dlbridge.ops.axpy(2, Producer(), t)
 total = dlbridge.ops.div(dlbridge.ops.sub(t, 2), dlbridge.ops.mul(2, t))
-total = dlbridge.ops.copy(Producer(), t)
+total = dlbridge.ops.copy(Producer(), out=t)
 total = dlbridge.ops.cast(b"ab", dtype="float16")
 total = dlbridge.ops.rms_norm(t, t, eps=1e-5, out=t)
 total = dlbridge.ops.softmax(t, axis=-2, like=t)
@@ -138,6 +143,14 @@ WRONG = [
     "dlbridge.ops.add(dlbridge.zeros(2))",
     "dlbridge.ops.add(dlbridge.zeros(2), [1])",
     "dlbridge.ops.add(dlbridge.zeros(2), 1, out=3)",
+    "dlbridge.ops.add(dlbridge.zeros(2), 1, dlbridge.zeros(2))",
+    "dlbridge.ops.sum(dlbridge.zeros(2), dlbridge.zeros(2))",
+    "dlbridge.ops.copy(dlbridge.zeros(2), dlbridge.zeros(2))",
+    "dlbridge.ops.cast(dlbridge.zeros(2), dlbridge.zeros(2), dtype='int8')",
+    "dlbridge.ops.softmax(dlbridge.zeros(2), dlbridge.zeros(2))",
+    "dlbridge.ops.rms_norm(dlbridge.zeros(2), dlbridge.zeros(2), dlbridge.zeros(2))",
+    "dlbridge.full(2, value=1)",
+    "dlbridge.zeros(2).permute_dims(1, 0)",
     "dlbridge.ops.add(dlbridge.zeros(2), 1, memory='theirs')",
     "dlbridge.ops.sum(dlbridge.zeros(2), axis=0.5)",
     "dlbridge.ops.axpy(1, dlbridge.zeros(2), 3)",
@@ -208,8 +221,34 @@ def test_the_stubs_of_ops_are_the_ops():
             stubs += [(node.target.id, method) for method in classes[node.annotation.id]]
     assert {name for name, _ in stubs} == set(dlbridge._core._op_names())
     for name, stub in stubs:
+        # As the function has it, results are named.
+        assert "out" not in {argument.arg for argument in stub.args.args}
         names = {argument.arg for argument in stub.args.args + stub.args.kwonlyargs} - {"self"}
         assert names == set(inspect.signature(getattr(dlbridge.ops, name)).parameters)
+
+
+@pytest.mark.parametrize("stub", ["_core.pyi", "_ops.pyi"])
+def test_docstrings_of_stubs_are_the_runtime_s(stub):
+    """Editors read the stubs alone. `python stub_docs.py` copies the docstrings there."""
+    source = (stub_docs.FOLDER / stub).read_text()
+    places, docs = stub_docs.places(ast.parse(source)), stub_docs.runtime_docs(stub)
+    assert len(docs) > 10 and set(docs) <= set(places)
+    for path, doc in docs.items():
+        assert doc and stub_docs.words(stub_docs.stub_doc(places[path])) == stub_docs.words(doc), path
+    # Nothing is left to be written.
+    assert stub_docs.with_docs(source, docs) == source
+
+
+def test_all_that_is_public_has_a_docstring():
+    import dlbridge.cuda
+
+    for module in (dlbridge, dlbridge.cuda):
+        for name in module.__all__:
+            assert inspect.getdoc(getattr(module, name)), name
+    for thing in (dlbridge.Explanation, dlbridge.Call, dlbridge.Calls, dlbridge.cuda.Properties):
+        for name, member in vars(thing).items():
+            if not name.startswith("_") and inspect.isfunction(member):
+                assert inspect.getdoc(member), f"{thing.__name__}.{name}"
 
 
 def test_the_package_is_typed(tmp_path):

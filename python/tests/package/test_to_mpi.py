@@ -98,7 +98,7 @@ def test_around_a_framework():
         comm.Recv(dlbridge.from_dlpack(x), source=0)
         assert x.tolist() == torch.arange(12.0).reshape(3, 4).tolist()
         # And into ours, seen from the framework.
-    ours = dlbridge.zeros((3, 4))
+    ours = dlbridge.zeros((3, 4), "float32")
     seen = ours.to("torch")
     send_and_receive(dlbridge.from_dlpack(x), ours, tag=1)
     assert rank == 0 or torch.equal(seen, x)
@@ -171,7 +171,7 @@ def test_memory_is_released_once_and_stays_flat():
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * 4096
 
-    sent, received = dlbridge.zeros(16), dlbridge.zeros(16)
+    sent, received = dlbridge.zeros(16, "float32"), dlbridge.zeros(16, "float32")
     def repeat(rounds):
         for _ in range(rounds):
             comm.Sendrecv(sent, dest=other, recvbuf=received, source=other)

@@ -57,7 +57,7 @@ def test_it_would_abort_the_process():
     """What the refusal is for; where it isn't so any more, it can go."""
     code = """
     import dlbridge, tensorflow as tf
-    tensor = dlbridge.zeros(64)[1:]
+    tensor = dlbridge.zeros(64, "float32")[1:]
     x = tf.experimental.dlpack.from_dlpack(tensor.to_dlpack())
     print(x + x)
     """

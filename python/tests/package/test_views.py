@@ -1,5 +1,6 @@
 """Views of the package's tensors: orders, shapes and casts, each as NumPy has it, of the same memory."""
 
+import itertools
 import random
 
 import dlbridge
@@ -183,3 +184,46 @@ def test_views_keep_the_memory_and_see_what_is_written():
         t[0], t[::-1], t.T, t.reshape(3, 1), t.broadcast_to(2, 3), t.unsqueeze(0), t.view("int64"), t.squeeze(),
     ):
         assert view.readonly
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4, 2, 3), (1, 2, 0, 3)])
+def test_array_api_names(shape):
+    x = np.arange(np.prod(shape), dtype="f4").reshape(shape)
+    t = dlbridge.from_dlpack(x)
+
+    def is_view(found, wanted):
+        assert (found.shape, found.tolist()) == (wanted.shape, wanted.tolist())
+        assert np.shares_memory(found.to("numpy"), x) or x.size == 0
+
+    for axes in itertools.permutations(range(len(shape))):
+        for given in (axes, list(axes), [axis - len(shape) for axis in axes]):
+            is_view(t.permute_dims(given), np.permute_dims(x, given))
+            is_view(dlbridge.permute_dims(x, given), np.permute_dims(x, given))
+    for axis in range(-len(shape) - 1, len(shape) + 1):
+        is_view(t.expand_dims(axis), np.expand_dims(x, axis))
+        is_view(dlbridge.expand_dims(x, axis=axis), np.expand_dims(x, axis))
+    is_view(t.expand_dims(), np.expand_dims(x, 0))
+    is_view(t.mT, x.mT)
+    assert dlbridge.asarray(3).permute_dims(()).tolist() == 3
+    for few in (dlbridge.asarray(3), t[(0,) * (len(shape) - 1)] if x.size else dlbridge.zeros(3)):
+        with refused(ValueError, "mT needs a tensor of rank 2 or more"):
+            few.mT
+    with refused(IndexError, "no dimension"):
+        t.permute_dims([len(shape)] * len(shape))
+    for axes in ([0], [0] * len(shape), range(len(shape) + 1)):
+        with pytest.raises((ValueError, IndexError)):
+            t.permute_dims(axes)
+        with pytest.raises((ValueError, IndexError)):
+            np.permute_dims(x, axes)
+
+
+def test_to_device():
+    t = dlbridge.from_dlpack(np.arange(3.0))
+    for device in ("cpu", t.device, (1, 0)):
+        assert t.to_device(device).data_ptr == t.to_device(device, stream=None).data_ptr == t.data_ptr
+    with refused(ValueError, "to_device doesn't support the stream argument"):
+        t.to_device("cpu", stream=1)
+    with refused(LookupError, "no device is called"):
+        t.to_device("torch")
+    with refused(TypeError):
+        t.to_device(device="cpu")

@@ -65,7 +65,26 @@ impl PyTensor {
         )
     }
 
-    /// Returns a capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
+    /// This tensor on a device: itself where it is there already, a copy otherwise. `to` under its array API name.
+    ///
+    /// `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream` chooses.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device(
+        &self,
+        py: Python<'_>,
+        device: Device,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        if stream.is_some() {
+            return Err(PyValueError::new_err(
+                "to_device doesn't support the stream argument; use `with dlbridge.cuda.stream(stream):`",
+            ));
+        }
+        let moved = self.on_device(device, Copying::Unsaid)?;
+        Ok(self.part(py, moved))
+    }
+
+    /// A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
     /// ready on its default stream, as of `__dlpack__()`.
     ///
     /// The older kind can't say that memory is read-only: `readonly` says what happens then, as of `to`.

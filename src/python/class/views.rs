@@ -4,7 +4,7 @@ use super::index;
 use crate::dtype::DType;
 use crate::python::error::unsuitable;
 use crate::python::tensor_class::PyTensor;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyRange, PyTuple};
@@ -17,16 +17,34 @@ impl PyTensor {
         self.part(py, self.tensor.transpose())
     }
 
-    /// Returns the dimensions in another order, or in reverse, sharing the memory.
+    /// The last two dimensions swapped, sharing the memory: a stack of matrices, each transposed.
+    #[getter(mT)]
+    fn matrix_transpose(&self, py: Python<'_>) -> PyResult<Self> {
+        let rank = self.ndim();
+        if rank < 2 {
+            return Err(PyValueError::new_err(format!(
+                "mT needs a tensor of rank 2 or more, got rank {rank}"
+            )));
+        }
+        let mut axes: Vec<usize> = (0..rank).collect();
+        axes.swap(rank - 2, rank - 1);
+        Ok(self.part(py, self.tensor.permute(&axes)?))
+    }
+
+    /// The dimensions in another order, sharing the memory: `transpose` under its array API name, with all axes given.
+    fn permute_dims(&self, py: Python<'_>, axes: Vec<isize>) -> PyResult<Self> {
+        let axes = axes.iter().map(|axis| index::axis(*axis, self.ndim()));
+        let axes = axes.collect::<PyResult<Vec<_>>>()?;
+        Ok(self.part(py, self.tensor.permute(&axes)?))
+    }
+
+    /// The dimensions in another order, or in reverse, sharing the memory.
     #[pyo3(signature = (*axes))]
     fn transpose(&self, py: Python<'_>, axes: &Bound<'_, PyTuple>) -> PyResult<Self> {
         if axes.is_empty() {
             return Ok(self.reversed(py));
         }
-        let axes = flat::<isize>(axes)?;
-        let axes = axes.iter().map(|axis| index::axis(*axis, self.ndim()));
-        let axes = axes.collect::<PyResult<Vec<_>>>()?;
-        Ok(self.part(py, self.tensor.permute(&axes)?))
+        self.permute_dims(py, flat(axes)?)
     }
 
     /// Reshapes without a copy; one size may be -1. Raises an error if it would take a copy.
@@ -64,7 +82,13 @@ impl PyTensor {
         Ok(self.part(py, self.tensor.unsqueeze(axis)?))
     }
 
-    /// Returns the same bits as elements of another type, sharing the memory.
+    /// With one more dimension of size 1, sharing the memory: `unsqueeze` under its array API name.
+    #[pyo3(signature = (axis=0))]
+    fn expand_dims(&self, py: Python<'_>, axis: isize) -> PyResult<Self> {
+        self.unsqueeze(py, axis)
+    }
+
+    /// The same bits as elements of another type, sharing the memory.
     fn view(&self, py: Python<'_>, dtype: DType) -> PyResult<Self> {
         Ok(self.part(py, self.tensor.bit_cast(dtype)?))
     }

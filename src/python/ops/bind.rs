@@ -153,8 +153,9 @@ impl Names {
             label: None,
             in_callers_memory: false,
         };
-        if given.positional.len() > self.tensors.len() {
-            let (most, found) = (self.tensors.len(), given.positional.len());
+        // Results are named: `out=`.
+        if given.positional.len() > self.given {
+            let (most, found) = (self.given, given.positional.len());
             return Err(PyTypeError::new_err(format!(
                 "{op}: takes {most} tensors, and was given {found}"
             )));

@@ -1,6 +1,7 @@
 //! Ops of other extensions in the package `dlbridge`.
 
-use super::{PyRecorder, kernel_rows, op_function};
+use super::kernel_rows::kernel_rows;
+use super::{PyRecorder, op_function};
 use crate::kernel::{OpHandle, Registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
