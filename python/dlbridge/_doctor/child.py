@@ -20,10 +20,14 @@ Pair = tuple[Adapter, Adapter]
 
 
 def main() -> None:
+    run(json.loads(sys.stdin.read()), may_watch=True)
+
+
+def run(task: dict[str, Any], may_watch: bool) -> None:
+    """Tries the cases of a pair, and reports on the standard output. `may_watch` allows a process for the work alone."""
     # The frameworks write to the standard output as they please, so that it is moved away from them.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    task = json.loads(sys.stdin.read())
     try:
         pair = adapter_class(task["producer"])(), adapter_class(task["consumer"])()
     except Exception as error:
@@ -33,7 +37,7 @@ def main() -> None:
     _say(answers, ready=versions)
     gc.collect()
     gc.freeze()  # What they loaded isn't looked through again behind each case.
-    if sys.platform == "linux" and all(adapter.may_fork for adapter in pair):
+    if may_watch and sys.platform == "linux" and all(adapter.may_fork for adapter in pair):
         _watch(pair, task["cases"], answers)
     else:
         _work(pair, task["cases"], 0, answers, None)

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names("dtypes", list(elements.BITS))
     names("layouts", list(layouts.LAYOUTS))
     parser.add_argument("--route", choices=ROUTES, help="only this one; both, if not given")
-    parser.add_argument("--quick", action="store_true", help="float32 alone, in three layouts")
+    parser.add_argument("--quick", action="store_true", help=QUICK)
     parser.add_argument("--pair", nargs=2, metavar=("FROM", "TO"), help="only this pair, in detail")
     parser.add_argument("--also", action="append", default=[], metavar="MODULE:CLASS", help=ALSO)
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes all results there")
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step-limit", type=float, default=Limits().step, metavar="SECONDS", help="for each step")
 
 
+QUICK = "float32 alone, in three layouts; frameworks are imported once, and each pair is tried in a fork"
 ALSO = "another framework: a subclass of dlbridge._doctor.adapters.base.Adapter that can be imported"
 
 
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     here = {name: path for name, path in known.items() if name in wanted and frameworks.is_here(path)}
     if missing := [name for name in wanted if name not in here and (arguments.pair or arguments.frameworks)]:
         parser.error(f"{missing[0]} is not installed")
-    survey = Runner(here, Limits(arguments.start_limit, arguments.step_limit)).survey(
+    limits = Limits(arguments.start_limit, arguments.step_limit)
+    survey = Runner(here, limits, shares_imports=arguments.quick).survey(
         [arguments.route] if arguments.route else ROUTES,
         arguments.dtypes or (["float32"] if arguments.quick else list(elements.BITS)),
         arguments.layouts or (layouts.QUICK if arguments.quick else list(layouts.LAYOUTS)),

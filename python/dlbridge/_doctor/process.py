@@ -18,37 +18,18 @@ from typing import IO, Any
 ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
 
 
-class Process:
-    """Runs one task, and is iterated for what is said of it."""
+class Running:
+    """A process that runs one task, and is iterated for what is said of it."""
 
-    def __init__(self, task: dict[str, Any]) -> None:
+    def __init__(self) -> None:
         # Not through a pipe, which no code reads meanwhile.
         self._errors: IO[bytes] = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "dlbridge._doctor.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**ENVIRONMENT, **os.environ},
-            text=True,
-            encoding="utf-8",
-            # In a group of its own, to be ended with all that it started.
-            start_new_session=True,
-        )
         self._errors_read = 0
         self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
-        try:
-            assert self._process.stdin
-            with self._process.stdin as stdin:
-                stdin.write(json.dumps(task))
-        except BrokenPipeError:
-            pass  # It has ended, as is found out soon.
 
-    def _listen(self) -> None:
-        assert self._process.stdout
-        with self._process.stdout as stdout:
-            for line in stdout:
+    def _listen(self, answers: IO[str]) -> None:
+        with answers:
+            for line in answers:
                 self._lines.put(line)
         self._lines.put(None)
 
@@ -67,12 +48,11 @@ class Process:
             seconds = limit
 
     def stop(self) -> None:
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except AttributeError:  # Windows has no groups.
-            self._process.kill()
-        except ProcessLookupError:
-            pass
+        raise NotImplementedError
+
+    def status(self) -> int | None:
+        """The exit status, waited for; None if it doesn't exit and was killed."""
+        raise NotImplementedError
 
     def status_in_words(self, status: int) -> str:
         """A status, and what was written since this was last asked."""
@@ -84,17 +64,56 @@ class Process:
 
     @property
     def was_ended_from_outside(self) -> bool:
-        return is_from_outside(self._process.poll() or 0)
+        return is_from_outside(self.status() or 0)
 
     def ending(self) -> str | None:
         """How it ended, in words, if that wasn't well."""
+        status = self.status()
+        if status is None:
+            return "it doesn't exit"
+        return self.status_in_words(status) if status else None
+
+
+class Process(Running):
+    """An interpreter of its own, which imports what the task needs."""
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        super().__init__()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "dlbridge._doctor.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**ENVIRONMENT, **os.environ},
+            text=True,
+            encoding="utf-8",
+            # In a group of its own, to be ended with all that it started.
+            start_new_session=True,
+        )
+        assert self._process.stdout
+        threading.Thread(target=self._listen, args=[self._process.stdout], daemon=True).start()
         try:
-            status = self._process.wait(60)
+            assert self._process.stdin
+            with self._process.stdin as stdin:
+                stdin.write(json.dumps(task))
+        except BrokenPipeError:
+            pass  # It has ended, as is found out soon.
+
+    def stop(self) -> None:
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except AttributeError:  # Windows has no groups.
+            self._process.kill()
+        except ProcessLookupError:
+            pass
+
+    def status(self) -> int | None:
+        try:
+            return self._process.wait(60)
         except subprocess.TimeoutExpired:
             self.stop()
             self._process.wait()
-            return "it doesn't exit"
-        return self.status_in_words(status) if status else None
+            return None
 
 
 #: Whose signals come from outside, and say nothing of the frameworks.

@@ -13,9 +13,9 @@ from dlbridge._doctor.runner import Limits, Runner  # noqa: E402
 TWO = ("contiguous", "transposed")
 
 
-@pytest.fixture
-def made(monkeypatch):
-    """Surveys of one of the made frameworks and NumPy."""
+@pytest.fixture(params=[False, True], ids=["imports of its own", "shared imports"])
+def made(monkeypatch, request):
+    """Surveys of one of the made frameworks and NumPy, with either way to start the processes of pairs."""
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", here)  # For the processes of pairs.
     monkeypatch.syspath_prepend(here)
@@ -24,7 +24,8 @@ def made(monkeypatch):
         known = frameworks.known([f"doctor_frameworks:{name}"])
         made = list(known)[-1]
         adapters = {"numpy": known["numpy"], made: known[made]}
-        return Runner(adapters, limits).survey(routes, dtypes, layouts, only or ("numpy", made))
+        runner = Runner(adapters, limits, shares_imports=request.param)
+        return runner.survey(routes, dtypes, layouts, only or ("numpy", made))
 
     return survey
 
