@@ -36,7 +36,7 @@ fn main() -> Result<(), Error> {
         origin,
     );
 
-    let legacy = back.transpose().export_to::<Legacy>()?;
+    let legacy = back.transpose().to_dlpack_as::<Legacy>()?;
     let legacy = Tensor::from_dlpack(legacy)?;
     row(
         "dlbridge, transposed",
@@ -55,10 +55,10 @@ fn main() -> Result<(), Error> {
 
     let words: Arc<[i64]> = Arc::from([1, 2, 3]);
     let shared = Tensor::from_owner(Arc::clone(&words), &[3])?;
-    let refused = shared.export_to::<Legacy>().unwrap_err();
+    let refused = shared.to_dlpack_as::<Legacy>().unwrap_err();
     println!("\nAn Arc<[i64]> is read-only. {refused}");
     // SAFETY: it is read, and not written, until it is dropped.
-    let unmarked = unsafe { shared.export_unmarked::<Legacy>() }?;
+    let unmarked = unsafe { shared.into_dlpack_unmarked::<Legacy>() }?;
     let first = unmarked.descriptor().data.cast_const().cast();
     row(
         "the Arc, on a promise",

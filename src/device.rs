@@ -21,6 +21,16 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A device: its kind, and which one of them.
+///
+/// # Examples
+///
+/// ```
+/// use dlbridge::{Device, DeviceKind};
+///
+/// let device = Device::new(DeviceKind::Cuda, 1);
+/// assert_eq!((device.kind(), device.id()), (DeviceKind::Cuda, 1));
+/// assert_eq!(device.to_string(), "cuda:1");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Device {
     kind: DeviceKind,

@@ -31,6 +31,17 @@ pub(crate) use scalar::{read_small_bits, write_bits, write_small_bits};
 /// The type of an element: a kind of number, its width in bits, and how many make one element.
 ///
 /// Every value of this type is one that DLPack 1.3 gives a meaning to.
+///
+/// # Examples
+///
+/// ```
+/// use dlbridge::DType;
+///
+/// assert_eq!(DType::of::<f32>(), DType::F32);
+/// assert_eq!("float32".parse::<DType>()?, DType::F32);
+/// assert_eq!(DType::F32.to_string(), "float32");
+/// # Ok::<(), dlbridge::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DType {
     code: TypeCode,

@@ -14,7 +14,7 @@
 //! let back = Tensor::from_dlpack(managed)?;
 //! assert_eq!(back.data_ptr(), tensor.data_ptr());
 //!
-//! let legacy = back.export_to::<Legacy>()?; // for those who don't know the versioned one yet
+//! let legacy = back.to_dlpack_as::<Legacy>()?; // for those who don't know the versioned one yet
 //! drop((tensor, back));
 //! assert_eq!(Tensor::from_dlpack(legacy)?.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
 //! # Ok::<(), dlbridge::Error>(())

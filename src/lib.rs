@@ -43,9 +43,17 @@
 //!
 //! # Features
 //!
-//! * `cuda`: memory, streams and kernels on NVIDIA GPUs, whose driver is looked up when it is needed.
-//! * `ndarray`: typed views as views of the `ndarray` crate, and back.
-//! * `python`: arguments, results and a class for extensions of Python that are written with PyO3.
+//! None is on by default.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `kernels` | ops and kernels: the registry, dispatch and the call frame (`kernel`) |
+//! | `ops` | the ops that come with the crate (`ops`); turns on `kernels` |
+//! | `cuda` | memory, streams and kernels on NVIDIA GPUs (`cuda`), whose driver is loaded on first use; turns on `ops` |
+//! | `ndarray` | conversion of typed views to and from views of the `ndarray` crate |
+//! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 // First, as its macros are used in those that come below.
 #[cfg(feature = "kernels")]

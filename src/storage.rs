@@ -45,6 +45,17 @@ pub enum Access {
 }
 
 /// A range of memory, kept alive. See [this module](self).
+///
+/// # Examples
+///
+/// ```
+/// use dlbridge::{DType, Storage, Tensor};
+///
+/// let storage = Storage::from_vec(vec![1_i32, 2, 3, 4]);
+/// let tensor = Tensor::from_storage(storage, &[2, 2], DType::I32)?;
+/// assert_eq!(tensor.transpose().to_vec::<i32>()?, [1, 3, 2, 4]);
+/// # Ok::<(), dlbridge::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Storage {
     memory: Memory,

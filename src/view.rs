@@ -31,6 +31,21 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 /// Elements to be read.
+///
+/// # Examples
+///
+/// ```
+/// use dlbridge::{Tensor, View};
+///
+/// fn largest(x: View<'_, f32>) -> f32 {
+///     x.iter().copied().fold(f32::MIN, f32::max)
+/// }
+///
+/// let tensor = Tensor::from([[1.0_f32, 5.0], [3.0, 4.0]]);
+/// assert_eq!(largest(tensor.view()?), 5.0);
+/// assert!(tensor.view::<f64>().is_err()); // another element type
+/// # Ok::<(), dlbridge::Error>(())
+/// ```
 pub struct View<'a, T> {
     /// The element of index 0; dangling where there is none.
     first: NonNull<T>,
@@ -41,6 +56,21 @@ pub struct View<'a, T> {
 /// Elements to be read and written.
 ///
 /// No two of its elements are at one place, and no other code uses them.
+///
+/// # Examples
+///
+/// ```
+/// use dlbridge::Tensor;
+///
+/// let mut tensor = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]);
+/// tensor.view_mut::<f32>()?.iter_mut().for_each(|x| *x *= 2.0);
+/// assert_eq!(tensor.to_vec::<f32>()?, [2.0, 4.0, 6.0, 8.0]);
+/// // Another handle to the same memory could read it meanwhile.
+/// let other = tensor.clone();
+/// assert!(tensor.view_mut::<f32>().is_err());
+/// # drop(other);
+/// # Ok::<(), dlbridge::Error>(())
+/// ```
 pub struct ViewMut<'a, T> {
     first: NonNull<T>,
     layout: LayoutRef<'a>,

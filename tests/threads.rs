@@ -31,7 +31,7 @@ fn use_and_let_go(tensor: &Tensor, weak: &WeakStorage, step: usize) {
         0 => assert_numbers(&tensor.clone()),
         1 => assert_numbers(&Tensor::from_dlpack(tensor.to_dlpack()).unwrap()),
         2 => {
-            let managed = handed_on(tensor.export_to::<Legacy>().unwrap());
+            let managed = handed_on(tensor.to_dlpack_as::<Legacy>().unwrap());
             assert_numbers(&Tensor::from_dlpack(managed).unwrap().clone());
         }
         3 => {

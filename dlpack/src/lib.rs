@@ -33,6 +33,8 @@
 //! drop(managed); // calls the deleter, which drops the vector
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod abi;
 mod export;
 mod managed;

@@ -55,7 +55,7 @@ fn goes_out_and_comes_back(tensor: &Tensor) {
         assert!(tensor.is_empty() || back.data_ptr() == tensor.data_ptr());
     };
     same(tensor.to_dlpack());
-    if let Ok(managed) = tensor.export_to::<Legacy>() {
+    if let Ok(managed) = tensor.to_dlpack_as::<Legacy>() {
         let back = Tensor::from_dlpack(managed).expect("it was in order when it went out");
         assert_eq!(back.layout(), tensor.layout());
     }

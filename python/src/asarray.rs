@@ -35,11 +35,11 @@ pub(super) fn asarray<'py>(
         return settled(nested(x, dtype)?, device)?.into_pyobject(py);
     }
     let wanted = Wanted { copy, device };
-    let tensor = match PyTensor::of(x, wanted) {
+    let tensor = match PyTensor::from_object(x, wanted) {
         Ok(tensor) => tensor,
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             let array = by_interface(x, copy)?.ok_or(error)?;
-            PyTensor::of(&array, wanted)?
+            PyTensor::from_object(&array, wanted)?
         }
         Err(error) => return Err(error),
     };

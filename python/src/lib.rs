@@ -53,7 +53,7 @@ fn from_dlpack<'py>(
     device: Option<Device>,
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyTensor>> {
-    PyTensor::of(x, Wanted { copy, device })
+    PyTensor::from_object(x, Wanted { copy, device })
 }
 
 /// Any framework's tensor as one of another framework, in one hop.

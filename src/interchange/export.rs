@@ -11,6 +11,17 @@ impl Tensor {
     /// The first export that is out at a time lies inside the tensor; others take one allocation.
     /// It says whether the memory is read-only. It doesn't say that the memory was copied: what is
     /// shared belongs to no consumer alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let tensor = Tensor::from([1.0_f32, 2.0]);
+    /// let back = Tensor::from_dlpack(tensor.to_dlpack())?;
+    /// assert_eq!(back.data_ptr(), tensor.data_ptr());
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
     #[inline]
     pub fn to_dlpack(&self) -> Managed<Versioned> {
         self.clone().export_handle(Flags::empty())
@@ -31,9 +42,9 @@ impl Tensor {
     /// # Errors
     ///
     /// When the ABI is the legacy one, and the tensor is read-only or its elements are padded,
-    /// which that can't say. [`export_unmarked`](Self::export_unmarked) shares read-only memory all
+    /// which that can't say. [`into_dlpack_unmarked`](Self::into_dlpack_unmarked) shares read-only memory all
     /// the same, as the caller promises.
-    pub fn export_to<A: Abi>(&self) -> Result<Managed<A>, Incompatibility> {
+    pub fn to_dlpack_as<A: Abi>(&self) -> Result<Managed<A>, Incompatibility> {
         self.check_abi::<A>()?;
         Ok(self.clone().export_handle(Flags::empty()))
     }
@@ -42,17 +53,17 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`export_to`](Self::export_to).
-    pub fn export_into<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
+    /// As of [`to_dlpack_as`](Self::to_dlpack_as).
+    pub fn into_dlpack_as<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
         self.check_abi::<A>()?;
         let flags = self.ownership_flags();
         Ok(self.export_handle(flags))
     }
 
-    /// Exports by [`export_into`](Self::export_into), also read-only memory through an ABI without that flag.
+    /// Exports by [`into_dlpack_as`](Self::into_dlpack_as), also read-only memory through an ABI without that flag.
     ///
     /// In Python, `dlbridge::python::ReadOnlyPolicy` makes that choice; here it is the caller's, between
-    /// this function and [`export_to`](Self::export_to).
+    /// this function and [`to_dlpack_as`](Self::to_dlpack_as).
     ///
     /// ```
     /// use dlbridge::Tensor;
@@ -61,9 +72,9 @@ impl Tensor {
     /// static TABLE: [f32; 3] = [1.0, 2.0, 4.0];
     ///
     /// let tensor = Tensor::from_owner(&TABLE, &[3])?;
-    /// assert!(tensor.export_to::<Legacy>().is_err());
+    /// assert!(tensor.to_dlpack_as::<Legacy>().is_err());
     /// // SAFETY: what takes it only reads.
-    /// let managed = unsafe { tensor.clone().export_unmarked::<Legacy>() }?;
+    /// let managed = unsafe { tensor.clone().into_dlpack_unmarked::<Legacy>() }?;
     /// assert_eq!(managed.descriptor().data.cast_const().cast(), tensor.data_ptr());
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
@@ -75,7 +86,7 @@ impl Tensor {
     /// # Safety
     ///
     /// Whoever takes it doesn't write to memory that is read-only.
-    pub unsafe fn export_unmarked<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
+    pub unsafe fn into_dlpack_unmarked<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
         if !A::HAS_FLAGS && self.is_padded() {
             return Err(legacy_padded(self.dtype()));
         }

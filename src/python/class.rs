@@ -41,8 +41,11 @@ impl PyTensor {
     ///
     /// # Errors
     ///
-    /// As of [`from_object`](super::from_object).
-    pub fn of<'py>(object: &Bound<'py, PyAny>, wanted: Wanted) -> PyResult<Bound<'py, Self>> {
+    /// As of [`dlbridge::python::from_object`](super::from_object).
+    pub fn from_object<'py>(
+        object: &Bound<'py, PyAny>,
+        wanted: Wanted,
+    ) -> PyResult<Bound<'py, Self>> {
         let tensor = from_object(object, wanted)?;
         match object.cast_exact::<Self>() {
             Ok(ours) if !tensor.is_copied() => {
@@ -52,7 +55,7 @@ impl PyTensor {
         }
     }
 
-    /// [`of`](Self::of) an object alone, as [`quick`] has it.
+    /// [`from_object`](Self::from_object) for an object alone, as [`quick`] has it.
     #[inline]
     pub(super) fn quick<'py>(
         object: Borrowed<'_, 'py, PyAny>,

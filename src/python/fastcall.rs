@@ -51,7 +51,7 @@ impl Else {
     }
 }
 
-/// Has a module's `from_dlpack(x, /, *, device=None, copy=None)`, which gives what [`PyTensor::of`] does, be quick.
+/// Has a module's `from_dlpack(x, /, *, device=None, copy=None)`, which gives what [`PyTensor::from_object`] does, be quick.
 ///
 /// # Errors
 ///

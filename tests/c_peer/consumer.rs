@@ -62,7 +62,7 @@ fn dropped(drops: &Drops) -> usize {
 fn fields_and_values_of_every_type<A: Abi>(library: &Library) {
     fn check<A: Abi, T: Element>(library: &Library, from: fn(u8) -> T) {
         let tensor: Tensor = (0..=100).map(from).collect();
-        let managed = tensor.export_to::<A>().unwrap();
+        let managed = tensor.to_dlpack_as::<A>().unwrap();
         assert_eq!(library.complaint(&managed), None);
         assert_eq!(library.sum(&managed), 5050.0);
         // SAFETY: no code writes.
@@ -98,7 +98,7 @@ fn layouts<A: Abi>(library: &Library) {
             .unwrap(),
         deep.permute(&[8, 0, 7, 1, 6, 2, 5, 3, 4]).unwrap(),
     ] {
-        let managed = tensor.export_into::<A>().unwrap();
+        let managed = tensor.into_dlpack_as::<A>().unwrap();
         assert_eq!(library.complaint(&managed), None);
         let sum = library.sum(&managed);
         let back = Tensor::from_dlpack(managed).unwrap();
@@ -109,7 +109,7 @@ fn layouts<A: Abi>(library: &Library) {
 
 fn writes_are_seen_on_both_sides<A: Abi>(library: &Library) {
     let (tensor, _) = two_rows(false);
-    let managed = tensor.transpose().export_into::<A>().unwrap();
+    let managed = tensor.transpose().into_dlpack_as::<A>().unwrap();
     // SAFETY: C and Rust take turns, and there is no view while it is C's.
     unsafe {
         library.scale(&managed, 10.0);
@@ -128,8 +128,8 @@ fn an_export_outlives_its_tensor<A: Abi>(library: &Library) {
     let (tensor, drops) = two_rows(false);
     let row = tensor.select(0, 1).unwrap();
     let (kept, moved) = (
-        row.export_to::<A>().unwrap(),
-        tensor.export_into::<A>().unwrap(),
+        row.to_dlpack_as::<A>().unwrap(),
+        tensor.into_dlpack_as::<A>().unwrap(),
     );
     drop(row);
     assert_eq!((library.sum(&kept), library.sum(&moved)), (12.0, 15.0));
@@ -144,7 +144,7 @@ fn an_export_outlives_its_tensor<A: Abi>(library: &Library) {
 
 fn deleters_are_called_on_other_threads<A: Abi>(library: &Library) {
     let (tensor, drops) = two_rows(false);
-    let task = library.start_sum(tensor.export_into::<A>().unwrap());
+    let task = library.start_sum(tensor.into_dlpack_as::<A>().unwrap());
     assert_eq!(task.finish(), 15.0);
     let drops = drops.lock().unwrap();
     assert_eq!(drops.len(), 1);
@@ -158,7 +158,7 @@ fn deleters_are_called_on_other_threads<A: Abi>(library: &Library) {
 fn many_exports_at_once<A: Abi>(library: &Library) {
     let (tensor, drops) = two_rows(false);
     let tasks: Vec<_> = (0..8)
-        .map(|_| library.start_sum(tensor.export_to::<A>().unwrap()))
+        .map(|_| library.start_sum(tensor.to_dlpack_as::<A>().unwrap()))
         .collect();
     // Meanwhile Rust reads and lets go.
     assert_eq!(tensor.view::<f64>().unwrap().iter().sum::<f64>(), 15.0);
@@ -171,12 +171,12 @@ fn many_exports_at_once<A: Abi>(library: &Library) {
 
 fn a_panic_in_an_owner_does_not_reach_c<A: Abi>(library: &Library) {
     let (tensor, drops) = two_rows(true);
-    library.delete(tensor.export_into::<A>().unwrap());
+    library.delete(tensor.into_dlpack_as::<A>().unwrap());
     assert_eq!(dropped(&drops), 1);
     let (tensor, drops) = two_rows(true);
     assert_eq!(
         library
-            .start_sum(tensor.export_into::<A>().unwrap())
+            .start_sum(tensor.into_dlpack_as::<A>().unwrap())
             .finish(),
         15.0
     );
@@ -186,7 +186,7 @@ fn a_panic_in_an_owner_does_not_reach_c<A: Abi>(library: &Library) {
 fn out_of_rust_and_back_into_rust<A: Abi>(library: &Library) {
     let (tensor, drops) = two_rows(false);
     let data = tensor.data_ptr();
-    let managed = tensor.export_into::<A>().unwrap();
+    let managed = tensor.into_dlpack_as::<A>().unwrap();
     // SAFETY: no other code has the memory.
     unsafe { library.scale(&managed, -1.0) };
     let raw = managed.into_raw().as_ptr();

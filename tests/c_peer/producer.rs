@@ -136,7 +136,7 @@ fn deleters_are_called_after_the_last_handle<A: Abi>(library: &Library) {
     let counts = library.counts();
     let tensor = Tensor::from_dlpack(library.make::<A>(&TWO_ROWS, &counts)).unwrap();
     let row = tensor.select(0, 1).unwrap();
-    let exported = row.export_to::<A>().unwrap();
+    let exported = row.to_dlpack_as::<A>().unwrap();
     let weak = row.storage().downgrade();
     drop((tensor, row));
     assert_eq!(counts.deletions_and_live(), (0, 1));
@@ -180,8 +180,12 @@ fn out_of_c_and_back_into_c<A: Abi>(library: &Library) {
     let managed = library.make::<A>(&TWO_ROWS, &counts);
     let data = managed.descriptor().data;
     let tensor = Tensor::from_dlpack(managed).unwrap();
-    let shared = tensor.transpose().export_into::<A>().unwrap();
-    let moved = tensor.step_by(1, -1).unwrap().export_into::<A>().unwrap();
+    let shared = tensor.transpose().into_dlpack_as::<A>().unwrap();
+    let moved = tensor
+        .step_by(1, -1)
+        .unwrap()
+        .into_dlpack_as::<A>()
+        .unwrap();
     drop(tensor);
     assert_eq!(library.complaint(&shared), None);
     assert_eq!(library.complaint(&moved), None);

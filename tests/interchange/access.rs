@@ -76,7 +76,7 @@ fn any_other_handle_is_in_the_way_while_it_lasts() {
         tensor.storage().slice(0..0),
         tensor.storage().downgrade(),
         tensor.to_dlpack(),
-        tensor.export_to::<Legacy>().unwrap(),
+        tensor.to_dlpack_as::<Legacy>().unwrap(),
         tensor.clone().into_dlpack(),
         Tensor::from_dlpack(tensor.to_dlpack()).unwrap(),
     );

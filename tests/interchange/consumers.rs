@@ -51,8 +51,8 @@ pub(crate) fn counted<T: Element>(elements: &[T], drops: &Counter) -> Tensor {
 fn an_export_keeps_the_memory_alive<A: ForeignAbi>() {
     let drops = Counter::default();
     let tensor = counted(&[1_u16, 2, 3], &drops);
-    let shared = tensor.export_to::<A>().unwrap();
-    let moved = tensor.export_into::<A>().unwrap();
+    let shared = tensor.to_dlpack_as::<A>().unwrap();
+    let moved = tensor.into_dlpack_as::<A>().unwrap();
     assert_eq!(drops.count(), 0);
     drop(shared);
     assert_eq!(drops.count(), 0);
@@ -65,7 +65,7 @@ fn an_export_keeps_the_memory_alive<A: ForeignAbi>() {
 
 fn a_deleter_can_be_called_on_another_thread<A: ForeignAbi>() {
     let drops = Counter::default();
-    let managed = counted(&[1_u16], &drops).export_into::<A>().unwrap();
+    let managed = counted(&[1_u16], &drops).into_dlpack_as::<A>().unwrap();
     std::thread::spawn(move || drop(managed)).join().unwrap();
     assert_eq!(drops.count(), 1);
 }
@@ -84,10 +84,10 @@ fn several_exports_of_one_tensor_are_out_at_once<A: ForeignAbi>() {
         let tensor = counted(&[1_u16, 2, 3], &drops);
         let mut exports: Vec<Managed<A>> = Vec::new();
         for _ in 0..5 {
-            exports.push(tensor.export_to().unwrap());
+            exports.push(tensor.to_dlpack_as().unwrap());
         }
         let addresses: Vec<_> = exports.iter().map(|export| export.as_ptr()).collect();
-        let of_the_other_abi = (tensor.to_dlpack(), tensor.export_to::<Legacy>().unwrap());
+        let of_the_other_abi = (tensor.to_dlpack(), tensor.to_dlpack_as::<Legacy>().unwrap());
         drop(tensor);
         let expected = seen(&of_the_other_abi.0);
         assert_eq!(seen(&of_the_other_abi.1), expected);
@@ -113,12 +113,12 @@ fn a_tensor_is_exported_again_and_again<A: ForeignAbi>() {
     let tensor = counted(&[1_u16, 2, 3], &drops);
     let expected = seen(&tensor.to_dlpack());
     for _ in 0..3 {
-        let export = tensor.export_to::<A>().unwrap();
+        let export = tensor.to_dlpack_as::<A>().unwrap();
         assert_eq!(seen(&export), expected);
         drop(export);
         // The other ABI's struct may come to lie where this one's was.
-        assert_eq!(seen(&tensor.export_to::<Legacy>().unwrap()), expected);
-        assert_eq!(seen(&tensor.export_to::<Versioned>().unwrap()), expected);
+        assert_eq!(seen(&tensor.to_dlpack_as::<Legacy>().unwrap()), expected);
+        assert_eq!(seen(&tensor.to_dlpack_as::<Versioned>().unwrap()), expected);
     }
     assert_eq!(drops.count(), 0);
     drop(tensor);
@@ -130,8 +130,8 @@ fn a_consumer_may_change_the_struct_that_it_owns<A: ForeignAbi>() {
     let tensor = counted(&[1_u16, 2, 3], &drops);
     for _ in 0..3 {
         let (one, other) = (
-            tensor.export_to::<A>().unwrap(),
-            tensor.export_to::<A>().unwrap(),
+            tensor.to_dlpack_as::<A>().unwrap(),
+            tensor.to_dlpack_as::<A>().unwrap(),
         );
         for managed in [one, other] {
             let raw = managed.into_raw().as_ptr();

@@ -16,7 +16,7 @@ for_both_abis!(
 fn descriptors_say_what_the_tensor_is<A: ForeignAbi>() {
     let tensor = Tensor::from([[1.0_f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     let backwards = tensor.transpose().step_by(0, -2).unwrap();
-    let managed = backwards.export_to::<A>().unwrap();
+    let managed = backwards.to_dlpack_as::<A>().unwrap();
 
     let descriptor = managed.descriptor();
     assert_eq!(descriptor.data.cast_const().cast(), backwards.data_ptr());
@@ -37,7 +37,7 @@ fn pointers_are_never_null<A: ForeignAbi>() {
     for rank in [0, 1, 2, 8, 9, 20, 255] {
         for size in [0, 1] {
             let tensor = Tensor::zeros(&vec![size; rank], DType::F64).unwrap();
-            let managed = tensor.export_into::<A>().unwrap();
+            let managed = tensor.into_dlpack_as::<A>().unwrap();
             let descriptor = managed.descriptor();
             assert_eq!(descriptor.ndim as usize, rank);
             assert!(!descriptor.shape.is_null());
@@ -53,7 +53,7 @@ fn pointers_are_never_null<A: ForeignAbi>() {
 fn offsets_are_folded_into_the_data_pointer<A: ForeignAbi>() {
     let tensor = Tensor::arange(0_i32, 10, 1).unwrap();
     let part = tensor.slice(0, 3..7).unwrap();
-    let managed = part.export_to::<A>().unwrap();
+    let managed = part.to_dlpack_as::<A>().unwrap();
     assert_eq!(managed.descriptor().byte_offset, 0);
     let expected = tensor.data_ptr().wrapping_add(12);
     assert_eq!(managed.descriptor().data.cast_const().cast(), expected);
@@ -63,14 +63,14 @@ fn offsets_are_folded_into_the_data_pointer<A: ForeignAbi>() {
     producer.byte_offset = 8;
     let data = producer.data;
     let tensor = Tensor::from_dlpack(producer.hand_out::<A>(&deletions)).unwrap();
-    let managed = tensor.export_into::<A>().unwrap();
+    let managed = tensor.into_dlpack_as::<A>().unwrap();
     assert_eq!(managed.descriptor().byte_offset, 0);
     assert_eq!(managed.descriptor().data, data.wrapping_byte_add(8));
 }
 
 fn our_own_memory_is_aligned<A: ForeignAbi>() {
     let address = |tensor: Tensor| {
-        let managed = tensor.export_into::<A>().unwrap();
+        let managed = tensor.into_dlpack_as::<A>().unwrap();
         managed.descriptor().data.addr()
     };
     // Several at once, so that the allocator can't always give the same place.
@@ -109,7 +109,7 @@ fn read_only_is_marked() {
 fn an_exclusive_copy_is_marked_when_it_moves() {
     let copy = || Tensor::from([1, 2, 3]).copy().unwrap();
     assert_eq!(copy().into_dlpack().flags(), Flags::IS_COPIED);
-    let into_versioned = copy().export_into::<Versioned>().unwrap();
+    let into_versioned = copy().into_dlpack_as::<Versioned>().unwrap();
     assert_eq!(into_versioned.flags(), Flags::IS_COPIED);
     let part = copy().slice(0, 1..).unwrap();
     assert_eq!(part.into_dlpack().flags(), Flags::IS_COPIED);
@@ -128,7 +128,7 @@ fn an_exclusive_copy_is_marked_when_it_moves() {
 fn what_is_shared_is_not_marked_as_a_copy() {
     let copy = || Tensor::from([1, 2, 3]).copy().unwrap();
     assert_eq!(copy().to_dlpack().flags(), Flags::empty());
-    let to_versioned = copy().export_to::<Versioned>().unwrap();
+    let to_versioned = copy().to_dlpack_as::<Versioned>().unwrap();
     assert_eq!(to_versioned.flags(), Flags::empty());
 
     let (tensor, other) = (copy(), copy());
@@ -162,7 +162,7 @@ fn what_was_not_copied_is_not_marked_as_a_copy() {
 fn the_legacy_abi_refuses_what_is_read_only() {
     let drops = Counter::default();
     let tensor = counted(&[1.0_f32], &drops).into_read_only();
-    let error = tensor.export_to::<Legacy>().unwrap_err();
+    let error = tensor.to_dlpack_as::<Legacy>().unwrap_err();
     assert_eq!(error.kind, IncompatibilityKind::ReadOnly);
     assert_eq!(
         error.to_string(),
@@ -170,9 +170,9 @@ fn the_legacy_abi_refuses_what_is_read_only() {
          mark it; export the versioned one, or copy it first"
     );
     assert_eq!(tensor.storage().handles(), 1, "the refusal kept nothing");
-    assert!(tensor.copy().unwrap().export_into::<Legacy>().is_ok());
+    assert!(tensor.copy().unwrap().into_dlpack_as::<Legacy>().is_ok());
     assert_eq!(drops.count(), 0);
-    let error = tensor.export_into::<Legacy>().unwrap_err();
+    let error = tensor.into_dlpack_as::<Legacy>().unwrap_err();
     assert_eq!(error.kind, IncompatibilityKind::ReadOnly);
     assert_eq!(drops.count(), 1, "the tensor was given away");
 }
@@ -182,13 +182,13 @@ fn read_only_memory_is_exported_unmarked_on_a_promise() {
     let drops = Counter::default();
     let tensor = counted(&[1.0_f32, 2.0], &drops).into_read_only();
     // SAFETY: nothing is written.
-    let legacy = unsafe { tensor.clone().export_unmarked::<Legacy>() }.unwrap();
+    let legacy = unsafe { tensor.clone().into_dlpack_unmarked::<Legacy>() }.unwrap();
     assert_eq!(
         legacy.descriptor().data.cast_const().cast(),
         tensor.data_ptr()
     );
     // SAFETY: nothing is written.
-    let versioned = unsafe { tensor.clone().export_unmarked::<Versioned>() }.unwrap();
+    let versioned = unsafe { tensor.clone().into_dlpack_unmarked::<Versioned>() }.unwrap();
     assert_eq!(
         versioned.flags(),
         Flags::READ_ONLY,
@@ -207,7 +207,7 @@ fn the_legacy_abi_refuses_what_is_padded() {
     producer.dtype = DType::I4.into();
     producer.flags = Flags::IS_SUBBYTE_TYPE_PADDED;
     let tensor = Tensor::from_dlpack(producer.hand_out::<Versioned>(&deletions)).unwrap();
-    let error = tensor.export_to::<Legacy>().unwrap_err();
+    let error = tensor.to_dlpack_as::<Legacy>().unwrap_err();
     assert_eq!(error.kind, IncompatibilityKind::Padding);
     assert_eq!(error.found.as_deref(), Some("padded int4"));
     assert_eq!(
@@ -217,6 +217,6 @@ fn the_legacy_abi_refuses_what_is_padded() {
     );
     assert_eq!(tensor.to_dlpack().flags(), Flags::IS_SUBBYTE_TYPE_PADDED);
     assert_eq!(deletions.count(), 0);
-    assert_eq!(tensor.export_into::<Legacy>().unwrap_err(), error);
+    assert_eq!(tensor.into_dlpack_as::<Legacy>().unwrap_err(), error);
     assert_eq!(deletions.count(), 1);
 }

@@ -21,7 +21,7 @@ fn handles_to_an_import_are_counted<A: ForeignAbi>() {
     assert_eq!(tensor.storage().handles(), 1);
     let part = tensor.slice(1, ..1).unwrap();
     assert_eq!(tensor.storage().handles(), 2);
-    let exported = part.export_into::<A>().unwrap();
+    let exported = part.into_dlpack_as::<A>().unwrap();
     assert_eq!(tensor.storage().handles(), 2, "the part became the export");
     let relayed = Producer::relay(exported).hand_out::<A>(&Counter::default());
     let back = Tensor::from_dlpack(relayed).unwrap();
@@ -50,7 +50,7 @@ fn weak_handles_see_an_import_go<A: ForeignAbi>() {
     assert_eq!(deletions.count(), 0, "what was upgraded keeps it alive");
     let exported = Tensor::from_storage(upgraded, &[6], DType::F32)
         .unwrap()
-        .export_into::<A>()
+        .into_dlpack_as::<A>()
         .unwrap();
     let again = weak.upgrade().unwrap();
     drop(exported);

@@ -99,7 +99,7 @@ fn an_owner_outlives_every_export<A: ForeignAbi>() {
     let drops = Counter::default();
     let storage = Storage::from_owner_mut(Witness::<3>::new(&drops, false));
     let tensor = Tensor::from_storage(storage, &[4], DType::U16).unwrap();
-    let exports = [(); 3].map(|()| tensor.export_to::<A>().unwrap());
+    let exports = [(); 3].map(|()| tensor.to_dlpack_as::<A>().unwrap());
     drop(tensor);
     for export in exports {
         assert_eq!(drops.count(), 0);
@@ -127,7 +127,7 @@ fn a_panic_in_an_owner_ends_at_the_deleter<A: ForeignAbi>() {
     for panics in [false, true] {
         let storage = Storage::from_owner_mut(Witness::<0>::new(&drops, panics));
         let tensor = Tensor::from_storage(storage, &[4], DType::U16).unwrap();
-        assert!(!drop_panics(tensor.export_into::<A>().unwrap()));
+        assert!(!drop_panics(tensor.into_dlpack_as::<A>().unwrap()));
     }
     assert_eq!(drops.count(), 2);
 
@@ -135,8 +135,8 @@ fn a_panic_in_an_owner_ends_at_the_deleter<A: ForeignAbi>() {
     for last in 0..2 {
         let storage = Storage::from_owner_mut(Witness::<0>::new(&drops, true));
         let tensor = Tensor::from_storage(storage, &[4], DType::U16).unwrap();
-        let mut exports = vec![tensor.export_to::<A>().unwrap()];
-        exports.push(tensor.export_into::<A>().unwrap());
+        let mut exports = vec![tensor.to_dlpack_as::<A>().unwrap()];
+        exports.push(tensor.into_dlpack_as::<A>().unwrap());
         let last = exports.remove(last);
         assert!(!drop_panics(exports));
         assert!(!drop_panics(last));
@@ -146,7 +146,7 @@ fn a_panic_in_an_owner_ends_at_the_deleter<A: ForeignAbi>() {
     // After an exchange through a foreign library, the deleter contains the owner and its panic.
     let storage = Storage::from_owner_mut(Witness::<20>::new(&drops, true));
     let tensor = Tensor::from_storage(storage, &[4], DType::U16).unwrap();
-    let relay = Producer::relay(tensor.export_into::<A>().unwrap());
+    let relay = Producer::relay(tensor.into_dlpack_as::<A>().unwrap());
     let back = Tensor::from_dlpack(relay.hand_out::<A>(&Counter::default())).unwrap();
     assert!(!drop_panics((back.clone(), back)));
     assert_eq!(drops.count(), 5);

@@ -20,7 +20,7 @@ fn imported<A: ForeignAbi>(deletions: &Counter) -> Tensor {
 fn a_reexport_keeps_the_producer_alive<A: ForeignAbi>() {
     let deletions = Counter::default();
     let tensor = imported::<A>(&deletions);
-    let exported = tensor.export_to::<A>().unwrap();
+    let exported = tensor.to_dlpack_as::<A>().unwrap();
     drop(tensor);
     assert_eq!(deletions.count(), 0);
     drop(exported);
@@ -29,7 +29,7 @@ fn a_reexport_keeps_the_producer_alive<A: ForeignAbi>() {
 
 fn a_moved_reexport_keeps_the_producer_alive<A: ForeignAbi>() {
     let deletions = Counter::default();
-    let exported = imported::<A>(&deletions).export_into::<A>().unwrap();
+    let exported = imported::<A>(&deletions).into_dlpack_as::<A>().unwrap();
     assert_eq!(deletions.count(), 0);
     let back = Tensor::from_dlpack(exported).unwrap();
     assert_eq!(
@@ -50,9 +50,9 @@ fn by_way_of_another<A: ForeignAbi>(managed: Managed<A>) -> Tensor {
 /// One more export and import. Versioned and legacy take turns.
 fn link(tensor: &Tensor, i: usize) -> Tensor {
     if i.is_multiple_of(2) {
-        by_way_of_another(tensor.export_to::<Legacy>().unwrap())
+        by_way_of_another(tensor.to_dlpack_as::<Legacy>().unwrap())
     } else {
-        by_way_of_another(tensor.export_to::<Versioned>().unwrap())
+        by_way_of_another(tensor.to_dlpack_as::<Versioned>().unwrap())
     }
 }
 
@@ -81,7 +81,7 @@ fn a_chain_of_moved_exports_is_one_handle<A: ForeignAbi>() {
     let mut tensor = imported::<A>(&deletions);
     let data = tensor.data_ptr();
     for _ in 0..5 {
-        tensor = by_way_of_another(tensor.export_into::<A>().unwrap());
+        tensor = by_way_of_another(tensor.into_dlpack_as::<A>().unwrap());
         assert_eq!(tensor.storage().handles(), 1);
     }
     assert_eq!((tensor.data_ptr(), deletions.count()), (data, 0));
@@ -125,7 +125,7 @@ fn read_only_survives_a_chain() {
         assert_eq!(managed.flags(), Flags::READ_ONLY);
         tensor = by_way_of_another(managed);
         assert!(tensor.is_read_only());
-        assert!(tensor.export_to::<Legacy>().is_err());
+        assert!(tensor.to_dlpack_as::<Legacy>().is_err());
     }
 }
 

@@ -32,17 +32,17 @@ fn unchanged_it_is_what_it_was<A: ForeignAbi>() {
     let part = counted(&[1_u16, 2, 3, 4], &drops).slice(0, 1..3).unwrap();
     for _ in 0..3 {
         // One that was deleted is not in the way of the next.
-        drop(part.export_to::<A>().unwrap());
-        let back = Tensor::from_dlpack(part.export_to::<A>().unwrap()).unwrap();
+        drop(part.to_dlpack_as::<A>().unwrap());
+        let back = Tensor::from_dlpack(part.to_dlpack_as::<A>().unwrap()).unwrap();
         assert_eq!(back.data_ptr(), part.data_ptr());
         assert_eq!((back.byte_offset(), back.storage().nbytes()), (2, 8));
         assert_eq!(back.storage().owner_name(), part.storage().owner_name());
     }
     let copy = part.copy().unwrap();
-    let back = Tensor::from_dlpack(copy.export_into::<A>().unwrap()).unwrap();
+    let back = Tensor::from_dlpack(copy.into_dlpack_as::<A>().unwrap()).unwrap();
     assert!(back.is_copied());
     assert_eq!(drops.count(), 0);
-    drop(Tensor::from_dlpack(part.export_into::<A>().unwrap()));
+    drop(Tensor::from_dlpack(part.into_dlpack_as::<A>().unwrap()));
     assert_eq!(drops.count(), 1);
 }
 
@@ -50,7 +50,7 @@ fn unchanged_it_is_written_again<A: ForeignAbi>() {
     let drops = Counter::default();
     let mut tensor = counted(&[1_u16, 2, 3], &drops);
     for round in 0..3 {
-        tensor = Tensor::from_dlpack(tensor.export_into::<A>().unwrap()).unwrap();
+        tensor = Tensor::from_dlpack(tensor.into_dlpack_as::<A>().unwrap()).unwrap();
         // This is the only handle, as before.
         tensor.view_mut::<u16>().unwrap().fill(round);
     }
@@ -63,8 +63,8 @@ fn while_others_have_it_it_is_not_written<A: ForeignAbi>() {
     let drops = Counter::default();
     let tensor = counted(&[1_u16, 2, 3], &drops);
     let (kept, moved) = (
-        tensor.export_to::<A>().unwrap(),
-        tensor.export_into::<A>().unwrap(),
+        tensor.to_dlpack_as::<A>().unwrap(),
+        tensor.into_dlpack_as::<A>().unwrap(),
     );
     let mut back = Tensor::from_dlpack(moved).unwrap();
     assert!(back.view_mut::<u16>().is_err(), "a consumer has it too");
@@ -93,7 +93,7 @@ fn changed_it_is_what_it_says<A: ForeignAbi>() {
     for (case, (apply, expected)) in cases.into_iter().enumerate() {
         let drops = Counter::default();
         let tensor = counted(&[1_u16, 2, 3, 4, 5, 6], &drops);
-        let export = tensor.slice(0, ..4).unwrap().export_into::<A>().unwrap();
+        let export = tensor.slice(0, ..4).unwrap().into_dlpack_as::<A>().unwrap();
         drop(tensor);
         let mut back = Tensor::from_dlpack(change(export, apply)).unwrap();
         assert_eq!(back.to_vec::<u16>().unwrap(), expected, "case {case}");
@@ -110,7 +110,7 @@ fn changed_it_is_what_it_says<A: ForeignAbi>() {
 fn of_another_type_it_is_of_that_type<A: ForeignAbi>() {
     let drops = Counter::default();
     let export = counted(&[0x3c00_u16, 0], &drops)
-        .export_into::<A>()
+        .into_dlpack_as::<A>()
         .unwrap();
     let managed = change(export, |it| it.dtype = DType::F16.into());
     let back = Tensor::from_dlpack(managed).unwrap();
@@ -124,7 +124,7 @@ fn changed_beyond_sense_it_is_refused<A: ForeignAbi>() {
     let drops = Counter::default();
     let tensor = counted(&[1_u16, 2, 3], &drops);
     for last in [false, true] {
-        let export = tensor.export_to::<A>().unwrap();
+        let export = tensor.to_dlpack_as::<A>().unwrap();
         let managed = change(export, |it| it.ndim = -1);
         if last {
             drop(tensor.clone());
@@ -133,7 +133,9 @@ fn changed_beyond_sense_it_is_refused<A: ForeignAbi>() {
         assert_eq!(error, LayoutError::NegativeRank { rank: -1 }.into());
         assert_eq!(tensor.storage().handles(), 1);
     }
-    let managed = change(tensor.export_into::<A>().unwrap(), |it| it.dtype.lanes = 0);
+    let managed = change(tensor.into_dlpack_as::<A>().unwrap(), |it| {
+        it.dtype.lanes = 0
+    });
     assert_eq!(drops.count(), 0);
     assert!(Tensor::from_dlpack(managed).is_err());
     assert_eq!(drops.count(), 1);
@@ -142,7 +144,7 @@ fn changed_beyond_sense_it_is_refused<A: ForeignAbi>() {
 fn handed_on_by_another_library_it_is_foreign<A: ForeignAbi>() {
     let (drops, deletions) = (Counter::default(), Counter::default());
     let tensor = counted(&[1_u16, 2, 3], &drops);
-    let relay = Producer::relay(tensor.export_into::<A>().unwrap());
+    let relay = Producer::relay(tensor.into_dlpack_as::<A>().unwrap());
     let mut back = Tensor::from_dlpack(relay.hand_out::<A>(&deletions)).unwrap();
     assert!(back.view_mut::<u16>().is_err(), "that library may use it");
     assert_eq!(back.to_vec::<u16>().unwrap(), [1, 2, 3]);

@@ -12,23 +12,23 @@ type Way = fn(&Tensor) -> Tensor;
 const WAYS: [(&str, Way); 8] = [
     ("to_dlpack", |tensor| back(tensor.to_dlpack())),
     ("into_dlpack", |tensor| back(tensor.clone().into_dlpack())),
-    ("export_to versioned", |tensor| {
-        back(tensor.export_to::<Versioned>().unwrap())
+    ("to_dlpack_as versioned", |tensor| {
+        back(tensor.to_dlpack_as::<Versioned>().unwrap())
     }),
-    ("export_into versioned", |tensor| {
-        back(tensor.clone().export_into::<Versioned>().unwrap())
+    ("into_dlpack_as versioned", |tensor| {
+        back(tensor.clone().into_dlpack_as::<Versioned>().unwrap())
     }),
     ("handed on versioned", |tensor| {
-        back(handed_on(tensor.export_to::<Versioned>().unwrap()))
+        back(handed_on(tensor.to_dlpack_as::<Versioned>().unwrap()))
     }),
-    ("export_to legacy", |tensor| {
-        back(tensor.export_to::<Legacy>().unwrap())
+    ("to_dlpack_as legacy", |tensor| {
+        back(tensor.to_dlpack_as::<Legacy>().unwrap())
     }),
-    ("export_into legacy", |tensor| {
-        back(tensor.clone().export_into::<Legacy>().unwrap())
+    ("into_dlpack_as legacy", |tensor| {
+        back(tensor.clone().into_dlpack_as::<Legacy>().unwrap())
     }),
     ("handed on legacy", |tensor| {
-        back(handed_on(tensor.export_to::<Legacy>().unwrap()))
+        back(handed_on(tensor.to_dlpack_as::<Legacy>().unwrap()))
     }),
 ];
 

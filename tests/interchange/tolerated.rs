@@ -37,7 +37,7 @@ fn a_null_deleter<A: ForeignAbi>() {
     // SAFETY: the struct stays until it is deleted below, after the last use of it.
     let managed = unsafe { Managed::from_raw(raw) }.unwrap();
     let tensor = Tensor::from_dlpack(managed).unwrap();
-    let export = tensor.export_into::<A>().unwrap();
+    let export = tensor.into_dlpack_as::<A>().unwrap();
     let tensor = Tensor::from_dlpack(export).unwrap();
     assert_eq!(
         tensor.select(0, 1).unwrap().to_vec::<f32>().unwrap(),
@@ -73,7 +73,7 @@ fn strides_of_single_elements_say_nothing<A: ForeignAbi>() {
     let transposed = tensor.transpose().step_by(2, -1).unwrap();
     let expected = [3.0, 0.0, 4.0, 1.0, 5.0, 2.0];
     assert_eq!(transposed.to_vec::<f32>().unwrap(), expected);
-    let back = Tensor::from_dlpack(transposed.export_into::<A>().unwrap()).unwrap();
+    let back = Tensor::from_dlpack(transposed.into_dlpack_as::<A>().unwrap()).unwrap();
     assert_eq!(back.copy().unwrap().to_vec::<f32>().unwrap(), expected);
     drop(back);
     assert_deleted_with(tensor, &deletions);
@@ -86,7 +86,7 @@ fn strides_of_empty_tensors_say_nothing<A: ForeignAbi>() {
     assert_eq!(tensor.shape(), [4, 0, 5]);
     assert!(tensor.is_empty() && tensor.layout().is_contiguous());
     assert!(tensor.to_vec::<f32>().unwrap().is_empty());
-    let back = Tensor::from_dlpack(tensor.export_to::<A>().unwrap()).unwrap();
+    let back = Tensor::from_dlpack(tensor.to_dlpack_as::<A>().unwrap()).unwrap();
     assert_eq!(back.strides(), tensor.strides());
     assert_eq!(
         back.slice(0, 1..3).unwrap().copy().unwrap().shape(),
@@ -104,7 +104,7 @@ fn null_data_without_elements<A: ForeignAbi>() {
         producer.device = dlbridge::Device::new(kind, 0).into();
         let tensor = import::<A>(producer, &deletions);
         assert!(tensor.data_ptr().is_null());
-        let back = Tensor::from_dlpack(tensor.export_to::<A>().unwrap()).unwrap();
+        let back = Tensor::from_dlpack(tensor.to_dlpack_as::<A>().unwrap()).unwrap();
         assert!(back.data_ptr().is_null());
         drop(back);
         if kind == DeviceKind::Cpu {
@@ -159,7 +159,7 @@ fn byte_offsets_beside_handles<A: ForeignAbi>() {
             let tensor = import::<A>(producer, &deletions);
             assert_eq!(tensor.data_ptr(), handle, "{kind:?}, {sizes:?}");
             assert_eq!(tensor.byte_offset(), 64, "{kind:?}, {sizes:?}");
-            let exported = tensor.export_to::<A>().unwrap();
+            let exported = tensor.to_dlpack_as::<A>().unwrap();
             let descriptor = exported.descriptor();
             assert_eq!(descriptor.data.cast_const().cast(), handle);
             assert_eq!(descriptor.byte_offset, 64);

@@ -19,7 +19,7 @@ impl Handle {
         match kind % 5 {
             0 => Self::Tensor(tensor.clone()),
             1 => Self::Versioned(tensor.to_dlpack()),
-            2 => Self::Legacy(tensor.export_to().unwrap()),
+            2 => Self::Legacy(tensor.to_dlpack_as().unwrap()),
             3 => Self::Weak(tensor.storage().downgrade()),
             _ => Self::Storage(tensor.storage().clone()),
         }

@@ -126,7 +126,7 @@ impl<'a, 'py> Offer<'a, 'py> {
     ///
     /// A `TypeError` for what is no capsule or one of another kind, and a `BufferError` for a
     /// capsule that was taken already.
-    pub fn of(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+    pub fn from_capsule(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let is = |name: &CStr| {
             // SAFETY: any object may be asked, and the name is a C string.
             unsafe { ffi::PyCapsule_IsValid(object.as_ptr(), name.as_ptr()) != 0 }

@@ -32,7 +32,7 @@ pub struct Wish<'py> {
 /// asking without keywords, and whatever the producer raises.
 pub fn ask<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<Bound<'py, PyCapsule>> {
     if let Ok(capsule) = object.cast::<PyCapsule>() {
-        Offer::of(object.as_borrowed())?;
+        Offer::from_capsule(object.as_borrowed())?;
         return Ok(capsule.clone());
     }
     let py = object.py();
@@ -44,7 +44,7 @@ pub fn ask<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<Bound<
         }
         Err(error) => return Err(error),
     };
-    Offer::of(answer.as_borrowed())?;
+    Offer::from_capsule(answer.as_borrowed())?;
     Ok(answer.cast_into()?)
 }
 

@@ -26,13 +26,13 @@ impl Producer for PyTensor {
     }
 
     fn share<A: Abi>(&self) -> PyResult<Managed<A>> {
-        Ok(self.inner().export_to::<A>().map_err(Error::from)?)
+        Ok(self.inner().to_dlpack_as::<A>().map_err(Error::from)?)
     }
 
     fn copy_to<A: Abi>(&self, device: DLDevice) -> PyResult<Managed<A>> {
         let to = Device::try_from(device).map_err(|error| not_importable(error.into()))?;
         let copy = cuda::copy_on(self.inner(), to)?;
-        Ok(copy.export_into::<A>().map_err(Error::from)?)
+        Ok(copy.into_dlpack_as::<A>().map_err(Error::from)?)
     }
 }
 

@@ -113,7 +113,7 @@ fn make_by_table<'py>(
 fn legacy_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsule>> {
     // SAFETY: read-only memory gets here for a framework that never writes to its tensors, or with
     // the policy's leave: then the Python program was told not to write through the result.
-    let managed = unsafe { tensor.export_unmarked::<Legacy>() }.map_err(Error::from)?;
+    let managed = unsafe { tensor.into_dlpack_unmarked::<Legacy>() }.map_err(Error::from)?;
     into_capsule(py, managed)
 }
 

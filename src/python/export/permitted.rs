@@ -62,7 +62,7 @@ impl Producer for Unmarked<'_> {
         let tensor = self.0.inner().clone();
         // SAFETY: the consumer is one that never writes, or the policy gave leave: then the Python
         // program was told not to write through the result.
-        Ok(unsafe { tensor.export_unmarked::<A>() }.map_err(Error::from)?)
+        Ok(unsafe { tensor.into_dlpack_unmarked::<A>() }.map_err(Error::from)?)
     }
 
     fn copy_to<A: Abi>(&self, device: DLDevice) -> PyResult<Managed<A>> {

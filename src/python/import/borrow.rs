@@ -277,7 +277,7 @@ impl Entry {
             ..Wish::default()
         };
         let capsule = ask(&object, &wish).map_err(|error| refusal::by_producer(object, error))?;
-        match Offer::of(capsule.as_any().as_borrowed())? {
+        match Offer::from_capsule(capsule.as_any().as_borrowed())? {
             Offer::Versioned(capsule) => self.borrow_managed::<Versioned>(capsule),
             Offer::Legacy(capsule) => self.borrow_managed::<Legacy>(capsule),
         }

@@ -7,7 +7,8 @@ use std::any::TypeId;
 ///
 /// The owner knows that work and can wait for it. It is given to
 /// [`Storage::from_sync_owner`](crate::Storage::from_sync_owner), and found again by
-/// [`Storage::sync_owner`](crate::Storage::sync_owner).
+/// [`Storage::sync_owner`](crate::Storage::sync_owner). That is how memory of a device that this crate doesn't know
+/// becomes a tensor; see the example of [`Storage::from_sync_owner`](crate::Storage::from_sync_owner).
 pub trait SyncOwner: Send + Sync + 'static {
     /// Waits until the CPU may access the memory.
     ///

@@ -93,7 +93,7 @@ impl ElementType {
         let Ok(capsule) = ask(&array, &Wish::default()) else {
             return Ok(None);
         };
-        let raw: DLDataType = match Offer::of(capsule.as_any().as_borrowed())? {
+        let raw: DLDataType = match Offer::from_capsule(capsule.as_any().as_borrowed())? {
             // SAFETY: the version was checked, and the capsule keeps what it has.
             Offer::Versioned(capsule) => unsafe {
                 Offer::look::<Versioned>(capsule)?

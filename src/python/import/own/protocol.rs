@@ -62,7 +62,7 @@ pub(super) fn by_protocol(
         }
         Err(refusal) => return Err(refusal::by_producer(object, refusal)),
     };
-    let tensor = match Offer::of(capsule.as_any().as_borrowed())? {
+    let tensor = match Offer::from_capsule(capsule.as_any().as_borrowed())? {
         Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep),
         Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep),
     };
