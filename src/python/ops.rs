@@ -14,7 +14,7 @@ pub use kernel_rows::kernel_rows;
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
 use super::error::unknown_name;
-use crate::kernel::OpHandle;
+use crate::kernel::{OpHandle, Registry};
 use bind::Names;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyRuntimeError;
