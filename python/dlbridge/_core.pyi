@@ -86,13 +86,13 @@ class DType:
 
     @property
     def name(self) -> str:
-        """The name, as in "float32"."""
+        """Returns the name, as in "float32"."""
     @property
     def bits(self) -> int:
-        """How many bits each number has."""
+        """Returns how many bits each number has."""
     @property
     def lanes(self) -> int:
-        """How many numbers make one element."""
+        """Returns how many numbers make one element."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -103,10 +103,10 @@ class Device:
 
     @property
     def kind(self) -> str:
-        """The kind of device, as in "cuda"."""
+        """Returns the kind of device, as in "cuda"."""
     @property
     def id(self) -> int:
-        """The number among devices of its kind."""
+        """Returns the number among devices of its kind."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -117,13 +117,13 @@ class Op:
 
     @property
     def name(self) -> str:
-        """The name."""
+        """Returns the name."""
     @property
     def signature(self) -> str:
-        """What it takes and gives, as in "add(a: T, b: T) -> out: T"."""
+        """Returns what it takes and gives, as in "add(a: T, b: T) -> out: T"."""
     @property
     def doc(self) -> str:
-        """What it does."""
+        """Returns what it does."""
     def kernels(self) -> list[dict[str, Any]]:
         """Its kernels: a dict for each device, label, priority and origin."""
 
@@ -133,9 +133,9 @@ class Module:
 
     @property
     def device(self) -> Device:
-        """The GPU that it is on."""
+        """Returns the GPU that it is on."""
     def kernel(self, name: str, *, writes: Sequence[int] | None = None) -> Kernel:
-        """The kernel of a name.
+        """Returns the kernel of a name.
 
         What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
         there is no source, or it says it in another way, `writes` tells which arguments are written, by their
@@ -153,13 +153,13 @@ class Kernel:
         """Its name."""
     @property
     def registers(self) -> int:
-        """How many registers each of its threads has."""
+        """Returns how many registers each of its threads has."""
     @property
     def max_threads(self) -> int:
-        """How many threads a block can have."""
+        """Returns how many threads a block can have."""
     @property
     def shared_memory(self) -> int:
-        """How many bytes of shared memory a block has, without what a launch adds."""
+        """Returns how many bytes of shared memory a block has, without what a launch adds."""
     def __call__(
         self,
         grid: int | Sequence[int],
@@ -174,25 +174,25 @@ class Stream:
     """A stream of a GPU: the order in which it does what it is asked for.
 
     Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or anyone with
-    `__cuda_stream__`, or of a handle, which must be kept by whoever made it.
+    `__cuda_stream__`, or of a handle, which its creator must keep.
     """
 
     __dlbridge_streams__: ClassVar[CapsuleType]
     def __new__(cls, stream: Any = None, /, *, device: _DeviceLike | None = None) -> Stream: ...
     @property
     def handle(self) -> int:
-        """The handle, as CUDA has it: 0 is the default stream."""
+        """Returns the handle, as CUDA has it: 0 is the default stream."""
     @property
     def device(self) -> Device:
-        """The GPU."""
+        """Returns the GPU."""
     def wait(self, other: Stream) -> None:
         """Has the work that comes from now on wait for what the other stream has to do by now."""
     def synchronize(self) -> None:
         """Waits until all work is done."""
     def is_done(self) -> bool:
-        """Whether all work is done."""
+        """Returns whether all work is done."""
     def is_capturing(self) -> bool:
-        """Whether work becomes part of a graph at present."""
+        """Returns whether work becomes part of a graph at present."""
     def __cuda_stream__(self) -> tuple[int, int]: ...
     def __enter__(self) -> Stream: ...
     def __exit__(self, *_exception: Any) -> None: ...
@@ -209,48 +209,49 @@ class _Recorder:
 
 @final
 class Tensor:
-    """A tensor: memory that may be anyone's, and how it is seen. It never changes; its elements may."""
+    """A tensor: memory of any owner, and its layout. It never changes; its elements may."""
 
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes."""
+        """Returns the sizes."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """The steps between elements along each dimension, counted in elements."""
+        """Returns the steps between elements along each dimension, counted in elements."""
     @property
     def dtype(self) -> DType:
-        """The element type; its str is the name."""
+        """Returns the element type; its str is the name."""
     @property
     def device(self) -> Device:
-        """Where the memory is; its str is the name."""
+        """Returns where the memory is; its str is the name."""
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """Returns how many dimensions there are."""
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """Returns how many elements there are."""
     @property
     def itemsize(self) -> int | float:
-        """How many bytes an element takes: a fraction, where it is less than one."""
+        """Returns how many bytes an element takes: a fraction, where it is less than one."""
     @property
     def nbytes(self) -> int:
-        """How many bytes the elements would take one after another."""
+        """Returns how many bytes the elements would take one after another."""
     @property
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Returns the address of the first element."""
     @property
     def readonly(self) -> bool:
-        """Whether the memory must not be written."""
+        """Returns whether the memory must not be written."""
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements are row-major without gaps."""
+        """Returns whether the elements are row-major without gaps."""
     @property
     def owner(self) -> str:
-        """Whose memory it is, in words: the type of the object that it is shared with, or what keeps it."""
+        """Returns the owner of the memory, in words: the type of the object that it is shared with, or what keeps it.
+        """
     @property
     def T(self) -> Tensor:
-        """The dimensions in reverse order, sharing the memory."""
+        """Returns the dimensions in reverse order, sharing the memory."""
     @property
     def mT(self) -> Tensor:
         """The last two dimensions swapped, sharing the memory: a stack of matrices, each transposed."""
@@ -265,7 +266,7 @@ class Tensor:
     def transpose(self, *axes: SupportsIndex) -> Tensor: ...
     @overload
     def reshape(self, shape: Sequence[SupportsIndex], /) -> Tensor:
-        """Other sizes, of which one may be -1, sharing the memory; an error where that takes a copy."""
+        """Reshapes without a copy; one size may be -1. Raises an error if it would take a copy."""
     @overload
     def reshape(self, *shape: SupportsIndex) -> Tensor: ...
     @overload
@@ -274,23 +275,23 @@ class Tensor:
     @overload
     def broadcast_to(self, *shape: SupportsIndex) -> Tensor: ...
     def squeeze(self, axis: SupportsIndex | None = None) -> Tensor:
-        """Without dimensions of size 1, or without one of them, sharing the memory."""
+        """Removes dimensions of size 1, or one of them, without a copy."""
     def unsqueeze(self, axis: SupportsIndex) -> Tensor:
-        """With a dimension of size 1 more, sharing the memory."""
+        """Inserts a dimension of size 1, without a copy."""
     def expand_dims(self, axis: SupportsIndex = 0) -> Tensor:
         """With one more dimension of size 1, sharing the memory: `unsqueeze` under its array API name."""
     def view(self, dtype: _DTypeLike) -> Tensor:
         """The same bits as elements of another type, sharing the memory."""
     def copy(self) -> Tensor:
-        """The same elements in memory of its own, row-major."""
+        """Returns the same elements in memory of its own, row-major."""
     def item(self) -> Any:
-        """The only element, as a Python number."""
+        """Returns the only element, as a Python number."""
     def tolist(self) -> Any:
-        """The elements as lists in lists."""
+        """Returns the elements as lists in lists."""
     def equals(self, other: _TensorLike) -> bool:
-        """Whether another tensor has the same shape, element type and elements."""
+        """Returns whether another tensor has the same shape, element type and elements."""
     def allclose(self, other: _TensorLike, *, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
-        """Whether each two elements differ by at most `atol + rtol * abs(theirs)`."""
+        """Returns whether each two elements differ by at most `atol + rtol * abs(theirs)`."""
     @overload
     def to(
         self,

@@ -85,7 +85,7 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// Whoever takes it doesn't write to memory that is read-only.
+    /// The consumer doesn't write to memory that is read-only.
     pub unsafe fn into_dlpack_unmarked<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
         if !A::HAS_FLAGS && self.is_padded() {
             return Err(legacy_padded(self.dtype()));

@@ -60,7 +60,7 @@ impl Registered {
         }
     }
 
-    /// Why it is none for a call, if that is so: what doesn't fit, and the place of the argument or the attribute.
+    /// Returns why it does not match a call, if so: the mismatch, and the place of the argument or the attribute.
     fn refusal(
         &self,
         op: &Op,

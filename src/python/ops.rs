@@ -7,9 +7,9 @@ mod kernel_rows;
 mod publish;
 mod recorder;
 
+pub use kernel_rows::kernel_rows;
 pub use publish::publish_ops;
 pub use recorder::PyRecorder;
-pub use kernel_rows::kernel_rows;
 
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;

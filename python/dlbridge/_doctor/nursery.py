@@ -139,7 +139,7 @@ def main() -> None:
 
 
 def serve(sock: socket.socket, adapters: list[str]) -> None:
-    """Imports frameworks and forks for tasks, until nobody is there to send one. Forks return when they have done theirs."""
+    """Imports frameworks and forks for tasks, until the runner closes the pipe. Forks return when they have done theirs."""
     _import(adapters)
     sock.send(b"ready")
     while True:

@@ -127,7 +127,7 @@ impl ElementType {
             Ok(name) => name.to_string_lossy().into_owned(),
             Err(_) => "dtype".to_owned(),
         };
-        let reason = format!("elements of NumPy's {name} are none that DLPack has");
+        let reason = format!("NumPy's {name} has no DLPack equivalent");
         let error =
             Incompatibility::new(Kind::DType, name, "a dtype of DLPack").with_reason(reason);
         not_exchangeable(match remedy {
