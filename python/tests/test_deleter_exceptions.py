@@ -105,6 +105,6 @@ def test_the_capsule_of_an_argument(unraisable, call, versioned):
 @pytest.mark.parametrize("call", [ext.read_i64, ext.own_f32])
 def test_the_capsule_of_an_argument_that_is_refused(unraisable, call):
     made = Made(dtype=(2, 16, 1))
-    with pytest.raises(ValueError):
+    with pytest.raises(TypeError):
         call(Producer(lambda **_: capsule_that_leaves(made)))
     assert unraisable == [MemoryError]

@@ -40,12 +40,12 @@ def test_importing_makes_the_ops_known():
 
 def test_kernels_and_where_they_are_from():
     kernels = [kernel for kernel in dlbridge.kernels() if kernel["op"].startswith("image.")]
-    assert len(kernels) == 14 and {kernel["origin"] for kernel in kernels} == {"custom_op::image"}
+    assert sum(len(kernel["descriptions"]) for kernel in kernels) == 14 and {kernel["origin"] for kernel in kernels} == {"custom_op::image"}
     strict = [kernel["types"]["T"] for kernel in dlbridge.kernels("image.normalize") if kernel["label"] == "strict"]
-    assert strict == [["float16"], ["float32"], ["float64"]]
+    assert strict == [["float16", "float32", "float64"]]
     assert "custom_op::image" in str(dlbridge.kernels("image.invert"))
     # Those of the package are there once, though this extension has a copy of its own of the crate.
-    assert [kernel["device"] for kernel in dlbridge.kernels("add")] == 12 * ["cpu"] + 12 * ["cuda"]
+    assert [kernel["device"] for kernel in dlbridge.kernels("add")] == ["cpu", "cuda"]
     assert {"add", "axpy", "matmul", "sum"} < set(dir(dlbridge.ops))
 
 

@@ -124,7 +124,7 @@ def test_scale_writes_columns():
 def test_immutable_tensors_are_not_written(function, other):
     x = framework.make(MATRIX)
     what = found("float32", [2, 3], [3, 1])
-    message = f"the tensor is read-only, and the function writes it; pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True) ({what})"
+    message = f"the tensor is read-only, and the function writes it ({what}); pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True)"
     refused(BufferError, message, function, x, other)
     assert framework.array(x).tolist() == MATRIX.tolist()
 
@@ -134,7 +134,7 @@ def test_a_read_only_array_is_not_written():
     x = np.array(MATRIX)
     x.flags.writeable = False
     what = found("float32", [2, 3], [3, 1])
-    message = f"the tensor is read-only, and the function writes it; pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True) ({what})"
+    message = f"the tensor is read-only, and the function writes it ({what}); pass a copy that can be written, such as dlbridge.from_dlpack(x, copy=True)"
     refused(BufferError, message, tensor_math.scale_, x, 10.0)
     assert x.tolist() == MATRIX.tolist()
     assert tensor_math.relu(x).tolist() == [[0, 2, 0], [4, 0, 6]]
@@ -146,8 +146,8 @@ def test_elements_at_one_place_are_not_written():
     x = np.lib.stride_tricks.as_strided(x, (2, 3), (0, 4)) if NAME == "numpy" else x.expand(2, 3)
     what = found("float32", [2, 3], [0, 1])
     message = (
-        "elements of the tensor are at one place, and the function writes them; "
-        f"pass a copy of it ({what})"
+        f"elements of the tensor are at one place, and the function writes them ({what}); "
+        "pass a copy of it"
     )
     refused(BufferError, message, tensor_math.scale_, x, 10.0)
 

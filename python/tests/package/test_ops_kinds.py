@@ -62,7 +62,7 @@ def test_several_results():
         results = ops.kinds(x, flag=True, out=out)
         assert type(results) is tuple and len(results) == 2 and results[0][1] == -3
         assert [a is b for a, b in zip(results, out or ())] == [b is not None for b in out or ()]
-    assert ops.kinds(x, numbers, typed, flag=True)[1] is typed
+    assert ops.kinds(x, numbers=numbers, typed=typed, flag=True)[1] is typed
     with refused(TypeError, 'argument "typed" has elements of uint8, and the result is int8'):
         ops.kinds(x, flag=True, typed=typed, dtype="int8")
     with refused(TypeError, "testing.kinds: out is a tuple of 2"):

@@ -108,7 +108,7 @@ def test_images(dtype):
     plain = ops.image_to_tensor(one, torch.zeros(1), torch.ones(1), scale=1, dtype=dtype)
     assert plain.tolist() == [[[0, 1, 2], [3, 4, 5]]]
     out = torch.zeros(1, 4, 6, dtype=dtype)[:, ::2, ::2]
-    assert ops.image_to_tensor(one, torch.zeros(1), torch.ones(1), out, scale=1, dtype=dtype) is out
+    assert ops.image_to_tensor(one, torch.zeros(1), torch.ones(1), out=out, scale=1, dtype=dtype) is out
     assert out.tolist() == plain.tolist()
 
 
