@@ -32,7 +32,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
         ALLOCATED.fetch_sub(layout.size() as u64, Relaxed);
-        // SAFETY: `ptr` came from `System.alloc` with this layout, by the contract of `GlobalAlloc`.
+        // SAFETY: `ptr` came from `System.alloc` with this layout, by the contract of
+        // `GlobalAlloc`.
         unsafe { System.dealloc(ptr, layout) }
     }
 }

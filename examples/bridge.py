@@ -1,14 +1,17 @@
-"""Functions that know one kind of tensors, called with another kind: the bridge that TVM's article on DLPack shows.
+"""Functions that know one kind of tensors, called with another kind: the bridge that TVM's article
+on DLPack shows.
 
     python examples/bridge.py
 
-A product of matrices is written to an array that the caller gives, as in `torch.mm(a, b, out=c)`. There are
-two of it: `dlbridge.ops.matmul`, which is a kernel in Rust, and one that TVM compiles here. Wrapped, each takes
-the tensors of PyTorch and of NumPy, and of MXNet where that is installed, and fills the caller's own memory, which
-is looked at from both sides. Each product is compared with the framework's.
+A product of matrices is written to an array that the caller gives, as in `torch.mm(a, b, out=c)`.
+There are two of it: `dlbridge.ops.matmul`, which is a kernel in Rust, and one that TVM compiles
+here. Wrapped, each takes the tensors of PyTorch and of NumPy, and of MXNet where that is installed,
+and fills the caller's own memory, which is looked at from both sides. Each product is compared with
+the framework's.
 
-MXNet and TVM are found where they are installed. No environment has both: the last MXNet is for Python 3.10
-with a NumPy before 1.24, and TVM of today is for newer ones. What isn't there is named and left out.
+MXNet and TVM are found where they are installed. No environment has both: the last MXNet is for
+Python 3.10 with a NumPy before 1.24, and TVM of today is for newer ones. What isn't there is named
+and left out.
 """
 
 import importlib
@@ -32,7 +35,9 @@ def main():
         print(f"{title}:")
         for name, caller in callers.items():
             largest = check(function, over, *caller())
-            print(f"  over {name:6} shares a, b and out; its products differ from {name}'s by {largest:.1e} at most")
+            print(
+                f"  over {name:6} shares a, b and out; its products differ from {name}'s by {largest:.1e} at most"
+            )
     if missing:
         print(f"Not installed: {', '.join(missing)}")
     return 0
@@ -79,7 +84,13 @@ def of_numpy():
         x[...] = numbers.random(shape)
         return x
 
-    return partial(dlbridge.wrap, framework="numpy"), rand, np.dot, np.asarray, lambda x: x.ctypes.data
+    return (
+        partial(dlbridge.wrap, framework="numpy"),
+        rand,
+        np.dot,
+        np.asarray,
+        lambda x: x.ctypes.data,
+    )
 
 
 def of_mxnet():
@@ -98,7 +109,9 @@ CALLERS = {"torch": of_torch, "numpy": of_numpy, "mxnet": of_mxnet}
 
 
 def matmul_of_tvm():
-    """A product that TVM compiles for this processor. It returns nothing: TVM's functions write to an argument."""
+    """A product that TVM compiles for this processor. It returns nothing: TVM's functions write to
+    an argument.
+    """
     if not is_there("tvm"):
         return None
     import tvm

@@ -1,11 +1,13 @@
-"""Builds an example of an extension, and runs its tests from Python, once for each framework, in a process of its own.
+"""Builds an example of an extension, and runs its tests from Python, once for each framework, in a
+process of its own.
 
     python examples/run_tests.py custom_op                     # all that are installed
     python examples/run_tests.py python_extension numpy torch  # these
     python examples/run_tests.py --profile dev custom_op       # built without optimization
 
-The Python that runs this has maturin, pytest, NumPy, what the example depends on (its pyproject.toml tells), and the
-frameworks. With DLBRIDGE_REQUIRE_ALL set, a framework that isn't installed is a failure.
+The Python that runs this has maturin, pytest, NumPy, what the example depends on (its
+pyproject.toml tells), and the frameworks. With DLBRIDGE_REQUIRE_ALL set, a framework that isn't
+installed is a failure.
 """
 
 import argparse
@@ -24,11 +26,19 @@ AT_ONCE = 2
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("example", choices=sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml")))
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument(
+        "example", choices=sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
+    )
     arguments.add_argument("frameworks", nargs="*")
-    arguments.add_argument("--profile", default="release", help="Cargo's profile to build the example with")
-    arguments.add_argument("--features", default="", help="Cargo's features to build the example with")
+    arguments.add_argument(
+        "--profile", default="release", help="Cargo's profile to build the example with"
+    )
+    arguments.add_argument(
+        "--features", default="", help="Cargo's features to build the example with"
+    )
     arguments = arguments.parse_args()
     example = EXAMPLES / arguments.example
     names = arguments.frameworks or FRAMEWORKS
@@ -36,15 +46,29 @@ def main():
         folder = Path(folder)
         site = build(example, folder, arguments.profile, arguments.features)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            is_well = list(pool.map(lambda name: run(example, name, site, folder / f"{name}.xml"), names))
+            is_well = list(
+                pool.map(lambda name: run(example, name, site, folder / f"{name}.xml"), names)
+            )
     return 0 if all(is_well) else 1
 
 
 def build(example, folder, profile, features):
     """Builds a wheel and installs it into a folder."""
     wheels, site = folder / "wheels", folder / "site"
-    maturin = [sys.executable, "-m", "maturin", "build", "--profile", profile, "--features", features, "--quiet"]
-    subprocess.run([*maturin, "--interpreter", sys.executable, "--out", wheels], cwd=example, check=True)
+    maturin = [
+        sys.executable,
+        "-m",
+        "maturin",
+        "build",
+        "--profile",
+        profile,
+        "--features",
+        features,
+        "--quiet",
+    ]
+    subprocess.run(
+        [*maturin, "--interpreter", sys.executable, "--out", wheels], cwd=example, check=True
+    )
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
     subprocess.run([*pip, *wheels.glob("*.whl")], check=True)
     return site
@@ -56,7 +80,12 @@ def run(example, name, site, report):
         required = bool(os.environ.get("DLBRIDGE_REQUIRE_ALL"))
         print(f"test examples/{example.name}::{name} ... ignored, {name} isn't installed")
         return result(example, name, 0, int(required), int(not required))
-    variables = {**os.environ, "FRAMEWORK": name, "PYTHONPATH": str(site), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    variables = {
+        **os.environ,
+        "FRAMEWORK": name,
+        "PYTHONPATH": str(site),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", f"--junitxml={report}"]
     pytest = [sys.executable, "-m", "pytest", *options, example / "tests"]
     done = subprocess.run(pytest, env=variables, capture_output=True, text=True)

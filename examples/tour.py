@@ -2,8 +2,8 @@
 
     ./dev demo
 
-builds what this needs and runs it. The function is in examples/python_extension: Rust without a line of
-unsafe code, which is linked to none of the frameworks.
+builds what this needs and runs it. The function is in examples/python_extension: Rust without a
+line of unsafe code, which is linked to none of the frameworks.
 """
 
 import importlib
@@ -66,7 +66,9 @@ def main():
         kind = type(result)
         print(f"  {name:12} relu -> {kind.__module__}.{kind.__qualname__}")
     if "torch" in found:
-        print("\nFrom frameworks whose tensors are read-only, to PyTorch, which has no such tensors, and back:")
+        print(
+            "\nFrom frameworks whose tensors are read-only, to PyTorch, which has no such tensors, and back:"
+        )
         for name in ("tensorflow", "jax"):
             if name in found:
                 to_torch(name)
@@ -74,7 +76,9 @@ def main():
         print(f"\nNot installed: {', '.join(missing)}")
     shared = sum(address(other) == where for other in others.values())
     copied = len(others) - shared
-    print(f"\n{shared} conversions shared the memory at {where:#x}, {copied} copied it, as was said.")
+    print(
+        f"\n{shared} conversions shared the memory at {where:#x}, {copied} copied it, as was said."
+    )
     return 0
 
 

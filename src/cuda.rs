@@ -1,7 +1,7 @@
 //! CUDA: memory, streams and kernels on NVIDIA GPUs.
 //!
-//! Nothing here is linked to CUDA: the driver is looked up when it is first asked for, and where there
-//! is none, that is an error like any other.
+//! Nothing here is linked to CUDA: the driver is looked up when it is first asked for, and where
+//! there is none, that is an error like any other.
 //!
 //! ```
 //! use dlbridge::cuda::{self, CudaError, Gpu, Stream};
@@ -24,34 +24,38 @@
 //!
 //! # Order
 //!
-//! Work on a GPU is asked for on a [`Stream`], and done later, in the order of that stream. Each thread
-//! has a current stream for each GPU ([`Stream::current`]); what is called without one uses that.
+//! Work on a GPU is asked for on a [`Stream`], and done later, in the order of that stream. Each
+//! thread has a current stream for each GPU ([`Stream::current`]); what is called without one uses
+//! that.
 //!
-//! Memory that this module allocated, or that was [imported](import), knows on which stream it was last
-//! written, and on which ones it has been read since. A use on another stream has that one
+//! Memory that this module allocated, or that was [imported](import), knows on which stream it was
+//! last written, and on which ones it has been read since. A use on another stream has that one
 //! wait, by an event, and not the CPU. It is released when its last handle goes, after all that
-//! work; so a handle can be dropped while kernels that use it are still to run. [Pinned](pinned) and
-//! [managed] memory know it, too: what looks at it, such as [`Tensor::view`](crate::Tensor::view), waits for what is under
-//! way, as [`settle`] does for those that have only the address.
+//! work; so a handle can be dropped while kernels that use it are still to run. [Pinned](pinned)
+//! and [managed] memory know it, too: what looks at it, such as
+//! [`Tensor::view`](crate::Tensor::view), waits for what is under way, as [`settle`] does for those
+//! that have only the address.
 //!
-//! While a graph is captured, only work on the capturing stream becomes part of it: memory must have
-//! been made before, and be used on no other stream meanwhile.
+//! While a graph is captured, only work on the capturing stream becomes part of it: memory must
+//! have been made before, and be used on no other stream meanwhile.
 //!
 //! # Kernels
 //!
-//! A [`Source`] in CUDA C++ is compiled while the program runs, by NVRTC, and what comes of it is kept on disk.
-//! A [`Module`] is loaded from that, or from a cubin, a fat binary or PTX. Its [`Function`]s are launched with
-//! tensors, in the order of work: [`Function::call`].
+//! A [`Source`] in CUDA C++ is compiled while the program runs, by NVRTC, and what comes of it is
+//! kept on disk. A [`Module`] is loaded from that, or from a cubin, a fat binary or PTX. Its
+//! [`Function`]s are launched with tensors, in the order of work: [`Function::call`].
 //!
-//! NVRTC is found where frameworks have it, and where CUDA is installed; the environment variable `DLBRIDGE_NVRTC`
-//! can name its file or folder. `DLBRIDGE_CACHE` names the folder for what was compiled, which otherwise is
-//! `~/.cache/dlbridge`; if it is empty, nothing is kept.
+//! NVRTC is found where frameworks have it, and where CUDA is installed; the environment variable
+//! `DLBRIDGE_NVRTC` can name its file or folder. `DLBRIDGE_CACHE` names the folder for what was
+//! compiled, which otherwise is `~/.cache/dlbridge`; if it is empty, nothing is kept.
 //!
-//! Matrices of floats are multiplied by cuBLASLt, which is found in the same way: `DLBRIDGE_CUBLASLT` can name its file or
-//! folder, or be `none`. Without it, and for integers, there is a kernel of ours. That is used as well where the library was
-//! found and doesn't start: [`cublaslt_failure`] says why.
+//! Matrices of floats are multiplied by cuBLASLt, which is found in the same way:
+//! `DLBRIDGE_CUBLASLT` can name its file or folder, or be `none`. Without it, and for integers,
+//! there is a kernel of ours. That is used as well where the library was found and doesn't start:
+//! [`cublaslt_failure`] says why.
 //!
-//! A library of a newer CUDA than the driver's is only taken where there is no other, or where it is named.
+//! A library of a newer CUDA than the driver's is only taken where there is no other, or where it
+//! is named.
 
 mod blas;
 mod compile;

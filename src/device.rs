@@ -73,8 +73,8 @@ impl Device {
         self.kind.is_host_accessible()
     }
 
-    /// Returns whether one address could be the same memory on both devices: what is managed, others may
-    /// describe as CUDA's.
+    /// Returns whether one address could be the same memory on both devices: what is managed,
+    /// others may describe as CUDA's.
     #[cfg(any(feature = "python", feature = "kernels"))]
     pub(crate) fn may_share_memory_with(self, other: Self) -> bool {
         let is_managed = |device: Self| device.kind == DeviceKind::CudaManaged;

@@ -1,5 +1,5 @@
-//! [`Error`], the sum of the errors of values and memory, each of which lives beside the type that it is
-//! about; and [`Incompatibility`], the data that all of them come down to.
+//! [`Error`], the sum of the errors of values and memory, each of which lives beside the type that
+//! it is about; and [`Incompatibility`], the data that all of them come down to.
 
 mod fields;
 mod incompatibility;

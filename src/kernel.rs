@@ -1,10 +1,11 @@
 //! Ops and their kernels: a kernel is callable with tensors of any framework.
 //!
-//! An [`Op`] says what is taken and given. A [`Kernel`] is a Rust function that does it for a device
-//! and for some element types; what its arguments are is what it asks for. Both are registered, by a
-//! macro from any crate of the program or in a [`Registry`] of one's own, and found by name. A
-//! [`Call`] checks its arguments, chooses the kernel (which is remembered), makes the results, and
-//! calls it: from Rust with tensors and views, from Python with those of any framework.
+//! An [`Op`] says what is taken and given. A [`Kernel`] is a Rust function that does it for a
+//! device and for some element types; what its arguments are is what it asks for. Both are
+//! registered, by a macro from any crate of the program or in a [`Registry`] of one's own, and
+//! found by name. A [`Call`] checks its arguments, chooses the kernel (which is remembered), makes
+//! the results, and calls it: from Rust with tensors and views, from Python with those of any
+//! framework.
 //!
 //! ```
 //! use dlbridge::Tensor;
@@ -34,19 +35,20 @@
 //!
 //! # Which kernel a call gets
 //!
-//! Those of the op, of the label that is asked for (none, mostly), whose device reaches the arguments,
-//! and whose element types, ranks, layouts and attribute values they have. Among several the one of
-//! the highest priority; then, for memory that several devices reach, such as CUDA's managed memory, the
-//! one for that kind of memory, or else CUDA's before the CPU's; then the one that asks for more:
-//! first of the layout, then of ranks, of attributes, and of types. Two kernels between which all that leaves no choice can't both be
-//! registered. A call that no kernel is for fails, and says of each why.
+//! Those of the op, of the label that is asked for (none, mostly), whose device reaches the
+//! arguments, and whose element types, ranks, layouts and attribute values they have. Among several
+//! the one of the highest priority; then, for memory that several devices reach, such as CUDA's
+//! managed memory, the one for that kind of memory, or else CUDA's before the CPU's; then the one
+//! that asks for more: first of the layout, then of ranks, of attributes, and of types. Two kernels
+//! between which all that leaves no choice can't both be registered. A call that no kernel is for
+//! fails, and says of each why.
 //!
 //! # What is checked
 //!
 //! Number and names of arguments; element types against the op and each other; shapes, which are
-//! broadcast where the op says so; devices; alignment; that what is written may be, has no two elements
-//! at one place, and shares no memory with another argument. Results may be exactly where an input is
-//! if the op [says so](Op::in_place) and the kernel takes [`Source`]s and [`Target`]s.
+//! broadcast where the op says so; devices; alignment; that what is written may be, has no two
+//! elements at one place, and shares no memory with another argument. Results may be exactly where
+//! an input is if the op [says so](Op::in_place) and the kernel takes [`Source`]s and [`Target`]s.
 
 mod alias;
 mod attribute;

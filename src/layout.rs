@@ -110,7 +110,8 @@ impl Layout {
     /// The layout of rank 0.
     pub(crate) const SCALAR: Self = Self::scalar();
 
-    /// Returns the same, made where it is wanted: of a constant the room for other ranks would be copied, too.
+    /// Returns the same, made where it is wanted: of a constant the room for other ranks would be
+    /// copied, too.
     #[inline(always)]
     pub(crate) const fn scalar() -> Self {
         Self {

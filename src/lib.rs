@@ -36,8 +36,8 @@
 //!
 //! # What is promised
 //!
-//! Memory is released exactly once, by its producer's deleter, after its last user is gone. Nothing is
-//! copied unless it is asked for. Read-only stays read-only. Safe code can't alias, overrun, or
+//! Memory is released exactly once, by its producer's deleter, after its last user is gone. Nothing
+//! is copied unless it is asked for. Read-only stays read-only. Safe code can't alias, overrun, or
 //! write what isn't its own: what Rust can't check is behind `unsafe`, and written down in
 //! `docs/soundness.md`.
 //!

@@ -46,9 +46,9 @@
 //! | an object of an argument's framework | [`Like`], from [`In::like`] |
 //! | an object of a framework by name | [`to_framework`], or [`convert`], which may copy |
 //!
-//! Two arguments of which one is written must not share memory: see [`Out`]. What is kept isn't written by others
-//! until it is dropped: see [`Owned`]. Views of arguments are for the time that no Python code runs: see
-//! [`In::view`] and [`detach`].
+//! Two arguments of which one is written must not share memory: see [`Out`]. What is kept isn't
+//! written by others until it is dropped: see [`Owned`]. Views of arguments are for the time that
+//! no Python code runs: see [`In::view`] and [`detach`].
 
 mod argument;
 mod attach;

@@ -34,9 +34,9 @@ pub(crate) use uninit::Uninit;
 /// the same memory. Operations that change the layout alone (slices, transposes, broadcasting)
 /// give such handles too.
 ///
-/// Elements are read through a [`View`](crate::View), typed and borrowed. They are written through a
-/// [`ViewMut`](crate::ViewMut), which exists only while no other handle to the memory does: a tensor that is
-/// shared, read-only or foreign is copied first.
+/// Elements are read through a [`View`](crate::View), typed and borrowed. They are written through
+/// a [`ViewMut`](crate::ViewMut), which exists only while no other handle to the memory does: a
+/// tensor that is shared, read-only or foreign is copied first.
 ///
 /// ```
 /// use dlbridge::Tensor;
@@ -50,9 +50,9 @@ pub(crate) use uninit::Uninit;
 ///
 /// # Size
 ///
-/// A handle is a pointer to 320 bytes in one allocation, up to rank 8: reference counts, 56 bytes that say where
-/// the memory is and who owns it, 144 of the [`Layout`], and room for one export at a time, so that exporting
-/// allocates nothing.
+/// A handle is a pointer to 320 bytes in one allocation, up to rank 8: reference counts, 56 bytes
+/// that say where the memory is and who owns it, 144 of the [`Layout`], and room for one export at
+/// a time, so that exporting allocates nothing.
 #[derive(Clone)]
 pub struct Tensor(Counted<TensorInner>);
 
@@ -111,8 +111,8 @@ impl Tensor {
         &self.0.parts.storage
     }
 
-    /// Returns how many bytes the elements take in contiguous memory, at most `usize::MAX`. Broadcast elements count
-    /// each time.
+    /// Returns how many bytes the elements take in contiguous memory, at most `usize::MAX`.
+    /// Broadcast elements count each time.
     pub fn nbytes(&self) -> usize {
         let bits = self.len() as u128 * self.dtype().step_bits(self.is_padded()) as u128;
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
@@ -144,8 +144,8 @@ impl Tensor {
         self.0.parts.storage.is_read_only()
     }
 
-    /// Checks whether the memory was copied for this tensor, rather than shared with where its elements
-    /// came from.
+    /// Checks whether the memory was copied for this tensor, rather than shared with where its
+    /// elements came from.
     #[inline]
     pub fn is_copied(&self) -> bool {
         self.0.parts.copied
@@ -157,8 +157,8 @@ impl Tensor {
         self.0.parts.padded
     }
 
-    /// Checks whether an element of this tensor shares memory with one of `other`, as far as that can be
-    /// found out: see [`Overlap`].
+    /// Checks whether an element of this tensor shares memory with one of `other`, as far as that
+    /// can be found out: see [`Overlap`].
     pub fn overlaps(&self, other: &Self) -> Overlap {
         self.region().overlaps(&other.region())
     }

@@ -210,8 +210,8 @@ impl<'a, T: Element> View<'a, T> {
     /// Returns the element of that index; `None` if it is out of bounds.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&'a T> {
-        // SAFETY: the view leads to elements that live and aren't written while `'a` lasts; the index was located among
-        // them.
+        // SAFETY: the view leads to elements that live and aren't written while `'a` lasts; the
+        // index was located among them.
         self.locate(index)
             .map(|element| unsafe { element.as_ref() })
     }
@@ -220,7 +220,8 @@ impl<'a, T: Element> View<'a, T> {
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         self.layout.is_contiguous().then(|| {
-            // SAFETY: the view leads to elements that live and aren't written while `'a` lasts, one after another.
+            // SAFETY: the view leads to elements that live and aren't written while `'a` lasts, one
+            // after another.
             unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len()) }
         })
     }
@@ -244,23 +245,24 @@ impl<'a, T: Element> ViewMut<'a, T> {
 
     /// Reborrows the same elements for a shorter lifetime.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        // SAFETY: nothing else uses the elements, and `self` is borrowed, so that it doesn't either.
+        // SAFETY: nothing else uses the elements, and `self` is borrowed, so that it doesn't
+        // either.
         unsafe { ViewMut::from_raw(self.first, self.layout) }
     }
 
     /// Returns the element of that index; `None` if it is out of bounds.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
-        // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
-        // them.
+        // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index
+        // was located among them.
         self.locate(index)
             .map(|element| unsafe { element.as_ref() })
     }
 
     /// Returns the element of that index, mutably; `None` if it is out of bounds.
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
-        // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
-        // them.
+        // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index
+        // was located among them.
         self.locate(index)
             .map(|mut element| unsafe { element.as_mut() })
     }
@@ -274,7 +276,8 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// Returns the elements as a mutable slice, if they are C-contiguous.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         self.layout.is_contiguous().then(|| {
-            // SAFETY: the view leads to elements that nothing else uses while it is borrowed, one after another.
+            // SAFETY: the view leads to elements that nothing else uses while it is borrowed, one
+            // after another.
             unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len()) }
         })
     }
@@ -289,8 +292,8 @@ impl<T: Element, const N: usize> IndexMut<[usize; N]> for ViewMut<'_, T> {
     #[inline]
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
         match self.locate(&index) {
-            // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the index was located among
-            // them.
+            // SAFETY: the view leads to elements that nothing else uses while it is borrowed; the
+            // index was located among them.
             Some(mut element) => unsafe { element.as_mut() },
             None => self.no_such_index(&index),
         }

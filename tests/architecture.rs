@@ -1,11 +1,13 @@
-//! An import points down the floors, never up, and no files import each other in a circle: see ARCHITECTURE.md.
+//! An import points down the floors, never up, and no files import each other in a circle: see
+//! ARCHITECTURE.md.
 //!
-//! A file imports another when a path in its code leads to an item that the other file defines: in a `use` with
-//! nested braces or spelled out, from `crate`, `super`, `self`, a child module or an imported name. A path through a
-//! module that only re-exports the item leads on to the file that defines it, so a parent that only declares and
-//! re-exports its children (`mod`, `pub use`) imports none of them, unless its own code mentions the re-exported
-//! name. A circle is a group of files each of which reaches all others by imports; methods, which are not imported,
-//! tests in a module `tests`, and files of modules that are declared under `#[cfg(test)]` don't count.
+//! A file imports another when a path in its code leads to an item that the other file defines: in
+//! a `use` with nested braces or spelled out, from `crate`, `super`, `self`, a child module or an
+//! imported name. A path through a module that only re-exports the item leads on to the file that
+//! defines it, so a parent that only declares and re-exports its children (`mod`, `pub use`)
+//! imports none of them, unless its own code mentions the re-exported name. A circle is a group of
+//! files each of which reaches all others by imports; methods, which are not imported, tests in a
+//! module `tests`, and files of modules that are declared under `#[cfg(test)]` don't count.
 
 #[path = "architecture/circles.rs"]
 mod circles;

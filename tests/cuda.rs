@@ -1,4 +1,5 @@
-//! Memory, streams, copies and kernels on GPUs, on a test double of NVIDIA's driver: see `tests/libcuda`.
+//! Memory, streams, copies and kernels on GPUs, on a test double of NVIDIA's driver: see
+//! `tests/libcuda`.
 #![cfg(all(feature = "cuda", unix, not(miri)))]
 
 #[path = "cuda/allocations.rs"]

@@ -1,4 +1,5 @@
-//! What is known of a framework stands in its file under `src/python/frameworks`, and nowhere else in the crate.
+//! What is known of a framework stands in its file under `src/python/frameworks`, and nowhere else
+//! in the crate.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,8 +22,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the string literals of Rust code, of each the line and the text, without comments, attributes and tests at
-/// the end of the file.
+/// Returns the string literals of Rust code, of each the line and the text, without comments,
+/// attributes and tests at the end of the file.
 fn literals(text: &str) -> Vec<(usize, String)> {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let mut found = Vec::new();

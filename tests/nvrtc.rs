@@ -1,7 +1,9 @@
-//! NVIDIA's own run-time compiler, on kernels that are like those of the ops: no GPU is needed for that.
+//! NVIDIA's own run-time compiler, on kernels that are like those of the ops: no GPU is needed for
+//! that.
 //!
-//! It is the one that `DLBRIDGE_NVRTC` names, or a package of the Python that `PYO3_PYTHON` names or that is in `.venv`.
-//! What is made of its answers where it isn't installed, `cuda/compile.rs` tests.
+//! It is the one that `DLBRIDGE_NVRTC` names, or a package of the Python that `PYO3_PYTHON` names
+//! or that is in `.venv`. What is made of its answers where it isn't installed, `cuda/compile.rs`
+//! tests.
 
 #[cfg(unix)]
 #[path = "cuda/double.rs"]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The parts, the lowest ones first. A part imports from the lines before its own, and from nothing beside it.
+/// The parts, the lowest ones first. A part imports from the lines before its own, and from nothing
+/// beside it.
 const LEVELS: [&[&str]; 13] = [
     &["error", "spec", "builtin"],
     &["attach", "attribute", "readonly"],

@@ -1,4 +1,6 @@
-"""Word list of the project: fails on words that readers have to guess at, with file and line. Run by `./dev lint`."""
+"""Word list of the project: fails on words that readers have to guess at, with file and line. Run
+by `./dev lint`.
+"""
 
 import re
 import subprocess
@@ -22,11 +24,17 @@ WORDS = {
 }
 #: This list, and the page that quotes from it.
 EXEMPT = {"tests/words.py", "CONTRIBUTING.md"}
+#: Pages that programs write.
+MADE = {"docs/conformance.md"}
 
 
 def tracked_files():
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [name for name in names.splitlines() if Path(name).suffix in SUFFIXES and name not in EXEMPT]
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    return [
+        name for name in names.splitlines() if Path(name).suffix in SUFFIXES and name not in EXEMPT
+    ]
 
 
 def findings(text):
@@ -37,10 +45,44 @@ def findings(text):
                 yield number, found[0], instead
 
 
+#: Comments and prose are at most this wide. Formatters see to code; tables, links and examples of
+#: output may be wider.
+WIDTH = 100
+COMMENTS = {
+    ".rs": "//",
+    ".cu": "//",
+    ".cuh": "//",
+    ".c": "//",
+    ".h": "//",
+    ".py": "#",
+    ".pyi": "#",
+    ".toml": "#",
+}
+
+
+def too_wide(suffix, text):
+    """Line numbers of comments, or lines of prose, that are wider than they may be."""
+    inside_block = False
+    for number, line in enumerate(text.splitlines(), 1):
+        start = line.strip()
+        if suffix == ".md":
+            inside_block ^= start.startswith("```")
+            prose = not inside_block and not start.startswith(("|", "[", "<", "#"))
+        else:
+            mark = COMMENTS.get(suffix)
+            prose = mark is not None and start.startswith(mark)
+            prose = prose and not start.lstrip("/!#: ").startswith(("|", "[", "`", "http"))
+        if prose and len(line) > WIDTH:
+            yield number
+
+
 def test_itself():
     """The patterns find what they should, and nothing else."""
     bad = "Whoever asks\n// SAFETY: as above.\nX is none of ours\nthe Processor"
     assert [number for number, *_ in findings(bad)] == [1, 2, 3, 4]
+    wide = "// " + "word " * 30
+    assert list(too_wide(".rs", f"{wide}\nlet x = 1;\n// short")) == [1]
+    assert list(too_wide(".md", f"{wide}\n```\n{wide}\n```\n| {wide} |")) == [1]
     assert not list(findings("there is none\nx is None\nas above, in the table\nthe preprocessor"))
 
 
@@ -57,6 +99,9 @@ def main():
             continue
         for number, found, instead in findings(text):
             print(f'{name}:{number}: "{found}": write instead: {instead}')
+            count += 1
+        for number in too_wide(path.suffix, text) if name not in MADE else ():
+            print(f"{name}:{number}: wider than {WIDTH} characters")
             count += 1
     return 1 if count else 0
 

@@ -1,7 +1,7 @@
 """Builds what calls.py compares. Usage: python build.py [FOLDER], by default target/peers.
 
-For Linux. The Python that runs this is built for, with the packages that it has. A peer whose package is
-missing is left out. What is up to date is not built again.
+For Linux. The Python that runs this is built for, with the packages that it has. A peer whose
+package is missing is left out. What is up to date is not built again.
 """
 
 import importlib.metadata

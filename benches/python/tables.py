@@ -62,8 +62,8 @@ def strided(one, contestants, rounds):
 def ranks(one, contestants, rounds):
     """Our own calls on the same elements, in 1 to 8 dimensions.
 
-    Of each number of dimensions there are some arrays, as where one lies makes a difference as large as that which
-    is looked for.
+    Of each number of dimensions there are some arrays, as where one lies makes a difference as
+    large as that which is looked for.
     """
     for name in ("add", "add_strided"):
         functions = contestants.functions(name, only={OURS})
@@ -134,7 +134,10 @@ def ops(one, rounds):
     total = [a + b for a, b in zip(A, B)]
     for is_given in (True, False):
         cases = []
-        for name, function in (("dlbridge.ops.add", package.ops.add), (f"{one.name}.add", module.add)):
+        for name, function in (
+            ("dlbridge.ops.add", package.ops.add),
+            (f"{one.name}.add", module.add),
+        ):
             a, b, out = one.make(A, (6,)), one.make(B, (6,)), one.make([0.0] * 6, (6,))
             if is_given:
                 args, check = (a, b, out), writes(out, total)
@@ -174,7 +177,9 @@ def _elements(tensor):
 
 
 def conversions(names, rounds):
-    """From one framework to another, and dropped there: the package, and the frameworks themselves."""
+    """From one framework to another, and dropped there: the package, and the frameworks
+    themselves.
+    """
     package = _package("dlbridge")
     if package is None:
         return

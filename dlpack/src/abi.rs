@@ -120,7 +120,8 @@ unsafe impl Abi for Legacy {
     }
 
     unsafe fn deleter(this: *const Self) -> Option<Deleter<Self>> {
-        // SAFETY: `this` is valid by this function's contract, and this struct has one version only.
+        // SAFETY: `this` is valid by this function's contract, and this struct has one version
+        // only.
         unsafe { (*this).deleter }
     }
 

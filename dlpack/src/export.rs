@@ -93,8 +93,9 @@ pub unsafe fn export<A: Abi, O: Send + 'static>(
     // SAFETY: the allocation holds 2 * rank numbers from `shape` on.
     let strides = unsafe { shape.add(rank) };
     for (axis, (&size, &stride)) in zip(description.shape, description.strides).enumerate() {
-        // A size or stride of a layout in memory fits an i64 on every machine Rust runs on.
-        // SAFETY: `axis < rank`, and the allocation holds `rank` numbers from `shape` and from `strides` on.
+        // A size or stride of a layout in memory fits an i64 on every machine Rust runs on. SAFETY:
+        // `axis < rank`, and the allocation holds `rank` numbers from `shape` and from `strides`
+        // on.
         unsafe {
             shape.add(axis).write(size as i64);
             strides.add(axis).write(stride as i64);
@@ -145,7 +146,8 @@ unsafe extern "C" fn release<A: Abi, O>(managed: *mut A) {
     run_deleter(|| drop(ManuallyDrop::into_inner(owner)));
 }
 
-/// Runs the body of a deleter, which must not panic; while it runs, [`is_in_deleter`] is true on this thread.
+/// Runs the body of a deleter, which must not panic; while it runs, [`is_in_deleter`] is true on
+/// this thread.
 #[doc(hidden)]
 #[inline]
 pub fn run_deleter(body: impl FnOnce()) {

@@ -96,8 +96,8 @@ impl<A: Abi> Managed<A> {
         self.header().descriptor()
     }
 
-    /// Returns the flags; none for the legacy ABI, which has no place for them. Flags that this version
-    /// of DLPack doesn't know are kept.
+    /// Returns the flags; none for the legacy ABI, which has no place for them. Flags that this
+    /// version of DLPack doesn't know are kept.
     pub fn flags(&self) -> Flags {
         self.header().flags()
     }
@@ -155,7 +155,8 @@ impl<A: Abi + dlpark::ManagedTensorBase> Managed<A> {
     /// The struct keeps the promise of [`from_raw`](Self::from_raw): `dlpark`'s own type says
     /// nothing about the memory behind its data pointer.
     pub unsafe fn from_dlpark(managed: dlpark::Managed<A>) -> Result<Self, FromRawError> {
-        // SAFETY: `into_raw` gives ownership away, and the struct keeps `from_raw`'s promise by this function's contract.
+        // SAFETY: `into_raw` gives ownership away, and the struct keeps `from_raw`'s promise by
+        // this function's contract.
         unsafe { Self::from_raw(managed.into_raw()) }
     }
 }

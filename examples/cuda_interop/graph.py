@@ -3,7 +3,7 @@
 Needs PyTorch and a GPU, and the extension: maturin develop --release
 """
 
-import cuda_interop  # noqa: F401: its op is in dlbridge.ops.interop from here on
+import cuda_interop  # noqa: F401 (its op is in dlbridge.ops.interop from here on)
 import torch
 
 import dlbridge

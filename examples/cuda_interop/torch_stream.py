@@ -1,9 +1,10 @@
-"""A kernel that Rust launches, on PyTorch's stream: between two kernels of PyTorch's, and nothing waits.
+"""A kernel that Rust launches, on PyTorch's stream: between two kernels of PyTorch's, and nothing
+waits.
 
 Needs PyTorch and a GPU, and the extension: maturin develop --release
 """
 
-import cuda_interop  # noqa: F401: its op is in dlbridge.ops.interop from here on
+import cuda_interop  # noqa: F401 (its op is in dlbridge.ops.interop from here on)
 import torch
 
 import dlbridge

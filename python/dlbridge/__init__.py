@@ -6,7 +6,7 @@ from ._core import (
     DType,
     Op,
     Tensor,
-    _restore,
+    _restore,  # noqa: F401 (pickles call it by this name)
     arange,
     asarray,
     convert,

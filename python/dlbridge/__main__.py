@@ -7,7 +7,9 @@ import sys
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m dlbridge", description="Tensors between frameworks.")
+    parser = argparse.ArgumentParser(
+        prog="python -m dlbridge", description="Tensors between frameworks."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "finds out what becomes of tensors between the frameworks that are installed"
     doctor = commands.add_parser("doctor", help=text, description=text)

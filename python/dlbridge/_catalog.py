@@ -24,7 +24,9 @@ class Kernels(list[dict[str, "Any"]]):
             (
                 kernel["op"],
                 kernel["device"],
-                ", ".join(f"{name}: {'|'.join(types) or 'any'}" for name, types in kernel["types"].items()),
+                ", ".join(
+                    f"{name}: {'|'.join(types) or 'any'}" for name, types in kernel["types"].items()
+                ),
                 kernel["label"] or "-",
                 str(kernel["priority"]),
                 kernel["origin"] or "-",
@@ -37,23 +39,28 @@ class Kernels(list[dict[str, "Any"]]):
 def table(rows: list[tuple[str, ...]]) -> str:
     """Rows in columns, the first of them above a line."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+    ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
 
 
 def kernels(op: str | None = None) -> Kernels:
-    """Returns all kernels, or those of one op: a row for each op and device, with its element types.
+    """Returns all kernels, or those of one op: a row for each op and device, with its element
+    types.
 
-    Kernels with another label, priority or origin have a row of their own. `descriptions` has a text for each kernel of
-    the row.
+    Kernels with another label, priority or origin have a row of their own. `descriptions` has a
+    text for each kernel of the row.
     """
     rows = _core._kernels() + adopted_kernels
     return Kernels(row for row in rows if op is None or row["op"] == op)
 
 
 def adopt(
-    functions: dict[str, Callable[..., Any]], rows: list[dict[str, Any]], recorder: type[_core._Recorder]
+    functions: dict[str, Callable[..., Any]],
+    rows: list[dict[str, Any]],
+    recorder: type[_core._Recorder],
 ) -> None:
     """Takes the ops of another extension, each of which must be the first of its name."""
     taken = [name for name in functions if name in adopted or name in _core._op_names()]

@@ -78,7 +78,9 @@ _Policy: TypeAlias = Literal["warn", "share", "refuse"]
 _Outcome: TypeAlias = Literal["shared", "copied", "refused", "unknown"]
 
 class CudaError(RuntimeError):
-    """A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."""
+    """A failure of a GPU or of its driver, or something that can't be done now, as while a graph is
+    captured.
+    """
 
 @final
 class DType:
@@ -137,15 +139,15 @@ class Module:
     def kernel(self, name: str, *, writes: Sequence[int] | None = None) -> Kernel:
         """Returns the kernel of a name.
 
-        What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
-        there is no source, or it says it in another way, `writes` tells which arguments are written, by their
-        places; without it all tensors count as written.
+        What its parameters are is read in the source: a pointer to what isn't `const` may be
+        written. Where there is no source, or it says it in another way, `writes` tells which
+        arguments are written, by their places; without it all tensors count as written.
         """
 
 @final
 class Kernel:
-    """A kernel. It is called with a grid, a block, and its arguments: tensors of any framework on its GPU, and
-    numbers.
+    """A kernel. It is called with a grid, a block, and its arguments: tensors of any framework on
+    its GPU, and numbers.
     """
 
     @property
@@ -173,8 +175,8 @@ class Kernel:
 class Stream:
     """A stream of a GPU: the order in which it does what it is asked for.
 
-    Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or anyone with
-    `__cuda_stream__`, or of a handle, which its creator must keep.
+    Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or
+    anyone with `__cuda_stream__`, or of a handle, which its creator must keep.
     """
 
     __dlbridge_streams__: ClassVar[CapsuleType]
@@ -247,17 +249,20 @@ class Tensor:
         """Returns whether the elements are row-major without gaps."""
     @property
     def owner(self) -> str:
-        """Returns the owner of the memory, in words: the type of the object that it is shared with, or what keeps it.
+        """Returns the owner of the memory, in words: the type of the object that it is shared with,
+        or what keeps it.
         """
     @property
     def T(self) -> Tensor:
         """Returns the dimensions in reverse order, sharing the memory."""
     @property
     def mT(self) -> Tensor:
-        """The last two dimensions swapped, sharing the memory: a stack of matrices, each transposed."""
+        """The last two dimensions swapped, sharing the memory: a stack of matrices, each
+        transposed.
+        """
     def permute_dims(self, axes: Sequence[SupportsIndex]) -> Tensor:
-        """The dimensions in another order, sharing the memory: `transpose` under its array API name, with all axes
-        given.
+        """The dimensions in another order, sharing the memory: `transpose` under its array API
+        name, with all axes given.
         """
     @overload
     def transpose(self, axes: Sequence[SupportsIndex], /) -> Tensor:
@@ -279,7 +284,9 @@ class Tensor:
     def unsqueeze(self, axis: SupportsIndex) -> Tensor:
         """Inserts a dimension of size 1, without a copy."""
     def expand_dims(self, axis: SupportsIndex = 0) -> Tensor:
-        """With one more dimension of size 1, sharing the memory: `unsqueeze` under its array API name."""
+        """With one more dimension of size 1, sharing the memory: `unsqueeze` under its array API
+        name.
+        """
     def view(self, dtype: _DTypeLike) -> Tensor:
         """The same bits as elements of another type, sharing the memory."""
     def copy(self) -> Tensor:
@@ -303,27 +310,30 @@ class Tensor:
         """This tensor as an object of a framework; or on a device, by its name or as an object.
 
         `copy` is False for shared memory or an error, True for a copy, and None for shared memory
-        where that is possible and a copy where it isn't. On another device there is a copy, unless it is
-        forbidden by `copy=False`.
+        where that is possible and a copy where it isn't. On another device there is a copy, unless
+        it is forbidden by `copy=False`.
 
-        `readonly` says what happens where the memory is read-only and the framework has no read-only
-        tensors: "warn", "share" or "refuse"; without it, the policy of `dlbridge.readonly` holds. With
-        `copy=None` it is copied.
+        `readonly` says what happens where the memory is read-only and the framework has no
+        read-only tensors: "warn", "share" or "refuse"; without it, the policy of
+        `dlbridge.readonly` holds. With `copy=None` it is copied.
         """
     @overload
     def to(self, to: str, *, copy: bool | None = False, readonly: _Policy | None = None) -> Any: ...
     def to_device(self, device: _DeviceLike, /, *, stream: None = None) -> Tensor:
-        """This tensor on a device: itself where it is there already, a copy otherwise. `to` under its array API name.
+        """This tensor on a device: itself where it is there already, a copy otherwise. `to` under
+        its array API name.
 
-        `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream` chooses.
+        `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream`
+        chooses.
         """
     def to_dlpack(
         self, *, max_version: tuple[int, int] | None = None, readonly: _Policy | None = None
     ) -> CapsuleType:
-        """A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
-        ready on its default stream, as of `__dlpack__()`.
+        """A capsule, for those that take no objects: of the older kind, unless a version is given.
+        What is on a GPU is ready on its default stream, as of `__dlpack__()`.
 
-        The older kind can't say that memory is read-only: `readonly` says what happens then, as of `to`.
+        The older kind can't say that memory is read-only: `readonly` says what happens then, as of
+        `to`.
         """
     def _repr_html_(self) -> str: ...
     @property
@@ -355,12 +365,15 @@ class Tensor:
     def __deepcopy__(self, _memo: Any) -> Tensor: ...
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
 
-def from_dlpack(x: _TensorLike, /, *, device: _DeviceLike | None = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(
+    x: _TensorLike, /, *, device: _DeviceLike | None = None, copy: bool | None = None
+) -> Tensor:
     """The tensor of any framework's object, of a buffer, or in a capsule.
 
     `copy` is True for memory of its own, False for shared memory or an error, and None for shared
     memory where that is possible. `device` is where the memory should be.
     """
+
 def asarray(
     x: _ArrayLike,
     dtype: _DTypeLike | None = None,
@@ -368,36 +381,51 @@ def asarray(
     device: _DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Tensor:
-    """A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object with
-    `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
+    """A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an
+    object with `__array_interface__`. Memory is shared where that is possible and `copy` isn't
+    True.
 
-    Without `dtype`, Python's numbers become what they do in NumPy: bool, int64, float64 or complex128. A tensor
-    keeps its own
-    dtype.
+    Without `dtype`, Python's numbers become what they do in NumPy: bool, int64, float64 or
+    complex128. A tensor keeps its own dtype.
     """
-def empty(shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None) -> Tensor:
+
+def empty(
+    shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+) -> Tensor:
     """A tensor without defined values: zeros at present, or ones where the dtype has no zero.
 
     `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
     """
-def zeros(shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None) -> Tensor:
+
+def zeros(
+    shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+) -> Tensor:
     """A tensor of zeros.
 
     `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
     """
-def ones(shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None) -> Tensor:
+
+def ones(
+    shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+) -> Tensor:
     """A tensor of ones.
 
     `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
     """
+
 def full(
-    shape: _Shape, fill_value: complex, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+    shape: _Shape,
+    fill_value: complex,
+    dtype: _DTypeLike | None = None,
+    *,
+    device: _DeviceLike | None = None,
 ) -> Tensor:
     """A tensor filled with one number.
 
-    Without `dtype`, the number decides, as in NumPy: bool for a bool, int64 for an int (uint64 where int64 is too
-    small), float64 for a float, complex128 for a complex number.
+    Without `dtype`, the number decides, as in NumPy: bool for a bool, int64 for an int (uint64
+    where int64 is too small), float64 for a float, complex128 for a complex number.
     """
+
 def arange(
     start: float,
     stop: float | None = None,
@@ -410,9 +438,14 @@ def arange(
 
     Without `dtype`, int64 where all of them are integers, and float64 otherwise, as in NumPy.
     """
+
 @overload
 def convert(
-    x: _TensorLike, to: Literal["dlbridge"], *, copy: bool | None = False, readonly: _Policy | None = None
+    x: _TensorLike,
+    to: Literal["dlbridge"],
+    *,
+    copy: bool | None = False,
+    readonly: _Policy | None = None,
 ) -> Tensor:
     """Any framework's tensor as one of another framework, in one hop.
 
@@ -421,11 +454,14 @@ def convert(
 
     `readonly` says what happens where the memory is read-only and the framework has no read-only
     tensors: "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" without,
-    "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With `copy=None` it
-    is copied.
+    "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With
+    `copy=None` it is copied.
     """
+
 @overload
-def convert(x: _TensorLike, to: str, *, copy: bool | None = False, readonly: _Policy | None = None) -> Any: ...
+def convert(
+    x: _TensorLike, to: str, *, copy: bool | None = False, readonly: _Policy | None = None
+) -> Any: ...
 def _cuda_add_search_path(folder: str) -> None: ...
 def _cuda_check() -> None: ...
 def _cuda_compile(
@@ -445,9 +481,9 @@ def _cuda_properties(
 ) -> tuple[str, tuple[int, int], int, int, int]: ...
 def _cuda_synchronize(device: _DeviceLike | int | None = None) -> None: ...
 def _cuda_trim(device: _DeviceLike | int | None = None) -> None: ...
-def _outlook(x: _TensorLike, to: str, readonly: _Policy | None = None) -> tuple[
-    _Outcome, str | None, str | None, str | None, str | None, str | None
-]: ...
+def _outlook(
+    x: _TensorLike, to: str, readonly: _Policy | None = None
+) -> tuple[_Outcome, str | None, str | None, str | None, str | None, str | None]: ...
 def _restore(elements: Buffer, shape: Sequence[int], dtype: _DTypeLike) -> Tensor: ...
 def _op(name: str) -> Callable[..., Any]: ...
 def _op_names() -> list[str]: ...

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Explanation:
-    """Whether a conversion would share memory, and what to heed then; if not, why, and what would make it so.
+    """Whether a conversion would share memory, and what to heed then; if not, why, and what would
+    make it so.
 
     It is true where memory would be shared.
     """
@@ -38,8 +39,8 @@ class Explanation:
         self.reason = reason
         #: What to do about it.
         self.remedy = remedy
-        #: What to heed where it is shared: that writing is forbidden, if the memory is read-only and the
-        #: framework can't be told so.
+        #: What to heed where it is shared: that writing is forbidden, if the memory is read-only
+        #: and the framework can't be told so.
         self.remark = remark
         #: What doesn't fit, such as "dtype" or "layout": as of exceptions.
         self.kind = kind

@@ -29,15 +29,36 @@ class _OfTwo(Protocol):
     ) -> _Out: ...
     @overload
     def __call__(
-        self, a: _Input, b: _Input, *, out: None = None, like: _Like, label: str = ..., memory: _Memory = ...
+        self,
+        a: _Input,
+        b: _Input,
+        *,
+        out: None = None,
+        like: _Like,
+        label: str = ...,
+        memory: _Memory = ...,
     ) -> _Like: ...
     @overload
     def __call__(
-        self, a: _X, b: _Input, *, out: None = None, like: None = None, label: str = ..., memory: _Memory = ...
+        self,
+        a: _X,
+        b: _Input,
+        *,
+        out: None = None,
+        like: None = None,
+        label: str = ...,
+        memory: _Memory = ...,
     ) -> _X: ...
     @overload
     def __call__(
-        self, a: float, b: _X, *, out: None = None, like: None = None, label: str = ..., memory: _Memory = ...
+        self,
+        a: float,
+        b: _X,
+        *,
+        out: None = None,
+        like: None = None,
+        label: str = ...,
+        memory: _Memory = ...,
     ) -> _X: ...
     @overload
     def __call__(
@@ -145,43 +166,87 @@ max(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T
 """
 
 def axpy(
-    alpha: _Input, x: _Input, y: _Out, *, like: _TensorLike | None = None, label: str = ..., memory: _Memory = ...
+    alpha: _Input,
+    x: _Input,
+    y: _Out,
+    *,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
 ) -> _Out:
     """Adds a multiple of one tensor to another one, in place: y += alpha * x.
 
     axpy(alpha: T, x: T, y: T) -> y
     """
+
 @overload
-def copy(x: _Input, *, out: _Out, like: _TensorLike | None = None, label: str = ..., memory: _Memory = ...) -> _Out:
-    """The same elements somewhere else: row-major without gaps, where nothing is given to hold them.
+def copy(
+    x: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+) -> _Out:
+    """The same elements somewhere else: row-major without gaps, where nothing is given to hold
+    them.
 
     copy(x: T) -> out: T
     """
-@overload
-def copy(x: _Input, *, out: None = None, like: _Like, label: str = ..., memory: _Memory = ...) -> _Like: ...
-@overload
-def copy(x: _X, *, out: None = None, like: None = None, label: str = ..., memory: _Memory = ...) -> _X: ...
+
 @overload
 def copy(
-    x: Buffer | float, *, out: None = None, like: None = None, label: str = ..., memory: _Memory = ...
+    x: _Input, *, out: None = None, like: _Like, label: str = ..., memory: _Memory = ...
+) -> _Like: ...
+@overload
+def copy(
+    x: _X, *, out: None = None, like: None = None, label: str = ..., memory: _Memory = ...
+) -> _X: ...
+@overload
+def copy(
+    x: Buffer | float,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
 ) -> Tensor: ...
 @overload
 def cast(
-    x: _Input, *, out: _Out, dtype: _DTypeLike, like: _TensorLike | None = None, label: str = ..., memory: _Memory = ...
+    x: _Input,
+    *,
+    out: _Out,
+    dtype: _DTypeLike,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
 ) -> _Out:
-    """The numbers as elements of another type. Floats are rounded to the nearest float, and towards zero to an integer,
-    of which the least and the largest stand for those beyond; NaN becomes 0. Integers wrap around. What isn't 0 is
-    true.
+    """The numbers as elements of another type. Floats are rounded to the nearest float, and towards
+    zero to an integer, of which the least and the largest stand for those beyond; NaN becomes 0.
+    Integers wrap around. What isn't 0 is true.
 
     cast(x: S, *, dtype: dtype) -> out: dtype
     """
+
 @overload
 def cast(
-    x: _Input, *, out: None = None, dtype: _DTypeLike, like: _Like, label: str = ..., memory: _Memory = ...
+    x: _Input,
+    *,
+    out: None = None,
+    dtype: _DTypeLike,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
 ) -> _Like: ...
 @overload
 def cast(
-    x: _X, *, out: None = None, dtype: _DTypeLike, like: None = None, label: str = ..., memory: _Memory = ...
+    x: _X,
+    *,
+    out: None = None,
+    dtype: _DTypeLike,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
 ) -> _X: ...
 @overload
 def cast(
@@ -207,6 +272,7 @@ def softmax(
 
     softmax(x: T, *, axis: int = -1) -> out: T
     """
+
 @overload
 def softmax(
     x: _TensorLike,
@@ -248,11 +314,12 @@ def rms_norm(
     label: str = ...,
     memory: _Memory = ...,
 ) -> _Out:
-    """Floats over the root of the mean of their squares along the last axis, times a weight for each place along it:
-    out = x / sqrt(mean(x * x) + eps) * weight.
+    """Floats over the root of the mean of their squares along the last axis, times a weight for
+    each place along it: out = x / sqrt(mean(x * x) + eps) * weight.
 
     rms_norm(x: T, weight: T, *, eps: float = 1e-6) -> out: T
     """
+
 @overload
 def rms_norm(
     x: _TensorLike,
@@ -301,13 +368,14 @@ def image_to_tensor(
     label: str = ...,
     memory: _Memory = ...,
 ) -> _Out:
-    """Images of bytes, [..., height, width, channels], as floats, [..., channels, height, width]: resized bilinearly
-    where a height or a width is given, out = (scale * value - mean) / std, with a mean and a deviation for each
-    channel.
+    """Images of bytes, [..., height, width, channels], as floats, [..., channels, height, width]:
+    resized bilinearly where a height or a width is given, out = (scale * value - mean) / std, with
+    a mean and a deviation for each channel.
 
-    image_to_tensor(image: uint8, mean: float32, std: float32, *, dtype: dtype = "float32", height: int = 0, width:
-    int = 0, scale: float = 0.00392156862745098) -> out: dtype
+    image_to_tensor(image: uint8, mean: float32, std: float32, *, dtype: dtype = "float32", height:
+    int = 0, width: int = 0, scale: float = 0.00392156862745098) -> out: dtype
     """
+
 @overload
 def image_to_tensor(
     image: _TensorLike,

@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 class ReadOnlyWarning(UserWarning):
     """Read-only memory is shared with a framework that has no read-only tensors.
 
-    Reading is fine. Writing through the result is forbidden: the framework that the memory is from relies
-    on it to stay as it is.
+    Reading is fine. Writing through the result is forbidden: the framework that the memory is from
+    relies on it to stay as it is.
     """
 
 
-#: The innermost policy of this thread or task, and what it is inside of. Compiled extensions read it here.
+#: The innermost policy of this thread or task, and what it is inside of. Compiled extensions read
+#: it here.
 policies: ContextVar[Policies] = ContextVar("dlbridge.readonly", default=None)
 
-#: The texts that were shown. The module `warnings` forgets its own such list whenever filters change, which
-#: libraries do all the time.
+#: The texts that were shown. The module `warnings` forgets its own such list whenever filters
+#: change, which libraries do all the time.
 _shown: dict[str, object] = {}
 
 
 def warn(text: str) -> None:
-    """Shows a `ReadOnlyWarning` once in this process, unless filters say otherwise. Compiled extensions call it."""
+    """Shows a `ReadOnlyWarning` once in this process, unless filters say otherwise. Compiled
+    extensions call it.
+    """
     import warnings  # Here, as the package is imported more often than it warns.
 
     frame = sys._getframe(0).f_back
@@ -54,15 +57,23 @@ def _action(text: str, module: str, line: int) -> str:
     # From Python 3.14 on they may be those of a context.
     of_context = getattr(warnings, "_get_filters", None)
     for action, message, category, place, at in of_context() if of_context else warnings.filters:
-        is_meant = issubclass(ReadOnlyWarning, category) and _matches(message, text) and _matches(place, module)
+        is_meant = (
+            issubclass(ReadOnlyWarning, category)
+            and _matches(message, text)
+            and _matches(place, module)
+        )
         if is_meant and at in (0, line):
             return str(action)
     return str(getattr(warnings, "defaultaction", "default"))
 
 
 def _matches(pattern: Any, text: str) -> bool:
-    """Whether a text is what a filter is for: Python's own filters have texts, and others have patterns."""
-    return pattern is None or (pattern == text if isinstance(pattern, str) else pattern.match(text) is not None)
+    """Whether a text is what a filter is for: Python's own filters have texts, and others have
+    patterns.
+    """
+    return pattern is None or (
+        pattern == text if isinstance(pattern, str) else pattern.match(text) is not None
+    )
 
 
 def checked(policy: Any) -> Policy:
@@ -75,12 +86,14 @@ def checked(policy: Any) -> Policy:
 
 
 class readonly:
-    """Sets what happens, while the block runs, to read-only memory that goes to a framework without read-only tensors.
+    """Sets what happens, while the block runs, to read-only memory that goes to a framework without
+    read-only tensors.
 
-    "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" shares it without, and "refuse"
-    raises BufferError. The policy holds for this thread, or this asyncio task, and for all extensions that are
-    written with dlbridge; blocks may be nested. An argument `readonly=` of a call comes first; outside of all blocks
-    the environment variable DLBRIDGE_READONLY holds, and without it "warn".
+    "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" shares it
+    without, and "refuse" raises BufferError. The policy holds for this thread, or this asyncio
+    task, and for all extensions that are written with dlbridge; blocks may be nested. An argument
+    `readonly=` of a call comes first; outside of all blocks the environment variable
+    DLBRIDGE_READONLY holds, and without it "warn".
 
     with dlbridge.readonly("share"):
         y = dlbridge.convert(tensorflow_tensor, "torch")  # to be read only

@@ -15,14 +15,19 @@ if TYPE_CHECKING:
 
 
 def wrap(
-    function: Callable[..., Any], framework: str, *, over: str = "dlbridge", readonly: Policy | None = None
+    function: Callable[..., Any],
+    framework: str,
+    *,
+    over: str = "dlbridge",
+    readonly: Policy | None = None,
 ) -> Callable[..., Any]:
     """A function over dlbridge's tensors as one over a framework's.
 
     Its arguments, and those in tuples, lists and dicts, are handed over where they are tensors, and
-    its results back, without copies: what the function writes to is what it was called with. What is
-    no tensor stays as it is. `over` is whose tensors the function takes and gives, if not dlbridge's.
-    `readonly` is as of `convert`, and holds both ways; without it, the policy at the time of each call does.
+    its results back, without copies: what the function writes to is what it was called with. What
+    is no tensor stays as it is. `over` is whose tensors the function takes and gives, if not
+    dlbridge's. `readonly` is as of `convert`, and holds both ways; without it, the policy at the
+    time of each call does.
 
     add = dlbridge.wrap(lambda a, b, out: dlbridge.ops.add(a, b, out=out), "torch")
     """

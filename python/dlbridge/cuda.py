@@ -1,7 +1,8 @@
 """NVIDIA's GPUs: which there are, and the streams on which they work.
 
-An op with tensors of a framework runs on that framework's current stream, and waits for nothing else. Inside
-of `with dlbridge.cuda.stream(s):` it runs on `s`, and so does whatever else this package does on that GPU.
+An op with tensors of a framework runs on that framework's current stream, and waits for nothing
+else. Inside of `with dlbridge.cuda.stream(s):` it runs on `s`, and so does whatever else this
+package does on that GPU.
 
     >>> if dlbridge.cuda.is_available():
     ...     with dlbridge.cuda.stream(torch.cuda.Stream()):
@@ -65,7 +66,9 @@ class Properties:
             setattr(self, name, value)
 
     def __repr__(self) -> str:
-        return f"Properties({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+        return (
+            f"Properties({', '.join(f'{name}={getattr(self, name)!r}' for name in self.__slots__)})"
+        )
 
 
 def is_available() -> bool:
@@ -84,19 +87,26 @@ def device_count() -> int:
 
 
 def properties(device: Any = None) -> Properties:
-    """What a GPU is, the first one unless another is named: by its number, as "cuda:1", or as an object."""
+    """What a GPU is, the first one unless another is named: by its number, as "cuda:1", or as an
+    object.
+    """
     return Properties(*_core._cuda_properties(device))
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream on which this thread works on a GPU: the default one, outside of `with stream(...)`."""
+    """The stream on which this thread works on a GPU: the default one, outside of `with
+    stream(...)`.
+    """
     return _core._cuda_current_stream(device)
 
 
 def stream(stream: Any, *, device: Any = None) -> Stream:
-    """A stream to be made current by `with`: one of this package, of PyTorch, CuPy or Numba, of anyone who has
-    `__cuda_stream__`, or a handle. What it is made of is kept as long as work on it needs it."""
-    return stream if isinstance(stream, Stream) and device is None else Stream(stream, device=device)
+    """A stream to be made current by `with`: one of this package, of PyTorch, CuPy or Numba, of
+    anyone who has `__cuda_stream__`, or a handle. What it is made of is kept as long as work on it
+    needs it."""
+    return (
+        stream if isinstance(stream, Stream) and device is None else Stream(stream, device=device)
+    )
 
 
 def compile(
@@ -110,9 +120,10 @@ def compile(
 ) -> Module:
     """Compiles CUDA C++, and keeps what comes of it on disk.
 
-    A kernel is found by its name if it is `extern "C"`; of others, such as `"fill<float>"`, `kernels` tells the
-    names. `options` are NVRTC's. `headers` are texts to be included, by their names; CUDA's own are found. An error of
-    the compiler is a ValueError that shows the lines it is about.
+    A kernel is found by its name if it is `extern "C"`; of others, such as `"fill<float>"`,
+    `kernels` tells the names. `options` are NVRTC's. `headers` are texts to be included, by their
+    names; CUDA's own are found. An error of the compiler is a ValueError that shows the lines it is
+    about.
 
         >>> module = dlbridge.cuda.compile('''
         ...     extern "C" __global__ void axpy(float a, const float* x, float* y, int count) {
@@ -122,7 +133,9 @@ def compile(
         >>> axpy = module.kernel("axpy")
         >>> axpy(4, 256, 2.0, x, y, 1000)  # 4 blocks of 256 threads; x and y are tensors of any framework
     """
-    return _core._cuda_compile(source, name, list(options), list((headers or {}).items()), list(kernels), device)
+    return _core._cuda_compile(
+        source, name, list(options), list((headers or {}).items()), list(kernels), device
+    )
 
 
 def load(image: bytes, *, device: Any = None) -> Module:

@@ -1,16 +1,22 @@
 """Ops, as functions of tensors of any framework.
 
 An op takes and gives tensors: `add(a, b)` of two PyTorch tensors is a PyTorch tensor, of two NumPy
-arrays an array. Of several frameworks the first argument's counts, unless `like=` is given something
-else's. `out=` is written in place. A number may stand for an input. `label=` asks for another kernel
-than usual, and `memory="caller"` for results in memory from the framework's own allocator.
+arrays an array. Of several frameworks the first argument's counts, unless `like=` is given
+something else's. `out=` is written in place. A number may stand for an input. `label=` asks for
+another kernel than usual, and `memory="caller"` for results in memory from the framework's own
+allocator.
 
 `help(add)` says what an op does, `add.__self__.kernels()` what it is done by.
 """
 
 from __future__ import annotations
 
-from ._catalog import adopt as _adopt, find as _find, kernels as kernels, names_after as _names_after
+from ._catalog import (
+    adopt as _adopt,  # noqa: F401 (extensions publish their ops by it)
+    find as _find,
+    kernels as kernels,
+    names_after as _names_after,
+)
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -34,7 +40,8 @@ if TYPE_CHECKING:
         sum as sum,
     )
 
-# What ops are called may be what a built-in function is called, as of `max`: what happens here needs none.
+# What ops are called may be what a built-in function is called, as of `max`: what happens here
+# needs none.
 _found = globals()
 
 

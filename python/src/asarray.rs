@@ -9,11 +9,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-/// A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object with
-/// `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
+/// A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object
+/// with `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
 ///
-/// Without `dtype`, Python's numbers become what they do in NumPy: bool, int64, float64 or complex128. A tensor keeps its own
-/// dtype.
+/// Without `dtype`, Python's numbers become what they do in NumPy: bool, int64, float64 or
+/// complex128. A tensor keeps its own dtype.
 #[pyfunction]
 #[pyo3(signature = (x, dtype=None, *, device=None, copy=None))]
 pub(super) fn asarray<'py>(

@@ -38,7 +38,8 @@ pub(super) fn device_count() -> usize {
 /// Name, compute capability, multiprocessors, bytes that are free, and that there are.
 type Properties = (String, (i32, i32), usize, usize, usize);
 
-/// What a GPU is: name, compute capability, multiprocessors, bytes that are free, and that there are.
+/// What a GPU is: name, compute capability, multiprocessors, bytes that are free, and that there
+/// are.
 #[pyfunction]
 #[pyo3(name = "_cuda_properties", signature = (device=None))]
 pub(super) fn properties(device: Option<&Bound<'_, PyAny>>) -> PyResult<Properties> {

@@ -20,7 +20,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         dlbridge::python::check_interpreter(module.py())?;
-        // A wrong value of the environment variable is told here, and not in the middle of a program.
+        // A wrong value of the environment variable is told here, and not in the middle of a
+        // program.
         dlbridge::python::ReadOnlyPolicy::current(module.py())?;
         dlbridge::python::fastcall(module)
     }
@@ -63,8 +64,8 @@ fn from_dlpack<'py>(
 ///
 /// `readonly` says what happens where the memory is read-only and the framework has no read-only
 /// tensors: "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" without,
-/// "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With `copy=None` it
-/// is copied.
+/// "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With
+/// `copy=None` it is copied.
 #[pyfunction]
 #[pyo3(
     signature = (x, to, *, copy=Some(false), readonly=None),
@@ -131,8 +132,8 @@ fn outlook(
     ))
 }
 
-/// Whether an error says that an object's tensor can't be exchanged. A `TypeError` that Python code raised when it was asked
-/// for the tensor is a fault of its own.
+/// Whether an error says that an object's tensor can't be exchanged. A `TypeError` that Python code
+/// raised when it was asked for the tensor is a fault of its own.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     let is_ours = || error.traceback(py).is_none();
     error.is_instance_of::<PyBufferError>(py)

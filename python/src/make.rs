@@ -1,7 +1,7 @@
 //! Tensors from nothing.
 //!
-//! Default dtypes are NumPy's, as the array API standard allows: bool for bools, int64 for integers, float64 for floats and
-//! where nothing is given, complex128 for complex numbers.
+//! Default dtypes are NumPy's, as the array API standard allows: bool for bools, int64 for
+//! integers, float64 for floats and where nothing is given, complex128 for complex numbers.
 
 use dlbridge::dtype::Scalar;
 use dlbridge::python::{make, scalar, to_device};
@@ -107,8 +107,8 @@ pub(super) fn ones(shape: Shape, dtype: Option<DType>, device: Option<Device>) -
 
 /// A tensor filled with one number.
 ///
-/// Without `dtype`, the number decides, as in NumPy: bool for a bool, int64 for an int (uint64 where int64 is too
-/// small), float64 for a float, complex128 for a complex number.
+/// Without `dtype`, the number decides, as in NumPy: bool for a bool, int64 for an int (uint64
+/// where int64 is too small), float64 for a float, complex128 for a complex number.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, dtype=None, *, device=None))]
 pub(super) fn full(

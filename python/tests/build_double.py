@@ -1,4 +1,6 @@
-"""Builds what stands for the driver of GPUs, and says where it is: a folder to be found before any other driver's."""
+"""Builds what stands for the driver of GPUs, and says where it is: a folder to be found before any
+other driver's.
+"""
 
 import os
 import subprocess
@@ -7,14 +9,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CRATE = ROOT / "tests" / "libcuda"
-# Apart from all else: what Cargo runs finds the libraries of its target folder, and would take this for the driver.
+# Apart from all else: what Cargo runs finds the libraries of its target folder, and would take this
+# for the driver.
 TARGET = ROOT / "target" / "doubles"
 # Programs ask for either.
 NAMES = ("libcuda.so", "libcuda.so.1")
 
 
 def build():
-    """The folder with the library under the driver's names. Cargo builds it only if something changed."""
+    """The folder with the library under the driver's names. Cargo builds it only if something
+    changed.
+    """
     command = ["cargo", "build", "--quiet", "--lib", "--manifest-path", CRATE / "Cargo.toml"]
     subprocess.run([*command, "--target-dir", TARGET], check=True)
     folder = TARGET / "driver"

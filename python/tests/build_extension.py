@@ -1,4 +1,5 @@
-"""Builds the extensions that the tests call, for the Python that runs this, and says where they are.
+"""Builds the extensions that the tests call, for the Python that runs this, and says where they
+are.
 
     import build_extension
     sys.path.insert(0, str(build_extension.build()))  # dlbridge_testing and dlbridge_apart
@@ -15,7 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 PROFILE = "ci"
-# The same library twice: a copy is loaded apart, so that its class, its exchange table and its list of borrows are others, too.
+# The same library twice: a copy is loaded apart, so that its class, its exchange table and its list
+# of borrows are others, too.
 NAMES = ("dlbridge_testing", "dlbridge_apart")
 # A crate of its own, as the first one can do nothing with GPUs.
 CUDA_NAMES = ("dlbridge_cuda_testing",)
@@ -24,18 +26,33 @@ ABI3 = ("--features", "pyo3/abi3-py312") if sys.version_info >= (3, 12) else ()
 
 
 def build(package="dlbridge-test-extension", names=NAMES, features=()):
-    """Builds an extension, and installs it under each name. Cargo builds it only if something changed."""
+    """Builds an extension, and installs it under each name. Cargo builds it only if something
+    changed.
+    """
     environment = {
         **os.environ,
         "PYO3_PYTHON": sys.executable,
         "PYO3_BUILD_EXTENSION_MODULE": "1",
     }
     if features:
-        # Maturin tells pyo3 so of the Python that it builds for; without it, pyo3 would be compiled again, by turns.
+        # Maturin tells pyo3 so of the Python that it builds for; without it, pyo3 would be compiled
+        # again, by turns.
         told = sorted((TARGET / "maturin").glob("pyo3-config-*-abi3.txt"))
         environment.update({"PYO3_CONFIG_FILE": str(told[0])} if told else {})
-    command = ["cargo", "build", "--quiet", "--profile", PROFILE, "--manifest-path", ROOT / "Cargo.toml"]
-    subprocess.run([*command, "--package", package, *features, "--target-dir", TARGET], check=True, env=environment)
+    command = [
+        "cargo",
+        "build",
+        "--quiet",
+        "--profile",
+        PROFILE,
+        "--manifest-path",
+        ROOT / "Cargo.toml",
+    ]
+    subprocess.run(
+        [*command, "--package", package, *features, "--target-dir", TARGET],
+        check=True,
+        env=environment,
+    )
     library = names[0]
     files = [TARGET / PROFILE / f"lib{library}{suffix}" for suffix in (".so", ".dylib")]
     files.append(TARGET / PROFILE / f"{library}.dll")

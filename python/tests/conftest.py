@@ -15,12 +15,16 @@ sys.path.insert(0, str(build_extension.build()))
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "own_process: the file runs in a process of its own (see groups.py)")
+    config.addinivalue_line(
+        "markers", "own_process: the file runs in a process of its own (see groups.py)"
+    )
 
 
 @pytest.fixture
 def counted():
-    """Checks that every counted owner that the test made is gone after it, and `made` says how many are there."""
+    """Checks that every counted owner that the test made is gone after it, and `made` says how many
+    are there.
+    """
     import dlbridge_testing
 
     gc.collect()

@@ -1,10 +1,11 @@
 """Which test files share a process: those of one folder that need the same framework.
 
-A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS` counts, so that TensorFlow
-and Paddle, which crash in one process, never meet. A file runs alone if its `pytestmark` has `pytest.mark.own_process`, or if it
-belongs to another folder of tests. So does a file called test_double_*, with a double of NVIDIA's driver: the loader looks for
-libraries only when a process starts, and the double's clocks have an entry for each stream that the process ever made, so that
-every call takes longer as files share one.
+A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS`
+counts, so that TensorFlow and Paddle, which crash in one process, never meet. A file runs alone if
+its `pytestmark` has `pytest.mark.own_process`, or if it belongs to another folder of tests. So does
+a file called test_double_*, with a double of NVIDIA's driver: the loader looks for libraries only
+when a process starts, and the double's clocks have an entry for each stream that the process ever
+made, so that every call takes longer as files share one.
 """
 
 import re

@@ -1,7 +1,21 @@
-"""DLPack's structs, written from its header, and tensors made by hand whose deleter counts its calls."""
+"""DLPack's structs, written from its header, and tensors made by hand whose deleter counts its
+calls.
+"""
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+)
 
 api = ctypes.pythonapi
 
@@ -71,16 +85,26 @@ SetError = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
 api.PyCapsule_New.argtypes, api.PyCapsule_New.restype = (c_void_p, c_char_p, c_void_p), py_object
 api.PyCapsule_GetName.argtypes, api.PyCapsule_GetName.restype = (py_object,), c_char_p
 api.PyCapsule_SetName.argtypes, api.PyCapsule_SetName.restype = (py_object, c_char_p), c_int
-api.PyCapsule_GetPointer.argtypes, api.PyCapsule_GetPointer.restype = (py_object, c_char_p), c_void_p
-api.PyCapsule_SetDestructor.argtypes, api.PyCapsule_SetDestructor.restype = (py_object, c_void_p), c_int
+api.PyCapsule_GetPointer.argtypes, api.PyCapsule_GetPointer.restype = (
+    (py_object, c_char_p),
+    c_void_p,
+)
+api.PyCapsule_SetDestructor.argtypes, api.PyCapsule_SetDestructor.restype = (
+    (py_object, c_void_p),
+    c_int,
+)
 api.Py_IncRef.argtypes, api.Py_IncRef.restype = (py_object,), None
 
 # Capsules keep the pointer to their name.
-_names = {name: ctypes.create_string_buffer(name) for name in (b"dlpack_exchange_api", *NAMES.values())}
+_names = {
+    name: ctypes.create_string_buffer(name) for name in (b"dlpack_exchange_api", *NAMES.values())
+}
 
 
 def capsule_of(address, name):
-    return api.PyCapsule_New(address, _names.setdefault(name, ctypes.create_string_buffer(name)), None)
+    return api.PyCapsule_New(
+        address, _names.setdefault(name, ctypes.create_string_buffer(name)), None
+    )
 
 
 def name_of(capsule):
@@ -142,7 +166,9 @@ class Made:
         self.deleted = 0
         self.when_deleted = lambda: None
         values = range(64) if values is None else values
-        number = {FLOAT32: ctypes.c_float, FLOAT64: ctypes.c_double, INT64: c_int64}.get(dtype, c_uint8)
+        number = {FLOAT32: ctypes.c_float, FLOAT64: ctypes.c_double, INT64: c_int64}.get(
+            dtype, c_uint8
+        )
         self.room = (number * max(len(values), 1))(*values)
         self.shape = numbers(shape)
         self.strides = numbers(row_major(shape or ()) if strides is DEFAULT else strides)
@@ -156,7 +182,9 @@ class Made:
             byte_offset=byte_offset,
         )
         if versioned:
-            self.struct = DLManagedTensorVersioned(version=DLPackVersion(*version), flags=flags, dl_tensor=tensor)
+            self.struct = DLManagedTensorVersioned(
+                version=DLPackVersion(*version), flags=flags, dl_tensor=tensor
+            )
         else:
             self.struct = DLManagedTensor(dl_tensor=tensor)
         self.struct.deleter = _DELETE if deleter else None

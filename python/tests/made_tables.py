@@ -4,7 +4,15 @@ import ctypes
 import traceback
 from ctypes import c_int, c_int32, c_uint32, c_void_p, py_object
 
-from made import DLPackExchangeAPI, DLPackExchangeAPIHeader, DLPackVersion, DLTensor, Made, api, capsule_of
+from made import (
+    DLPackExchangeAPI,
+    DLPackExchangeAPIHeader,
+    DLPackVersion,
+    DLTensor,
+    Made,
+    api,
+    capsule_of,
+)
 
 NAME = b"dlpack_exchange_api"
 FROM_OBJECT = ctypes.PYFUNCTYPE(c_int, py_object, c_void_p)
@@ -92,7 +100,14 @@ def no_stream(kind, number, out):
 def table(*, version=(1, 3), prev=None, calls=None, **functions):
     """The address of a table. A function may be left out with None, or be an address."""
     result = DLPackExchangeAPI(header=DLPackExchangeAPIHeader(DLPackVersion(*version), prev))
-    functions = {"own": own, "borrow": borrow, "make": make, "allocate": allocate, "stream": no_stream, **functions}
+    functions = {
+        "own": own,
+        "borrow": borrow,
+        "make": make,
+        "allocate": allocate,
+        "stream": no_stream,
+        **functions,
+    }
     for name, function in functions.items():
         field, kind = FIELDS[name]
         if callable(function):

@@ -1,4 +1,6 @@
-"""Counts of passed, failed and ignored tests for each file, from pytest's report, printed in Cargo's format."""
+"""Counts of passed, failed and ignored tests for each file, from pytest's report, printed in
+Cargo's format.
+"""
 
 import ast
 import dataclasses
@@ -10,7 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclasses.dataclass
 class Outcome:
-    """The counts of one file; or a heading for all files of a process, with what the process printed."""
+    """The counts of one file; or a heading for all files of a process, with what the process
+    printed.
+    """
 
     name: str
     passed: int = 0
@@ -31,7 +35,9 @@ class Outcome:
             print(f"test {test} ... ignored, {reason}")
         word = "FAILED" if self.failed else "ok"
         counts = f"{self.passed} passed; {self.failed} failed; {len(self.ignored)} ignored"
-        print(f"test result: {word}. {counts}; 0 measured; 0 filtered out ({self.name})", flush=True)
+        print(
+            f"test result: {word}. {counts}; 0 measured; 0 filtered out ({self.name})", flush=True
+        )
 
 
 def read_report(report, paths):
@@ -43,7 +49,8 @@ def read_report(report, paths):
         return []
     files = {path.stem: _File() for path in paths}
     for case in ElementTree.parse(report).iter("testcase"):
-        # Of a file that can't be collected there is but one case, which has the file's name and no class.
+        # Of a file that can't be collected there is but one case, which has the file's name and no
+        # class.
         files[(case.get("classname") or case.get("name")).partition(".")[0]].add(case)
     return [files[path.stem].outcome(name_of(path)) for path in paths]
 
@@ -60,7 +67,9 @@ class _File:
         # Two classes of a file may have tests of one name.
         test, skipped = f"{case.get('classname')}.{case.get('name')}", case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
-            self.failed.add(test)  # Perhaps again: once for the test, once for what cleans up after it.
+            self.failed.add(
+                test
+            )  # Perhaps again: once for the test, once for what cleans up after it.
         elif skipped is None:
             self.passed.add(test)
         elif skipped.get("message") == "collection skipped":

@@ -4,9 +4,10 @@
     python python/tests/run.py python/tests/test_jax.py  # these
     python python/tests/run.py --list                    # which files share a process
 
-The Python that runs this has pytest and the frameworks. With DLBRIDGE_REQUIRE_ALL=1, a framework that isn't installed is
-a failure. `groups.py` tells which files share a process. If such a process crashes, each of its files runs again alone, so
-that the output names the one that fails. The output of a process is shown if a test in it fails.
+The Python that runs this has pytest and the frameworks. With DLBRIDGE_REQUIRE_ALL=1, a framework
+that isn't installed is a failure. `groups.py` tells which files share a process. If such a process
+crashes, each of its files runs again alone, so that the output names the one that fails. The output
+of a process is shown if a test in it fails.
 """
 
 import argparse
@@ -32,11 +33,17 @@ NO_TESTS = 5  # pytest's status where none ran, as of files that skip themselves
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("files", nargs="*", type=existing)
-    arguments.add_argument("--time-limit", type=float, default=1200, help="seconds for each process")
+    arguments.add_argument(
+        "--time-limit", type=float, default=1200, help="seconds for each process"
+    )
     arguments.add_argument("--list", action="store_true", help="print the groups, and run nothing")
-    arguments.add_argument("--durations", type=int, default=0, help="print the slowest tests of each process")
+    arguments.add_argument(
+        "--durations", type=int, default=0, help="print the slowest tests of each process"
+    )
     arguments = arguments.parse_args()
     work = groups.split(arguments.files or sorted(TESTS.rglob("test_*.py")))
     if arguments.list:
@@ -49,7 +56,9 @@ def main():
     with ThreadPoolExecutor(AT_ONCE) as pool:
         futures = [pool.submit(runs.run, group) for group in work]
         try:
-            is_well = [shown(future.result(), arguments.durations) for future in as_completed(futures)]
+            is_well = [
+                shown(future.result(), arguments.durations) for future in as_completed(futures)
+            ]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             runs.stop()
@@ -85,7 +94,9 @@ class Runs:
         self.lock = threading.Lock()
 
     def run(self, group):
-        """Runs a group's files in one process, and each alone if that process doesn't end by itself."""
+        """Runs a group's files in one process, and each alone if that process doesn't end by
+        itself.
+        """
         outcomes = self.run_once(group)
         if len(group.files) > 1 and outcomes[0].has_crashed:
             outcomes += [outcome for part in group.parts() for outcome in self.run_once(part)]
@@ -100,8 +111,23 @@ class Runs:
         seconds = time.monotonic() - began
         if ending or not files:
             ending = f"{group.name}: {ending or f'status {status}, and no report'}"
-            return [Outcome(group.name, failed=1, output=f"{output}\n{ending}", seconds=seconds, has_crashed=True)]
-        outcomes = [Outcome(group.name, failed=sum(file.failed for file in files), output=output, seconds=seconds)]
+            return [
+                Outcome(
+                    group.name,
+                    failed=1,
+                    output=f"{output}\n{ending}",
+                    seconds=seconds,
+                    has_crashed=True,
+                )
+            ]
+        outcomes = [
+            Outcome(
+                group.name,
+                failed=sum(file.failed for file in files),
+                output=output,
+                seconds=seconds,
+            )
+        ]
         outcomes[0].is_heading = True
         if status not in (0, NO_TESTS) and not outcomes[0].failed:
             outcomes.append(Outcome(f"{group.name}, status {status}", failed=1))
@@ -109,17 +135,33 @@ class Runs:
 
     def process(self, group, report):
         """Runs pytest. Returns its status, how it ended if not by itself, and its output."""
-        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", "--rootdir", group.files[0].parent]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--continue-on-collection-errors",
+            "--rootdir",
+            group.files[0].parent,
+        ]
         options += [f"--junitxml={report}"]
         if self.durations:
             options += [f"--durations={self.durations}", "--durations-min=0.5"]
         command = [sys.executable, "-m", "pytest", *options, *group.files]
-        environment = {"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ, **(self.on_double if group.is_for_double else {})}
+        environment = {
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            **os.environ,
+            **(self.on_double if group.is_for_double else {}),
+        }
         # Not through a pipe, which a process that such a process started could hold open.
         with tempfile.TemporaryFile() as output:
             # In a process group of its own, to be ended with all that it started.
             process = subprocess.Popen(
-                command, env=environment, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                env=environment,
+                cwd=ROOT,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             with self.lock:
                 self.running.add(process)

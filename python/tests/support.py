@@ -27,11 +27,15 @@ def modules_path():
     """Where new processes find the extension and this folder's modules."""
     import dlbridge_testing
 
-    return os.pathsep.join([str(Path(dlbridge_testing.__file__).parent), str(Path(__file__).parent)])
+    return os.pathsep.join(
+        [str(Path(dlbridge_testing.__file__).parent), str(Path(__file__).parent)]
+    )
 
 
 def in_new_process(code, status=0, timeout=300, **variables):
-    """Runs code in a Python of its own, and returns its output. A signal is told apart from a failure."""
+    """Runs code in a Python of its own, and returns its output. A signal is told apart from a
+    failure.
+    """
     environment = {**os.environ, "PYTHONPATH": modules_path(), **variables}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
@@ -57,7 +61,9 @@ class _Refused:
         return self
 
     def __exit__(self, kind, value, trace):
-        assert kind is self.kind, f"expected {self.kind.__name__}, got {kind and kind.__name__}: {value}"
+        assert kind is self.kind, (
+            f"expected {self.kind.__name__}, got {kind and kind.__name__}: {value}"
+        )
         for part in self.parts:
             assert part in str(value), f"{part!r} is not in {value}"
         self.value = value

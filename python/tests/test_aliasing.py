@@ -12,8 +12,12 @@ from support import framework, refused
 np = framework("numpy")
 from numpy.lib.stride_tricks import as_strided  # noqa: E402
 
-WRITTEN = "memory that is to be written is also in use by another argument, or another call; pass a copy"
-READ = "memory that is to be read is being written by another argument, or another call; pass a copy"
+WRITTEN = (
+    "memory that is to be written is also in use by another argument, or another call; pass a copy"
+)
+READ = (
+    "memory that is to be read is being written by another argument, or another call; pass a copy"
+)
 
 
 def f32(*shape):
@@ -94,7 +98,9 @@ def test_calls_inside_others():
         ext.writing(x[1:2], lambda: ext.own_f32(x))
     # Two calls further in.
     with text(WRITTEN):
-        ext.reading(x, lambda: ext.writing(f32(2), lambda: ext.reading(f32(2), lambda: ext.double(x[:1]))))
+        ext.reading(
+            x, lambda: ext.writing(f32(2), lambda: ext.reading(f32(2), lambda: ext.double(x[:1])))
+        )
     assert x.tolist() == [0, 1, 2, 3]
     ext.reading(x[:2], lambda: ext.double(x[2:]))
     ext.writing(x[:2], lambda: ext.double(x[2:]))
@@ -112,7 +118,9 @@ def test_an_error_inside_leaves_nothing():
 def test_each_call_leaves_only_its_own_entries():
     x, y, z = f32(2), f32(2), f32(2)
     with text(READ):
-        ext.writing(x, lambda: (ext.writing(y, lambda: ext.double(z)), ext.double(y), ext.read_f32(x)))
+        ext.writing(
+            x, lambda: (ext.writing(y, lambda: ext.double(z)), ext.double(y), ext.read_f32(x))
+        )
     with text(WRITTEN):
         ext.reading(x, lambda: (ext.reading(x, lambda: None), ext.double(x)))
     assert x.tolist() == [0, 1] and y.tolist() == z.tolist() == [0, 2]
@@ -219,19 +227,42 @@ def test_elements_that_share_a_byte():
 
 def test_elements_at_one_place():
     x = f32(16)
-    for shape, strides in [((3,), (0,)), ((3, 2), (4, 4)), ((2, 3), (0, 4)), ((3, 3), (8, 4)), ((2, 2, 2), (12, 8, 4))]:
+    for shape, strides in [
+        ((3,), (0,)),
+        ((3, 2), (4, 4)),
+        ((2, 3), (0, 4)),
+        ((3, 3), (8, 4)),
+        ((2, 2, 2), (12, 8, 4)),
+    ]:
         view = as_strided(x, shape, strides)
-        for write in (lambda view: ext.write_f32(view, 1), ext.describe_out, lambda view: ext.writing(view, list)):
-            with refused(BufferError, "elements of the tensor are at one place", "pass a copy", str(list(shape))):
+        for write in (
+            lambda view: ext.write_f32(view, 1),
+            ext.describe_out,
+            lambda view: ext.writing(view, list),
+        ):
+            with refused(
+                BufferError,
+                "elements of the tensor are at one place",
+                "pass a copy",
+                str(list(shape)),
+            ):
                 write(view)
         assert ext.read_f32(view) == view.ravel().tolist()
     assert x.tolist() == list(range(16))
-    for shape, strides in [((1, 3), (0, 4)), ((0, 3), (0, 0)), ((2, 2), (4, 8)), ((2, 3), (4, 8)), ((2, 2), (-8, 4))]:
+    for shape, strides in [
+        ((1, 3), (0, 4)),
+        ((0, 3), (0, 0)),
+        ((2, 2), (4, 8)),
+        ((2, 3), (4, 8)),
+        ((2, 2), (-8, 4)),
+    ]:
         ext.write_f32(as_strided(x[4:], shape, strides), 1)
 
 
 def random_view(rng, memory):
-    """Any view of bytes, of any type that NumPy has: also misaligned, reversed, overlapping, or empty."""
+    """Any view of bytes, of any type that NumPy has: also misaligned, reversed, overlapping, or
+    empty.
+    """
     size = np.dtype(kind := rng.choice(["u1", "u2", "f4", "f8"])).itemsize
     while True:
         shape = [rng.choice([0, 1, 2, 2, 3, 3, 4]) for _ in range(rng.randrange(4))]
@@ -245,7 +276,10 @@ def random_view(rng, memory):
 
 def bytes_of(view, begin):
     """Where each of the elements is, in bytes: one list for each."""
-    places = [begin + sum(i * step for i, step in zip(index, view.strides)) for index in np.ndindex(view.shape)]
+    places = [
+        begin + sum(i * step for i, step in zip(index, view.strides))
+        for index in np.ndindex(view.shape)
+    ]
     return [set(range(place, place + view.itemsize)) for place in places]
 
 

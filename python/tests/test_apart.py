@@ -1,4 +1,6 @@
-"""Two extensions that were built apart, each with a class, a table and a list of borrows of its own, in one process."""
+"""Two extensions that were built apart, each with a class, a table and a list of borrows of its
+own, in one process.
+"""
 
 import ctypes
 import gc
@@ -34,7 +36,9 @@ def test_each_has_a_class_of_its_own(other):
     assert type(ours).__name__ == type(theirs).__name__ == "Tensor"
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tables = [pointer(type(x).__dlpack_c_exchange_api__, b"dlpack_exchange_api") for x in (ours, theirs)]
+    tables = [
+        pointer(type(x).__dlpack_c_exchange_api__, b"dlpack_exchange_api") for x in (ours, theirs)
+    ]
     assert None not in tables and tables[0] != tables[1]
 
 
@@ -54,7 +58,8 @@ def test_each_accepts_the_objects_of_the_other(other):
 
 @pytest.mark.parametrize("way", ["__dlpack__", "__dlpack_c_exchange_api__"])
 def test_either_way_is_enough(other, way):
-    # With the other one taken away before a type is seen first. With a table, `__dlpack__` is never called.
+    # With the other one taken away before a type is seen first. With a table, `__dlpack__` is never
+    # called.
     code = """
         import dlbridge_testing as ext, dlbridge_apart as other
         ours = ext.from_list([1, 2], [1, 2])
@@ -94,9 +99,15 @@ def test_results_are_of_the_argument_s_class(other):
     assert y.data_ptr != ours.data_ptr
     theirs = theirs_of(other, ours)
     where, doubled = ext.doubled(theirs)
-    assert type(doubled) is type(theirs) and doubled.data_ptr == where and ext.read_f32(doubled) == [2, -4]
+    assert (
+        type(doubled) is type(theirs)
+        and doubled.data_ptr == where
+        and ext.read_f32(doubled) == [2, -4]
+    )
     where, zeros = ext.zeros_like(theirs, [3], "float64")
-    assert type(zeros) is type(theirs) and zeros.data_ptr == where and ext.read_f64(zeros) == [0, 0, 0]
+    assert (
+        type(zeros) is type(theirs) and zeros.data_ptr == where and ext.read_f64(zeros) == [0, 0, 0]
+    )
     assert type(ext.like(theirs, np.ones(2))) is type(theirs)
     sums = other.sum_rows(ours)
     assert type(sums) is type(ours) and ext.read_f32(sums) == [-1, -1]
@@ -106,7 +117,11 @@ def test_read_only_stays_read_only(other):
     x = np.ones((2, 2), "float32")
     x.flags.writeable = False
     ours = ext.identity(x)
-    with refused(BufferError, "the tensor is read-only, and the function writes it", "dlbridge.Tensor of float32"):
+    with refused(
+        BufferError,
+        "the tensor is read-only, and the function writes it",
+        "dlbridge.Tensor of float32",
+    ):
         other.scale_(ours, 2.0)
     theirs = theirs_of(other, ours)
     assert theirs.readonly
@@ -122,9 +137,13 @@ def test_read_only_stays_read_only(other):
 
 def test_errors_say_what_came(other):
     ours, theirs = ext.zeros([2, 3], "int8"), theirs_of(other, matrix())
-    with refused(TypeError, "expected a tensor of float32", "dlbridge.Tensor of int8, shape [2, 3]"):
+    with refused(
+        TypeError, "expected a tensor of float32", "dlbridge.Tensor of int8, shape [2, 3]"
+    ):
         other.scale_(ours, 2.0)
-    with refused(TypeError, "expected a tensor of float64", "dlbridge.Tensor of float32, shape [2]"):
+    with refused(
+        TypeError, "expected a tensor of float64", "dlbridge.Tensor of float32, shape [2]"
+    ):
         ext.read_f64(theirs)
     with refused(ValueError, "rank 2", "shape [2]"):
         other.Lookup(theirs)

@@ -54,7 +54,9 @@ MISMATCHES = {
 
 def call(function, *arguments):
     """Those that write take a value, too."""
-    return function(*arguments, 1) if function.__name__.startswith("write_") else function(*arguments)
+    return (
+        function(*arguments, 1) if function.__name__.startswith("write_") else function(*arguments)
+    )
 
 
 @pytest.mark.parametrize("case", MISMATCHES)
@@ -64,7 +66,9 @@ def test_mismatches(case):
     with refused(kind) as error:
         call(function, x)
     assert str(error.value) == f"expected a tensor of {wanted}{HOST}; {got}"
-    names_argument(error.value, "out" if function.__name__.startswith(("write_", "row_major_out")) else "x")
+    names_argument(
+        error.value, "out" if function.__name__.startswith(("write_", "row_major_out")) else "x"
+    )
 
 
 def names_argument(error, name):
@@ -79,11 +83,25 @@ def test_devices_by_name():
     x = on_cuda()
     with refused(BufferError) as error:
         ext.any_on_host(x)
-    assert str(error.value) == f"expected a tensor{HOST}; {found('float32', [2, 3], [3, 1], 'cuda:1', 'dlbridge.Tensor')}"
+    assert (
+        str(error.value)
+        == f"expected a tensor{HOST}; {found('float32', [2, 3], [3, 1], 'cuda:1', 'dlbridge.Tensor')}"
+    )
     assert ext.on_cuda(x) == 6 and ext.any_on_host(f32(2)) == 2
-    assert (ext.any_device(x), ext.any_device(f32(1)), ext.owned_on_any_device(x)) == ("cuda:1", "cpu", "cuda:1")
+    assert (ext.any_device(x), ext.any_device(f32(1)), ext.owned_on_any_device(x)) == (
+        "cuda:1",
+        "cpu",
+        "cuda:1",
+    )
     managed = ext.identity(Made(device=(13, 0)).capsule())
-    assert ext.on_cuda(managed) == ext.any_on_host(managed) == 6 and ext.read_f32(managed) == [0, 1, 2, 3, 4, 5]
+    assert ext.on_cuda(managed) == ext.any_on_host(managed) == 6 and ext.read_f32(managed) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     assert ext.read_f32(ext.identity(Made(device=(CUDA_HOST, 0)).capsule())) == [0, 1, 2, 3, 4, 5]
 
 
@@ -101,7 +119,12 @@ def test_shapes():
 def test_what_is_satisfied():
     x = f32(2, 3)
     assert ext.rank_0(f32()) == 0 and ext.rank_1(f32(0)) == 0 and ext.rank_2(f32(2, 2)) == 3
-    assert ext.row_major(x) == ext.dense(x) == ext.column_major(np.asfortranarray(x)) == [0, 1, 2, 3, 4, 5]
+    assert (
+        ext.row_major(x)
+        == ext.dense(x)
+        == ext.column_major(np.asfortranarray(x))
+        == [0, 1, 2, 3, 4, 5]
+    )
     # In memory's order of dimensions, or none: elements are told in index order.
     assert ext.dense(x.T) == ext.column_major(x.T) == [0, 3, 1, 4, 2, 5]
     # What has one element a row, or none at all, is contiguous in every way.
@@ -134,7 +157,11 @@ def test_optional():
 
 
 def test_many():
-    assert ext.many([]) == [] and ext.many([f32(3), f32(2, 2)]) == [3, 6] and ext.many((f32(2),)) == [1]
+    assert (
+        ext.many([]) == []
+        and ext.many([f32(3), f32(2, 2)]) == [3, 6]
+        and ext.many((f32(2),)) == [1]
+    )
     x = f32(3)
     assert ext.many([x] * 1000) == [3] * 1000
     for wrong in ([f32(2), 3], [f32(2), None]):
@@ -170,7 +197,9 @@ def test_tuples():
 
 
 @pytest.mark.parametrize(
-    "wrong, kind", [(3, TypeError), (np.zeros(4), TypeError), (f32(3), ValueError), ("x", TypeError)], ids=repr
+    "wrong, kind",
+    [(3, TypeError), (np.zeros(4), TypeError), (f32(3), ValueError), ("x", TypeError)],
+    ids=repr,
 )
 def test_what_was_entered_leaves_where_a_later_argument_fails(wrong, kind):
     # Each of these would be in the way of the calls that follow.

@@ -1,4 +1,6 @@
-"""What keeps the memory of the arrays that NumPy is given: an object inside the tensor, or a second one apart."""
+"""What keeps the memory of the arrays that NumPy is given: an object inside the tensor, or a second
+one apart.
+"""
 
 import copy
 import gc
@@ -42,7 +44,11 @@ def test_an_array_outlives_its_tensor(counted):
     views = [array[2:], array.reshape(2, 4).T, array.view("u4"), np.asarray(memoryview(array))]
     assert views[0].base is array
     del array
-    assert counted() == 1 and views[0][0] == 7 and views[1].tolist() == [[0, 4], [1, 5], [7, 6], [3, 7]]
+    assert (
+        counted() == 1
+        and views[0][0] == 7
+        and views[1].tolist() == [[0, 4], [1, 5], [7, 6], [3, 7]]
+    )
     del views
     assert counted() == 0
 
@@ -63,7 +69,9 @@ def test_arrays_and_their_tensor_go_in_any_order(counted, order):
     del tensor
     for number in order:
         assert counted() == 1
-        assert all(array_of(thing).tolist() == list(range(5)) for thing in things if thing is not None)
+        assert all(
+            array_of(thing).tolist() == list(range(5)) for thing in things if thing is not None
+        )
         things[number] = None
     assert counted() == 0
 
@@ -143,7 +151,12 @@ def test_python_code_cannot_create_or_change_one():
 
     for array in bases():
         base, kind = array.base, type(array.base)
-        for make in (kind, lambda: object.__new__(kind), lambda: kind.__new__(kind), lambda: type("Sub", (kind,), {})):
+        for make in (
+            kind,
+            lambda: object.__new__(kind),
+            lambda: kind.__new__(kind),
+            lambda: type("Sub", (kind,), {}),
+        ):
             with pytest.raises(TypeError):
                 make()
         for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -169,7 +182,12 @@ def test_any_shape(shape):
     del tensor
     for array in (first, second):
         np.testing.assert_array_equal(array, np.ones(shape))
-        assert array.flags.c_contiguous and array.flags.aligned and array.flags.writeable and not array.flags.owndata
+        assert (
+            array.flags.c_contiguous
+            and array.flags.aligned
+            and array.flags.writeable
+            and not array.flags.owndata
+        )
     assert (place_of(first), place_of(second)) == (INSIDE, APART)
 
 
@@ -257,7 +275,9 @@ def test_one_tensor_and_many_threads(counted):
     assert counted() == 0
 
 
-@pytest.mark.parametrize("variables", [{}, {"PYTHONMALLOC": "debug"}, {"PYTHONTRACEMALLOC": "5"}, {"PYTHONDEVMODE": "1"}])
+@pytest.mark.parametrize(
+    "variables", [{}, {"PYTHONMALLOC": "debug"}, {"PYTHONTRACEMALLOC": "5"}, {"PYTHONDEVMODE": "1"}]
+)
 def test_when_python_ends(variables):
     said = in_new_process(
         """

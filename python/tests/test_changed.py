@@ -75,7 +75,9 @@ class LaterBuffer:
 
 
 def later_by_type(function):
-    """An object of a new type, whose class would run the function if it was asked what it offers."""
+    """An object of a new type, whose class would run the function if it was asked what it
+    offers.
+    """
 
     class Kind(type):
         def __getattribute__(self, name):

@@ -40,7 +40,13 @@ def test_attributes():
 )
 def test_sizes(shape, dtype, size, nbytes):
     x = ext.zeros(shape, dtype)
-    assert (x.shape, x.ndim, x.size, x.nbytes, str(x.dtype)) == (tuple(shape), len(shape), size, nbytes, dtype)
+    assert (x.shape, x.ndim, x.size, x.nbytes, str(x.dtype)) == (
+        tuple(shape),
+        len(shape),
+        size,
+        nbytes,
+        dtype,
+    )
 
 
 def test_a_view_tells_the_bytes_of_its_elements():
@@ -66,12 +72,26 @@ def test_element_types(name):
     for other in DTYPES:
         if other != name:
             assert x != other and x != ext.zeros([2], other).dtype
-    for other in (None, 3, object(), [name], name.encode(), ext.zeros([2], name), ext.zeros([2], name).device):
+    for other in (
+        None,
+        3,
+        object(),
+        [name],
+        name.encode(),
+        ext.zeros([2], name),
+        ext.zeros([2], name).device,
+    ):
         assert x != other and not x == other
 
 
 def test_bits_and_lanes_of_element_types():
-    for name, bits, lanes in [("float32", 32, 1), ("int4", 4, 1), ("bool", 8, 1), ("complex128", 128, 1), ("float32x4", 32, 4)]:
+    for name, bits, lanes in [
+        ("float32", 32, 1),
+        ("int4", 4, 1),
+        ("bool", 8, 1),
+        ("complex128", 128, 1),
+        ("float32x4", 32, 4),
+    ]:
         x = ext.zeros([2], name).dtype
         assert (x.bits, x.lanes) == (bits, lanes)
 
@@ -86,18 +106,43 @@ def test_what_is_equal_has_one_hash():
 
 
 def test_devices():
-    cpu, cuda, pinned = ext.zeros([2], "int8").device, far().device, ext.identity(Made(device=(CUDA_HOST, 0)).capsule()).device
+    cpu, cuda, pinned = (
+        ext.zeros([2], "int8").device,
+        far().device,
+        ext.identity(Made(device=(CUDA_HOST, 0)).capsule()).device,
+    )
     assert (str(cpu), cpu.kind, cpu.id, repr(cpu)) == ("cpu", "cpu", 0, 'Device("cpu")')
     assert (str(cuda), cuda.kind, cuda.id, repr(cuda)) == ("cuda:1", "cuda", 1, 'Device("cuda:1")')
     assert (str(pinned), pinned.kind, pinned.id) == ("cuda_host:0", "cuda_host", 0)
-    assert cpu == "cpu" and cuda == "cuda:1" and cuda != "cuda" and cpu != cuda and cpu != "float32" and cpu != 0
+    assert (
+        cpu == "cpu"
+        and cuda == "cuda:1"
+        and cuda != "cuda"
+        and cpu != cuda
+        and cpu != "float32"
+        and cpu != 0
+    )
     assert cpu == ext.ones([1], "bool").device and hash(cuda) == hash(far().device)
 
 
 def test_nothing_can_be_set():
     x = ext.zeros([2], "float32")
     for thing, names in [
-        (x, ["shape", "strides", "dtype", "device", "ndim", "size", "nbytes", "data_ptr", "readonly", "other"]),
+        (
+            x,
+            [
+                "shape",
+                "strides",
+                "dtype",
+                "device",
+                "ndim",
+                "size",
+                "nbytes",
+                "data_ptr",
+                "readonly",
+                "other",
+            ],
+        ),
         (x.dtype, ["name", "bits", "lanes", "other"]),
         (x.device, ["kind", "id", "other"]),
     ]:
@@ -111,7 +156,10 @@ def test_nothing_can_be_set():
 
 def test_the_class():
     x = ext.zeros([2], "float32")
-    assert type(x) is ext.Tensor and (ext.Tensor.__name__, ext.Tensor.__module__) == ("Tensor", "dlbridge")
+    assert type(x) is ext.Tensor and (ext.Tensor.__name__, ext.Tensor.__module__) == (
+        "Tensor",
+        "dlbridge",
+    )
     with refused(TypeError):
         ext.Tensor()
     for kind in (ext.Tensor, type(x.dtype), type(x.device)):
@@ -153,7 +201,11 @@ def test_weak_references(counted):
 
 def test_tensors_are_told_apart():
     x, y = ext.zeros([2], "float32"), ext.zeros([2], "float32")
-    assert len({x, y, x}) == 2 and (x == y).tolist() == [True, True] and (x != y).tolist() == [False, False]
+    assert (
+        len({x, y, x}) == 2
+        and (x == y).tolist() == [True, True]
+        and (x != y).tolist() == [False, False]
+    )
 
 
 def test_text():

@@ -1,4 +1,6 @@
-"""Deleters of C's that leave an exception set: it is reported, and disturbs neither the caller nor another exception."""
+"""Deleters of C's that leave an exception set: it is reported, and disturbs neither the caller nor
+another exception.
+"""
 
 import ctypes
 import sys
@@ -98,7 +100,9 @@ def capsule_that_leaves(made):
 def test_the_capsule_of_an_argument(unraisable, call, versioned):
     made = Made(versioned=versioned)
     capsules = []
-    assert call(Producer(lambda **_: (capsules.append(1), capsule_that_leaves(made))[1])) is not None
+    assert (
+        call(Producer(lambda **_: (capsules.append(1), capsule_that_leaves(made))[1])) is not None
+    )
     assert unraisable == [MemoryError] * len(capsules)
 
 

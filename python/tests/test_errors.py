@@ -1,4 +1,6 @@
-"""The attributes of exceptions: `kind`, `found`, `wanted`, `remedy`, of each kind that an extension's arguments raise."""
+"""The attributes of exceptions: `kind`, `found`, `wanted`, `remedy`, of each kind that an
+extension's arguments raise.
+"""
 
 import dlbridge_testing as ext
 import pytest
@@ -26,7 +28,6 @@ def read_only():
     return x
 
 
-
 def test_type():
     assert fields(TypeError, ext.read_f32, [1.0]) == ("type", "list", "a tensor", None)
 
@@ -49,7 +50,12 @@ def test_shape():
 
 def test_layout():
     wanted = "row-major without gaps"
-    assert fields(ValueError, ext.row_major, f32(2, 3).T) == ("layout", "shape [3, 2], strides [1, 3]", wanted, None)
+    assert fields(ValueError, ext.row_major, f32(2, 3).T) == (
+        "layout",
+        "shape [3, 2], strides [1, 3]",
+        wanted,
+        None,
+    )
 
 
 def test_alignment():
@@ -82,4 +88,7 @@ def test_value():
 
 def test_dtype_that_dlpack_has_not():
     assert fields(BufferError, ext.read_f32, np.array(["a"]))[0] == "dtype"
-    assert fields(BufferError, ext.read_f32, np.zeros(2, ">f4"))[3] == 'pass x.astype(x.dtype.newbyteorder("="))'
+    assert (
+        fields(BufferError, ext.read_f32, np.zeros(2, ">f4"))[3]
+        == 'pass x.astype(x.dtype.newbyteorder("="))'
+    )

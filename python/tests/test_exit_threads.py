@@ -1,4 +1,6 @@
-"""Daemon threads that are inside of Python code when the interpreter ends, called from Rust frames."""
+"""Daemon threads that are inside of Python code when the interpreter ends, called from Rust
+frames.
+"""
 
 import pytest
 from support import framework, in_new_process

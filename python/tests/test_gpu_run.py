@@ -1,4 +1,6 @@
-"""What runs the tests on a GPU, `tests/gpu/run.py`, with steps that are made up: whatever one does, all is reported."""
+"""What runs the tests on a GPU, `tests/gpu/run.py`, with steps that are made up: whatever one does,
+all is reported.
+"""
 
 import os
 import shutil
@@ -93,10 +95,22 @@ def run(folder, *arguments):
     """The status, what was added to the report, and the log."""
     report, log = folder / "out" / "report.md", folder / "out" / "log.txt"
     before = len(report.read_text()) if report.exists() else 0
-    command = [sys.executable, "run.py", "--report", "out/report.md", "--examples", "examples", *arguments]
+    command = [
+        sys.executable,
+        "run.py",
+        "--report",
+        "out/report.md",
+        "--examples",
+        "examples",
+        *arguments,
+    ]
     # Without pytest's plugins, which take long to load.
-    environment = dict(os.environ, CUDA_HOME=str(folder / "toolkit"), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    environment = dict(
+        os.environ, CUDA_HOME=str(folder / "toolkit"), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"
+    )
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+    )
     said = report.read_text()[before:] if report.exists() else ""
     assert said.strip() in done.stdout + done.stderr
     return done.returncode, said, log.read_text() if log.exists() else ""
@@ -110,7 +124,10 @@ def test_tests_that_fail_are_named_and_the_others_go_on(folder):
     assert "  - test_first: AssertionError: one is not two assert 1 == 2\n" in report
     assert "  - test_second: " in report and "not clean" in report
     assert "- test_good.py: ok, 1 passed, 0 failed, 3 skipped (" in report
-    assert "  - 2 skipped: there are no stars\n" in report and "  - 1 skipped: there is no moon\n" in report
+    assert (
+        "  - 2 skipped: there are no stars\n" in report
+        and "  - 1 skipped: there is no moon\n" in report
+    )
     assert "- test_import.py: FAILED, 0 passed, 1 failed, 0 skipped" in report
     assert "Steps: 1 ok, 2 FAILED, 0 not run." in report
     assert "== test_bad.py: FAILED" in log and 'assert 1 == 2, "one is not two"' in log
@@ -120,7 +137,10 @@ def test_tests_that_fail_are_named_and_the_others_go_on(folder):
 def test_of_a_crash_is_said_where_it_was(folder):
     status, report, _ = run(folder, "--only", "test_crash.py,examples")
     assert status == 1
-    assert "- test_crash.py: FAILED, it was ended by SIGKILL; until then 1 passed, 0 failed (" in report
+    assert (
+        "- test_crash.py: FAILED, it was ended by SIGKILL; until then 1 passed, 0 failed ("
+        in report
+    )
     assert "  - it was in " in report and "test_crash.py::test_the_crash\n" in report
     assert "- examples/broken.py: FAILED, it ended with status 1 (" in report
     assert "  - ValueError: of no use\n" in report
@@ -130,7 +150,10 @@ def test_of_a_crash_is_said_where_it_was(folder):
 def test_what_takes_too_long_is_ended_with_all_that_it_started(folder):
     status, report, _ = run(folder, "--only", "test_hang.py,examples/example.py", "--limit", "4")
     assert status == 1
-    assert "- test_hang.py: FAILED, it took more than 4 s; until then 1 passed, 0 failed (4 s)\n" in report
+    assert (
+        "- test_hang.py: FAILED, it took more than 4 s; until then 1 passed, 0 failed (4 s)\n"
+        in report
+    )
     assert "test_hang.py::test_the_hang\n" in report
     assert "- examples/example.py: ok" in report
     with (folder / "held").open() as held:
@@ -165,7 +188,10 @@ def test_sanitizers_watch_our_own_kernels(folder):
     status, report, log = run(folder, "--only", "sanitizers")
     assert status == 1
     assert "- compute-sanitizer memcheck: ok, ERROR SUMMARY: 0 errors (" in report
-    assert "racecheck: FAILED, it ended with status 1: RACECHECK SUMMARY: 2 hazards displayed (2 errors" in report
+    assert (
+        "racecheck: FAILED, it ended with status 1: RACECHECK SUMMARY: 2 hazards displayed (2 errors"
+        in report
+    )
     assert "every op ran with none" in log
 
 

@@ -1,4 +1,6 @@
-"""JAX's arrays, as arguments and as results. They never change, and lie where XLA finds them aligned."""
+"""JAX's arrays, as arguments and as results. They never change, and lie where XLA finds them
+aligned.
+"""
 
 import ctypes
 import gc
@@ -85,7 +87,11 @@ def test_never_written(name):
 
 
 def test_typed_arguments_are_never_written():
-    for name, write in [("float32", ext.write_f32), ("bfloat16", ext.write_bf16), ("bool", ext.write_bool)]:
+    for name, write in [
+        ("float32", ext.write_f32),
+        ("bfloat16", ext.write_bf16),
+        ("bool", ext.write_bool),
+    ]:
         x = jnp.zeros(3, name)
         with refused(BufferError, "read-only"):
             write(x, 1)
@@ -219,7 +225,11 @@ def test_what_jax_has_not():
         ext.to(ext.zeros([4], "complex32"), "jax")
     with refused(BufferError, "float4_e2m1fn"):
         ext.to(ext.zeros([4], "float4_e2m1fn"), "jax")
-    for x in (np.arange(64.0)[::-1], np.broadcast_to(np.float32(1), (2, 2)), np.zeros((4, 4))[:, ::2]):
+    for x in (
+        np.arange(64.0)[::-1],
+        np.broadcast_to(np.float32(1), (2, 2)),
+        np.zeros((4, 4))[:, ::2],
+    ):
         with refused(BufferError, "strides"):
             ext.to(x, "jax")
 

@@ -1,4 +1,6 @@
-"""Memory that Rust code keeps, as a Tensor or Owned: nothing of the extension writes it until it is dropped."""
+"""Memory that Rust code keeps, as a Tensor or Owned: nothing of the extension writes it until it is
+dropped.
+"""
 
 import gc
 import threading
@@ -41,7 +43,13 @@ def test_lookup_of_the_documentation():
     out = np.zeros(4, "f4")
     lookup.copy_row(1, out)
     assert out.tolist() == [4, 5, 6, 7]
-    for row in (matrix[2], matrix[1], lookup.row(2), lookup.rows(1, 2, matrix)[0], matrix[:2].ravel()[2:6]):
+    for row in (
+        matrix[2],
+        matrix[1],
+        lookup.row(2),
+        lookup.rows(1, 2, matrix)[0],
+        matrix[:2].ravel()[2:6],
+    ):
         with refused(ValueError, KEPT):
             lookup.copy_row(1, row)
     assert (matrix == f32(3, 4)).all()
@@ -53,7 +61,12 @@ def test_lookup_of_the_documentation():
     assert matrix[1].tolist() == [8, 10, 12, 14]
 
 
-RELEASES = [ext.release, ext.release_detached, ext.release_on_thread, lambda key: ext.take_out(key) is not None]
+RELEASES = [
+    ext.release,
+    ext.release_detached,
+    ext.release_on_thread,
+    lambda key: ext.take_out(key) is not None,
+]
 
 
 @pytest.mark.parametrize("release", RELEASES)

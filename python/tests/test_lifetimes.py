@@ -202,7 +202,9 @@ def test_what_was_kept_comes_back(counted):
 CHAINS = [
     steps
     for length in (2, 3, 4)
-    for steps in itertools.permutations(["numpy", "torch", "jax", "ours", "ours, as numpy", "ours, as torch"], length)
+    for steps in itertools.permutations(
+        ["numpy", "torch", "jax", "ours", "ours, as numpy", "ours, as torch"], length
+    )
 ]
 
 

@@ -1,4 +1,6 @@
-"""Types that come and go: which way a type's objects are got at is remembered, and never of another type."""
+"""Types that come and go: which way a type's objects are got at is remembered, and never of another
+type.
+"""
 
 from support import framework, in_new_process
 

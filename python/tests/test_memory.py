@@ -1,4 +1,6 @@
-"""Memory stays flat over 100,000 round trips, by every lane, whether calls succeed or are refused."""
+"""Memory stays flat over 100,000 round trips, by every lane, whether calls succeed or are
+refused.
+"""
 
 import pytest
 from support import framework, in_new_process

@@ -1,4 +1,6 @@
-"""MLX's arrays, as arguments and as results. They are computed when they are looked at, and made by copying."""
+"""MLX's arrays, as arguments and as results. They are computed when they are looked at, and made by
+copying.
+"""
 
 import dlbridge_testing as ext
 import pytest
@@ -84,7 +86,11 @@ def test_written_through():
     assert x.tolist() == [[7] * 4, [5, 7, 5, 7], [5, 7, 5, 7]]
     ext.write_f32(x.T, 0)
     assert not x.any()
-    for name, write in [("bfloat16", ext.write_bf16), ("float16", ext.write_f16), ("int64", ext.write_i64)]:
+    for name, write in [
+        ("bfloat16", ext.write_bf16),
+        ("float16", ext.write_f16),
+        ("int64", ext.write_i64),
+    ]:
         x = array(name)
         write(x, 1)
         assert x.tolist() == [[1] * 3] * 2

@@ -15,7 +15,15 @@ FLOATS = {
     "bf16": (float.fromhex("0x1.fep127"), float.fromhex("0x1.ffp127")),
     "f32": (float.fromhex("0x1.fffffep127"), float.fromhex("0x1.ffffffp127")),
 }
-NAMES = {"i8": "int8", "i32": "int32", "i64": "int64", "u8": "uint8", "u64": "uint64", "bool": "bool", "c64": "complex64"}
+NAMES = {
+    "i8": "int8",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "u64": "uint64",
+    "bool": "bool",
+    "c64": "complex64",
+}
 NAMES |= {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 
 
@@ -101,10 +109,17 @@ def test_what_is_no_number(wrong):
 def test_tensors():
     np = framework("numpy")
     assert ext.number_f32(np.zeros((2, 2), "f4")) == ([2, 2], [0] * 4)
-    assert ext.number_i64(np.int64(3)) == ([], [3]) and ext.number_f32(np.float32(0.5)) == ([], [0.5])
+    assert ext.number_i64(np.int64(3)) == ([], [3]) and ext.number_f32(np.float32(0.5)) == (
+        [],
+        [0.5],
+    )
     # NumPy's double is also a Python float.
     assert ext.number_f32(np.float64(0.5)) == ([], [0.5])
-    for wrong, number_ in [(np.zeros(2), ext.number_f32), (np.int32(3), ext.number_i64), (np.float32(1), ext.number_f64)]:
+    for wrong, number_ in [
+        (np.zeros(2), ext.number_f32),
+        (np.int32(3), ext.number_i64),
+        (np.float32(1), ext.number_f64),
+    ]:
         with refused(TypeError, "expected a tensor of"):
             number_(wrong)
 

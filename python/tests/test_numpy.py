@@ -49,7 +49,9 @@ def test_types_of_ml_dtypes(name):
     x = np.array([0, 1, 1, 0]).astype(getattr(ml_dtypes, name))
     seen = ext.describe(x)
     assert (seen["dtype"], seen["ptr"], seen["strides"]) == (name, x.ctypes.data, [1])
-    assert seen["padded"] == (ml_dtypes.finfo(name).bits < 8 if name.startswith(("b", "f")) else True)
+    assert seen["padded"] == (
+        ml_dtypes.finfo(name).bits < 8 if name.startswith(("b", "f")) else True
+    )
     y = ext.to(x, "numpy")
     assert y.dtype == x.dtype and y.ctypes.data == x.ctypes.data
     assert y.tobytes() == x.tobytes()
@@ -115,7 +117,9 @@ def test_views(view):
     y = ext.to(x, "numpy")
     np.testing.assert_array_equal(x, y)
     assert not x.size or y.__array_interface__["data"] == x.__array_interface__["data"]
-    assert [s for s, n in zip(y.strides, y.shape) if n > 1] == [s for s, n in zip(x.strides, x.shape) if n > 1] or not x.size
+    assert [s for s, n in zip(y.strides, y.shape) if n > 1] == [
+        s for s, n in zip(x.strides, x.shape) if n > 1
+    ] or not x.size
 
 
 def test_strides_between_elements():
@@ -148,7 +152,13 @@ def test_written_through():
     assert x.tolist() == [[7] * 4, [5, 7, 5, 7], [5, 7, 5, 7]]
     ext.write_f32(x.T[::-1], 0)
     assert not x.any()
-    for name, write in [("f8", ext.write_f64), ("i4", ext.write_i32), ("i8", ext.write_i64), ("u1", ext.write_u8), ("f2", ext.write_f16)]:
+    for name, write in [
+        ("f8", ext.write_f64),
+        ("i4", ext.write_i32),
+        ("i8", ext.write_i64),
+        ("u1", ext.write_u8),
+        ("f2", ext.write_f16),
+    ]:
         x = np.zeros(3, dtype=name)
         write(x, 2)
         assert x.tolist() == [2, 2, 2]

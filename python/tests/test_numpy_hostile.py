@@ -14,9 +14,17 @@ def scalar_class(name, module="ml_dtypes", base=np.void):
     return type(name, (base,), {"__module__": module})
 
 
-@pytest.mark.parametrize("name", ["float32", "float64", "complex128", "bfloat16", "float8_e5m2", "int4", "float32x4", "handle"])
+@pytest.mark.parametrize(
+    "name",
+    ["float32", "float64", "complex128", "bfloat16", "float8_e5m2", "int4", "float32x4", "handle"],
+)
 def test_a_structured_dtype_named_as_one_of_ml_dtypes(name):
-    for fields in ([("a", "u1")], [("a", "u1"), ("b", "u1")], [("a", "f4")], [("a", "f8"), ("b", "f8")]):
+    for fields in (
+        [("a", "u1")],
+        [("a", "u1"), ("b", "u1")],
+        [("a", "f4")],
+        [("a", "f8"), ("b", "f8")],
+    ):
         dtype = np.dtype((scalar_class(name), fields))
         x = np.zeros(16, dtype)
         for look in LOOKS:
@@ -44,7 +52,8 @@ def test_extension_dtypes_with_metadata_or_of_structs():
 
 
 def test_a_module_ml_dtypes_that_lies():
-    assert in_new_process("""
+    assert (
+        in_new_process("""
         import dlbridge_testing as ext, ml_dtypes, numpy as np
         real = ml_dtypes.bfloat16
         for lie in (np.float64, np.float16, np.uint16, np.void, object, "f8", [("a", "f8")], 5, ml_dtypes.float8_e5m2):
@@ -62,13 +71,18 @@ def test_a_module_ml_dtypes_that_lies():
         np.dtype = genuine
         assert ext.to(ext.zeros([2], "bfloat16"), "numpy").dtype == real
         print("done")
-    """) == "done\n"
+    """)
+        == "done\n"
+    )
 
 
-@pytest.mark.skipif(not hasattr(np.dtypes, "register_dlpack_dtype"), reason="NumPy 2.5 is the first that registers")
+@pytest.mark.skipif(
+    not hasattr(np.dtypes, "register_dlpack_dtype"), reason="NumPy 2.5 is the first that registers"
+)
 def test_dtypes_that_are_registered_for_dlpack():
     # In a process of its own, since what is registered stays.
-    assert in_new_process("""
+    assert (
+        in_new_process("""
         import ctypes
         import dlbridge_testing as ext, ml_dtypes, numpy as np
         from support import refused
@@ -104,7 +118,9 @@ def test_dtypes_that_are_registered_for_dlpack():
                 look(x)
         assert ext.to(ext.zeros([2], "uint64"), "numpy").dtype == "uint64"
         print("done")
-    """) == "done\n"
+    """)
+        == "done\n"
+    )
 
 
 def masked():
@@ -112,7 +128,14 @@ def masked():
         pass
 
     x = np.ma.masked_array(np.ones(2, "f4"), [True, False])
-    return [x, x.view(Derived), x[:1], np.ma.masked, np.ma.masked_array(np.ones(2, "f4")), np.ma.zeros((2, 2))]
+    return [
+        x,
+        x.view(Derived),
+        x[:1],
+        np.ma.masked,
+        np.ma.masked_array(np.ones(2, "f4")),
+        np.ma.zeros((2, 2)),
+    ]
 
 
 def test_masked_arrays_are_refused():
@@ -151,7 +174,8 @@ def test_other_derived_classes_are_their_elements():
 
 
 def test_dtypes_whose_text_raises():
-    assert in_new_process("""
+    assert (
+        in_new_process("""
         import dlbridge_testing as ext, numpy as np
         import numpy._core._dtype as text
         def fail(*arguments): raise RuntimeError("no text")
@@ -161,4 +185,6 @@ def test_dtypes_whose_text_raises():
         except BufferError as error:
             assert "has no DLPack equivalent" in str(error)
             print("refused")
-    """) == "refused\n"
+    """)
+        == "refused\n"
+    )

@@ -53,7 +53,12 @@ def test_there_and_back_shares_memory(name):
 
 def test_values_on_both_sides():
     assert ext.describe(zeros("uint16"))["dtype"] == "bfloat16"  # An old name for it.
-    reads = {"float32": ext.read_f32, "bfloat16": ext.read_bf16, "int64": ext.read_i64, "bool": ext.read_bool}
+    reads = {
+        "float32": ext.read_f32,
+        "bfloat16": ext.read_bf16,
+        "int64": ext.read_i64,
+        "bool": ext.read_bool,
+    }
     for name, read in reads.items():
         x = paddle.to_tensor([1, 0, 1]).astype(name)
         assert read(x) == [1, 0, 1]
@@ -251,7 +256,8 @@ def test_a_changed_tensor_is_noticed():
             return np.ones(2, "f4").__dlpack__(**keywords)
 
     with refused(BufferError, "resized or re-pointed a"):
-        # Between the look at the tensor and its use without the GIL, the callback of another argument runs.
+        # Between the look at the tensor and its use without the GIL, the callback of another
+        # argument runs.
         ext.copy_pairs_detached(x, Changing(), paddle.zeros([2]), paddle.zeros([2]))
 
 

@@ -1,4 +1,6 @@
-"""Memory that Paddle has twice: it keeps one deleter for each address, and calls it while it holds a lock."""
+"""Memory that Paddle has twice: it keeps one deleter for each address, and calls it while it holds
+a lock.
+"""
 
 import gc
 import itertools
@@ -12,9 +14,9 @@ from support import framework, in_new_process
 if "tensorflow" in sys.modules:
     pytest.skip("Paddle and TensorFlow crash in one process; see run.py", allow_module_level=True)
 paddle = framework("paddle")
-import numpy as np  # noqa: E402
 
-# In a process of its own, as a deadlock ends it. Paddle takes long to import, so that all of it is done in one.
+# In a process of its own, as a deadlock ends it. Paddle takes long to import, so that all of it is
+# done in one.
 CHAINS = """
 import faulthandler, gc, sys, time
 import dlbridge_testing as ext
@@ -120,17 +122,29 @@ NAMES = """bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 co
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "view", [lambda x: x, lambda x: x.T, lambda x: x[:, ::2], lambda x: x[0], lambda x: x[0, 0], lambda x: x[:0]]
+    "view",
+    [
+        lambda x: x,
+        lambda x: x.T,
+        lambda x: x[:, ::2],
+        lambda x: x[0],
+        lambda x: x[0, 0],
+        lambda x: x[:0],
+    ],
 )
 def test_what_is_given_twice_is_the_same(name, view):
     ours = ext.zeros([2, 4], name)
     x = view(ours)
     first, second = ext.to(x, "paddle"), ext.to(x, "paddle")
-    assert type(second) is type(first) and second.dtype == first.dtype and second.shape == first.shape
+    assert (
+        type(second) is type(first) and second.dtype == first.dtype and second.shape == first.shape
+    )
     assert second.stop_gradient is first.stop_gradient is True
     if x.size:
         assert second.data_ptr() == first.data_ptr() == x.data_ptr
-        assert [s for s, n in zip(second.strides, x.shape) if n > 1] == [s for s, n in zip(x.strides, x.shape) if n > 1]
+        assert [s for s, n in zip(second.strides, x.shape) if n > 1] == [
+            s for s, n in zip(x.strides, x.shape) if n > 1
+        ]
     del ours, x, first
     gc.collect()
     assert not ext.to(second, "numpy").any()

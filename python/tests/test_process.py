@@ -1,7 +1,6 @@
 """What is alive when a process ends, and what a new process that comes of this one inherits."""
 
 import os
-import sys
 
 import pytest
 from support import framework, in_new_process
@@ -42,7 +41,9 @@ class Forwarding:
 
 
 @pytest.mark.parametrize(
-    "name, keepers", [("numpy", [keeper]) for keeper in KEEPERS] + [("torch", list(KEEPERS)), ("jax", list(KEEPERS))]
+    "name, keepers",
+    [("numpy", [keeper]) for keeper in KEEPERS]
+    + [("torch", list(KEEPERS)), ("jax", list(KEEPERS))],
 )
 def test_exit_with_live_tensors(name, keepers):
     framework(name)
@@ -51,7 +52,8 @@ def test_exit_with_live_tensors(name, keepers):
     assert len(wanted) >= 8
     lines = [START, f"import {name}"]
     lines += [KEEPERS[keeper].format(x=x) for keeper in keepers for x in wanted]
-    # Nothing else is written, and the status is 0: what can't be released any more is left to the system.
+    # Nothing else is written, and the status is 0: what can't be released any more is left to the
+    # system.
     said = "released at exit\n" if "a thread's last moment" in keepers else ""
     assert in_new_process("\n".join(lines)) == said
 
@@ -62,8 +64,11 @@ def test_exit_by_an_error():
 
 
 def test_a_deleter_with_a_python_function_at_exit():
-    # A producer whose memory goes with an object that has `__del__`, kept by Rust code until after Python.
-    code = START + """
+    # A producer whose memory goes with an object that has `__del__`, kept by Rust code until after
+    # Python.
+    code = (
+        START
+        + """
 class Loud(np.ndarray):
     def __del__(self):
         print("deleted")
@@ -71,13 +76,16 @@ x = np.ones(3, "f4").view(Loud)
 ext.{keep}(x)
 del x
 """
+    )
     # There is no Python any more to run it.
     assert in_new_process(code.replace("{keep}", "keep_until_exit")) == "released at exit\n"
     assert in_new_process(code.replace("{keep}", "keep")) == ""
 
 
 def test_a_thread_ends_with_tensors_in_it():
-    code = START + """
+    code = (
+        START
+        + """
 def body():
     ext.keep_until_exit(np.ones(3, "f4"))
     ext.keep_until_exit(ext.counted(4))
@@ -91,13 +99,16 @@ while ext.drops() < before + 4 and time.monotonic() < end:
     time.sleep(0.001)
 assert ext.drops() == before + 4 and ext.alive() == 0
 """
+    )
     assert in_new_process(code) == "released at exit\n" * 4
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2, 5, 20])
 def test_a_foreign_thread_releases_while_python_ends(delay):
     # Each of them wants the GIL for the array. From some moment on it gets it never again.
-    code = START + """
+    code = (
+        START
+        + """
 class Slow:
     def __del__(self, sleep=time.sleep):
         sleep(0.02)
@@ -105,14 +116,20 @@ slow = Slow()
 for _ in range(10):
     ext.entrust(np.ones(3, "f4")); ext.entrust(bytearray(4)); ext.entrust(ext.counted(4))
     ext.release_later(%d)
-""" % delay
+"""
+        % delay
+    )
     assert in_new_process(code) == ""
 
 
-@pytest.mark.parametrize("call", ["write_until_let_go(x, 1)", "read_until_let_go(x)", "call_while_detached(x, hold)"])
+@pytest.mark.parametrize(
+    "call", ["write_until_let_go(x, 1)", "read_until_let_go(x)", "call_while_detached(x, hold)"]
+)
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_exit_while_a_daemon_thread_is_in_a_detached_call(call, goes_on):
-    code = START + f"""
+    code = (
+        START
+        + f"""
 reached = threading.Event()
 def hold():
     reached.set()
@@ -131,6 +148,7 @@ if {goes_on}:
     sys.last_of_all = Last()
 print("leaving")
 """
+    )
     assert in_new_process(code) == "leaving\n"
 
 
@@ -156,7 +174,11 @@ def in_child(function):
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 def test_fork_with_live_tensors(name):
     framework(name)
-    code = START + "import os\n" + FORK + f"""
+    code = (
+        START
+        + "import os\n"
+        + FORK
+        + f"""
 import {name} as framework
 x = framework.ones(3, dtype=framework.float32)
 ours, counted, kept = ext.identity(x), ext.counted_mut(4), ext.keep(x)
@@ -182,12 +204,15 @@ del counted, theirs
 assert ext.alive() == 0 and ext.release(kept)
 print("both")
 """
+    )
     assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"
 
 
 @needs_fork
 def test_multiprocessing_by_fork():
-    code = START + """
+    code = (
+        START
+        + """
 import multiprocessing
 x = np.arange(4, dtype="f4")
 ours = ext.identity(x)
@@ -201,12 +226,17 @@ if __name__ == "__main__":
             assert doubled == [0, 2 * factor, 4 * factor, 6 * factor] and seen == [0, 1, 2, 3]
     print("done")
 """
+    )
     assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "done\n"
 
 
 @needs_fork
 def test_fork_while_another_thread_is_in_a_detached_call():
-    code = START + "import os\n" + FORK + """
+    code = (
+        START
+        + "import os\n"
+        + FORK
+        + """
 x, y, other = np.ones(3, "f4"), np.ones(3, "f4"), np.ones(3, "f4")
 threads = [threading.Thread(target=ext.write_until_let_go, args=(x, 7)),
            threading.Thread(target=ext.read_until_let_go, args=(y,))]
@@ -218,7 +248,8 @@ def child():
     # There are no such threads in the child, and what they used can be used by others.
     assert ext.read_f32(other) == ext.read_f32(x) == [1, 1, 1]
     ext.write_f32(x, 3), ext.write_f32(y, 4), ext.write_f32(other, 5)
-    # Threads that start in the child have entries of their own, and so does a call that forks again.
+    # Threads that start in the child have entries of their own, and so does a call that forks
+    # again.
     thread = threading.Thread(target=ext.reading, args=(x, lambda: (started.set(), let_go.wait())))
     started, let_go = threading.Event(), threading.Event()
     thread.start()
@@ -255,12 +286,17 @@ thread.join()
 assert outcome == [0]
 print("both")
 """
+    )
     assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"
 
 
 @needs_fork
 def test_fork_while_other_threads_keep_and_drop():
-    code = START + "import os\n" + FORK + """
+    code = (
+        START
+        + "import os\n"
+        + FORK
+        + """
 x, done = np.ones(3, "f4"), False
 def body():
     mine = np.ones(3, "f4")
@@ -282,4 +318,5 @@ for thread in threads:
     thread.join()
 print("both")
 """
+    )
     assert in_new_process(code, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"

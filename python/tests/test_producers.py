@@ -47,7 +47,10 @@ def test_a_type_error_of_the_producer_itself():
             look(x)
         assert x.asked == [VERSION, {}]
         # The first attempt's error is told, too.
-        assert isinstance(error.value.__cause__, TypeError) and error.value.__cause__ is not error.value
+        assert (
+            isinstance(error.value.__cause__, TypeError)
+            and error.value.__cause__ is not error.value
+        )
 
 
 def test_another_error_without_keywords():
@@ -60,7 +63,9 @@ def test_another_error_without_keywords():
     assert "max_version" in str(error.value.__cause__)
 
 
-@pytest.mark.parametrize("kind", [BufferError, ValueError, RuntimeError, KeyError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize(
+    "kind", [BufferError, ValueError, RuntimeError, KeyError, KeyboardInterrupt, SystemExit]
+)
 def test_the_producers_error_is_passed_on(kind):
     mine = kind("mine")
 
@@ -91,7 +96,14 @@ def test_an_answer_that_was_given_before():
     for look in LOOKS:
         with refused(BufferError, "already taken"):
             look(x)
-    assert name_of(capsule) == "used_dltensor_versioned" and ext.read_f32(tensor) == [0, 1, 2, 3, 4, 5]
+    assert name_of(capsule) == "used_dltensor_versioned" and ext.read_f32(tensor) == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_read_only_memory():
@@ -125,10 +137,14 @@ def test_a_method_of_the_object_alone_is_none_of_its_type():
             use(x)
 
 
-@pytest.mark.parametrize("x", [None, 3, 1.5, "text", [1.0], (1.0,), {}, object(), int, Producer, Producer.__dlpack__])
+@pytest.mark.parametrize(
+    "x", [None, 3, 1.5, "text", [1.0], (1.0,), {}, object(), int, Producer, Producer.__dlpack__]
+)
 def test_what_is_no_tensor(x):
     for use in (*LOOKS, ext.import_, ext.identity):
-        with refused(TypeError, f"{type(x).__name__} is no tensor: it has neither __dlpack__ nor a buffer"):
+        with refused(
+            TypeError, f"{type(x).__name__} is no tensor: it has neither __dlpack__ nor a buffer"
+        ):
             use(x)
 
 
@@ -144,11 +160,20 @@ class TestWishes:
             x, made = producer(versioned=versioned)
             tensor = ext.import_(x, copy=True)
             assert tensor.data_ptr != made.data and made.deleted == 1
-            assert ext.describe_owned(tensor)["copied"] and ext.read_f32(tensor) == [0, 1, 2, 3, 4, 5]
+            assert ext.describe_owned(tensor)["copied"] and ext.read_f32(tensor) == [
+                0,
+                1,
+                2,
+                3,
+                4,
+                5,
+            ]
 
     def test_a_copy_that_was_not_wanted(self):
         x, made = producer(flags=IS_COPIED)
-        with refused(BufferError, "the producer copied the tensor, though copy=False was asked for"):
+        with refused(
+            BufferError, "the producer copied the tensor, though copy=False was asked for"
+        ):
             ext.import_(x, copy=False)
         assert made.deleted == 1
 
@@ -188,7 +213,9 @@ class TestWishes:
         assert ext.import_(OldProducer(made.capsule), device="cpu").data_ptr == made.data
         made = Made(versioned=False, device=(CUDA, 0))
         x = OldProducer(made.capsule, (CUDA, 0))
-        with refused(BufferError, "on another device, and doesn't know the keyword dl_device") as error:
+        with refused(
+            BufferError, "on another device, and doesn't know the keyword dl_device"
+        ) as error:
             ext.import_(x, device="cpu")
         assert x.asked == [] and isinstance(error.value.__cause__, TypeError)
 

@@ -10,7 +10,13 @@ from made import INT4, IS_SUBBYTE_TYPE_PADDED, UINT8, Made, Producer, capsule_of
 from support import refused
 
 BORROWING = [ext.describe, ext.describe_out, ext.read_f32, ext.any_device]
-OWNING = [ext.identity, ext.describe_owned, ext.own_f32, ext.import_, lambda x: ext.import_(x, copy=True)]
+OWNING = [
+    ext.identity,
+    ext.describe_owned,
+    ext.own_f32,
+    ext.import_,
+    lambda x: ext.import_(x, copy=True),
+]
 
 LARGE = 2**31
 HOSTILE = {
@@ -20,26 +26,65 @@ HOSTILE = {
     "large rank": (dict(ndim=256), "256 dimensions are more than the 255"),
     "largest rank": (dict(ndim=2**31 - 1), "2147483647 dimensions are more than the 255"),
     "NULL shape": (dict(shape=None, ndim=1), "the shape is NULL, though there are 1 dimensions"),
-    "NULL shape of large rank": (dict(shape=None, ndim=9), "the shape is NULL, though there are 9 dimensions"),
-    "NULL shape, NULL strides": (dict(shape=None, strides=None, ndim=2), "the shape is NULL, though there are 2"),
+    "NULL shape of large rank": (
+        dict(shape=None, ndim=9),
+        "the shape is NULL, though there are 9 dimensions",
+    ),
+    "NULL shape, NULL strides": (
+        dict(shape=None, strides=None, ndim=2),
+        "the shape is NULL, though there are 2",
+    ),
     "negative size": (dict(shape=(2, -3)), "dimension 1 has the negative size -3"),
-    "negative size, NULL strides": (dict(shape=(-1,), strides=None), "dimension 0 has the negative size -1"),
-    "lowest size": (dict(shape=(-(2**63),)), "dimension 0 has the negative size -9223372036854775808"),
+    "negative size, NULL strides": (
+        dict(shape=(-1,), strides=None),
+        "dimension 0 has the negative size -1",
+    ),
+    "lowest size": (
+        dict(shape=(-(2**63),)),
+        "dimension 0 has the negative size -9223372036854775808",
+    ),
     "negative beside 0": (dict(shape=(-1, 0)), "dimension 0 has the negative size -1"),
     "two negative sizes": (dict(shape=(-2, -3)), "has the negative size"),
-    "many elements": (dict(shape=(LARGE, LARGE, 4), strides=(1, 1, 1)), "multiply to more elements than memory"),
-    "product that wraps to 0": (dict(shape=(2**32, 2**32), strides=None), "multiply to more elements than memory"),
-    "product that wraps to 1": (dict(shape=(3, 12297829382473034411 % 2**63), strides=None), "multiply to more elements"),
-    "many elements beside 0": (dict(shape=(LARGE, 0, LARGE, 4), strides=(1, 1, 1, 1)), "multiply to more elements"),
+    "many elements": (
+        dict(shape=(LARGE, LARGE, 4), strides=(1, 1, 1)),
+        "multiply to more elements than memory",
+    ),
+    "product that wraps to 0": (
+        dict(shape=(2**32, 2**32), strides=None),
+        "multiply to more elements than memory",
+    ),
+    "product that wraps to 1": (
+        dict(shape=(3, 12297829382473034411 % 2**63), strides=None),
+        "multiply to more elements",
+    ),
+    "many elements beside 0": (
+        dict(shape=(LARGE, 0, LARGE, 4), strides=(1, 1, 1, 1)),
+        "multiply to more elements",
+    ),
     "many bytes": (dict(shape=(2**62,), strides=None), "reach further than memory has addresses"),
     "many bits": (dict(shape=(2**61,), dtype=UINT8), "reach further than memory has addresses"),
-    "far elements": (dict(shape=(3,), strides=(2**62,)), "lead to elements further away than memory"),
-    "far elements ahead": (dict(shape=(2,), strides=(-(2**63),)), "lead to elements further away than memory"),
-    "far apart": (dict(shape=(2, 2), strides=(2**62, -(2**62) - 1)), "lead to elements further away"),
+    "far elements": (
+        dict(shape=(3,), strides=(2**62,)),
+        "lead to elements further away than memory",
+    ),
+    "far elements ahead": (
+        dict(shape=(2,), strides=(-(2**63),)),
+        "lead to elements further away than memory",
+    ),
+    "far apart": (
+        dict(shape=(2, 2), strides=(2**62, -(2**62) - 1)),
+        "lead to elements further away",
+    ),
     "far bytes": (dict(shape=(2,), strides=(2**61,)), "reach further than memory has addresses"),
     "NULL data": (dict(data=0), "the data pointer is NULL, though there are 6 elements"),
-    "NULL data with an offset": (dict(data=0, byte_offset=64), "the data pointer is NULL, though there are 6"),
-    "NULL data of a scalar": (dict(shape=(), data=0), "the data pointer is NULL, though there are 1"),
+    "NULL data with an offset": (
+        dict(data=0, byte_offset=64),
+        "the data pointer is NULL, though there are 6",
+    ),
+    "NULL data of a scalar": (
+        dict(shape=(), data=0),
+        "the data pointer is NULL, though there are 1",
+    ),
     "last address": (dict(data=2**64 - 4), "leads out of the address space"),
     "large offset": (dict(byte_offset=2**64 - 1), "leads out of the address space"),
     "before address 0": (dict(shape=(2,), strides=(-2,), data=4), "leads out of the address space"),

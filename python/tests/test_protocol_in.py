@@ -2,7 +2,19 @@
 
 import dlbridge_testing as ext
 import pytest
-from made import BOOL, CPU, CUDA, CUDA_HOST, INT4, IS_COPIED, IS_SUBBYTE_TYPE_PADDED, READ_ONLY, Made, capsule_of, name_of
+from made import (
+    BOOL,
+    CPU,
+    CUDA,
+    CUDA_HOST,
+    INT4,
+    IS_COPIED,
+    IS_SUBBYTE_TYPE_PADDED,
+    READ_ONLY,
+    Made,
+    capsule_of,
+    name_of,
+)
 from support import refused
 
 BOTH = pytest.mark.parametrize("versioned", [True, False])
@@ -81,7 +93,9 @@ def test_used_capsules_are_refused(versioned):
     assert made.deleted == 1
 
 
-@pytest.mark.parametrize("name", [b"", b"dltensor2", b"DLTensor", b"used_", b"arrow_array", b"dlpack_exchange_api"])
+@pytest.mark.parametrize(
+    "name", [b"", b"dltensor2", b"DLTensor", b"used_", b"arrow_array", b"dlpack_exchange_api"]
+)
 def test_other_capsules_are_refused(name):
     made = Made()
     capsule = capsule_of(made.address, name)
@@ -93,7 +107,9 @@ def test_other_capsules_are_refused(name):
 
 @BOTH
 @pytest.mark.parametrize(
-    "use, kind", [(ext.rank_1, ValueError), (ext.read_i32, TypeError), (ext.on_cuda, BufferError)], ids=["rank", "dtype", "device"]
+    "use, kind",
+    [(ext.rank_1, ValueError), (ext.read_i32, TypeError), (ext.on_cuda, BufferError)],
+    ids=["rank", "dtype", "device"],
 )
 def test_an_unsuitable_argument_leaves_the_capsule(versioned, use, kind):
     made = Made(versioned=versioned)
@@ -218,7 +234,12 @@ def test_padding():
 
 @BOTH
 def test_devices(versioned):
-    for device, name in [((CPU, 0), "cpu"), ((CUDA, 3), "cuda:3"), ((CUDA_HOST, 0), "cuda_host:0"), ((8, 0), "metal:0")]:
+    for device, name in [
+        ((CPU, 0), "cpu"),
+        ((CUDA, 3), "cuda:3"),
+        ((CUDA_HOST, 0), "cuda_host:0"),
+        ((8, 0), "metal:0"),
+    ]:
         made = Made(device=device, versioned=versioned)
         capsule = made.capsule()
         assert ext.any_device(capsule) == name

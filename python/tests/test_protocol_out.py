@@ -29,17 +29,67 @@ from support import in_new_process, refused
 
 UNSET = object()
 # Each with the errors that it may cause by itself.
-STREAMS = {UNSET: [], None: [], 0: [BufferError], 1: [BufferError], -1: [BufferError], 2**70: [BufferError]}
+STREAMS = {
+    UNSET: [],
+    None: [],
+    0: [BufferError],
+    1: [BufferError],
+    -1: [BufferError],
+    2**70: [BufferError],
+}
 STREAMS |= {"1": [TypeError], 1.5: [TypeError], (): [TypeError]}
-VERSIONS = {UNSET: [], None: [], (0, 0): [], (0, 8): [], (1, 0): [], (1, 3): [], (2, 0): [], (2**32 - 1, 99): []}
-VERSIONS |= {"1.0": [TypeError], 1: [TypeError], (1,): [TypeError], (1, 0, 0): [TypeError], (1.5, 0): [TypeError]}
-VERSIONS |= {(-1, 0): [ValueError], (1, -1): [ValueError], (2**40, 0): [ValueError], (2**70, 0): [ValueError]}
-DEVICES = {UNSET: [], None: [], (CPU, 0): [], (CPU, 1): [BufferError], (CUDA, 0): [BufferError], (99, 0): [BufferError]}
-DEVICES |= {"cpu": [TypeError], 1: [TypeError], (1, "0"): [TypeError], (-1, 0): [ValueError], (1, 2**70): [ValueError]}
-COPIES = {UNSET: [], None: [], True: [], False: [], "yes": [TypeError], 2: [TypeError], b"": [TypeError]}
+VERSIONS = {
+    UNSET: [],
+    None: [],
+    (0, 0): [],
+    (0, 8): [],
+    (1, 0): [],
+    (1, 3): [],
+    (2, 0): [],
+    (2**32 - 1, 99): [],
+}
+VERSIONS |= {
+    "1.0": [TypeError],
+    1: [TypeError],
+    (1,): [TypeError],
+    (1, 0, 0): [TypeError],
+    (1.5, 0): [TypeError],
+}
+VERSIONS |= {
+    (-1, 0): [ValueError],
+    (1, -1): [ValueError],
+    (2**40, 0): [ValueError],
+    (2**70, 0): [ValueError],
+}
+DEVICES = {
+    UNSET: [],
+    None: [],
+    (CPU, 0): [],
+    (CPU, 1): [BufferError],
+    (CUDA, 0): [BufferError],
+    (99, 0): [BufferError],
+}
+DEVICES |= {
+    "cpu": [TypeError],
+    1: [TypeError],
+    (1, "0"): [TypeError],
+    (-1, 0): [ValueError],
+    (1, 2**70): [ValueError],
+}
+COPIES = {
+    UNSET: [],
+    None: [],
+    True: [],
+    False: [],
+    "yes": [TypeError],
+    2: [TypeError],
+    b"": [TypeError],
+}
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: "unset" if version is UNSET else str(version))
+@pytest.mark.parametrize(
+    "version", VERSIONS, ids=lambda version: "unset" if version is UNSET else str(version)
+)
 def test_every_request(version):
     tensor = ext.from_list([1, 2, 3], [3])
     for stream, device, copy in itertools.product(STREAMS, DEVICES, COPIES):
@@ -78,7 +128,10 @@ def test_errors_say_what_was_asked_for():
     tensor = ext.from_list([1], [1])
     for request, parts in [
         ({"stream": 7}, ["memory on cpu is used on no stream", "stream 7"]),
-        ({"copy": False, "dl_device": (2, 1)}, ["device (1, 0)", "(2, 1)", "which copy=False forbids"]),
+        (
+            {"copy": False, "dl_device": (2, 1)},
+            ["device (1, 0)", "(2, 1)", "which copy=False forbids"],
+        ),
         ({"dl_device": (2, 1)}, ["a tensor on cpu can't be copied to cuda:1"]),
         ({"dl_device": (99, 0)}, ["DLPack 1.3 has no device type 99"]),
     ]:
@@ -101,7 +154,9 @@ def test_a_request_that_is_refused_keeps_nothing(counted):
     assert counted() == 0
 
 
-@pytest.mark.parametrize("device", [(CPU, 0), (CPU, 1), (CUDA, 3), (CUDA_HOST, 0), (8, 2), (18, 2**31 - 1)])
+@pytest.mark.parametrize(
+    "device", [(CPU, 0), (CPU, 1), (CUDA, 3), (CUDA_HOST, 0), (8, 2), (18, 2**31 - 1)]
+)
 def test_devices(device):
     tensor = ext.identity(Made(device=device).capsule())
     assert tensor.__dlpack_device__() == device
@@ -140,7 +195,13 @@ def tensors():
     yield ext.counted_mut(3), [3], [1], FLOAT32, 0
     yield ext.identity(Made((2, 2), (-2, 3), byte_offset=8).capsule()), [2, 2], [-2, 3], FLOAT32, 0
     yield ext.identity(Made((3,), None, versioned=False).capsule()), [3], [1], FLOAT32, 0
-    yield ext.identity(Made((3,), flags=READ_ONLY | IS_COPIED).capsule()), [3], [1], FLOAT32, READ_ONLY
+    yield (
+        ext.identity(Made((3,), flags=READ_ONLY | IS_COPIED).capsule()),
+        [3],
+        [1],
+        FLOAT32,
+        READ_ONLY,
+    )
     # Shared memory isn't exclusive to a consumer, even after a copy.
     yield ext.import_(Made((3,)).capsule(), copy=True), [3], [1], FLOAT32, 0
     padded = Made((3,), dtype=INT4, flags=IS_SUBBYTE_TYPE_PADDED).capsule()
@@ -159,11 +220,19 @@ def test_what_is_in_a_capsule(counted):
             places.add(ctypes.addressof(managed))
             assert managed.manager_ctx and managed.deleter
             if name_of(capsule) == "dltensor_versioned":
-                assert (managed.version.major, managed.version.minor, managed.flags) == (1, 3, flags)
+                assert (managed.version.major, managed.version.minor, managed.flags) == (
+                    1,
+                    3,
+                    flags,
+                )
             seen = managed.dl_tensor
             # Neither is NULL, at no rank.
             assert bool(seen.shape) and bool(seen.strides)
-            assert (seen.ndim, seen.shape[: len(shape)], seen.strides[: len(shape)]) == (len(shape), shape, strides)
+            assert (seen.ndim, seen.shape[: len(shape)], seen.strides[: len(shape)]) == (
+                len(shape),
+                shape,
+                strides,
+            )
             assert (seen.dtype.code, seen.dtype.bits, seen.dtype.lanes) == dtype
             assert (seen.data or 0, seen.byte_offset) == (tensor.data_ptr, 0)
         assert len(places) == len(capsules)
@@ -198,7 +267,9 @@ def test_what_the_legacy_struct_cannot_say():
         padded.__dlpack__()
 
 
-@pytest.mark.parametrize("request_", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}])
+@pytest.mark.parametrize(
+    "request_", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}]
+)
 def test_an_unconsumed_capsule_is_released(counted, request_):
     tensor = ext.counted_mut(3)
     capsules = [tensor.__dlpack__(**request_) for _ in range(3)]
@@ -219,7 +290,9 @@ def test_a_consumed_capsule_is_not_released_again(counted, request_):
     managed = [content_of(capsule) for capsule in capsules]
     for capsule in capsules:
         name = name_of(capsule)
-        api.PyCapsule_SetName(capsule, {"dltensor": b"used_dltensor"}.get(name, b"used_dltensor_versioned"))
+        api.PyCapsule_SetName(
+            capsule, {"dltensor": b"used_dltensor"}.get(name, b"used_dltensor_versioned")
+        )
     del capsule, capsules
     assert counted() == 1
     for each in managed:

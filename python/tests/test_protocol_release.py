@@ -49,7 +49,9 @@ def test_released_from_anywhere(release):
     assert thread == [threading.get_ident()]
 
 
-@pytest.mark.parametrize("thing", ["tensor", "ext.identity(tensor)", "ext.transposed(tensor)", "ext.to(tensor, 'numpy')"])
+@pytest.mark.parametrize(
+    "thing", ["tensor", "ext.identity(tensor)", "ext.transposed(tensor)", "ext.to(tensor, 'numpy')"]
+)
 def test_a_pending_exception_survives_a_deleter_that_runs_python(thing):
     # A value on the stack is dropped while the exception is on its way, which its destructor has
     # to leave as it is. In a process of its own, since a lost exception ends the process.

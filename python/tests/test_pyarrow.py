@@ -1,4 +1,6 @@
-"""PyArrow's arrays, tensors and buffers, as arguments. It takes nothing in by DLPack: results are our objects."""
+"""PyArrow's arrays, tensors and buffers, as arguments. It takes nothing in by DLPack: results are
+our objects.
+"""
 
 import ctypes
 import gc
@@ -131,7 +133,13 @@ def test_refusals_come_without_warnings():
 
 def test_what_is_no_tensor():
     column = pa.chunked_array([[1.0, 2.0]])
-    for x in (column, pa.table({"a": column}), pa.record_batch({"a": [1.0]}), pa.scalar(1.0), pa.float32()):
+    for x in (
+        column,
+        pa.table({"a": column}),
+        pa.record_batch({"a": [1.0]}),
+        pa.scalar(1.0),
+        pa.float32(),
+    ):
         for look in ALL_LOOKS:
             with refused(TypeError, "is no tensor"):
                 look(x)
@@ -173,7 +181,12 @@ def test_buffers_are_bytes():
     fixed = pa.py_buffer(b"abcd")
     for look in LOOKS:
         seen = look(fixed)
-        assert (seen["ptr"], seen["shape"], seen["dtype"], seen["readonly"]) == (fixed.address, [4], "int8", True)
+        assert (seen["ptr"], seen["shape"], seen["dtype"], seen["readonly"]) == (
+            fixed.address,
+            [4],
+            "int8",
+            True,
+        )
     with refused(BufferError, "read-only"):
         ext.write_i8(fixed, 1)
     assert ext.read_i8(fixed) == list(b"abcd") == ext.own_i8(fixed)
@@ -189,7 +202,11 @@ def test_results_are_arrays_and_tensors():
     memory = np.arange(6, dtype="f4").reshape(2, 3)
     for x in (array(), pa.Tensor.from_numpy(memory), pa.py_buffer(b"abcd")):
         y = ext.like(x, memory)
-        assert type(y) is pa.Tensor and y.shape == (2, 3) and y.to_numpy().ctypes.data == memory.ctypes.data
+        assert (
+            type(y) is pa.Tensor
+            and y.shape == (2, 3)
+            and y.to_numpy().ctypes.data == memory.ctypes.data
+        )
         y = ext.like(x, memory[1])
         assert type(y) is pa.FloatArray and y.to_pylist() == [3, 4, 5]
         assert y.buffers()[1].address == memory[1].ctypes.data and y.buffers()[0] is None
@@ -199,11 +216,15 @@ def test_results_are_arrays_and_tensors():
             ext.zeros_like(x, [2, 5], "bfloat16")
 
 
-@pytest.mark.parametrize("name", "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split())
+@pytest.mark.parametrize(
+    "name", "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
+)
 def test_every_type_becomes_an_array(name):
     memory = np.arange(4).astype(name)
     y = ext.to(memory, "pyarrow")
-    assert str(y.type) == {"float16": "halffloat", "float32": "float", "float64": "double"}.get(name, name)
+    assert str(y.type) == {"float16": "halffloat", "float32": "float", "float64": "double"}.get(
+        name, name
+    )
     assert y.to_pylist() == [0, 1, 2, 3]
     memory[0] = 9
     assert y[0].as_py() == 9
@@ -253,8 +274,17 @@ def test_memory_that_is_shared_with_what_is_written():
     memory = np.zeros(1000, "f4")
     x, tensor = pa.array(memory), pa.Tensor.from_numpy(memory)
     assert address(x) == memory.ctypes.data
-    for a, b in ((x, memory), (x, tensor), (tensor, memory), (memory, tensor), (x[1:], memory[:-1])):
-        for call in (ext.double_detached, lambda a, b: ext.add(a, np.ones(ext.identity(a).size, "f4"), b)):
+    for a, b in (
+        (x, memory),
+        (x, tensor),
+        (tensor, memory),
+        (memory, tensor),
+        (x[1:], memory[:-1]),
+    ):
+        for call in (
+            ext.double_detached,
+            lambda a, b: ext.add(a, np.ones(ext.identity(a).size, "f4"), b),
+        ):
             with refused(ValueError, "in use by another argument"):
                 call(a, b)
     ext.double_detached(x[:500], memory[500:])

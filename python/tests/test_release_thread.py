@@ -34,7 +34,9 @@ THINGS = {
 
 @pytest.mark.parametrize("thing", THINGS)
 def test_no_deadlock_with_a_lock_that_the_holder_of_the_gil_wants(thing):
-    code = START + f"""
+    code = (
+        START
+        + f"""
 made = Made()
 ext.entrust({THINGS[thing]})
 ext.entrust(made.capsule())
@@ -43,11 +45,14 @@ assert ext.release_under_a_lock() < 10_000
 until(lambda: made.deleted == 1)
 print("released")
 """
+    )
     assert in_new_process(code, timeout=60) == "released\n"
 
 
 def test_many_threads_release_at_once():
-    code = START + """
+    code = (
+        START
+        + """
 alive = []
 for _ in range(500):
     array = np.ones(3, "f4").view(Watched)
@@ -59,18 +64,22 @@ assert ext.release_on_many_threads(8) < 5_000
 until(lambda: not any(ref() is not None for ref in alive))
 print("released")
 """
+    )
     assert in_new_process(code, timeout=60) == "released\n"
 
 
 def test_memory_is_released_while_the_main_thread_sleeps():
-    code = START + """
+    code = (
+        START
+        + """
 array = np.ones(3, "f4").view(Watched)
 alive, key = weakref.ref(array), ext.keep(array)
 del array
 seen = []
 def worker():
     time.sleep(0.2)
-    # By now the main thread waits for this one, and runs no Python. This thread gives the GIL up, and releases.
+    # By now the main thread waits for this one, and runs no Python. This thread gives the GIL up,
+    # and releases.
     ext.release_detached(key)
     until(lambda: alive() is None)
     seen.append(alive() is None)
@@ -80,6 +89,7 @@ thread.join()
 assert seen == [True]
 print("released")
 """
+    )
     assert in_new_process(code, timeout=60) == "released\n"
 
 
@@ -141,7 +151,9 @@ def test_references_do_not_grow():
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="this system has no fork")
 def test_a_forked_child_releases_too():
-    code = START + """
+    code = (
+        START
+        + """
 def once():
     array = np.ones(3, "f4").view(Watched)
     alive = weakref.ref(array)
@@ -163,11 +175,14 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 once()
 print("both")
 """
+    )
     assert in_new_process(code, timeout=60, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"
 
 
 def test_the_thread_ends_when_there_is_nothing_to_do():
-    code = START + """
+    code = (
+        START
+        + """
 def threads():
     return sum(open(f"/proc/self/task/{task}/comm").read().startswith("dlbridge-releas") for task in os.listdir("/proc/self/task"))
 ext.release_on_thread(ext.keep(np.ones(3, "f4")))
@@ -176,8 +191,7 @@ until(lambda: threads() == 0)
 ext.release_on_thread(ext.keep(np.ones(3, "f4")))
 print("done")
 """
+    )
     if not sys.platform.startswith("linux"):
         pytest.skip("threads are counted in /proc")
     assert in_new_process(code, timeout=60) == "done\n"
-
-

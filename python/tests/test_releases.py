@@ -1,4 +1,6 @@
-"""Cycles, weak references, exceptions on their way, objects that come back, and counts of references."""
+"""Cycles, weak references, exceptions on their way, objects that come back, and counts of
+references.
+"""
 
 import array
 import gc
@@ -48,8 +50,8 @@ def test_cycles_around_an_array_of_our_memory_are_collected(counted):
 
 
 def test_cycles_through_our_object_are_not_collected():
-    # What a tensor keeps, it keeps for Rust code too, which Python can't ask to let go: such a cycle has to be broken
-    # by hand.
+    # What a tensor keeps, it keeps for Rust code too, which Python can't ask to let go: such a
+    # cycle has to be broken by hand.
     x, alive = watched()
     x.ours = ext.identity(x)
     del x
@@ -76,7 +78,11 @@ def test_weak_references(counted):
 
 def test_unconsumed_capsules_are_released(counted):
     ours = ext.counted_mut(4)
-    capsules = [ours.__dlpack__(), ours.__dlpack__(max_version=(1, 3)), ours.__dlpack__(max_version=(1, 0), copy=True)]
+    capsules = [
+        ours.__dlpack__(),
+        ours.__dlpack__(max_version=(1, 3)),
+        ours.__dlpack__(max_version=(1, 0), copy=True),
+    ]
     # The first export lies inside the tensor itself, and the others don't.
     capsules.append(ours.__dlpack__())
     del ours
@@ -174,7 +180,9 @@ def test_an_array_that_comes_back_to_life():
 
 
 @pytest.mark.parametrize("use", [ext.reading, ext.writing, ext.owning])
-@pytest.mark.parametrize("wrap", [lambda x: x, torch.from_numpy, ext.identity, memoryview, lambda x: Forwarding(x)])
+@pytest.mark.parametrize(
+    "wrap", [lambda x: x, torch.from_numpy, ext.identity, memoryview, lambda x: Forwarding(x)]
+)
 def test_a_call_has_the_last_reference(use, wrap):
     x, alive = watched()
     things = [wrap(x)]
@@ -197,7 +205,11 @@ def test_an_argument_drops_the_one_before_it(counted):
             assert counted() == 1
             return np.full(4, 10, "float32").__dlpack__(**keywords)
 
-    for make in (ext.counted, lambda n: np.from_dlpack(ext.counted(n)), lambda n: ext.to(ext.counted_mut(n), "torch")):
+    for make in (
+        ext.counted,
+        lambda n: np.from_dlpack(ext.counted(n)),
+        lambda n: ext.to(ext.counted_mut(n), "torch"),
+    ):
         values, out = [make(4), Clearing()], np.zeros(4, "float32")
         ext.sum_into(values, out)
         assert out.tolist() == [10, 11, 12, 13]

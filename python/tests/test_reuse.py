@@ -1,4 +1,6 @@
-"""Arguments of ever changing shapes and kinds: what was found out for the last one is never used for the next."""
+"""Arguments of ever changing shapes and kinds: what was found out for the last one is never used
+for the next.
+"""
 
 import math
 import random
@@ -20,9 +22,37 @@ READ = {
     "uint8": ext.read_u8,
     "bool": ext.read_bool,
 }
-# Those of one size, of nearly the same, and with sizes that say nothing; and of more dimensions than are kept inline.
-SHAPES = [(), (0,), (1,), (2,), (3,), (6,), (2, 3), (3, 2), (6, 1), (1, 6), (2, 2), (3, 3), (0, 3), (3, 0), (1, 1)]
-SHAPES += [(2, 3, 1), (1, 2, 3), (2, 1, 3), (2, 2, 2), (1,) * 8, (2,) * 8, (1,) * 9, (2,) * 9, (1, 2) * 5, (1,) * 64]
+# Those of one size, of nearly the same, and with sizes that say nothing; and of more dimensions
+# than are kept inline.
+SHAPES = [
+    (),
+    (0,),
+    (1,),
+    (2,),
+    (3,),
+    (6,),
+    (2, 3),
+    (3, 2),
+    (6, 1),
+    (1, 6),
+    (2, 2),
+    (3, 3),
+    (0, 3),
+    (3, 0),
+    (1, 1),
+]
+SHAPES += [
+    (2, 3, 1),
+    (1, 2, 3),
+    (2, 1, 3),
+    (2, 2, 2),
+    (1,) * 8,
+    (2,) * 8,
+    (1,) * 9,
+    (2,) * 9,
+    (1, 2) * 5,
+    (1,) * 64,
+]
 
 
 def contiguous(x):
@@ -64,7 +94,16 @@ def misaligned(x):
     return view
 
 
-LAYOUTS = [contiguous, contiguous, column_major, with_gaps, backwards, spread, with_odd_strides, misaligned]
+LAYOUTS = [
+    contiguous,
+    contiguous,
+    column_major,
+    with_gaps,
+    backwards,
+    spread,
+    with_odd_strides,
+    misaligned,
+]
 
 
 class Argument:
@@ -118,7 +157,11 @@ class Argument:
 
     def compare(self, seen):
         x = self.array
-        assert (seen["shape"], seen["dtype"], seen["device"]) == (list(x.shape), x.dtype.name, "cpu")
+        assert (seen["shape"], seen["dtype"], seen["device"]) == (
+            list(x.shape),
+            x.dtype.name,
+            "cpu",
+        )
         assert (seen["readonly"], seen["padded"]) == (not x.flags.writeable, False)
         assert len(seen["strides"]) == x.ndim
         if x.size:
@@ -192,14 +235,25 @@ def test_many_at_once(seed):
 
 def test_alternating_shapes():
     """Each call finds the entry of the one before it."""
-    pairs = [((2, 3), (3, 2)), ((6,), (6, 1)), ((0, 3), (3,)), ((), (1,)), ((1,) * 8, (1,) * 9), ((2, 2), (2, 2, 1))]
+    pairs = [
+        ((2, 3), (3, 2)),
+        ((6,), (6, 1)),
+        ((0, 3), (3,)),
+        ((), (1,)),
+        ((1,) * 8, (1,) * 9),
+        ((2, 2), (2, 2, 1)),
+    ]
     for make in (np.zeros, torch.zeros):
         for pair in pairs:
             for shape in pair * 10:
                 x = make(shape)
                 seen = ext.describe(x)
                 assert seen["shape"] == list(shape)
-                assert seen["strides"] == [math.prod(shape[axis + 1 :]) or 0 for axis in range(len(shape))] or not x.size
+                assert (
+                    seen["strides"]
+                    == [math.prod(shape[axis + 1 :]) or 0 for axis in range(len(shape))]
+                    or not x.size
+                )
 
 
 def test_sizes_are_the_same_and_strides_are_not():

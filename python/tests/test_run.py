@@ -1,4 +1,6 @@
-"""The program that runs the tests: which files share a process, and what it tells of a process that crashes."""
+"""The program that runs the tests: which files share a process, and what it tells of a process that
+crashes.
+"""
 
 import textwrap
 from pathlib import Path
@@ -10,13 +12,17 @@ TESTS = Path(__file__).resolve().parent
 
 
 def outcomes_of(tmp_path, **sources):
-    """Runs files of one group; returns the counts of passed, failed and ignored tests by file, and what is printed."""
+    """Runs files of one group; returns the counts of passed, failed and ignored tests by file, and
+    what is printed.
+    """
     files = []
     for name, source in sources.items():
         files.append(tmp_path / f"test_{name}.py")
         files[-1].write_text(textwrap.dedent(source))
     outcomes = run.Runs(120, 0, {}).run(groups.Group("some", files))
-    counts = [(Path(each.name).stem, each.passed, each.failed, len(each.ignored)) for each in outcomes]
+    counts = [
+        (Path(each.name).stem, each.passed, each.failed, len(each.ignored)) for each in outcomes
+    ]
     return counts, "".join(each.output for each in outcomes)
 
 
@@ -31,12 +37,18 @@ def test_each_file_has_its_counts(tmp_path):
     skipped = "import pytest\npytest.skip('not on this system', allow_module_level=True)"
     failing = "def test_it(): assert 1 == 2, 'one is not two'"
     counts, output = outcomes_of(tmp_path, good=GOOD, skipped=skipped, failing=failing)
-    assert counts[1:] == [("test_good", 1, 0, 1), ("test_skipped", 0, 0, 1), ("test_failing", 0, 1, 0)]
+    assert counts[1:] == [
+        ("test_good", 1, 0, 1),
+        ("test_skipped", 0, 0, 1),
+        ("test_failing", 0, 1, 0),
+    ]
     assert "one is not two" in output
 
 
 def test_a_crash_is_told_of_the_file_that_crashes(tmp_path):
-    counts, output = outcomes_of(tmp_path, good=GOOD, crashing="import os\ndef test_it(): os.abort()")
+    counts, output = outcomes_of(
+        tmp_path, good=GOOD, crashing="import os\ndef test_it(): os.abort()"
+    )
     assert counts[0] == ("some", 0, 1, 0)
     assert ("test_good", 1, 0, 1) in counts and ("test_crashing", 0, 1, 0) in counts
     assert "ended by SIGABRT" in output
@@ -56,13 +68,17 @@ def test_a_test_of_another_module_is_of_the_file_that_imports_it(tmp_path):
 
 def test_a_status_without_a_failed_test_is_a_failure(tmp_path):
     # As of a process that fails after its last test.
-    counts, _ = outcomes_of(tmp_path, ending="import atexit, os\natexit.register(os._exit, 3)\ndef test_it(): pass")
+    counts, _ = outcomes_of(
+        tmp_path, ending="import atexit, os\natexit.register(os._exit, 3)\ndef test_it(): pass"
+    )
     assert sum(failed for _, _, failed, _ in counts) == 1
 
 
 def test_tensorflow_and_paddle_never_meet():
     work = groups.split(sorted(TESTS.rglob("test_*.py")))
-    assert sorted(file for group in work for file in group.files) == sorted(TESTS.rglob("test_*.py"))
+    assert sorted(file for group in work for file in group.files) == sorted(
+        TESTS.rglob("test_*.py")
+    )
     for group in work:
         named = {name for file in group.files for name in groups.NEEDED.findall(file.read_text())}
         assert not {"tensorflow", "paddle"} <= named, group.name

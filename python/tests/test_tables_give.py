@@ -3,7 +3,16 @@
 import dlbridge_testing as ext
 import made_tables
 import pytest
-from made import CUDA, FLOAT32, FLOAT64, READ_ONLY, Deleter, DLManagedTensorVersioned, Made, SetError
+from made import (
+    CUDA,
+    FLOAT32,
+    FLOAT64,
+    READ_ONLY,
+    Deleter,
+    DLManagedTensorVersioned,
+    Made,
+    SetError,
+)
 from made_tables import NO_MEMORY, Taken, table, type_of, write
 from support import refused
 
@@ -21,7 +30,9 @@ def release(thing):
 def test_results_become_objects_of_the_type(counted):
     x, calls = instance()
     tensor = ext.counted_mut(3)
-    ext.describe(tensor)  # Its type is known from then on: finding out may run Python code, after which others are looked at again.
+    ext.describe(
+        tensor
+    )  # Its type is known from then on: finding out may run Python code, after which others are looked at again.
     y = ext.like(x, tensor)
     assert type(y) is Taken and calls == ["borrow", "make"]
     managed = DLManagedTensorVersioned.from_address(y.address)
@@ -52,7 +63,9 @@ def test_a_type_that_cannot_make_an_object(counted):
     for make in (refuse, empty):
         x, calls = instance(make=make)
         tensor = ext.counted_mut(3)
-        with refused(BufferError, "managed_tensor_to_py_object_no_sync failed, and doesn't say why"):
+        with refused(
+            BufferError, "managed_tensor_to_py_object_no_sync failed, and doesn't say why"
+        ):
             ext.like(x, tensor)
         assert calls == ["borrow", "make"] and counted() == 1
         del tensor
@@ -68,7 +81,9 @@ def test_the_error_of_a_type_that_cannot_make_an_object():
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 9])
-@pytest.mark.parametrize("dtype, parts", [("float32", FLOAT32), ("float64", FLOAT64), ("bfloat16", (4, 16, 1))])
+@pytest.mark.parametrize(
+    "dtype, parts", [("float32", FLOAT32), ("float64", FLOAT64), ("bfloat16", (4, 16, 1))]
+)
 def test_their_allocator_is_used(shape, dtype, parts):
     x, calls = instance()
     where, y = ext.zeros_like(x, list(shape), dtype)
@@ -130,7 +145,11 @@ def test_errors_of_an_allocator_that_are_odd():
         SetError(set_error)(context, b"ValueError", b"\xff!")
         return -1
 
-    for fail, kind, part in [(twice, TypeError, "second"), (null, BufferError, ""), (not_utf8, ValueError, "!")]:
+    for fail, kind, part in [
+        (twice, TypeError, "second"),
+        (null, BufferError, ""),
+        (not_utf8, ValueError, "!"),
+    ]:
         x, _ = instance(allocate=fail)
         with refused(kind, part):
             ext.zeros_like(x, [2], "float32")
@@ -163,9 +182,15 @@ def test_an_allocator_that_gives_something_else(fields):
 
 
 def test_an_allocator_that_gives_what_makes_no_sense():
-    for fields, message in [(dict(data=0), "is NULL"), (dict(shape=None, ndim=1), "NULL"), (dict(version=(2, 0)), "2.0")]:
+    for fields, message in [
+        (dict(data=0), "is NULL"),
+        (dict(shape=None, ndim=1), "NULL"),
+        (dict(version=(2, 0)), "2.0"),
+    ]:
         made = Made(**{"shape": (2,), **fields})
-        x, _ = instance(allocate=lambda prototype, out, context, set_error: write(out, made.address))
+        x, _ = instance(
+            allocate=lambda prototype, out, context, set_error: write(out, made.address)
+        )
         with refused(BufferError, message):
             ext.zeros_like(x, [2], "float32")
         assert made.deleted == 1

@@ -1,4 +1,6 @@
-"""Exchange tables made by hand, which we use: where they are found, which functions are called, what they may do."""
+"""Exchange tables made by hand, which we use: where they are found, which functions are called,
+what they may do.
+"""
 
 import dlbridge_testing as ext
 import made_tables
@@ -90,7 +92,9 @@ UNUSABLE = {
     "chain of foreign majors": lambda: in_capsule(header((4, 0), header((3, 0), header((2, 0))))),
     "without the owned call": lambda: in_capsule(table(own=None)),
     "without the call that makes": lambda: in_capsule(table(make=None)),
-    "without any function": lambda: in_capsule(table(**dict.fromkeys(["own", "make", "borrow", "allocate", "stream"]))),
+    "without any function": lambda: in_capsule(
+        table(**dict.fromkeys(["own", "make", "borrow", "allocate", "stream"]))
+    ),
 }
 
 
@@ -215,7 +219,11 @@ def test_other_versions_of_what_a_table_gives():
         with refused(BufferError, "speaks DLPack 2.0, and this library 1.3"):
             look(x)
     assert x.deleted == [1, 1]
-    assert ext.read_f32(kind(version=(1, 9))) == [0, 1, 2, 3, 4, 5] == ext.own_f32(kind(version=(1, 9)))
+    assert (
+        ext.read_f32(kind(version=(1, 9)))
+        == [0, 1, 2, 3, 4, 5]
+        == ext.own_f32(kind(version=(1, 9)))
+    )
 
 
 class Raising(Exchanged):
@@ -223,7 +231,9 @@ class Raising(Exchanged):
         raise LookupError("mine")
 
 
-@pytest.mark.parametrize("function, looks", [("own", [ext.describe_out, ext.identity]), ("borrow", [ext.describe])])
+@pytest.mark.parametrize(
+    "function, looks", [("own", [ext.describe_out, ext.identity]), ("borrow", [ext.describe])]
+)
 def test_their_errors_are_passed_on(function, looks):
     kind = type_of(table(**{function: DELETE_ITEM}), base=Raising)
     for look in looks:
@@ -231,7 +241,10 @@ def test_their_errors_are_passed_on(function, looks):
             look(kind())
 
 
-@pytest.mark.parametrize("functions, looks", [(["own"], [ext.describe_out, ext.identity]), (["own", "borrow"], [ext.describe])])
+@pytest.mark.parametrize(
+    "functions, looks",
+    [(["own"], [ext.describe_out, ext.identity]), (["own", "borrow"], [ext.describe])],
+)
 def test_failures_without_an_error(functions, looks):
     for status in (-1, 1):
         kind, _ = kind_with(**{function: lambda thing, out: status for function in functions})

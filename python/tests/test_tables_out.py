@@ -31,9 +31,15 @@ capsule = ext.Tensor.__dlpack_c_exchange_api__
 table = DLPackExchangeAPI.from_address(api.PyCapsule_GetPointer(capsule, b"dlpack_exchange_api"))
 
 # These raise what the function left behind.
-own = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))(table.managed_tensor_from_py_object_no_sync)
-make = ctypes.PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))(table.managed_tensor_to_py_object_no_sync)
-borrow = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(DLTensor))(table.dltensor_from_py_object_no_sync)
+own = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(c_void_p))(
+    table.managed_tensor_from_py_object_no_sync
+)
+make = ctypes.PYFUNCTYPE(c_int, c_void_p, POINTER(py_object))(
+    table.managed_tensor_to_py_object_no_sync
+)
+borrow = ctypes.PYFUNCTYPE(c_int, py_object, POINTER(DLTensor))(
+    table.dltensor_from_py_object_no_sync
+)
 stream = ctypes.PYFUNCTYPE(c_int, c_uint32, c_int32, POINTER(c_void_p))(table.current_work_stream)
 # Without the GIL, which it doesn't need.
 allocate = ctypes.CFUNCTYPE(c_int, POINTER(DLTensor), POINTER(c_void_p), c_void_p, c_void_p)(
@@ -53,7 +59,11 @@ def owned(tensor):
 
 def test_the_header():
     assert name_of(capsule) == "dlpack_exchange_api"
-    assert (table.header.version.major, table.header.version.minor, table.header.prev_api) == (1, 3, None)
+    assert (table.header.version.major, table.header.version.minor, table.header.prev_api) == (
+        1,
+        3,
+        None,
+    )
     assert all(getattr(table, field) for field, _ in DLPackExchangeAPI._fields_[1:])
     # It stays where it is.
     again = api.PyCapsule_GetPointer(ext.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
@@ -90,12 +100,19 @@ def test_owned_is_shared_also_where_it_was_copied_before():
 
 
 def test_borrowed():
-    for tensor in (ext.zeros([2, 3], "bool"), ext.transposed(ext.from_list([1, 2], [1, 2])), ext.zeros([1] * 9, "int4")):
+    for tensor in (
+        ext.zeros([2, 3], "bool"),
+        ext.transposed(ext.from_list([1, 2], [1, 2])),
+        ext.zeros([1] * 9, "int4"),
+    ):
         seen = DLTensor()
         assert borrow(tensor, byref(seen)) == 0
         rank = tensor.ndim
         assert (seen.data, seen.ndim, seen.byte_offset) == (tensor.data_ptr, rank, 0)
-        assert tuple(seen.shape[:rank]) == tensor.shape and tuple(seen.strides[:rank]) == tensor.strides
+        assert (
+            tuple(seen.shape[:rank]) == tensor.shape
+            and tuple(seen.strides[:rank]) == tensor.strides
+        )
         assert (seen.dtype.bits, seen.dtype.lanes) == (tensor.dtype.bits, tensor.dtype.lanes)
         assert (seen.device.device_type, seen.device.device_id) == (CPU, 0)
 
@@ -124,7 +141,10 @@ def test_of_another_type_that_has_our_table():
 def test_of_no_object():
     of_null = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p)
     out = DLTensor()
-    for address in (table.managed_tensor_from_py_object_no_sync, table.dltensor_from_py_object_no_sync):
+    for address in (
+        table.managed_tensor_from_py_object_no_sync,
+        table.dltensor_from_py_object_no_sync,
+    ):
         with refused(RuntimeError, "NULL is no object"):
             of_null(address)(None, ctypes.addressof(out))
 
@@ -142,7 +162,12 @@ def test_objects_are_made():
     made = Made((2, 2), (1, 2), flags=READ_ONLY)
     thing = made_object(made)
     assert type(thing) is ext.Tensor and made.deleted == 0
-    assert (thing.data_ptr, thing.shape, thing.strides, thing.readonly) == (made.data, (2, 2), (1, 2), True)
+    assert (thing.data_ptr, thing.shape, thing.strides, thing.readonly) == (
+        made.data,
+        (2, 2),
+        (1, 2),
+        True,
+    )
     assert ext.read_f32(thing) == [0, 2, 1, 3]
     del thing
     assert made.deleted == 1
@@ -171,7 +196,9 @@ def test_objects_that_come_back():
 )
 def test_objects_that_are_not_made(fields, message):
     made, out = Made(**fields), c_void_p(7)
-    of_address = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p)(table.managed_tensor_to_py_object_no_sync)
+    of_address = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p)(
+        table.managed_tensor_to_py_object_no_sync
+    )
     with refused(BufferError, message):
         of_address(made.address, ctypes.addressof(out))
     # It was given away, so it is released.
@@ -182,7 +209,9 @@ def test_objects_that_are_not_made(fields, message):
 
 def allocated(shape, dtype, device=(CPU, 0), ndim=None, strides=None):
     """What is allocated, or the error that was reported."""
-    prototype = DLTensor(None, DLDevice(*device), len(shape or ()) if ndim is None else ndim, DLDataType(*dtype))
+    prototype = DLTensor(
+        None, DLDevice(*device), len(shape or ()) if ndim is None else ndim, DLDataType(*dtype)
+    )
     prototype.shape, prototype.strides = numbers(shape), numbers(strides)
     out, errors, context = c_void_p(), [], 1234
 
@@ -205,8 +234,13 @@ def allocated(shape, dtype, device=(CPU, 0), ndim=None, strides=None):
 def test_memory_is_allocated(shape, dtype):
     managed = allocated(shape, dtype)
     seen = managed.dl_tensor
-    assert (managed.version.major, managed.version.minor) == (1, 3) and not managed.flags & READ_ONLY
-    assert seen.shape[: len(shape)] == list(shape) and seen.ndim == len(shape) and bool(seen.strides)
+    assert (managed.version.major, managed.version.minor) == (
+        1,
+        3,
+    ) and not managed.flags & READ_ONLY
+    assert (
+        seen.shape[: len(shape)] == list(shape) and seen.ndim == len(shape) and bool(seen.strides)
+    )
     assert (seen.dtype.code, seen.dtype.bits, seen.dtype.lanes) == dtype
     assert (seen.device.device_type, seen.device.device_id, seen.byte_offset) == (CPU, 0, 0)
     elements = 1
@@ -253,7 +287,11 @@ def test_host_memory_has_no_stream():
     for device in [(CPU, 0), (CUDA_HOST, 0)]:
         out = c_void_p(7)
         assert stream(*device, byref(out)) == 0 and out.value is None
-    for device, message in [((CUDA, 0), "no stream of cuda:0 is in use"), ((99, 0), "device type 99"), ((CUDA, -1), "-1")]:
+    for device, message in [
+        ((CUDA, 0), "no stream of cuda:0 is in use"),
+        ((99, 0), "device type 99"),
+        ((CUDA, -1), "-1"),
+    ]:
         out = c_void_p(7)
         with refused(BufferError, message):
             stream(*device, byref(out))

@@ -1,4 +1,6 @@
-"""TensorFlow's tensors, as arguments and as results. They never change, and must be aligned to 64 bytes."""
+"""TensorFlow's tensors, as arguments and as results. They never change, and must be aligned to 64
+bytes.
+"""
 
 import ctypes
 import gc
@@ -125,7 +127,11 @@ def test_never_written(name):
 
 
 def test_typed_arguments_are_never_written():
-    for name, write in [("float32", ext.write_f32), ("bfloat16", ext.write_bf16), ("bool", ext.write_bool)]:
+    for name, write in [
+        ("float32", ext.write_f32),
+        ("bfloat16", ext.write_bf16),
+        ("bool", ext.write_bool),
+    ]:
         x = tf.zeros(3, name)
         # Neither through what shares its memory.
         for y in (x, ext.identity(x), ext.to(x, "numpy")):
@@ -158,7 +164,9 @@ def test_like():
     ours = ext.from_list([1, 2, 3], [3])
     for x in (tensor(), tensor("bfloat16"), tensor("float32", ())):
         y = ext.like(x, ours)
-        assert type(y) is type(x) and address(y) == ours.data_ptr and y.numpy().tolist() == [1, 2, 3]
+        assert (
+            type(y) is type(x) and address(y) == ours.data_ptr and y.numpy().tolist() == [1, 2, 3]
+        )
     assert ext.fresh_like(tensor(), tensor()).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
@@ -228,7 +236,15 @@ def test_every_rank_and_no_elements():
 
 
 def test_what_tensorflow_has_not(counted):
-    for name in ("int4", "complex32", "float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float4_e2m1fn", "float32x4"):
+    for name in (
+        "int4",
+        "complex32",
+        "float8_e4m3fn",
+        "float8_e5m2",
+        "float6_e2m3fn",
+        "float4_e2m1fn",
+        "float32x4",
+    ):
         with refused(BufferError, f"TensorFlow has no {name}"):
             ext.to(ext.zeros([64], name), "tensorflow")
     square = ext.zeros([16, 16], "float32")

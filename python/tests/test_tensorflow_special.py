@@ -1,4 +1,6 @@
-"""TensorFlow's objects that are no tensors with elements in memory: each is refused, and none ends the process."""
+"""TensorFlow's objects that are no tensors with elements in memory: each is refused, and none ends
+the process.
+"""
 
 import os
 import sys

@@ -54,7 +54,9 @@ class Calls:
 
     def __init__(self, *calls):
         self.results = []
-        self.threads = [threading.Thread(target=self.body, args=(function, *args)) for function, *args in calls]
+        self.threads = [
+            threading.Thread(target=self.body, args=(function, *args)) for function, *args in calls
+        ]
 
     def body(self, function, *args):
         self.results.append(function(*args))
@@ -88,7 +90,9 @@ def test_readers_share(kind):
     x = MAKE[kind]([1, 2, 3])
     with Calls(*[(ext.read_until_let_go, x)] * 4) as calls:
         assert ext.read_f32(x) == [1, 2, 3] and ext.sum_detached(x) == 6
-        with refused(ValueError, "to be written is also in use by another argument, or another call"):
+        with refused(
+            ValueError, "to be written is also in use by another argument, or another call"
+        ):
             ext.write_f32(x, 1)
         with refused(ValueError, "in use by another"):
             ext.double_detached(MAKE[kind]([1, 1, 1]), x)
@@ -103,7 +107,9 @@ def test_a_writer_is_alone(kind):
     x, other = MAKE[kind]([1, 2, 3]), MAKE[kind]([1, 2, 3])
     with Calls((ext.write_until_let_go, x, 7)):
         for call in (ext.read_f32, ext.sum_detached, ext.read_until_let_go):
-            with refused(ValueError, "to be read is being written by another argument, or another call"):
+            with refused(
+                ValueError, "to be read is being written by another argument, or another call"
+            ):
                 call(x)
         for call in (ext.write_f32, ext.write_until_let_go):
             with refused(ValueError, "in use by another"):
@@ -117,7 +123,11 @@ def test_a_writer_is_alone(kind):
 def test_parts_are_told_apart():
     x = np.zeros((4, 4), "float32")
     ours = ext.identity(x[0])
-    with Calls((ext.write_until_let_go, x[0], 1), (ext.write_until_let_go, x[2:, 1], 2), (ext.read_until_let_go, x[1])):
+    with Calls(
+        (ext.write_until_let_go, x[0], 1),
+        (ext.write_until_let_go, x[2:, 1], 2),
+        (ext.read_until_let_go, x[1]),
+    ):
         ext.write_f32(x[3, 2:], 3)
         assert ext.read_f32(x[1]) == [0] * 4
         for part in (x, x[:, 1], x.T[1:2], torch.from_numpy(x)[2:], ours):
@@ -186,7 +196,9 @@ def test_owners_are_counted_by_many_threads(counted):
             z = torch.from_dlpack(y)
             own = ext.counted(4)
             del y
-            for key, release in zip(keys, (ext.release, ext.release_detached, ext.release_on_thread)):
+            for key, release in zip(
+                keys, (ext.release, ext.release_detached, ext.release_on_thread)
+            ):
                 assert release(key)
             assert z.tolist() == [0, 1, 2, 3] == ext.own_f32(own)
 

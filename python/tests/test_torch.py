@@ -2,7 +2,7 @@
 
 import dlbridge_testing as ext
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, refused
 
 torch = framework("torch")
 
@@ -178,7 +178,8 @@ def test_modes_that_see_every_call():
 def test_a_changed_tensor_is_noticed():
     x = torch.ones(2)
     with refused(BufferError, "resized or re-pointed a"):
-        # Between the look at the tensor and its use without the GIL, the callback of another argument runs.
+        # Between the look at the tensor and its use without the GIL, the callback of another
+        # argument runs.
         class Changing:
             def __dlpack__(self, **keywords):
                 x.resize_(1000)

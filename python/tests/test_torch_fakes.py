@@ -1,4 +1,6 @@
-"""What Python code can replace in PyTorch is not believed, and what a class overrides is respected."""
+"""What Python code can replace in PyTorch is not believed, and what a class overrides is
+respected.
+"""
 
 import textwrap
 

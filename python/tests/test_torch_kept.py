@@ -25,7 +25,9 @@ VIEWS = {
     "odd strides": lambda x: torch.as_strided(x, (1, 4, 1, 6), (3, 6, 5, 1)),
     "8 dimensions": lambda x: x.reshape(1, 2, 2, 1, 1, 2, 3, 1),
     "9 dimensions": lambda x: x.reshape(1, 2, 2, 1, 1, 1, 2, 3, 1),
-    "9 in another order": lambda x: x.reshape(1, 2, 2, 1, 1, 1, 2, 3, 1).permute(*reversed(range(9))),
+    "9 in another order": lambda x: x.reshape(1, 2, 2, 1, 1, 1, 2, 3, 1).permute(
+        *reversed(range(9))
+    ),
 }
 
 
@@ -47,7 +49,9 @@ class Watched:
         return self.memory() is not None
 
 
-@pytest.mark.parametrize("dtype", "bool uint8 int16 int64 float16 bfloat16 float64 complex64 float8_e5m2".split())
+@pytest.mark.parametrize(
+    "dtype", "bool uint8 int16 int64 float16 bfloat16 float64 complex64 float8_e5m2".split()
+)
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view(view, dtype):
     x = VIEWS[view](numbers(dtype))

@@ -26,13 +26,19 @@ SPECIAL = {
     "parameter": ("torch.nn.Parameter(torch.ones(2))", "tensor.detach()"),
     "inference made to require": ("torch.nn.Linear(2, 2).weight", "tensor.detach()"),
     "conj that requires": ("torch.tensor([1 + 2j], requires_grad=True).conj()", "tensor.detach()"),
-    "fake": ("torch._subclasses.FakeTensorMode().from_tensor(torch.ones(2))", "pass a plain torch.Tensor"),
+    "fake": (
+        "torch._subclasses.FakeTensorMode().from_tensor(torch.ones(2))",
+        "pass a plain torch.Tensor",
+    ),
     "sparse coo": ("torch.eye(3).to_sparse()", ""),
     "sparse csr": ("torch.eye(3).to_sparse_csr()", ""),
     "meta": ("torch.ones(2, device='meta')", "device meta"),
     "quantized": ("torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8)", ""),
     "nested": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])", ""),
-    "jagged": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)", "plain torch.Tensor"),
+    "jagged": (
+        "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)",
+        "plain torch.Tensor",
+    ),
     "mkldnn": ("torch.ones(2).to_mkldnn()", ""),
     "zero tensor": ("torch._efficientzerotensor(3)", ""),
 }
@@ -52,7 +58,10 @@ TAKEN = {
     "split": ("torch.ones(4).split(2)[1]", [1, 1]),
     "alias": ("torch.ones(1).view_as(torch.ones(1))", [1]),
     "pinned or not": ("torch.ones(1).contiguous()", [1]),
-    "gradient": ("(lambda x: (x.sum().backward(), x.grad)[1])(torch.ones(1, requires_grad=True))", [1]),
+    "gradient": (
+        "(lambda x: (x.sum().backward(), x.grad)[1])(torch.ones(1, requires_grad=True))",
+        [1],
+    ),
     "swapped in": ("torch.ones(2).set_(torch.tensor([5.0]))", [5]),
     "shared": ("torch.ones(1).share_memory_()", [1]),
     "from numpy": ("torch.from_numpy(__import__('numpy').ones(1, 'f4'))", [1]),
@@ -114,7 +123,9 @@ def first_tensors(codes, mode="torch.enable_grad()"):
     for line in in_new_process(FIRST.format(codes=codes, mode=mode)).splitlines():
         name, outcome = line.split(": ", 1)
         outcomes[name].append(outcome)
-    assert all(len(found) == 10 and found[-1] == "[1.0, 1.0]" for found in outcomes.values()), outcomes
+    assert all(len(found) == 10 and found[-1] == "[1.0, 1.0]" for found in outcomes.values()), (
+        outcomes
+    )
     return {name: found[:9] for name, found in outcomes.items()}
 
 
@@ -130,7 +141,9 @@ def test_taken_as_the_first_tensor():
     assert set(map(tuple, found.values())) == {("taken",) * 9}
 
 
-@pytest.mark.parametrize("mode", ["torch.inference_mode()", "torch.no_grad()", "torch.device('meta')"])
+@pytest.mark.parametrize(
+    "mode", ["torch.inference_mode()", "torch.no_grad()", "torch.device('meta')"]
+)
 def test_the_first_tensor_under_a_mode(mode):
     plain = {"plain": "torch.ones(2, device='cpu')"}
     assert first_tensors(plain, mode) == {"plain": ["taken"] * 9}
@@ -182,13 +195,16 @@ TRANSFORMS = """
 def test_in_functional_transforms(is_first):
     code = "import os, torch, dlbridge_testing as ext\n"
     code += "" if is_first else "ext.describe(torch.ones(2))\n"
-    code += textwrap.dedent(TRANSFORMS) + """
+    code += (
+        textwrap.dedent(TRANSFORMS)
+        + """
     if os.fork() == 0:
         transform()
         print(ext.read_f32(torch.ones(2)), flush=True)
         os._exit(0)
     assert os.wait()[1] == 0
 """
+    )
     lines = in_new_process(code).splitlines()
     assert [line for line in lines if "arn" not in line] == (["refused"] * 6 + ["[1.0, 1.0]"]) * 5
 
@@ -204,7 +220,10 @@ DUALS = {
 
 
 @pytest.mark.parametrize("name", DUALS)
-@pytest.mark.parametrize("look", [*LOOKS, lambda x: ext.write_f32(x, 1), lambda x: ext.add(torch.ones(3), torch.ones(3), x)])
+@pytest.mark.parametrize(
+    "look",
+    [*LOOKS, lambda x: ext.write_f32(x, 1), lambda x: ext.add(torch.ones(3), torch.ones(3), x)],
+)
 def test_dual_tensors(name, look):
     forward = torch.autograd.forward_ad
     with forward.dual_level():
@@ -260,7 +279,6 @@ def test_the_advice_can_be_followed(name, remedy):
     follows = remedy.__code__.co_names[0]
     assert f"{follows}()" in str(error.value)
     ext.describe(remedy(x))
-
 
 
 def test_a_tensor_that_changes_its_nature():

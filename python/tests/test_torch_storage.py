@@ -78,7 +78,9 @@ def test_another_storage_leaves_what_is_kept(replace, keep, kind):
     assert not watched.is_there
 
 
-@pytest.mark.skipif(not hasattr(torch.utils, "swap_tensors"), reason="this release has no swap_tensors")
+@pytest.mark.skipif(
+    not hasattr(torch.utils, "swap_tensors"), reason="this release has no swap_tensors"
+)
 @pytest.mark.parametrize("keep", KEEP)
 def test_swapped_tensors(keep):
     watched = Watched()
@@ -121,7 +123,9 @@ MAKE = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:An output with one or more", "ignore:The number of elements in the out")
+@pytest.mark.filterwarnings(
+    "ignore:An output with one or more", "ignore:The number of elements in the out"
+)
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("resize", RESIZE)
 def test_a_storage_of_which_something_is_kept_is_not_resized(resize, make):
@@ -168,7 +172,9 @@ def test_set_during_a_call_without_the_gil():
 
 
 def test_shared_memory_is_new_memory_as_for_numpy():
-    """PyTorch moves the storage itself to shared memory, and refuses that for `Tensor.numpy()` no more than here."""
+    """PyTorch moves the storage itself to shared memory, and refuses that for `Tensor.numpy()` no
+    more than here.
+    """
     for keep in (torch.Tensor.numpy, ext.identity):
         x = torch.arange(6.0)
         kept = keep(x)

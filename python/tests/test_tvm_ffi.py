@@ -1,4 +1,6 @@
-"""TVM FFI's tensors, as arguments, and ours in its functions. It makes none itself, but wraps foreign ones."""
+"""TVM FFI's tensors, as arguments, and ours in its functions. It makes none itself, but wraps
+foreign ones.
+"""
 
 import gc
 
@@ -100,7 +102,9 @@ def test_what_is_read_only_is_not_for_its_tensors():
     memory = np.zeros(2, "f4")
     memory.flags.writeable = False
     with pytest.raises(BufferError):
-        tvm_ffi.from_dlpack(memory)  # NumPy refuses, since it isn't asked for a capsule that can tell.
+        tvm_ffi.from_dlpack(
+            memory
+        )  # NumPy refuses, since it isn't asked for a capsule that can tell.
 
 
 def test_strides_and_alignment_as_asked_for():
@@ -139,7 +143,10 @@ def test_its_functions_take_ours_and_return_them(counted):
     assert type(result) is OURS and result.data_ptr == second.data_ptr
     memory = np.zeros(4, "f4")
     result = function(memory, tvm_ffi.from_dlpack(memory))
-    assert type(result) is tvm_ffi.Tensor and ext.describe(result)["ptr"] == memory.ctypes.data == seen[-1]
+    assert (
+        type(result) is tvm_ffi.Tensor
+        and ext.describe(result)["ptr"] == memory.ctypes.data == seen[-1]
+    )
     del first, second
     gc.collect()
     assert counted() == 0
@@ -148,7 +155,11 @@ def test_its_functions_take_ours_and_return_them(counted):
 def test_results_are_tensors_of_tvm():
     x = tvm_ffi.from_dlpack(np.arange(6, dtype="f4").reshape(2, 3))
     where, y = ext.doubled(x)
-    assert type(y) is tvm_ffi.Tensor and y.data_ptr() == where and ext.read_f32(y) == [0, 2, 4, 6, 8, 10]
+    assert (
+        type(y) is tvm_ffi.Tensor
+        and y.data_ptr() == where
+        and ext.read_f32(y) == [0, 2, 4, 6, 8, 10]
+    )
     where, zeros = ext.zeros_like(x, [2, 5], "bfloat16")
     assert type(zeros) is tvm_ffi.Tensor and zeros.data_ptr() == where and where % 64 == 0
     assert ext.like(x, y).data_ptr() == y.data_ptr()
@@ -161,7 +172,12 @@ def test_results_are_tensors_of_tvm():
 
 
 def test_what_is_no_tensor():
-    for x in (tvm_ffi.Shape((1, 2)), tvm_ffi.dtype("float32"), tvm_ffi.convert([1, 2]), tvm_ffi.device("cpu:0")):
+    for x in (
+        tvm_ffi.Shape((1, 2)),
+        tvm_ffi.dtype("float32"),
+        tvm_ffi.convert([1, 2]),
+        tvm_ffi.device("cpu:0"),
+    ):
         for look in LOOKS:
             with refused(TypeError, "is no tensor"):
                 look(x)
@@ -187,8 +203,17 @@ def test_memory_that_is_shared_with_what_is_written():
     memory = np.arange(1000, dtype="f4")
     x = tvm_ffi.from_dlpack(memory)
     part = tvm_ffi.from_dlpack(memory[1:])
-    for a, b in ((x, memory), (memory, x), (x, x), (x, tvm_ffi.from_dlpack(memory)), (part, memory[:-1])):
-        for call in (ext.double_detached, lambda a, b: ext.add(a, np.ones(ext.identity(a).size, "f4"), b)):
+    for a, b in (
+        (x, memory),
+        (memory, x),
+        (x, x),
+        (x, tvm_ffi.from_dlpack(memory)),
+        (part, memory[:-1]),
+    ):
+        for call in (
+            ext.double_detached,
+            lambda a, b: ext.add(a, np.ones(ext.identity(a).size, "f4"), b),
+        ):
             with refused(ValueError, "in use by another argument"):
                 call(a, b)
     ext.double_detached(tvm_ffi.from_dlpack(memory[:500]), memory[500:])

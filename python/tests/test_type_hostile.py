@@ -1,4 +1,5 @@
-"""Types that lie about what their objects are, or change: none is read as what it isn't, and none spoils another.
+"""Types that lie about what their objects are, or change: none is read as what it isn't, and none
+spoils another.
 
 Each attack runs in a process of its own, which it would end, or whose types it would spoil.
 """
@@ -377,7 +378,8 @@ METHODS = """
 
 def test_what_dlpack_may_be():
     lines = [f"check({line})" for line in METHODS.strip().splitlines()]
-    run("""
+    run(
+        """
 def check(method):
     for use in USES:
         Kind = type("Kind", (), dict(__dlpack__=method, __dlpack_device__=lambda self: (1, 0)))
@@ -388,7 +390,9 @@ def check(method):
         else:
             raise AssertionError("it isn't a tensor")
     assert ext.read_f32(np.arange(2, dtype="f4")) == [0, 1]
-""" + "\n".join(line.strip().replace("check(    ", "check(") for line in lines))
+"""
+        + "\n".join(line.strip().replace("check(    ", "check(") for line in lines)
+    )
 
 
 def test_odd_names():

@@ -58,17 +58,18 @@ static KNOWN: Mutex<Known> = Mutex::new(Known {
     failures: Vec::new(),
 });
 
-/// Says where cuBLASLt is: the file, or the folder that it is in. It counts until the library was loaded; the environment
-/// variable `DLBRIDGE_CUBLASLT` comes before that.
+/// Says where cuBLASLt is: the file, or the folder that it is in. It counts until the library was
+/// loaded; the environment variable `DLBRIDGE_CUBLASLT` comes before that.
 pub fn set_cublaslt_path(path: impl Into<PathBuf>) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.told = Some(path.into());
 }
 
-/// Returns why a GPU's matrices are multiplied without cuBLASLt although it was found: the error of its start.
+/// Returns why a GPU's matrices are multiplied without cuBLASLt although it was found: the error of
+/// its start.
 ///
-/// A driver that is too old for it is such a reason. Products are well then, by a kernel of ours that takes longer. Where
-/// the user set the library's path, they fail instead, with this error.
+/// A driver that is too old for it is such a reason. Products are well then, by a kernel of ours
+/// that takes longer. Where the user set the library's path, they fail instead, with this error.
 pub fn cublaslt_failure(gpu: Gpu) -> Option<CudaError> {
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let failure = known.failures.iter().find(|(of, _)| *of == gpu);
@@ -91,8 +92,8 @@ unsafe impl Send for Blas {}
 unsafe impl Sync for Blas {}
 
 impl Blas {
-    /// Returns the library on a GPU; `None` where it isn't found, or doesn't start and the user didn't name it. The next
-    /// one who wants it tries again.
+    /// Returns the library on a GPU; `None` where it isn't found, or doesn't start and the user
+    /// didn't name it. The next one who wants it tries again.
     pub(super) fn of(gpu: Gpu) -> Result<Option<&'static Self>, CudaError> {
         let named = CUBLASLT.named();
         if named
@@ -122,7 +123,8 @@ impl Blas {
         let mut handle = ptr::null_mut();
         let context = gpu.enter()?;
         let relaxed = relax_capture_mode();
-        // SAFETY: the context is current; it writes a handle, which is never destroyed, as the GPU's context isn't.
+        // SAFETY: the context is current; it writes a handle, which is never destroyed, as the
+        // GPU's context isn't.
         let started = unsafe { call!(lt, cublasLtCreate(&mut handle)) };
         drop((relaxed, context));
         known.failures.retain(|(of, _)| *of != gpu);
@@ -139,13 +141,14 @@ impl Blas {
         Ok(Some(blas))
     }
 
-    /// Has a stream multiply matrices at these addresses: `a`, `b`, and what comes of it. `false` where there is no
-    /// algorithm for that.
+    /// Has a stream multiply matrices at these addresses: `a`, `b`, and what comes of it. `false`
+    /// where there is no algorithm for that.
     ///
     /// # Safety
     ///
-    /// They are matrices as the problem says, there on the stream's GPU until the work was done, of which the last one is
-    /// no other code's to use meanwhile. It is the GPU of this, and its context current.
+    /// They are matrices as the problem says, there on the stream's GPU until the work was done, of
+    /// which the last one is no other code's to use meanwhile. It is the GPU of this, and its
+    /// context current.
     pub(super) unsafe fn multiply(
         &self,
         stream: &Stream,
@@ -176,8 +179,8 @@ impl Blas {
         let address = workspace
             .as_ref()
             .map_or(ptr::null(), crate::tensor::Tensor::data_ptr);
-        // SAFETY: this function's contract covers the matrices and the current context. The workspace was just allocated, in the order of the stream, and is released in
-        // that order.
+        // SAFETY: this function's contract covers the matrices and the current context. The
+        // workspace was just allocated, in the order of the stream, and is released in that order.
         unsafe {
             plan.run(
                 self.lt,

@@ -1,7 +1,7 @@
 //! Compilation of CUDA C++ at run time by NVRTC, with a cache on disk.
 //!
-//! NVRTC is found as [`library::find`](crate::cuda::driver::library::find) says, and headers of CUDA's beside it. What was compiled is
-//! kept on disk: see [`cache`].
+//! NVRTC is found as [`library::find`](crate::cuda::driver::library::find) says, and headers of
+//! CUDA's beside it. What was compiled is kept on disk: see [`cache`].
 
 mod architecture;
 mod cache;
@@ -39,15 +39,16 @@ impl Source {
             .load(gpu)
     }
 
-    /// Compiles for GPUs of a version: (9, 0) is what compilers call `sm_90`. It needs neither a GPU nor a driver.
+    /// Compiles for GPUs of a version: (9, 0) is what compilers call `sm_90`. It needs neither a
+    /// GPU nor a driver.
     ///
-    /// For a GPU that is newer than NVRTC, the image is PTX for the newest one that NVRTC knows. An option
-    /// `--gpu-architecture` has the last word.
+    /// For a GPU that is newer than NVRTC, the image is PTX for the newest one that NVRTC knows. An
+    /// option `--gpu-architecture` has the last word.
     ///
     /// # Errors
     ///
-    /// Fails if NVRTC isn't found or too old, the version is too old for it, or there is something wrong with the
-    /// source: that error has NVRTC's messages, and the lines that they are about.
+    /// Fails if NVRTC isn't found or too old, the version is too old for it, or there is something
+    /// wrong with the source: that error has NVRTC's messages, and the lines that they are about.
     pub fn compile_for_architecture(&self, version: (i32, i32)) -> Result<Image, CudaError> {
         let library = find::library()?;
         let options = self.options(library);

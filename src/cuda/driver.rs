@@ -50,8 +50,8 @@ fn look_up() -> Result<Driver, CudaError> {
     let bad = |problem: String| CudaError::BadDriver { problem };
     let lacks = |error: libloading::Error| bad(crate::cuda::driver::library::problem(&error));
     let mut version = 0;
-    // SAFETY: it is CUDA's driver, by its name, whose header gives this type; the library stays loaded. It may be called
-    // before the driver is started, and writes one integer.
+    // SAFETY: it is CUDA's driver, by its name, whose header gives this type; the library stays
+    // loaded. It may be called before the driver is started, and writes one integer.
     let answer = unsafe {
         let first = first::Functions::look_up(library).map_err(lacks)?;
         (first.cuDriverGetVersion)(&mut version)
@@ -113,7 +113,8 @@ pub(super) fn major() -> Option<i32> {
     version().ok().map(|version| version / 1000)
 }
 
-/// Returns whether there is a driver. It isn't started for that, which would rule out that the process forks.
+/// Returns whether there is a driver. It isn't started for that, which would rule out that the
+/// process forks.
 #[inline]
 pub fn is_present() -> bool {
     library().is_some()

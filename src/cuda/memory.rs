@@ -82,7 +82,8 @@ impl Memory {
         Self::storage(data, bytes, device, access, held)
     }
 
-    /// Makes a stream wait for all earlier uses of the memory that conflict with this one, and records it.
+    /// Makes a stream wait for all earlier uses of the memory that conflict with this one, and
+    /// records it.
     pub(super) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
         match &self.held {
             Some(held) => held.uses.use_on(stream, what),
@@ -144,7 +145,8 @@ impl Release for Held {
             What::Pooled(address) => {
                 let joined = joined.map(|stream| stream.brought_to(gpu)).transpose()?;
                 let stream = joined.as_ref().map_or(ptr::null_mut(), Stream::raw);
-                // SAFETY: it was allocated, all work that uses it comes before, and this is its end.
+                // SAFETY: it was allocated, all work that uses it comes before, and this is its
+                // end.
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
             }
             What::Plain(address) => {

@@ -25,8 +25,9 @@ use uses::Uses;
 
 /// Machine code on a GPU, in which there are kernels.
 ///
-/// It is unloaded when its last handle and its last [`Function`](crate::cuda::Function) are gone, and the GPU is done with what they were
-/// launched for. Graphs with its kernels don't keep it: the code that captured them must.
+/// It is unloaded when its last handle and its last [`Function`](crate::cuda::Function) are gone,
+/// and the GPU is done with what they were launched for. Graphs with its kernels don't keep it: the
+/// code that captured them must.
 #[derive(Clone)]
 pub struct Module(Arc<Loaded>);
 
@@ -65,8 +66,8 @@ impl Module {
     ///
     /// # Errors
     ///
-    /// Fails if the image is damaged, none of its code is for this GPU, the PTX is wrong or newer than the driver, or
-    /// the driver fails. What the driver's compiler says is part of the error.
+    /// Fails if the image is damaged, none of its code is for this GPU, the PTX is wrong or newer
+    /// than the driver, or the driver fails. What the driver's compiler says is part of the error.
     pub fn load(gpu: Gpu, image: &[u8]) -> Result<Self, CudaError> {
         Self::with_names(gpu, image, Vec::new())
     }
@@ -92,8 +93,8 @@ impl Module {
         ];
         let mut raw = ptr::null_mut();
         let relaxed = relax_capture_mode();
-        // SAFETY: the context is current. The image was checked to be as long as it says, or ends in NUL, and the log
-        // has room for what the options say, and a NUL behind it.
+        // SAFETY: the context is current. The image was checked to be as long as it says, or ends
+        // in NUL, and the log has room for what the options say, and a NUL behind it.
         let loaded = unsafe {
             call!(cuModuleLoadDataEx(
                 &mut raw,

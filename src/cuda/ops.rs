@@ -1,7 +1,8 @@
-//! Kernels of the crate's ops for GPUs, written in CUDA C++ (`src/cuda/kernels`) and compiled at the first call.
+//! Kernels of the crate's ops for GPUs, written in CUDA C++ (`src/cuda/kernels`) and compiled at
+//! the first call.
 //!
-//! Each file here knows the kernels of one `.cu` file: which of them is for which layouts, and in how many
-//! threads it runs. They are registered like all kernels, for the device kind CUDA.
+//! Each file here knows the kernels of one `.cu` file: which of them is for which layouts, and in
+//! how many threads it runs. They are registered like all kernels, for the device kind CUDA.
 
 mod arithmetic;
 mod axpy;
@@ -24,7 +25,8 @@ use crate::cuda::driver::gpu::Gpu;
 /// So many threads a block, unless a kernel says otherwise.
 const THREADS: usize = 256;
 
-/// As many blocks as are needed for so many tasks, of which each does so many, within what a grid can have.
+/// As many blocks as are needed for so many tasks, of which each does so many, within what a grid
+/// can have.
 fn blocks(tasks: usize, of_block: usize) -> u32 {
     let blocks = tasks.div_ceil(of_block).max(1);
     u32::try_from(blocks)

@@ -85,16 +85,17 @@ impl Stream {
         }
     }
 
-    /// Wraps a stream of another library, by the driver's or the runtime's handle: 0 and 1 are the default
-    /// stream, 2 the thread's own default one.
+    /// Wraps a stream of another library, by the driver's or the runtime's handle: 0 and 1 are the
+    /// default stream, 2 the thread's own default one.
     ///
-    /// Fails if memory that was used on it is used on another stream, or released, all the GPU's work is waited
-    /// for, as the stream may be gone then; [`kept`](Self::kept) and [`lasting`](Self::lasting) are better.
+    /// Fails if memory that was used on it is used on another stream, or released, all the GPU's
+    /// work is waited for, as the stream may be gone then; [`kept`](Self::kept) and
+    /// [`lasting`](Self::lasting) are better.
     ///
     /// # Safety
     ///
-    /// It is a stream of this GPU, and there as long as anyone asks something of this one or a clone of it, or
-    /// has it be current.
+    /// It is a stream of this GPU, and there as long as anyone asks something of this one or a
+    /// clone of it, or has it be current.
     pub unsafe fn from_raw(gpu: Gpu, handle: *mut c_void) -> Self {
         let raw = Raw(match handle.addr() {
             1 => ptr::null_mut(),
@@ -157,7 +158,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Fails if the driver fails, or this one is being captured, and the other one isn't and has something to do.
+    /// Fails if the driver fails, or this one is being captured, and the other one isn't and has
+    /// something to do.
     pub fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
         if self == other {
             return Ok(());
@@ -172,8 +174,8 @@ impl Stream {
         outcome
     }
 
-    /// Returns a stream of a GPU that comes after the work that this one has by now: itself, where it is one of that
-    /// GPU.
+    /// Returns a stream of a GPU that comes after the work that this one has by now: itself, where
+    /// it is one of that GPU.
     pub(super) fn brought_to(self, gpu: Gpu) -> Result<Self, CudaError> {
         if self.gpu == gpu {
             return Ok(self);
@@ -236,8 +238,9 @@ impl Stream {
         answer.checked().map(|()| true)
     }
 
-    /// Returns whether its work becomes part of a graph at present, rather than being done. The default one is then not
-    /// to be used, either, while another stream is captured that waits for it.
+    /// Returns whether its work becomes part of a graph at present, rather than being done. The
+    /// default one is then not to be used, either, while another stream is captured that waits for
+    /// it.
     ///
     /// # Errors
     ///
@@ -256,13 +259,14 @@ impl Stream {
         Ok(status != none)
     }
 
-    /// Returns whether memory that was used on it can be released in its order, whenever that is, and by whom.
+    /// Returns whether memory that was used on it can be released in its order, whenever that is,
+    /// and by whom.
     pub(super) fn outlives_its_uses(&self) -> bool {
         !matches!(self.life, Life::Unknown)
     }
 
-    /// Returns whether another stream can wait for it, although it is used for something else by now. Another thread's
-    /// own can't be named.
+    /// Returns whether another stream can wait for it, although it is used for something else by
+    /// now. Another thread's own can't be named.
     pub(super) fn can_be_awaited(&self) -> bool {
         self.outlives_its_uses()
             || self
@@ -276,8 +280,8 @@ impl Stream {
     }
 }
 
-/// Fails unless the work is done: a captured stream can't wait for work outside of its graph, and an attempt
-/// would invalidate the capture.
+/// Fails unless the work is done: a captured stream can't wait for work outside of its graph, and
+/// an attempt would invalidate the capture.
 fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
     match is_done {
         true => Ok(()),

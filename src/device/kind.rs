@@ -68,7 +68,8 @@ device_kinds! {
 }
 
 impl DeviceKind {
-    /// Returns whether a tensor's data pointer is an address there, which supports pointer arithmetic.
+    /// Returns whether a tensor's data pointer is an address there, which supports pointer
+    /// arithmetic.
     ///
     /// Where this is false, or unknown, the pointer is a handle: it is passed on as it came, and
     /// so is the byte offset beside it.

@@ -88,7 +88,8 @@ impl TypeCode {
         }
     }
 
-    /// Returns whether the width is among [`widths`](Self::widths): asked of every import, so looked up.
+    /// Returns whether the width is among [`widths`](Self::widths): asked of every import, so
+    /// looked up.
     #[inline]
     pub(super) const fn allows(self, bits: u8) -> bool {
         WIDTHS[self as usize] & width_bit(bits) != 0

@@ -22,8 +22,8 @@ pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// Whether every pattern of bits is a value.
     const ANY_BITS: bool = true;
 
-    /// Returns whether this byte is a value; only asked of types that aren't [`ANY_BITS`](Self::ANY_BITS),
-    /// all of which are one byte.
+    /// Returns whether this byte is a value; only asked of types that aren't
+    /// [`ANY_BITS`](Self::ANY_BITS), all of which are one byte.
     #[doc(hidden)]
     fn is_valid(_byte: u8) -> bool {
         true

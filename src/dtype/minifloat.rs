@@ -50,7 +50,8 @@ impl Format {
         })
     }
 
-    /// Returns the number that the lowest bits of `bits` stand for; exact, as an `f32` holds them all.
+    /// Returns the number that the lowest bits of `bits` stand for; exact, as an `f32` holds them
+    /// all.
     pub(super) fn decode(self, bits: u8) -> f32 {
         let magnitude_bits = self.exponent_bits + self.mantissa_bits;
         let negative = bits >> magnitude_bits & 1 == 1;
@@ -80,9 +81,9 @@ impl Format {
 }
 
 impl Format {
-    /// Returns the bits of the number nearest to `value`, of two that are as near the one with an even last
-    /// bit. `None` where it is further out than any number, and there is no infinity, or is a NaN,
-    /// and there is none.
+    /// Returns the bits of the number nearest to `value`, of two that are as near the one with an
+    /// even last bit. `None` where it is further out than any number, and there is no infinity, or
+    /// is a NaN, and there is none.
     pub(super) fn encode(self, value: f64) -> Option<u8> {
         let sign_bit = 1 << (self.exponent_bits + self.mantissa_bits);
         let patterns = || 0..sign_bit;
@@ -118,7 +119,8 @@ impl Format {
     }
 }
 
-/// Returns the nearest power of two as an 8-bit scale: of numbers that are not positive there is none.
+/// Returns the nearest power of two as an 8-bit scale: of numbers that are not positive there is
+/// none.
 pub(super) fn encode_e8m0(value: f64) -> Option<u8> {
     if value.is_nan() {
         return Some(255);

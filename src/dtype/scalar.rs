@@ -53,8 +53,9 @@ impl Scalar {
         }
     }
 
-    /// Returns the bits that stand for the number in one lane of `dtype`, the nearest ones where it lies
-    /// between two; `None` where there are none: a fraction as an integer, a number out of range.
+    /// Returns the bits that stand for the number in one lane of `dtype`, the nearest ones where it
+    /// lies between two; `None` where there are none: a fraction as an integer, a number out of
+    /// range.
     pub(crate) fn to_bits(self, dtype: DType) -> Option<u128> {
         let bits = usize::from(dtype.bits());
         Some(match dtype.code() {

@@ -114,8 +114,8 @@ impl fmt::Display for IncompatibilityKind {
 
 /// Why a tensor can't be used here as it is: what was expected, what was found, and how to fix it.
 ///
-/// Its text is made of its fields: `expected float32, got float64; cast it first`. In Python they are the
-/// attributes `kind`, `found`, `wanted` and `remedy` of the exception.
+/// Its text is made of its fields: `expected float32, got float64; cast it first`. In Python they
+/// are the attributes `kind`, `found`, `wanted` and `remedy` of the exception.
 ///
 /// # Examples
 ///

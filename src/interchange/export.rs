@@ -42,8 +42,8 @@ impl Tensor {
     /// # Errors
     ///
     /// When the ABI is the legacy one, and the tensor is read-only or its elements are padded,
-    /// which that can't say. [`into_dlpack_unmarked`](Self::into_dlpack_unmarked) shares read-only memory all
-    /// the same, as the caller promises.
+    /// which that can't say. [`into_dlpack_unmarked`](Self::into_dlpack_unmarked) shares read-only
+    /// memory all the same, as the caller promises.
     pub fn to_dlpack_as<A: Abi>(&self) -> Result<Managed<A>, Incompatibility> {
         self.check_abi::<A>()?;
         Ok(self.clone().export_handle(Flags::empty()))
@@ -60,10 +60,11 @@ impl Tensor {
         Ok(self.export_handle(flags))
     }
 
-    /// Exports by [`into_dlpack_as`](Self::into_dlpack_as), also read-only memory through an ABI without that flag.
+    /// Exports by [`into_dlpack_as`](Self::into_dlpack_as), also read-only memory through an ABI
+    /// without that flag.
     ///
-    /// In Python, `dlbridge::python::ReadOnlyPolicy` makes that choice; here it is the caller's, between
-    /// this function and [`to_dlpack_as`](Self::to_dlpack_as).
+    /// In Python, `dlbridge::python::ReadOnlyPolicy` makes that choice; here it is the caller's,
+    /// between this function and [`to_dlpack_as`](Self::to_dlpack_as).
     ///
     /// ```
     /// use dlbridge::Tensor;
@@ -169,7 +170,8 @@ impl Tensor {
             byte_offset: descriptor.byte_offset,
             flags,
         };
-        // SAFETY: the caller promises that the owner keeps the memory that the tensor's elements are in.
+        // SAFETY: the caller promises that the owner keeps the memory that the tensor's elements
+        // are in.
         unsafe { export(&description, owner) }
     }
 

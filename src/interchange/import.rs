@@ -83,8 +83,8 @@ impl Tensor {
         owner: Owner,
     ) -> Result<Self, Error> {
         let mut uninit = Uninit::new();
-        // SAFETY: the descriptor is true while the owner lives, so shape and strides lead to as many numbers as the rank
-        // says.
+        // SAFETY: the descriptor is true while the owner lives, so shape and strides lead to as
+        // many numbers as the rank says.
         let described = unsafe { Described::read(descriptor, flags, uninit.layout()) }?;
         let Described {
             device,
@@ -114,8 +114,8 @@ impl Tensor {
             let lowest = first.wrapping_offset(span.start);
             (lowest, span.len(), span.start.unsigned_abs())
         };
-        // SAFETY: descriptor and flags are true while the owner lives, which the storage keeps; memory is exclusive only
-        // where the flags say that it is a copy.
+        // SAFETY: descriptor and flags are true while the owner lives, which the storage keeps;
+        // memory is exclusive only where the flags say that it is a copy.
         let storage = unsafe { Storage::from_parts(data, bytes, device, access, owner) };
         let parts = Parts {
             storage,
@@ -153,7 +153,8 @@ impl Tensor {
         let Usual { first, dtype, .. } = *usual;
         let mut uninit = Uninit::new();
         let layout = uninit.layout();
-        // SAFETY: what `usual` says is true, so sizes and strides lead to as many numbers as the rank says.
+        // SAFETY: what `usual` says is true, so sizes and strides lead to as many numbers as the
+        // rank says.
         if !unsafe { layout.become_row_major(usual.rank, usual.sizes, usual.strides) } {
             return Err(owner);
         }
@@ -212,7 +213,8 @@ impl Described {
         let padded = flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) && dtype.is_sub_byte();
         let data = descriptor.data.cast::<u8>();
         let byte_offset = descriptor.byte_offset;
-        // SAFETY: shape and strides, where they aren't NULL, lead to as many numbers as the rank says.
+        // SAFETY: shape and strides, where they aren't NULL, lead to as many numbers as the rank
+        // says.
         unsafe { layout.become_c(descriptor.ndim, descriptor.shape, descriptor.strides) }?;
         let addresses = device.has_addresses();
         let span =

@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 /// Pairs of an output and an input that are exactly in the same place, which the op allows.
 pub(super) type Coincide = SmallVec<[(u8, u8); 1]>;
 
-/// Checks every argument that is written: whether it may be, against itself, and against all others.
+/// Checks every argument that is written: whether it may be, against itself, and against all
+/// others.
 #[inline]
 pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reason> {
     let mut coincide = Coincide::new();

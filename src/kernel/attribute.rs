@@ -79,8 +79,9 @@ impl Attribute {
         }
     }
 
-    /// Returns the same value as one of another kind, where nothing is lost: a whole number as a number or
-    /// as a list of one, a list as an optional one, the name of an element type as that type.
+    /// Returns the same value as one of another kind, where nothing is lost: a whole number as a
+    /// number or as a list of one, a list as an optional one, the name of an element type as that
+    /// type.
     pub fn converted(&self, kind: AttributeKind) -> Option<Self> {
         if self.kind() == kind {
             return Some(self.clone());
@@ -117,7 +118,8 @@ impl Attribute {
     }
 }
 
-/// Appends the count and the values. No list has `u64::MAX` values, so that number stands for `None`.
+/// Appends the count and the values. No list has `u64::MAX` values, so that number stands for
+/// `None`.
 fn ints_key(values: &[i64], key: &mut CallKey) {
     key.push(values.len() as u64);
     key.extend(values.iter().map(|value| *value as u64));

@@ -1,4 +1,5 @@
-//! Backends: what calls of kernels on a kind of device need beside the kernel, supplied by the floor of that device.
+//! Backends: what calls of kernels on a kind of device need beside the kernel, supplied by the
+//! floor of that device.
 
 use super::error::Failure;
 use crate::device::{Device, DeviceKind};

@@ -172,7 +172,8 @@ impl Drop for Chain {
     fn drop(&mut self) {
         let mut slot = self.0;
         while !slot.is_null() {
-            // SAFETY: slots came from boxes, each is in one chain, and this is the last access to the cache.
+            // SAFETY: slots came from boxes, each is in one chain, and this is the last access to
+            // the cache.
             let whole = unsafe { Box::from_raw(slot) };
             slot = whole.next;
         }
@@ -189,5 +190,6 @@ impl Drop for Cache {
 
 // SAFETY: slots are reached through atomics, and what is in them is `Send` and `Sync`.
 unsafe impl Send for Cache {}
-// SAFETY: shared references load slots by atomics or behind mutexes, and what is in slots is `Sync`.
+// SAFETY: shared references load slots by atomics or behind mutexes, and what is in slots is
+// `Sync`.
 unsafe impl Sync for Cache {}

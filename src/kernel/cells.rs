@@ -64,8 +64,8 @@ macro_rules! common {
         impl<'a, T: Element> $Name<'a, T> {
             /// # Safety
             ///
-            /// While `'a` lasts, each element that the layout leads to is there, aligned, a value of
-            /// `T`, and used by this thread alone, through cells.
+            /// While `'a` lasts, each element that the layout leads to is there, aligned, a value
+            /// of `T`, and used by this thread alone, through cells.
             #[inline]
             pub(super) unsafe fn new(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {
                 Self(Cells {
@@ -99,8 +99,8 @@ macro_rules! common {
                 self.0.layout.is_empty()
             }
 
-            /// Returns the elements along a dimension, for each index of the other dimensions, of which the last
-            /// changes fastest. Without elements there are no lines.
+            /// Returns the elements along a dimension, for each index of the other dimensions, of
+            /// which the last changes fastest. Without elements there are no lines.
             ///
             /// # Panics
             ///

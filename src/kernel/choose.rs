@@ -52,7 +52,8 @@ pub(super) struct Seen {
 }
 
 impl Registered {
-    /// Returns what is called, for these attributes and this device: made once, if it is to be made.
+    /// Returns what is called, for these attributes and this device: made once, if it is to be
+    /// made.
     pub(super) fn compute(&self, context: &KernelContext<'_>) -> Result<Compute, Failure> {
         match &self.make {
             Make::Function(compute) => Ok(compute.clone()),
@@ -60,7 +61,8 @@ impl Registered {
         }
     }
 
-    /// Returns why it does not match a call, if so: the mismatch, and the place of the argument or the attribute.
+    /// Returns why it does not match a call, if so: the mismatch, and the place of the argument or
+    /// the attribute.
     fn refusal(
         &self,
         op: &Op,

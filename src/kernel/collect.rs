@@ -36,15 +36,15 @@ impl Registry {
     /// Returns all that was registered by [`register_op!`](crate::register_op) and
     /// [`register_kernel!`](crate::register_kernel).
     ///
-    /// Should something of it have been refused, such as two kernels that can't be told apart, its op
-    /// refuses to be called, and says why.
+    /// Should something of it have been refused, such as two kernels that can't be told apart, its
+    /// op refuses to be called, and says why.
     pub fn global() -> &'static Self {
         static GLOBAL: OnceLock<Registry> = OnceLock::new();
         GLOBAL.get_or_init(|| Self::collected(|_| true).0)
     }
 
-    /// Returns those ops of which a function finds the name good, of all that were registered by macros; and
-    /// what was refused.
+    /// Returns those ops of which a function finds the name good, of all that were registered by
+    /// macros; and what was refused.
     pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
         let all = Self::new();
         let mut refused = Vec::new();
@@ -93,7 +93,9 @@ macro_rules! register_op {
 /// use std::ops::Neg;
 ///
 /// dlbridge::register_op!(Op::new("demo.negate").input("x", "T").output("y", "T"));
-/// dlbridge::register_kernel!(for T in [f32, f64, i32] => Kernel::new("demo.negate").function(negate::<T>));
+/// dlbridge::register_kernel!(
+///     for T in [f32, f64, i32] => Kernel::new("demo.negate").function(negate::<T>)
+/// );
 ///
 /// fn negate<T: dlbridge::Element + Neg<Output = T>>(x: Source<'_, T>, y: Target<'_, T>) {
 ///     y.map(&x, T::neg);

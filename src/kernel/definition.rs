@@ -22,9 +22,9 @@ use std::sync::Arc;
 /// let kernel = Kernel::new("square").function(square);
 /// ```
 ///
-/// What the function's arguments are says what the kernel is for: the op's element types, ranks, and
-/// how elements lie. What is left to say is on which device (the host, unless [`on`](Self::on) says
-/// otherwise), and what tells it from other kernels of the same op.
+/// What the function's arguments are says what the kernel is for: the op's element types, ranks,
+/// and how elements lie. What is left to say is on which device (the host, unless [`on`](Self::on)
+/// says otherwise), and what tells it from other kernels of the same op.
 pub struct Kernel {
     pub(super) op: String,
     pub(super) device: DeviceKind,
@@ -93,15 +93,16 @@ impl Kernel {
         self
     }
 
-    /// Restricts one of the op's type variables to these dtypes: what a function of untyped arguments
-    /// can't say.
+    /// Restricts one of the op's type variables to these dtypes: what a function of untyped
+    /// arguments can't say.
     pub fn types(mut self, variable: impl Into<String>, types: &[DType]) -> Self {
         self.types.push((variable.into(), types.to_vec()));
         self
     }
 
-    /// Restricts the kernel to calls with one of these values of an attribute. Where an attribute says the type of a result, and
-    /// the function is for one type of result, that is known without being said.
+    /// Restricts the kernel to calls with one of these values of an attribute. Where an attribute
+    /// says the type of a result, and the function is for one type of result, that is known without
+    /// being said.
     pub fn attribute<A: Into<Attribute>>(
         mut self,
         name: impl Into<String>,

@@ -1,5 +1,5 @@
-//! Call frame: validates arguments against the op and each other, allocates results, dispatches to a kernel and
-//! executes it.
+//! Call frame: validates arguments against the op and each other, allocates results, dispatches to
+//! a kernel and executes it.
 
 mod checks;
 mod sign;
@@ -46,8 +46,8 @@ pub(crate) trait CallHost {
 /// Results that were made, by the places of their parameters.
 pub(crate) type Made = SmallVec<[(usize, Tensor); 1]>;
 
-/// A call, about to be made, beside its arguments: those stay where they were put together, as moving
-/// them, to be read at once, takes longer than most of what is done with them.
+/// A call, about to be made, beside its arguments: those stay where they were put together, as
+/// moving them, to be read at once, takes longer than most of what is done with them.
 pub(crate) struct Frame<'r> {
     pub(crate) handle: &'r OpHandle,
     /// Which arguments there are, a bit each.
@@ -236,6 +236,6 @@ struct Shared<'a>(&'a [Operand<'a>]);
 // SAFETY: an operand says where memory is; who uses it, and how, the frame has settled, whichever
 // thread the kernel runs on.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: shared references to operands give addresses alone, and the frame has checked that what is written is
-// used in no other way.
+// SAFETY: shared references to operands give addresses alone, and the frame has checked that what
+// is written is used in no other way.
 unsafe impl Sync for Shared<'_> {}

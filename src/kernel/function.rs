@@ -28,9 +28,9 @@ impl<E: Into<Failure>> Outcome for Result<(), E> {
     }
 }
 
-/// A function whose arguments are each a [`Parameter`], in the order of the op's: inputs first, then
-/// outputs. `M` is what tells functions of different numbers of arguments apart; it is found by the
-/// compiler.
+/// A function whose arguments are each a [`Parameter`], in the order of the op's: inputs first,
+/// then outputs. `M` is what tells functions of different numbers of arguments apart; it is found
+/// by the compiler.
 pub trait KernelFunction<M>: Send + Sync + 'static {
     #[doc(hidden)]
     fn wants() -> Vec<Wants>;
@@ -60,8 +60,8 @@ macro_rules! functions {
 
             fn into_compute(self) -> Shared {
                 Shared(Arc::new(move |operands| {
-                    // SAFETY: the frame checked each operand for what is wanted of it, and that what
-                    // is written is used in no other way; each is taken once.
+                    // SAFETY: the frame checked each operand for what is wanted of it, and that
+                    // what is written is used in no other way; each is taken once.
                     let result = unsafe { self($($P::take(&operands[$at])),*) };
                     result.into_result()
                 }))

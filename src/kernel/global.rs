@@ -5,8 +5,8 @@ use super::handle::OpHandle;
 use super::registry::Registry;
 use std::sync::OnceLock;
 
-/// An op of the [global registry](Registry::global), looked up when it is first called: for functions
-/// that call always the same one.
+/// An op of the [global registry](Registry::global), looked up when it is first called: for
+/// functions that call always the same one.
 ///
 /// ```
 /// use dlbridge::Tensor;

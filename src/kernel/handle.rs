@@ -57,12 +57,14 @@ impl OpHandle {
         &self.0.op
     }
 
-    /// Returns the module that registered it; empty if it was [defined](crate::kernel::Registry::define) by hand.
+    /// Returns the module that registered it; empty if it was
+    /// [defined](crate::kernel::Registry::define) by hand.
     pub fn origin(&self) -> &'static str {
         self.0.origin
     }
 
-    /// Its kernels: the CPU's first, and those of a device in the order in which they were registered.
+    /// Its kernels: the CPU's first, and those of a device in the order in which they were
+    /// registered.
     pub fn kernels(&self) -> Vec<KernelInfo> {
         let kernels = self.lock();
         let info = |kernel: &Arc<Registered>| KernelInfo {
@@ -148,8 +150,8 @@ impl OpHandle {
     }
 }
 
-/// Returns all attributes of a call: those that were given, converted, and the others' defaults. `None` where all
-/// are defaults.
+/// Returns all attributes of a call: those that were given, converted, and the others' defaults.
+/// `None` where all are defaults.
 pub(crate) fn complete(
     handle: &OpHandle,
     given: Vec<(usize, Attribute)>,

@@ -43,8 +43,8 @@ pub struct Observer(usize);
 
 /// Has a function told of each call, of any thread, after it was made.
 ///
-/// The function is called by the thread that made the call, which waits for it. Of calls that it makes
-/// itself no observer is called.
+/// The function is called by the thread that made the call, which waits for it. Of calls that it
+/// makes itself no observer is called.
 ///
 /// # Examples
 ///

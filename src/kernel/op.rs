@@ -191,7 +191,8 @@ impl Op {
         self.to_string()
     }
 
-    /// Returns how many parameters are given by every call: inputs, and those that are read and written.
+    /// Returns how many parameters are given by every call: inputs, and those that are read and
+    /// written.
     pub(crate) fn given(&self) -> usize {
         let is_given = |parameter: &&Parameter| parameter.role != Role::Output;
         self.parameters.iter().take_while(is_given).count()

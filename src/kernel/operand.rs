@@ -73,9 +73,9 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     ///
-    /// While `'a` lasts, every element that the layout leads to is there, and a value of its type, if
-    /// that has values that aren't; no code writes it, and where `writable` is true no other code reads
-    /// it either, but for other operands of the same call.
+    /// While `'a` lasts, every element that the layout leads to is there, and a value of its type,
+    /// if that has values that aren't; no code writes it, and where `writable` is true no other
+    /// code reads it either, but for other operands of the same call.
     #[inline]
     pub unsafe fn from_raw(
         first: *mut u8,
@@ -86,8 +86,8 @@ impl<'a> Operand<'a> {
         writable: bool,
     ) -> Self {
         let bytes = bytes_touched(first, layout, dtype, device, padded);
-        // SAFETY: elements, writing and aliases are as `from_known` requires, which is what this function requires; the
-        // bytes were just computed from the same layout.
+        // SAFETY: elements, writing and aliases are as `from_known` requires, which is what this
+        // function requires; the bytes were just computed from the same layout.
         unsafe { Self::from_known(first, layout, (dtype, device, padded), writable, bytes) }
     }
 

@@ -33,8 +33,8 @@ pub trait Parameter: sealed::Sealed {
 
     /// # Safety
     ///
-    /// The operand is as [`WANTS`](Self::WANTS) says: it was checked, and its memory is used in this
-    /// way alone for as long as `'a`.
+    /// The operand is as [`WANTS`](Self::WANTS) says: it was checked, and its memory is used in
+    /// this way alone for as long as `'a`.
     #[doc(hidden)]
     unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a>;
 }
@@ -119,8 +119,8 @@ macro_rules! parameter {
 
             #[inline]
             unsafe fn take<'a>($operand: &'a Operand<'a>) -> Self::Item<'a> {
-                // SAFETY: the frame checked the operand for `WANTS`: element type, alignment, layout, rank, and that what
-                // is written is used in no other way; it is taken once.
+                // SAFETY: the frame checked the operand for `WANTS`: element type, alignment,
+                // layout, rank, and that what is written is used in no other way; it is taken once.
                 unsafe { $take }
             }
         }
@@ -183,7 +183,8 @@ impl<P: Parameter, const RANK: usize> Parameter for Ranked<P, RANK> {
 
     #[inline]
     unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a> {
-        // SAFETY: the frame checked the operand for `WANTS`, which are those of `P` and a rank; it is taken once.
+        // SAFETY: the frame checked the operand for `WANTS`, which are those of `P` and a rank; it
+        // is taken once.
         Ranked(unsafe { P::take(operand) })
     }
 }

@@ -128,8 +128,8 @@ pub(super) fn broadcast(
 /// No other code has it, and it is kept for as long as the operand is in use.
 #[inline]
 pub(super) unsafe fn of_new<'a>(tensor: &Tensor) -> Operand<'a> {
-    // SAFETY: the tensor is kept for as long as the operand is in use, and its layout lies behind the handle, which
-    // may be moved meanwhile.
+    // SAFETY: the tensor is kept for as long as the operand is in use, and its layout lies behind
+    // the handle, which may be moved meanwhile.
     let tensor: &'a Tensor = unsafe { &*std::ptr::from_ref(tensor) };
     Operand {
         writable: true,

@@ -16,8 +16,8 @@ const MOST: usize = 1024;
 pub(super) struct States(Mutex<HashMap<CallKey, Compute>>);
 
 impl States {
-    /// Returns what there is, or else what is made of it now. No lock is held while it is made, as a factory
-    /// may call ops and register kernels itself.
+    /// Returns what there is, or else what is made of it now. No lock is held while it is made, as
+    /// a factory may call ops and register kernels itself.
     pub(super) fn get_or_make(
         &self,
         context: &KernelContext<'_>,

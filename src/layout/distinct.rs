@@ -1,11 +1,12 @@
-//! The places of a layout's elements, each visited once: for checks of values, of which there are as many as memory
-//! holds, where a broadcast layout has any number of elements.
+//! The places of a layout's elements, each visited once: for checks of values, of which there are
+//! as many as memory holds, where a broadcast layout has any number of elements.
 
 use super::{Layout, LayoutRef};
 
 impl LayoutRef<'_> {
-    /// Returns a layout that visits the same places, and the offset of its first element; `None` where no two of the elements
-    /// need be at one place, so that there are no more of them than memory holds.
+    /// Returns a layout that visits the same places, and the offset of its first element; `None`
+    /// where no two of the elements need be at one place, so that there are no more of them than
+    /// memory holds.
     ///
     /// Of strides that aren't multiples of each other, places may be visited again.
     pub(crate) fn distinct(self) -> Option<(Layout, isize)> {
@@ -44,8 +45,9 @@ impl LayoutRef<'_> {
 pub(crate) struct Places(Vec<u64>);
 
 impl Places {
-    /// Returns the places of a layout's elements, counted from the first one in memory, where no stride is negative. It takes as
-    /// many steps as there are places, and not as there are elements.
+    /// Returns the places of a layout's elements, counted from the first one in memory, where no
+    /// stride is negative. It takes as many steps as there are places, and not as there are
+    /// elements.
     pub(crate) fn new(layout: LayoutRef<'_>) -> Self {
         let last = layout.extent().map_or(0, |(_, last)| last as usize);
         let mut places = Self(vec![0; last / 64 + 1]);

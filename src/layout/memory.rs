@@ -5,8 +5,8 @@ use super::error::LayoutError;
 use crate::dtype::DType;
 use std::ops::Range;
 
-/// Returns the offsets of the first and the last element in memory, counted in elements from the element
-/// of index 0. No size is 0, and invariant 5 holds; `None` where invariant 6 doesn't.
+/// Returns the offsets of the first and the last element in memory, counted in elements from the
+/// element of index 0. No size is 0, and invariant 5 holds; `None` where invariant 6 doesn't.
 pub(super) fn extent(shape: &[usize], strides: &[isize]) -> Option<(isize, isize)> {
     let (mut first, mut last) = (0_isize, 0_isize);
     for (&size, &stride) in shape.iter().zip(strides) {
@@ -24,8 +24,8 @@ pub(super) fn extent(shape: &[usize], strides: &[isize]) -> Option<(isize, isize
 }
 
 impl LayoutRef<'_> {
-    /// Returns the offsets of the first and the last element in memory, counted in elements from the
-    /// element of index 0; `None` where there are no elements.
+    /// Returns the offsets of the first and the last element in memory, counted in elements from
+    /// the element of index 0; `None` where there are no elements.
     #[inline]
     pub fn extent(self) -> Option<(isize, isize)> {
         if self.is_empty() {
@@ -38,8 +38,8 @@ impl LayoutRef<'_> {
         Some(extent.expect("invariant 6 holds for every layout"))
     }
 
-    /// Returns the offset in bits at which the first element in memory begins and the last one ends, from
-    /// the element of index 0: invariant 7. `None` where that doesn't hold.
+    /// Returns the offset in bits at which the first element in memory begins and the last one
+    /// ends, from the element of index 0: invariant 7. `None` where that doesn't hold.
     #[inline]
     pub(super) fn bit_extent(self, dtype: DType, padded: bool) -> Option<(isize, isize)> {
         let Some((first, last)) = self.extent() else {
@@ -119,8 +119,8 @@ impl LayoutRef<'_> {
         Ok(span)
     }
 
-    /// Returns the bytes that the elements touch, relative to the element of index 0; none where there are
-    /// no elements.
+    /// Returns the bytes that the elements touch, relative to the element of index 0; none where
+    /// there are no elements.
     ///
     /// # Panics
     ///

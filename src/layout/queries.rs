@@ -13,8 +13,8 @@ impl<'a> LayoutRef<'a> {
         self.is_empty() || dense_in_order(self.dims())
     }
 
-    /// Returns whether the elements lie one after another in any order of the dimensions, each forwards:
-    /// no gaps, none twice.
+    /// Returns whether the elements lie one after another in any order of the dimensions, each
+    /// forwards: no gaps, none twice.
     pub fn is_dense(self) -> bool {
         if self.is_empty() {
             return true;

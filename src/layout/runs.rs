@@ -92,8 +92,8 @@ impl LayoutRef<'_> {
         }
     }
 
-    /// Returns the same elements in the same order with as few dimensions as can be: those of size 1 left
-    /// out, those that continue each other merged.
+    /// Returns the same elements in the same order with as few dimensions as can be: those of size
+    /// 1 left out, those that continue each other merged.
     pub(super) fn merged(self) -> Merged {
         debug_assert!(!self.is_empty());
         let mut merged = Merged::default();

@@ -1,5 +1,5 @@
-//! The validator: the code that makes a [`Layout`] of numbers from outside, and checks invariants 1 to 6.
-//! Numbers of the usual case have a shorter way: `row_major.rs`.
+//! The validator: the code that makes a [`Layout`] of numbers from outside, and checks invariants 1
+//! to 6. Numbers of the usual case have a shorter way: `row_major.rs`.
 
 use super::error::LayoutError;
 use super::memory::extent;
@@ -94,8 +94,8 @@ impl Layout {
         })
     }
 
-    /// Creates a layout of `rank` dimensions, of which `dim` tells the size and the stride; without a
-    /// stride, it is the row-major one. What `dim` tells is checked.
+    /// Creates a layout of `rank` dimensions, of which `dim` tells the size and the stride; without
+    /// a stride, it is the row-major one. What `dim` tells is checked.
     #[inline]
     pub(super) fn build(
         rank: usize,

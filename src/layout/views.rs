@@ -58,7 +58,8 @@ impl Layout {
         Ok((layout, offset))
     }
 
-    /// Returns every `step`-th element along `axis`; backwards from the last one if `step` is negative.
+    /// Returns every `step`-th element along `axis`; backwards from the last one if `step` is
+    /// negative.
     ///
     /// # Errors
     ///
@@ -208,8 +209,8 @@ impl Layout {
         )
     }
 
-    /// Returns the elements repeated, by stride 0, so that the shape becomes `shape`: new dimensions come
-    /// first, and size 1 becomes any size.
+    /// Returns the elements repeated, by stride 0, so that the shape becomes `shape`: new
+    /// dimensions come first, and size 1 becomes any size.
     ///
     /// # Errors
     ///
@@ -283,8 +284,8 @@ impl Layout {
         Self::collect(shape.len(), dims.into_iter())
     }
 
-    /// Returns the same memory read as elements of another type, of which there may be more or fewer
-    /// along the last dimension.
+    /// Returns the same memory read as elements of another type, of which there may be more or
+    /// fewer along the last dimension.
     ///
     /// Padded elements are whole bytes here: cast them to a type of 8 bits to see them.
     ///

@@ -4,8 +4,8 @@
 use super::Layout;
 use super::{LayoutRef, Run};
 
-/// Visits the elements of two layouts, of which there are as many, in logical order: pieces that are a run of
-/// the one and a run of the other.
+/// Visits the elements of two layouts, of which there are as many, in logical order: pieces that
+/// are a run of the one and a run of the other.
 #[inline]
 pub(crate) fn in_step(ours: LayoutRef<'_>, theirs: LayoutRef<'_>, mut visit: impl FnMut(Run, Run)) {
     debug_assert_eq!(ours.len(), theirs.len());
@@ -52,8 +52,9 @@ impl Run {
 
 #[cfg(feature = "kernels")]
 impl<'a> LayoutRef<'a> {
-    /// Returns the elements along a dimension, as a layout of their own, and where such a line begins for each
-    /// index of the other dimensions, in logical order. Without elements there are no lines.
+    /// Returns the elements along a dimension, as a layout of their own, and where such a line
+    /// begins for each index of the other dimensions, in logical order. Without elements there are
+    /// no lines.
     ///
     /// # Panics
     ///

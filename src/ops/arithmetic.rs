@@ -37,7 +37,8 @@ macro_rules! arithmetic {
         ///
         /// # Errors
         ///
-        /// When the tensors' dtypes differ or aren't supported, or they can't be broadcast against each other.
+        /// When the tensors' dtypes differ or aren't supported, or they can't be broadcast against
+        /// each other.
         pub fn $name<'a>(
             a: impl IntoOperand<'a>,
             b: impl IntoOperand<'a>,

@@ -64,8 +64,8 @@ fn write<S: Number, D: Number>(x: View<'_, S>, mut out: UntypedMut<'_>) -> Resul
     Ok(())
 }
 
-/// Returns the numbers as elements of another type: floats are rounded, integers wrap around, and what isn't 0 is
-/// true.
+/// Returns the numbers as elements of another type: floats are rounded, integers wrap around, and
+/// what isn't 0 is true.
 ///
 /// # Errors
 ///

@@ -116,8 +116,8 @@ fn kernel<T: Float<Wide = f32>>(
     }
 }
 
-/// How [`image_to_tensor`] makes tensors of images: with the elements of floats, as large as the images
-/// are, and with values from 0 to 1 before mean and deviation, unless it is told otherwise.
+/// How [`image_to_tensor`] makes tensors of images: with the elements of floats, as large as the
+/// images are, and with values from 0 to 1 before mean and deviation, unless it is told otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImageOptions {
     /// The element type: `float32`, `float16` or `bfloat16`.
@@ -141,13 +141,13 @@ impl Default for ImageOptions {
     }
 }
 
-/// Images of bytes, `[..., height, width, channels]`, as floats, `[..., channels, height, width]`, of which
-/// a mean is subtracted, and which are divided by a deviation, one for each channel.
+/// Images of bytes, `[..., height, width, channels]`, as floats, `[..., channels, height, width]`,
+/// of which a mean is subtracted, and which are divided by a deviation, one for each channel.
 ///
 /// # Errors
 ///
-/// When `image` isn't an image, there are not as many means and deviations as channels, or there is no such element
-/// type.
+/// When `image` isn't an image, there are not as many means and deviations as channels, or there is
+/// no such element type.
 pub fn image_to_tensor<'a>(
     image: impl IntoOperand<'a>,
     mean: impl IntoOperand<'a>,

@@ -58,8 +58,8 @@ fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: View<'_, T>, out: Target
     }
 }
 
-/// Floats over the root of the mean of their squares along the last axis, times a weight for each place
-/// along it.
+/// Floats over the root of the mean of their squares along the last axis, times a weight for each
+/// place along it.
 ///
 /// # Errors
 ///

@@ -215,15 +215,16 @@ common!(Out, true);
 impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
     /// The elements, to be read.
     ///
-    /// The view is of memory that is **borrowed while no Python code runs**. It compiles to use it across such
-    /// code, and what it shows then may be stale, or gone, as the code may have written, resized or re-pointed
-    /// the object:
+    /// The view is of memory that is **borrowed while no Python code runs**. It compiles to use it
+    /// across such code, and what it shows then may be stale, or gone, as the code may have
+    /// written, resized or re-pointed the object:
     ///
-    /// - Take views after the last call of Python code (a callback, a method of an object, the conversion of
-    ///   an argument of another type), not before it.
-    /// - Don't give them to `Python::detach`: a [`View`] is `Send`, so the compiler allows it. What the object
-    ///   keeps isn't kept while other threads run Python. [`detach`](crate::python::detach) has the memory
-    ///   owned before, and gives its closure views of it.
+    /// - Take views after the last call of Python code (a callback, a method of an object, the
+    ///   conversion of an argument of another type), not before it.
+    /// - Don't give them to `Python::detach`: a [`View`] is `Send`, so the compiler allows it. What
+    ///   the object keeps isn't kept while other threads run Python.
+    ///   [`detach`](crate::python::detach) has the memory owned before, and gives its closure views
+    ///   of it.
     #[inline]
     pub fn view(&self) -> View<'_, T> {
         // SAFETY: all that was checked when the argument was made; its entry keeps the memory and
@@ -250,8 +251,8 @@ impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
         unsafe { self.0.get().view_unchecked() }
     }
 
-    /// The elements, to be read and written. For how long, [`In::view`] says: not across Python code, nor in
-    /// `Python::detach`, but in [`detach`](crate::python::detach).
+    /// The elements, to be read and written. For how long, [`In::view`] says: not across Python
+    /// code, nor in `Python::detach`, but in [`detach`](crate::python::detach).
     #[inline]
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         let entry = self.0.get();

@@ -8,8 +8,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::Cell;
 
-/// Refuses to be imported by a subinterpreter: for the initialisation of modules that are also built
-/// for Python 3.10 and 3.11. From 3.12 on, Python asks the module itself.
+/// Refuses to be imported by a subinterpreter: for the initialisation of modules that are also
+/// built for Python 3.10 and 3.11. From 3.12 on, Python asks the module itself.
 ///
 /// # Errors
 ///
@@ -25,12 +25,14 @@ pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
     ))
 }
 
-/// Releases something that needs Python: at once on a thread that is attached, else soon, through the queue of
-/// [`releaser`](super::releaser). Once the interpreter is finalizing, nothing is released.
+/// Releases something that needs Python: at once on a thread that is attached, else soon, through
+/// the queue of [`releaser`](super::releaser). Once the interpreter is finalizing, nothing is
+/// released.
 ///
-/// So Rust code that isn't attached never waits for the GIL, whichever locks it holds. The one exception is a deleter that a
-/// framework calls on a thread of Python's which gave the GIL up meanwhile, as PyTorch does in `del tensor`: like
-/// NumPy's own deleter it takes the GIL back, so that the memory is released when `del` returns.
+/// So Rust code that isn't attached never waits for the GIL, whichever locks it holds. The one
+/// exception is a deleter that a framework calls on a thread of Python's which gave the GIL up
+/// meanwhile, as PyTorch does in `del tensor`: like NumPy's own deleter it takes the GIL back, so
+/// that the memory is released when `del` returns.
 #[inline]
 pub(super) fn release(release: impl FnOnce() + Send + 'static) {
     if may_release() {
@@ -60,15 +62,16 @@ thread_local! {
     static DEFERS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a function in which nothing is released that may run foreign code: that is done soon, by another thread.
+/// Runs a function in which nothing is released that may run foreign code: that is done soon, by
+/// another thread.
 pub(super) fn deferring_releases(function: impl FnOnce()) {
     let before = DEFERS.replace(true);
     function();
     DEFERS.set(before);
 }
 
-/// For functions that Python calls past PyO3, which counts attachments: what was dropped in one that it didn't see it
-/// keeps for the next one that it sees.
+/// For functions that Python calls past PyO3, which counts attachments: what was dropped in one
+/// that it didn't see it keeps for the next one that it sees.
 #[cold]
 pub(super) fn release_what_was_dropped() {
     Python::attach(|_| ());

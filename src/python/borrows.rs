@@ -51,7 +51,8 @@ pub(super) unsafe fn next_call_id() -> usize {
 /// The thread is attached to Python.
 #[inline]
 pub(super) unsafe fn blank() -> NonNull<Entry> {
-    // SAFETY: the thread is attached, and the closure runs no Python code; an entry of the free list is whole, and leaves it here.
+    // SAFETY: the thread is attached, and the closure runs no Python code; an entry of the free
+    // list is whole, and leaves it here.
     let reused = unsafe {
         BORROWS.with(|lists| {
             let entry = NonNull::new(lists.free)?;
@@ -78,8 +79,8 @@ fn more() -> NonNull<Entry> {
 /// [`blank`] gave the entry, which isn't in use, and no reference to it is.
 pub(super) unsafe fn point_to_number(entry: NonNull<Entry>, bytes: usize) {
     let entry = entry.as_ptr();
-    // SAFETY: the entry is there for good, and the caller's alone. The pointer to the number is made
-    // of the entry's own, so that it lasts as long as the number.
+    // SAFETY: the entry is there for good, and the caller's alone. The pointer to the number is
+    // made of the entry's own, so that it lasts as long as the number.
     unsafe {
         let number = (&raw mut (*entry).number).cast::<u8>();
         (&raw mut (*entry).first).write(number);
@@ -96,8 +97,8 @@ pub(super) unsafe fn point_to_number(entry: NonNull<Entry>, bytes: usize) {
 #[inline]
 pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
     let here = 0_u8;
-    // SAFETY: the thread is attached, and the closure runs no Python code; entries in the list are whole, and this
-    // one isn't in it yet, so that no reference to it is in use.
+    // SAFETY: the thread is attached, and the closure runs no Python code; entries in the list are
+    // whole, and this one isn't in it yet, so that no reference to it is in use.
     unsafe {
         (&raw mut (*entry.as_ptr()).is_written).write(is_written);
         (&raw mut (*entry.as_ptr()).stack).write((&raw const here).addr());
@@ -129,7 +130,8 @@ pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
 /// As of [`enter`], which returned `true` for it.
 #[inline(never)]
 pub(super) unsafe fn leave(entry: NonNull<Entry>) {
-    // SAFETY: the thread is attached, and `enter` put the entry into the list, in which its neighbours are, too.
+    // SAFETY: the thread is attached, and `enter` put the entry into the list, in which its
+    // neighbours are, too.
     unsafe {
         BORROWS.with(|lists| lists.unlink(entry.as_ref()));
         // At the end, so that what kept the tensor during the call is found changed, too.
@@ -197,16 +199,18 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
     }
 }
 
-/// Registers the memory of a tensor, which an entry that is in use is about, for as long as Rust code keeps
-/// the tensor. Of memory that only a device reaches, nothing is registered: Rust code can't read it.
+/// Registers the memory of a tensor, which an entry that is in use is about, for as long as Rust
+/// code keeps the tensor. Of memory that only a device reaches, nothing is registered: Rust code
+/// can't read it.
 pub(super) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
     let is_readable = entry.device.is_host_accessible() && !entry.layout().is_empty();
     if !is_readable || tensor.storage().unguarded().is_some() {
         return tensor;
     }
     fork::watch();
-    // SAFETY: a thread that has an entry in use is attached. Memory is registered and entries are entered one after the
-    // other, so that neither is missed by the other: the entry excludes writers until it is done.
+    // SAFETY: a thread that has an entry in use is attached. Memory is registered and entries are
+    // entered one after the other, so that neither is missed by the other: the entry excludes
+    // writers until it is done.
     let kept = unsafe { BORROWS.with(|_| kept::KeptMemory::new(entry)) };
     tensor.with_storage(|storage| storage.guarded(kept))
 }
@@ -214,8 +218,8 @@ pub(super) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
 /// Returns the entries whose memory nothing but the object keeps, and these objects.
 pub(super) fn list_borrowed(py: Python<'_>) -> Vec<(NonNull<Entry>, Bound<'_, PyAny>)> {
     let mut all = Vec::new();
-    // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a reference to their
-    // objects; taking another one runs no code.
+    // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a
+    // reference to their objects; taking another one runs no code.
     unsafe {
         BORROWS.with(|lists| {
             let mut next = lists.used;

@@ -8,8 +8,9 @@ use std::ffi::{CString, c_int};
 /// How they take their arguments.
 pub(super) const CALLED: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
 
-/// Returns a built-in function with a name and a text, which starts with the signature: Python looks for one in the first
-/// lines. The object is what it gets as its first argument, and its `__self__`.
+/// Returns a built-in function with a name and a text, which starts with the signature: Python
+/// looks for one in the first lines. The object is what it gets as its first argument, and its
+/// `__self__`.
 ///
 /// # Errors
 ///
@@ -30,7 +31,8 @@ pub(super) fn builtin<'py>(
         ml_flags: CALLED,
         ml_doc: text(CString::new(doc)?),
     }));
-    // SAFETY: the definition stays, and takes its arguments as it says; the function takes references of its own.
+    // SAFETY: the definition stays, and takes its arguments as it says; the function takes
+    // references of its own.
     unsafe {
         let function = ffi::PyCFunction_NewEx(definition, object.as_ptr(), module.as_ptr());
         Bound::from_owned_ptr_or_err(object.py(), function)

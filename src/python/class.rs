@@ -27,8 +27,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 impl PyTensor {
-    /// Returns the tensor, to be kept and read: like an argument that is kept, its memory is registered as read
-    /// until the last handle to it is dropped.
+    /// Returns the tensor, to be kept and read: like an argument that is kept, its memory is
+    /// registered as read until the last handle to it is dropped.
     ///
     /// # Errors
     ///
@@ -37,7 +37,8 @@ impl PyTensor {
         Ok(keep(py, None, self.inner().clone())?)
     }
 
-    /// Returns the tensor of a Python object, as [`from_object`](super::from_object) gets it, which remembers whose it is.
+    /// Returns the tensor of a Python object, as [`from_object`](super::from_object) gets it, which
+    /// remembers whose it is.
     ///
     /// # Errors
     ///
@@ -145,7 +146,8 @@ impl PyTensor {
         self.tensor.layout().is_contiguous()
     }
 
-    /// Returns the owner of the memory, in words: the type of the object that it is shared with, or what keeps it.
+    /// Returns the owner of the memory, in words: the type of the object that it is shared with, or
+    /// what keeps it.
     #[getter]
     fn owner(&self, py: Python<'_>) -> PyResult<String> {
         match self.source(py) {

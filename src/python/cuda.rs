@@ -1,8 +1,10 @@
-//! Python's tensors on GPUs: on which streams frameworks work, and in which order their memory is used.
+//! Python's tensors on GPUs: on which streams frameworks work, and in which order their memory is
+//! used.
 //!
-//! An exchange table tells its framework's current stream; CuPy is asked for it. Of others none is known:
-//! they are asked, as the array API standard has it, to have their tensor ready on the thread's current
-//! stream ([`Stream::current`](crate::cuda::Stream::current)), and keep it until the work on it is done.
+//! An exchange table tells its framework's current stream; CuPy is asked for it. Of others none is
+//! known: they are asked, as the array API standard has it, to have their tensor ready on the
+//! thread's current stream ([`Stream::current`](crate::cuda::Stream::current)), and keep it until
+//! the work on it is done.
 
 mod copies;
 mod exchange;

@@ -25,8 +25,8 @@ use pyo3::prelude::*;
 /// }
 /// ```
 ///
-/// This is the one way to use arguments while other threads run Python. PyO3's own `Python::detach` doesn't
-/// take arguments:
+/// This is the one way to use arguments while other threads run Python. PyO3's own `Python::detach`
+/// doesn't take arguments:
 ///
 /// ```compile_fail,E0277
 /// use dlbridge::python::In;
@@ -38,12 +38,13 @@ use pyo3::prelude::*;
 /// }
 /// ```
 ///
-/// But it takes **views** that were made before, as these are `Send`. Don't: what they show was borrowed for
-/// the time that no Python code runs, and isn't kept in there.
+/// But it takes **views** that were made before, as these are `Send`. Don't: what they show was
+/// borrowed for the time that no Python code runs, and isn't kept in there.
 ///
 /// # Errors
 ///
-/// When a framework can't lend its tensor in the way that lasts, or has changed it since it was borrowed.
+/// When a framework can't lend its tensor in the way that lasts, or has changed it since it was
+/// borrowed.
 pub fn detach<A: Detach, R: Send>(
     py: Python<'_>,
     mut arguments: A,

@@ -1,4 +1,5 @@
-//! The one place where errors become Python exceptions. The table of all of them is `docs/errors.md`, which a test writes.
+//! The one place where errors become Python exceptions. The table of all of them is
+//! `docs/errors.md`, which a test writes.
 //!
 //! | exception | for |
 //! |---|---|
@@ -9,7 +10,8 @@
 //! | `MemoryError` | memory that can't be allocated |
 //! | `CudaError`, a `RuntimeError` | failures of a GPU, its driver, NVRTC or cuBLASLt, and what can't be done now |
 //!
-//! Each has the attributes `kind`, `found`, `wanted` and `remedy`: the fields of an [`Incompatibility`].
+//! Each has the attributes `kind`, `found`, `wanted` and `remedy`: the fields of an
+//! [`Incompatibility`].
 
 mod fields;
 #[cfg(all(test, feature = "kernels", feature = "cuda", not(miri)))]
@@ -52,7 +54,8 @@ pyo3::create_exception!(
     "A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."
 );
 
-/// A failure of a GPU, as the package's class where the package is loaded: each extension has a class of its own.
+/// A failure of a GPU, as the package's class where the package is loaded: each extension has a
+/// class of its own.
 #[cold]
 pub(super) fn cuda_failed(fields: impl Into<Fields>) -> PyErr {
     let fields = fields.into();
@@ -142,7 +145,8 @@ pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {
     })
 }
 
-/// Of a tensor that can be exchanged, but isn't what is asked for: a `TypeError` where its dtype isn't.
+/// Of a tensor that can be exchanged, but isn't what is asked for: a `TypeError` where its dtype
+/// isn't.
 #[cold]
 pub(super) fn unsuitable(fields: impl Into<Fields>) -> PyErr {
     let fields = fields.into();
@@ -226,7 +230,8 @@ fn alike(error: impl Into<PyErr>, fields: Fields) -> PyErr {
     Python::attach(|py| fields.raise_as(&error.get_type(py)))
 }
 
-/// What Python raised; or what a GPU that failed, or has no memory, raises elsewhere, with another text.
+/// What Python raised; or what a GPU that failed, or has no memory, raises elsewhere, with another
+/// text.
 #[cfg(feature = "kernels")]
 fn raised(failure: Failure, fields: &Fields) -> Result<PyErr, Failure> {
     let failure = match failure.downcast::<PyErr>() {

@@ -1,6 +1,7 @@
 //! The table of frameworks: one row for each, in a file that has all that is known of it.
 //!
-//! A framework is added by its file and its line in [`FRAMEWORKS`]; the code elsewhere asks the rows.
+//! A framework is added by its file and its line in [`FRAMEWORKS`]; the code elsewhere asks the
+//! rows.
 
 mod common;
 pub(super) mod constraints;
@@ -101,9 +102,9 @@ fn vendors() -> impl Iterator<Item = &'static TableVendor> {
     FRAMEWORKS.iter().filter_map(|framework| framework.vendor)
 }
 
-/// Returns the vendor whose class is among the base classes of a type, and at which of them the vendor's own methods
-/// begin. Python makes sure that an object of a class that is derived from a class made in C, or lists it in its order,
-/// has its layout.
+/// Returns the vendor whose class is among the base classes of a type, and at which of them the
+/// vendor's own methods begin. Python makes sure that an object of a class that is derived from a
+/// class made in C, or lists it in its order, has its layout.
 pub(super) fn vendor_of_bases<'py>(
     bases: impl Iterator<Item = Bound<'py, PyType>>,
 ) -> (&'static TableVendor, usize) {
@@ -133,7 +134,8 @@ pub(super) fn vendor_of_library(file: &str) -> &'static TableVendor {
     found.unwrap_or(&OTHER)
 }
 
-/// Returns the object of another library that keeps the stream of this handle, for an array that only says the handle.
+/// Returns the object of another library that keeps the stream of this handle, for an array that
+/// only says the handle.
 #[cfg(feature = "cuda")]
 pub(super) fn stream_object<'py>(
     array: Borrowed<'_, 'py, PyAny>,

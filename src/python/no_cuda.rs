@@ -1,4 +1,5 @@
-//! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made there.
+//! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made
+//! there.
 
 pub(super) use super::error::no_allocation;
 use super::error::not_exchangeable;

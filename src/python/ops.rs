@@ -62,8 +62,8 @@ impl PyOp {
     }
 }
 
-/// Returns an op of a registry as a Python function. It is a built-in one, with a signature, a doc string, and
-/// a [`PyOp`] as its `__self__`.
+/// Returns an op of a registry as a Python function. It is a built-in one, with a signature, a doc
+/// string, and a [`PyOp`] as its `__self__`.
 ///
 /// # Errors
 ///
@@ -127,11 +127,12 @@ unsafe extern "C" fn call(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls functions only on attached threads. `attach` would query that, and count:
-    // a few percent of a call with small tensors.
+    // SAFETY: Python calls functions only on attached threads. `attach` would query that, and
+    // count: a few percent of a call with small tensors.
     let py = unsafe { Python::assume_attached() };
     let mut is_plain = true;
-    // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords' values behind them.
+    // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords'
+    // values behind them.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
         let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
         let given = bind::Given::new(py, arguments, count as usize, keywords);

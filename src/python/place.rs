@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 ///
 /// # Errors
 ///
-/// A `BufferError` where nothing can be made there, and a `MemoryError` where there is not enough memory.
+/// A `BufferError` where nothing can be made there, and a `MemoryError` where there is not enough
+/// memory.
 pub fn make(shape: &[usize], dtype: DType, device: Device) -> PyResult<Tensor> {
     Ok(cuda::make(shape, dtype, device)?)
 }

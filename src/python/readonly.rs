@@ -91,9 +91,9 @@ fn named(what: &str, error: Incompatibility) -> Incompatibility {
 const VARIABLE: &str = "DLBRIDGE_READONLY";
 
 impl ReadOnlyPolicy {
-    /// Returns the policy that holds where a call doesn't name one: of the innermost
-    /// `with dlbridge.readonly(...)`, else of the environment variable `DLBRIDGE_READONLY`, which is
-    /// read once, else [`Warn`](Self::Warn).
+    /// Returns the policy that holds where a call doesn't name one: of the innermost `with
+    /// dlbridge.readonly(...)`, else of the environment variable `DLBRIDGE_READONLY`, which is read
+    /// once, else [`Warn`](Self::Warn).
     ///
     /// # Errors
     ///
@@ -105,8 +105,8 @@ impl ReadOnlyPolicy {
         }
     }
 
-    /// Returns the policy of the innermost context manager. It lives in the package, so that it holds for
-    /// all extensions; where that isn't loaded, there is none.
+    /// Returns the policy of the innermost context manager. It lives in the package, so that it
+    /// holds for all extensions; where that isn't loaded, there is none.
     fn of_context(py: Python<'_>) -> PyResult<Option<Self>> {
         let Some(package) = package(py)? else {
             return Ok(None);
@@ -147,8 +147,8 @@ fn package(py: Python<'_>) -> PyResult<Option<Bound<'_, PyAny>>> {
     Ok(Some(module).filter(|module| !module.is_none()))
 }
 
-/// Applies the policy to read-only memory on its way from one framework to another one that can't be
-/// told. `policy` is what the call names, `source` what to call the framework that it is from.
+/// Applies the policy to read-only memory on its way from one framework to another one that can't
+/// be told. `policy` is what the call names, `source` what to call the framework that it is from.
 ///
 /// # Errors
 ///
@@ -176,8 +176,9 @@ pub(super) fn permit(
 /// The way out of a refusal, beside a copy.
 pub(super) const SHARING: &str = "pass readonly=\"share\" and don't write through the result";
 
-/// Warns that memory of `source` that is read-only is shared with `target`: once for each pair, by the
-/// function of the package that all extensions call. Where that isn't installed, by Python's own rules.
+/// Warns that memory of `source` that is read-only is shared with `target`: once for each pair, by
+/// the function of the package that all extensions call. Where that isn't installed, by Python's
+/// own rules.
 ///
 /// # Errors
 ///
@@ -203,8 +204,8 @@ fn warn(py: Python<'_>, source: &str, target: &str) -> PyResult<()> {
     package.call_method1(intern!(py, "warn"), (text,)).map(drop)
 }
 
-/// Returns the package whose Python code is running, as in "torch": that of a consumer that asks for a tensor by
-/// a function which is written in Python. A consumer that is compiled isn't seen.
+/// Returns the package whose Python code is running, as in "torch": that of a consumer that asks
+/// for a tensor by a function which is written in Python. A consumer that is compiled isn't seen.
 pub(super) fn calling_package(py: Python<'_>) -> Option<String> {
     let find = || -> PyResult<String> {
         let sys = py.import(intern!(py, "sys"))?;

@@ -1,8 +1,10 @@
-//! What frameworks raise when they can't exchange a tensor, as the one exception that is promised for that.
+//! What frameworks raise when they can't exchange a tensor, as the one exception that is promised
+//! for that.
 //!
-//! JAX raises a `RuntimeError` for an array that was deleted, PyArrow a `TypeError` for nulls, TensorFlow errors of its own.
-//! Here each becomes a `BufferError`, with the framework's error as its cause. What isn't about the exchange passes through:
-//! `MemoryError`, `RecursionError`, `KeyboardInterrupt`, errors of classes that aren't a framework's.
+//! JAX raises a `RuntimeError` for an array that was deleted, PyArrow a `TypeError` for nulls,
+//! TensorFlow errors of its own. Here each becomes a `BufferError`, with the framework's error as
+//! its cause. What isn't about the exchange passes through: `MemoryError`, `RecursionError`,
+//! `KeyboardInterrupt`, errors of classes that aren't a framework's.
 
 use super::error::{caused, not_exchangeable};
 use super::frameworks::{Framework, root_module};

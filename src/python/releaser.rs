@@ -5,9 +5,10 @@
 //!        returns at once            └───▶ the releaser thread, where that comes too late
 //! ```
 //!
-//! A thread that waited for the GIL while it holds a lock which the GIL's holder wants would wait forever, so none waits.
-//! Python's main thread runs the queue with its next function call or jump. The releaser thread looks at the queue once a
-//! [`TICK`], and takes the GIL for what it found there twice: the main thread may sleep. It ends soon after the last release.
+//! A thread that waited for the GIL while it holds a lock which the GIL's holder wants would wait
+//! forever, so none waits. Python's main thread runs the queue with its next function call or jump.
+//! The releaser thread looks at the queue once a [`TICK`], and takes the GIL for what it found
+//! there twice: the main thread may sleep. It ends soon after the last release.
 
 use crate::dlpack::contain_panics;
 use crate::dlpack::python::foreign::hang_on_unwind;
@@ -26,7 +27,8 @@ use std::time::Duration;
 /// Time between two looks of the releaser thread at the queue.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Length of the queue from which on a thread that pushes sleeps a tick, so that it can't grow faster than it is run.
+/// Length of the queue from which on a thread that pushes sleeps a tick, so that it can't grow
+/// faster than it is run.
 const LONG: usize = 4096;
 
 /// Number of ticks without a release after which the releaser thread ends.
@@ -69,7 +71,8 @@ pub(super) fn push(release: impl FnOnce() + Send + 'static) {
     state.pending.push(Box::new(release));
     PENDING.store(true, Ordering::Relaxed);
     if !state.is_scheduled {
-        // SAFETY: any thread may call this, attached or not; the function has the signature that Python calls.
+        // SAFETY: any thread may call this, attached or not; the function has the signature that
+        // Python calls.
         state.is_scheduled =
             unsafe { ffi::Py_AddPendingCall(Some(run_queue), ptr::null_mut()) } == 0;
     }
@@ -118,8 +121,8 @@ fn run(all: Vec<Release>) {
     }
 }
 
-/// Attaches this thread, which may wait for the GIL for as long as another one has it, and releases something. Where the
-/// interpreter is gone, or going, it is kept for good.
+/// Attaches this thread, which may wait for the GIL for as long as another one has it, and releases
+/// something. Where the interpreter is gone, or going, it is kept for good.
 ///
 /// PyO3 counts attachments by itself, and doesn't see when a library that is called meanwhile gives
 /// the GIL up, as PyTorch does while it destroys tensors. Python itself does.
@@ -131,8 +134,9 @@ pub(super) fn attach_and(release: impl FnOnce()) {
     type Ensure = unsafe extern "C-unwind" fn() -> ffi::PyGILState_STATE;
     type Declared = unsafe extern "C" fn() -> ffi::PyGILState_STATE;
     let ensure: Declared = ffi::PyGILState_Ensure;
-    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better: before
-    // Python 3.14, a thread that waits for the GIL of an interpreter that goes is ended by unwinding.
+    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't
+    // know better: before Python 3.14, a thread that waits for the GIL of an interpreter that goes
+    // is ended by unwinding.
     let ensure = unsafe { transmute::<Declared, Ensure>(black_box(ensure)) };
     // SAFETY: there is an interpreter; the thread is attached until the state is given back.
     unsafe {
@@ -142,7 +146,8 @@ pub(super) fn attach_and(release: impl FnOnce()) {
     }
 }
 
-/// The queue of this process: a forked child has none of the threads, and perhaps a lock that stays locked.
+/// The queue of this process: a forked child has none of the threads, and perhaps a lock that stays
+/// locked.
 static QUEUE: AtomicPtr<Queue> = AtomicPtr::new(ptr::null_mut());
 
 impl Queue {

@@ -41,7 +41,8 @@ impl Kind for Any {
 pub trait Arrangement: sealed::Sealed + 'static {
     /// What is asked for, in words; empty where everything will do.
     const WANTED: &'static str;
-    /// Whether every layout of elements one after another, the last index changing fastest, will do.
+    /// Whether every layout of elements one after another, the last index changing fastest, will
+    /// do.
     const TAKES_USUAL: bool;
     /// Returns whether a layout will do.
     fn accepts(layout: LayoutRef<'_>) -> bool;

@@ -27,7 +27,8 @@ pub struct PyTensor {
 /// The object is of this class.
 #[inline]
 pub(super) unsafe fn tensor_of<'a>(object: Borrowed<'a, '_, PyAny>) -> &'a Tensor {
-    // SAFETY: the object is of this class, which is frozen, so that the object has its tensor for good.
+    // SAFETY: the object is of this class, which is frozen, so that the object has its tensor for
+    // good.
     let object = unsafe { object.cast_unchecked::<PyTensor>() };
     let tensor: *const Tensor = &raw const *object.get().tensor;
     // SAFETY: the object is there for as long as `'a`.
@@ -45,8 +46,8 @@ impl PyTensor {
         &self.tensor
     }
 
-    /// Creates an object for the tensor of a foreign object, which it remembers; `is_lasting`: that object's type is there
-    /// for good.
+    /// Creates an object for the tensor of a foreign object, which it remembers; `is_lasting`: that
+    /// object's type is there for good.
     #[inline]
     pub(super) fn found_in<'py>(
         object: Borrowed<'_, 'py, PyAny>,

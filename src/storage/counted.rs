@@ -45,9 +45,11 @@ const fn weak(counts: u64) -> u64 {
 
 // SAFETY: handles on several threads share the value and drop it on any of them.
 unsafe impl<T: Send + Sync> Send for Counted<T> {}
-// SAFETY: a shared handle gives shared references and further handles, for which `T` is `Send` and `Sync`.
+// SAFETY: a shared handle gives shared references and further handles, for which `T` is `Send` and
+// `Sync`.
 unsafe impl<T: Send + Sync> Sync for Counted<T> {}
-// SAFETY: once it is upgraded, handles on several threads share the value and drop it on any of them.
+// SAFETY: once it is upgraded, handles on several threads share the value and drop it on any of
+// them.
 unsafe impl<T: Send + Sync> Send for Weak<T> {}
 // SAFETY: a shared weak handle gives further handles, for which `T` is `Send` and `Sync`.
 unsafe impl<T: Send + Sync> Sync for Weak<T> {}

@@ -1,6 +1,7 @@
 //! Guarded storage: a guard is dropped with the last handle, before the owner inside.
 //!
-//! Code that hands such memory to where the guard doesn't apply exports the storage without its guard.
+//! Code that hands such memory to where the guard doesn't apply exports the storage without its
+//! guard.
 
 use super::Storage;
 use super::owner::{Aligned2, Boxed, InnerOwner, Owner, SmallOwner};
@@ -22,13 +23,14 @@ unsafe impl<G: Send + 'static> SmallOwner for Held<G> {
     }
 
     unsafe fn from_words(words: [*mut (); 2]) -> Self {
-        // SAFETY: the words came from `into_words` of this type, and so from the box's, and are used once.
+        // SAFETY: the words came from `into_words` of this type, and so from the box's, and are
+        // used once.
         Self(unsafe { Boxed::from_words(words) })
     }
 
     unsafe fn settle(words: [*mut (); 2]) -> Result<(), String> {
-        // SAFETY: the words came from `into_words` of this type and weren't used yet, so the owner inside lives;
-        // only shared references are made to it while there may be several handles.
+        // SAFETY: the words came from `into_words` of this type and weren't used yet, so the owner
+        // inside lives; only shared references are made to it while there may be several handles.
         unsafe { inner_of::<G>(words).as_ref() }.settle()
     }
 
@@ -70,13 +72,13 @@ impl Storage {
     /// Returns the owner that is kept with a guard.
     #[inline]
     pub(super) fn inner(&self) -> Option<&Owner> {
-        // SAFETY: the owner is there as long as `self`, and only shared references are made to what is
-        // inside, but by who has the only handle.
+        // SAFETY: the owner is there as long as `self`, and only shared references are made to what
+        // is inside, but by who has the only handle.
         self.owner.inner().map(|inner| unsafe { inner.as_ref() })
     }
 
-    /// Checks whether this is the only handle to the owner that is kept with a guard, given that it is the only one
-    /// to the guard.
+    /// Checks whether this is the only handle to the owner that is kept with a guard, given that it
+    /// is the only one to the guard.
     pub(super) fn is_inner_unique(&mut self) -> bool {
         self.owner.inner().is_none_or(|mut inner| {
             // SAFETY: the caller has the only handle to the guard, and so to what is with it.

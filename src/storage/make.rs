@@ -167,14 +167,15 @@ impl Storage {
 
     /// Takes over memory that a device may be using, with an owner that can wait for that work.
     ///
-    /// Views of memory that the CPU reaches too, such as managed memory, wait before they are created.
+    /// Views of memory that the CPU reaches too, such as managed memory, wait before they are
+    /// created.
     ///
     /// # Safety
     ///
-    /// Until `owner` is dropped, `data` leads to `nbytes` bytes on `device` (or is a handle to them), initialised
-    /// where Rust code may read them once [`SyncOwner::settle`] has returned; the rest of what
-    /// [`Managed::from_raw`](crate::dlpack::Managed::from_raw) requires of memory holds; and nothing else uses
-    /// memory whose access is [`Access::Exclusive`].
+    /// Until `owner` is dropped, `data` leads to `nbytes` bytes on `device` (or is a handle to
+    /// them), initialised where Rust code may read them once [`SyncOwner::settle`] has returned;
+    /// the rest of what [`Managed::from_raw`](crate::dlpack::Managed::from_raw) requires of memory
+    /// holds; and nothing else uses memory whose access is [`Access::Exclusive`].
     ///
     /// # Examples
     ///
@@ -193,8 +194,10 @@ impl Storage {
     /// let mut bytes = vec![1_u8, 2, 3];
     /// let (data, nbytes) = (bytes.as_mut_ptr(), bytes.len());
     /// let device = Device::new(DeviceKind::CudaManaged, 0);
+    /// let (access, owner) = (Access::Exclusive, Pages(bytes));
     /// // SAFETY: the vector has these bytes until it is dropped, and nothing else uses them.
-    /// let storage = unsafe { Storage::from_sync_owner(data, nbytes, device, Access::Exclusive, Pages(bytes)) };
+    /// let storage =
+    ///     unsafe { Storage::from_sync_owner(data, nbytes, device, access, owner) };
     /// assert_eq!(storage.sync_owner::<Pages>().unwrap().0.len(), 3);
     /// ```
     pub unsafe fn from_sync_owner<O: SyncOwner>(
@@ -205,8 +208,8 @@ impl Storage {
         owner: O,
     ) -> Self {
         let owner = Owner::inspectable(owner);
-        // SAFETY: the memory lives until the owner is dropped, and its access is what it is said to be: both are
-        // preconditions of this function.
+        // SAFETY: the memory lives until the owner is dropped, and its access is what it is said to
+        // be: both are preconditions of this function.
         unsafe { Self::from_parts(data, nbytes, device, access, owner) }
     }
 }

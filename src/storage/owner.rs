@@ -28,7 +28,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The lowest bit of the first word is not set, and [`from_words`](Self::from_words) makes the
 /// owner again.
 pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
-    /// Returns the words: as pointers, because integers would forget what may be reached through them.
+    /// Returns the words: as pointers, because integers would forget what may be reached through
+    /// them.
     fn into_words(self) -> [*mut (); 2];
 
     /// Returns the owner that became these words.
@@ -51,7 +52,8 @@ pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
         Ok(())
     }
 
-    /// For an owner that is a guard and another owner: finds the latter, which lives as long as the words.
+    /// For an owner that is a guard and another owner: finds the latter, which lives as long as the
+    /// words.
     #[cfg(feature = "python")]
     const INNER: Option<InnerOwner> = None;
 }
@@ -162,11 +164,13 @@ impl Owner {
         }
     }
 
-    /// Returns the owner inside, if this one keeps another with a guard. It lives as long as `self`.
+    /// Returns the owner inside, if this one keeps another with a guard. It lives as long as
+    /// `self`.
     #[cfg(feature = "python")]
     #[inline]
     pub(super) fn inner(&self) -> Option<NonNull<Self>> {
-        // SAFETY: the words are those of an owner of the vtable's type, which is there as long as `self`.
+        // SAFETY: the words are those of an owner of the vtable's type, which is there as long as
+        // `self`.
         self.vtable
             .inner
             .map(|inner| unsafe { inner(self.words()) })
@@ -183,7 +187,8 @@ impl Owner {
         })
     }
 
-    /// Returns the counted handle of `self`, which is counted from now on. It still belongs to `self`.
+    /// Returns the counted handle of `self`, which is counted from now on. It still belongs to
+    /// `self`.
     #[inline]
     fn counted(&self) -> ManuallyDrop<Counted<Erased>> {
         let state = self.state.load(Ordering::Acquire);

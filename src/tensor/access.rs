@@ -59,7 +59,8 @@ impl Tensor {
         }
         let first = self.first::<T>()?;
         // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that
-        // is borrowed; no two are at one place; no other code uses them, by this function's contract.
+        // is borrowed; no two are at one place; no other code uses them, by this function's
+        // contract.
         Ok(unsafe { ViewMut::from_raw(first, self.layout()) })
     }
 

@@ -5,8 +5,8 @@ use crate::dtype::Scalar;
 use crate::error::{AccessError, Error};
 
 impl Tensor {
-    /// Returns whether both have the same shape and element type, and each two elements are equal. As in
-    /// calculations, no NaN is equal to anything.
+    /// Returns whether both have the same shape and element type, and each two elements are equal.
+    /// As in calculations, no NaN is equal to anything.
     ///
     /// # Errors
     ///
@@ -40,8 +40,8 @@ impl Tensor {
         )
     }
 
-    /// Returns whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the element
-    /// types. Infinities are close to themselves alone, NaNs to nothing.
+    /// Returns whether each two elements differ by at most `atol + rtol * |theirs|`, whatever the
+    /// element types. Infinities are close to themselves alone, NaNs to nothing.
     ///
     /// # Errors
     ///

@@ -49,8 +49,8 @@ impl Tensor {
         Ok(unsafe { Self::from_parts(parts, layout) })
     }
 
-    /// Returns the tensor itself where its elements lie one after another in row-major order, else a copy
-    /// of which that is true.
+    /// Returns the tensor itself where its elements lie one after another in row-major order, else
+    /// a copy of which that is true.
     ///
     /// # Errors
     ///
@@ -67,18 +67,18 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// The elements can be read from the host, and `to` is memory for [`nbytes`](Self::nbytes) bytes
-    /// that no other code has.
+    /// The elements can be read from the host, and `to` is memory for [`nbytes`](Self::nbytes)
+    /// bytes that no other code has.
     unsafe fn copy_elements(&self, to: *mut u8, layout: LayoutRef<'_>) {
         let from = self.data_mut();
         if self.layout().is_contiguous() {
-            // SAFETY: the elements are `nbytes` bytes without gaps that can be read, and `to` is memory for as many that
-            // nothing else has.
+            // SAFETY: the elements are `nbytes` bytes without gaps that can be read, and `to` is
+            // memory for as many that nothing else has.
             return unsafe { ptr::copy_nonoverlapping(from, to, self.nbytes()) };
         }
         let step_bits = self.dtype().step_bits(self.is_padded());
-        // SAFETY: the elements can be read, and the layout leads to places in the memory at `to`, which nothing else
-        // has.
+        // SAFETY: the elements can be read, and the layout leads to places in the memory at `to`,
+        // which nothing else has.
         unsafe {
             match step_bits % 8 {
                 0 => copy_items((from, self.layout()), (to, layout), step_bits / 8),
@@ -93,7 +93,8 @@ impl Tensor {
     ///
     /// As of [`copy_elements`](Self::copy_elements).
     unsafe fn copy_bits(&self, from: *const u8, to: *mut u8, bits: usize) {
-        // SAFETY: `to` is memory for `nbytes` bytes that nothing else has; they are written before the slice exists.
+        // SAFETY: `to` is memory for `nbytes` bytes that nothing else has; they are written before
+        // the slice exists.
         let to = unsafe {
             ptr::write_bytes(to, 0, self.nbytes());
             slice::from_raw_parts_mut(to, self.nbytes())
@@ -120,20 +121,20 @@ impl Tensor {
     }
 }
 
-/// Copies items of so many bytes, whatever their alignment, from where one layout leads to where another
-/// one does, which has as many elements.
+/// Copies items of so many bytes, whatever their alignment, from where one layout leads to where
+/// another one does, which has as many elements.
 ///
 /// # Safety
 ///
-/// The layouts, counted in items from the addresses on, lead to memory that can be read, and to memory
-/// that can be written and that no other code has.
+/// The layouts, counted in items from the addresses on, lead to memory that can be read, and to
+/// memory that can be written and that no other code has.
 pub(crate) unsafe fn copy_items(
     from: (*const u8, LayoutRef<'_>),
     to: (*mut u8, LayoutRef<'_>),
     bytes: usize,
 ) {
-    // SAFETY: the layouts lead to memory that can be read, and to memory that can be written and that nothing else
-    // has.
+    // SAFETY: the layouts lead to memory that can be read, and to memory that can be written and
+    // that nothing else has.
     unsafe {
         match bytes {
             1 => copy_arrays::<1>(from, to),
@@ -156,8 +157,9 @@ unsafe fn copy_arrays<const N: usize>(
     (to, theirs): (*mut u8, LayoutRef<'_>),
 ) {
     in_step(ours, theirs, |read, write| {
-        // SAFETY: the layouts, in items of N bytes, lead to memory that can be read, and to memory that can be written
-        // and that nothing else has. An array of bytes has no alignment to keep.
+        // SAFETY: the layouts, in items of N bytes, lead to memory that can be read, and to memory
+        // that can be written and that nothing else has. An array of bytes has no alignment to
+        // keep.
         unsafe {
             let from = from.cast::<[u8; N]>().offset(read.offset);
             let to = to.cast::<[u8; N]>().offset(write.offset);
@@ -186,8 +188,8 @@ unsafe fn copy_wide_items(
         for i in 0..read.len as isize {
             // No overflow: the bits to every element are a number, by invariant 7.
             let place = |run: Run| (run.offset + i * run.step) * bytes as isize;
-            // SAFETY: the layouts, in items of `bytes` bytes, lead to memory that can be read, and to memory that can be
-            // written and that nothing else has.
+            // SAFETY: the layouts, in items of `bytes` bytes, lead to memory that can be read, and
+            // to memory that can be written and that nothing else has.
             unsafe {
                 ptr::copy_nonoverlapping(from.offset(place(read)), to.offset(place(write)), bytes);
             }

@@ -45,8 +45,8 @@ impl Tensor {
         Self::from_storage(storage, shape, T::DTYPE)
     }
 
-    /// Returns the elements that a storage holds: row-major, from its beginning on. Where there are more
-    /// bytes than elements, the rest is not looked at.
+    /// Returns the elements that a storage holds: row-major, from its beginning on. Where there are
+    /// more bytes than elements, the rest is not looked at.
     ///
     /// # Errors
     ///

@@ -14,14 +14,17 @@
 //!
 //! # Format
 //!
-//! - Floating-point elements have one number of fractional digits in common: as many as are needed, at most 4, or
-//!   as many as `{:.2}` asks for. All have an exponent where one is 10⁸ or more, or below 10⁻⁴.
+//! - Floating-point elements have one number of fractional digits in common: as many as are needed,
+//!   at most 4, or as many as `{:.2}` asks for. All have an exponent where one is 10⁸ or more, or
+//!   below 10⁻⁴.
 //! - A tensor of rank 0 is its number, in as many digits as tell it from others of its type.
-//! - Of more than 1000 elements, the first and the last 3 along each dimension are printed. Only these are read.
-//!   Where they would still be more than 10,000 (6 dimensions or more), outer dimensions show their first element.
+//! - Of more than 1000 elements, the first and the last 3 along each dimension are printed. Only
+//!   these are read. Where they would still be more than 10,000 (6 dimensions or more), outer
+//!   dimensions show their first element.
 //! - The lanes of an element are printed as one more dimension.
-//! - `Debug` adds the dtype; the shape where the elements don't show it; the device unless it is the CPU; and
-//!   `read-only`. A tensor that the CPU can't access prints these instead of its elements.
+//! - `Debug` adds the dtype; the shape where the elements don't show it; the device unless it is
+//!   the CPU; and `read-only`. A tensor that the CPU can't access prints these instead of its
+//!   elements.
 
 mod number;
 

@@ -34,7 +34,8 @@ impl Tensor {
         }
     }
 
-    /// Returns room for an embedded export, which keeps the tensor; or the tensor where its room is taken.
+    /// Returns room for an embedded export, which keeps the tensor; or the tensor where its room is
+    /// taken.
     #[inline]
     pub(crate) fn embed<G>(self) -> Result<NonNull<G>, Self> {
         const { assert!(size_of::<G>() <= size_of::<Versioned>()) };
@@ -46,8 +47,8 @@ impl Tensor {
             return Err(self);
         }
         let inner = self.0.into_raw().as_ptr();
-        // SAFETY: the place lies inside the block, which this handle keeps until the export gives it up; it was just
-        // taken, so nothing else uses it.
+        // SAFETY: the place lies inside the block, which this handle keeps until the export gives
+        // it up; it was just taken, so nothing else uses it.
         unsafe {
             let place = UnsafeCell::raw_get(&raw const (*inner).slot.place);
             Ok(NonNull::new_unchecked(place).cast())
@@ -67,7 +68,8 @@ impl Tensor {
         Self(inner)
     }
 
-    /// Returns the tensor in which an export is embedded, if it is. The handle still belongs to the export.
+    /// Returns the tensor in which an export is embedded, if it is. The handle still belongs to the
+    /// export.
     #[inline]
     pub(crate) fn behind<A: Abi>(managed: &Managed<A>) -> Option<ManuallyDrop<Self>> {
         // SAFETY: a managed tensor owns its struct.
@@ -104,8 +106,8 @@ unsafe fn inner<G>(export: NonNull<G>) -> Counted<TensorInner> {
     unsafe { Counted::from_raw(export.byte_sub(PLACE).cast()) }
 }
 
-/// The deleters, each at one address: a generic function may have several, and embedded exports are recognised by
-/// it.
+/// The deleters, each at one address: a generic function may have several, and embedded exports are
+/// recognised by it.
 static DELETERS: (Deleter<Versioned>, Deleter<Legacy>) = (release, release);
 
 /// Returns the deleter of embedded exports.

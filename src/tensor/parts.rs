@@ -29,7 +29,8 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// The storage, if it is replaced, is of the same memory; and the element type, offset and padding stay.
+    /// The storage, if it is replaced, is of the same memory; and the element type, offset and
+    /// padding stay.
     pub(crate) unsafe fn with_parts(mut self, change: impl FnOnce(&mut Parts)) -> Self {
         if let Some(inner) = self.0.get_mut() {
             change(&mut inner.parts);
@@ -43,8 +44,8 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// Every element that the layout leads to, from the changed offset on, is in the changed storage, and
-    /// initialised.
+    /// Every element that the layout leads to, from the changed offset on, is in the changed
+    /// storage, and initialised.
     pub(super) unsafe fn with_layout(
         &self,
         layout: Layout,
@@ -52,8 +53,8 @@ impl Tensor {
     ) -> Self {
         let mut parts = self.0.parts.clone();
         change(&mut parts);
-        // SAFETY: the elements that the layout leads to are there and initialised, which is this function's own
-        // precondition.
+        // SAFETY: the elements that the layout leads to are there and initialised, which is this
+        // function's own precondition.
         unsafe { Self::from_parts(parts, layout) }
     }
 
@@ -70,7 +71,8 @@ impl Tensor {
     /// The pointer came from [`into_raw`](Self::into_raw), and is used once.
     #[cfg(feature = "python")]
     pub(crate) unsafe fn from_raw(pointer: NonNull<c_void>) -> Self {
-        // SAFETY: the pointer came from `into_raw`, and so from the counted handle's, and is used once.
+        // SAFETY: the pointer came from `into_raw`, and so from the counted handle's, and is used
+        // once.
         Self(unsafe { Counted::from_raw(pointer.cast()) })
     }
 

@@ -6,8 +6,8 @@ use crate::error::{Error, LayoutError};
 use std::slice;
 
 impl Tensor {
-    /// Returns the numbers that the elements consist of, whatever their type, the last index changing
-    /// fastest. Of elements of several lanes, one after another.
+    /// Returns the numbers that the elements consist of, whatever their type, the last index
+    /// changing fastest. Of elements of several lanes, one after another.
     ///
     /// This is the slow way, for tools that handle every type; [`view`](Self::view) is the fast
     /// one.
@@ -36,8 +36,8 @@ impl Tensor {
         }))
     }
 
-    /// Creates a tensor of numbers that are given one by one, each stored as the nearest one that the
-    /// element type has; of elements of several lanes, those of one element after another.
+    /// Creates a tensor of numbers that are given one by one, each stored as the nearest one that
+    /// the element type has; of elements of several lanes, those of one element after another.
     ///
     /// Like [`scalars`](Self::scalars), the slow way for tools.
     ///

@@ -1,4 +1,5 @@
-//! Construction of tensors in place, which avoids a 200-byte copy of a layout that was just written.
+//! Construction of tensors in place, which avoids a 200-byte copy of a layout that was just
+//! written.
 
 use super::Tensor;
 use super::inner::{Parts, TensorInner};
@@ -16,7 +17,8 @@ impl Uninit {
     #[inline]
     pub(crate) fn new() -> Self {
         let mut room = UninitCounted::<TensorInner>::new();
-        // SAFETY: the place has the size and alignment of a `TensorInner`, of which the layout is written.
+        // SAFETY: the place has the size and alignment of a `TensorInner`, of which the layout is
+        // written.
         unsafe { (&raw mut (*room.place()).layout).write(Layout::scalar()) };
         Self(room)
     }
@@ -38,8 +40,8 @@ impl Uninit {
     pub(crate) unsafe fn finish(self, parts: Parts) -> Tensor {
         let mut this = ManuallyDrop::new(self);
         let place = this.0.place();
-        // SAFETY: the layout was written in `new` and everything else is written here; `this` isn't dropped, so its
-        // content can be moved out.
+        // SAFETY: the layout was written in `new` and everything else is written here; `this` isn't
+        // dropped, so its content can be moved out.
         unsafe {
             (&raw mut (*place).parts).write(parts);
             (&raw mut (*place).slot).write(Slot::new());

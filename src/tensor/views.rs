@@ -73,7 +73,8 @@ impl Tensor {
         Ok(self.moved(layout, offset)?)
     }
 
-    /// Returns every `step`-th element along `axis`; backwards from the last one if `step` is negative.
+    /// Returns every `step`-th element along `axis`; backwards from the last one if `step` is
+    /// negative.
     ///
     /// # Errors
     ///
@@ -156,8 +157,8 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.unsqueeze(axis)?))
     }
 
-    /// Returns the elements repeated, by stride 0, so that the shape becomes `shape`: new dimensions come
-    /// first, and size 1 becomes any size.
+    /// Returns the elements repeated, by stride 0, so that the shape becomes `shape`: new
+    /// dimensions come first, and size 1 becomes any size.
     ///
     /// # Errors
     ///
@@ -166,8 +167,8 @@ impl Tensor {
         Ok(self.rearranged(self.0.layout.broadcast_to(shape)?))
     }
 
-    /// Returns the same memory read as elements of another type, of which there may be more or fewer
-    /// along the last dimension. Padded elements are whole bytes here.
+    /// Returns the same memory read as elements of another type, of which there may be more or
+    /// fewer along the last dimension. Padded elements are whole bytes here.
     ///
     /// # Errors
     ///
@@ -191,8 +192,8 @@ impl Tensor {
         Ok(self.reinterpreted(layout, dtype))
     }
 
-    /// Returns all bytes that the elements fill, in order, the last one perhaps in part: a tensor of rank
-    /// 1, also of packed elements that don't fill whole bytes.
+    /// Returns all bytes that the elements fill, in order, the last one perhaps in part: a tensor
+    /// of rank 1, also of packed elements that don't fill whole bytes.
     ///
     /// # Errors
     ///

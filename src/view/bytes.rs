@@ -1,15 +1,17 @@
-//! Checks of the bytes that elements are, before they are used as values of a type that not every byte is.
+//! Checks of the bytes that elements are, before they are used as values of a type that not every
+//! byte is.
 
 use super::View;
 use crate::layout::{LayoutRef, Places};
 use std::ptr::NonNull;
 
-/// How much longer a layout may be than the memory that it is in, for its elements to be visited one by one.
+/// How much longer a layout may be than the memory that it is in, for its elements to be visited
+/// one by one.
 const MOST_VISITS: usize = 4;
 
 impl View<'_, u8> {
-    /// Returns the first byte found that isn't valid. It takes as many steps as there are bytes in memory: a broadcast
-    /// tensor may have any number of elements.
+    /// Returns the first byte found that isn't valid. It takes as many steps as there are bytes in
+    /// memory: a broadcast tensor may have any number of elements.
     pub(crate) fn find_invalid(&self, is_valid: impl Fn(u8) -> bool) -> Option<u8> {
         let find = |first: NonNull<u8>, layout: LayoutRef<'_>| {
             // SAFETY: the layout leads to no places but those of this view.
@@ -56,7 +58,8 @@ mod tests {
                     bytes[at] = 7;
                 }
                 let first = NonNull::from(&mut bytes[0]);
-                // SAFETY: the vector has as many bytes as the layouts reach, and isn't used meanwhile.
+                // SAFETY: the vector has as many bytes as the layouts reach, and isn't used
+                // meanwhile.
                 let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
                 assert_eq!(view.find_invalid(|byte| byte < 2), wrong.map(|_| 7));
                 bytes[wrong.unwrap_or(0)] = 1;

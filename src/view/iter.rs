@@ -114,7 +114,8 @@ impl<T> Cursor<T> {
         Some(element)
     }
 
-    /// Returns what is left of the current run, or the next one: where it begins, how many, how far apart.
+    /// Returns what is left of the current run, or the next one: where it begins, how many, how far
+    /// apart.
     fn take_run(&mut self) -> Option<(*mut T, usize, isize)> {
         let run = match self.run.len {
             0 => self.runs.next()?,

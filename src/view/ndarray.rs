@@ -53,8 +53,8 @@ impl Forwards {
         forwards
     }
 
-    /// Returns whether each stride is longer than all shorter ones' dimensions together, which `ndarray`
-    /// demands of views to be written through.
+    /// Returns whether each stride is longer than all shorter ones' dimensions together, which
+    /// `ndarray` demands of views to be written through.
     fn is_nested(&self) -> bool {
         let dims = self.shape.iter().zip(&self.strides);
         let mut dims: Vec<_> = dims.filter(|(size, _)| **size > 1).collect();

@@ -8,10 +8,11 @@ pub(crate) type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns which file imports from which others.
 ///
-/// A file imports another when a path in its code, of a `use` or not, leads to an item that the other file
-/// defines. A path through a module that only re-exports the item leads on to the file that defines it, so
-/// declaring children and re-exporting what they have (`mod`, `pub use`) is no import, unless the same file also
-/// mentions the re-exported name. Methods are not seen, as they are not imported.
+/// A file imports another when a path in its code, of a `use` or not, leads to an item that the
+/// other file defines. A path through a module that only re-exports the item leads on to the file
+/// that defines it, so declaring children and re-exporting what they have (`mod`, `pub use`) is no
+/// import, unless the same file also mentions the re-exported name. Methods are not seen, as they
+/// are not imported.
 pub(crate) fn imports(modules: &Modules) -> Imports {
     let mut all = Imports::new();
     for (path, module) in &modules.0 {

@@ -1,7 +1,8 @@
 use super::{code, root, rust_files};
 use std::path::{Path, PathBuf};
 
-/// Functions of `cudarc` return Rust enums, for which a code that isn't listed would be undefined behaviour.
+/// Functions of `cudarc` return Rust enums, for which a code that isn't listed would be undefined
+/// behaviour.
 #[test]
 fn drivers_functions_are_called_by_the_table_with_integers_alone() {
     let files = rust_files(&root().join("src"));

@@ -33,8 +33,9 @@ pub(crate) struct Module {
 pub(crate) struct Modules(pub(crate) BTreeMap<ModulePath, Module>);
 
 impl Modules {
-    /// Reads files, each with its path from the source folder. Tests are left out: inline modules `tests`, and the
-    /// files of modules that are declared under `#[cfg(test)]`, with all below them.
+    /// Reads files, each with its path from the source folder. Tests are left out: inline modules
+    /// `tests`, and the files of modules that are declared under `#[cfg(test)]`, with all below
+    /// them.
     pub(crate) fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let read = |(file, text): (&'a str, &'a str)| {
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
@@ -64,8 +65,8 @@ impl Modules {
         modules
     }
 
-    /// Returns the module in which a path ends, and whether the path names that module itself rather than an
-    /// item of it. `None` for paths of other crates.
+    /// Returns the module in which a path ends, and whether the path names that module itself
+    /// rather than an item of it. `None` for paths of other crates.
     pub(crate) fn resolve<'a>(
         &'a self,
         from: &[String],
@@ -126,7 +127,8 @@ impl Modules {
                     return found;
                 }
             }
-            // A first name that isn't of this module is another crate's, a local's or the prelude's.
+            // A first name that isn't of this module is another crate's, a local's or the
+            // prelude's.
             return (!is_relative).then_some((module, false));
         }
         self.0.get(&place).map(|module| (module, true))
@@ -143,8 +145,8 @@ fn module_path(file: &str) -> ModulePath {
     path
 }
 
-/// Returns the modules that a file declares under `#[cfg(test)]`, with whatever visibility and further attributes, and
-/// that have files of their own.
+/// Returns the modules that a file declares under `#[cfg(test)]`, with whatever visibility and
+/// further attributes, and that have files of their own.
 fn test_modules(tokens: &[String]) -> Vec<&str> {
     let mut found = Vec::new();
     let cfg = ["#", "[", "cfg", "(", "test", ")", "]"];

@@ -1,4 +1,5 @@
-//! Tokens of Rust source: identifiers, `::`, and single characters; no comments, strings or lifetimes.
+//! Tokens of Rust source: identifiers, `::`, and single characters; no comments, strings or
+//! lifetimes.
 
 /// Returns the tokens of a source text.
 pub(crate) fn tokens(text: &str) -> Vec<String> {

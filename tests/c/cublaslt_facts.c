@@ -1,5 +1,5 @@
-// Prints what cuBLASLt's headers say, a name and a value a line, and doesn't compile where functions have other
-// arguments than are given here.
+// Prints what cuBLASLt's headers say, a name and a value a line, and doesn't compile where
+// functions have other arguments than are given here.
 
 #include <cublasLt.h>
 #include <stddef.h>

@@ -194,7 +194,8 @@ impl Library {
     /// The descriptor is true and of host memory, and no code writes that meanwhile.
     pub(crate) unsafe fn get(&self, tensor: &DLTensor, index: &[i64]) -> f64 {
         assert_eq!(index.len(), tensor.ndim as usize);
-        // SAFETY: the descriptor is valid, of host memory and unwritten meanwhile, by this function's contract.
+        // SAFETY: the descriptor is valid, of host memory and unwritten meanwhile, by this
+        // function's contract.
         unsafe { (self.peer_get)(tensor, index.as_ptr()) }
     }
 
@@ -205,7 +206,8 @@ impl Library {
     /// The descriptor is true and of host memory, and no code uses that meanwhile.
     pub(crate) unsafe fn set(&self, tensor: &DLTensor, index: &[i64], value: f64) {
         assert_eq!(index.len(), tensor.ndim as usize);
-        // SAFETY: the descriptor is valid, of host memory and unused meanwhile, by this function's contract.
+        // SAFETY: the descriptor is valid, of host memory and unused meanwhile, by this function's
+        // contract.
         unsafe { (self.peer_set)(tensor, index.as_ptr(), value) }
     }
 
@@ -221,7 +223,8 @@ impl Library {
     ///
     /// No code uses the memory meanwhile, and it isn't read-only.
     pub(crate) unsafe fn scale<A: Abi>(&self, managed: &Managed<A>, factor: f64) {
-        // SAFETY: C reads the descriptor that `managed` owns; no other code uses the memory, by this function's contract.
+        // SAFETY: C reads the descriptor that `managed` owns; no other code uses the memory, by
+        // this function's contract.
         unsafe { (self.peer_scale)(managed.descriptor(), factor) }
     }
 

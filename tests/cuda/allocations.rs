@@ -21,7 +21,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: `memory` came from `System.alloc` with this layout, by the contract of `GlobalAlloc`.
+        // SAFETY: `memory` came from `System.alloc` with this layout, by the contract of
+        // `GlobalAlloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }

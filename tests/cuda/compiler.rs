@@ -44,7 +44,8 @@ pub(crate) fn with_compiler_in_each<'a>(
     }
 }
 
-/// The environment of a child process that has its cache, its home and the compiler's journal in a folder.
+/// The environment of a child process that has its cache, its home and the compiler's journal in a
+/// folder.
 fn surroundings(root: &Path) -> Vec<(&'static str, String)> {
     let place = |name: &str| root.join(name).display().to_string();
     let nothing = NOTHING_ELSE

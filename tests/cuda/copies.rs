@@ -147,7 +147,8 @@ fn contiguous_tensors_take_one_copy() {
 fn rows_far_apart_are_copied_one_by_one() {
     on_double("copies::rows_far_apart_are_copied_one_by_one", || {
         let stream = stream(0);
-        // Two rows of four bytes, as far apart as a copy of rows takes them at most, and one byte more.
+        // Two rows of four bytes, as far apart as a copy of rows takes them at most, and one byte
+        // more.
         for (pitch, count) in [(i32::MAX as usize, 1), (1 << 31, 0)] {
             let whole = cuda::empty(&[2 * pitch], DType::U8, &stream).unwrap();
             let mut rows = whole.reshape(&[2, pitch]).unwrap().slice(1, 0..4).unwrap();

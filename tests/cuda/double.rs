@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Runs the body in a child process on the double, and checks that it made no mistake and left nothing.
+/// Runs the body in a child process on the double, and checks that it made no mistake and left
+/// nothing.
 pub(crate) fn on_double(test: &str, body: fn()) {
     in_child(test, &driver_folder(), &[], || {
         body();
@@ -53,7 +54,8 @@ pub(crate) fn in_child(
     assert!(said.contains("1 passed"), "there is no test {test}: {said}");
 }
 
-/// A folder in front of those in which the loader looks anyway: with all features a test needs Python's library.
+/// A folder in front of those in which the loader looks anyway: with all features a test needs
+/// Python's library.
 pub(crate) fn before_others(first: OsString) -> OsString {
     let others = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let others: Vec<_> = std::env::split_paths(&others).collect();
@@ -76,7 +78,8 @@ pub(crate) fn driver_folder() -> PathBuf {
     library_folder(&BUILT, "tests/libcuda", "libcuda.so", &names)
 }
 
-/// A folder with the library that a crate of the tests builds, under some names. In a child process there is none.
+/// A folder with the library that a crate of the tests builds, under some names. In a child process
+/// there is none.
 pub(crate) fn library_folder(
     built: &OnceLock<PathBuf>,
     source: &str,
@@ -206,7 +209,8 @@ impl Launched {
     /// It is of this type, which has no values that some bits are not.
     pub(crate) unsafe fn argument<T: Copy>(&self, place: usize) -> T {
         assert!(place < self.count);
-        // SAFETY: there is an address for each argument, at which there is a value of the caller's type.
+        // SAFETY: there is an address for each argument, at which there is a value of the caller's
+        // type.
         unsafe {
             self.arguments
                 .add(place)
@@ -217,8 +221,9 @@ impl Launched {
     }
 }
 
-/// Has the double run something in the place of kernels of this name; the signature says which arguments they read
-/// (`r`) and write (`w`) through, and which are values (`v`), and how many bytes each takes.
+/// Has the double run something in the place of kernels of this name; the signature says which
+/// arguments they read (`r`) and write (`w`) through, and which are values (`v`), and how many
+/// bytes each takes.
 pub(crate) fn register(
     name: &str,
     signature: &str,

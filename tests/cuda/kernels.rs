@@ -1,4 +1,5 @@
-//! Kernels for tests: PTX that tells the double their arguments, and functions that it calls in their place.
+//! Kernels for tests: PTX that tells the double their arguments, and functions that it calls in
+//! their place.
 
 use crate::double::{Launched, register};
 use dlbridge::cuda::{Function, Gpu, Module};

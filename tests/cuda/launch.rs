@@ -79,7 +79,8 @@ fn without_order_there_would_be_a_race() {
             Argument::from(x.data_ptr()),
             Argument::from(y.data_ptr()),
         ];
-        // SAFETY: these are the kernel's arguments; the race is the test's, and in the double nothing happens at once.
+        // SAFETY: these are the kernel's arguments; the race is the test's, and in the double
+        // nothing happens at once.
         unsafe { kernel.launch(&other, Launch::over(2, 32), &arguments) }.unwrap();
         assert!(mistakes().contains("axpy<<<"), "{}", mistakes());
         forget_mistakes();

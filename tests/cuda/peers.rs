@@ -45,7 +45,8 @@ fn a_stream_of_any_gpu_will_do() {
                     let crossings = calls("cuMemcpyPeerAsync") - before;
                     assert_eq!(crossings, u64::from(from_gpu != to_gpu));
                     assert_eq!(calls("cuStreamSynchronize"), waits);
-                    // The source is released after the copy, and the target in the order of its writer.
+                    // The source is released after the copy, and the target in the order of its
+                    // writer.
                     drop(from);
                     assert_eq!(numbers(&to), [number; 6], "{from_gpu} to {to_gpu}, {on:?}");
                 }

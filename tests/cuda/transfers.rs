@@ -1,4 +1,5 @@
-//! Transfers of several pieces that fail on the way: memory is only given back once no work on it is under way.
+//! Transfers of several pieces that fail on the way: memory is only given back once no work on it
+//! is under way.
 
 use crate::double::{
     be_late_with_pageable_memory, calls, fail, forget_failures, live, mistakes, on_double,
@@ -82,7 +83,8 @@ fn an_upload_that_fails_leaves_no_copy_from_the_host_under_way() {
         let stream = stream(0);
         let target = cuda::zeros(&[4, 3, 5], DType::I32, &stream).unwrap();
         let shape = parts(&target)[0].shape().to_vec();
-        // The elements are copied together on the host first, and that copy is gone when the call returns.
+        // The elements are copied together on the host first, and that copy is gone when the call
+        // returns.
         let wide = counted(&[shape[0], shape[1], 2 * shape[2]]);
         each_copy_fails(|| {
             let source = wide.step_by(2, 2).unwrap();

@@ -1,4 +1,6 @@
-"""Arrays on the emulated device: their element types, layouts, values, and what lies around them."""
+"""Arrays on the emulated device: their element types, layouts, values, and what lies around
+them.
+"""
 
 import ctypes
 
@@ -11,7 +13,11 @@ TYPES = {
     "bf16": numpy.dtype(ml_dtypes.bfloat16),
     "f32": numpy.dtype(numpy.float32),
     "f64": numpy.dtype(numpy.float64),
-    **{f"{sign}{bits}": numpy.dtype(f"{sign}{bits // 8}") for sign in "iu" for bits in (8, 16, 32, 64)},
+    **{
+        f"{sign}{bits}": numpy.dtype(f"{sign}{bits // 8}")
+        for sign in "iu"
+        for bits in (8, 16, 32, 64)
+    },
 }
 # Elements of which only the size matters.
 TYPES.update({f"bytes{size}": numpy.dtype(f"V{size}") for size in (1, 2, 4, 8, 16)})
@@ -58,7 +64,9 @@ def transposed(shape):
 
 
 def backwards(shape):
-    return size(shape), lambda all: all.reshape(shape)[(*(slice(None, None, -1) for _ in shape), ...)]
+    return size(shape), lambda all: all.reshape(shape)[
+        (*(slice(None, None, -1) for _ in shape), ...)
+    ]
 
 
 def every_second(shape):
@@ -138,7 +146,16 @@ def some_numbers(generator, element, shape):
         special = [0, 1, lowest, highest]
     else:
         values = generator.standard_normal(shape).astype(dtype)
-        special = [0.0, -0.0, 1.0, numpy.inf, -numpy.inf, numpy.nan, *ends(dtype), ml_dtypes.finfo(dtype).smallest_subnormal]
+        special = [
+            0.0,
+            -0.0,
+            1.0,
+            numpy.inf,
+            -numpy.inf,
+            numpy.nan,
+            *ends(dtype),
+            ml_dtypes.finfo(dtype).smallest_subnormal,
+        ]
     chosen = generator.integers(0, 4 * len(special), shape)
     special = numpy.array(special, dtype)
     return numpy.where(chosen < len(special), special[chosen % len(special)], values)

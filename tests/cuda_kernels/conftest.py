@@ -18,7 +18,8 @@ def pytest_cmdline_main(config):
     capture = config.pluginmanager.getplugin("capturemanager")
     capture.suspend_global_capture(in_=True)
     with tempfile.TemporaryDirectory() as folder:
-        # Pytest keeps what a test prints, so a report has to go to a file. Python leaves memory behind.
+        # Pytest keeps what a test prints, so a report has to go to a file. Python leaves memory
+        # behind.
         report = Path(folder) / "report"
         environment = {
             **os.environ,
@@ -28,7 +29,9 @@ def pytest_cmdline_main(config):
             "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={report}",
         }
         command = [sys.executable, "-m", "pytest", *config.invocation_params.args]
-        status = subprocess.run(command, env=environment, cwd=config.invocation_params.dir).returncode
+        status = subprocess.run(
+            command, env=environment, cwd=config.invocation_params.dir
+        ).returncode
         for file in sorted(Path(folder).iterdir()) if status else ():
             print(file.read_text(errors="replace"), file=sys.stderr)
     return status

@@ -53,7 +53,8 @@ def cast():
     elements = ["b8", *NUMBERS]
     pairs = [(source, result) for source in elements for result in elements if source != result]
     return [
-        module("cast.cu", f"cast_{source}_{result}", SOURCE=source, RESULT=result) for source, result in pairs
+        module("cast.cu", f"cast_{source}_{result}", SOURCE=source, RESULT=result)
+        for source, result in pairs
     ]
 
 
@@ -63,13 +64,21 @@ def copy():
 
 def transpose():
     packs = [(1, 1), (1, 4), (2, 1), (2, 2), (4, 1), (8, 1), (16, 1)]
-    return [module("transpose.cu", f"transpose_{size}x{pack}", SIZE=size, PACK=pack) for size, pack in packs]
+    return [
+        module("transpose.cu", f"transpose_{size}x{pack}", SIZE=size, PACK=pack)
+        for size, pack in packs
+    ]
 
 
 def reduce():
     operations = {"sum": NUMBERS, "mean": FLOATS, "max": NUMBERS}
     return [
-        module(f"reduce_{kind}.cu", f"{name}_{kind}_{element}", TYPE=element, OPERATION=name.capitalize())
+        module(
+            f"reduce_{kind}.cu",
+            f"{name}_{kind}_{element}",
+            TYPE=element,
+            OPERATION=name.capitalize(),
+        )
         for kind in ("rows", "columns")
         for name, elements in operations.items()
         for element in elements

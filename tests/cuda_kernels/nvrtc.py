@@ -54,9 +54,17 @@ def compile(path, module, architecture, kind="CUBIN"):
     nvrtc = library(path)
     program = ctypes.c_void_p()
     files = headers()
-    names, texts = texts_of([file.name for file in files]), texts_of([file.read_text() for file in files])
+    names, texts = (
+        texts_of([file.name for file in files]),
+        texts_of([file.read_text() for file in files]),
+    )
     created = nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), module.source().encode(), module.file.encode(), len(files), texts, names
+        ctypes.byref(program),
+        module.source().encode(),
+        module.file.encode(),
+        len(files),
+        texts,
+        names,
     )
     assert created == 0
     target = f"-arch={'sm' if kind == 'CUBIN' else 'compute'}_{architecture}"

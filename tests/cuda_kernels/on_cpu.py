@@ -23,7 +23,9 @@ BUILT = ROOT / "target" / "cuda_kernels"
 
 
 def translation_unit(modules, is_used):
-    """One source with all of them, each in a namespace, and a function that finds an entry by its name."""
+    """One source with all of them, each in a namespace, and a function that finds an entry by its
+    name.
+    """
     parts = ['#include "on_cpu.hpp"']
     parts += [f'#include "{header.name}"' for header in headers()]
     entries = []
@@ -79,9 +81,15 @@ extern "C" void release(void *memory) { free(memory); }
 def build(modules, is_used):
     """The shared library, which is kept until one of its sources changes."""
     source = translation_unit(modules, is_used)
-    files = [HERE / "on_cpu.hpp", *headers(), *(KERNELS / file for file in {module.file for module in modules})]
+    files = [
+        HERE / "on_cpu.hpp",
+        *headers(),
+        *(KERNELS / file for file in {module.file for module in modules}),
+    ]
     text = "\0".join([source, COMPILER, *OPTIONS, *(file.read_text() for file in sorted(files))])
-    library = BUILT / f"{Path(modules[0].file).stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+    library = (
+        BUILT / f"{Path(modules[0].file).stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.so"
+    )
     if not library.exists():
         BUILT.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=BUILT) as folder:
@@ -107,7 +115,9 @@ class Device:
         self.library.allocate.restype = ctypes.c_void_p
 
     def launch(self, kernel, blocks, block, *arguments, order=0):
-        """Arguments are as ctypes has them, or arrays of NumPy, for their addresses. A block is (x, y)."""
+        """Arguments are as ctypes has them, or arrays of NumPy, for their addresses. A block is (x,
+        y).
+        """
         kept = [as_argument(argument) for argument in arguments]
         pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(argument) for argument in kept))
         mistake = self.library.run_kernel(kernel.encode(), pointers, blocks, *block, order)
@@ -138,7 +148,12 @@ class Memory:
 
     @property
     def __array_interface__(self):
-        return {"shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False), "version": 3}
+        return {
+            "shape": (self.bytes,),
+            "typestr": "|u1",
+            "data": (self.address, False),
+            "version": 3,
+        }
 
     def array(self):
         return numpy.asarray(self)

@@ -3,7 +3,17 @@
 import modules
 import numpy
 import pytest
-from arrays import TYPES, Array, assert_same, layout, run_unchanged_around, size, some_numbers, u32, u64
+from arrays import (
+    TYPES,
+    Array,
+    assert_same,
+    layout,
+    run_unchanged_around,
+    size,
+    some_numbers,
+    u32,
+    u64,
+)
 from on_cpu import Device
 
 DEVICE = Device(modules.axpy())
@@ -20,7 +30,10 @@ def expected(alpha, x, y):
 
 def run(element, entry, shape, layouts=("contiguous",) * 2, x_shape=None, blocks=2, order=0):
     generator = numpy.random.default_rng(len(shape))
-    x, y = Array(DEVICE, element, x_shape or shape, layouts[0]), Array(DEVICE, element, shape, layouts[1])
+    x, y = (
+        Array(DEVICE, element, x_shape or shape, layouts[0]),
+        Array(DEVICE, element, shape, layouts[1]),
+    )
     x.fill(some_numbers(generator, element, x.values.shape))
     x.values = numpy.broadcast_to(x.values, shape)
     y.fill(some_numbers(generator, element, shape))
@@ -30,9 +43,14 @@ def run(element, entry, shape, layouts=("contiguous",) * 2, x_shape=None, blocks
         arguments += [u64(size(shape))]
     else:
         count = size(shape[:-1]) if entry == "rows" else size(shape)
-        arguments += [layout(shape, y.strides, x.strides), (u64 if entry == "strided_wide" else u32)(count)]
+        arguments += [
+            layout(shape, y.strides, x.strides),
+            (u64 if entry == "strided_wide" else u32)(count),
+        ]
     wanted = expected(alpha, x.values, y.values)
-    run_unchanged_around(y, DEVICE, f"axpy_{element}_{entry}", blocks, (256, 1), *arguments, order=order)
+    run_unchanged_around(
+        y, DEVICE, f"axpy_{element}_{entry}", blocks, (256, 1), *arguments, order=order
+    )
     assert_same(y.values, wanted)
 
 
@@ -66,7 +84,10 @@ def test_rows(element):
 def test_nothing_is_fused(element):
     """The product is rounded before it is added, so that what remains is 0 and not the rounding."""
     alpha = TYPES[element].type(1) + numpy.finfo(TYPES[element]).eps
-    x, y = Array(DEVICE, element, (8,)).fill(alpha), Array(DEVICE, element, (8,)).fill(-(alpha * alpha))
+    x, y = (
+        Array(DEVICE, element, (8,)).fill(alpha),
+        Array(DEVICE, element, (8,)).fill(-(alpha * alpha)),
+    )
     DEVICE.launch(f"axpy_{element}_flat", 1, (256, 1), alpha, x.pointer, y.pointer, u64(8))
     assert_same(y.values, numpy.zeros(8, TYPES[element]))
 
@@ -75,8 +96,8 @@ def test_nothing_is_fused(element):
 def test_many(count):
     """Each element is done once, where what a grid takes at once leads beyond what 32 bits count.
 
-    All elements are the same one, to which 1 is added by one thread after another: once for each time that a thread
-    goes on, as it reads what it takes before it writes.
+    All elements are the same one, to which 1 is added by one thread after another: once for each
+    time that a thread goes on, as it reads what it takes before it writes.
     """
     x, y = (Array(DEVICE, "i32", (1,)).fill(value) for value in (1, 0))
     where = layout((count,), (0,), (0,))

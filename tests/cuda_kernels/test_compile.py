@@ -1,4 +1,6 @@
-"""Every module compiles for every architecture, without a warning, and keeps its numbers in registers."""
+"""Every module compiles for every architecture, without a warning, and keeps its numbers in
+registers.
+"""
 
 import multiprocessing
 import os
@@ -43,7 +45,9 @@ def test_for_all_architectures(compiled, compiler, name):
         result = compiled[compiler, name, architecture].result()
         assert result.code, result.log
         assert "warning" not in result.log.lower(), result.log
-        assert sorted(result.entries()) == sorted(f"{name}_{entry}" for entry in MODULES[name].entries())
+        assert sorted(result.entries()) == sorted(
+            f"{name}_{entry}" for entry in MODULES[name].entries()
+        )
         assert result.spilled() == 0, result.log
 
 
@@ -81,7 +85,9 @@ def test_memory_is_moved_16_bytes_at_once(compiler, name):
     bodies = dict(re.findall(r"\.entry (\w+)\((.*?)^}", ptx, re.MULTILINE | re.DOTALL))
     for access, entries in zip(("ld", "st"), WIDE[name]):
         for entry in entries:
-            assert re.search(rf"{access}\.global[.\w]*\.(v4\.[ubf]32|v2\.[ubf]64)", bodies[f"{name}_{entry}"]), entry
+            assert re.search(
+                rf"{access}\.global[.\w]*\.(v4\.[ubf]32|v2\.[ubf]64)", bodies[f"{name}_{entry}"]
+            ), entry
 
 
 def test_headers_dont_know_macros():
@@ -92,7 +98,9 @@ def test_headers_dont_know_macros():
 
 
 def test_every_file_is_in_a_module():
-    assert {module.file for module in MODULES.values()} == {file.name for file in modules.KERNELS.glob("*.cu")}
+    assert {module.file for module in MODULES.values()} == {
+        file.name for file in modules.KERNELS.glob("*.cu")
+    }
 
 
 def test_the_readme_has_every_entry_and_macro():

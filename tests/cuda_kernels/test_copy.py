@@ -39,8 +39,13 @@ def run(bytes, entry, x, out, blocks=2, order=0):
         arguments += [u64(size(shape))]
     else:
         count = size(shape[:-1]) if entry == "rows" else size(shape)
-        arguments += [layout(shape, out.strides, x.strides), (u64 if entry == "strided_wide" else u32)(count)]
-    run_unchanged_around(out, DEVICE, f"copy_{bytes}_{entry}", blocks, (256, 1), *arguments, order=order)
+        arguments += [
+            layout(shape, out.strides, x.strides),
+            (u64 if entry == "strided_wide" else u32)(count),
+        ]
+    run_unchanged_around(
+        out, DEVICE, f"copy_{bytes}_{entry}", blocks, (256, 1), *arguments, order=order
+    )
     assert out.values.tobytes() == x.values.tobytes()
 
 
@@ -49,7 +54,14 @@ def run(bytes, entry, x, out, blocks=2, order=0):
 def test_contiguous(bytes, entry):
     for shape in [(0,), (1,), (7,), (4099,), (3, 32), (2, 5, 64)]:
         for blocks in [1, 3, 40]:
-            run(bytes, entry, Elements(bytes, shape).count(), Elements(bytes, shape), blocks, blocks % 3)
+            run(
+                bytes,
+                entry,
+                Elements(bytes, shape).count(),
+                Elements(bytes, shape),
+                blocks,
+                blocks % 3,
+            )
 
 
 @pytest.mark.parametrize("entry", ["strided", "strided_wide"])
@@ -64,7 +76,12 @@ def test_layouts(bytes, entry):
 @pytest.mark.parametrize("bytes", SIZES)
 def test_rows(bytes):
     for shape in [(5,), (7, 5), (3, 1, 37)]:
-        run(bytes, "rows", Elements(bytes, shape, "padded").count(), Elements(bytes, shape, "padded"))
+        run(
+            bytes,
+            "rows",
+            Elements(bytes, shape, "padded").count(),
+            Elements(bytes, shape, "padded"),
+        )
     for shape in [(), (32,), (6, 1)]:
         for entry in ["rows", "strided"]:
             x = Elements(bytes, shape).count()
@@ -72,16 +89,22 @@ def test_rows(bytes):
             run(bytes, entry, x, Elements(bytes, (6, 32)))
 
 
-@pytest.mark.parametrize(("entry", "stride"), [("strided", (1 << 30) - 1), ("strided_wide", 3 << 29)])
+@pytest.mark.parametrize(
+    ("entry", "stride"), [("strided", (1 << 30) - 1), ("strided_wide", 3 << 29)]
+)
 def test_far_apart(entry, stride):
     """Offsets up to the ends of what 32 bits hold, and beyond, in both directions."""
-    memory = numpy.frombuffer(mmap.mmap(-1, 2 * stride + 1), numpy.uint8)  # Of which few pages are touched.
+    memory = numpy.frombuffer(
+        mmap.mmap(-1, 2 * stride + 1), numpy.uint8
+    )  # Of which few pages are touched.
     memory[::stride] = [1, 2, 3]
     out = Elements(1, (3,))
     count = (u64 if entry == "strided_wide" else u32)(3)
     for first, step, expected in [(0, stride, b"\1\2\3"), (2 * stride, -stride, b"\3\2\1")]:
         x = ctypes.c_void_p(memory.ctypes.data + first)
-        DEVICE.launch(f"copy_1_{entry}", 1, (256, 1), x, out.pointer, layout((3,), (1,), (step,)), count)
+        DEVICE.launch(
+            f"copy_1_{entry}", 1, (256, 1), x, out.pointer, layout((3,), (1,), (step,)), count
+        )
         assert out.values.tobytes() == expected
 
 
@@ -98,7 +121,13 @@ def transpose(bytes, pack, batch, rows, columns, gap=0, order=0, blocks=None):
     arguments = [x.pointer, out.pointer, matrices, u32(size(batch)), u64(rows), u64(columns)]
     arguments += [i64(x.strides[-2]), i64(out.strides[-2])]
     run_unchanged_around(
-        out, DEVICE, f"transpose_{bytes}x{pack}_tiles", blocks or max(tiles, 1), (32, 8), *arguments, order=order
+        out,
+        DEVICE,
+        f"transpose_{bytes}x{pack}_tiles",
+        blocks or max(tiles, 1),
+        (32, 8),
+        *arguments,
+        order=order,
     )
     assert out.values.tobytes() == x.values.swapaxes(-1, -2).tobytes()
 

@@ -3,7 +3,17 @@
 import modules
 import numpy
 import pytest
-from arrays import TYPES, Array, assert_same, layout, run_unchanged_around, size, some_numbers, u32, u64
+from arrays import (
+    TYPES,
+    Array,
+    assert_same,
+    layout,
+    run_unchanged_around,
+    size,
+    some_numbers,
+    u32,
+    u64,
+)
 from on_cpu import Device
 
 DEVICE = Device(modules.elementwise())
@@ -110,7 +120,9 @@ def test_in_place(name, entry):
 @pytest.mark.parametrize("entry", ["flat", "rows", "strided", "strided_wide"])
 @pytest.mark.parametrize("name", SOME)
 def test_grids(name, entry):
-    """A grid that goes over the elements several times, one that is just enough, one with blocks to spare."""
+    """A grid that goes over the elements several times, one that is just enough, one with blocks to
+    spare.
+    """
     for blocks in [1, 3, 7, 50]:
         run(name, entry, *operands(name, (19, 224)), blocks=blocks, order=blocks % 3)
 

@@ -57,7 +57,14 @@ def test_a_race_depends_on_the_order():
 def test_what_sanitizers_find(kernel, report):
     """In a process of its own, which ends with that."""
     code = f"from test_emulation import *; DEVICE.launch('test_{kernel}', 1, (64, 1), DEVICE.memory(256))"
-    environment = {**os.environ, "PYTHONPATH": str(HERE), "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": ""}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(HERE),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
     assert done.returncode != 0
     assert report in done.stderr

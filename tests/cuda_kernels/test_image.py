@@ -15,7 +15,9 @@ SCALE = F32(1 / 255)
 class Images:
     """Images of bytes, and room for their planes."""
 
-    def __init__(self, result, batch, height, width, channels, kinds=("contiguous",) * 2, size=None, crop=0):
+    def __init__(
+        self, result, batch, height, width, channels, kinds=("contiguous",) * 2, size=None, crop=0
+    ):
         generator = numpy.random.default_rng(height)
         self.x = Array(DEVICE, "u8", (*batch, height, width, channels), kinds[0])
         self.x.fill(generator.integers(0, 256, self.x.values.shape))
@@ -48,7 +50,13 @@ class Images:
         of_out, of_x = self.out.strides, self.x.strides
         shape = (*self.batch, *self.out_size)
         strides = [(*of_out[:-3], *of_out[-2:]), of_x[:-1]]
-        return [layout(shape, *strides), u64(size(shape)), u32(self.channels), i64(of_x[-1]), i64(of_out[-3])]
+        return [
+            layout(shape, *strides),
+            u64(size(shape)),
+            u32(self.channels),
+            i64(of_x[-1]),
+            i64(of_out[-3]),
+        ]
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
@@ -57,7 +65,12 @@ def test_planes(result, channels):
     for batch, height, width in [((), 4, 4), ((3,), 8, 31), ((2, 2), 2, 600), ((0,), 4, 4)]:
         images = Images(result, batch, height, width, channels)
         strides = [array.strides[:-3] for array in (images.out, images.x)]
-        arguments = [layout(batch, *strides), u32(size(batch)), u32(height * width), i64(images.out.strides[-3])]
+        arguments = [
+            layout(batch, *strides),
+            u32(size(batch)),
+            u32(height * width),
+            i64(images.out.strides[-3]),
+        ]
         for blocks, order in [(1, 1), (3, 2)]:
             images.run("planes", arguments, images.normalized(images.x.values), blocks, order)
 
@@ -65,8 +78,17 @@ def test_planes(result, channels):
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("result", RESULTS)
 def test_pixels(result, channels):
-    for batch, height, width in [((), 1, 1), ((), 5, 7), ((3,), 9, 40), ((2, 2), 3, 3), ((0,), 4, 4), ((2,), 0, 3)]:
-        for number, kinds in enumerate([("contiguous", "off by one"), ("transposed", "backwards"), ("every second",) * 2]):
+    for batch, height, width in [
+        ((), 1, 1),
+        ((), 5, 7),
+        ((3,), 9, 40),
+        ((2, 2), 3, 3),
+        ((0,), 4, 4),
+        ((2,), 0, 3),
+    ]:
+        for number, kinds in enumerate(
+            [("contiguous", "off by one"), ("transposed", "backwards"), ("every second",) * 2]
+        ):
             for crop in [0, 1] if min(height, width) > 1 else [0]:
                 images = Images(result, batch, height, width, channels, kinds, crop=crop)
                 images.run("pixels", images.pixels(), images.normalized(images.x.values), 2, number)
@@ -88,7 +110,8 @@ def resized(images, height, width):
     values = images.astype(F32)
     of_left, of_right = of_left[:, None], of_right[:, None]
     lines = [
-        of_left * values[..., lines, :, :][..., left, :] + of_right * values[..., lines, :, :][..., right, :]
+        of_left * values[..., lines, :, :][..., left, :]
+        + of_right * values[..., lines, :, :][..., right, :]
         for lines in (above, below)
     ]
     return of_above[:, None, None] * lines[0] + of_below[:, None, None] * lines[1]
@@ -105,7 +128,9 @@ def test_resized(result):
             ((1, 1), (3, 2)),
             ((3, 8), (1, 1)),
         ]:
-            for number, kinds in enumerate([("contiguous",) * 2, ("transposed", "backwards"), ("every second",) * 2]):
+            for number, kinds in enumerate(
+                [("contiguous",) * 2, ("transposed", "backwards"), ("every second",) * 2]
+            ):
                 images = Images(result, batch, *shape, channels, kinds, size=out_shape)
                 wanted = images.normalized(resized(images.x.values, *out_shape))
                 images.run("resized", images.pixels(), wanted, 2, number)
@@ -113,10 +138,17 @@ def test_resized(result):
 
 def test_resized_as_by_pytorch():
     torch = pytest.importorskip("torch")
-    for shape, out_shape in [((5, 7), (10, 14)), ((31, 17), (8, 9)), ((9, 5), (4, 31)), ((64, 48), (224, 224))]:
+    for shape, out_shape in [
+        ((5, 7), (10, 14)),
+        ((31, 17), (8, 9)),
+        ((9, 5), (4, 31)),
+        ((64, 48), (224, 224)),
+    ]:
         images = Images("f32", (2,), *shape, 3, size=out_shape)
         planes = torch.from_numpy(numpy.moveaxis(images.x.values, -1, 1).astype(F32))
-        theirs = torch.nn.functional.interpolate(planes, out_shape, mode="bilinear", align_corners=False).numpy()
+        theirs = torch.nn.functional.interpolate(
+            planes, out_shape, mode="bilinear", align_corners=False
+        ).numpy()
         ours = numpy.moveaxis(resized(images.x.values, *out_shape), -1, 1)
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-3)
         wanted = images.normalized(resized(images.x.values, *out_shape))

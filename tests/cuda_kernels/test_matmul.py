@@ -43,13 +43,21 @@ def run(element, sizes, layouts=("contiguous",) * 3, blocks=3, order=0, values=v
     b.fill(values(generator, element, b.values.shape))
     arguments = [a.pointer, b.pointer, out.pointer, u64(rows), u64(columns), u64(depth)]
     arguments += [i64(stride) for array in (a, b, out) for stride in array.strides]
-    run_unchanged_around(out, DEVICE, f"matmul_{element}_tiles", blocks, (256, 1), *arguments, order=order)
+    run_unchanged_around(
+        out, DEVICE, f"matmul_{element}_tiles", blocks, (256, 1), *arguments, order=order
+    )
     assert_same(out.values, expected(a.values, b.values))
 
 
 @pytest.mark.parametrize("element", modules.NUMBERS)
 def test_sizes(element):
-    around = [(1, 1, 1), (3, 5, 2), (SIDE, DEPTH, SIDE), (SIDE + 1, DEPTH + 1, SIDE - 1), (130, 3, 70)]
+    around = [
+        (1, 1, 1),
+        (3, 5, 2),
+        (SIDE, DEPTH, SIDE),
+        (SIDE + 1, DEPTH + 1, SIDE - 1),
+        (130, 3, 70),
+    ]
     for number, sizes in enumerate(around):
         run(element, sizes, blocks=1 + number, order=number % 3)
 
@@ -76,7 +84,9 @@ def test_layouts(element):
 def test_special_numbers(element):
     def mostly_normal(generator, element, shape):
         special = some_numbers(generator, element, shape)
-        return numpy.where(generator.integers(0, 40, shape) == 0, special, values_for(generator, element, shape))
+        return numpy.where(
+            generator.integers(0, 40, shape) == 0, special, values_for(generator, element, shape)
+        )
 
     run(element, (33, 40, 30), values=mostly_normal)
     run(element, (20, 3, 20), values=some_numbers)

@@ -5,17 +5,43 @@ import math
 import modules
 import numpy
 import pytest
-from arrays import TYPES, Array, assert_same, ends, layout, run_unchanged_around, size, some_numbers, u32, u64
+from arrays import (
+    TYPES,
+    Array,
+    assert_same,
+    ends,
+    layout,
+    run_unchanged_around,
+    size,
+    some_numbers,
+    u32,
+    u64,
+)
 from on_cpu import Device
 
 DEVICE = Device(modules.reduce())
-OPERATIONS = [module.name.replace("_rows", "") for module in modules.reduce() if "_rows" in module.name]
-SOME = ["sum_f16", "mean_bf16", "sum_f32", "mean_f64", "max_f16", "max_f32", "sum_i8", "max_u8", "sum_i64", "max_i32"]
+OPERATIONS = [
+    module.name.replace("_rows", "") for module in modules.reduce() if "_rows" in module.name
+]
+SOME = [
+    "sum_f16",
+    "mean_bf16",
+    "sum_f32",
+    "mean_f64",
+    "max_f16",
+    "max_f32",
+    "sum_i8",
+    "max_u8",
+    "sum_i64",
+    "max_i32",
+]
 BYTES_OF_PARTIAL = 8
 
 
 def blocks_for(name, first, *others):
-    """All sizes of blocks for some of the operations, and one for the rest, which have the same code."""
+    """All sizes of blocks for some of the operations, and one for the rest, which have the same
+    code.
+    """
     return [first, *others] if name in SOME else [first]
 
 
@@ -35,7 +61,9 @@ def expected(operation, values, axes):
     is_float = values.dtype.kind not in "iu"
     wide = values.astype(numpy.longdouble) if is_float else values
     if operation == "max":
-        return numpy.max(values.astype("f8") if is_float else values, axis=axes).astype(values.dtype)
+        return numpy.max(values.astype("f8") if is_float else values, axis=axes).astype(
+            values.dtype
+        )
     with numpy.errstate(all="ignore"):
         total = numpy.sum(wide, axis=axes, dtype=wide.dtype)
         if operation == "mean":
@@ -68,10 +96,16 @@ class Reduction:
         self.name, self.axes, self.splits = name, axes, 1
         self.kept_axes = [axis for axis in range(len(shape)) if axis not in axes]
         self.kept_shape = tuple(shape[axis] for axis in self.kept_axes)
-        self.x = Array(DEVICE, element, shape, kind).fill(values_for(self.operation, element, shape, seed))
+        self.x = Array(DEVICE, element, shape, kind).fill(
+            values_for(self.operation, element, shape, seed)
+        )
         self.out = Array(DEVICE, element, self.kept_shape, out_kind)
-        self.kept = layout(self.kept_shape, self.out.strides, [self.x.strides[axis] for axis in self.kept_axes])
-        self.merged = layout([shape[axis] for axis in axes], [self.x.strides[axis] for axis in axes])
+        self.kept = layout(
+            self.kept_shape, self.out.strides, [self.x.strides[axis] for axis in self.kept_axes]
+        )
+        self.merged = layout(
+            [shape[axis] for axis in axes], [self.x.strides[axis] for axis in axes]
+        )
         self.results, self.length = size(self.kept_shape), math.prod(shape[axis] for axis in axes)
 
     def run(self, entry, block, splits=1, blocks=3, order=0):
@@ -81,11 +115,26 @@ class Reduction:
         partials = DEVICE.memory(self.results * splits * BYTES_OF_PARTIAL)
         arguments = [self.x.pointer, self.out.pointer, partials, self.kept, u32(self.results)]
         arguments += [] if entry == "rows" else [self.merged]
-        arguments += [(u32 if kind == "columns" else u64)(self.length), u32(splits), u64(self.length)]
-        run_unchanged_around(self.out, DEVICE, f"{name}_{entry}", blocks, block, *arguments, order=order)
+        arguments += [
+            (u32 if kind == "columns" else u64)(self.length),
+            u32(splits),
+            u64(self.length),
+        ]
+        run_unchanged_around(
+            self.out, DEVICE, f"{name}_{entry}", blocks, block, *arguments, order=order
+        )
         if splits > 1:
-            arguments = [partials, self.out.pointer, self.kept, u32(self.results), u32(splits), u64(self.length)]
-            run_unchanged_around(self.out, DEVICE, f"{name}_finish", 2, (32, 8), *arguments, order=order)
+            arguments = [
+                partials,
+                self.out.pointer,
+                self.kept,
+                u32(self.results),
+                u32(splits),
+                u64(self.length),
+            ]
+            run_unchanged_around(
+                self.out, DEVICE, f"{name}_finish", 2, (32, 8), *arguments, order=order
+            )
         assert_near(self.operation, self.out.values, self.x.values, tuple(self.axes))
 
 
@@ -126,7 +175,13 @@ def test_few_long_rows(name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_strided(name):
-    for shape, axes in [((5, 4, 3), [1]), ((5, 4, 3), [0, 2]), ((2, 3, 4, 5, 2), [1, 3]), ((7, 9), [0, 1]), ((), [])]:
+    for shape, axes in [
+        ((5, 4, 3), [1]),
+        ((5, 4, 3), [0, 2]),
+        ((2, 3, 4, 5, 2), [1, 3]),
+        ((7, 9), [0, 1]),
+        ((), []),
+    ]:
         for kind in ["contiguous", "transposed", "backwards", "every second"]:
             for block in blocks_for(name, (32, 2), (2, 16), (128, 1)):
                 Reduction(name, shape, axes, kind).run("strided", block, order=block[1] % 3)
@@ -134,7 +189,13 @@ def test_strided(name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_columns(name):
-    for shape, axes in [((9, 1), [0]), ((1, 70), [0]), ((100, 33), [0]), ((3, 40, 5), [1]), ((4, 3, 5, 6), [0, 2])]:
+    for shape, axes in [
+        ((9, 1), [0]),
+        ((1, 70), [0]),
+        ((100, 33), [0]),
+        ((3, 40, 5), [1]),
+        ((4, 3, 5, 6), [0, 2]),
+    ]:
         for block in blocks_for(name, (16, 4), (32, 1), (32, 8), (4, 32), (256, 1)):
             for splits in [1, 3]:
                 Reduction(name, shape, axes).run("columns", block, splits, order=splits % 3)
@@ -146,7 +207,13 @@ def test_columns(name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_columns_of_packs(name):
-    for shape, axes in [((9, 16), [0]), ((1, 80), [0]), ((100, 32), [0]), ((3, 40, 16), [1]), ((4, 3, 5, 32), [0, 2])]:
+    for shape, axes in [
+        ((9, 16), [0]),
+        ((1, 80), [0]),
+        ((100, 32), [0]),
+        ((3, 40, 16), [1]),
+        ((4, 3, 5, 32), [0, 2]),
+    ]:
         for block in blocks_for(name, (8, 4), (32, 1), (8, 16), (1, 128)):
             for splits in [1, 3]:
                 Reduction(name, shape, axes).run("columns_packed", block, splits, order=splits % 3)
@@ -157,7 +224,9 @@ def test_columns_of_packs(name):
 def test_nan_is_the_largest(name, entry):
     for place in range(0, 40, 3):
         for other in [1.0, numpy.inf]:
-            reduction = Reduction(name, (40, 1) if entry == "columns" else (1, 40), [0 if entry == "columns" else 1])
+            reduction = Reduction(
+                name, (40, 1) if entry == "columns" else (1, 40), [0 if entry == "columns" else 1]
+            )
             values = numpy.full(40, other)
             values[place] = numpy.nan
             reduction.x.fill(values.reshape(reduction.x.values.shape))
@@ -176,7 +245,9 @@ def test_largest_of_the_smallest(element):
 
 
 def test_sums_are_wider_than_their_elements():
-    """What would be lost in sums of the type itself: small after large, and what overflows on the way."""
+    """What would be lost in sums of the type itself: small after large, and what overflows on the
+    way.
+    """
     for name, values, total in [
         ("sum_f16", [2048.0] + [1.0] * 1000, 3048.0),
         ("sum_bf16", [256.0] + [1.0] * 128, 384.0),
@@ -189,4 +260,6 @@ def test_sums_are_wider_than_their_elements():
             reduction = Reduction(name, values.reshape(shape).shape, [1 - shape.index(1)])
             reduction.x.fill(values.reshape(shape))
             reduction.run(entry, (32, 1))
-            assert float(reduction.out.values.ravel()[0]) == float(numpy.array(total, TYPES[name.split("_")[1]]))
+            assert float(reduction.out.values.ravel()[0]) == float(
+                numpy.array(total, TYPES[name.split("_")[1]])
+            )

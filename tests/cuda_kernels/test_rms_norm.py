@@ -14,18 +14,41 @@ ROUNDING = {"f16": 2**-11, "bf16": 2**-8, "f32": 2**-24, "f64": 2**-53}
 EPS = 1e-3
 
 
-def run(entry, element, shape, kinds=("contiguous",) * 3, block=(32, 2), pack=1, order=0, in_place=False, scale=1):
+def run(
+    entry,
+    element,
+    shape,
+    kinds=("contiguous",) * 3,
+    block=(32, 2),
+    pack=1,
+    order=0,
+    in_place=False,
+    scale=1,
+):
     generator = numpy.random.default_rng(shape[-1])
-    x, weight, out = (Array(DEVICE, element, *which) for which in zip((shape, shape[-1:], shape), kinds))
+    x, weight, out = (
+        Array(DEVICE, element, *which) for which in zip((shape, shape[-1:], shape), kinds)
+    )
     x.fill(generator.standard_normal(shape) * scale)
     weight.fill(generator.standard_normal(shape[-1]) + 1)
     out = x if in_place else out
     wide, weights = x.values.astype(numpy.longdouble), weight.values.astype(numpy.longdouble)
     with numpy.errstate(all="ignore"):
-        wanted = wide / numpy.sqrt(numpy.mean(wide * wide, axis=-1, keepdims=True) + numpy.longdouble(EPS)) * weights
+        wanted = (
+            wide
+            / numpy.sqrt(numpy.mean(wide * wide, axis=-1, keepdims=True) + numpy.longdouble(EPS))
+            * weights
+        )
     strides = [array.strides for array in (out, x, weight)]
     kept = layout(shape[:-1], strides[0][:-1], strides[1][:-1])
-    arguments = [x.pointer, weight.pointer, out.pointer, kept, u32(size(shape[:-1])), u64(shape[-1])]
+    arguments = [
+        x.pointer,
+        weight.pointer,
+        out.pointer,
+        kept,
+        u32(size(shape[:-1])),
+        u64(shape[-1]),
+    ]
     arguments += [i64(strides[1][-1]), i64(strides[2][-1]), i64(strides[0][-1]), f64(EPS)]
     call = [f"rms_norm_{element}x{pack}_{entry}", 2, block, *arguments]
     run_unchanged_around(out, DEVICE, *call, order=order)
@@ -61,13 +84,22 @@ def test_layouts(element, entry):
     kinds = ["contiguous", "off by one", "transposed", "backwards", "every second"]
     for shape in [(7,), (6, 40), (3, 4, 9), (2, 3, 1, 2, 5)]:
         for number, kind in enumerate(kinds):
-            run(entry, element, shape, (kind, kinds[number - 1], kinds[number - 2]), (32, 4), order=number % 3)
+            run(
+                entry,
+                element,
+                shape,
+                (kind, kinds[number - 1], kinds[number - 2]),
+                (32, 4),
+                order=number % 3,
+            )
 
 
 @pytest.mark.parametrize("entry", HELD)
 @pytest.mark.parametrize("element", modules.FLOATS)
 def test_scales(element, entry):
-    """Rows so small that eps decides, rows of zeros, and rows whose squares don't fit into the type."""
+    """Rows so small that eps decides, rows of zeros, and rows whose squares don't fit into the
+    type.
+    """
     for scale in [0, 1e-4, 100] + ([1e4] if element == "f16" else [1e15]):
         run(entry, element, (3, 40), scale=scale)
 
@@ -87,7 +119,18 @@ def test_infinities_and_nan(element):
             x.values[1, 3] = special
             weight, out = Array(DEVICE, element, (8,)).fill(1), Array(DEVICE, element, (2, 8))
             kept = layout((2,), (8,), (8,))
-            arguments = [x.pointer, weight.pointer, out.pointer, kept, u32(2), u64(8), i64(1), i64(1), i64(1), f64(0)]
+            arguments = [
+                x.pointer,
+                weight.pointer,
+                out.pointer,
+                kept,
+                u32(2),
+                u64(8),
+                i64(1),
+                i64(1),
+                i64(1),
+                f64(0),
+            ]
             DEVICE.launch(f"rms_norm_{element}x1_{entry}", 1, (32, 1), *arguments)
             found = out.values.astype("f8")
             assert numpy.all(found[0] == 1)

@@ -14,21 +14,26 @@ ROUNDING = {"f16": 2**-11, "bf16": 2**-8, "f32": 2**-24, "f64": 2**-53}
 
 
 def expected(x, element, axis):
-    """The result, and by how much it may differ: a few roundings where it is calculated, of the exponential that
-    many more as the exponent is large; one to the element, of which the smallest have fewer digits."""
+    """The result, and by how much it may differ: a few roundings where it is calculated, of the
+    exponential that many more as the exponent is large; one to the element, of which the smallest
+    have fewer digits."""
     with numpy.errstate(all="ignore"):
         wide = x.astype(numpy.longdouble)
         exponents = wide - numpy.max(wide, axis=axis, keepdims=True)
         powers = numpy.exp(exponents)
         wanted = powers / numpy.sum(powers, axis=axis, keepdims=True)
         inner = (10 - 2 * numpy.maximum(exponents, -1e4)) * (2**-53 if element == "f64" else 2**-24)
-        smallest = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-149, "f64": 2.0**-1074}[element]
+        smallest = {"f16": 2.0**-25, "bf16": 2.0**-134, "f32": 2.0**-149, "f64": 2.0**-1074}[
+            element
+        ]
         return wanted, wanted * (ROUNDING[element] + inner) + smallest
 
 
 def assert_near(found, wanted, limit):
     found = found.astype(numpy.longdouble)
-    assert numpy.all((numpy.isnan(wanted) & numpy.isnan(found)) | (numpy.abs(found - wanted) <= limit))
+    assert numpy.all(
+        (numpy.isnan(wanted) & numpy.isnan(found)) | (numpy.abs(found - wanted) <= limit)
+    )
 
 
 def made(element, shape, kind="contiguous", seed=0):
@@ -46,9 +51,19 @@ def run(module, entry, x, out, axis=-1, block=(32, 2), blocks=2, order=0, pack=1
     strides = [[array.strides[k] for k in kept_axes] for array in (out, x)]
     kept_shape = [shape[k] for k in kept_axes]
     kept, rows = layout(kept_shape, *strides), size(kept_shape)
-    arguments = [x.pointer, out.pointer, kept, u32(rows), u64(shape[axis]), i64(x.strides[axis]), i64(out.strides[axis])]
+    arguments = [
+        x.pointer,
+        out.pointer,
+        kept,
+        u32(rows),
+        u64(shape[axis]),
+        i64(x.strides[axis]),
+        i64(out.strides[axis]),
+    ]
     wanted = expected(x.values, x.element, axis)
-    run_unchanged_around(out, DEVICE, f"{module}_{x.element}x{pack}_{entry}", blocks, block, *arguments, order=order)
+    run_unchanged_around(
+        out, DEVICE, f"{module}_{x.element}x{pack}_{entry}", blocks, block, *arguments, order=order
+    )
     assert_near(out.values, *wanted)
 
 
@@ -75,7 +90,17 @@ def test_held(element, pack, entry):
         for length in {pack, most, most - pack, most // 2 // pack * pack} - {0}:
             for kind in ["contiguous", "padded"]:
                 x = made(element, (5, length), kind, seed=length)
-                run("softmax", entry, x, Array(DEVICE, element, (5, length), kind), -1, block, 2, order, pack)
+                run(
+                    "softmax",
+                    entry,
+                    x,
+                    Array(DEVICE, element, (5, length), kind),
+                    -1,
+                    block,
+                    2,
+                    order,
+                    pack,
+                )
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
@@ -103,7 +128,14 @@ def test_any_axis_and_layout(element):
         for kind in ["contiguous", "off by one", "transposed", "backwards", "every second"]:
             for axis in range(len(shape)):
                 x = made(element, shape, kind)
-                run("softmax", "held_several", x, Array(DEVICE, element, shape, "every second"), axis, (16, 4))
+                run(
+                    "softmax",
+                    "held_several",
+                    x,
+                    Array(DEVICE, element, shape, "every second"),
+                    axis,
+                    (16, 4),
+                )
                 run("softmax_long", "online", x, Array(DEVICE, element, shape), axis, (32, 1), 1, 1)
                 out = Array(DEVICE, element, shape, "transposed")
                 run("softmax_columns", "columns", x, out, axis, (8, 8), 2, 2)
@@ -111,7 +143,12 @@ def test_any_axis_and_layout(element):
 
 @pytest.mark.parametrize(("element", "pack"), PACKS)
 def test_columns(element, pack):
-    for shape, axis in [((9, 8 * pack), 0), ((3, 100, 2 * pack), 1), ((2, 5, 3, 4 * pack), 1), ((1, pack), 0)]:
+    for shape, axis in [
+        ((9, 8 * pack), 0),
+        ((3, 100, 2 * pack), 1),
+        ((2, 5, 3, 4 * pack), 1),
+        ((1, pack), 0),
+    ]:
         for order, block in enumerate([(32, 1), (4, 8), (1, 32), (32, 8)]):
             x, out = made(element, shape, seed=order), Array(DEVICE, element, shape)
             run("softmax_columns", "columns", x, out, axis, block, 2, order, pack)
@@ -131,8 +168,12 @@ def test_in_place(element, pack):
 
 @pytest.mark.parametrize("element", modules.FLOATS)
 def test_special_numbers(element):
-    """Rows of infinities and NaN are what the formula makes of them; large numbers don't overflow."""
-    largest = float(numpy.finfo(numpy.float32).max if element == "bf16" else numpy.finfo(TYPES[element]).max)
+    """Rows of infinities and NaN are what the formula makes of them; large numbers don't
+    overflow.
+    """
+    largest = float(
+        numpy.finfo(numpy.float32).max if element == "bf16" else numpy.finfo(TYPES[element]).max
+    )
     if element == "bf16":
         largest = 3.3e38
     rows = [

@@ -1,4 +1,6 @@
-"""Prints what machine this is, in one line. Where no GPU can be used, it says why, and ends with status 1."""
+"""Prints what machine this is, in one line. Where no GPU can be used, it says why, and ends with
+status 1.
+"""
 
 import importlib.metadata
 import platform
@@ -8,7 +10,17 @@ import sys
 
 import dlbridge
 
-PACKAGES = ["torch", "cupy-cuda13x", "cupy-cuda12x", "jax", "jaxlib", "numba", "numba-cuda", "numpy", "pytest"]
+PACKAGES = [
+    "torch",
+    "cupy-cuda13x",
+    "cupy-cuda12x",
+    "jax",
+    "jaxlib",
+    "numba",
+    "numba-cuda",
+    "numpy",
+    "pytest",
+]
 
 
 def main():

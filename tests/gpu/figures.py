@@ -1,4 +1,5 @@
-"""Times on a GPU, and ratios to peers: of calls, of memory, of matrices. Prints markdown, and changes nothing.
+"""Times on a GPU, and ratios to peers: of calls, of memory, of matrices. Prints markdown, and
+changes nothing.
 
 The status is 1 where a part failed; the others' figures are printed nevertheless.
 """
@@ -29,8 +30,8 @@ extern "C" __global__ void axpy(float a, const float* x, float* y, int count) {
 
 
 def cpu_times(contestants, number=500):
-    """Microseconds of the CPU's time for a call, the least of interleaved rounds. The calls of a round are fewer than a
-    stream takes before it blocks the caller."""
+    """Microseconds of the CPU's time for a call, the least of interleaved rounds. The calls of a
+    round are fewer than a stream takes before it blocks the caller."""
     times = {name: [] for name in contestants}
     for call in contestants.values():
         call()
@@ -45,8 +46,9 @@ def cpu_times(contestants, number=500):
 
 
 def gpu_times(contestants, number=20):
-    """Microseconds of the GPU's time for a call, the median of interleaved rounds. All calls of a round are made before the
-    GPU comes to the first of them, or small ones would take as long as the CPU takes to make them."""
+    """Microseconds of the GPU's time for a call, the median of interleaved rounds. All calls of a
+    round are made before the GPU comes to the first of them, or small ones would take as long as
+    the CPU takes to make them."""
     times = {name: [] for name in contestants}
     for call in contestants.values():
         call()
@@ -64,8 +66,12 @@ def gpu_times(contestants, number=20):
 
 
 def table(title, times, goal=None, invert=False):
-    """The first line is ours; the last column says how many times ours another one takes, or how fast ours is."""
-    print(f"### {title}\n\n| | µs | {'ours is so fast' if invert else 'ours / this'} |\n|---|---:|---:|")
+    """The first line is ours; the last column says how many times ours another one takes, or how
+    fast ours is.
+    """
+    print(
+        f"### {title}\n\n| | µs | {'ours is so fast' if invert else 'ours / this'} |\n|---|---:|---:|"
+    )
     ours = next(iter(times.values()))
     for name, took in times.items():
         ratio = took / ours if invert else ours / took
@@ -85,7 +91,9 @@ def calls():
         theirs = cupy.RawKernel(AXPY, "axpy")
         cx, cy = cupy.ones(n, dtype="float32"), cupy.ones(n, dtype="float32")
         count, factor = cupy.int32(n), cupy.float32(0)
-        contestants["cupy.RawKernel, cupy arrays"] = lambda: theirs((1,), (256,), (factor, cx, cy, count))
+        contestants["cupy.RawKernel, cupy arrays"] = lambda: theirs(
+            (1,), (256,), (factor, cx, cy, count)
+        )
     table(
         "A kernel with two torch tensors and two numbers, processor's time",
         cpu_times(contestants),
@@ -93,12 +101,14 @@ def calls():
     )
     table(
         "add of torch tensors, processor's time",
-        cpu_times({
-            "dlbridge.ops.add, out=": lambda: ops.add(x, y, out=out),
-            "torch.add, out=": lambda: torch.add(x, y, out=out),
-            "dlbridge.ops.add": lambda: ops.add(x, y),
-            "torch.add": lambda: torch.add(x, y),
-        }),
+        cpu_times(
+            {
+                "dlbridge.ops.add, out=": lambda: ops.add(x, y, out=out),
+                "torch.add, out=": lambda: torch.add(x, y, out=out),
+                "dlbridge.ops.add": lambda: ops.add(x, y),
+                "torch.add": lambda: torch.add(x, y),
+            }
+        ),
     )
 
 
@@ -107,7 +117,9 @@ def bandwidth():
     source, target = (torch.empty(n, dtype=torch.uint8, device="cuda") for _ in range(2))
     copy = gpu_times({"cudaMemcpy": lambda: target.copy_(source)})["cudaMemcpy"]
     device = 2 * n / copy
-    print(f"### Memory: bytes read and written per µs, as a share of the device copy's {device / 1e6:.3f} TB/s\n")
+    print(
+        f"### Memory: bytes read and written per µs, as a share of the device copy's {device / 1e6:.3f} TB/s\n"
+    )
     print("| | share | goal |\n|---|---:|---:|")
 
     def row(name, goal, moved, call):
@@ -119,7 +131,9 @@ def bandwidth():
     half = n // 4 // 2
     row("copy", 0.9, 2 * n, lambda: ops.copy(floats, out=sums))
     row("cast f32 to f16", 0.9, n + n // 2, lambda: ops.cast(floats, dtype="float16", out=halves))
-    row("add f32", 0.9, 3 * half * 4, lambda: ops.add(floats[:half], floats[half:], out=sums[:half]))
+    row(
+        "add f32", 0.9, 3 * half * 4, lambda: ops.add(floats[:half], floats[half:], out=sums[:half])
+    )
     side = 8192
     square, turned = floats[: side * side].view(side, side), sums[: side * side].view(side, side)
     row("transposed copy f32", 0.8, 2 * side * side * 4, lambda: ops.copy(square.t(), out=turned))
@@ -139,13 +153,23 @@ def against_torch():
             name = f"{tuple(shape)} {str(dtype).removeprefix('torch.')}"
             table(
                 f"softmax {name}",
-                gpu_times({"dlbridge": lambda: ops.softmax(x, out=out), "torch": lambda: torch.softmax(x, -1)}),
+                gpu_times(
+                    {
+                        "dlbridge": lambda: ops.softmax(x, out=out),
+                        "torch": lambda: torch.softmax(x, -1),
+                    }
+                ),
                 "at most 1.0",
             )
             norm = torch.nn.functional.rms_norm
             table(
                 f"rms_norm {name}",
-                gpu_times({"dlbridge": lambda: ops.rms_norm(x, weight, out=out), "torch": lambda: norm(x, (shape[-1],), weight)}),
+                gpu_times(
+                    {
+                        "dlbridge": lambda: ops.rms_norm(x, weight, out=out),
+                        "torch": lambda: norm(x, (shape[-1],), weight),
+                    }
+                ),
                 "at most 1.0",
             )
     for size in (1024, 4096, 8192):
@@ -153,14 +177,21 @@ def against_torch():
         out = torch.empty_like(a)
         table(
             f"matmul bf16 {size}",
-            gpu_times({"dlbridge": lambda: ops.matmul(a, b, out=out), "torch": lambda: torch.mm(a, b, out=out)}),
+            gpu_times(
+                {
+                    "dlbridge": lambda: ops.matmul(a, b, out=out),
+                    "torch": lambda: torch.mm(a, b, out=out),
+                }
+            ),
             "at most 1 / 0.95",
         )
 
 
 def main():
     cupys = f"cupy {cupy.__version__}" if cupy else "no cupy"
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {cupys}, Python {sys.version.split()[0]}\n")
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {cupys}, Python {sys.version.split()[0]}\n"
+    )
     status = 0
     for part in (calls, bandwidth, against_torch):
         try:

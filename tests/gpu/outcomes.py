@@ -27,7 +27,9 @@ def of_program(ended):
 def of_figures(ended):
     """What it printed is for the report, also when parts of it failed."""
     line = "the figures are below" if ended.is_well else f"it {ended.how()}"
-    return Outcome(ended.is_well, line, () if ended.is_well else last_complaints(ended), ended.said.strip())
+    return Outcome(
+        ended.is_well, line, () if ended.is_well else last_complaints(ended), ended.said.strip()
+    )
 
 
 def of_sanitizer(ended):
@@ -40,8 +42,8 @@ def of_sanitizer(ended):
 
 
 def of_tests(ended, xml):
-    """What became of a file of tests. Without pytest's own report its process ended badly, and something is known of
-    the tests that had been run by then."""
+    """What became of a file of tests. Without pytest's own report its process ended badly, and
+    something is known of the tests that had been run by then."""
     try:
         cases = list(ElementTree.parse(xml).iter("testcase"))
     except (OSError, ElementTree.ParseError):
@@ -58,7 +60,9 @@ def of_tests(ended, xml):
             passed.add(name)
     passed -= failed.keys()
     line = f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped"
-    details = [f"{name}: {short(message)}" for name, message in list(failed.items())[:MOST_FAILURES]]
+    details = [
+        f"{name}: {short(message)}" for name, message in list(failed.items())[:MOST_FAILURES]
+    ]
     if len(failed) > MOST_FAILURES:
         details.append(f"and {len(failed) - MOST_FAILURES} more")
     reasons = Counter(short(reason) for reason in skipped.values())
@@ -75,7 +79,9 @@ def of_unfinished(ended):
     results = [found for line in lines if (found := RESULT.match(line))]
     counts = Counter(found[2] for found in results)
     line = f"it {ended.how()}; until then {counts['PASSED']} passed, {counts['FAILED'] + counts['ERROR']} failed"
-    details = [f"{found[1]}: {found[2]}" for found in results if found[2] in ("FAILED", "ERROR")][:MOST_FAILURES]
+    details = [f"{found[1]}: {found[2]}" for found in results if found[2] in ("FAILED", "ERROR")][
+        :MOST_FAILURES
+    ]
     if not lines:
         details.append(f"no test had begun: {short(ended.last_line())}")
     elif RESULT.match(lines[-1]):

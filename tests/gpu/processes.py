@@ -38,7 +38,9 @@ def attempt(command, environment, limit):
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         begin = time.monotonic()
         # In a group of its own, to be ended with all that it started.
-        process = subprocess.Popen(command, env=environment, stdout=said, stderr=complained, start_new_session=True)
+        process = subprocess.Popen(
+            command, env=environment, stdout=said, stderr=complained, start_new_session=True
+        )
         is_late = False
         try:
             process.wait(limit)
@@ -46,7 +48,9 @@ def attempt(command, environment, limit):
             is_late = True
         finally:
             end(process)
-        return Ended(process.wait(), is_late, text(said), text(complained), time.monotonic() - begin)
+        return Ended(
+            process.wait(), is_late, text(said), text(complained), time.monotonic() - begin
+        )
 
 
 def end(process):

@@ -1,11 +1,13 @@
-"""Runs all that needs a GPU, and writes a report in markdown, and beside it, in log.txt, how each step's output ended.
+"""Runs all that needs a GPU, and writes a report in markdown, and beside it, in log.txt, how each
+step's output ended.
 
     python run.py [--report FILE] [--wheels FOLDER] [--examples FOLDER] [--only WHAT,WHAT] [--deadline S] [--limit S]
 
-What it does can be shared among several calls, each of which adds to the report: `--only tests`, `examples`,
-`figures`, `sanitizers`, or a step by its name in the report, as `--only test_graphs.py,figures`. Each step is a process
-of its own; one that crashes, or takes too long, is reported as such, and the others go on. What there is no time for
-before the deadline is said not to have been run.
+What it does can be shared among several calls, each of which adds to the report: `--only tests`,
+`examples`, `figures`, `sanitizers`, or a step by its name in the report, as `--only
+test_graphs.py,figures`. Each step is a process of its own; one that crashes, or takes too long, is
+reported as such, and the others go on. What there is no time for before the deadline is said not to
+have been run.
 
 Wheels, where they are given, are installed into a temporary folder, and nowhere else.
 """
@@ -59,13 +61,21 @@ def main():
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--report", type=Path, default=Path("gpu-report.md"))
     parser.add_argument("--wheels", type=Path)
-    parser.add_argument("--examples", type=Path, default=HERE.parents[1] / "examples" / "cuda_interop")
-    parser.add_argument("--only", type=lambda names: names.split(","), default=[], help="kinds or names of steps")
+    parser.add_argument(
+        "--examples", type=Path, default=HERE.parents[1] / "examples" / "cuda_interop"
+    )
+    parser.add_argument(
+        "--only", type=lambda names: names.split(","), default=[], help="kinds or names of steps"
+    )
     parser.add_argument("--deadline", type=float, default=570, help="seconds for all of it")
-    parser.add_argument("--limit", type=float, default=float("inf"), help="the most seconds for a step")
+    parser.add_argument(
+        "--limit", type=float, default=float("inf"), help="the most seconds for a step"
+    )
     given = parser.parse_args()
     known = [*KINDS, *(step.name for step in steps(given))]
     for name in given.only:
@@ -79,18 +89,42 @@ def steps(given):
     python = sys.executable
     files = sorted(HERE.glob("test_*.py"), key=lambda file: (file.name in LONG, file.name))
     for file in files:
-        options = ["-v", "--tb=short", "-rfE", "--maxfail=50", "--durations=5", "-p", "no:cacheprovider"]
+        options = [
+            "-v",
+            "--tb=short",
+            "-rfE",
+            "--maxfail=50",
+            "--durations=5",
+            "-p",
+            "no:cacheprovider",
+        ]
         yield Step(file.name, "tests", [python, "-m", "pytest", *options, str(file)])
     for file in sorted(given.examples.resolve().glob("*.py")):
         yield Step(f"examples/{file.name}", "examples", [python, str(file)])
     yield Step("figures.py", "figures", [python, str(HERE / "figures.py")])
     tool = sanitizer()
     why_not = "" if tool else "compute-sanitizer isn't installed"
-    # The end of a kernel's parameters is found by an error of the driver's, which isn't one of ours.
+    # The end of a kernel's parameters is found by an error of the driver's, which isn't one of
+    # ours.
     for check, options in {"memcheck": ["--report-api-errors", "no"], "racecheck": []}.items():
-        command = [tool, "--tool", check, *options, "--error-exitcode", "1", python, str(HERE / "sanitized.py")]
+        command = [
+            tool,
+            "--tool",
+            check,
+            *options,
+            "--error-exitcode",
+            "1",
+            python,
+            str(HERE / "sanitized.py"),
+        ]
         # Our own kernels are to be watched, also those that multiply matrices.
-        yield Step(f"compute-sanitizer {check}", "sanitizers", command, {"DLBRIDGE_CUBLASLT": "none"}, why_not)
+        yield Step(
+            f"compute-sanitizer {check}",
+            "sanitizers",
+            command,
+            {"DLBRIDGE_CUBLASLT": "none"},
+            why_not,
+        )
 
 
 def sanitizer():
@@ -100,7 +134,9 @@ def sanitizer():
 
 
 class Runner:
-    """Runs steps one after another, and writes what became of each at once, as the next one may be the last."""
+    """Runs steps one after another, and writes what became of each at once, as the next one may be
+    the last.
+    """
 
     def __init__(self, given, folder, begin):
         self.given = given
@@ -113,7 +149,10 @@ class Runner:
         self.is_complete = True
         # JAX would take most of the GPU's memory, and leave too little for the others.
         self.environment = dict(
-            os.environ, PYTHONUNBUFFERED="1", PYTHONFAULTHANDLER="1", XLA_PYTHON_CLIENT_PREALLOCATE="false"
+            os.environ,
+            PYTHONUNBUFFERED="1",
+            PYTHONFAULTHANDLER="1",
+            XLA_PYTHON_CLIENT_PREALLOCATE="false",
         )
 
     def add(self, text):
@@ -129,10 +168,21 @@ class Runner:
         if self.given.wheels:
             site = self.folder / "site"
             wheels = [str(wheel) for wheel in sorted(self.given.wheels.resolve().glob("*.whl"))]
-            pip = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--target", str(site)]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--no-index",
+                "--no-deps",
+                "--target",
+                str(site),
+            ]
             installed = self.attempt([*pip, *wheels], 120)
             if not installed.is_well:
-                self.record("the wheels' installation", installed, Outcome(False, f"it {installed.how()}"))
+                self.record(
+                    "the wheels' installation", installed, Outcome(False, f"it {installed.how()}")
+                )
                 self.add(f"\n```\n{installed.complained.strip()[-3000:]}\n```")
                 return False
             path = [str(site), self.environment.get("PYTHONPATH", "")]
@@ -143,7 +193,9 @@ class Runner:
 
     def attempt(self, command, limit, environment=()):
         left = max(self.end - time.monotonic(), LEAST)
-        return attempt(command, {**self.environment, **dict(environment)}, min(limit, self.given.limit, left))
+        return attempt(
+            command, {**self.environment, **dict(environment)}, min(limit, self.given.limit, left)
+        )
 
     def run(self, step):
         if step.why_not:
@@ -162,7 +214,9 @@ class Runner:
         }
         outcome = of[step.kind]()
         if ended.is_late and time.monotonic() >= self.end:
-            outcome = outcome._replace(details=[*outcome.details, f"the {self.given.deadline:g} s for all were over"])
+            outcome = outcome._replace(
+                details=[*outcome.details, f"the {self.given.deadline:g} s for all were over"]
+            )
         self.record(step.name, ended, outcome)
 
     def record(self, name, ended, outcome):
@@ -175,7 +229,9 @@ class Runner:
             self.add(f"\n{outcome.text}\n")
         tail = TAIL if outcome.is_well else TAIL_OF_FAILED
         with self.log.open("a") as log:
-            log.write(f"== {name}: {word}, {ended.how()}\n{ended.said[-tail:]}\n{ended.complained[-tail:]}\n")
+            log.write(
+                f"== {name}: {word}, {ended.how()}\n{ended.said[-tail:]}\n{ended.complained[-tail:]}\n"
+            )
 
     def leave_out(self, step, why):
         self.counts["not run"] += 1

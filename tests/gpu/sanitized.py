@@ -1,5 +1,5 @@
-"""Every op once, in few sizes, to be watched by compute-sanitizer: with tensors of ours, each of which has memory of its
-own, so that what is touched beside it isn't another one's."""
+"""Every op once, in few sizes, to be watched by compute-sanitizer: with tensors of ours, each of
+which has memory of its own, so that what is touched beside it isn't another one's."""
 
 import numpy as np
 

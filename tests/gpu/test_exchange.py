@@ -32,7 +32,9 @@ def test_torch_there_and_back(torch, shape, dtype):
     ours = dlbridge.from_dlpack(theirs)
     assert ours.device == "cuda:0" and ours.dtype == dtype and ours.shape == tuple(shape)
     back = ours.to("torch")
-    assert back.dtype == theirs.dtype and back.shape == theirs.shape and back.device == theirs.device
+    assert (
+        back.dtype == theirs.dtype and back.shape == theirs.shape and back.device == theirs.device
+    )
     if theirs.numel():
         assert ours.data_ptr == back.data_ptr() == theirs.data_ptr()
         theirs.zero_()
@@ -130,7 +132,9 @@ def test_to_the_host_and_back(torch):
     again = host.to("cuda").to("torch")
     assert torch.equal(again, theirs)
     assert dlbridge.from_dlpack(theirs).__dlpack__(dl_device=(1, 0)) is not None
-    np.testing.assert_array_equal(np.from_dlpack(dlbridge.from_dlpack(theirs), device="cpu"), theirs.cpu().numpy())
+    np.testing.assert_array_equal(
+        np.from_dlpack(dlbridge.from_dlpack(theirs), device="cpu"), theirs.cpu().numpy()
+    )
 
 
 def test_the_deleter_runs_once(torch):

@@ -71,7 +71,9 @@ def test_what_cant_be_captured_says_so(torch):
 
 
 class Stranger:
-    """An object of an unknown framework: it is kept until an event says that the GPU is done with it."""
+    """An object of an unknown framework: it is kept until an event says that the GPU is done with
+    it.
+    """
 
     def __init__(self, inner):
         self.inner = inner
@@ -96,8 +98,8 @@ def negate(x, out):
 # No other test here calls these, so each loads its module while a graph is captured.
 @pytest.mark.parametrize("first_call", [subtract, negate])
 def test_a_kernel_is_loaded_while_a_graph_is_captured(torch, first_call):
-    """Meanwhile memory waits for a slow stream, and is looked at when the module is loaded: that may not end the
-    capture, either."""
+    """Meanwhile memory waits for a slow stream, and is looked at when the module is loaded: that
+    may not end the capture, either."""
     slow = torch.cuda.Stream()
     fill = dlbridge.cuda.compile(FILL).kernel("fill")
     x = torch.ones(1000, device="cuda", dtype=torch.int16)

@@ -41,7 +41,9 @@ def test_what_is_written_must_be_writable(axpy, torch, jax):
 
 def test_an_error_of_the_compiler_shows_the_line():
     with pytest.raises(ValueError) as caught:
-        dlbridge.cuda.compile("extern \"C\" __global__ void f(int* x) {\n  x[0] = wrong;\n}\n", name="bad.cu")
+        dlbridge.cuda.compile(
+            'extern "C" __global__ void f(int* x) {\n  x[0] = wrong;\n}\n', name="bad.cu"
+        )
     assert "bad.cu(2)" in str(caught.value) and "x[0] = wrong;" in str(caught.value)
 
 

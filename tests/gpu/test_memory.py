@@ -21,13 +21,17 @@ def used(torch):
 def test_memory_is_flat(request, torch, way):
     x = torch.ones(1 << 18, device="cuda")  # 1 MiB
     out = torch.empty_like(x)
-    host = dlbridge.ones(1 << 16, "float32")  # 10,000 of these, too, are more than the pools may grow by.
+    host = dlbridge.ones(
+        1 << 16, "float32"
+    )  # 10,000 of these, too, are more than the pools may grow by.
     if way == "cupy":
         request.getfixturevalue("cupy")
     if way == "jax":
         request.getfixturevalue("jax")
     if way == "kernel":
-        kernel = dlbridge.cuda.compile('extern "C" __global__ void f(float* x) { x[0] = 1; }').kernel("f")
+        kernel = dlbridge.cuda.compile(
+            'extern "C" __global__ void f(float* x) { x[0] = 1; }'
+        ).kernel("f")
     ways = {
         # New tensors, as nothing would be seen of another one of an old one's keepers.
         "torch": lambda: dlbridge.from_dlpack(x.clone()).to("torch"),

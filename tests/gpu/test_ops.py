@@ -24,7 +24,9 @@ def values(torch, shape, dtype, seed=0):
     generator = torch.Generator("cuda").manual_seed(seed)
     if dtype in FLOATS:
         return torch.randn(shape, device="cuda", generator=generator).to(getattr(torch, dtype))
-    return torch.randint(0, 100, shape, device="cuda", generator=generator).to(getattr(torch, dtype))
+    return torch.randint(0, 100, shape, device="cuda", generator=generator).to(
+        getattr(torch, dtype)
+    )
 
 
 def close(torch, ours, theirs, dtype, size=1):
@@ -129,7 +131,9 @@ def test_rms_norm(torch, dtype, layout):
     for shape in [*SHAPES, (4, 40_000)]:
         x = LAYOUTS[layout](values(torch, shape, dtype))
         weight = values(torch, x.shape[-1:], dtype, 3)
-        theirs = torch.nn.functional.rms_norm(x.double(), x.shape[-1:], weight.double(), eps=1e-6).to(x.dtype)
+        theirs = torch.nn.functional.rms_norm(
+            x.double(), x.shape[-1:], weight.double(), eps=1e-6
+        ).to(x.dtype)
         close(torch, ops.rms_norm(x, weight), theirs, dtype)
 
 
@@ -142,7 +146,9 @@ def test_image_to_tensor(torch, size, channels, dtype):
     std = torch.linspace(0.2, 0.3, channels, device="cuda")
     theirs = image.permute(0, 3, 1, 2).float() / 255
     if size != (0, 0):
-        theirs = torch.nn.functional.interpolate(theirs, size=size, mode="bilinear", align_corners=False)
+        theirs = torch.nn.functional.interpolate(
+            theirs, size=size, mode="bilinear", align_corners=False
+        )
     theirs = ((theirs - mean[:, None, None]) / std[:, None, None]).to(getattr(torch, dtype))
     ours = ops.image_to_tensor(image, mean, std, dtype=dtype, height=size[0], width=size[1])
     # Where a pixel lies is as precise as f32 is at the width of an image, in both.
@@ -160,7 +166,9 @@ def test_matmul(torch, dtype):
 
 
 def test_every_op_is_tested():
-    known = set("add sub mul div axpy copy cast sum mean max softmax rms_norm image_to_tensor matmul".split())
+    known = set(
+        "add sub mul div axpy copy cast sum mean max softmax rms_norm image_to_tensor matmul".split()
+    )
     of_gpu = {kernel["op"] for kernel in dlbridge.kernels() if kernel["device"] == "cuda"}
     assert of_gpu == known
 

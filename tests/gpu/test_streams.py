@@ -1,4 +1,6 @@
-"""Order: what a slow stream writes late is seen by who reads on another one. Without the order it wouldn't be."""
+"""Order: what a slow stream writes late is seen by who reads on another one. Without the order it
+wouldn't be.
+"""
 
 import pytest
 from slow import torch_sleeps, torch_writes_late
@@ -7,8 +9,8 @@ import dlbridge
 
 
 def call_everything(torch, count):
-    """What is called for the first time compiles and loads code, and has memory for its pools, all of which may wait for
-    the GPU. So it is done before anything is slow."""
+    """What is called for the first time compiles and loads code, and has memory for its pools, all
+    of which may wait for the GPU. So it is done before anything is slow."""
     tensor = torch.zeros(count, device="cuda")
     out = torch.empty_like(tensor)
     torch_sleeps(torch, 1e-4)
@@ -131,7 +133,9 @@ def test_a_framework_s_stream_is_one_of_ours(torch, cupy):
         (cupy.cuda.Stream(non_blocking=True), lambda stream: stream.ptr),
     ]:
         with dlbridge.cuda.stream(theirs) as ours:
-            assert ours.handle == handle(theirs) and dlbridge.cuda.current_stream().handle == handle(theirs)
+            assert ours.handle == handle(
+                theirs
+            ) and dlbridge.cuda.current_stream().handle == handle(theirs)
             assert dlbridge.zeros(3, device="cuda").tolist() == [0, 0, 0]
     assert dlbridge.cuda.current_stream().handle == 0
 

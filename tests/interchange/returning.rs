@@ -23,7 +23,8 @@ fn change<A: ForeignAbi>(managed: Managed<A>, change: impl FnOnce(&mut DLTensor)
     let raw = managed.into_raw().as_ptr();
     // SAFETY: given away above, to no other code.
     change(unsafe { &mut *raw }.descriptor_mut());
-    // SAFETY: `into_raw` gave ownership away; the tests keep the descriptor valid, or it is refused.
+    // SAFETY: `into_raw` gave ownership away; the tests keep the descriptor valid, or it is
+    // refused.
     unsafe { Managed::from_raw(raw) }.unwrap()
 }
 

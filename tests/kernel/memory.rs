@@ -38,7 +38,8 @@ fn call_rejects_read_only_outputs() {
 ///
 /// The layout leads to numbers of the slice alone, and they are used in no other way.
 unsafe fn over<'a>(numbers: *mut f32, layout: &'a Layout) -> Operand<'a> {
-    // SAFETY: the layout stays within the slice, which has no other use, by this function's contract.
+    // SAFETY: the layout stays within the slice, which has no other use, by this function's
+    // contract.
     unsafe {
         Operand::from_raw(
             numbers.cast(),

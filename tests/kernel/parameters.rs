@@ -142,7 +142,8 @@ fn sources_and_targets_have_any_strides_and_may_be_the_same() {
     }
 }
 
-/// The numbers at all indices of a shape, of which the one given is left out, each with the other's.
+/// The numbers at all indices of a shape, of which the one given is left out, each with the
+/// other's.
 fn lines_of(x: &Tensor, axis: usize) -> Vec<Vec<i32>> {
     let view = x.view::<i32>().unwrap();
     let mut around = x.shape().to_vec();

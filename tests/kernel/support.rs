@@ -62,7 +62,8 @@ macro_rules! assert_refused {
 }
 pub(crate) use assert_refused;
 
-/// Asserts that a call is refused as an argument is incompatible, of which kind, and in which words.
+/// Asserts that a call is refused as an argument is incompatible, of which kind, and in which
+/// words.
 macro_rules! assert_incompatible {
     ($call:expr, $Kind:ident, $text:expr) => {{
         let (reason, text) = $crate::support::refused($call);

@@ -177,7 +177,8 @@ fn at(address: usize, shape: &[usize], strides: &[isize], dtype: DType) -> Place
 #[test]
 fn interleaved_views_are_decided_at_any_size() {
     let many = 1_000_000;
-    // Even and odd elements; columns of one matrix; its halves, from top to bottom and side by side.
+    // Even and odd elements; columns of one matrix; its halves, from top to bottom and side by
+    // side.
     for (ours, theirs) in [
         (
             at(0, &[many], &[2], DType::F32),

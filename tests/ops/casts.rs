@@ -1,4 +1,5 @@
-//! Casts between any two types, of numbers at which they differ most, compared with exact arithmetic.
+//! Casts between any two types, of numbers at which they differ most, compared with exact
+//! arithmetic.
 
 use crate::cases::cases;
 use crate::exact::Number;
@@ -8,8 +9,8 @@ use dlbridge::{DType, Storage, Tensor, ops};
 use half::{bf16, f16};
 use proptest::prelude::*;
 
-/// Numbers about which types disagree: beside the ends of integers, beside the middles between floats of fewer
-/// digits, and NaN.
+/// Numbers about which types disagree: beside the ends of integers, beside the middles between
+/// floats of fewer digits, and NaN.
 fn number() -> impl Strategy<Value = f64> {
     let exponent = prop_oneof![-30..20_i64, 20..66_i64, -160..135_i64];
     let middle = (

@@ -121,9 +121,9 @@ impl Number for bool {
     }
 }
 
-/// The sign and the remaining bits of the float of 16 bits that is nearest, the even one of two: found by
-/// comparing with the middle between two neighbours. Behind the largest comes infinity, which is as far from
-/// it as a number would be.
+/// The sign and the remaining bits of the float of 16 bits that is nearest, the even one of two:
+/// found by comparing with the middle between two neighbours. Behind the largest comes infinity,
+/// which is as far from it as a number would be.
 fn nearest_bits(number: Exact, infinity: u16, value: impl Fn(u16) -> f64) -> (bool, u16) {
     let (is_negative, size) = match number {
         Exact::Int(number) => (number < 0, Exact::Int(number.abs())),

@@ -131,7 +131,8 @@ impl<'a> IntoOperandMut<'a> for Written<'a> {
 pub(crate) fn read_and_written(tensor: &mut Tensor) -> (Operand<'_>, Written<'_>) {
     let first = tensor.data_ptr().cast_mut();
     let (layout, dtype) = (tensor.layout(), tensor.dtype());
-    // SAFETY: the tensor is borrowed, and these are operands of one call, which looks whether it allows that.
+    // SAFETY: the tensor is borrowed, and these are operands of one call, which looks whether it
+    // allows that.
     let operand =
         |writable| unsafe { Operand::from_raw(first, layout, dtype, Device::CPU, false, writable) };
     (operand(false), Written(operand(true)))

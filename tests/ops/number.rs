@@ -26,7 +26,8 @@ pub(crate) trait Float: Number {
     fn mean(all: impl Iterator<Item = Self>) -> Self;
     fn to_f64(self) -> f64;
 
-    /// Whether a result that was rounded once, after some steps of this type or at least `f32`, is right.
+    /// Whether a result that was rounded once, after some steps of this type or at least `f32`, is
+    /// right.
     fn is_close(self, exact: f64) -> bool {
         let found = self.to_f64();
         let steps = 40.0 * (0.5_f64).powi(24).min(Self::ROUNDING);

@@ -148,7 +148,8 @@ impl<T: Float> List<T> {
         Some(indices(&self.shape).iter().map(exact).collect())
     }
 
-    /// Each element over the root mean square along the last axis, times a weight, as exactly as can be.
+    /// Each element over the root mean square along the last axis, times a weight, as exactly as
+    /// can be.
     pub(crate) fn rms_norm(&self, weight: &Self, eps: f64) -> Option<Vec<f64>> {
         let last = *self.shape.last()?;
         if weight.shape != [last] {

@@ -73,8 +73,9 @@ unsafe extern "C" fn release<A: Named>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Runs `release`, which may call deleters that call Python: an exception that is on its way is put aside meanwhile, and
-/// one that a deleter leaves is reported as unraisable, as nothing else would take it for its own.
+/// Runs `release`, which may call deleters that call Python: an exception that is on its way is put
+/// aside meanwhile, and one that a deleter leaves is reported as unraisable, as nothing else would
+/// take it for its own.
 #[allow(
     deprecated,
     reason = "the newer functions are not in every Python that is supported"
@@ -101,7 +102,8 @@ pub fn keeping_exception(_: Python<'_>, release: impl FnOnce()) {
 fn report_left() {
     #[cold]
     fn report() {
-        // SAFETY: the thread is attached, and an exception is set. There is no object that it is about.
+        // SAFETY: the thread is attached, and an exception is set. There is no object that it is
+        // about.
         unsafe { ffi::PyErr_WriteUnraisable(ptr::null_mut()) };
     }
     // SAFETY: called by `keeping_exception`, which a token says is attached.
@@ -147,7 +149,8 @@ impl<'a, 'py> Offer<'a, 'py> {
         }
     }
 
-    /// Returns what is in a capsule of this ABI, after its version was checked; it stays the capsule's.
+    /// Returns what is in a capsule of this ABI, after its version was checked; it stays the
+    /// capsule's.
     ///
     /// # Errors
     ///
@@ -173,8 +176,8 @@ impl<'a, 'py> Offer<'a, 'py> {
         }
     }
 
-    /// Borrows what is in a capsule of this ABI, after its version was checked. Meanwhile no code can
-    /// take it: where others have the capsule too, it looks like one that was taken.
+    /// Borrows what is in a capsule of this ABI, after its version was checked. Meanwhile no code
+    /// can take it: where others have the capsule too, it looks like one that was taken.
     ///
     /// # Errors
     ///
@@ -257,7 +260,8 @@ impl Drop for Lent {
                 let _ = rename(capsule.bind_borrowed(py), name);
             }
             let capsule = capsule.into_ptr();
-            // SAFETY: the thread is attached, and the reference was this one's. The producer's destructor may call Python.
+            // SAFETY: the thread is attached, and the reference was this one's. The producer's
+            // destructor may call Python.
             keeping_exception(py, || unsafe { release_reference(capsule) });
         });
     }

@@ -32,12 +32,13 @@ pub struct AllocationError {
 ///
 /// Consumers believe what they are told, as they can't check it:
 ///
-/// - The descriptor from [`borrow`](Self::borrow) is true for as long as the object is there and isn't
-///   changed: its pointers lead to as many sizes and strides as its rank says, and to as much memory as these
-///   say, which the object keeps.
-/// - The handle from [`current_stream`](Self::current_stream) is that of a stream of that device, which stays
-///   while consumers use it, or NULL.
-/// - Both functions may be called at any time on objects of the type, by threads that are attached to Python.
+/// - The descriptor from [`borrow`](Self::borrow) is true for as long as the object is there and
+///   isn't changed: its pointers lead to as many sizes and strides as its rank says, and to as much
+///   memory as these say, which the object keeps.
+/// - The handle from [`current_stream`](Self::current_stream) is that of a stream of that device,
+///   which stays while consumers use it, or NULL.
+/// - Both functions may be called at any time on objects of the type, by threads that are attached
+///   to Python.
 ///
 /// Of the other functions nothing more is asked: who makes a [`Managed`] has promised what it says.
 pub unsafe trait Exchange: 'static {
@@ -73,8 +74,8 @@ pub unsafe trait Exchange: 'static {
     /// The prototype's shape leads to as many sizes as its rank says.
     unsafe fn allocate(prototype: &DLTensor) -> Result<Managed<Versioned>, AllocationError>;
 
-    /// Returns the stream on which the type's objects are worked on at present; NULL where there are no
-    /// streams.
+    /// Returns the stream on which the type's objects are worked on at present; NULL where there
+    /// are no streams.
     ///
     /// # Errors
     ///
@@ -183,7 +184,8 @@ unsafe extern "C" fn make_object<E: Exchange>(
     from: *mut Versioned,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the exchange API gives this function ownership of `from`. From here on it is released on every path.
+    // SAFETY: the exchange API gives this function ownership of `from`. From here on it is released
+    // on every path.
     let managed = unsafe { Managed::from_raw(from) };
     guarded(|py| {
         let managed =

@@ -1,8 +1,9 @@
 //! Calls of code that may run Python, and so may end the calling thread.
 //!
-//! Before Python 3.14, a thread that wants the GIL back while the interpreter is finalized is ended by `pthread_exit`. With
-//! glibc that is a forced unwind of its stack, which Rust frames abort the process on. So the first Rust frame, the one that
-//! called Python, holds a guard whose destructor never returns: the thread hangs, as Python 3.14 lets it do.
+//! Before Python 3.14, a thread that wants the GIL back while the interpreter is finalized is ended
+//! by `pthread_exit`. With glibc that is a forced unwind of its stack, which Rust frames abort the
+//! process on. So the first Rust frame, the one that called Python, holds a guard whose destructor
+//! never returns: the thread hangs, as Python 3.14 lets it do.
 
 use super::interpreter::is_finalizing;
 use crate::abi::Abi;
@@ -33,7 +34,8 @@ impl Drop for HangOnUnwind {
     }
 }
 
-/// Runs a C function, declared as `extern "C-unwind"`, that may end the thread by unwinding it: the thread hangs then.
+/// Runs a C function, declared as `extern "C-unwind"`, that may end the thread by unwinding it: the
+/// thread hangs then.
 ///
 /// The closure must do nothing else, as a panic in it ends the process.
 #[inline(always)]
@@ -56,8 +58,8 @@ pub fn get<'py>(
     type Function = unsafe extern "C-unwind" fn(Object, Object) -> Object;
     type Declared = unsafe extern "C" fn(Object, Object) -> Object;
     let get: Declared = ffi::PyObject_GetAttr;
-    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
-    // would take PyO3's word that this one never unwinds.
+    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see
+    // which function it is, as it would take PyO3's word that this one never unwinds.
     let get = unsafe { transmute::<Declared, Function>(black_box(get)) };
     // SAFETY: the thread is attached; an object and a string; a new reference or NULL comes back.
     unsafe {
@@ -79,11 +81,12 @@ pub fn call<'py>(
     type Function = unsafe extern "C-unwind" fn(Object, Object, Object) -> Object;
     type Declared = unsafe extern "C" fn(Object, Object, Object) -> Object;
     let call: Declared = ffi::PyObject_Call;
-    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
-    // would take PyO3's word that this one never unwinds.
+    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see
+    // which function it is, as it would take PyO3's word that this one never unwinds.
     let call = unsafe { transmute::<Declared, Function>(black_box(call)) };
     let keywords = keywords.map_or(ptr::null_mut(), |keywords| keywords.as_ptr());
-    // SAFETY: the thread is attached; a tuple, and a dictionary or NULL; a new reference or NULL comes back.
+    // SAFETY: the thread is attached; a tuple, and a dictionary or NULL; a new reference or NULL
+    // comes back.
     unsafe {
         let answer = hang_on_unwind(|| call(callable.as_ptr(), arguments.as_ptr(), keywords));
         Bound::from_owned_ptr_or_err(callable.py(), answer)
@@ -110,7 +113,8 @@ pub fn call_method<'py>(
     call(&get(object, name)?, &arguments, keywords)
 }
 
-/// `object.__dlpack__(max_version=version)`, where the version is the only value and the names are that keyword.
+/// `object.__dlpack__(max_version=version)`, where the version is the only value and the names are
+/// that keyword.
 #[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
 pub(super) fn call_with_version<'py>(
     object: &Bound<'py, PyAny>,
@@ -121,11 +125,12 @@ pub(super) fn call_with_version<'py>(
     type Function = unsafe extern "C-unwind" fn(Object, *const Object, usize, Object) -> Object;
     type Declared = unsafe extern "C" fn(Object, *const Object, usize, Object) -> Object;
     let call: Declared = ffi::PyObject_VectorcallMethod;
-    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
-    // would take PyO3's word that this one never unwinds.
+    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see
+    // which function it is, as it would take PyO3's word that this one never unwinds.
     let call = unsafe { transmute::<Declared, Function>(black_box(call)) };
     let arguments = [object.as_ptr(), version.as_ptr()];
-    // SAFETY: the thread is attached; one positional argument, the object itself, and as many values as names.
+    // SAFETY: the thread is attached; one positional argument, the object itself, and as many
+    // values as names.
     unsafe {
         let answer = hang_on_unwind(|| call(name.as_ptr(), arguments.as_ptr(), 1, names.as_ptr()));
         Bound::from_owned_ptr_or_err(object.py(), answer)
@@ -142,8 +147,8 @@ pub unsafe fn release_reference(object: Object) {
     type Function = unsafe extern "C-unwind" fn(Object);
     type Declared = unsafe extern "C" fn(Object);
     let release: Declared = ffi::Py_DecRef;
-    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see which function it is, as it
-    // would take PyO3's word that this one never unwinds.
+    // SAFETY: the types differ only in whether unwinding is expected. The compiler doesn't see
+    // which function it is, as it would take PyO3's word that this one never unwinds.
     let release = unsafe { transmute::<Declared, Function>(black_box(release)) };
     // SAFETY: the thread is attached, and owns the reference.
     unsafe { hang_on_unwind(|| release(object)) }

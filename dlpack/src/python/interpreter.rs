@@ -1,7 +1,7 @@
 //! Questions about the interpreter that the stable ABI of Python 3.12 lacks.
 //!
-//! The functions are looked up by name when the process runs, so that one wheel asks each version of Python in the way that
-//! this version has.
+//! The functions are looked up by name when the process runs, so that one wheel asks each version
+//! of Python in the way that this version has.
 
 use pyo3::ffi;
 use std::ffi::{CStr, c_int, c_void};
@@ -34,7 +34,8 @@ impl Functions {
         ];
         let is_finalizing = [c"Py_IsFinalizing", c"_Py_IsFinalizing"];
         let first = |names: [&CStr; 2]| names.into_iter().find_map(symbol);
-        // SAFETY: CPython's functions of these names have these signatures in every version that has them.
+        // SAFETY: CPython's functions of these names have these signatures in every version that
+        // has them.
         unsafe {
             Self {
                 current: first(current)
@@ -66,7 +67,8 @@ fn symbol(_name: &CStr) -> Option<ptr::NonNull<c_void>> {
 
 /// Returns whether this thread is attached to the interpreter; `None` if Python doesn't report it.
 ///
-/// PyO3 counts the attachments that it makes, and doesn't see when a library that is called meanwhile gives the GIL up.
+/// PyO3 counts the attachments that it makes, and doesn't see when a library that is called
+/// meanwhile gives the GIL up.
 #[inline]
 pub fn is_attached() -> Option<bool> {
     let current = Functions::get().current?;
@@ -85,7 +87,8 @@ pub fn is_of_python() -> bool {
     !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null()
 }
 
-/// Whether the interpreter is gone, or is going: a thread that isn't attached never gets the GIL again.
+/// Whether the interpreter is gone, or is going: a thread that isn't attached never gets the GIL
+/// again.
 #[inline]
 pub fn is_finalizing() -> bool {
     // SAFETY: may be called at any time.

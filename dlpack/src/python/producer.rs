@@ -126,8 +126,8 @@ fn wrong(argument: &str, wanted: &str, found: &Bound<'_, PyAny>) -> PyErr {
 
 /// What answers a request: a tensor that can be exported.
 ///
-/// It is safe to implement: what consumers follow is in a [`Managed`], and who makes one has promised that it is
-/// true, its flags included.
+/// It is safe to implement: what consumers follow is in a [`Managed`], and who makes one has
+/// promised that it is true, its flags included.
 pub trait Producer {
     /// Returns where the memory is.
     fn device(&self) -> DLDevice;

@@ -33,16 +33,19 @@ unsafe impl Send for Table {}
 unsafe impl Sync for Table {}
 
 impl Table {
-    /// Returns the table of a type, under its name or the older spelling; `None` for a type without one, or whose table is
-    /// NULL, of a foreign major version, or lacks what every table must have.
+    /// Returns the table of a type, under its name or the older spelling; `None` for a type without
+    /// one, or whose table is NULL, of a foreign major version, or lacks what every table must
+    /// have.
     ///
-    /// Only a capsule with DLPack's name in the dictionary of the type or a base class is believed: an address
-    /// in a number can be written by any Python code. The capsule is kept for good, as the table may be its own.
+    /// Only a capsule with DLPack's name in the dictionary of the type or a base class is believed:
+    /// an address in a number can be written by any Python code. The capsule is kept for good, as
+    /// the table may be its own.
     pub fn of_type(kind: &Bound<'_, PyType>) -> Option<Self> {
         Self::find(kind).map(|(_, table)| table)
     }
 
-    /// Returns [`of_type`](Self::of_type), with the position in the method resolution order of the class that has it.
+    /// Returns [`of_type`](Self::of_type), with the position in the method resolution order of the
+    /// class that has it.
     pub fn find(kind: &Bound<'_, PyType>) -> Option<(usize, Self)> {
         let py = kind.py();
         let names = [
@@ -95,7 +98,8 @@ impl Table {
     ///
     /// The pointer came from there.
     pub unsafe fn from_ptr(table: *const DLPackExchangeAPI) -> Self {
-        // SAFETY: the pointer came from `as_ptr`, by this function's contract, and tables live forever.
+        // SAFETY: the pointer came from `as_ptr`, by this function's contract, and tables live
+        // forever.
         Self(unsafe { &*table })
     }
 
@@ -115,8 +119,8 @@ impl Table {
         self.0.managed_tensor_allocator.is_some()
     }
 
-    /// Returns what an object says of itself, for as long as it stays as it is. Whether its memory is
-    /// read-only isn't told.
+    /// Returns what an object says of itself, for as long as it stays as it is. Whether its memory
+    /// is read-only isn't told.
     ///
     /// # Errors
     ///
@@ -266,7 +270,8 @@ impl Table {
 /// Returns the address in a capsule of a table; `None` for any other object.
 fn address(attribute: &Bound<'_, PyAny>) -> Option<*const DLPackExchangeAPIHeader> {
     let name = CAPSULE_NAME.as_ptr();
-    // SAFETY: any object may be asked: this looks at its type, which is to be exactly a capsule, and at the name.
+    // SAFETY: any object may be asked: this looks at its type, which is to be exactly a capsule,
+    // and at the name.
     unsafe {
         if ffi::PyCapsule_IsValid(attribute.as_ptr(), name) == 0 {
             return None;

@@ -1,8 +1,9 @@
 //! Attributes of a type, read from the dictionaries of its base classes as C code reads them.
 //!
-//! `getattr(type, name)` asks the metaclass first, which may be a Python class that answers anything, runs any code, and
-//! changes the object's class meanwhile. What decides how memory is read must not depend on it: here only the method
-//! resolution order and the dictionaries of `type` itself are used, through C descriptors that can't be replaced.
+//! `getattr(type, name)` asks the metaclass first, which may be a Python class that answers
+//! anything, runs any code, and changes the object's class meanwhile. What decides how memory is
+//! read must not depend on it: here only the method resolution order and the dictionaries of `type`
+//! itself are used, through C descriptors that can't be replaced.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -10,8 +11,8 @@ use pyo3::types::{PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, ffi, intern};
 use std::ffi::{c_ulong, c_void};
 
-/// `Py_TPFLAGS_IMMUTABLETYPE`: set for types made in C whose attributes Python code can't change, and that can't
-/// be made by Python code.
+/// `Py_TPFLAGS_IMMUTABLETYPE`: set for types made in C whose attributes Python code can't change,
+/// and that can't be made by Python code.
 const IMMUTABLE: c_ulong = 1 << 8;
 
 /// A C attribute of the class `type`.
@@ -49,7 +50,8 @@ impl Descriptor {
 
     fn get<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let kind = object.get_type_ptr().cast();
-        // SAFETY: the descriptor's own function, which checks the object's type; the answer is a new reference.
+        // SAFETY: the descriptor's own function, which checks the object's type; the answer is a
+        // new reference.
         unsafe {
             let answer = (self.get)(self.object.as_ptr(), object.as_ptr(), kind);
             Bound::from_owned_ptr_or_err(object.py(), answer)
@@ -77,8 +79,8 @@ pub fn mro<'py>(kind: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyTuple>> {
     Ok(attribute_of_type!(kind, "__mro__")?.cast_into::<PyTuple>()?)
 }
 
-/// Looks an attribute up in the dictionaries of a type and its base classes. Returns it as it is there, unbound, with
-/// the position in the method resolution order of the class that has it.
+/// Looks an attribute up in the dictionaries of a type and its base classes. Returns it as it is
+/// there, unbound, with the position in the method resolution order of the class that has it.
 ///
 /// Runs no Python code, but for keys of such a dictionary that are no plain strings.
 pub fn lookup<'py>(
@@ -108,7 +110,8 @@ pub fn lookup_in<'py>(
     }
 }
 
-/// Returns the name of the module that a type says it is from. Python code can set that of a class of its own.
+/// Returns the name of the module that a type says it is from. Python code can set that of a class
+/// of its own.
 pub fn module_name(kind: &Bound<'_, PyType>) -> Option<String> {
     let name = attribute_of_type!(kind, "__module__").ok()?;
     let name = name.cast_into::<PyString>().ok()?;
@@ -122,7 +125,8 @@ pub fn type_name(kind: &Bound<'_, PyType>) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-/// Returns what a type is called in messages, whatever its metaclass says: module and name, unless it is a builtin.
+/// Returns what a type is called in messages, whatever its metaclass says: module and name, unless
+/// it is a builtin.
 pub fn qualified_name(kind: &Bound<'_, PyType>) -> String {
     let name = attribute_of_type!(kind, "__qualname__").ok();
     let name = name.and_then(|name| {
@@ -148,8 +152,8 @@ pub fn basic_size(kind: &Bound<'_, PyType>) -> Option<usize> {
         .ok()
 }
 
-/// Returns whether a type was made in C, and Python code can neither change it nor make one like it. The name and the module of
-/// such a type are true.
+/// Returns whether a type was made in C, and Python code can neither change it nor make one like
+/// it. The name and the module of such a type are true.
 pub fn is_immutable(kind: &Bound<'_, PyType>) -> bool {
     let is_immutable = |kind| {
         // SAFETY: a type, to which there is a reference.
@@ -160,15 +164,16 @@ pub fn is_immutable(kind: &Bound<'_, PyType>) -> bool {
     is_immutable(kind.as_type_ptr()) && is_immutable(kind.get_type_ptr())
 }
 
-/// Returns whether a type is the C type of this name: unlike a name alone, a promise about the layout of its objects.
+/// Returns whether a type is the C type of this name: unlike a name alone, a promise about the
+/// layout of its objects.
 pub fn is_c_type(kind: &Bound<'_, PyType>, module: &str, name: &str) -> bool {
     is_immutable(kind)
         && type_name(kind).as_deref() == Some(name)
         && module_name(kind).as_deref() == Some(module)
 }
 
-/// Returns whether the class was made in C with a computed attribute of this name: a descriptor that Python code can't
-/// make, and that belongs to one class.
+/// Returns whether the class was made in C with a computed attribute of this name: a descriptor
+/// that Python code can't make, and that belongs to one class.
 pub fn has_c_getter(kind: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> bool {
     let py = kind.py();
     let Some(attribute) = lookup_in(kind, name) else {
@@ -182,7 +187,8 @@ pub fn has_c_getter(kind: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> boo
             .is_ok_and(|class| class.is(kind))
 }
 
-/// Has Python give the type a version tag, where it can have one: looks an attribute up that no type has.
+/// Has Python give the type a version tag, where it can have one: looks an attribute up that no
+/// type has.
 pub fn assign_version_tag(kind: &Bound<'_, PyType>) {
     let py = kind.py();
     // SAFETY: `type` is a type, and the slot holds its function.
@@ -192,7 +198,8 @@ pub fn assign_version_tag(kind: &Bound<'_, PyType>) {
     };
     let Some(get) = get else { return };
     let name = intern!(py, "__dlbridge_version_tag__");
-    // SAFETY: an object of `type`'s, or of a class derived from it, and a string. What comes is a new reference, or an error.
+    // SAFETY: an object of `type`'s, or of a class derived from it, and a string. What comes is a
+    // new reference, or an error.
     let answer = unsafe { Bound::from_owned_ptr_or_err(py, get(kind.as_ptr(), name.as_ptr())) };
     // There is no such attribute.
     drop(answer);

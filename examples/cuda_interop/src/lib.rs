@@ -1,4 +1,5 @@
-//! An op of one's own on GPUs, called with the tensors of any framework of Python, and from Rust alone.
+//! An op of one's own on GPUs, called with the tensors of any framework of Python, and from Rust
+//! alone.
 
 pub mod swish;
 

@@ -1,4 +1,5 @@
-//! An op with a kernel for the CPU, in Rust, and one for GPUs, in CUDA C++ that Rust compiles and launches.
+//! An op with a kernel for the CPU, in Rust, and one for GPUs, in CUDA C++ that Rust compiles and
+//! launches.
 
 use dlbridge::DeviceKind;
 use dlbridge::cuda::{Argument, CudaError, Gpu, Launch, Source as Code, Stream};
@@ -42,8 +43,8 @@ register_kernel!(
                     ];
                     // The stream on which the call takes place: that of the tensors' framework.
                     let stream = Stream::current(gpu);
-                    // SAFETY: the kernel takes these arguments, and touches as many elements as both have, which the
-                    // call lends it.
+                    // SAFETY: the kernel takes these arguments, and touches as many elements as
+                    // both have, which the call lends it.
                     let launched: Result<(), CudaError> =
                         unsafe { swish.launch(&stream, Launch::over(count, 256), &arguments) };
                     Ok(launched?)

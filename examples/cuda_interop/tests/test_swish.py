@@ -17,7 +17,9 @@ def test_its_kernels_are_known():
     assert devices == {"cpu", "cuda"}
 
 
-@pytest.mark.skipif(dlbridge.cuda.is_available(), reason="there is a GPU: the programs of this example show it")
+@pytest.mark.skipif(
+    dlbridge.cuda.is_available(), reason="there is a GPU: the programs of this example show it"
+)
 def test_without_a_gpu_it_says_so():
     with pytest.raises(BufferError, match="no CUDA driver"):
         dlbridge.asarray([1.0, 2.0], "float32", device="cuda")

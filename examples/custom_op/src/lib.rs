@@ -1,4 +1,5 @@
-//! Ops of one's own: written once, called from Rust and with the tensors of any framework of Python.
+//! Ops of one's own: written once, called from Rust and with the tensors of any framework of
+//! Python.
 
 pub mod image;
 

@@ -40,8 +40,14 @@ def test_importing_makes_the_ops_known():
 
 def test_kernels_and_where_they_are_from():
     kernels = [kernel for kernel in dlbridge.kernels() if kernel["op"].startswith("image.")]
-    assert sum(len(kernel["descriptions"]) for kernel in kernels) == 14 and {kernel["origin"] for kernel in kernels} == {"custom_op::image"}
-    strict = [kernel["types"]["T"] for kernel in dlbridge.kernels("image.normalize") if kernel["label"] == "strict"]
+    assert sum(len(kernel["descriptions"]) for kernel in kernels) == 14 and {
+        kernel["origin"] for kernel in kernels
+    } == {"custom_op::image"}
+    strict = [
+        kernel["types"]["T"]
+        for kernel in dlbridge.kernels("image.normalize")
+        if kernel["label"] == "strict"
+    ]
     assert strict == [["float16", "float32", "float64"]]
     assert "custom_op::image" in str(dlbridge.kernels("image.invert"))
     # Those of the package are there once, though this extension has a copy of its own of the crate.
@@ -52,7 +58,9 @@ def test_kernels_and_where_they_are_from():
 def test_results_are_the_frameworks():
     x = tensor([[0, 1], [254, 255]], "uint8")
     y = image.invert(x)
-    assert is_its_own(y) and numbers(y) == [[255, 254], [1, 0]] and numbers(x) == [[0, 1], [254, 255]]
+    assert (
+        is_its_own(y) and numbers(y) == [[255, 254], [1, 0]] and numbers(x) == [[0, 1], [254, 255]]
+    )
     assert numbers(image.invert(tensor([0.25]))) == [0.75]
     assert type(image.invert(x, like=np.zeros(1))) is np.ndarray
 
@@ -61,7 +69,7 @@ def test_attributes():
     x = tensor([1.0, 3.0])
     assert numbers(image.normalize(x)) == [1, 5]
     assert numbers(image.normalize(x, mean=2, deviation=np.float32(0.5))) == [-2, 2]
-    with pytest.raises(TypeError, match='attribute "mean" is of kind float, not \'2\''):
+    with pytest.raises(TypeError, match="attribute \"mean\" is of kind float, not '2'"):
         image.normalize(x, mean="2")
     with pytest.raises(ValueError, match="can't be made: a deviation is positive, and this is -1"):
         image.normalize(x, deviation=-1)
@@ -86,11 +94,16 @@ def test_two_results():
         results = image.range(x, out=out)
         assert (numbers(results[0]), numbers(results[1])) == (1, 3)
     assert (low, high) == (1, 3)
-    assert image.range(x, darkest=low, out=None)[0] is low and image.range(x, out=(None, high))[1] is high
+    assert (
+        image.range(x, darkest=low, out=None)[0] is low
+        and image.range(x, out=(None, high))[1] is high
+    )
     for wrong in (low, [low, high], (low,), (low, high, low)):
         with pytest.raises(TypeError, match="image.range: out is a tuple of 2"):
             image.range(x, out=wrong)
-    with pytest.raises(ValueError, match='argument "brightest" is to be written, and shares memory with "darkest"'):
+    with pytest.raises(
+        ValueError, match='argument "brightest" is to be written, and shares memory with "darkest"'
+    ):
         image.range(x, out=(low, low))
     with pytest.raises(TypeError, match='argument "darkest" was given twice'):
         image.range(x, darkest=low, out=(low, high))
@@ -105,7 +118,9 @@ def test_in_place():
     if NAME in ("numpy", "torch", "paddle"):
         y = tensor([0.0, 1.0])
         assert image.invert(y, y=y) is y and numbers(y) == [1, 0]
-    with pytest.raises(ValueError, match='argument "y" is to be written, and shares memory with "x"'):
+    with pytest.raises(
+        ValueError, match='argument "y" is to be written, and shares memory with "x"'
+    ):
         image.invert(x, out=x[::-1])
 
 

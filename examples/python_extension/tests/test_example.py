@@ -303,7 +303,7 @@ def test_a_tensor_that_is_followed_is_taken_detached():
 @only("numpy")
 def test_a_foreign_byte_order_is_refused():
     foreign = MATRIX.astype(MATRIX.dtype.newbyteorder())
-    message = f"NumPy's {foreign.dtype!r} has no DLPack equivalent; pass x.astype(x.dtype.newbyteorder(\"=\"))"
+    message = f'NumPy\'s {foreign.dtype!r} has no DLPack equivalent; pass x.astype(x.dtype.newbyteorder("="))'
     count = sys.getrefcount(foreign.dtype)
     for _ in range(100):
         refused(BufferError, message, tensor_math.relu, foreign)

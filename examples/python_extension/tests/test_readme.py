@@ -38,7 +38,9 @@ def test_what_is_written_for_python_runs():
     runner = doctest.DocTestRunner()
     names, tried = {}, 0
     for block in blocks("pycon", NAME):
-        test = doctest.DocTestParser().get_doctest(block.code, names, "README", "README.md", block.line)
+        test = doctest.DocTestParser().get_doctest(
+            block.code, names, "README", "README.md", block.line
+        )
         runner.run(test, clear_globs=False)
         names, tried = test.globs, tried + len(test.examples)
     assert tried > 0 and runner.failures == 0

@@ -1,1 +1,3 @@
-"""`python -m dlbridge doctor`: what becomes of a tensor between each two frameworks that are here."""
+"""`python -m dlbridge doctor`: what becomes of a tensor between each two frameworks that
+are here.
+"""

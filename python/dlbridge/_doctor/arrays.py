@@ -41,11 +41,15 @@ def array(dtype: str, layout: Layout) -> Any:
 def plain(dtype: str, shape: tuple[int, ...], patterns: list[int]) -> Any:
     """An array of these numbers in row-major order."""
     numpy: Any = importlib.import_module("numpy")
-    return numpy.frombuffer(bytearray(elements.to_bytes(dtype, patterns)), dtype_of(dtype)).reshape(shape)
+    return numpy.frombuffer(bytearray(elements.to_bytes(dtype, patterns)), dtype_of(dtype)).reshape(
+        shape
+    )
 
 
 def look(x: Any) -> memory.Look:
     """How an array lies in memory."""
     width = x.itemsize
     strides = tuple(stride // width for stride in x.strides)
-    return memory.Look(elements.canonical(x.dtype.name), tuple(x.shape), strides, x.ctypes.data, width * 8)
+    return memory.Look(
+        elements.canonical(x.dtype.name), tuple(x.shape), strides, x.ctypes.data, width * 8
+    )

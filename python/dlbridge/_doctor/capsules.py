@@ -50,13 +50,19 @@ class Producer:
     def __dlpack__(self, **_keywords: Any) -> Any:
         layout, rank = self._layout, len(self._layout.shape)
         code, bits, lanes = code_of(self._dtype)
-        shape, strides = (ctypes.c_int64 * rank)(*layout.shape), (ctypes.c_int64 * rank)(*layout.strides)
+        shape, strides = (
+            (ctypes.c_int64 * rank)(*layout.shape),
+            (ctypes.c_int64 * rank)(*layout.strides),
+        )
         data = self._address + layout.offset * elements.BITS[self._dtype] // 8
         tensor = _Tensor(data, 1, 0, rank, code, bits, lanes, shape, strides, 0)
         managed = _Managed(tensor, self._address, _keep)
         _KEPT.append((managed, shape, strides))
         new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        new.restype, new.argtypes = (
+            ctypes.py_object,
+            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+        )
         return new(ctypes.addressof(managed), b"dltensor", None)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -67,7 +73,11 @@ def code_of(dtype: str) -> tuple[int, int, int]:
     """The protocol's code, bits and lanes of a type."""
     if dtype == "float4_e2m1fnx2":
         return _FIRST_SMALL + _SMALL.index("float4_e2m1fn"), 4, 2
-    code = _FIRST_SMALL + _SMALL.index(dtype) if dtype in _SMALL else _CODES[dtype.rstrip("0123456789")]
+    code = (
+        _FIRST_SMALL + _SMALL.index(dtype)
+        if dtype in _SMALL
+        else _CODES[dtype.rstrip("0123456789")]
+    )
     return code, elements.BITS[dtype], 1
 
 

@@ -1,4 +1,6 @@
-"""The process of one pair: it tries the cases that it is given, and says before each step what it is."""
+"""The process of one pair: it tries the cases that it is given, and says before each step what it
+is.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,11 @@ def main() -> None:
 
 
 def run(task: dict[str, Any], may_watch: bool) -> None:
-    """Tries the cases of a pair, and reports on the standard output. `may_watch` allows a process for the work alone."""
-    # The frameworks write to the standard output as they please, so that it is moved away from them.
+    """Tries the cases of a pair, and reports on the standard output. `may_watch` allows a process
+    for the work alone.
+    """
+    # The frameworks write to the standard output as they please, so that it is moved away from
+    # them.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
@@ -46,8 +51,9 @@ def run(task: dict[str, Any], may_watch: bool) -> None:
 def _watch(pair: Pair, cases: list[list[str]], answers: TextIO) -> None:
     """Has a process of its own do the work, and another one go on where that ends too soon.
 
-    They begin as this one is when it has imported the frameworks and used nothing of them, since an import can
-    take half a minute. Who has threads can't begin like that, so that nothing else is done here.
+    They begin as this one is when it has imported the frameworks and used nothing of them, since an
+    import can take half a minute. Who has threads can't begin like that, so that nothing else is
+    done here.
     """
     place = mmap.mmap(-1, 8)
     first, again = 0, False
@@ -71,7 +77,9 @@ def _watch(pair: Pair, cases: list[list[str]], answers: TextIO) -> None:
         first = reached + 1
 
 
-def _work(pair: Pair, cases: list[list[str]], first: int, answers: TextIO, place: mmap.mmap | None) -> None:
+def _work(
+    pair: Pair, cases: list[list[str]], first: int, answers: TextIO, place: mmap.mmap | None
+) -> None:
     for index, (route, dtype, layout) in list(enumerate(cases))[first:]:
         _reach(place, index)
 
@@ -81,7 +89,10 @@ def _work(pair: Pair, cases: list[list[str]], first: int, answers: TextIO, place
         try:
             verdict, objects = attempt(*pair, route, dtype, LAYOUTS[layout], stage)
         except Exception as error:
-            verdict, objects = Verdict("wrong", f"the check itself failed: {type(error).__name__}: {error}"), None
+            verdict, objects = (
+                Verdict("wrong", f"the check itself failed: {type(error).__name__}: {error}"),
+                None,
+            )
         stage("release")
         del objects
         gc.collect()

@@ -30,13 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--also", action="append", default=[], metavar="MODULE:CLASS", help=ALSO)
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes all results there")
     parser.add_argument("--html", type=Path, metavar="FILE", help="writes a page to look at")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="writes what docs/conformance.md is")
-    parser.add_argument("--start-limit", type=float, default=Limits().start, metavar="SECONDS", help="for imports")
-    parser.add_argument("--step-limit", type=float, default=Limits().step, metavar="SECONDS", help="for each step")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="writes what docs/conformance.md is"
+    )
+    parser.add_argument(
+        "--start-limit", type=float, default=Limits().start, metavar="SECONDS", help="for imports"
+    )
+    parser.add_argument(
+        "--step-limit", type=float, default=Limits().step, metavar="SECONDS", help="for each step"
+    )
 
 
 QUICK = "float32 alone, in three layouts; frameworks are imported once, and each pair is tried in a fork"
-ALSO = "another framework: a subclass of dlbridge._doctor.adapters.base.Adapter that can be imported"
+ALSO = (
+    "another framework: a subclass of dlbridge._doctor.adapters.base.Adapter that can be imported"
+)
 
 
 def _names_of(what: str, known: Sequence[str]) -> Callable[[str], list[str]]:
@@ -44,7 +52,9 @@ def _names_of(what: str, known: Sequence[str]) -> Callable[[str], list[str]]:
         names = [name.strip() for name in text.split(",") if name.strip()]
         # Which others there are is not known yet.
         if what != "frameworks" and (unknown := [name for name in names if name not in known]):
-            raise argparse.ArgumentTypeError(f"no {unknown[0]} among the {what}: there are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"no {unknown[0]} among the {what}: there are {', '.join(known)}"
+            )
         return names
 
     return parse
@@ -58,8 +68,12 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     wanted = list(arguments.pair or arguments.frameworks or known)
     if unknown := [name for name in wanted if name not in known]:
         parser.error(f"no framework is called {unknown[0]}: there are {', '.join(known)}")
-    here = {name: path for name, path in known.items() if name in wanted and frameworks.is_here(path)}
-    if missing := [name for name in wanted if name not in here and (arguments.pair or arguments.frameworks)]:
+    here = {
+        name: path for name, path in known.items() if name in wanted and frameworks.is_here(path)
+    }
+    if missing := [
+        name for name in wanted if name not in here and (arguments.pair or arguments.frameworks)
+    ]:
         parser.error(f"{missing[0]} is not installed")
     limits = Limits(arguments.start_limit, arguments.step_limit)
     survey = Runner(here, limits, shares_imports=arguments.quick).survey(

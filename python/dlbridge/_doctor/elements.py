@@ -1,4 +1,6 @@
-"""Element types by name, and numbers of each as bit patterns, which compare without any framework."""
+"""Element types by name, and numbers of each as bit patterns, which compare without any
+framework.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,14 @@ import struct
 
 from .layouts import Layout
 
-FLOAT8 = ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"]
+FLOAT8 = [
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+]
 FLOAT8 += ["float8_e5m2fnuz", "float8_e8m0fnu"]
 #: How many bits an element of each type has.
 BITS: dict[str, int] = {
@@ -40,7 +49,9 @@ def _pattern(dtype: str, number: int) -> int:
         real, imaginary = _pattern(f"float{half}", number), _pattern(f"float{half}", number + 2)
         return real | imaginary << half
     if dtype.startswith("float") and bits >= 16:
-        return int.from_bytes(struct.pack({16: "<e", 32: "<f", 64: "<d"}[bits], float(number + 1)), "little")
+        return int.from_bytes(
+            struct.pack({16: "<e", 32: "<f", 64: "<d"}[bits], float(number + 1)), "little"
+        )
     if dtype == "bfloat16":
         return _pattern("float32", number) >> 16
     if dtype.startswith("float8"):

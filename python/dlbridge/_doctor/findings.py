@@ -1,4 +1,6 @@
-"""What stands out: crashes, wrong values, silent copies, and read-only memory that could be written."""
+"""What stands out: crashes, wrong values, silent copies, and read-only memory that could be
+written.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def groups(survey: Survey, route: str, kind: Kind) -> list[Group]:
         if result.route == route and kind.applies(result):
             subject = result.producer if kind.is_of_producer else result.consumer
             found.setdefault((subject, _same(result)), []).append(result)
-    ordered = sorted(found.items(), key=lambda item: (survey.names.index(item[0][0]), -len(item[1])))
+    ordered = sorted(
+        found.items(), key=lambda item: (survey.names.index(item[0][0]), -len(item[1]))
+    )
     return [Group(subject, reason, results) for (subject, reason), results in ordered]
 
 
@@ -91,11 +95,17 @@ def _ordered(names: Iterable[str]) -> list[str]:
 
 
 def _some(names: list[str], most: int, what: str = "others") -> str:
-    return ", ".join(names) if len(names) <= most else f"{len(names)} {what}, as {', '.join(names[:3])}"
+    return (
+        ", ".join(names)
+        if len(names) <= most
+        else f"{len(names)} {what}, as {', '.join(names[:3])}"
+    )
 
 
 class Change(NamedTuple):
-    """Cases that have one outcome by the consumer's own import, and another one by way of dlbridge."""
+    """Cases that have one outcome by the consumer's own import, and another one by way of
+    dlbridge.
+    """
 
     direct: str
     ours: str
@@ -119,5 +129,8 @@ def changes(survey: Survey) -> list[Change]:
         if ours and ours.verdict.outcome != direct.verdict.outcome:
             change = direct.verdict.outcome, ours.verdict.outcome
             reasons.setdefault(change, collections.Counter())[_same(ours)] += 1
-    found = [Change(*change, counts.total(), counts.most_common(1)[0][0]) for change, counts in reasons.items()]
+    found = [
+        Change(*change, counts.total(), counts.most_common(1)[0][0])
+        for change, counts in reasons.items()
+    ]
     return sorted(found, key=lambda change: -change.cases)

@@ -32,7 +32,9 @@ def adapter_class(path: str) -> type[Adapter]:
     module, _, name = path.partition(":")
     found = getattr(importlib.import_module(module), name, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
-        raise ValueError(f"{path} is no adapter: it should be as package.module:Class, of a subclass of Adapter")
+        raise ValueError(
+            f"{path} is no adapter: it should be as package.module:Class, of a subclass of Adapter"
+        )
     return found
 
 

@@ -40,7 +40,9 @@ LAYOUTS = {
         Layout("empty", "no elements", (0, 4), (4, 1), 0, 0),
         Layout("rank0", "a single number", (), (), 0, 1),
         Layout("offset", "one element behind aligned memory", (3, 4), (4, 1), 1, 13),
-        Layout("rank8", "eight dimensions", (1, 2, 1, 3, 1, 2, 1, 1), (12, 6, 6, 2, 2, 1, 1, 1), 0, 12),
+        Layout(
+            "rank8", "eight dimensions", (1, 2, 1, 3, 1, 2, 1, 1), (12, 6, 6, 2, 2, 1, 1, 1), 0, 12
+        ),
     )
 }
 QUICK = ("contiguous", "transposed", "offset")

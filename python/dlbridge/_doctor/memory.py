@@ -23,7 +23,9 @@ class Look(NamedTuple):
     def _bit_offsets(self) -> list[int]:
         strides = self.strides if self.strides is not None else row_major(self.shape)
         positions = itertools.product(*map(range, self.shape))
-        return [self.step_bits * sum(i * s for i, s in zip(position, strides)) for position in positions]
+        return [
+            self.step_bits * sum(i * s for i, s in zip(position, strides)) for position in positions
+        ]
 
     @property
     def _address(self) -> int:

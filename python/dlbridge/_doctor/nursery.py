@@ -1,7 +1,8 @@
 """A process that has imported frameworks and used none, and forks one process for each task.
 
-An import takes seconds, and a fork of a process that did it some milliseconds. Each task has a process of its own as
-before. What they share is that other frameworks than the task's are imported too.
+An import takes seconds, and a fork of a process that did it some milliseconds. Each task has a
+process of its own as before. What they share is that other frameworks than the task's are imported
+too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Nursery:
 
     @classmethod
     def start(cls, adapters: list[str], limit: float) -> Nursery | None:
-        """Returns a process that has imported these adapters' frameworks; None where it ends, or takes too long."""
+        """Returns a process that has imported these adapters' frameworks; None where it ends, or
+        takes too long.
+        """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
@@ -85,7 +88,9 @@ class Nursery:
 
 
 class _Fork(Running):
-    """A task's process, which a nursery forked. What it ends with is told by its keeper, on a pipe."""
+    """A task's process, which a nursery forked. What it ends with is told by its keeper, on
+    a pipe.
+    """
 
     def start(self, send: Any, task: dict[str, Any]) -> None:
         answers, answers_of_task = os.pipe()
@@ -139,7 +144,9 @@ def main() -> None:
 
 
 def serve(sock: socket.socket, adapters: list[str]) -> None:
-    """Imports frameworks and forks for tasks, until the runner closes the pipe. Forks return when they have done theirs."""
+    """Imports frameworks and forks for tasks, until the runner closes the pipe. Forks return when
+    they have done theirs.
+    """
     _import(adapters)
     sock.send(b"ready")
     while True:

@@ -16,12 +16,19 @@ _BAR = ("shared", "copied", "empty", "refused", *BAD)
 
 
 def page(survey: Survey) -> str:
-    template = importlib.resources.files(__package__ or "").joinpath("page.html").read_text(encoding="utf-8")
+    template = (
+        importlib.resources.files(__package__ or "")
+        .joinpath("page.html")
+        .read_text(encoding="utf-8")
+    )
     return string.Template(template).substitute(
-        versions=escape(", ".join(f"{name} {version}".strip() for name, version in survey.versions.items())),
+        versions=escape(
+            ", ".join(f"{name} {version}".strip() for name, version in survey.versions.items())
+        ),
         platform=escape(survey.platform),
         unusable="".join(
-            f"<p>{escape(name)} can't be used: {escape(why)}</p>" for name, why in survey.unusable.items()
+            f"<p>{escape(name)} can't be used: {escape(why)}</p>"
+            for name, why in survey.unusable.items()
         ),
         key="".join(
             f'<span title="{escape(meaning)}"><i class="{outcome}"></i>{outcome}</span>'
@@ -38,7 +45,9 @@ def _matrix(survey: Survey, route: str) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in survey.names)
     rows = "".join(
         f'<tr><th scope="row">{escape(producer)}</th>'
-        + "".join(f"<td>{_cell(survey.pair(producer, consumer, route))}</td>" for consumer in survey.names)
+        + "".join(
+            f"<td>{_cell(survey.pair(producer, consumer, route))}</td>" for consumer in survey.names
+        )
         + "</tr>"
         for producer in survey.names
     )
@@ -54,7 +63,9 @@ def _cell(pair: PairResult | None) -> str:
     text, _, alarm = table.cell(pair).partition(" ")
     counts = pair.counts()
     bar = "".join(
-        f'<i class="{outcome}" style="flex:{counts[outcome]}"></i>' for outcome in _BAR if counts[outcome]
+        f'<i class="{outcome}" style="flex:{counts[outcome]}"></i>'
+        for outcome in _BAR
+        if counts[outcome]
     )
     name = escape(f"{pair.producer} {pair.consumer}")
     alarm = f' <span class="alarm">{escape(alarm)}</span>' if alarm else ""
@@ -75,12 +86,18 @@ def _data(survey: Survey) -> dict[str, Any]:
             verdict = result.verdict
             reason = verdict.reason
             if verdict.warned:
-                reason = "it is read-only, and a warning says that the consumer must not write to it"
+                reason = (
+                    "it is read-only, and a warning says that the consumer must not write to it"
+                )
             elif verdict.writes_readonly:
                 reason = "the consumer writes to it, and the producer holds it to be read-only"
             number = None if reason is None else reasons.setdefault(reason, len(reasons))
             cells.setdefault(result.dtype, {})[result.layout] = [verdict.outcome, number]
-        there = {kind: row for kind, row in cells.items() if any(cell[0] != "absent" for cell in row.values())}
+        there = {
+            kind: row
+            for kind, row in cells.items()
+            if any(cell[0] != "absent" for cell in row.values())
+        }
         key = f"{pair.producer} {pair.consumer} {pair.route}"
         pairs[key] = {"untried": pair.untried, "at_exit": pair.at_exit, "cells": there}
     titles = {route: table.route_title(route) for route in survey.routes}

@@ -34,7 +34,9 @@ class Running:
         self._lines.put(None)
 
     def messages(self, first_limit: float, limit: float) -> Iterator[dict[str, Any]]:
-        """What it says, until it ends. A `TimeoutError` where it is silent for longer than the limit."""
+        """What it says, until it ends. A `TimeoutError` where it is silent for longer than the
+        limit.
+        """
         seconds = first_limit
         while True:
             try:
@@ -57,7 +59,11 @@ class Running:
     def status_in_words(self, status: int) -> str:
         """A status, and what was written since this was last asked."""
         # By its own position, which the process's way of writing doesn't share.
-        data = os.pread(self._errors.fileno(), 1 << 20, self._errors_read) if hasattr(os, "pread") else b""
+        data = (
+            os.pread(self._errors.fileno(), 1 << 20, self._errors_read)
+            if hasattr(os, "pread")
+            else b""
+        )
         self._errors_read += len(data)
         words = last_words(data.decode(errors="replace"))
         return f"{status_name(status)}: {words}" if words else status_name(status)
@@ -117,7 +123,9 @@ class Process(Running):
 
 
 #: Whose signals come from outside, and say nothing of the frameworks.
-_FROM_OUTSIDE = [-getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
+_FROM_OUTSIDE = [
+    -getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)
+]
 
 
 def is_from_outside(status: int) -> bool:
@@ -134,13 +142,21 @@ def status_name(status: int) -> str:
         return f"signal {-status}"
 
 
-_TELLING = re.compile(r"Check failed|[Ee]rror|terminate called|what\(\)|panicked|corrupt|free\(\)|Fatal|Assert")
+_TELLING = re.compile(
+    r"Check failed|[Ee]rror|terminate called|what\(\)|panicked|corrupt|free\(\)|Fatal|Assert"
+)
 
 
 def last_words(text: str) -> str:
-    """The line of what a process wrote that tells the most about its end, without paths, times and addresses."""
+    """The line of what a process wrote that tells the most about its end, without paths, times and
+    addresses.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line) and not line.startswith("Fatal Python error")]
+    telling = [
+        line
+        for line in lines
+        if _TELLING.search(line) and not line.startswith("Fatal Python error")
+    ]
     if not telling:
         return ""
     line = re.sub(r"^[FEWI]\d{4} \S+\s+\d+ ([\w.]+:\d+\])", r"\1", telling[-1])

@@ -32,7 +32,8 @@ class Verdict:
     by_producer: bool = False
     #: Whether it may then write to what the producer holds to be read-only.
     writes_readonly: bool = False
-    #: Whether a warning said that the memory is read-only, and writing through the result forbidden.
+    #: Whether a warning said that the memory is read-only, and writing through the result
+    #: forbidden.
     warned: bool = False
 
 
@@ -89,7 +90,10 @@ class Survey:
 
     def pair(self, producer: str, consumer: str, route: str) -> PairResult | None:
         wanted = (producer, consumer, route)
-        return next((pair for pair in self.pairs if (pair.producer, pair.consumer, pair.route) == wanted), None)
+        return next(
+            (pair for pair in self.pairs if (pair.producer, pair.consumer, pair.route) == wanted),
+            None,
+        )
 
     def is_well(self) -> bool:
         """Whether nothing crashed and nothing was wrong on dlbridge's own route."""

@@ -1,7 +1,8 @@
 """Runs the pairs, each in a process of its own, and in another one where the first crashes.
 
-With `shares_imports`, these are forks of processes that have imported all frameworks (`nursery.py`). Whatever goes wrong in
-one of them is tried again in a process that imports the pair alone, whose answer counts.
+With `shares_imports`, these are forks of processes that have imported all frameworks
+(`nursery.py`). Whatever goes wrong in one of them is tried again in a process that imports the pair
+alone, whose answer counts.
 """
 
 from __future__ import annotations
@@ -39,10 +40,13 @@ class Limits(NamedTuple):
 
 
 class Runner:
-    def __init__(self, adapters: dict[str, str], limits: Limits = Limits(), shares_imports: bool = False) -> None:
+    def __init__(
+        self, adapters: dict[str, str], limits: Limits = Limits(), shares_imports: bool = False
+    ) -> None:
         self._adapters, self._limits = adapters, limits
         self._shares_imports = shares_imports and sys.platform == "linux"
-        #: By the framework that others can't be imported with, and the one of all pairs without such.
+        #: By the framework that others can't be imported with, and the one of all pairs without
+        #: such.
         self._nurseries: dict[str | None, Nursery] = {}
         self._running: set[Running] = set()
         self._lock = threading.Lock()
@@ -56,7 +60,9 @@ class Runner:
         only: tuple[str, str] | None = None,
         progress: Progress = lambda line: None,
     ) -> Survey:
-        """Tries everything, between each two of the frameworks that can be used, or from one to another alone."""
+        """Tries everything, between each two of the frameworks that can be used, or from one to
+        another alone.
+        """
         machine = f"Python {platform.python_version()}, {platform.system()}, {platform.machine()}"
         survey = Survey({}, {}, list(routes), list(layouts), machine)
         # Our own route first, so that what happens in it has no other cause.
@@ -85,8 +91,12 @@ class Runner:
         return survey
 
     def _start_nurseries(self) -> None:
-        """Imports the frameworks: in one process, and in forks of it those that another can't be with."""
-        enemies = [name for name in self._adapters if any(name in pair for pair in frameworks.ENEMIES)]
+        """Imports the frameworks: in one process, and in forks of it those that another can't be
+        with.
+        """
+        enemies = [
+            name for name in self._adapters if any(name in pair for pair in frameworks.ENEMIES)
+        ]
         paths = [path for name, path in self._adapters.items() if name not in enemies]
         paths = [path for path in paths if frameworks.adapter_class(path).may_fork]
         if nursery := Nursery.start(paths, self._limits.start):
@@ -121,17 +131,25 @@ class Runner:
         return answer or f"its import ends the process: {ending}"
 
     def _pair(self, producer: str, consumer: str, cases: list[Case]) -> list[PairResult]:
-        """What became of a pair, on each route. Where its imports are shared, whatever is wrong is tried again without."""
+        """What became of a pair, on each route. Where its imports are shared, whatever is wrong is
+        tried again without.
+        """
         if self._nurseries:
             pairs = self._pair_once(producer, consumer, cases, may_share=True)
             verdicts = [result.verdict for pair in pairs for result in pair.results]
-            is_bad = any(verdict.outcome in BAD or ENDS in (verdict.reason or "") for verdict in verdicts)
-            is_cut = any(pair.at_exit or pair.untried for pair in pairs) and not frameworks.enmity(producer, consumer)
+            is_bad = any(
+                verdict.outcome in BAD or ENDS in (verdict.reason or "") for verdict in verdicts
+            )
+            is_cut = any(pair.at_exit or pair.untried for pair in pairs) and not frameworks.enmity(
+                producer, consumer
+            )
             if not is_bad and not is_cut:
                 return pairs
         return self._pair_once(producer, consumer, cases, may_share=False)
 
-    def _pair_once(self, producer: str, consumer: str, cases: list[Case], may_share: bool) -> list[PairResult]:
+    def _pair_once(
+        self, producer: str, consumer: str, cases: list[Case], may_share: bool
+    ) -> list[PairResult]:
         untried = frameworks.enmity(producer, consumer)
         routes = list(dict.fromkeys(route for route, _, _ in cases))
         pairs = {route: PairResult(producer, consumer, route, untried=untried) for route in routes}
@@ -150,7 +168,11 @@ class Runner:
         return list(pairs.values())
 
     def _part(
-        self, pairs: dict[str, PairResult], cases: list[Case], may_share: bool, is_again: bool = False
+        self,
+        pairs: dict[str, PairResult],
+        cases: list[Case],
+        may_share: bool,
+        is_again: bool = False,
     ) -> list[Case]:
         """Tries cases in one process, and returns those that are left when it ends.
 
@@ -158,7 +180,15 @@ class Runner:
         """
         producer, consumer = next((pair.producer, pair.consumer) for pair in pairs.values())
         process = self._start(producer, consumer, cases, may_share)
-        step, case, done, untried, problem, is_ended, at_exit = "import", -1, 0, None, None, False, None
+        step, case, done, untried, problem, is_ended, at_exit = (
+            "import",
+            -1,
+            0,
+            None,
+            None,
+            False,
+            None,
+        )
 
         def record(verdict: Verdict) -> None:
             route, dtype, layout = cases[done]
@@ -208,14 +238,23 @@ class Runner:
             if self._is_stopped:
                 raise InterruptedError
             paths = {"producer": self._adapters[producer], "consumer": self._adapters[consumer]}
-            process = self._shared({**paths, "cases": cases}, producer, consumer) if may_share else None
+            process = (
+                self._shared({**paths, "cases": cases}, producer, consumer) if may_share else None
+            )
             process = process or Process({**paths, "cases": cases})
             self._running.add(process)
         return process
 
     def _shared(self, task: dict[str, Any], producer: str, consumer: str) -> Running | None:
         """Starts a task in a fork of the nursery for these two; None where there is no such."""
-        name = next((name for name in (producer, consumer) if any(name in pair for pair in frameworks.ENEMIES)), None)
+        name = next(
+            (
+                name
+                for name in (producer, consumer)
+                if any(name in pair for pair in frameworks.ENEMIES)
+            ),
+            None,
+        )
         nursery = self._nurseries.get(name)
         try:
             return nursery.run(task) if nursery else None
@@ -236,5 +275,9 @@ class Runner:
 
 
 def _line(pair: PairResult) -> str:
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in pair.counts().most_common() if outcome != "absent")
+    counts = ", ".join(
+        f"{count} {outcome}"
+        for outcome, count in pair.counts().most_common()
+        if outcome != "absent"
+    )
     return f"{pair.producer} to {pair.consumer}, {pair.route}: {pair.untried or counts or 'no tensors'}"

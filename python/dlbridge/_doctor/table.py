@@ -26,7 +26,9 @@ def cell(pair: PairResult | None) -> str:
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows whose cells are as wide as the widest in their column."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows)
+    lines = (
+        "  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows
+    )
     return "\n".join(lines)
 
 
@@ -34,7 +36,9 @@ def matrix(survey: Survey, route: str) -> list[list[str]]:
     """One row for each producer, one column for each consumer."""
     rows = [["", *survey.names]]
     for producer in survey.names:
-        rows.append([producer, *(cell(survey.pair(producer, consumer, route)) for consumer in survey.names)])
+        rows.append(
+            [producer, *(cell(survey.pair(producer, consumer, route)) for consumer in survey.names)]
+        )
     return rows
 
 
@@ -51,7 +55,12 @@ def overview(survey: Survey) -> str:
     parts = [", ".join(f"{name} {version}".strip() for name, version in survey.versions.items())]
     parts += [f"{name} can't be used: {why}" for name, why in survey.unusable.items()]
     for route in survey.routes:
-        parts += ["", f"{route}: {route_title(route)}", columns(matrix(survey, route)), totals(survey, route)]
+        parts += [
+            "",
+            f"{route}: {route_title(route)}",
+            columns(matrix(survey, route)),
+            totals(survey, route),
+        ]
     return "\n".join([*parts, "", f"rows give, columns take; {KEY}"])
 
 
@@ -77,14 +86,23 @@ def details(pair: PairResult, layouts: Sequence[str]) -> str:
             word += " *"
         rows.setdefault(result.dtype, {})[result.layout] = word
     shown = {dtype: row for dtype, row in rows.items() if set(row.values()) != {"-"}}
-    table = [["", *layouts], *([dtype, *(row.get(layout, "") for layout in layouts)] for dtype, row in shown.items())]
+    table = [
+        ["", *layouts],
+        *([dtype, *(row.get(layout, "") for layout in layouts)] for dtype, row in shown.items()),
+    ]
     notes = [f"{number}: {reason}" for reason, number in reasons.items()]
     if any(result.verdict.warned for result in pair.results):
-        notes.append(f"+: it is read-only, and a warning says that {pair.consumer} must not write to it")
+        notes.append(
+            f"+: it is read-only, and a warning says that {pair.consumer} must not write to it"
+        )
     if any(result.verdict.writes_readonly and not result.verdict.warned for result in pair.results):
-        notes.append(f"*: {pair.consumer} writes to it, and {pair.producer} holds it to be read-only")
+        notes.append(
+            f"*: {pair.consumer} writes to it, and {pair.producer} holds it to be read-only"
+        )
     if len(shown) < len(rows):
-        notes.append(f"{pair.producer} has no {', '.join(dtype for dtype in rows if dtype not in shown)}")
+        notes.append(
+            f"{pair.producer} has no {', '.join(dtype for dtype in rows if dtype not in shown)}"
+        )
     if pair.untried:
         notes.append(f"the rest is untried: {pair.untried}")
     if pair.at_exit:

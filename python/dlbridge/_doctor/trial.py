@@ -57,8 +57,8 @@ def attempt(
 
 
 def _convert(x: Any, to: str) -> tuple[Any, str | None, bool]:
-    """By way of dlbridge; why it isn't shared where a copy has to be asked for; and whether there is a warning that
-    it is read-only."""
+    """By way of dlbridge; why it isn't shared where a copy has to be asked for; and whether there
+    is a warning that it is read-only."""
     dlbridge: Any = importlib.import_module("dlbridge")
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always", dlbridge.ReadOnlyWarning)
@@ -71,7 +71,13 @@ def _convert(x: Any, to: str) -> tuple[Any, str | None, bool]:
 
 
 def _judge(
-    producer: Adapter, x: Any, consumer: Adapter, y: Any, dtype: str, before: list[int], stage: Stage
+    producer: Adapter,
+    x: Any,
+    consumer: Adapter,
+    y: Any,
+    dtype: str,
+    before: list[int],
+    stage: Stage,
 ) -> Verdict:
     stage("read")
     try:
@@ -82,7 +88,9 @@ def _judge(
     if looks[1].dtype != dtype:
         declared = capsules.declared(producer.offer(x))
         if declared and declared.dtype != dtype:
-            return Verdict("wrong", f"{producer.name} gives {dtype} away as {declared.dtype}", by_producer=True)
+            return Verdict(
+                "wrong", f"{producer.name} gives {dtype} away as {declared.dtype}", by_producer=True
+            )
         return Verdict("wrong", f"{dtype} arrives as {looks[1].dtype}")
     if looks[0].shape != looks[1].shape:
         return Verdict("wrong", f"the shape {looks[0].shape} arrives as {looks[1].shape}")
@@ -107,7 +115,9 @@ def _judge(
     if verdict.outcome == "copied" and verdict.same_pointer:
         verdict.reason = "the address is the same, and what is written isn't seen"
     stage("write back")
-    verdict.writes_back = verdict.outcome == "shared" and _writes_back(producer, x, consumer, y, dtype, before)
+    verdict.writes_back = verdict.outcome == "shared" and _writes_back(
+        producer, x, consumer, y, dtype, before
+    )
     verdict.writes_readonly = verdict.writes_back and producer.is_readonly(x)
     return verdict
 
@@ -122,10 +132,14 @@ def write(adapter: Adapter, x: Any, dtype: str, patterns: list[int]) -> None:
         pass
     adapter.look(x).write(elements.BITS[dtype], patterns)
     if adapter.read(x, dtype) != patterns:
-        raise ValueError(f"{adapter.name} doesn't see what is written where it says that its memory is")
+        raise ValueError(
+            f"{adapter.name} doesn't see what is written where it says that its memory is"
+        )
 
 
-def _writes_back(producer: Adapter, x: Any, consumer: Adapter, y: Any, dtype: str, patterns: list[int]) -> bool:
+def _writes_back(
+    producer: Adapter, x: Any, consumer: Adapter, y: Any, dtype: str, patterns: list[int]
+) -> bool:
     """Whether the consumer's own way of writing is there, and the producer sees it."""
     try:
         consumer.own_write(y, dtype, patterns)

@@ -11,7 +11,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 @pytest.fixture
 def settled():
-    """Checks on the double of NVIDIA's driver that a test made no mistake, and left neither memory nor work."""
+    """Checks on the double of NVIDIA's driver that a test made no mistake, and left neither memory
+    nor work.
+    """
     import dlbridge
     import double
     import double_driver as driver

@@ -1,9 +1,10 @@
-"""Frameworks for the doctor that stand on NumPy's arrays, and each do one thing that none should."""
+"""Frameworks for the doctor that stand on NumPy's arrays, and each do one thing that none
+should.
+"""
 
 import os
 import time
 
-from dlbridge._doctor import arrays
 from dlbridge._doctor.adapters.base import AbsentError
 from dlbridge._doctor.adapters.numpy import NumPy
 
@@ -30,6 +31,7 @@ class CrashesAtExit(NumPy):
 
     def compute(self, x):
         import atexit
+
         atexit.register(os.abort)
 
 
@@ -64,7 +66,11 @@ class LiesOfAddress(Copies):
         return super().take(x)
 
     def look(self, x):
-        return super().look(x)._replace(pointer=getattr(self, "address", None) or super().look(x).pointer)
+        return (
+            super()
+            .look(x)
+            ._replace(pointer=getattr(self, "address", None) or super().look(x).pointer)
+        )
 
 
 class OtherValues(NumPy):

@@ -18,7 +18,9 @@ def _load():
             return library
     except OSError:
         pass
-    missing = "these tests run on a double of NVIDIA's driver, which python/tests/run.py has them find"
+    missing = (
+        "these tests run on a double of NVIDIA's driver, which python/tests/run.py has them find"
+    )
     if os.environ.get("DLBRIDGE_REQUIRE_ALL") == "1" and sys.platform == "linux":
         raise ImportError(missing)
     pytest.skip(missing, allow_module_level=True)

@@ -1,5 +1,6 @@
-"""Arrays on a GPU as frameworks have them, made by hand: their memory comes and goes in the order of a stream, and
-their kernels are fills and copies on the stream that is the framework's current one."""
+"""Arrays on a GPU as frameworks have them, made by hand: their memory comes and goes in the order
+of a stream, and their kernels are fills and copies on the stream that is the framework's current
+one."""
 
 from contextlib import contextmanager
 
@@ -46,7 +47,9 @@ class Work:
 
 
 class Memory:
-    """A framework's own memory, which is used again in the order of the stream that it was allocated for."""
+    """A framework's own memory, which is used again in the order of the stream that it was
+    allocated for.
+    """
 
     def __init__(self, count, handle, device):
         self.handle, self.device = handle, device
@@ -137,7 +140,12 @@ class Array:
     def export(self, *, versioned=True):
         """A managed tensor, which keeps the memory until it is deleted, and no longer."""
         made = Made(
-            (self.count,), data=self.address, dtype=UINT8, device=(CUDA, self.device_id), values=(), versioned=versioned
+            (self.count,),
+            data=self.address,
+            dtype=UINT8,
+            device=(CUDA, self.device_id),
+            values=(),
+            versioned=versioned,
         )
         kept = [self.memory]
         made.when_deleted = kept.clear

@@ -123,7 +123,9 @@ sys.modules[_numba.__name__] = _numba
 
 
 class Numba(Array):
-    """Has `__cuda_array_interface__` and nothing else for its memory, and the stream object that keeps its stream."""
+    """Has `__cuda_array_interface__` and nothing else for its memory, and the stream object that
+    keeps its stream.
+    """
 
     work = Work()
     version = 3

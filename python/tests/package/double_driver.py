@@ -38,7 +38,9 @@ _contexts = {}
 def context(device=0):
     """The context of a GPU in which everyone works."""
     if device not in _contexts:
-        _contexts[device] = _given(c_void_p, "cuDevicePrimaryCtxRetain", _given(c_int, "cuDeviceGet", device))
+        _contexts[device] = _given(
+            c_void_p, "cuDevicePrimaryCtxRetain", _given(c_int, "cuDeviceGet", device)
+        )
     return _contexts[device]
 
 

@@ -5,7 +5,13 @@ from double_tables import Strange, pose_as_torch
 
 torch, cupy, jax = pose_as_torch(), pose_as_cupy(), pose_as_jax()
 
-KINDS = {"torch": torch.Tensor, "cupy": cupy.ndarray, "jax": jax.Array, "strange": Strange, "numba": Numba}
+KINDS = {
+    "torch": torch.Tensor,
+    "cupy": cupy.ndarray,
+    "jax": jax.Array,
+    "strange": Strange,
+    "numba": Numba,
+}
 
 
 def given(name, tensor):

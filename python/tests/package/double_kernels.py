@@ -1,7 +1,9 @@
-"""The CUDA kernels' source, run on the CPU, in the place of what the driver's double is asked to launch.
+"""The CUDA kernels' source, run on the CPU, in the place of what the driver's double is asked to
+launch.
 
-So a call of an op goes all the way: dispatch, the choice of a kernel for the layouts, its arguments, its grid, and
-what the source does with them. The double opens only the memory that a kernel says it uses.
+So a call of an op goes all the way: dispatch, the choice of a kernel for the layouts, its
+arguments, its grid, and what the source does with them. The double opens only the memory that a
+kernel says it uses.
 """
 
 import ctypes
@@ -16,8 +18,21 @@ import modules  # noqa: E402
 import on_cpu  # noqa: E402
 
 # Without sanitizers: tests/cuda_kernels runs with them.
-on_cpu.OPTIONS[:] = [option for option in on_cpu.OPTIONS if "sanitize" not in option and option != "-Werror"]
-BYTES = {"b8": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "bf16": 2, "i32": 4, "u32": 4, "f32": 4}
+on_cpu.OPTIONS[:] = [
+    option for option in on_cpu.OPTIONS if "sanitize" not in option and option != "-Werror"
+]
+BYTES = {
+    "b8": 1,
+    "i8": 1,
+    "u8": 1,
+    "i16": 2,
+    "u16": 2,
+    "f16": 2,
+    "bf16": 2,
+    "i32": 4,
+    "u32": 4,
+    "f32": 4,
+}
 
 
 def strided(tensors):
@@ -67,7 +82,12 @@ SIGNATURES = {
         "scaled": f"r w r {S2} v4 v8 v8 v8 v4",
     },
     "softmax_columns.cu": lambda _: {"columns": LINES},
-    "rms_norm.cu": lambda _: {"held_few": NORM, "held_several": NORM, "held_many": NORM, "looped": NORM},
+    "rms_norm.cu": lambda _: {
+        "held_few": NORM,
+        "held_several": NORM,
+        "held_many": NORM,
+        "looped": NORM,
+    },
     "image.cu": lambda _: {
         "planes": f"{IMAGE} {S2} v4 v4 v8 v4",
         "pixels": f"{IMAGE} {S2} v8 v4 v8 v8 v4",
@@ -110,7 +130,9 @@ def register(*files, elements):
             signatures = SIGNATURES[file](module)
             for entry in module.entries():
                 name, signature = f"{module.name}_{entry}".encode(), signatures[entry].encode()
-                assert double.library.cudaDoubleRegisterKernel(name, signature, callback, None) == 0, name
+                assert (
+                    double.library.cudaDoubleRegisterKernel(name, signature, callback, None) == 0
+                ), name
 
 
 def is_of(module, elements):
@@ -125,7 +147,9 @@ def runner(library, file):
         ran[f"{file} {launch.name.decode().split('_', 1)[1]}"] += 1
         x, y, _ = launch.block
         # Blocks run in some order, as they may on a GPU.
-        mistake = library.run_kernel(launch.name, ctypes.c_void_p(launch.arguments), launch.grid[0], x, y, 1)
+        mistake = library.run_kernel(
+            launch.name, ctypes.c_void_p(launch.arguments), launch.grid[0], x, y, 1
+        )
         if mistake == b"":
             return 0
         wrong.append((launch.name, mistake))

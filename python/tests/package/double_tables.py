@@ -1,4 +1,6 @@
-"""Frameworks with an exchange table that returns their stream: an unknown one, and one that poses as PyTorch."""
+"""Frameworks with an exchange table that returns their stream: an unknown one, and one that poses
+as PyTorch.
+"""
 
 import ctypes
 import sys
@@ -16,7 +18,9 @@ def _own(array, out):
 
 
 def _borrow(array, out):
-    array.lent = Made((array.count,), data=array.address, dtype=UINT8, device=(CUDA, array.device_id), values=())
+    array.lent = Made(
+        (array.count,), data=array.address, dtype=UINT8, device=(CUDA, array.device_id), values=()
+    )
     ctypes.memmove(out, ctypes.addressof(array.lent.descriptor), ctypes.sizeof(DLTensor))
 
 
@@ -54,14 +58,23 @@ class Strange(Array):
 
     @classmethod
     def of(cls, x):
-        """Another library's tensor, by its table: it is ready on the stream that the table tells."""
-        table = DLPackExchangeAPI.from_address(api.PyCapsule_GetPointer(type(x).__dlpack_c_exchange_api__, NAME))
+        """Another library's tensor, by its table: it is ready on the stream that the table
+        tells.
+        """
+        table = DLPackExchangeAPI.from_address(
+            api.PyCapsule_GetPointer(type(x).__dlpack_c_exchange_api__, NAME)
+        )
         managed, stream = c_void_p(), c_void_p()
         own = FROM_OBJECT(table.managed_tensor_from_py_object_no_sync)
         assert own(x, ctypes.addressof(managed)) == 0
         memory = Foreign(managed.value)
         device = memory.struct.dl_tensor.device
-        assert STREAM(table.current_work_stream)(device.device_type, device.device_id, ctypes.addressof(stream)) == 0
+        assert (
+            STREAM(table.current_work_stream)(
+                device.device_type, device.device_id, ctypes.addressof(stream)
+            )
+            == 0
+        )
         driver.wait(cls.work.handle(device.device_id), stream.value or 0, device.device_id)
         return cls.around(memory)
 
@@ -95,13 +108,19 @@ def pose_as_torch():
     Tensor.__module__ = "torch"
     module.Tensor = _with_table(Tensor)
     keys = "DispatchKeySet(CUDA, ADInplaceOrView, AutogradCUDA, AutocastCUDA)"
-    module._C = types.SimpleNamespace(_disabled_torch_dispatch_impl=None, _dispatch_keys=lambda tensor: keys)
+    module._C = types.SimpleNamespace(
+        _disabled_torch_dispatch_impl=None, _dispatch_keys=lambda tensor: keys
+    )
     external = set()
 
     def current_stream(device):
         handle = Tensor.work.handle(device)
-        return types.SimpleNamespace(cuda_stream=handle, stream_id=handle if handle in external else 3)
+        return types.SimpleNamespace(
+            cuda_stream=handle, stream_id=handle if handle in external else 3
+        )
 
-    module.cuda = types.SimpleNamespace(Stream=Stream, current_stream=current_stream, external=external)
+    module.cuda = types.SimpleNamespace(
+        Stream=Stream, current_stream=current_stream, external=external
+    )
     sys.modules["torch"] = module
     return module

@@ -1,4 +1,6 @@
-"""What the test files of ops share: results are of the caller's framework, and written in place where they can."""
+"""What the test files of ops share: results are of the caller's framework, and written in place
+where they can.
+"""
 
 import dlbridge
 import numpy as np
@@ -88,7 +90,10 @@ class OpsCalls:
 
     def test_any_layout_and_rank(self):
         a = self.array((2, 3, 4))
-        assert self.values(ops.add(self.of(a), self.of(a[:1, :, :1].copy()))) == (a + a[:1, :, :1]).tolist()
+        assert (
+            self.values(ops.add(self.of(a), self.of(a[:1, :, :1].copy())))
+            == (a + a[:1, :, :1]).tolist()
+        )
         deep = self.array((1, 2) * 4)
         assert self.values(ops.sum(self.of(deep), axis=(0, 3))) == deep.sum(axis=(0, 3)).tolist()
         one = self.of(np.array(3, "f4"))

@@ -1,4 +1,6 @@
-"""Read-only memory on its way to frameworks that have no read-only tensors, which several test files try."""
+"""Read-only memory on its way to frameworks that have no read-only tensors, which several test
+files try.
+"""
 
 import gc
 import warnings
@@ -38,7 +40,9 @@ def shown_by(function):
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always", dlbridge.ReadOnlyWarning)
         result = function()
-    return result, [str(warning.message) for warning in shown if warning.category is dlbridge.ReadOnlyWarning]
+    return result, [
+        str(warning.message) for warning in shown if warning.category is dlbridge.ReadOnlyWarning
+    ]
 
 
 def place(x):
@@ -61,10 +65,16 @@ def check_pair(make, source, to, target):
     ):
         y, texts = shown_by(convert)
         assert place(y) == where
-        assert len(texts) == 1 and texts[0].startswith(f"{source} -> {target}: ") and 'readonly="share"' in texts[0]
+        assert (
+            len(texts) == 1
+            and texts[0].startswith(f"{source} -> {target}: ")
+            and 'readonly="share"' in texts[0]
+        )
         y, texts = shown_by(lambda convert=convert: convert(readonly="share"))
         assert (place(y), texts) == (where, [])
-        message = f"the tensor is read-only, and {target} writes to memory all the same; copy it first"
+        message = (
+            f"the tensor is read-only, and {target} writes to memory all the same; copy it first"
+        )
         with refused(BufferError, message, 'readonly="share"'):
             convert(readonly="refuse")
         with dlbridge.readonly("refuse"), refused(BufferError, message):
@@ -75,7 +85,11 @@ def check_pair(make, source, to, target):
         y, texts = shown_by(lambda copy=copy: dlbridge.convert(x, to, copy=copy))
         assert place(y) != where and texts == []
     explanation = dlbridge.explain(x, to)
-    assert explanation.shares and explanation.remark in str(explanation) and target in explanation.remark
+    assert (
+        explanation.shares
+        and explanation.remark in str(explanation)
+        and target in explanation.remark
+    )
     assert dlbridge.explain(x, to, readonly="refuse").outcome == "copied"
     # It keeps the memory.
     y = dlbridge.convert(x, to, readonly="share")
@@ -91,7 +105,11 @@ def check_warnings_as_errors(to):
     tensor = dlbridge.from_dlpack(array)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for convert in (lambda: dlbridge.convert(array, to), lambda: tensor.to(to), lambda: tensor.to_dlpack()):
+        for convert in (
+            lambda: dlbridge.convert(array, to),
+            lambda: tensor.to(to),
+            lambda: tensor.to_dlpack(),
+        ):
             with pytest.raises(dlbridge.ReadOnlyWarning, match="NumPy -> "):
                 convert()
     del array, tensor, convert

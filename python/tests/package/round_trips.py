@@ -1,4 +1,6 @@
-"""What the test files of all frameworks share: each element type and layout, in, out, and through."""
+"""What the test files of all frameworks share: each element type and layout, in, out, and
+through.
+"""
 
 import ctypes
 import gc
@@ -27,7 +29,8 @@ OTHERS = """complex32 int1 int2 int4 uint1 uint2 uint4 float6_e2m3fn float6_e3m2
 ALL = [*COMMON, *WIDE_UNSIGNED, *COMPLEX, "bfloat16", *FLOAT8, *OTHERS]
 
 SHAPE = (4, 6)
-# Of what has NumPy's way of indexing. "rows", "columns", "rank 0" and "offset" don't begin where memory is aligned.
+# Of what has NumPy's way of indexing. "rows", "columns", "rank 0" and "offset" don't begin where
+# memory is aligned.
 LAYOUTS = {
     "contiguous": lambda x: x,
     "transposed": lambda x: x.T,
@@ -43,10 +46,15 @@ LAYOUTS = {
 }
 # Why a framework needs a copy, by layout.
 NO_NEGATIVE_STRIDES = {"negative": "has no negative strides, as in [-6, 1]"}
-NO_GAPS = dict.fromkeys(("columns", "strided", "negative", "broadcast"), "needs elements without gaps")
-ROW_MAJOR = dict.fromkeys((*NO_GAPS, "transposed"), "needs elements that are row-major without gaps")
+NO_GAPS = dict.fromkeys(
+    ("columns", "strided", "negative", "broadcast"), "needs elements without gaps"
+)
+ROW_MAJOR = dict.fromkeys(
+    (*NO_GAPS, "transposed"), "needs elements that are row-major without gaps"
+)
 ALIGNED = dict.fromkeys(
-    ("rows", "rank 0", "offset"), "needs memory that is aligned to 64 bytes, and the tensor is at 0x"
+    ("rows", "rank 0", "offset"),
+    "needs memory that is aligned to 64 bytes, and the tensor is at 0x",
 )
 
 
@@ -64,7 +72,9 @@ def numbers_at(address, shape, strides, dtype):
     low, high = sum(end for end in ends if end < 0), sum(end for end in ends if end > 0) + 1
     if 0 in shape:
         return np.zeros(shape, dtype).tolist()
-    room = (ctypes.c_uint8 * ((high - low) * dtype.itemsize)).from_address(address + low * dtype.itemsize)
+    room = (ctypes.c_uint8 * ((high - low) * dtype.itemsize)).from_address(
+        address + low * dtype.itemsize
+    )
     steps = [stride * dtype.itemsize for stride in strides]
     return np.ndarray(shape, dtype, room, -low * dtype.itemsize, steps).tolist()
 
@@ -78,10 +88,14 @@ def element_type(name):
 
 
 def aligned(dtype, first=1):
-    """An array of small numbers, in memory that is aligned as strictly as any framework wants it."""
+    """An array of small numbers, in memory that is aligned as strictly as any framework
+    wants it.
+    """
     dtype = element_type(dtype)
     room = np.zeros(np.prod(SHAPE) * dtype.itemsize + 64, "u1")
-    array = room[-room.ctypes.data % 64 :][: np.prod(SHAPE) * dtype.itemsize].view(dtype).reshape(SHAPE)
+    array = (
+        room[-room.ctypes.data % 64 :][: np.prod(SHAPE) * dtype.itemsize].view(dtype).reshape(SHAPE)
+    )
     numbers = np.arange(first, first + array.size)
     if dtype.kind == "c":
         numbers = numbers - 2j * numbers
@@ -183,7 +197,10 @@ class RoundTrips:
             with refused(BufferError, f"{self.title} has no {lacking}"):
                 ours.to(self.name, copy=copy)
         explained = dlbridge.explain(ours, self.name)
-        assert (explained.outcome, explained.reason) == ("refused", f"{self.title} has no {lacking}")
+        assert (explained.outcome, explained.reason) == (
+            "refused",
+            f"{self.title} has no {lacking}",
+        )
 
     def test_it_is_released_once(self):
         from made import Made, Producer
@@ -191,7 +208,9 @@ class RoundTrips:
         array = aligned("float32")
         made = Made(SHAPE, data=array.ctypes.data)
         copy = None if self.copies else False
-        theirs = dlbridge.from_dlpack(Producer(lambda **keywords: made.capsule())).to(self.name, copy=copy)
+        theirs = dlbridge.from_dlpack(Producer(lambda **keywords: made.capsule())).to(
+            self.name, copy=copy
+        )
         gc.collect()
         assert made.deleted == (1 if self.copies else 0)
         assert self.values(theirs) == array.tolist()
@@ -217,12 +236,16 @@ class RoundTrips:
     def test_ours_keeps_its_memory(self):
         ours = dlbridge.from_dlpack(self.of(aligned("float32")))
         gc.collect()
-        again = [self.of(aligned("float32", first=9)) for _ in range(9)]  # Where it would be, if it were free.
+        again = [
+            self.of(aligned("float32", first=9)) for _ in range(9)
+        ]  # Where it would be, if it were free.
         assert ours.tolist() == aligned("float32").tolist() and len(again) == 9
 
 
 def check_flat(name, make, *, copy=False, lacking="float6_e2m3fn", rounds=100_000):
-    """100,000 round trips in a process of their own. `make` is code that defines a function of that name."""
+    """100,000 round trips in a process of their own. `make` is code that defines a function of that
+    name.
+    """
     code = f"""
 import dlbridge
 {make}

@@ -1,4 +1,6 @@
-"""Docstrings of the stubs, which editors show: they are the runtime's. `python stub_docs.py` writes them again."""
+"""Docstrings of the stubs, which editors show: they are the runtime's. `python stub_docs.py` writes
+them again.
+"""
 
 import ast
 import inspect
@@ -12,21 +14,29 @@ WIDTH = 120
 
 
 def runtime_docs(stub):
-    """Returns the runtime docstring of each public thing that a stub names, by its path in the stub."""
+    """Returns the runtime docstring of each public thing that a stub names, by its path in the
+    stub.
+    """
     if stub == "_ops.pyi":
-        return {name: inspect.getdoc(getattr(dlbridge.ops, name)) for name in dlbridge._core._op_names()}
+        return {
+            name: inspect.getdoc(getattr(dlbridge.ops, name)) for name in dlbridge._core._op_names()
+        }
     docs = {}
     for name in (name for name in dlbridge._core.__all__ if not name.startswith("_")):
         thing = getattr(dlbridge._core, name)
         docs[name] = inspect.getdoc(thing)
         if inspect.isclass(thing) and not issubclass(thing, Exception):
             members = [member for member in vars(thing) if not member.startswith("_")]
-            docs.update({f"{name}.{member}": inspect.getdoc(vars(thing)[member]) for member in members})
+            docs.update(
+                {f"{name}.{member}": inspect.getdoc(vars(thing)[member]) for member in members}
+            )
     return docs
 
 
 def places(tree):
-    """Returns where the docstring of each function, class, method and variable is, or would be: the first overload's."""
+    """Returns where the docstring of each function, class, method and variable is, or would be: the
+    first overload's.
+    """
     found = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -42,7 +52,11 @@ def places(tree):
 
 
 def is_text(node):
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def stub_doc(place):
@@ -54,7 +68,9 @@ def stub_doc(place):
 
 
 def words(text):
-    """Returns a text without its line breaks, as stubs are indented and may break lines elsewhere."""
+    """Returns a text without its line breaks, as stubs are indented and may break lines
+    elsewhere.
+    """
     return text and text.split()
 
 
@@ -80,7 +96,11 @@ def with_docs(source, docs):
             continue
         if isinstance(place, tuple):
             node, after = place
-            old = (after.lineno, after.end_lineno) if stub_doc(place) is not None else (node.end_lineno + 1, node.end_lineno)
+            old = (
+                (after.lineno, after.end_lineno)
+                if stub_doc(place) is not None
+                else (node.end_lineno + 1, node.end_lineno)
+            )
             edits.append((*old, None, literal(text, "")))
             continue
         first = place.body[0]
@@ -91,7 +111,12 @@ def with_docs(source, docs):
             head = lines[first.lineno - 1][: first.col_offset].rstrip()
             edits.append((first.lineno, first.end_lineno, head, literal(text, indent)))
         else:
-            start = min([first.lineno, *(decorator.lineno for decorator in getattr(first, "decorator_list", []))])
+            start = min(
+                [
+                    first.lineno,
+                    *(decorator.lineno for decorator in getattr(first, "decorator_list", [])),
+                ]
+            )
             edits.append((start, start - 1, None, literal(text, indent) + "\n"))
     for start, end, head, text in sorted(edits, reverse=True):
         lines[start - 1 : end] = ([head] if head else []) + text.split("\n")

@@ -11,7 +11,9 @@ if sys.version_info >= (3, 12):
 import numpy as np
 
 if tuple(int(part) for part in np.__version__.split(".")[:2]) >= (1, 24):
-    pytest.skip(f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True)
+    pytest.skip(
+        f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True
+    )
 from support import framework  # noqa: E402
 
 framework("mxnet")

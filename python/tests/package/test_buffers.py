@@ -1,4 +1,6 @@
-"""The package's tensors as arrays of NumPy and as buffers: the same memory, for as long as anyone sees it."""
+"""The package's tensors as arrays of NumPy and as buffers: the same memory, for as long as anyone
+sees it.
+"""
 
 import ctypes
 import gc
@@ -42,8 +44,18 @@ def test_every_format(name):
     view = memoryview(t)
     x = t.to("numpy")
     assert view.format in FORMATS[name] or view.format == FORMATS[name]
-    assert (view.itemsize, view.ndim, view.shape, view.strides) == (x.itemsize, 2, x.shape, x.strides)
-    assert (view.nbytes, view.readonly, view.c_contiguous, view.suboffsets) == (x.nbytes, False, True, ())
+    assert (view.itemsize, view.ndim, view.shape, view.strides) == (
+        x.itemsize,
+        2,
+        x.shape,
+        x.strides,
+    )
+    assert (view.nbytes, view.readonly, view.c_contiguous, view.suboffsets) == (
+        x.nbytes,
+        False,
+        True,
+        (),
+    )
     assert view.obj is t and view.tobytes() == x.tobytes()
     for array in (np.asarray(t), np.asarray(view), np.asarray(t, copy=False), t.__array__()):
         assert array.dtype == name and array.ctypes.data == t.data_ptr and array.flags.writeable
@@ -59,13 +71,20 @@ def test_any_layout(seed):
         x = some_array(choose)
         view = memoryview(dlbridge.from_dlpack(x))
         expected = memoryview(x)
-        assert view.shape == expected.shape and view.readonly == expected.readonly and view.nbytes == expected.nbytes
+        assert (
+            view.shape == expected.shape
+            and view.readonly == expected.readonly
+            and view.nbytes == expected.nbytes
+        )
         assert view.tolist() == expected.tolist() and view.tobytes() == expected.tobytes()
-        assert (view.c_contiguous, view.f_contiguous) == (expected.c_contiguous, expected.f_contiguous)
+        assert (view.c_contiguous, view.f_contiguous) == (
+            expected.c_contiguous,
+            expected.f_contiguous,
+        )
         if x.size:
-            assert [
-                s for s, n in zip(view.strides, x.shape) if n > 1
-            ] == [s for s, n in zip(x.strides, x.shape) if n > 1]
+            assert [s for s, n in zip(view.strides, x.shape) if n > 1] == [
+                s for s, n in zip(x.strides, x.shape) if n > 1
+            ]
             assert np.asarray(dlbridge.from_dlpack(x)).ctypes.data == x.ctypes.data
         np.testing.assert_array_equal(np.asarray(dlbridge.from_dlpack(x)), x)
 
@@ -74,7 +93,12 @@ def test_requests_that_do_not_fit_the_layout():
     rows, columns = dlbridge.arange(6).reshape(2, 3), dlbridge.arange(6).reshape(3, 2).T
     gaps = dlbridge.arange(12).reshape(2, 6)[:, ::2]
     # PyBUF_STRIDES, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS and PyBUF_ANY_CONTIGUOUS
-    for flags, fitting in [(0x18, [rows, columns, gaps]), (0x38, [rows]), (0x58, [columns]), (0x98, [rows, columns])]:
+    for flags, fitting in [
+        (0x18, [rows, columns, gaps]),
+        (0x38, [rows]),
+        (0x58, [columns]),
+        (0x98, [rows, columns]),
+    ]:
         for t in (rows, columns, gaps):
             if any(t is other for other in fitting):
                 with lent(t, flags) as buffer:
@@ -185,7 +209,11 @@ def test_formats_that_buffers_have_not(name):
 def test_arrays_of_ml_dtypes(name):
     t = dlbridge.ones((3, 4), name)[:, ::2]
     for x in (np.asarray(t), np.asarray(t, copy=False), t.__array__(), t.to("numpy")):
-        assert x.dtype == getattr(ml_dtypes, name) and x.ctypes.data == t.data_ptr and x.shape == (3, 2)
+        assert (
+            x.dtype == getattr(ml_dtypes, name)
+            and x.ctypes.data == t.data_ptr
+            and x.shape == (3, 2)
+        )
         assert x.strides == (4 * x.itemsize, 2 * x.itemsize) and x.flags.writeable
         assert x.astype("f4").tolist() == [[1, 1]] * 3
     x[0, 1] = 2
@@ -206,14 +234,26 @@ def test_padded_arrays_of_ml_dtypes(name):
 def test_copies_for_numpy():
     t = dlbridge.arange(4)
     for x in (
-        np.array(t), np.array(t, copy=True), t.__array__(copy=True), np.asarray(t, "float32"), np.asarray(t, copy=True),
+        np.array(t),
+        np.array(t, copy=True),
+        t.__array__(copy=True),
+        np.asarray(t, "float32"),
+        np.asarray(t, copy=True),
     ):
         assert x.ctypes.data != t.data_ptr and x.tolist() == [0, 1, 2, 3] and x.flags.writeable
-    for x in (np.array(t, copy=None), np.asarray(t, "int64"), t.__array__("int64"), t.__array__(np.int64, copy=False)):
+    for x in (
+        np.array(t, copy=None),
+        np.asarray(t, "int64"),
+        t.__array__("int64"),
+        t.__array__(np.int64, copy=False),
+    ):
         assert x.ctypes.data == t.data_ptr and x.dtype == "int64"
     for dtype in ("float32", np.int32, np.dtype("c16")):
         assert t.__array__(dtype).dtype == t.__array__(dtype, copy=True).dtype == dtype
-        for act in (lambda dtype: t.__array__(dtype, copy=False), lambda dtype: np.asarray(t, dtype, copy=False)):
+        for act in (
+            lambda dtype: t.__array__(dtype, copy=False),
+            lambda dtype: np.asarray(t, dtype, copy=False),
+        ):
             with refused(ValueError, "copy"):
                 act(dtype)
     bf16 = dlbridge.asarray([1.5], "bfloat16")
@@ -229,7 +269,14 @@ class Owner(bytearray):
 
 
 @pytest.mark.parametrize(
-    "look", [memoryview, np.asarray, lambda t: t.to("numpy"), lambda t: memoryview(t[::-1]), lambda t: t.T[:3]],
+    "look",
+    [
+        memoryview,
+        np.asarray,
+        lambda t: t.to("numpy"),
+        lambda t: memoryview(t[::-1]),
+        lambda t: t.T[:3],
+    ],
 )
 def test_memory_lives_as_long_as_it_is_seen(look):
     owner = Owner(b"abcd")

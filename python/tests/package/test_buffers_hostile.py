@@ -1,4 +1,6 @@
-"""Buffers of tensors larger than memory, requests of every kind, and buffers that lie about themselves."""
+"""Buffers of tensors larger than memory, requests of every kind, and buffers that lie about
+themselves.
+"""
 
 import ctypes
 import itertools
@@ -19,7 +21,8 @@ def broadcast(size=HUGE, dtype="int64"):
 
 
 def test_a_length_that_is_no_number():
-    assert in_new_process("""
+    assert (
+        in_new_process("""
         import dlbridge
         from support import refused
         t = dlbridge.zeros((1,), "int64").broadcast_to((2**61,))
@@ -27,10 +30,14 @@ def test_a_length_that_is_no_number():
             with refused(BufferError, "a broadcast tensor of 2305843009213693952"):
                 act(t)
         print("done")
-    """) == "done\n"
+    """)
+        == "done\n"
+    )
 
 
-@pytest.mark.parametrize("shape", [(HUGE,), (2**31, 2**31), (2**33,), (2, HUGE // 2), (2**62,), (2**20, 2**20, 2**20)])
+@pytest.mark.parametrize(
+    "shape", [(HUGE,), (2**31, 2**31), (2**33,), (2, HUGE // 2), (2**62,), (2**20, 2**20, 2**20)]
+)
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "complex128"])
 def test_buffers_of_more_elements_than_memory(shape, dtype):
     t = dlbridge.zeros((1,) * len(shape), dtype).broadcast_to(shape)
@@ -43,13 +50,19 @@ def test_buffers_of_more_elements_than_memory(shape, dtype):
 def test_broadcast_buffers_that_memory_could_hold():
     t = dlbridge.arange(3).broadcast_to((4, 3))
     view = memoryview(t)
-    assert view.tolist() == [[0, 1, 2]] * 4 and view == memoryview(t) and bytes(t) == np.asarray(t).tobytes()
+    assert (
+        view.tolist() == [[0, 1, 2]] * 4
+        and view == memoryview(t)
+        and bytes(t) == np.asarray(t).tobytes()
+    )
     with lent(dlbridge.zeros((1,), "uint8").broadcast_to((2**32,)), 0x18) as buffer:
         assert buffer.len == 2**32
 
 
 def interrupted(code):
-    """Runs code in a process that gets a signal after a second, and says whether it ended by that."""
+    """Runs code in a process that gets a signal after a second, and says whether it ended
+    by that.
+    """
     return in_new_process(f"""
         import signal, sys, time
         import dlbridge, numpy as np
@@ -73,33 +86,56 @@ def interrupted(code):
     """).split()[-1]
 
 
-@pytest.mark.parametrize("code", [
-    "t.equals(t)", "t.allclose(t)", "row.equals(column)", "row.allclose(column)",
-    "sum(1 for _ in t)",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "t.equals(t)",
+        "t.allclose(t)",
+        "row.equals(column)",
+        "row.allclose(column)",
+        "sum(1 for _ in t)",
+    ],
+)
 def test_what_takes_for_ever_can_be_interrupted(code):
     assert interrupted(code) == "interrupted"
 
 
-@pytest.mark.parametrize("code", [
-    "t == t", "t != 0", "t == 0", "t.copy()", "bytes(t)", "memoryview(t) == memoryview(t)", "t.__array__(copy=True)",
-    "__import__('pickle').dumps(t)", "__import__('pickle').dumps(t, 2)", "t.to('numpy', copy=True)", "float(t)", "np.array(t)",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "t == t",
+        "t != 0",
+        "t == 0",
+        "t.copy()",
+        "bytes(t)",
+        "memoryview(t) == memoryview(t)",
+        "t.__array__(copy=True)",
+        "__import__('pickle').dumps(t)",
+        "__import__('pickle').dumps(t, 2)",
+        "t.to('numpy', copy=True)",
+        "float(t)",
+        "np.array(t)",
+    ],
+)
 def test_what_takes_more_than_all_memory_is_refused(code):
     assert interrupted(code) == "refused"
 
 
-@pytest.mark.parametrize("code", [
-    "str(t), repr(t), t._repr_html_(), hash(t), t.nbytes, t.size, t.shape, t[5], t[::2**50], t.strides, t.itemsize",
-    "t[2**60:].shape, len(t), t.T.shape, t.reshape(2**30, 2**31).shape, bool(t[1]), t.is_contiguous",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "str(t), repr(t), t._repr_html_(), hash(t), t.nbytes, t.size, t.shape, t[5], t[::2**50], t.strides, t.itemsize",
+        "t[2**60:].shape, len(t), t.T.shape, t.reshape(2**30, 2**31).shape, bool(t[1]), t.is_contiguous",
+    ],
+)
 def test_what_needs_few_elements_is_quick(code):
     assert interrupted(code) == "ended"
 
 
 def test_interrupting_a_list():
     # Lists of elements grow until then.
-    assert in_new_process("""
+    assert (
+        in_new_process("""
         import resource, signal
         import dlbridge
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
@@ -111,10 +147,21 @@ def test_interrupting_a_list():
             t.tolist()
         except KeyboardInterrupt:
             print("interrupted")
-    """) == "interrupted\n"
+    """)
+        == "interrupted\n"
+    )
 
 
-BITS = {"WRITABLE": 0x1, "FORMAT": 0x4, "ND": 0x8, "STRIDES": 0x18, "C": 0x38, "F": 0x58, "ANY": 0x98, "INDIRECT": 0x118}
+BITS = {
+    "WRITABLE": 0x1,
+    "FORMAT": 0x4,
+    "ND": 0x8,
+    "STRIDES": 0x18,
+    "C": 0x38,
+    "F": 0x58,
+    "ANY": 0x98,
+    "INDIRECT": 0x118,
+}
 LAYOUTS = {
     "rows": lambda x: x,
     "columns": lambda x: x.T,
@@ -154,10 +201,28 @@ def answer(exporter, flags):
             # Where nothing is one element or less apart, a stride says nothing.
             shape = buffer.shape[: buffer.ndim] if buffer.shape else None
             told = buffer.strides[: buffer.ndim] if buffer.strides else None
-            strides = told and shape and [s for s, n in zip(told, shape) if n > 1] if 0 not in (shape or []) else bool(told)
+            strides = (
+                told and shape and [s for s, n in zip(told, shape) if n > 1]
+                if 0 not in (shape or [])
+                else bool(told)
+            )
             # Python reads the shape for that, also where none was asked for.
-            orders = [is_contiguous(buffer, order) for order in (b"C", b"F", b"A")] if buffer.shape else None
-            return (buffer.buf, buffer.len, buffer.itemsize, buffer.readonly, buffer.ndim, buffer.format, shape, strides, orders)
+            orders = (
+                [is_contiguous(buffer, order) for order in (b"C", b"F", b"A")]
+                if buffer.shape
+                else None
+            )
+            return (
+                buffer.buf,
+                buffer.len,
+                buffer.itemsize,
+                buffer.readonly,
+                buffer.ndim,
+                buffer.format,
+                shape,
+                strides,
+                orders,
+            )
     except (BufferError, ValueError):
         return "refused"
 
@@ -169,7 +234,8 @@ def is_contiguous(buffer, order):
 
 
 def test_bools_of_more_elements_than_memory():
-    assert in_new_process("""
+    assert (
+        in_new_process("""
         import dlbridge, numpy as np
         from support import refused
         import dlbridge_testing as ext
@@ -183,9 +249,9 @@ def test_bools_of_more_elements_than_memory():
                 with refused(ValueError, "0x02"):
                     look(t)
         print("done")
-    """) == "done\n"
-
-
+    """)
+        == "done\n"
+    )
 
 
 LIES = {
@@ -225,7 +291,12 @@ def test_buffers_that_lie(case):
 
 
 def test_buffers_that_say_odd_things_that_are_true():
-    for fields in (dict(suboffsets=(-1,)), dict(strides=None), dict(format=b"=f"), dict(ndim=2, shape=(2, 3), strides=(12, 4))):
+    for fields in (
+        dict(suboffsets=(-1,)),
+        dict(strides=None),
+        dict(format=b"=f"),
+        dict(ndim=2, shape=(2, 3), strides=(12, 4)),
+    ):
         lying = Lying(**fields)
         t = dlbridge.from_dlpack(lying.object())
         assert t.reshape(6).tolist() == [0, 1, 2, 3, 4, 5] and not t.readonly
@@ -236,7 +307,8 @@ def test_buffers_that_say_odd_things_that_are_true():
 class Lying:
     """The buffer protocol of a class, replaced in its struct by functions made with ctypes."""
 
-    # Behind the head of a type that was made in Python: a struct of slots, found by its known first function.
+    # Behind the head of a type that was made in Python: a struct of slots, found by its known first
+    # function.
     def __init__(self, **fields):
         self.fields, self.lent, self.released = fields, 0, 0
         self.room = (ctypes.c_float * 6)(*range(6))
@@ -246,8 +318,16 @@ class Lying:
         def get(thing, view, flags):
             self.lent += 1
             values = dict(
-                buf=ctypes.addressof(self.room), len=24, itemsize=4, readonly=0, ndim=1, format=b"f", shape=(6,), strides=(4,),
-                suboffsets=None, internal=None,
+                buf=ctypes.addressof(self.room),
+                len=24,
+                itemsize=4,
+                readonly=0,
+                ndim=1,
+                format=b"f",
+                shape=(6,),
+                strides=(4,),
+                suboffsets=None,
+                internal=None,
             )
             for name, value in {**values, **self.fields}.items():
                 if isinstance(value, tuple):
@@ -269,7 +349,10 @@ class Lying:
 
         class Spec(ctypes.Structure):
             _fields_ = [
-                ("name", ctypes.c_char_p), ("basicsize", ctypes.c_int), ("itemsize", ctypes.c_int), ("flags", ctypes.c_uint),
+                ("name", ctypes.c_char_p),
+                ("basicsize", ctypes.c_int),
+                ("itemsize", ctypes.c_int),
+                ("flags", ctypes.c_uint),
                 ("slots", ctypes.POINTER(Slot)),
             ]
 

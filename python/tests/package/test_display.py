@@ -39,7 +39,9 @@ def test_text_reads_back_to_4_digits(name):
     generator = np.random.default_rng(NAMES.index(name))
     for _ in range(40):
         # Of rank 0 NumPy makes scalars, which are read-only.
-        x = np.array(some_numbers(generator, name, generator.integers(0, 5, generator.integers(0, 4))))
+        x = np.array(
+            some_numbers(generator, name, generator.integers(0, 5, generator.integers(0, 4)))
+        )
         t = dlbridge.from_dlpack(x)
         assert str(t) == f"{t}"
         text, rest = repr(t).removeprefix("Tensor(").split("dtype=")
@@ -52,7 +54,9 @@ def test_text_reads_back_to_4_digits(name):
         elif x.dtype.kind in "biu":
             assert elements == x.tolist()
         else:
-            np.testing.assert_allclose(np.array(elements, x.dtype), x, rtol=1e-3 if name == "float16" else 1e-4, atol=6e-5)
+            np.testing.assert_allclose(
+                np.array(elements, x.dtype), x, rtol=1e-3 if name == "float16" else 1e-4, atol=6e-5
+            )
 
 
 def one_line(text):
@@ -71,9 +75,16 @@ def test_long_text_is_cut():
     for shape in [(1001,), (2000,), (40, 40), (5, 300), (300, 5), (11, 11, 11), (2, 2, 2, 2, 100)]:
         x = np.arange(np.prod(shape)).reshape(shape)
         t = dlbridge.from_dlpack(x)
-        assert one_line(str(t)) == one_line(str(x)) and f"shape={list(shape)}" in repr(t) and "..." in repr(t) and len(repr(t)) < 5000
+        assert (
+            one_line(str(t)) == one_line(str(x))
+            and f"shape={list(shape)}" in repr(t)
+            and "..." in repr(t)
+            and len(repr(t)) < 5000
+        )
     x = np.arange(1000)
-    assert one_line(str(dlbridge.from_dlpack(x))) == one_line(str(x)) and "..." not in repr(dlbridge.from_dlpack(x))
+    assert one_line(str(dlbridge.from_dlpack(x))) == one_line(str(x)) and "..." not in repr(
+        dlbridge.from_dlpack(x)
+    )
 
 
 def test_what_repr_says_beyond_the_elements():
@@ -134,8 +145,15 @@ def test_notebooks_show_what_there_is(seed):
         t = dlbridge.from_dlpack(x)
         html = t._repr_html_()
         facts = Page(html).facts
-        assert facts["shape"] == str(list(t.shape)) and facts["strides"] == f"{list(t.strides)} elements"
-        assert (facts["dtype"], facts["device"], facts["owner"]) == ("int32", "cpu", "numpy.ndarray")
+        assert (
+            facts["shape"] == str(list(t.shape))
+            and facts["strides"] == f"{list(t.strides)} elements"
+        )
+        assert (facts["dtype"], facts["device"], facts["owner"]) == (
+            "int32",
+            "cpu",
+            "numpy.ndarray",
+        )
         assert facts["memory"].startswith(f"{t.nbytes} bytes at {t.data_ptr:#x}")
         assert ("read-only" in facts.get("written", "")) == t.readonly
         assert Page(html).text == str(t)
@@ -156,11 +174,18 @@ def check_grid(svg, t):
     across = f"{columns} across, {t.strides[-1]:+} each"
     assert texts[len(drawn)] == across + (", ..." if columns > 8 else "")
     if t.ndim > 1:
-        assert texts[len(drawn) + 1 :] == [f"{rows} down,", f"{down:+} each" + (", ..." if rows > 8 else "")]
+        assert texts[len(drawn) + 1 :] == [
+            f"{rows} down,",
+            f"{down:+} each" + (", ..." if rows > 8 else ""),
+        ]
     # Nothing is drawn outside of the picture.
     for box in svg.iter("rect"):
-        assert 0 <= float(box.get("x")) and float(box.get("x")) + float(box.get("width")) <= float(svg.get("width"))
-        assert 0 <= float(box.get("y")) and float(box.get("y")) + float(box.get("height")) <= float(svg.get("height"))
+        assert 0 <= float(box.get("x")) and float(box.get("x")) + float(box.get("width")) <= float(
+            svg.get("width")
+        )
+        assert 0 <= float(box.get("y")) and float(box.get("y")) + float(box.get("height")) <= float(
+            svg.get("height")
+        )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +214,9 @@ def test_notebooks_show_all_types_and_no_memory():
         assert Page(t._repr_html_()).facts["dtype"] == name
     for t in (dlbridge.zeros(0), dlbridge.zeros((0, 3)), dlbridge.asarray(1)):
         html = t._repr_html_()
-        assert Page(html).facts["shape"] == str(list(t.shape)) and len(drawings(html)) == (t.size > 0)
+        assert Page(html).facts["shape"] == str(list(t.shape)) and len(drawings(html)) == (
+            t.size > 0
+        )
 
 
 def test_text_is_escaped():

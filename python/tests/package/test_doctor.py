@@ -39,7 +39,11 @@ def test_the_quick_run_of_numpy_and_torch(tmp_path):
     assert set(said["versions"]) == {"numpy", "torch"} and all(said["versions"].values())
     assert len(said["results"]) == 2 * 2 * 3 * 2
     for result in said["results"]:
-        assert (result["outcome"], result["same_pointer"], result["writes_back"]) == ("shared", True, True), result
+        assert (result["outcome"], result["same_pointer"], result["writes_back"]) == (
+            "shared",
+            True,
+            True,
+        ), result
     assert {pair["route"] for pair in said["pairs"]} == {"dlbridge", "direct"}
 
     text = files["html"].read_text()
@@ -53,7 +57,11 @@ def test_what_torch_can_not_have():
     layouts = "contiguous,negative,broadcast,empty"
     done = doctor("--pair", "numpy", "torch", "--dtypes", "float32,bfloat16", "--layouts", layouts)
     ours, direct = done.stdout.split("\n\n")
-    cells = {line.split()[0]: line.split() for line in ours.splitlines() if line.startswith(("float", "bfloat"))}
+    cells = {
+        line.split()[0]: line.split()
+        for line in ours.splitlines()
+        if line.startswith(("float", "bfloat"))
+    }
     assert cells["float32"] == "float32 shared copied 1 shared + empty".split()
     assert cells["bfloat16"] == "bfloat16 shared copied 1 shared + empty".split()
     assert "1: BufferError: PyTorch has no negative strides" in ours
@@ -84,7 +92,15 @@ def test_arguments_that_are_wrong(arguments, words):
 
 def test_the_command_takes_other_frameworks(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
-    options = ["--also", "doctor_frameworks:Copies", "--frameworks", "numpy,copies", "--quick", "--route", "direct"]
+    options = [
+        "--also",
+        "doctor_frameworks:Copies",
+        "--frameworks",
+        "numpy,copies",
+        "--quick",
+        "--route",
+        "direct",
+    ]
     done = doctor(*options, "--json", tmp_path / "all.json")
     pairs = json.loads((tmp_path / "all.json").read_text())["pairs"]
     counts = {(pair["producer"], pair["consumer"]): pair["counts"] for pair in pairs}
@@ -93,8 +109,12 @@ def test_the_command_takes_other_frameworks(tmp_path, monkeypatch):
 
 
 def survey_of(*verdicts, route="dlbridge", at_exit=None):
-    results = [Result("numpy", "torch", route, "float32", "contiguous", verdict) for verdict in verdicts]
-    survey = Survey({"numpy": "1 <2>", "torch": "3"}, {"cupy": "no & GPU"}, [route], ["contiguous"], "here")
+    results = [
+        Result("numpy", "torch", route, "float32", "contiguous", verdict) for verdict in verdicts
+    ]
+    survey = Survey(
+        {"numpy": "1 <2>", "torch": "3"}, {"cupy": "no & GPU"}, [route], ["contiguous"], "here"
+    )
     survey.pairs = [PairResult("numpy", "torch", route, results, at_exit=at_exit)]
     return survey
 
@@ -128,7 +148,10 @@ def test_nothing_in_a_reason_is_markup():
 
 
 def test_what_stands_out_is_told_once():
-    verdicts = [Verdict("crashed", f"SIGABRT at 0x{number}0000 with shape [{number}, 4]") for number in range(1, 4)]
+    verdicts = [
+        Verdict("crashed", f"SIGABRT at 0x{number}0000 with shape [{number}, 4]")
+        for number in range(1, 4)
+    ]
     groups = findings.groups(survey_of(*verdicts), "dlbridge", findings.KINDS[0])
     assert [(group.subject, len(group.results)) for group in groups] == [("torch", 3)]
     assert groups[0].reason == "SIGABRT at … with shape …"
@@ -146,7 +169,9 @@ def test_read_only_memory_that_is_shared_is_a_finding():
     said = survey_of(Verdict("shared", writes_readonly=True, warned=True))
     unsaid = survey_of(Verdict("shared", writes_readonly=True))
     for survey, title in [(said, "a warning says that writing"), (unsaid, "holds to be read-only")]:
-        found = [kind.title for kind in findings.KINDS if findings.groups(survey, survey.routes[0], kind)]
+        found = [
+            kind.title for kind in findings.KINDS if findings.groups(survey, survey.routes[0], kind)
+        ]
         assert len(found) == 1 and title in found[0] and found[0] in markdown.page(survey)
 
 
@@ -171,8 +196,12 @@ def test_numbers_survive_their_way_through_memory(dtype):
         look.write(bits, patterns)
         assert look.read(bits) == patterns
     rows = elements.expected(dtype, LAYOUTS["contiguous"])
-    assert rows != elements.expected(dtype, LAYOUTS["negative"]), "rows in another order are told apart"
-    assert rows != elements.expected(dtype, LAYOUTS["transposed"]) and rows != elements.changed(rows)
+    assert rows != elements.expected(dtype, LAYOUTS["negative"]), (
+        "rows in another order are told apart"
+    )
+    assert rows != elements.expected(dtype, LAYOUTS["transposed"]) and rows != elements.changed(
+        rows
+    )
 
 
 def test_all_types_of_dlbridge_are_tried():

@@ -15,12 +15,16 @@ TWO = ("contiguous", "transposed")
 
 @pytest.fixture(params=[False, True], ids=["imports of its own", "shared imports"])
 def made(monkeypatch, request):
-    """Surveys of one of the made frameworks and NumPy, with either way to start the processes of pairs."""
+    """Surveys of one of the made frameworks and NumPy, with either way to start the processes of
+    pairs.
+    """
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", here)  # For the processes of pairs.
     monkeypatch.syspath_prepend(here)
 
-    def survey(name, *only, routes=("direct",), dtypes=("float32", "int8"), layouts=TWO, limits=Limits()):
+    def survey(
+        name, *only, routes=("direct",), dtypes=("float32", "int8"), layouts=TWO, limits=Limits()
+    ):
         known = frameworks.known([f"doctor_frameworks:{name}"])
         made = list(known)[-1]
         adapters = {"numpy": known["numpy"], made: known[made]}
@@ -53,7 +57,10 @@ def test_a_crash_is_of_the_step_that_it_is_in(made):
     survey = made("CrashesLater", routes=["dlbridge", "direct"])
     # By way of dlbridge there is no framework of this name to go to.
     assert set(outcomes(survey.pair("numpy", "crashes_later", "dlbridge")).values()) == {"refused"}
-    verdicts = {result.dtype: result.verdict for result in survey.pair("numpy", "crashes_later", "direct").results}
+    verdicts = {
+        result.dtype: result.verdict
+        for result in survey.pair("numpy", "crashes_later", "direct").results
+    }
     assert verdicts["float32"].outcome == "shared"
     assert verdicts["int8"].outcome == "crashed" and verdicts["int8"].reason.endswith("(compute)")
     assert verdicts["int8"].reason.startswith("SIGSEGV")
@@ -72,7 +79,9 @@ def test_a_producer_that_crashes(made):
 
 def test_a_crash_at_the_end_is_of_the_route_that_it_comes_from(made):
     survey = made("CrashesAtExit", routes=["dlbridge", "direct"])
-    ours, direct = (survey.pair("numpy", "crashes_at_exit", route) for route in ("dlbridge", "direct"))
+    ours, direct = (
+        survey.pair("numpy", "crashes_at_exit", route) for route in ("dlbridge", "direct")
+    )
     assert set(outcomes(direct).values()) == {"shared"} and direct.at_exit.startswith("SIGABRT")
     assert ours.at_exit is None and survey.is_well()
     assert "when all is done" in table.details(direct, survey.layouts)
@@ -111,7 +120,13 @@ def test_what_else_arrives_is_wrong(made, name, reason):
 
 
 def test_a_producer_that_calls_it_something_else(made):
-    survey = made("Mislabelled", "mislabelled", "numpy", dtypes=["bool", "int8"], routes=["dlbridge", "direct"])
+    survey = made(
+        "Mislabelled",
+        "mislabelled",
+        "numpy",
+        dtypes=["bool", "int8"],
+        routes=["dlbridge", "direct"],
+    )
     for pair in survey.pairs:
         verdicts = {result.dtype: result.verdict for result in pair.results}
         assert verdicts["int8"].outcome == "absent"
@@ -151,7 +166,10 @@ def test_memory_that_was_not_to_be_written(made):
 def test_an_external_signal_does_not_count_as_a_crash(made, monkeypatch, tmp_path, name):
     monkeypatch.setenv("DOCTOR_TEST_FILE", str(tmp_path / "once"))
     pair = made(name, dtypes=["float32"]).pairs[0]
-    assert outcomes(pair) == {("float32", "contiguous"): "shared", ("float32", "transposed"): "shared"}
+    assert outcomes(pair) == {
+        ("float32", "contiguous"): "shared",
+        ("float32", "transposed"): "shared",
+    }
     # But for one that comes each time.
     monkeypatch.setenv("DOCTOR_TEST_FILE", str(tmp_path / "never"))
     monkeypatch.setenv("DOCTOR_TEST_ALWAYS", "1")

@@ -12,7 +12,11 @@ pytestmark = pytest.mark.usefixtures("settled")
 DEVICES = ["cuda:0", "cuda:1", "cuda_host:0", "cuda_managed:0", "cuda_managed:1"]
 HOST = ["cpu", "cuda_host:0", "cuda_managed:0"]
 GRID = [[0, 1, 2], [3, 4, 5]]
-KIND_OF_MEMORY = {"cuda": "device memory", "cuda_host": "pinned memory", "cuda_managed": "managed memory"}
+KIND_OF_MEMORY = {
+    "cuda": "device memory",
+    "cuda_host": "pinned memory",
+    "cuda_managed": "managed memory",
+}
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -48,7 +52,11 @@ def test_new_memory_isnt_written_for_nothing():
 @pytest.mark.parametrize("source", ["cpu", *DEVICES])
 def test_moved(source, to):
     tensor = dlbridge.asarray(GRID, "int32", device=source)
-    for view, expected in ((tensor, GRID), (tensor.T, [[0, 3], [1, 4], [2, 5]]), (tensor[:, 1:], [[1, 2], [4, 5]])):
+    for view, expected in (
+        (tensor, GRID),
+        (tensor.T, [[0, 3], [1, 4], [2, 5]]),
+        (tensor[:, 1:], [[1, 2], [4, 5]]),
+    ):
         for moved in (
             view.to(to),
             view.to(dlbridge.empty(0, device=to).device),
@@ -59,9 +67,18 @@ def test_moved(source, to):
             assert (moved.data_ptr == view.data_ptr) == (source == to)
         # A copy is one also where it isn't needed.
         copied = dlbridge.from_dlpack(view, device=to, copy=True)
-        assert (copied.device, copied.tolist(), copied.data_ptr != view.data_ptr) == (to, expected, True)
+        assert (copied.device, copied.tolist(), copied.data_ptr != view.data_ptr) == (
+            to,
+            expected,
+            True,
+        )
         if source != to:
-            with refused(BufferError, f"the tensor is on {source}", f"to {to} needs a copy", "copy=False forbids"):
+            with refused(
+                BufferError,
+                f"the tensor is on {source}",
+                f"to {to} needs a copy",
+                "copy=False forbids",
+            ):
                 dlbridge.from_dlpack(view, device=to, copy=False)
             with refused(BufferError, "copy=False forbids"):
                 view.to(to, copy=False)
@@ -83,7 +100,11 @@ def test_what_is_asked_of_dlpack(device):
     other = dlbridge.from_dlpack(tensor.__dlpack__(dl_device=(2, 1 - number), max_version=(1, 3)))
     assert (other.device, other.tolist()) == (f"cuda:{1 - number}", GRID)
     copied = dlbridge.from_dlpack(tensor.__dlpack__(copy=True, max_version=(1, 3)))
-    assert (copied.device, copied.tolist(), copied.data_ptr != tensor.data_ptr) == (device, GRID, True)
+    assert (copied.device, copied.tolist(), copied.data_ptr != tensor.data_ptr) == (
+        device,
+        GRID,
+        True,
+    )
     with refused(BufferError, "copy"):
         tensor.__dlpack__(dl_device=(1, 0), copy=False)
     with refused(BufferError, "there is no device cuda:5"):
@@ -119,7 +140,12 @@ def test_devices_that_are_not_there():
         ):
             with refused(BufferError, f"there is no device cuda:{number}; there are 2 here"):
                 act()
-    for act in (dlbridge.cuda.properties, dlbridge.cuda.synchronize, dlbridge.cuda.current_stream, dlbridge.cuda.trim):
+    for act in (
+        dlbridge.cuda.properties,
+        dlbridge.cuda.synchronize,
+        dlbridge.cuda.current_stream,
+        dlbridge.cuda.trim,
+    ):
         with refused(BufferError, "there is no device cuda:2; there are 2 here"):
             act(2)
         with refused(BufferError, "there is no device cuda:-1"):
@@ -146,7 +172,11 @@ def test_what_gpus_are():
     assert (dlbridge.cuda.is_available(), dlbridge.cuda.device_count()) == (True, 2)
     assert dlbridge.cuda.check() is None
     properties = dlbridge.cuda.properties("cuda:1")
-    assert properties.name and properties.multiprocessors > 0 and len(properties.compute_capability) == 2
+    assert (
+        properties.name
+        and properties.multiprocessors > 0
+        and len(properties.compute_capability) == 2
+    )
     taken = dlbridge.zeros(1 << 20, "uint8", device="cuda:1")
     assert dlbridge.cuda.properties(1).free_memory <= properties.memory - taken.nbytes
     assert repr(properties).startswith("Properties(name=")
@@ -184,7 +214,10 @@ def test_looked_at():
     assert str(tensor)
     assert tensor[0, 1].item() == 2 and float(tensor[1, 0]) == 3 and len(tensor) == 2
     assert tensor.equals(dlbridge.asarray([[1.5, 2], [3, 4]])) and tensor.allclose(tensor.copy())
-    assert (tensor == dlbridge.asarray([[1.5, 0], [3, 4]])).tolist() == [[True, False], [True, True]]
+    assert (tensor == dlbridge.asarray([[1.5, 0], [3, 4]])).tolist() == [
+        [True, False],
+        [True, True],
+    ]
     assert (tensor == 3).tolist() == [[False, False], [True, False]]
     assert [row.tolist() for row in tensor] == [[1.5, 2], [3, 4]]
     assert 4 in tensor.tolist()[1]
@@ -192,7 +225,11 @@ def test_looked_at():
 
 def test_elements_of_another_type():
     tensor = dlbridge.asarray(dlbridge.asarray(GRID, device="cuda:1"), "float64")
-    assert (tensor.device, tensor.dtype, tensor.tolist()) == ("cuda:1", "float64", [[0, 1, 2], [3, 4, 5]])
+    assert (tensor.device, tensor.dtype, tensor.tolist()) == (
+        "cuda:1",
+        "float64",
+        [[0, 1, 2], [3, 4, 5]],
+    )
     with refused(BufferError, "copy=False"):
         dlbridge.asarray(tensor, "int8", copy=False)
 

@@ -1,5 +1,5 @@
-"""Every call of the driver's fails once in each way that a tensor takes: it comes out as an exception, and nothing is
-lost."""
+"""Every call of the driver's fails once in each way that a tensor takes: it comes out as an
+exception, and nothing is lost."""
 
 import ctypes
 import gc
@@ -143,8 +143,14 @@ def test_out_of_memory():
             lambda: tensor.__dlpack__(copy=True),
             lambda: dlbridge.ops.gpu.copy(x),
         ],
-        "cuMemHostAlloc": [lambda: dlbridge.zeros(16, device="cuda_host"), lambda: tensor.to("cuda_host")],
-        "cuMemAllocManaged": [lambda: dlbridge.zeros(16, device="cuda_managed"), lambda: tensor.to("cuda_managed")],
+        "cuMemHostAlloc": [
+            lambda: dlbridge.zeros(16, device="cuda_host"),
+            lambda: tensor.to("cuda_host"),
+        ],
+        "cuMemAllocManaged": [
+            lambda: dlbridge.zeros(16, device="cuda_managed"),
+            lambda: tensor.to("cuda_managed"),
+        ],
     }
     for function, attempts in makers.items():
         for attempt in attempts:

@@ -31,7 +31,9 @@ def state():
 
 
 def again(turn, turns=TURNS):
-    """Takes a way so often; what it needs at first is there before: events are kept to be used again, up to a number."""
+    """Takes a way so often; what it needs at first is there before: events are kept to be used
+    again, up to a number.
+    """
     for _ in range(2):  # The second round starts with the first one's pending releases.
         for _ in range(AT_ONCE):
             turn()
@@ -108,6 +110,7 @@ def test_ops(name):
 
 def test_streams():
     """The last one: what the double does takes longer with each stream that there ever was."""
+
     def turn():
         with dlbridge.cuda.stream(dlbridge.cuda.Stream()):
             dlbridge.zeros(16, "uint8", device="cuda")

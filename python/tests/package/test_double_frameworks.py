@@ -26,7 +26,12 @@ def settle():
 def test_import(name):
     x = KINDS[name]().fill(7)
     tensor = dlbridge.from_dlpack(x)
-    assert (tensor.data_ptr, tensor.device, tensor.shape, tensor.dtype) == (x.address, "cuda:0", (16,), "uint8")
+    assert (tensor.data_ptr, tensor.device, tensor.shape, tensor.dtype) == (
+        x.address,
+        "cuda:0",
+        (16,),
+        "uint8",
+    )
     assert tensor.tolist() == [7] * 16
     # Whatever is written later is seen, as it is one memory.
     x.fill(8)
@@ -164,7 +169,10 @@ def test_an_interface_with_strides_and_a_shape():
         ({"shape": "left out"}, ['lacks "shape"']),
         ({"typestr": "left out"}, ['lacks "typestr"']),
         ({"version": "left out"}, ['lacks "version"']),
-        ({"shape": (2, 2), "typestr": "<i2", "strides": (8, 1)}, ["a stride of 1 bytes is no multiple"]),
+        (
+            {"shape": (2, 2), "typestr": "<i2", "strides": (8, 1)},
+            ["a stride of 1 bytes is no multiple"],
+        ),
         ({"shape": (2, 2), "strides": (1,)}, ["has 1 strides for 2 dimensions"]),
         ({"shape": (-1,)}, ["-1"]),
         ({"data": (0x10, False)}, ["in no memory that CUDA knows"]),

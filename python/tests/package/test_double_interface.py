@@ -1,4 +1,6 @@
-"""`__cuda_array_interface__` of objects that may say anything: its numbers are bounded by what the driver knows."""
+"""`__cuda_array_interface__` of objects that may say anything: its numbers are bounded by what the
+driver knows.
+"""
 
 import ctypes
 import sys
@@ -31,7 +33,13 @@ class Plain(Array):
 
     @property
     def __cuda_array_interface__(self):
-        usual = {"shape": (self.count,), "typestr": "|u1", "data": (self.address, False), "version": 3, "strides": None}
+        usual = {
+            "shape": (self.count,),
+            "typestr": "|u1",
+            "data": (self.address, False),
+            "version": 3,
+            "strides": None,
+        }
         return {**usual, "stream": self.handle() or None, **self.says}
 
 
@@ -63,7 +71,10 @@ UNREACHABLE = ["far before", "overflowing", "overflowing with strides"]
 def test_elements_must_lie_in_one_allocation(name):
     x = Plain(**OUTSIDE[name])
     for use in (dlbridge.from_dlpack, ops.copy):
-        with refused(BufferError, "than there are addresses" if name in UNREACHABLE else "aren't inside one allocation"):
+        with refused(
+            BufferError,
+            "than there are addresses" if name in UNREACHABLE else "aren't inside one allocation",
+        ):
             use(x)
 
 
@@ -74,7 +85,10 @@ def test_a_part_at_the_end_of_an_allocation():
     assert dlbridge.from_dlpack(x).tolist() == [7] * 4
     x.says = {"data": (address + 15, False), "shape": (4, 4), "strides": (-4, -1)}
     assert dlbridge.from_dlpack(x).shape == (4, 4)
-    for says in ({"data": (address + 12, False), "shape": (5,)}, {"data": (address + 14, False), "shape": (4, 4), "strides": (-4, -1)}):
+    for says in (
+        {"data": (address + 12, False), "shape": (5,)},
+        {"data": (address + 14, False), "shape": (4, 4), "strides": (-4, -1)},
+    ):
         x.says = says
         with refused(BufferError, "aren't inside one allocation", f"{address:#x}"):
             dlbridge.from_dlpack(x)
@@ -101,10 +115,16 @@ def test_memory_that_was_freed():
 @pytest.mark.parametrize(
     "says, parts",
     [
-        ({"typestr": "<f8", "shape": (1,), "data": "odd"}, ["is no multiple of the element's 8 bytes"]),
+        (
+            {"typestr": "<f8", "shape": (1,), "data": "odd"},
+            ["is no multiple of the element's 8 bytes"],
+        ),
         ({"typestr": "<<u1"}, ["is no element type"]),
         ({"typestr": 5}, ['["typestr"] must be a str, and is int']),
-        ({"typestr": "<f2", "shape": (2,), "descr": [("a", "|u1"), ("b", "|u1")]}, ["describes other elements"]),
+        (
+            {"typestr": "<f2", "shape": (2,), "descr": [("a", "|u1"), ("b", "|u1")]},
+            ["describes other elements"],
+        ),
         ({"descr": [("", "|i1")]}, ["describes other elements"]),
         ({"descr": "|u1"}, ["describes other elements"]),
         ({"shape": 16}, ['["shape"] must be a tuple of ints, and is int']),
@@ -193,7 +213,11 @@ def test_known_streams_stay_asynchronous():
 
 def test_a_stream_object_of_numbas_must_be_the_one_that_is_named():
     x = Plain(stream=wild()).fill(4)
-    for stream in (NumbaStream(driver.stream()), object(), type("Stream", (NumbaStream,), {})(wild())):
+    for stream in (
+        NumbaStream(driver.stream()),
+        object(),
+        type("Stream", (NumbaStream,), {})(wild()),
+    ):
         x.stream = stream
         assert dlbridge.from_dlpack(x).tolist() == [4] * 16
     assert not any(f"{wild():#x}" in line for line in double.journal())
@@ -216,6 +240,10 @@ def test_a_capture_does_not_wait_for_an_unknown_stream():
     x = Plain(stream=wild())
     driver.synchronize()
     with dlbridge.cuda.stream(stream), driver.Graph(stream.handle) as graph:
-        with refused(dlbridge.CudaError, "whose stream isn't known can't be waited for", "while a graph is captured"):
+        with refused(
+            dlbridge.CudaError,
+            "whose stream isn't known can't be waited for",
+            "while a graph is captured",
+        ):
             dlbridge.from_dlpack(x)
     graph.destroy()

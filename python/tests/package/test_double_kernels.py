@@ -1,4 +1,6 @@
-"""Ops on a GPU that there isn't: every kernel's source, run on the CPU, launched as on a GPU, against NumPy."""
+"""Ops on a GPU that there isn't: every kernel's source, run on the CPU, launched as on a GPU,
+against NumPy.
+"""
 
 import numpy as np
 import pytest
@@ -136,7 +138,10 @@ def test_copy_of_other_sizes():
     register("copy.cu", elements=TYPES)
     wide = dlbridge.asarray(numbers((6, 12), "float32"), device="cuda")
     threes = wide.view("float32x3")
-    assert ops.copy(threes[:, ::2]).view("float32").tolist() == threes[:, ::2].copy().view("float32").tolist()
+    assert (
+        ops.copy(threes[:, ::2]).view("float32").tolist()
+        == threes[:, ::2].copy().view("float32").tolist()
+    )
 
 
 def test_cast():
@@ -152,17 +157,30 @@ def test_cast():
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
 def test_reductions(dtype):
     register("reduce_rows.cu", "reduce_columns.cu", elements=TYPES)
-    for shape, view in cases([(1, 1), (5, 37), (64, 96), (3, 5000), (5000, 3), (2, 40_000), (4, 5, 6), (17, 33, 64)]):
+    for shape, view in cases(
+        [(1, 1), (5, 37), (64, 96), (3, 5000), (5000, 3), (2, 40_000), (4, 5, 6), (17, 33, 64)]
+    ):
         x, ours = pair(numbers(shape, dtype), view)
-        for axis in (None, [], [0], [-1], list(range(x.ndim)), [0, x.ndim - 1] if x.ndim > 2 else [1]):
+        for axis in (
+            None,
+            [],
+            [0],
+            [-1],
+            list(range(x.ndim)),
+            [0, x.ndim - 1] if x.ndim > 2 else [1],
+        ):
             axes = None if axis is None else tuple(axis)
             wide = x.astype("float64") if dtype in FLOATS else x
             close = dict(rtol=1e-5, atol=1e-3) if dtype in FLOATS else dict(rtol=0)
             found = host(ops.sum(ours, axis=axis, keepdims=True))
-            np.testing.assert_allclose(found, wide.sum(axes, keepdims=True, dtype=wide.dtype), **close)
+            np.testing.assert_allclose(
+                found, wide.sum(axes, keepdims=True, dtype=wide.dtype), **close
+            )
             same(ops.max(ours, axis=axis), np.asarray(x.max(axes)))
             if dtype in FLOATS:
-                np.testing.assert_allclose(host(ops.mean(ours, axis=axis)), wide.mean(axes), rtol=1e-5, atol=1e-5)
+                np.testing.assert_allclose(
+                    host(ops.mean(ours, axis=axis)), wide.mean(axes), rtol=1e-5, atol=1e-5
+                )
     assert kinds_that_ran("reduce_rows.cu") >= {"rows", "strided", "finish"}
     assert kinds_that_ran("reduce_columns.cu") >= {"columns", "packed"}
 
@@ -185,7 +203,9 @@ def test_softmax(dtype):
         for axis in (-1, 0):
             powers = np.exp(x.astype("float64") - x.max(axis, keepdims=True))
             expected = powers / powers.sum(axis, keepdims=True)
-            np.testing.assert_allclose(host(ops.softmax(ours, axis=axis)), expected, rtol=3e-5, atol=1e-7)
+            np.testing.assert_allclose(
+                host(ops.softmax(ours, axis=axis)), expected, rtol=3e-5, atol=1e-7
+            )
         ops.softmax(ours, axis=0, out=ours)
         np.testing.assert_allclose(host(ours), expected, rtol=3e-5, atol=1e-7)
     assert kinds_that_ran("softmax.cu") == {"few", "several", "many"}
@@ -203,7 +223,9 @@ def test_rms_norm(dtype):
         expected = wide / np.sqrt((wide**2).mean(-1, keepdims=True) + 1e-6) * weight
         for weights in (weight, np.repeat(weight, 2)):
             there = dlbridge.asarray(weights, device="cuda")[:: len(weights) // len(weight)]
-            np.testing.assert_allclose(host(ops.rms_norm(ours, there)), expected, rtol=3e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                host(ops.rms_norm(ours, there)), expected, rtol=3e-5, atol=1e-5
+            )
     assert kinds_that_ran("rms_norm.cu") >= {"few", "several", "looped"}
 
 
@@ -218,7 +240,9 @@ def test_image_to_tensor(channels):
         for cut in (slice(None), slice(1, None)):
             for asked in ({}, {"height": 9, "width": 11}):
                 ours = dlbridge.asarray(images, device="cuda")[:, cut, cut]
-                expected = ops.image_to_tensor(np.ascontiguousarray(images[:, cut, cut]), mean, std, **asked)
+                expected = ops.image_to_tensor(
+                    np.ascontiguousarray(images[:, cut, cut]), mean, std, **asked
+                )
                 same(ops.image_to_tensor(ours, *there, **asked), expected)
     assert kinds_that_ran("image.cu") >= {"pixels", "resized"}
 

@@ -15,7 +15,8 @@ from support import refused
 pytestmark = pytest.mark.usefixtures("settled", "no_launches_yet")
 names = pytest.mark.parametrize("name", KINDS)
 
-# PTX has no signature in C++, so the parameters that are written are only known from `writes`. `shifted` is what it does.
+# PTX has no signature in C++, so the parameters that are written are only known from `writes`.
+# `shifted` is what it does.
 PTX = b"""
 .version 8.0
 .target sm_80
@@ -128,10 +129,14 @@ def test_arguments_must_be_the_kernels():
     with refused(ValueError, "argument 0"):
         kernel(1, 32, 256, x, x, 16)
     host = np.zeros(16, "uint8")
-    with refused(BufferError, "argument 1: the tensor is on cpu, which cuda:0 doesn't reach", '.to("cuda:0")'):
+    with refused(
+        BufferError, "argument 1: the tensor is on cpu, which cuda:0 doesn't reach", '.to("cuda:0")'
+    ):
         kernel(1, 32, 1, host, x, 16)
     kernel(1, 32, 1, dlbridge.from_dlpack(host).to("cuda:0"), x, 16)
-    with refused(BufferError, "argument 2: the tensor is on cpu", "pass a tensor on cuda:0 for the result"):
+    with refused(
+        BufferError, "argument 2: the tensor is on cpu", "pass a tensor on cuda:0 for the result"
+    ):
         kernel(1, 32, 1, x, host, 16)
     dlbridge.cuda.synchronize()
     launches.clear()
@@ -146,25 +151,40 @@ def test_shared_memory_is_allowed_beside_what_is_declared():
     module = dlbridge.cuda.load(PTX)
     kernel = module.kernel("sharing")
     assert kernel.shared_memory == 16384
-    for shared, changes in [(0, 0), (32768, 0), (32769, 1), (49152, 1), (60_000, 1), (50_000, 0), (40_000, 0)]:
+    for shared, changes in [
+        (0, 0),
+        (32768, 0),
+        (32769, 1),
+        (49152, 1),
+        (60_000, 1),
+        (50_000, 0),
+        (40_000, 0),
+    ]:
         before = double.calls("cuFuncSetAttribute")
         kernel(1, 32, shared=shared)
         assert double.calls("cuFuncSetAttribute") == before + changes, shared
-    with refused(ValueError, "sharing: a block of it has at most 216064 bytes of dynamic shared memory on this GPU"):
+    with refused(
+        ValueError,
+        "sharing: a block of it has at most 216064 bytes of dynamic shared memory on this GPU",
+    ):
         kernel(1, 32, shared=1 << 20)
     kernel(1, 32, shared=216064)
 
 
 def test_an_error_of_the_compiler_shows_the_line():
     with refused(ValueError, "bad.cu(2)", "x[0] = wrong;"):
-        dlbridge.cuda.compile('extern "C" __global__ void f(int* x) {\n  x[0] = wrong;\n}\n', name="bad.cu")
+        dlbridge.cuda.compile(
+            'extern "C" __global__ void f(int* x) {\n  x[0] = wrong;\n}\n', name="bad.cu"
+        )
 
 
 def test_memory_is_kept_until_the_kernel_ran():
     for name, kind in KINDS.items():
         kernel, y = loaded(), torch.Tensor()
         driver.synchronize()
-        kernel(1, 32, 1, kind().fill(4), y, 16)  # The double reports memory that is released too early.
+        kernel(
+            1, 32, 1, kind().fill(4), y, 16
+        )  # The double reports memory that is released too early.
         assert y.values() == [5] * 16, name
 
 

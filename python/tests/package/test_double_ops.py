@@ -1,4 +1,6 @@
-"""Ops with tensors on a GPU: on which stream they run, for whom they wait, and who waits for them."""
+"""Ops with tensors on a GPU: on which stream they run, for whom they wait, and who waits
+for them.
+"""
 
 import gc
 import sys
@@ -166,7 +168,9 @@ def test_a_call_asks_for_no_wait(name):
         waits = [double.calls(f"cu{what}Synchronize") for what in ("Stream", "Ctx", "Event")]
         ops.copy(x, out=out)
         ops.copy(out, out=dlbridge.empty(16, "uint8", device="cuda"))
-        assert [double.calls(f"cu{what}Synchronize") for what in ("Stream", "Ctx", "Event")] == waits
+        assert [
+            double.calls(f"cu{what}Synchronize") for what in ("Stream", "Ctx", "Event")
+        ] == waits
     assert out.tolist() == [7] * 16
 
 
@@ -220,7 +224,9 @@ def test_jax_is_not_asked_in_a_graph():
         ours = dlbridge.from_dlpack(x)
         driver.synchronize()
         with driver.Graph(stream.handle) as graph:
-            with refused(dlbridge.CudaError, "JAX can't be asked for a tensor while a graph is captured"):
+            with refused(
+                dlbridge.CudaError, "JAX can't be asked for a tensor while a graph is captured"
+            ):
                 ops.copy(x, out=y)
             ops.copy(ours, out=y)
         graph.launch()
@@ -262,7 +268,11 @@ def test_our_tensors_in_a_graph():
         stream.synchronize()
         with driver.Graph(stream.handle) as graph:
             ops.copy(x, out=y)
-            with refused(dlbridge.CudaError, '"y" can\'t be made', "no memory can be allocated while a graph is captured"):
+            with refused(
+                dlbridge.CudaError,
+                '"y" can\'t be made',
+                "no memory can be allocated while a graph is captured",
+            ):
                 ops.copy(x)
             with refused(dlbridge.CudaError, "while a graph is captured"):
                 x.tolist()

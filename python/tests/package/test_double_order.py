@@ -1,10 +1,12 @@
-"""What is written on one stream is seen on another one: that it is ordered, and that the tests fail where it isn't."""
+"""What is written on one stream is seen on another one: that it is ordered, and that the tests fail
+where it isn't.
+"""
 
 import dlbridge
 import double
 import double_driver as driver
 import pytest
-from double_frameworks import KINDS, given, handle_of
+from double_frameworks import KINDS, given
 
 pytestmark = pytest.mark.usefixtures("settled")
 # What is in new memory before anything is written.

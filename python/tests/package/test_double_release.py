@@ -1,5 +1,5 @@
-"""When memory on a GPU is given back: after all work that uses it, on whichever streams, and whether they are still
-there or not."""
+"""When memory on a GPU is given back: after all work that uses it, on whichever streams, and
+whether they are still there or not."""
 
 import gc
 import threading
@@ -47,7 +47,9 @@ def test_a_frameworks_memory_outlasts_the_work_on_another_stream(name):
 
 
 def test_a_release_that_is_too_early_is_seen():
-    """What the test above would find: the double tells of memory that is released before the work."""
+    """What the test above would find: the double tells of memory that is released before
+    the work.
+    """
     x = KINDS["torch"]().fill(7)
     ours, target = driver.stream(), sink()
     driver.wait(ours, 0)
@@ -69,7 +71,8 @@ def test_our_memory_outlasts_the_work_of_a_framework(name):
         y = given(name, tensor)
         driver.copy(target, y.address, 16, handle_of(stream))
         if name in ("numba", "strange"):
-            # They don't report the stream on which they work. They have the one wait on which they were given it.
+            # They don't report the stream on which they work. They have the one wait on which they
+            # were given it.
             driver.wait(ours.handle if name == "numba" else 0, stream)
         del tensor, y
         gc.collect()

@@ -1,4 +1,6 @@
-"""Streams from Python: whose they may be, which one is current where, and what producers and consumers are told."""
+"""Streams from Python: whose they may be, which one is current where, and what producers and
+consumers are told.
+"""
 
 import ctypes
 import threading
@@ -31,7 +33,12 @@ class OfNumba:
 
 def kinds():
     """Streams of each kind, with their handles."""
-    ours, theirs, of_cupy, handle = dlbridge.cuda.Stream(), torch.cuda.Stream(), cupy.cuda.Stream(), driver.stream()
+    ours, theirs, of_cupy, handle = (
+        dlbridge.cuda.Stream(),
+        torch.cuda.Stream(),
+        cupy.cuda.Stream(),
+        driver.stream(),
+    )
     return {
         "ours": (ours, ours.handle),
         "torch": (theirs, theirs.cuda_stream),

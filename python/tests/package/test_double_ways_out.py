@@ -60,10 +60,16 @@ def test_it_is_explained():
     host = dlbridge.explain(dlbridge.zeros(3), "cupy")
     assert (host.outcome, host.reason) == ("copied", "CuPy can't reach memory on cpu")
     # What isn't cured is said first.
-    assert dlbridge.explain(dlbridge.zeros(3, "bfloat16", device="cuda"), "numpy").outcome in ("refused", "copied")
+    assert dlbridge.explain(dlbridge.zeros(3, "bfloat16", device="cuda"), "numpy").outcome in (
+        "refused",
+        "copied",
+    )
     assert dlbridge.explain(dlbridge.zeros(3, "float64", device="cuda"), "jax").outcome == "refused"
     pinned = dlbridge.explain(dlbridge.zeros(3, device="cuda_host"), "torch")
-    assert (pinned.outcome, pinned.reason) == ("copied", "PyTorch can't reach memory on cuda_host:0")
+    assert (pinned.outcome, pinned.reason) == (
+        "copied",
+        "PyTorch can't reach memory on cuda_host:0",
+    )
 
 
 def test_to_a_gpu_by_a_copy():

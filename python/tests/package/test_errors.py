@@ -25,12 +25,22 @@ def test_op_dtype():
 
 def test_op_out_dtype():
     a = np.ones(3, "f4")
-    assert fields(TypeError, dlbridge.ops.add, a, a, out=np.ones(3)) == ("dtype", "float64", "float32", None)
+    assert fields(TypeError, dlbridge.ops.add, a, a, out=np.ones(3)) == (
+        "dtype",
+        "float64",
+        "float32",
+        None,
+    )
 
 
 def test_op_shape():
     a = np.ones(3, "f4")
-    assert fields(ValueError, dlbridge.ops.add, a, a, out=np.ones(4, "f4")) == ("shape", "[4]", "[3]", None)
+    assert fields(ValueError, dlbridge.ops.add, a, a, out=np.ones(4, "f4")) == (
+        "shape",
+        "[4]",
+        "[3]",
+        None,
+    )
 
 
 def test_op_alias():
@@ -64,7 +74,10 @@ def test_unknown_names():
 
 
 def test_conversion_dtype():
-    assert fields(BufferError, dlbridge.convert, dlbridge.zeros(4, "int4"), "numpy")[:2] == ("dtype", "int4")
+    assert fields(BufferError, dlbridge.convert, dlbridge.zeros(4, "int4"), "numpy")[:2] == (
+        "dtype",
+        "int4",
+    )
 
 
 def test_conversion_rank():
@@ -74,7 +87,9 @@ def test_conversion_rank():
 
 def test_conversion_layout_and_its_remedy():
     framework("torch")
-    kind, found, wanted, remedy = fields(BufferError, dlbridge.convert, np.ones(4, "f4")[::-1], "torch")
+    kind, found, wanted, remedy = fields(
+        BufferError, dlbridge.convert, np.ones(4, "f4")[::-1], "torch"
+    )
     assert (kind, found) == ("layout", "shape [4], strides [-1]")
     assert (wanted, remedy) == ("no negative strides", "copy it first")
 
@@ -89,11 +104,20 @@ def test_conversion_read_only():
 def test_torch_states():
     torch = framework("torch")
     grad = torch.ones(3, requires_grad=True)
-    assert fields(BufferError, dlbridge.from_dlpack, grad)[::3] == ("requires_grad", "pass tensor.detach()")
+    assert fields(BufferError, dlbridge.from_dlpack, grad)[::3] == (
+        "requires_grad",
+        "pass tensor.detach()",
+    )
     conjugated = torch.ones(3, dtype=torch.complex64).conj()
-    assert fields(BufferError, dlbridge.from_dlpack, conjugated)[::3] == ("conjugate", "pass tensor.resolve_conj()")
+    assert fields(BufferError, dlbridge.from_dlpack, conjugated)[::3] == (
+        "conjugate",
+        "pass tensor.resolve_conj()",
+    )
     negated = torch.ones(3, dtype=torch.complex64).conj().imag
-    assert fields(BufferError, dlbridge.from_dlpack, negated)[::3] == ("negative", "pass tensor.resolve_neg()")
+    assert fields(BufferError, dlbridge.from_dlpack, negated)[::3] == (
+        "negative",
+        "pass tensor.resolve_neg()",
+    )
 
 
 def test_explanations_have_the_same_fields():

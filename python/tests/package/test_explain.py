@@ -1,4 +1,6 @@
-"""What would become of a tensor: `explain` says what `convert` does, of NumPy's arrays to the lighter frameworks."""
+"""What would become of a tensor: `explain` says what `convert` does, of NumPy's arrays to the
+lighter frameworks.
+"""
 
 import importlib.util
 import pickle
@@ -49,7 +51,10 @@ def test_many_dimensions():
 def test_what_is_said_of_an_array():
     explanation = dlbridge.explain(np.zeros(3), "numpy")
     assert (
-        explanation.to, explanation.outcome, explanation.reason, explanation.remedy,
+        explanation.to,
+        explanation.outcome,
+        explanation.reason,
+        explanation.remedy,
     ) == ("numpy", "shared", None, None)
     assert explanation and explanation.shares and str(explanation) == "numpy would share the memory"
 
@@ -57,10 +62,17 @@ def test_what_is_said_of_an_array():
 def test_what_is_said_of_a_copy():
     # None of these is imported by being asked about.
     explanation = dlbridge.explain(np.zeros(4)[::-1], "paddle")
-    assert (explanation.outcome, explanation.reason) == ("copied", "Paddle has no negative strides, as in [-1]")
+    assert (explanation.outcome, explanation.reason) == (
+        "copied",
+        "Paddle has no negative strides, as in [-1]",
+    )
     assert not explanation and explanation.remedy == "pass copy=None to have it copied"
-    assert str(explanation) == f"paddle would need a copy: {explanation.reason}; {explanation.remedy}"
-    explanation = dlbridge.explain(next(x for x in arrays("float32") if x.ctypes.data % 64), "tensorflow")
+    assert (
+        str(explanation) == f"paddle would need a copy: {explanation.reason}; {explanation.remedy}"
+    )
+    explanation = dlbridge.explain(
+        next(x for x in arrays("float32") if x.ctypes.data % 64), "tensorflow"
+    )
     assert explanation.outcome == "copied" and "aligned to 64 bytes" in explanation.reason
     assert "dlbridge.empty" in explanation.remedy
     assert (explanation.kind, explanation.wanted) == ("alignment", "a multiple of 64")
@@ -68,7 +80,11 @@ def test_what_is_said_of_a_copy():
 
 def test_what_is_said_of_a_refusal():
     explanation = dlbridge.explain(dlbridge.zeros(4, "int4"), "tensorflow")
-    assert (explanation.outcome, explanation.reason, explanation.remedy) == ("refused", "TensorFlow has no int4", None)
+    assert (explanation.outcome, explanation.reason, explanation.remedy) == (
+        "refused",
+        "TensorFlow has no int4",
+        None,
+    )
     assert str(explanation) == "tensorflow can't have the tensor: TensorFlow has no int4"
     assert (explanation.kind, explanation.found) == ("dtype", "int4")
 
@@ -92,14 +108,22 @@ class NoLonger:
         ("text", "str is no tensor", None),
         ([1, 2], "list is no tensor", None),
         (np.array(["a"]), "has no DLPack equivalent", None),
-        (np.zeros(2, ">f4"), "has no DLPack equivalent", 'pass x.astype(x.dtype.newbyteorder("="))'),
+        (
+            np.zeros(2, ">f4"),
+            "has no DLPack equivalent",
+            'pass x.astype(x.dtype.newbyteorder("="))',
+        ),
         (NoLonger(), "it was donated", "make another"),
     ],
 )
 def test_what_is_said_of_what_can_not_come_in(x, reason, remedy):
     for to in ("numpy", "torch", "jax"):
         explanation = dlbridge.explain(x, to)
-        assert explanation.outcome == "refused" and reason in explanation.reason and explanation.remedy == remedy
+        assert (
+            explanation.outcome == "refused"
+            and reason in explanation.reason
+            and explanation.remedy == remedy
+        )
         for copy in (False, None):
             with pytest.raises((TypeError, BufferError), match=reason):
                 dlbridge.convert(x, "numpy", copy=copy)
@@ -120,9 +144,17 @@ def test_explanations_are_values():
     x = np.zeros(4)
     first, again = dlbridge.explain(x[::-1], "torch"), dlbridge.explain(x[::-1], "torch")
     assert first == again and not first != again and first != "copied"
-    assert first != dlbridge.explain(x[::-1], "paddle") and first != dlbridge.explain(x[::-2], "torch")
+    assert first != dlbridge.explain(x[::-1], "paddle") and first != dlbridge.explain(
+        x[::-2], "torch"
+    )
     made = dlbridge.Explanation(
-        "torch", "copied", first.reason, first.remedy, kind=first.kind, found=first.found, wanted=first.wanted
+        "torch",
+        "copied",
+        first.reason,
+        first.remedy,
+        kind=first.kind,
+        found=first.found,
+        wanted=first.wanted,
     )
     assert made == first and eval(repr(first), {"Explanation": dlbridge.Explanation}) == first
     assert pickle.loads(pickle.dumps(first)) == first

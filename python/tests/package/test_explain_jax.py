@@ -37,14 +37,24 @@ def test_every_layout_and_type(name, is_wide):
         assert "shared" in verdicts or not hasattr(np, name)
 
 
-@pytest.mark.parametrize("name", ["float32", "int8", "bool", "bfloat16", "complex64", "float8_e4m3fn", "uint16"])
+@pytest.mark.parametrize(
+    "name", ["float32", "int8", "bool", "bfloat16", "complex64", "float8_e4m3fn", "uint16"]
+)
 def test_arrays_of_jax(name):
     x = jnp.ones((8, 16), name)
-    for to, place in [("jax", here), ("dlbridge", lambda y: y.data_ptr), ("numpy", lambda y: y.ctypes.data)]:
+    for to, place in [
+        ("jax", here),
+        ("dlbridge", lambda y: y.data_ptr),
+        ("numpy", lambda y: y.ctypes.data),
+    ]:
         assert check(x, to, place=place) == "shared"
     # JAX's arrays never change, and PyTorch's do.
     explanation = dlbridge.explain(x, "torch")
-    assert explanation.shares and "read-only" in explanation.remark and explanation.remark in str(explanation)
+    assert (
+        explanation.shares
+        and "read-only" in explanation.remark
+        and explanation.remark in str(explanation)
+    )
     explanation = dlbridge.explain(x, "torch", readonly="refuse")
     assert explanation.outcome == "copied" and "read-only" in explanation.reason
     assert "copy=None" in explanation.remedy and 'readonly="share"' in explanation.remedy
@@ -83,7 +93,11 @@ def test_jax_s_names(is_wide):
 def test_comparison_with_arrays():
     t = dlbridge.asarray([1, 2, 3], "int32")
     x = jnp.asarray([1, 5, 3], "int32")
-    assert (t == x).tolist() == [True, False, True] and t.equals(jnp.asarray([1, 2, 3], "int32")) and not t.equals(x)
+    assert (
+        (t == x).tolist() == [True, False, True]
+        and t.equals(jnp.asarray([1, 2, 3], "int32"))
+        and not t.equals(x)
+    )
     assert t[jnp.asarray(2)].item() == 3
     for key in (jnp.asarray([2]), jnp.asarray(True), jnp.asarray([True] * 3)):
         with refused(TypeError, "indexed by integers"):

@@ -33,9 +33,17 @@ def test_tensors():
     for name in ("float32", "int8", "bool", "bfloat16", "complex64", "int64"):
         x = paddle.ones([4, 16]).astype(name)
         for view in (x, x.T, x[:, ::2]):
-            for to, place in [("paddle", here), ("numpy", lambda y: y.ctypes.data), ("dlbridge", lambda y: y.data_ptr)]:
+            for to, place in [
+                ("paddle", here),
+                ("numpy", lambda y: y.ctypes.data),
+                ("dlbridge", lambda y: y.data_ptr),
+            ]:
                 assert check(view, to, place=place) == "shared"
-        assert dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, getattr(paddle, name)).dtype == name
+        assert (
+            dlbridge.zeros(2, x.dtype).dtype
+            == dlbridge.zeros(2, getattr(paddle, name)).dtype
+            == name
+        )
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])

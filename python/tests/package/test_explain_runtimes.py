@@ -1,4 +1,6 @@
-"""What `explain` says of what is to become a tensor of TVM or of ONNX Runtime is what `convert` does."""
+"""What `explain` says of what is to become a tensor of TVM or of ONNX Runtime is what `convert`
+does.
+"""
 
 import importlib.util
 
@@ -9,7 +11,9 @@ from verdicts import DTYPES, check_all
 
 
 def place(y):
-    return y.data_ptr() if callable(getattr(y, "data_ptr", None)) else dlbridge.from_dlpack(y).data_ptr
+    return (
+        y.data_ptr() if callable(getattr(y, "data_ptr", None)) else dlbridge.from_dlpack(y).data_ptr
+    )
 
 
 @pytest.mark.parametrize("name", DTYPES)

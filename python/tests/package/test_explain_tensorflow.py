@@ -1,4 +1,6 @@
-"""What `explain` says of TensorFlow's tensors, and of what is to become one, is what `convert` does."""
+"""What `explain` says of TensorFlow's tensors, and of what is to become one, is what `convert`
+does.
+"""
 
 import dlbridge
 import pytest
@@ -21,10 +23,14 @@ def test_tensors():
         x = tf.cast(tf.ones((4, 16)), name)
         for to, place in [("numpy", lambda y: y.ctypes.data), ("dlbridge", lambda y: y.data_ptr)]:
             assert check(x, to, place=place) == "shared"
-        assert dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, getattr(tf, name)).dtype == name
+        assert (
+            dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, getattr(tf, name)).dtype == name
+        )
 
 
-@pytest.mark.parametrize("make", [lambda: tf.constant(["text"]), lambda: tf.ragged.constant([[1], [2, 3]])])
+@pytest.mark.parametrize(
+    "make", [lambda: tf.constant(["text"]), lambda: tf.ragged.constant([[1], [2, 3]])]
+)
 def test_tensors_that_are_no_memory(make):
     x = make()
     explanation = dlbridge.explain(x, "numpy")

@@ -1,4 +1,6 @@
-"""What `explain` says of PyTorch's tensors, and of what is to become one, is what `convert` does."""
+"""What `explain` says of PyTorch's tensors, and of what is to become one, is what `convert`
+does.
+"""
 
 import dlbridge
 import pytest
@@ -56,10 +58,16 @@ def test_what_pytorch_would_write_to():
     x = np.ones(3, "f4")
     x.flags.writeable = False
     explanation = dlbridge.explain(x, "torch")
-    assert explanation.shares and "read-only" in explanation.remark and "forbidden" in str(explanation)
+    assert (
+        explanation.shares and "read-only" in explanation.remark and "forbidden" in str(explanation)
+    )
     with dlbridge.readonly("refuse"):
         explanation = dlbridge.explain(x, "torch")
-    assert explanation.outcome == "copied" and "read-only" in explanation.reason and explanation.remark is None
+    assert (
+        explanation.outcome == "copied"
+        and "read-only" in explanation.reason
+        and explanation.remark is None
+    )
     y = dlbridge.convert(x, "torch", copy=None)
     y[0] = 5
     assert x.tolist() == [1, 1, 1]
@@ -70,11 +78,17 @@ def test_pytorch_s_names():
         assert dlbridge.full(2, 1, getattr(torch, name)).dtype == name
         assert dlbridge.zeros(16, "uint8").view(getattr(torch, name)).dtype == name
     for alias, name in [
-        ("float", "float32"), ("half", "float16"), ("long", "int64"), ("cfloat", "complex64"), ("bool", "bool"),
+        ("float", "float32"),
+        ("half", "float16"),
+        ("long", "int64"),
+        ("cfloat", "complex64"),
+        ("bool", "bool"),
     ]:
         assert dlbridge.zeros(2, getattr(torch, alias)).dtype == name
     assert dlbridge.zeros(2, device=torch.device("cpu")).device == "cpu"
-    with pytest.raises(BufferError, match="there is no CUDA driver here|finds no GPU|there is no device cuda:77"):
+    with pytest.raises(
+        BufferError, match="there is no CUDA driver here|finds no GPU|there is no device cuda:77"
+    ):
         dlbridge.zeros(2, device=torch.device("cuda", 77))
     with pytest.raises(LookupError, match="no element type is called"):
         dlbridge.zeros(2, torch.qint8)
@@ -85,7 +99,11 @@ def test_tensors_as_keys():
     assert t[torch.tensor(2)].item() == 2
     # These gather, or are a mask.
     for key in (
-        torch.tensor([2]), torch.tensor([1, 2]), torch.tensor(True), torch.tensor([True] * 5), torch.tensor(1.0),
+        torch.tensor([2]),
+        torch.tensor([1, 2]),
+        torch.tensor(True),
+        torch.tensor([True] * 5),
+        torch.tensor(1.0),
     ):
         with pytest.raises(TypeError, match="indexed by integers"):
             t[key]
@@ -94,5 +112,9 @@ def test_tensors_as_keys():
 def test_comparison_with_tensors():
     t = dlbridge.asarray([1.0, 2.0, 3.0])
     x = torch.tensor([1.0, 5.0, 3.0], dtype=torch.float64)
-    assert (t == x).tolist() == [True, False, True] and not t.equals(x) and t.equals(x.new_tensor([1.0, 2.0, 3.0]))
+    assert (
+        (t == x).tolist() == [True, False, True]
+        and not t.equals(x)
+        and t.equals(x.new_tensor([1.0, 2.0, 3.0]))
+    )
     assert t.allclose(torch.tensor([1.0, 2.0, 3.0]))

@@ -1,4 +1,6 @@
-"""Importing the package: quick, of nothing but the standard library, and the version that is installed."""
+"""Importing the package: quick, of nothing but the standard library, and the version that is
+installed.
+"""
 
 import importlib.metadata
 import importlib.util
@@ -20,26 +22,34 @@ IMPORT = """
 
 
 def test_nothing_is_imported_but_the_standard_library():
-    code = IMPORT + """
+    code = (
+        IMPORT
+        + """
     ours = {name for name in new() if name not in sys.stdlib_module_names}
     assert ours == {"dlbridge"}, ours
     """
+    )
     in_new_process(code)
 
 
 def test_little_is_imported():
     # Of the standard library too, as each module takes its time.
-    code = IMPORT + """
+    code = (
+        IMPORT
+        + """
     heavy = {
         "typing", "dataclasses", "inspect", "importlib.metadata", "multiprocessing", "ctypes", "json", "re", "enum",
     }
     assert not heavy & new(), new()
     """
+    )
     in_new_process(code)
 
 
 def test_using_the_package_imports_no_framework():
-    code = IMPORT + f"""
+    code = (
+        IMPORT
+        + f"""
     import array, copy, pickle
     t = dlbridge.asarray([[1.5, 2], [3, 4]], "bfloat16")
     for view in (t[0], t.T, t.reshape(-1), t.broadcast_to(3, 2, 2), t.view("uint8"), t.copy(), copy.deepcopy(t)):
@@ -60,6 +70,7 @@ def test_using_the_package_imports_no_framework():
         raise AssertionError("nothing was raised")
     assert not new() & set({FRAMEWORKS!r}), new()
     """
+    )
     in_new_process(code)
 
 
@@ -67,7 +78,9 @@ def test_using_the_package_imports_no_framework():
 def test_a_framework_is_imported_when_it_is_asked_for(name):
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} isn't installed")
-    code = IMPORT + f"""
+    code = (
+        IMPORT
+        + f"""
     t = dlbridge.zeros(3)
     assert {name!r} not in sys.modules
     t.to({name!r})
@@ -75,11 +88,14 @@ def test_a_framework_is_imported_when_it_is_asked_for(name):
     others = new() & set({FRAMEWORKS!r}) - {{{name!r}, "numpy", "ml_dtypes"}}
     assert not others, others
     """
+    )
     in_new_process(code)
 
 
 def test_a_framework_that_is_not_there():
-    code = IMPORT + """
+    code = (
+        IMPORT
+        + """
     sys.modules["torch"] = None  # as if it weren't installed
     for copy in (False, None, True):
         try:
@@ -89,13 +105,16 @@ def test_a_framework_that_is_not_there():
         else:
             raise AssertionError("it was found")
     """
+    )
     in_new_process(code)
 
 
 def test_arrays_where_ml_dtypes_is_not_there():
     if importlib.util.find_spec("numpy") is None:
         pytest.skip("numpy isn't installed")
-    code = IMPORT + """
+    code = (
+        IMPORT
+        + """
     sys.modules["ml_dtypes"] = None  # as if it weren't installed
     t = dlbridge.zeros(3, "bfloat16")
     assert not dlbridge.explain(t, "numpy") and "ml_dtypes" in dlbridge.explain(t, "numpy").reason
@@ -107,6 +126,7 @@ def test_arrays_where_ml_dtypes_is_not_there():
         raise AssertionError("it was found")
     assert dlbridge.zeros(3).to("numpy").tolist() == [0, 0, 0]
     """
+    )
     in_new_process(code)
 
 

@@ -1,4 +1,6 @@
-"""`from_dlpack` of one argument, which takes few steps: all else about it is as of any other call."""
+"""`from_dlpack` of one argument, which takes few steps: all else about it is as of any
+other call.
+"""
 
 import array
 import gc

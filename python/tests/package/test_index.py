@@ -54,7 +54,10 @@ def test_any_key_is_as_numpy_has_it(seed):
 def test_packed_elements():
     t = dlbridge.asarray([[1, 2, 3, 4], [5, 6, 7, -8]], "int4")
     assert t[1].tolist() == [5, 6, 7, -8] and t[:, 2:].tolist() == [[3, 4], [7, -8]]
-    assert t.T.tolist() == [[1, 5], [2, 6], [3, 7], [4, -8]] and t[:, ::2].tolist() == [[1, 3], [5, 7]]
+    assert t.T.tolist() == [[1, 5], [2, 6], [3, 7], [4, -8]] and t[:, ::2].tolist() == [
+        [1, 3],
+        [5, 7],
+    ]
     assert t[1].data_ptr == t.data_ptr + 2 and t[:, 2:].data_ptr == t.data_ptr + 1
     # An address is of a byte.
     with refused(ValueError, "byte"):

@@ -18,7 +18,12 @@ SMALL = """bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn flo
 
 
 def assert_like(t, x):
-    assert (t.shape, str(t.dtype), t.tolist(), t.readonly) == (x.shape, x.dtype.name, x.tolist(), False)
+    assert (t.shape, str(t.dtype), t.tolist(), t.readonly) == (
+        x.shape,
+        x.dtype.name,
+        x.tolist(),
+        False,
+    )
     assert t.is_contiguous and t.device == "cpu" and (t.data_ptr % 64 == 0 or t.size == 0)
 
 
@@ -35,7 +40,11 @@ def test_a_number(number):
 
 def test_numbers_that_no_type_holds():
     for number in (2**64, -(2**63) - 1, 2**127, 2**200, -(2**200), 10**400):
-        for make in (dlbridge.asarray, lambda n: dlbridge.asarray([n]), lambda n: dlbridge.full(2, n)):
+        for make in (
+            dlbridge.asarray,
+            lambda n: dlbridge.asarray([n]),
+            lambda n: dlbridge.full(2, n),
+        ):
             with refused(ValueError, "can't be stored"):
                 make(number)
     # NumPy has floats here, which aren't these numbers.
@@ -46,15 +55,22 @@ def test_numbers_that_no_type_holds():
 def some_lists(choose, shape, kinds):
     if not shape:
         return choose.choice(kinds)(choose.randint(0, 1))
-    return choose.choice([list, tuple])(some_lists(choose, shape[1:], kinds) for _ in range(shape[0]))
+    return choose.choice([list, tuple])(
+        some_lists(choose, shape[1:], kinds) for _ in range(shape[0])
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_lists_are_as_numpy_has_them(seed):
     choose = random.Random(seed)
     for _ in range(30):
-        shape = [choose.randint(0 if choose.random() < 0.2 else 1, 3) for _ in range(choose.randint(1, 5))]
-        lists = some_lists(choose, shape, choose.sample([bool, int, float, complex], choose.randint(1, 4)))
+        shape = [
+            choose.randint(0 if choose.random() < 0.2 else 1, 3)
+            for _ in range(choose.randint(1, 5))
+        ]
+        lists = some_lists(
+            choose, shape, choose.sample([bool, int, float, complex], choose.randint(1, 4))
+        )
         assert_like(dlbridge.asarray(lists), np.asarray(lists))
         name = choose.choice(["bool", "complex64", "complex128"])
         assert_like(dlbridge.asarray(lists, name), np.asarray(lists, name))
@@ -62,7 +78,17 @@ def test_any_lists_are_as_numpy_has_them(seed):
 
 @pytest.mark.parametrize(
     "lists",
-    [[[1], [2, 3]], [1, [2]], [[1], 2], [[], [1]], [[1], []], [[[]], [[1]]], [[[]], []], [[], [[]]], [[1, 2], [3]]],
+    [
+        [[1], [2, 3]],
+        [1, [2]],
+        [[1], 2],
+        [[], [1]],
+        [[1], []],
+        [[[]], [[1]]],
+        [[[]], []],
+        [[], [[]]],
+        [[1, 2], [3]],
+    ],
 )
 def test_ragged_lists(lists):
     with refused(ValueError, "not all of one length"):
@@ -99,11 +125,16 @@ def test_every_type_from_nothing(name):
     for shape in (0, 3, (), (2,), [2, 0], (2, 3), (1,) * 10):
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         for t in (
-            dlbridge.empty(shape, name), dlbridge.full(shape, one, name), dlbridge.full(shape, other, dtype=name),
+            dlbridge.empty(shape, name),
+            dlbridge.full(shape, one, name),
+            dlbridge.full(shape, other, dtype=name),
         ):
             assert t.shape == sizes and t.dtype == name and not t.readonly and t.is_contiguous
             assert t.data_ptr % 64 == 0 or t.size == 0
-        assert dlbridge.empty(shape, name).nbytes == (dlbridge.empty(1, name).dtype.bits * math.prod(sizes) + 7) // 8
+        assert (
+            dlbridge.empty(shape, name).nbytes
+            == (dlbridge.empty(1, name).dtype.bits * math.prod(sizes) + 7) // 8
+        )
     assert dlbridge.full((2, 2), one, name).tolist() == [[one] * 2] * 2
     assert dlbridge.full(3, other, name).tolist() == [other] * 3
     assert dlbridge.asarray([one, other], name).tolist() == [one, other]
@@ -130,9 +161,18 @@ def test_handles(name):
 
 def test_what_a_type_has_not():
     for number, name in [
-        (1.5, "int32"), (300, "uint8"), (-1, "uint64"), (8, "int4"), (1j, "float64"), (math.nan, "float4_e2m1fn"),
+        (1.5, "int32"),
+        (300, "uint8"),
+        (-1, "uint64"),
+        (8, "int4"),
+        (1j, "float64"),
+        (math.nan, "float4_e2m1fn"),
     ]:
-        for make in (dlbridge.asarray, lambda n, d: dlbridge.asarray([n], d), lambda n, d: dlbridge.full(2, n, d)):
+        for make in (
+            dlbridge.asarray,
+            lambda n, d: dlbridge.asarray([n], d),
+            lambda n, d: dlbridge.full(2, n, d),
+        ):
             with refused(ValueError, "can't be stored as " + name):
                 make(number, name)
     with refused(ValueError, "can't be stored as int64"):
@@ -142,17 +182,44 @@ def test_what_a_type_has_not():
 
 
 def test_defaults():
-    for make, numpy_s in [(dlbridge.empty, np.empty), (dlbridge.zeros, np.zeros), (dlbridge.ones, np.ones)]:
-        assert make(2).dtype == make(2, None).dtype == make(2, dtype=None).dtype == numpy_s(2).dtype.name == "float64"
-    assert dlbridge.asarray([]).dtype == dlbridge.asarray(1.0).dtype == dlbridge.arange(1.0).dtype == "float64"
-    for number, dtype in [(True, "bool"), (3, "int64"), (2**63, "uint64"), (1.5, "float64"), (1j, "complex128")]:
-        for made in (dlbridge.full(2, number), dlbridge.full(2, fill_value=number), dlbridge.asarray([number])):
+    for make, numpy_s in [
+        (dlbridge.empty, np.empty),
+        (dlbridge.zeros, np.zeros),
+        (dlbridge.ones, np.ones),
+    ]:
+        assert (
+            make(2).dtype
+            == make(2, None).dtype
+            == make(2, dtype=None).dtype
+            == numpy_s(2).dtype.name
+            == "float64"
+        )
+    assert (
+        dlbridge.asarray([]).dtype
+        == dlbridge.asarray(1.0).dtype
+        == dlbridge.arange(1.0).dtype
+        == "float64"
+    )
+    for number, dtype in [
+        (True, "bool"),
+        (3, "int64"),
+        (2**63, "uint64"),
+        (1.5, "float64"),
+        (1j, "complex128"),
+    ]:
+        for made in (
+            dlbridge.full(2, number),
+            dlbridge.full(2, fill_value=number),
+            dlbridge.asarray([number]),
+        ):
             assert made.dtype == dtype == np.full(2, number).dtype.name
     assert dlbridge.arange(3).dtype == dlbridge.arange(0, 3, 1).dtype == "int64"
     assert dlbridge.arange(0, 3, 0.5).dtype == "float64"
 
 
-@pytest.mark.parametrize("make", [dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)])
+@pytest.mark.parametrize(
+    "make", [dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)]
+)
 def test_sizes(make):
     assert make(np.int64(2)).shape == make(np.array([2])).shape == make(range(2, 3)).shape == (2,)
     for shape in (2.0, "3", None, (2.0,), ("3",), [[2]]):
@@ -168,13 +235,28 @@ def test_sizes(make):
 
 @pytest.mark.parametrize("shape", [-1, (2, -1)])
 def test_negative_sizes(shape):
-    for make in (dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)):
+    for make in (
+        dlbridge.empty,
+        dlbridge.zeros,
+        dlbridge.ones,
+        lambda shape: dlbridge.full(shape, 1),
+    ):
         with refused(ValueError, "negative"):
             make(shape)
 
 
 RANGES = [
-    (5,), (0,), (-3,), (2, 5), (5, 2), (2, 9, 3), (9, 2, -3), (2, 9, -1), (0, 1, 0.25), (1.0, 0, -0.375), (-5, -1),
+    (5,),
+    (0,),
+    (-3,),
+    (2, 5),
+    (5, 2),
+    (2, 9, 3),
+    (9, 2, -3),
+    (2, 9, -1),
+    (0, 1, 0.25),
+    (1.0, 0, -0.375),
+    (-5, -1),
 ]
 
 
@@ -183,8 +265,14 @@ def test_numbers_in_equal_steps(given):
     t, x = dlbridge.arange(*given), np.arange(*given)
     assert (t.shape, str(t.dtype), t.tolist()) == (x.shape, x.dtype.name, x.tolist())
     for name in ("float64", "complex64", "float16"):
-        assert dlbridge.arange(*given, dtype=name).tolist() == np.arange(*given).astype(name).tolist()
-    assert dlbridge.arange(0, 6, None, "int4").tolist() == dlbridge.arange(6, dtype="int4").tolist() == list(range(6))
+        assert (
+            dlbridge.arange(*given, dtype=name).tolist() == np.arange(*given).astype(name).tolist()
+        )
+    assert (
+        dlbridge.arange(0, 6, None, "int4").tolist()
+        == dlbridge.arange(6, dtype="int4").tolist()
+        == list(range(6))
+    )
 
 
 def test_steps_that_are_none():
@@ -220,11 +308,24 @@ def test_steps_that_are_none():
 def test_buffers(buffer, name, readonly):
     view = memoryview(buffer)
     shared = np.asarray(view)
-    for t in (dlbridge.asarray(buffer), dlbridge.from_dlpack(buffer), dlbridge.asarray(buffer, copy=False)):
-        assert (t.dtype, t.shape, t.readonly, t.tolist()) == (name, view.shape, readonly, shared.tolist())
+    for t in (
+        dlbridge.asarray(buffer),
+        dlbridge.from_dlpack(buffer),
+        dlbridge.asarray(buffer, copy=False),
+    ):
+        assert (t.dtype, t.shape, t.readonly, t.tolist()) == (
+            name,
+            view.shape,
+            readonly,
+            shared.tolist(),
+        )
         assert t.data_ptr == shared.ctypes.data and t.owner.split(".")[-1] == type(buffer).__name__
     copy = dlbridge.asarray(buffer, copy=True)
-    assert copy.data_ptr != shared.ctypes.data and not copy.readonly and copy.tolist() == shared.tolist()
+    assert (
+        copy.data_ptr != shared.ctypes.data
+        and not copy.readonly
+        and copy.tolist() == shared.tolist()
+    )
 
 
 class Interface:
@@ -278,25 +379,44 @@ def test_objects_that_make_an_array():
 
 def test_arrays():
     x = np.arange(4.0)
-    for t in (dlbridge.asarray(x), dlbridge.asarray(x, "float64", copy=False), dlbridge.asarray(x, device="cpu")):
+    for t in (
+        dlbridge.asarray(x),
+        dlbridge.asarray(x, "float64", copy=False),
+        dlbridge.asarray(x, device="cpu"),
+    ):
         assert t.data_ptr == x.ctypes.data and t.owner == "numpy.ndarray"
     assert dlbridge.asarray(x, np.dtype("f4")).tolist() == x.tolist()
     for name in ("float32", "int4", "bfloat16", "float8_e4m3fn", "complex128", "bool"):
         t = dlbridge.asarray(x[:2], name)
         assert (t.dtype, t.tolist(), t.readonly) == (name, [0, 1], False)
     ours = dlbridge.asarray(x)
-    assert dlbridge.asarray(ours).data_ptr == dlbridge.from_dlpack(ours, copy=False).data_ptr == x.ctypes.data
+    assert (
+        dlbridge.asarray(ours).data_ptr
+        == dlbridge.from_dlpack(ours, copy=False).data_ptr
+        == x.ctypes.data
+    )
     for copy in (
-        dlbridge.asarray(x, copy=True), dlbridge.from_dlpack(ours, copy=True), dlbridge.asarray(ours, copy=True),
+        dlbridge.asarray(x, copy=True),
+        dlbridge.from_dlpack(ours, copy=True),
+        dlbridge.asarray(ours, copy=True),
     ):
-        assert copy.data_ptr != x.ctypes.data and copy.tolist() == x.tolist() and copy.owner == "dlbridge, by a copy"
+        assert (
+            copy.data_ptr != x.ctypes.data
+            and copy.tolist() == x.tolist()
+            and copy.owner == "dlbridge, by a copy"
+        )
     x.flags.writeable = False
     assert dlbridge.asarray(x).readonly and not dlbridge.asarray(x, copy=True).readonly
 
 
 def test_copies_that_are_not_allowed():
     for x, dtype in [
-        (1, None), ([1], None), ((), None), (np.zeros(2), "float32"), (b"a", "int8"), (Interface(np.zeros(2)), "int8"),
+        (1, None),
+        ([1], None),
+        ((), None),
+        (np.zeros(2), "float32"),
+        (b"a", "int8"),
+        (Interface(np.zeros(2)), "int8"),
     ]:
         with refused(BufferError, "copy=False was asked for"):
             dlbridge.asarray(x, dtype, copy=False)

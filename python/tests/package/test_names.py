@@ -37,19 +37,39 @@ def test_names_of_element_types(name):
     dtype = dlbridge.empty(1, name).dtype
     assert type(dtype) is dlbridge.DType and str(dtype) == dtype.name == f"{dtype}" == name
     assert repr(dtype) == f'DType("{name}")'
-    assert dtype == name and name == dtype and not dtype != name and dtype != name + "x" and dtype != None  # noqa: E711
-    assert dtype == dlbridge.empty(3, dtype).dtype and hash(dtype) == hash(name) and {name: 1}[dtype] == 1
+    assert (
+        dtype == name
+        and name == dtype
+        and not dtype != name
+        and dtype != name + "x"
+        and dtype != None
+    )  # noqa: E711
+    assert (
+        dtype == dlbridge.empty(3, dtype).dtype
+        and hash(dtype) == hash(name)
+        and {name: 1}[dtype] == 1
+    )
     others = set(NAMES + EXTENSIONS + OTHERS) - {name}
     assert all(dtype != other and dtype != dlbridge.empty(1, other).dtype for other in others)
     first, *lanes = name.rsplit("x", 1) if name.endswith(("x2", "x4")) else [name]
-    assert dtype.lanes == (int(lanes[0]) if lanes else 1) and dtype.bits == dlbridge.empty(1, first).dtype.bits
+    assert (
+        dtype.lanes == (int(lanes[0]) if lanes else 1)
+        and dtype.bits == dlbridge.empty(1, first).dtype.bits
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_numpy_s_element_types(name):
-    for given in (np.dtype(name), getattr(np, name), np.dtype(name).type, np.dtype(name).newbyteorder("=")):
+    for given in (
+        np.dtype(name),
+        getattr(np, name),
+        np.dtype(name).type,
+        np.dtype(name).newbyteorder("="),
+    ):
         assert dlbridge.empty(2, given).dtype == name
-        assert dlbridge.asarray([0, 1], given).dtype == dlbridge.arange(2, dtype=given).dtype == name
+        assert (
+            dlbridge.asarray([0, 1], given).dtype == dlbridge.arange(2, dtype=given).dtype == name
+        )
         assert dlbridge.empty(2, name).view(given).dtype == name
     assert dlbridge.empty(2, name).dtype.bits == 8 * np.dtype(name).itemsize
 
@@ -63,7 +83,9 @@ def test_element_types_of_ml_dtypes(name):
     assert (dlbridge.asarray(x).dtype, dlbridge.asarray(x).data_ptr) == (name, x.ctypes.data)
 
 
-@pytest.mark.parametrize("code", np.typecodes["AllInteger"] + np.typecodes["Float"].replace("g", "") + "FD?")
+@pytest.mark.parametrize(
+    "code", np.typecodes["AllInteger"] + np.typecodes["Float"].replace("g", "") + "FD?"
+)
 def test_whatever_c_calls_them(code):
     # On most machines, "l" and "q" are of 64 bits both, and have scalars of their own.
     dtype = np.dtype(code)
@@ -79,15 +101,37 @@ def test_element_types_of_python():
 @pytest.mark.parametrize(
     "given",
     [
-        "float31", "", "float", "f4", "float32x0", "float32x1", "int 8", object, str, bytes, np.str_, np.dtype("M8[s]"),
+        "float31",
+        "",
+        "float",
+        "f4",
+        "float32x0",
+        "float32x1",
+        "int 8",
+        object,
+        str,
+        bytes,
+        np.str_,
+        np.dtype("M8[s]"),
     ]
     + [
-        np.dtype("U3"), np.dtype([("a", "f4")]), np.longdouble, 3, object(), ["float32"], dlbridge.zeros(1),
+        np.dtype("U3"),
+        np.dtype([("a", "f4")]),
+        np.longdouble,
+        3,
+        object(),
+        ["float32"],
+        dlbridge.zeros(1),
     ],
     ids=repr,
 )
 def test_what_is_no_element_type(given):
-    for make in (dlbridge.zeros, dlbridge.ones, dlbridge.empty, lambda n, dtype: dlbridge.full(n, 1, dtype)):
+    for make in (
+        dlbridge.zeros,
+        dlbridge.ones,
+        dlbridge.empty,
+        lambda n, dtype: dlbridge.full(n, 1, dtype),
+    ):
         with refused(LookupError, "no element type is called"):
             make(2, given)
     with refused(LookupError, "no element type is called"):
@@ -98,7 +142,10 @@ def test_what_is_no_element_type(given):
 
 @pytest.mark.parametrize("name", ["f4", "i2", "u8", "c16"])
 def test_the_other_byte_order_is_another_type(name):
-    for given in (np.dtype(name).newbyteorder("S"), np.zeros(1, np.dtype(name).newbyteorder("S")).dtype):
+    for given in (
+        np.dtype(name).newbyteorder("S"),
+        np.zeros(1, np.dtype(name).newbyteorder("S")).dtype,
+    ):
         with pytest.raises((LookupError, ValueError, BufferError)):
             dlbridge.zeros(2, given)
         with pytest.raises((LookupError, ValueError, BufferError)):
@@ -119,7 +166,10 @@ def no_gpu(kind, name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_devices(kind):
     for given, name in [
-        (kind, f"{kind}:0"), (f"{kind}:0", f"{kind}:0"), ((KINDS[kind], 3), f"{kind}:3"), (f"{kind}:3", f"{kind}:3"),
+        (kind, f"{kind}:0"),
+        (f"{kind}:0", f"{kind}:0"),
+        ((KINDS[kind], 3), f"{kind}:3"),
+        (f"{kind}:3", f"{kind}:3"),
     ]:
         name = "cpu" if name == "cpu:0" else name
         if name == "cpu":
@@ -138,16 +188,26 @@ def test_devices(kind):
             with refused(BufferError, why or f"dlbridge makes no tensors on {name}"):
                 make(given)
         for make in (dlbridge.asarray, dlbridge.from_dlpack):
-            with refused(BufferError, why or f"the tensor is on cpu, and dlbridge can't copy it to {name}"):
+            with refused(
+                BufferError, why or f"the tensor is on cpu, and dlbridge can't copy it to {name}"
+            ):
                 make(np.zeros(2), device=given)
 
 
 def test_the_cpu():
     device = dlbridge.zeros(1).device
-    assert type(device) is dlbridge.Device and str(device) == "cpu" and repr(device) == 'Device("cpu")'
-    assert (device.kind, device.id) == ("cpu", 0) and device == "cpu" and hash(device) == hash("cpu")
+    assert (
+        type(device) is dlbridge.Device and str(device) == "cpu" and repr(device) == 'Device("cpu")'
+    )
+    assert (
+        (device.kind, device.id) == ("cpu", 0) and device == "cpu" and hash(device) == hash("cpu")
+    )
     assert device != "cpu:1" and device != "cuda" and device != (1, 0) and device != None  # noqa: E711
-    assert device == dlbridge.zeros(2, device=device).device == dlbridge.from_dlpack(np.zeros(1), device=device).device
+    assert (
+        device
+        == dlbridge.zeros(2, device=device).device
+        == dlbridge.from_dlpack(np.zeros(1), device=device).device
+    )
     assert dlbridge.zeros(1).__dlpack_device__() == (1, 0)
 
 
@@ -155,14 +215,19 @@ def test_what_is_no_device():
     for given in ("gpu", "", "cpu:", "cuda:-1", "cuda:x", 1, object(), dlbridge.zeros(1).dtype):
         with refused(LookupError, "no device is called"):
             dlbridge.zeros(2, device=given)
-    for given, text in [((99, 0), "no device type 99"), ((0, 0), "no device type 0"), ((2, -1), "not negative")]:
+    for given, text in [
+        ((99, 0), "no device type 99"),
+        ((0, 0), "no device type 0"),
+        ((2, -1), "not negative"),
+    ]:
         with refused(ValueError, text):
             dlbridge.zeros(2, device=given)
 
 
 def test_values_are_not_made_by_hand_nor_changed():
     for value, names in [
-        (dlbridge.zeros(1).dtype, ["name", "bits", "lanes"]), (dlbridge.zeros(1).device, ["kind", "id"]),
+        (dlbridge.zeros(1).dtype, ["name", "bits", "lanes"]),
+        (dlbridge.zeros(1).device, ["kind", "id"]),
     ]:
         with refused(TypeError):
             type(value)()

@@ -1,4 +1,6 @@
-"""The package's tensors as Python's numbers and lists, and their comparison, with NumPy as the judge."""
+"""The package's tensors as Python's numbers and lists, and their comparison, with NumPy as the
+judge.
+"""
 
 import math
 import operator
@@ -26,7 +28,16 @@ def extremes(name):
         info = np.iinfo(dtype)
         return [info.min, info.max, 0, 1]
     info = np.finfo(dtype)
-    reals = [float(info.min), float(info.max), float(info.tiny), float(info.eps), 0.0, -0.0, math.inf, -math.inf]
+    reals = [
+        float(info.min),
+        float(info.max),
+        float(info.tiny),
+        float(info.eps),
+        0.0,
+        -0.0,
+        math.inf,
+        -math.inf,
+    ]
     return reals if dtype.kind == "f" else [complex(a, b) for a, b in zip(reals, reversed(reals))]
 
 
@@ -76,7 +87,12 @@ def test_lists_follow_the_shape():
     x = np.arange(24).reshape(2, 3, 4)
     t = dlbridge.from_dlpack(x)
     for view in (
-        lambda x: x, lambda x: x.T, lambda x: x[:, ::-2], lambda x: x[:0], lambda x: x[:, :0], lambda x: x[0, 0, 0:1],
+        lambda x: x,
+        lambda x: x.T,
+        lambda x: x[:, ::-2],
+        lambda x: x[:0],
+        lambda x: x[:, :0],
+        lambda x: x[0, 0, 0:1],
     ):
         assert view(t).tolist() == view(x).tolist()
     assert t[1, 2, 3].tolist() == 23
@@ -85,7 +101,12 @@ def test_lists_follow_the_shape():
 
 
 def test_only_one_number_is_a_number():
-    for t in (dlbridge.zeros(2), dlbridge.zeros(0), dlbridge.zeros((1, 0)), dlbridge.zeros((), "float32x2")):
+    for t in (
+        dlbridge.zeros(2),
+        dlbridge.zeros(0),
+        dlbridge.zeros((1, 0)),
+        dlbridge.zeros((), "float32x2"),
+    ):
         for act in (dlbridge.Tensor.item, bool, int, float, complex):
             with refused(ValueError, "only a tensor of one number"):
                 act(t)
@@ -96,7 +117,12 @@ def test_only_one_number_is_a_number():
 
 def test_conversions_to_python_s_numbers():
     for name, value in [
-        ("int8", -3), ("uint64", 2**64 - 1), ("float32", 2.75), ("float64", -1e300), ("bool", True), ("bfloat16", 3.5),
+        ("int8", -3),
+        ("uint64", 2**64 - 1),
+        ("float32", 2.75),
+        ("float64", -1e300),
+        ("bool", True),
+        ("bfloat16", 3.5),
     ]:
         t = dlbridge.asarray(value, name)
         assert bits(int(t)) == bits(int(value)) and bits(float(t)) == bits(float(value))
@@ -170,15 +196,20 @@ def test_comparison_element_by_element(left, right):
 
 @pytest.mark.parametrize("name", NAMES + SMALL + SUB_BYTE)
 def test_every_type_is_compared(name):
-    numbers = [-1, 0, -1] if name == "int1" else [1, 1, 1] if name == "float8_e8m0fnu" else [1, 0, 1]
+    numbers = (
+        [-1, 0, -1] if name == "int1" else [1, 1, 1] if name == "float8_e8m0fnu" else [1, 0, 1]
+    )
     t = dlbridge.asarray(numbers, name)
-    assert (t == numbers[0]).tolist() == [n == numbers[0] for n in numbers] and (t == t).tolist() == [True] * 3
+    assert (t == numbers[0]).tolist() == [n == numbers[0] for n in numbers] and (
+        t == t
+    ).tolist() == [True] * 3
     assert (t == dlbridge.asarray(numbers, "float64")).tolist() == [True] * 3
     assert t.equals(t.copy()) and t.allclose(t.copy()) and not t.equals(t[:0])
 
 
 @pytest.mark.parametrize(
-    "number", [1, 2.5, True, 1 + 0j, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 2**200, math.inf],
+    "number",
+    [1, 2.5, True, 1 + 0j, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 2**200, math.inf],
 )
 def test_comparison_with_any_number(number):
     for name in ("uint64", "int64", "float64", "uint8", "complex128"):
@@ -205,9 +236,15 @@ def test_what_can_not_be_compared():
 def test_equals():
     t = dlbridge.asarray([[1.0, 2.0]])
     assert t.equals(t) and t.equals(np.array([[1.0, 2.0]])) and t.equals(t.T.copy().T)
-    assert not t.equals(t[0]) and not t.equals(dlbridge.asarray([[1.0, 2.0]], "float32")) and not t.equals(t.T)
+    assert (
+        not t.equals(t[0])
+        and not t.equals(dlbridge.asarray([[1.0, 2.0]], "float32"))
+        and not t.equals(t.T)
+    )
     assert not dlbridge.asarray(math.nan).equals(dlbridge.asarray(math.nan))
-    assert dlbridge.zeros((0, 3)).equals(dlbridge.ones((0, 3))) and not dlbridge.zeros((0, 3)).equals(dlbridge.zeros(0))
+    assert dlbridge.zeros((0, 3)).equals(dlbridge.ones((0, 3))) and not dlbridge.zeros(
+        (0, 3)
+    ).equals(dlbridge.zeros(0))
     for other in ([1.0], 1.0, None):
         with refused(TypeError, "is no tensor"):
             t.equals(other)
@@ -216,8 +253,22 @@ def test_equals():
 def test_allclose():
     x = np.array([1.0, -2e5, 1e-9, math.inf])
     t = dlbridge.from_dlpack(x)
-    for y in (x, x * (1 + 1e-6), x * (1 + 1e-4), x + 1e-9, -x, x.astype("f4"), np.full(4, math.nan)):
-        for keywords in ({}, {"rtol": 1e-3}, {"atol": 1.0}, {"rtol": 0.0, "atol": 0.0}, {"rtol": 0, "atol": 1e-8}):
+    for y in (
+        x,
+        x * (1 + 1e-6),
+        x * (1 + 1e-4),
+        x + 1e-9,
+        -x,
+        x.astype("f4"),
+        np.full(4, math.nan),
+    ):
+        for keywords in (
+            {},
+            {"rtol": 1e-3},
+            {"atol": 1.0},
+            {"rtol": 0.0, "atol": 0.0},
+            {"rtol": 0, "atol": 1e-8},
+        ):
             assert t.allclose(y, **keywords) is np.allclose(x, y, **keywords)
     assert dlbridge.asarray([1 + 1j]).allclose(dlbridge.asarray([1 + 1.000001j]))
     with refused(ValueError, "[4]", "[3]"):

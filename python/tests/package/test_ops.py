@@ -1,4 +1,6 @@
-"""Ops as Python functions, with NumPy and without a framework: how arguments are bound, results, and errors."""
+"""Ops as Python functions, with NumPy and without a framework: how arguments are bound, results,
+and errors.
+"""
 
 import array
 
@@ -19,7 +21,9 @@ def f32(*shape):
 def test_arguments_by_place_and_by_name():
     a, b = f32(3), f32(3) + 1
     expected = [1, 3, 5]
-    assert ops.add(a, b).tolist() == ops.add(a, b=b).tolist() == ops.add(b=b, a=a).tolist() == expected
+    assert (
+        ops.add(a, b).tolist() == ops.add(a, b=b).tolist() == ops.add(b=b, a=a).tolist() == expected
+    )
     for call in (
         lambda out: ops.add(a, b, out=out),
         lambda out: ops.add(out=out, b=b, a=a),
@@ -44,9 +48,13 @@ def test_arguments_that_do_not_fit():
             ops.add(a, a, more)
     with refused(TypeError, 'add: argument "b" was given twice'):
         ops.add(a, a, b=a)
-    with refused(TypeError, 'add: there is no argument "c"; there are a, b, out, like, label, memory'):
+    with refused(
+        TypeError, 'add: there is no argument "c"; there are a, b, out, like, label, memory'
+    ):
         ops.add(a, a, c=a)
-    with refused(TypeError, 'axpy: there is no argument "z"; there are alpha, x, y, like, label, memory'):
+    with refused(
+        TypeError, 'axpy: there is no argument "z"; there are alpha, x, y, like, label, memory'
+    ):
         ops.axpy(1, a, a, z=a)
     with refused(TypeError, "axpy: there is no result, so there can be no out"):
         ops.axpy(1, a, a, out=a)
@@ -66,13 +74,27 @@ def test_attributes():
     x = f32(2, 3)
     for axis in (1, -1, (1,), [1], np.int64(1), np.array([1]), (np.int8(-1),)):
         assert ops.sum(x, axis=axis).tolist() == [3, 12]
-    assert ops.sum(x).tolist() == ops.sum(x, axis=None).tolist() == ops.sum(x, axis=(0, 1)).tolist() == 15
+    assert (
+        ops.sum(x).tolist()
+        == ops.sum(x, axis=None).tolist()
+        == ops.sum(x, axis=(0, 1)).tolist()
+        == 15
+    )
     for reduce, wanted in [(ops.sum, np.sum), (ops.mean, np.mean), (ops.max, np.max)]:
         for axis in ((), []):
-            assert np.array_equal(reduce(x, axis=axis), wanted(x, axis=())) and reduce(x, axis=axis).shape == (2, 3)
-        assert reduce(x, axis=(), keepdims=True).shape == (2, 3) and reduce(x[0, 0], axis=()).shape == ()
+            assert np.array_equal(reduce(x, axis=axis), wanted(x, axis=())) and reduce(
+                x, axis=axis
+            ).shape == (2, 3)
+        assert (
+            reduce(x, axis=(), keepdims=True).shape == (2, 3)
+            and reduce(x[0, 0], axis=()).shape == ()
+        )
     assert ops.max(x[:0], axis=()).shape == (0, 3)
-    assert ops.sum(x, axis=0, keepdims=True).shape == ops.sum(x, axis=0, keepdims=np.True_).shape == (1, 3)
+    assert (
+        ops.sum(x, axis=0, keepdims=True).shape
+        == ops.sum(x, axis=0, keepdims=np.True_).shape
+        == (1, 3)
+    )
     assert ops.sum(x, keepdims=None).shape == ()
     for axis in (1.0, "0", "", True, 1 << 64, [1 << 64], [0.5], {0: 1}, x):
         with refused(TypeError, f'sum: attribute "axis" is of kind ints | None, not {axis!r}'):
@@ -107,7 +129,11 @@ def test_numbers_in_the_place_of_tensors():
         ((True, 1), 2, "int64"),
     ]:
         y = ops.add(*numbers)
-        assert isinstance(y, dlbridge.Tensor) and (y.item(), y.dtype, y.shape) == (expected, dtype, ())
+        assert isinstance(y, dlbridge.Tensor) and (y.item(), y.dtype, y.shape) == (
+            expected,
+            dtype,
+            (),
+        )
     out = np.empty((), "f4")
     assert ops.add(1, 2, out=out) is out and out == 3
     assert isinstance(ops.add(1, 2, like=f32(1)), np.ndarray)
@@ -160,7 +186,13 @@ def test_results_are_of_the_first_arguments_framework():
 def test_out_is_written_in_any_layout():
     a = f32(3, 4)
     base = np.zeros((6, 8), "f4")
-    for out in (base[::2, ::2], base[:3, 4:], base.T[:8:2, :3].T, base[2::-1, 3::-1], np.zeros((4, 3), "f4").T):
+    for out in (
+        base[::2, ::2],
+        base[:3, 4:],
+        base.T[:8:2, :3].T,
+        base[2::-1, 3::-1],
+        np.zeros((4, 3), "f4").T,
+    ):
         base[...] = -1
         assert ops.add(a, a, out=out) is out
         assert (out == 2 * a).all() and (out.base is not base or (base == -1).sum() == 36)
@@ -168,7 +200,9 @@ def test_out_is_written_in_any_layout():
         ops.add(a, a, out=base[0, :4])
     with refused(ValueError, 'add: argument "out" has shape [3, 4]; the result has [2, 3, 4]'):
         ops.add(a, np.ones((2, 1, 1), "f4"), out=base[:3, :4])
-    with refused(TypeError, 'add: argument "out" has elements of float64, and the result is float32'):
+    with refused(
+        TypeError, 'add: argument "out" has elements of float64, and the result is float32'
+    ):
         ops.add(a, a, out=np.zeros((3, 4)))
     with refused(ValueError, 'matmul: argument "out" has shape [3, 4]; the result has [3, 3]'):
         ops.matmul(a, a.T, out=base[:3, :4])
@@ -178,15 +212,22 @@ def test_what_can_not_be_written():
     a = f32(3)
     fixed = a.copy()
     fixed.flags.writeable = False
-    with refused(BufferError, 'add: argument "out" is to be written, and is read-only; pass a copy'):
+    with refused(
+        BufferError, 'add: argument "out" is to be written, and is read-only; pass a copy'
+    ):
         ops.add(a, a, out=fixed)
     with refused(BufferError, 'axpy: argument "y" is to be written, and is read-only; pass a copy'):
         ops.axpy(1, a, fixed)
     with refused(BufferError, 'add: argument "out" is to be written, and is read-only'):
         ops.add(b"abc", b"abc", out=b"abc")
-    with refused(BufferError, 'add: argument "out" is to be written, and elements of it are at one place; pass a copy'):
+    with refused(
+        BufferError,
+        'add: argument "out" is to be written, and elements of it are at one place; pass a copy',
+    ):
         ops.add(a, a, out=as_strided(np.zeros(3, "f4"), (3,), (0,)))
-    with refused(BufferError, 'axpy: argument "y" is to be written, and elements of it are at one place'):
+    with refused(
+        BufferError, 'axpy: argument "y" is to be written, and elements of it are at one place'
+    ):
         ops.axpy(1, f32(3, 2), as_strided(np.zeros(9, "f4"), (3, 2), (4, 4)))
     ops.axpy(1, fixed, a)
     assert a.tolist() == [0, 2, 4] and fixed.tolist() == [0, 1, 2]
@@ -195,9 +236,13 @@ def test_what_can_not_be_written():
 def test_arguments_that_are_no_such_tensors():
     a = f32(3)
     misaligned = np.frombuffer(bytearray(13), "u1")[1:].view("f4")
-    with refused(BufferError, 'add: argument "b" begins at 0x', "is not aligned to 4 bytes; pass a copy"):
+    with refused(
+        BufferError, 'add: argument "b" begins at 0x', "is not aligned to 4 bytes; pass a copy"
+    ):
         ops.add(a, misaligned)
-    with refused(BufferError, 'add: argument "out" begins at 0x', "is not aligned to 4 bytes; pass a copy"):
+    with refused(
+        BufferError, 'add: argument "out" begins at 0x', "is not aligned to 4 bytes; pass a copy"
+    ):
         ops.add(a, a, out=misaligned)
     with refused(BufferError, "add: argument \"a\": NumPy's dtype('>f4') has no DLPack equivalent"):
         ops.add(a.astype(">f4"), a)
@@ -216,7 +261,9 @@ def test_arguments_that_are_no_such_tensors():
     with refused(ValueError, "axpy: alpha is one number, and has shape [1]"):
         ops.axpy(f32(1), a, y)
     assert y.tolist() == [0, 1, 2]
-    with refused(MemoryError, 'add: the result "out" can\'t be made: ', "bytes of memory can't be allocated"):
+    with refused(
+        MemoryError, 'add: the result "out" can\'t be made: ', "bytes of memory can't be allocated"
+    ):
         ops.add(np.broadcast_to(f32(1), (1 << 25, 1)), np.broadcast_to(f32(1), (1 << 25,)))
     with refused(ValueError, "add: argument", "more elements than memory has addresses"):
         ops.add(np.broadcast_to(f32(1), (1 << 40, 1)), np.broadcast_to(f32(1), (1 << 40,)))
@@ -241,7 +288,8 @@ class Own(Exception):
 
 
 @pytest.mark.parametrize(
-    "error", [Own(1, 2), KeyboardInterrupt(), KeyError("k"), UnicodeDecodeError("x", b"", 0, 1, "y")]
+    "error",
+    [Own(1, 2), KeyboardInterrupt(), KeyError("k"), UnicodeDecodeError("x", b"", 0, 1, "y")],
 )
 def test_what_others_raise_stays_what_it_is(error):
     with pytest.raises(type(error)) as caught:
@@ -258,11 +306,24 @@ def test_errors_of_our_kinds_name_the_argument():
 
 def test_no_kernel_for_such_a_call():
     for call, wanted in [
-        (lambda x: ops.add(x.astype(bool), x.astype(bool)), "a: bool of rank 1 on cpu; b: bool of rank 1 on cpu"),
+        (
+            lambda x: ops.add(x.astype(bool), x.astype(bool)),
+            "a: bool of rank 1 on cpu; b: bool of rank 1 on cpu",
+        ),
         (lambda x: ops.sum(x.astype("c8")), "x: complex64 of rank 1 on cpu"),
         (lambda x: ops.add(True, False), "a: bool of rank 0 on cpu"),
     ]:
-        with refused(LookupError, "no kernel for (" + wanted, "there are:", *(f"(cpu, T={name})" for name in ALL)):
+        with refused(
+            LookupError,
+            "no kernel for (" + wanted,
+            "there are:",
+            *(f"(cpu, T={name})" for name in ALL),
+        ):
             call(f32(3))
-    with refused(LookupError, "a: float32 of rank 1 on cpu, strided", 'label "fast"; there are:', 'its label is ""'):
+    with refused(
+        LookupError,
+        "a: float32 of rank 1 on cpu, strided",
+        'label "fast"; there are:',
+        'its label is ""',
+    ):
         ops.add(f32(4)[::2], 1, label="fast")

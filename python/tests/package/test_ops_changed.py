@@ -1,4 +1,6 @@
-"""Ops whose arguments are changed by other arguments, or kept by functions of the same extension."""
+"""Ops whose arguments are changed by other arguments, or kept by functions of the same
+extension.
+"""
 
 import dlbridge
 import dlbridge_testing
@@ -78,7 +80,12 @@ def test_output_is_kept():
 
 def test_package_keeps_nothing():
     x = np.ones(4, "f4")
-    kept = [dlbridge.from_dlpack(x), dlbridge.asarray(x), dlbridge.convert(x, "torch"), dlbridge.asarray(x, "float64")]
+    kept = [
+        dlbridge.from_dlpack(x),
+        dlbridge.asarray(x),
+        dlbridge.convert(x, "torch"),
+        dlbridge.asarray(x, "float64"),
+    ]
     kept += [kept[0][1:], kept[0].reshape((2, 2)), dlbridge.explain(x, "torch")]
     ops.add(x, x, out=x)
     assert x.tolist() == [2, 2, 2, 2]

@@ -35,7 +35,9 @@ def test_where_there_are_no_elements_yet():
     def f(x):
         return ops.add(x, x)
 
-    with pytest.raises(BufferError, match='add: argument "a": jax can\'t share the tensor: Abstract tracer') as caught:
+    with pytest.raises(
+        BufferError, match='add: argument "a": jax can\'t share the tensor: Abstract tracer'
+    ) as caught:
         jax.jit(f)(jnp.ones(3))
     assert isinstance(caught.value.__cause__.__cause__, jax.errors.ConcretizationTypeError)
     ours = dlbridge.ones(3, "float64")

@@ -1,4 +1,6 @@
-"""Ops of another extension: each kind of attribute, several results, fixed types, and kernels that go wrong."""
+"""Ops of another extension: each kind of attribute, several results, fixed types, and kernels that
+go wrong.
+"""
 
 import inspect
 
@@ -20,9 +22,17 @@ def kinds(**attributes):
 
 def test_attributes_of_each_kind():
     assert kinds(flag=True) == ([1, -3, np.inf, 7], "uint8")
-    assert kinds(flag=np.False_, count=np.int8(7), factor=0.25, text="", dtype="float16") == ([0, 7, 0.25, 0], "f2")
+    assert kinds(flag=np.False_, count=np.int8(7), factor=0.25, text="", dtype="float16") == (
+        [0, 7, 0.25, 0],
+        "f2",
+    )
     assert kinds(flag=False, count=None, factor=2, dtype=np.dtype("i4")) == ([0, -3, 2, 7], "i4")
-    assert kinds(flag=False, factor=np.float32(0.5), text="é\N{SNOWMAN}", dtype=dlbridge.zeros(1).dtype)[0][3] == 2
+    assert (
+        kinds(
+            flag=False, factor=np.float32(0.5), text="é\N{SNOWMAN}", dtype=dlbridge.zeros(1).dtype
+        )[0][3]
+        == 2
+    )
     assert kinds(flag=False, factor=-(2**53))[0][2] == -(2**53)
     with refused(TypeError, 'testing.kinds: argument "flag" is missing'):
         kinds()
@@ -42,7 +52,9 @@ def test_attributes_of_each_kind():
 )
 def test_values_of_other_kinds(name, kind, values):
     for value in values:
-        with refused(TypeError, f'testing.kinds: attribute "{name}" is of kind {kind}, not {value!r}'):
+        with refused(
+            TypeError, f'testing.kinds: attribute "{name}" is of kind {kind}, not {value!r}'
+        ):
             kinds(**{"flag": True, name: value})
 
 
@@ -69,7 +81,11 @@ def test_several_results():
         ops.kinds(x, flag=True, out=numbers)
     with refused(TypeError, 'argument "numbers" was given twice'):
         ops.kinds(x, flag=True, numbers=numbers, out=(numbers, None))
-    with refused(TypeError, 'there is no argument "other"; there are x, numbers, typed, flag', "dtype, out, like"):
+    with refused(
+        TypeError,
+        'there is no argument "other"; there are x, numbers, typed, flag',
+        "dtype, out, like",
+    ):
         ops.kinds(x, other=1)
 
 
@@ -81,7 +97,10 @@ def test_a_kernel_that_panics(size, capfd):
     for _ in range(3):
         with pytest.raises(BaseException) as caught:
             ops.panics(x, out=x)
-        assert type(caught.value).__name__ == "PanicException" and str(caught.value) == "-2 is negative"
+        assert (
+            type(caught.value).__name__ == "PanicException"
+            and str(caught.value) == "-2 is negative"
+        )
     assert "-2 is negative" in capfd.readouterr().err
     # Nothing is held after it.
     x[:] = 3
@@ -118,6 +137,9 @@ def test_fixed_types():
 
 
 def test_published_once():
-    with refused(ValueError, "there are ops of these names already: testing.fails, testing.kinds, testing.panics, testing.raises"):
+    with refused(
+        ValueError,
+        "there are ops of these names already: testing.fails, testing.kinds, testing.panics, testing.raises",
+    ):
         dlbridge_testing.publish_ops()
     assert len(dlbridge.kernels("testing.kinds")) == 1

@@ -1,4 +1,6 @@
-"""Ops called millions of times leave nothing behind: neither what Python counts nor what the system does."""
+"""Ops called millions of times leave nothing behind: neither what Python counts nor what the system
+does.
+"""
 
 import sys
 import weakref

@@ -1,4 +1,6 @@
-"""Ops of MXNet's arrays, of both classes. They have no `__dlpack__`, but methods that give capsules."""
+"""Ops of MXNet's arrays, of both classes. They have no `__dlpack__`, but methods that give
+capsules.
+"""
 
 import sys
 
@@ -9,7 +11,9 @@ if sys.version_info >= (3, 12):
 import numpy as np
 
 if tuple(int(part) for part in np.__version__.split(".")[:2]) >= (1, 24):
-    pytest.skip(f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True)
+    pytest.skip(
+        f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True
+    )
 import dlbridge  # noqa: E402
 from dlbridge import ops  # noqa: E402
 from ops_calls import OpsCalls  # noqa: E402

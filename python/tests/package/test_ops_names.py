@@ -82,7 +82,15 @@ def published(monkeypatch):
 
 
 def row(op, **others):
-    return {"op": op, "device": "cuda", "types": {}, "label": "", "priority": 0, "origin": "", **others}
+    return {
+        "op": op,
+        "device": "cuda",
+        "types": {},
+        "label": "",
+        "priority": 0,
+        "origin": "",
+        **others,
+    }
 
 
 def test_names():
@@ -122,25 +130,43 @@ def test_signatures_and_help(name):
 def test_kernels():
     kernels = dlbridge.kernels()
     assert isinstance(kernels, list) and dlbridge.kernels is ops.kernels
-    assert [(kernel["op"], kernel["device"]) for kernel in kernels] == list(itertools.product(NAMES, DEVICES))
+    assert [(kernel["op"], kernel["device"]) for kernel in kernels] == list(
+        itertools.product(NAMES, DEVICES)
+    )
     for name in NAMES:
         of_op = dlbridge.kernels(name)
-        assert of_op == [kernel for kernel in kernels if kernel["op"] == name] == getattr(ops, name).__self__.kernels()
+        assert (
+            of_op
+            == [kernel for kernel in kernels if kernel["op"] == name]
+            == getattr(ops, name).__self__.kernels()
+        )
         for kernel in of_op:
             assert (kernel["label"], kernel["priority"]) == ("", 0)
             assert kernel["origin"].startswith(DEVICES[kernel["device"]])
             types = {variable: sorted(types) for variable, types in kernel["types"].items()}
-            assert types == {variable: sorted(types) for variable, types in OF_KERNELS[name].items()}
+            assert types == {
+                variable: sorted(types) for variable, types in OF_KERNELS[name].items()
+            }
             # A text for each of the kernels, of which most are for one type.
-            asked = [f", {variable}={dtype}" for variable, types in kernel["types"].items() for dtype in types] or [""]
+            asked = [
+                f", {variable}={dtype}"
+                for variable, types in kernel["types"].items()
+                for dtype in types
+            ] or [""]
             count = 3 if name == "image_to_tensor" else len(asked)
             assert len(kernel["descriptions"]) == count
             for of_type, description in zip(asked, kernel["descriptions"]):
                 assert description.startswith(f"{name} ({kernel['device']}{of_type}")
-    of_images = {text for kernel in dlbridge.kernels("image_to_tensor") for text in kernel["descriptions"]}
+    of_images = {
+        text for kernel in dlbridge.kernels("image_to_tensor") for text in kernel["descriptions"]
+    }
     dtypes = ("float32", "float16", "bfloat16")
-    assert of_images == {f'image_to_tensor ({device}, dtype="{dtype}")' for dtype in dtypes for device in DEVICES}
-    assert dlbridge.kernels("subtract") == [] and str(dlbridge.kernels("subtract")).splitlines()[0].startswith("op ")
+    assert of_images == {
+        f'image_to_tensor ({device}, dtype="{dtype}")' for dtype in dtypes for device in DEVICES
+    }
+    assert dlbridge.kernels("subtract") == [] and str(dlbridge.kernels("subtract")).splitlines()[
+        0
+    ].startswith("op ")
     kernels.clear()
     assert dlbridge.kernels()
 
@@ -154,7 +180,15 @@ def test_kernels_as_a_table(published):
     assert lines[2] == f"matmul  cpu     T: {types}  -      0         dlbridge::ops::matmul"
     published(
         {"mine.scale": len},
-        [row("mine.scale", types={"T": ["int8", "int16"], "U": []}, label="fast", priority=-3, origin="mine")],
+        [
+            row(
+                "mine.scale",
+                types={"T": ["int8", "int16"], "U": []},
+                label="fast",
+                priority=-3,
+                origin="mine",
+            )
+        ],
     )
     line = str(dlbridge.kernels("mine.scale")).splitlines()[2]
     assert line.split() == "mine.scale cuda T: int8|int16, U: any fast -3 mine".split()
@@ -162,13 +196,17 @@ def test_kernels_as_a_table(published):
 
 def test_ops_of_other_extensions(published):
     published(
-        {"zeta": len, "image.normalize": str, "image.filter.blur": repr, "image.filter.edges": abs}, [row("zeta")]
+        {"zeta": len, "image.normalize": str, "image.filter.blur": repr, "image.filter.edges": abs},
+        [row("zeta")],
     )
     assert dir(ops) == sorted([*NAMES, "image", "zeta"]) and ops.zeta is len
     assert dir(ops.image) == ["filter", "normalize"] and dir(ops.image.filter) == ["blur", "edges"]
     assert ops.image.normalize is str and ops.image.filter.blur is repr
     assert repr(ops.image) == "<ops image: filter, normalize>" and ops.image is ops.image
-    there_are = "there is no op 'image.sharpen'; there are add, axpy,", " image.filter.blur, image.filter.edges"
+    there_are = (
+        "there is no op 'image.sharpen'; there are add, axpy,",
+        " image.filter.blur, image.filter.edges",
+    )
     with refused(AttributeError, *there_are):
         ops.image.sharpen
     with refused(AttributeError, "__len__"):
@@ -188,7 +226,9 @@ def test_names_that_python_has_too(published):
     found = [getattr(ops, name) for name in names]
     assert [op.__name__ for op in found[:2]] == names[:2] and found[2:] == [abs] * 6
     # All that is said of ops still is.
-    assert set(names) < set(dir(ops)) and str(dlbridge.kernels("zip")).splitlines()[2].startswith("zip  cuda")
+    assert set(names) < set(dir(ops)) and str(dlbridge.kernels("zip")).splitlines()[2].startswith(
+        "zip  cuda"
+    )
     with refused(AttributeError, "there is no op 'subtract'"):
         ops.subtract
     assert ops.softmax.__name__ == "softmax"

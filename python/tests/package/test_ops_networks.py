@@ -31,7 +31,12 @@ def layouts(x):
 def assert_close(found, exact):
     """As exact as the type can be, calculated in `float32` at least."""
     assert isinstance(found, torch.Tensor)
-    rounding = {torch.float64: 1e-14, torch.float32: 3e-6, torch.float16: 6e-4, torch.bfloat16: 5e-3}[found.dtype]
+    rounding = {
+        torch.float64: 1e-14,
+        torch.float32: 3e-6,
+        torch.float16: 6e-4,
+        torch.bfloat16: 5e-3,
+    }[found.dtype]
     torch.testing.assert_close(found.double(), exact, rtol=rounding, atol=1e-7)
 
 
@@ -56,7 +61,10 @@ def test_softmax(dtype):
         ops.softmax(x, axis=1)
     with refused(ValueError, "softmax: there is no axis -1 in a tensor of rank 0"):
         ops.softmax(x[0])
-    with refused(ValueError, 'softmax: argument "out" is to be written, and shares memory with "x"; it can be exactly'):
+    with refused(
+        ValueError,
+        'softmax: argument "out" is to be written, and shares memory with "x"; it can be exactly',
+    ):
         ops.softmax(x[1:], out=x[:-1])
 
 
@@ -77,7 +85,9 @@ def test_rms_norm(dtype):
         ops.rms_norm(x, x[:3])
     with refused(ValueError, "rms_norm: x has no axis, along which there would be a mean"):
         ops.rms_norm(x[0], x)
-    with refused(ValueError, 'rms_norm: argument "out" is to be written, and shares memory with "weight"'):
+    with refused(
+        ValueError, 'rms_norm: argument "out" is to be written, and shares memory with "weight"'
+    ):
         ops.rms_norm(x, x, out=x)
 
 
@@ -96,19 +106,32 @@ def test_images(dtype):
     mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     for shape in [(5, 7, 3), (1, 1, 3), (2, 6, 4, 3), (2, 2, 3, 5, 3), (40, 30, 3)]:
         image = torch.randint(256, shape, dtype=torch.uint8, generator=generator)
-        for size in [{}, {"height": 11}, {"width": 3}, {"height": 4, "width": 9}, {"height": 1, "width": 1}]:
+        for size in [
+            {},
+            {"height": 11},
+            {"width": 3},
+            {"height": 4, "width": 9},
+            {"height": 1, "width": 1},
+        ]:
             for scale in (1 / 255, 0.5):
                 expected = as_torch_does(image, mean, std, scale=scale, **size)
                 for seen in layouts(image):
                     result = ops.image_to_tensor(seen, mean, std, dtype=dtype, scale=scale, **size)
                     assert result.dtype == dtype
-                    rounding = {torch.float32: 1e-5, torch.float16: 6e-4, torch.bfloat16: 5e-3}[dtype]
-                    torch.testing.assert_close(result.double(), expected, rtol=rounding, atol=1e-2 * scale)
+                    rounding = {torch.float32: 1e-5, torch.float16: 6e-4, torch.bfloat16: 5e-3}[
+                        dtype
+                    ]
+                    torch.testing.assert_close(
+                        result.double(), expected, rtol=rounding, atol=1e-2 * scale
+                    )
     one = torch.arange(6, dtype=torch.uint8).reshape(2, 3, 1)
     plain = ops.image_to_tensor(one, torch.zeros(1), torch.ones(1), scale=1, dtype=dtype)
     assert plain.tolist() == [[[0, 1, 2], [3, 4, 5]]]
     out = torch.zeros(1, 4, 6, dtype=dtype)[:, ::2, ::2]
-    assert ops.image_to_tensor(one, torch.zeros(1), torch.ones(1), out=out, scale=1, dtype=dtype) is out
+    assert (
+        ops.image_to_tensor(one, torch.zeros(1), torch.ones(1), out=out, scale=1, dtype=dtype)
+        is out
+    )
     assert out.tolist() == plain.tolist()
 
 
@@ -122,18 +145,24 @@ def test_images_of_other_frameworks():
 
 def test_what_is_no_image():
     image, three = torch.zeros(4, 5, 3, dtype=torch.uint8), torch.ones(3)
-    with refused(ValueError, "image_to_tensor: an image has height, width and channels, not shape [5, 3]"):
+    with refused(
+        ValueError, "image_to_tensor: an image has height, width and channels, not shape [5, 3]"
+    ):
         ops.image_to_tensor(image[0], three, three)
     with refused(ValueError, "image_to_tensor: std has shape [2], and the image 3 channels"):
         ops.image_to_tensor(image, three, three[:2])
     with refused(ValueError, "image_to_tensor: mean has shape [], and the image 3 channels"):
         ops.image_to_tensor(image, 0.5, three)
-    with refused(TypeError, 'image_to_tensor: argument "image" has elements of float32, and uint8 is needed'):
+    with refused(
+        TypeError, 'image_to_tensor: argument "image" has elements of float32, and uint8 is needed'
+    ):
         ops.image_to_tensor(image.float(), three, three)
     with refused(ValueError, "image_to_tensor: height can't be -3"):
         ops.image_to_tensor(image, three, three, height=-3)
     with refused(ValueError, "image_to_tensor: an image of shape [0, 5, 3] has nothing to resize"):
         ops.image_to_tensor(image[:0], three, three, height=3)
     assert ops.image_to_tensor(image[:0], three, three).shape == (3, 0, 5)
-    with refused(LookupError, "no kernel for (image: uint8 of rank 3 on cpu", '"out" is of float64'):
+    with refused(
+        LookupError, "no kernel for (image: uint8 of rank 3 on cpu", '"out" is of float64'
+    ):
         ops.image_to_tensor(image, three, three, dtype="float64")

@@ -1,4 +1,6 @@
-"""Arithmetic, means, largest elements, copies and casts: NumPy is asked for each layout, shape and element type."""
+"""Arithmetic, means, largest elements, copies and casts: NumPy is asked for each layout, shape and
+element type.
+"""
 
 import itertools
 import operator
@@ -15,7 +17,9 @@ ml_dtypes = framework("ml_dtypes")
 
 FLOATS = ["f4", "f8", "f2", ml_dtypes.bfloat16]
 DTYPES = [*FLOATS, "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
-FLOATS_OF_8_BITS = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith("float8")]
+FLOATS_OF_8_BITS = [
+    getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith("float8")
+]
 SHAPES = [(), (1,), (5,), (0,), (3, 4), (3, 0), (2, 3, 4), (2, 1) * 6]
 ARITHMETIC = {ops.sub: operator.sub, ops.mul: operator.mul, ops.div: operator.truediv}
 
@@ -46,7 +50,9 @@ def test_arithmetic(dtype):
                 out = b.copy()
                 assert op(a, out, out=out) is out and same(out, function(x, y))
             if x.ndim > 1:
-                assert same(op(x[:1], y), function(x[:1], y)) and same(op(x, y[..., :1]), function(x, y[..., :1]))
+                assert same(op(x[:1], y), function(x[:1], y)) and same(
+                    op(x, y[..., :1]), function(x, y[..., :1])
+                )
         assert same(op(numbers((3,), dtype), 2), function(numbers((3,), dtype), np.array(2, dtype)))
 
 
@@ -75,10 +81,15 @@ def test_means_and_largest_elements(dtype):
                     assert same(ops.mean(array, **how), np.asarray(mean).astype(dtype))
                 left = np.sum(x.astype("f8"), **how)
                 if x.size == 0 and left.size > 0:
-                    with refused(ValueError, f"max: x, of shape {[*shape]}, has no largest element"):
+                    with refused(
+                        ValueError, f"max: x, of shape {[*shape]}, has no largest element"
+                    ):
                         ops.max(array, **how)
                 else:
-                    assert same(ops.max(array, **how), np.max(x, **how, initial=None) if x.size else left.astype(dtype))
+                    assert same(
+                        ops.max(array, **how),
+                        np.max(x, **how, initial=None) if x.size else left.astype(dtype),
+                    )
 
 
 def test_nan_is_the_largest():
@@ -109,9 +120,13 @@ def test_copies(dtype):
 
 def test_copies_that_are_refused():
     x = np.arange(6, dtype="f4")
-    with refused(ValueError, 'copy: argument "out" is to be written, and shares memory with "x"; pass a copy'):
+    with refused(
+        ValueError, 'copy: argument "out" is to be written, and shares memory with "x"; pass a copy'
+    ):
         ops.copy(x[1:], out=x[:-1])
-    with refused(TypeError, 'copy: argument "out" has elements of float64, and the result is float32'):
+    with refused(
+        TypeError, 'copy: argument "out" has elements of float64, and the result is float32'
+    ):
         ops.copy(x, out=np.zeros(6))
     with refused(ValueError, "copy: elements of int4 aren't whole bytes"):
         ops.copy(dlbridge.zeros(3, "int4"))
@@ -143,20 +158,30 @@ def test_casts(source):
             result = ops.cast(array, dtype=target)
             assert result.dtype == target and np.array_equal(result[defined], expected[defined])
             out = np.zeros(x.shape, target)
-            assert ops.cast(array, dtype=target, out=out[::-1])[::-1].tobytes() == result[::-1].tobytes()
+            assert (
+                ops.cast(array, dtype=target, out=out[::-1])[::-1].tobytes()
+                == result[::-1].tobytes()
+            )
 
 
 def test_casts_of_what_integers_have_not():
     x = [np.nan, np.inf, -np.inf, 1e30, -1e30, 300.9, -300.9]
-    for dtype, target in itertools.product(FLOATS, map(np.dtype, "i1 i2 i4 i8 u1 u2 u4 u8".split())):
+    for dtype, target in itertools.product(
+        FLOATS, map(np.dtype, "i1 i2 i4 i8 u1 u2 u4 u8".split())
+    ):
         least, most = int(np.iinfo(target).min), int(np.iinfo(target).max)
 
         def clipped(number):
             return 0 if np.isnan(number) else int(min(max(number, least), most))
 
         floats = np.array(x, dtype)
-        assert ops.cast(floats, dtype=target).tolist() == [*map(clipped, floats.astype("f8").tolist())]
-    assert ops.cast(np.array(x), dtype="bool").all() and not ops.cast(np.array([0, -0.0]), dtype=bool).any()
+        assert ops.cast(floats, dtype=target).tolist() == [
+            *map(clipped, floats.astype("f8").tolist())
+        ]
+    assert (
+        ops.cast(np.array(x), dtype="bool").all()
+        and not ops.cast(np.array([0, -0.0]), dtype=bool).any()
+    )
 
 
 def test_types_to_cast_to():
@@ -170,6 +195,10 @@ def test_types_to_cast_to():
     wanted = "cast: no kernel for (x: float64 of rank 1 on cpu; out: complex64 of rank 1 on cpu)"
     with refused(LookupError, wanted, '"dtype" is "complex64"'):
         ops.cast(x, dtype="complex64")
-    with refused(TypeError, 'cast: argument "out" has elements of float64, and the result is float32'):
+    with refused(
+        TypeError, 'cast: argument "out" has elements of float64, and the result is float32'
+    ):
         ops.cast(x, dtype="float32", out=x.copy())
-    assert ops.cast(2.75, dtype="int8").item() == 2 and isinstance(ops.cast(True, dtype="int8"), dlbridge.Tensor)
+    assert ops.cast(2.75, dtype="int8").item() == 2 and isinstance(
+        ops.cast(True, dtype="int8"), dlbridge.Tensor
+    )

@@ -65,7 +65,11 @@ def test_large_work_is_done_without_the_gil():
 
 def test_small_work_keeps_it():
     a, out = np.ones((8, 8)), np.zeros((8, 8))
-    for work in (lambda: ops.add(a, a, out=out), lambda: ops.matmul(a, a, out=out), lambda: ops.sum(a)):
+    for work in (
+        lambda: ops.add(a, a, out=out),
+        lambda: ops.matmul(a, a, out=out),
+        lambda: ops.sum(a),
+    ):
         assert others_turns(work) == 0
 
 
@@ -127,7 +131,10 @@ def test_many_threads_call_at_once():
             assert (ops.matmul(matrix, matrix) == 40 * i * i).all()
             assert ops.add(own, 0, out=own) is own
             # A new signature now and then.
-            assert ops.sum(np.ones((1,) * (turn % 20 + 1), "u1"), axis=turn % (turn % 20 + 1)).dtype == "u1"
+            assert (
+                ops.sum(np.ones((1,) * (turn % 20 + 1), "u1"), axis=turn % (turn % 20 + 1)).dtype
+                == "u1"
+            )
             with refused(ValueError, "add: "):
                 ops.add(shared, own[:1], out=own[::-1][:1])
 

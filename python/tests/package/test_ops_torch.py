@@ -20,7 +20,10 @@ class TestTorch(OpsCalls):
 def test_types_that_numpy_has_not():
     x = torch.tensor([1.5, 2.5], dtype=torch.bfloat16)
     y = ops.add(x, 1)
-    assert y.dtype == torch.bfloat16 and y.tolist() == [2.5, 3.5] == ops.axpy(1, torch.ones_like(x), x).tolist()
+    assert (
+        y.dtype == torch.bfloat16
+        and y.tolist() == [2.5, 3.5] == ops.axpy(1, torch.ones_like(x), x).tolist()
+    )
     with refused(LookupError, "a: complex64 of rank 1 on cpu"):
         ops.add(torch.ones(2, dtype=torch.complex64), 1)
 
@@ -32,7 +35,10 @@ def test_views():
     assert base.sum() == 12 and out.tolist() == [[2] * 3] * 2
     row = torch.arange(3.0)
     assert ops.add(row.expand(2, 3), out).tolist() == [[2, 3, 4]] * 2
-    with refused(BufferError, 'add: argument "out" is to be written, and elements of it are at one place; pass a copy'):
+    with refused(
+        BufferError,
+        'add: argument "out" is to be written, and elements of it are at one place; pass a copy',
+    ):
         ops.add(out, out, out=row.expand(2, 3))
     ops.axpy(3, base[1], base[0])
     with refused(ValueError, 'axpy: argument "y" is to be written, and shares memory with "x"'):
@@ -55,7 +61,10 @@ def test_tensors_whose_memory_is_not_their_value():
     with refused(BufferError, 'sum: argument "x":'):
         ops.sum(torch.ones(3, device="meta"))
     parameter = torch.nn.Parameter(torch.ones(3), requires_grad=False)
-    assert type(ops.add(parameter, 1)) is torch.Tensor and ops.add(parameter, 1, out=parameter) is parameter
+    assert (
+        type(ops.add(parameter, 1)) is torch.Tensor
+        and ops.add(parameter, 1, out=parameter) is parameter
+    )
     with torch.no_grad(), refused(BufferError, "autograd follows"):
         ops.add(torch.ones(3, requires_grad=True), 1)
 

@@ -26,7 +26,9 @@ def test_each_element_type_and_layout(dtype):
             result = ops.add(a, b)
             assert result.dtype == dtype and np.array_equal(result, x + y)
             out = b.copy()
-            assert ops.axpy(2, a, out) is out and np.array_equal(out, (x * x.dtype.type(2) + y).astype(dtype))
+            assert ops.axpy(2, a, out) is out and np.array_equal(
+                out, (x * x.dtype.type(2) + y).astype(dtype)
+            )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -73,7 +75,9 @@ def test_broadcasting_against_numpy():
         a, b = some_array(choose, 3), some_array(choose, 3)
         if choose.random() < 0.6:
             # Of the same sizes, but for some that are 1 or left out.
-            sizes = [n if choose.random() < 0.6 else 1 for n in a.shape][choose.randint(0, a.ndim) :]
+            sizes = [n if choose.random() < 0.6 else 1 for n in a.shape][
+                choose.randint(0, a.ndim) :
+            ]
             b = numbers(sizes, "i4", 1)
         try:
             expected = a + b
@@ -130,7 +134,10 @@ def test_what_shares_memory_otherwise_is_refused():
     with refused(ValueError, f"sum: {IN_PLACE}"):
         ops.sum(x, axis=0, out=x[0])
     for xs, ys in [(x, x), (x[0], x[:, 0]), (x[:2], x[1:3])]:
-        with refused(ValueError, 'axpy: argument "y" is to be written, and shares memory with "x"; pass a copy'):
+        with refused(
+            ValueError,
+            'axpy: argument "y" is to be written, and shares memory with "x"; pass a copy',
+        ):
             ops.axpy(1, xs, ys)
     with refused(ValueError, 'axpy: argument "y" is to be written, and shares memory with "alpha"'):
         ops.axpy(x[1, 1, ...], before, x)
@@ -168,7 +175,9 @@ def test_results_against_brute_force_of_places():
         base[...] = range(12)
         expected = x + 1
         if meets:
-            with refused(ValueError, "it can be exactly that tensor, but not another part of its memory"):
+            with refused(
+                ValueError, "it can be exactly that tensor, but not another part of its memory"
+            ):
                 ops.add(x, 1, out=out)
             assert base.tolist() == [*range(12)]
         else:

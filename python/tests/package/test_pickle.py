@@ -1,4 +1,6 @@
-"""Pickling and copying the package's tensors: within the stream and beside it, and across processes."""
+"""Pickling and copying the package's tensors: within the stream and beside it, and across
+processes.
+"""
 
 import copy
 import gc
@@ -60,7 +62,13 @@ def test_every_type_by_every_protocol(name, protocol):
     whole = dlbridge.empty(24, name).nbytes
     t = random[:whole].view(name)
     # Of packed elements, also those that end inside a byte.
-    for part in (t, t[:5], t.reshape(4, 6)[0], dlbridge.empty((), name), dlbridge.zeros((2, 0), name)):
+    for part in (
+        t,
+        t[:5],
+        t.reshape(4, 6)[0],
+        dlbridge.empty((), name),
+        dlbridge.zeros((2, 0), name),
+    ):
         found = pickle.loads(pickle.dumps(part, protocol))
         assert (found.shape, found.dtype, str(found)) == (part.shape, name, str(part))
         # By bits, as of NaN no two are equal.
@@ -149,7 +157,10 @@ def test_a_stream_that_is_not_of_these_bytes():
         with pytest.raises((BufferError, ValueError), match="bytes"):
             pickle.loads(stream, buffers=[wrong])
     for arguments in [
-        (bytes(4), (1,), "int33"), (bytes(4), (-1,), "int32"), ([1], (1,), "int32"), (bytes(4), None, "int32"),
+        (bytes(4), (1,), "int33"),
+        (bytes(4), (-1,), "int32"),
+        ([1], (1,), "int32"),
+        (bytes(4), None, "int32"),
     ]:
         with pytest.raises((LookupError, ValueError, TypeError, OverflowError)):
             dlbridge._core._restore(*arguments)
@@ -176,7 +187,12 @@ def test_what_can_not_be_pickled():
 def test_copies(layout):
     t = LAYOUTS[layout](dlbridge.arange(12).reshape(3, 4))
     same = copy.copy(t)
-    assert (same.data_ptr, same.shape, same.strides, same.owner) == (t.data_ptr, t.shape, t.strides, t.owner)
+    assert (same.data_ptr, same.shape, same.strides, same.owner) == (
+        t.data_ptr,
+        t.shape,
+        t.strides,
+        t.owner,
+    )
     deep = copy.deepcopy(t)
     assert_equal(deep, t)
     assert deep.data_ptr != t.data_ptr or t.size == 0
@@ -198,7 +214,10 @@ def test_across_processes():
             there = pool.apply(operator.methodcaller("transpose"), (view,))
             assert_equal(there, view.T)
         with refused(BufferError, "padded"):
-            pool.apply(operator.methodcaller("tolist"), (dlbridge.from_dlpack(np.zeros(2, ml_dtypes.int4)),))
+            pool.apply(
+                operator.methodcaller("tolist"),
+                (dlbridge.from_dlpack(np.zeros(2, ml_dtypes.int4)),),
+            )
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

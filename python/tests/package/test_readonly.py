@@ -36,7 +36,9 @@ def test_pairs(name, to):
     check_pair(make, source, to, TARGETS[to])
 
 
-@pytest.mark.parametrize("make", [lambda: tf.range(16.0), lambda: jnp.arange(16.0)], ids=["tensorflow", "jax"])
+@pytest.mark.parametrize(
+    "make", [lambda: tf.range(16.0), lambda: jnp.arange(16.0)], ids=["tensorflow", "jax"]
+)
 def test_there_and_back_by_one_pointer(make):
     x = make()
     home = "jax" if isinstance(x, jax.Array) else "tensorflow"
@@ -107,7 +109,9 @@ def test_capsules():
     for ask in (x.to_dlpack, x.__dlpack__):
         capsule, texts = shown_by(ask)
         assert place(capsule) == x.data_ptr
-        assert len(texts) == 1 and texts[0].startswith("JAX -> a consumer of legacy DLPack capsules: ")
+        assert len(texts) == 1 and texts[0].startswith(
+            "JAX -> a consumer of legacy DLPack capsules: "
+        )
     # TensorFlow takes only such.
     y = tf.experimental.dlpack.from_dlpack(x.to_dlpack(readonly="share"))
     assert place(y) == x.data_ptr
@@ -224,7 +228,9 @@ def test_context_managers_in_threads():
             barrier.wait()
             for _ in range(200):
                 try:
-                    seen.append((quiet, dlbridge.convert(array, "torch").data_ptr() == array.ctypes.data))
+                    seen.append(
+                        (quiet, dlbridge.convert(array, "torch").data_ptr() == array.ctypes.data)
+                    )
                 except BufferError:
                     seen.append((quiet, False))
 
@@ -268,7 +274,9 @@ def test_context_managers_in_tasks():
     assert asyncio.run(main()) == [{"share"}, {"refuse"}, {"share"}]
 
 
-@pytest.mark.parametrize("value, outcome", [("share", "[]"), ("refuse", "BufferError"), ("warn", "[1]"), ("", "[1]")])
+@pytest.mark.parametrize(
+    "value, outcome", [("share", "[]"), ("refuse", "BufferError"), ("warn", "[1]"), ("", "[1]")]
+)
 def test_the_environment_variable(value, outcome):
     code = """
         import warnings
@@ -311,7 +319,9 @@ def test_extensions_follow_the_package():
     import dlbridge_testing as ext
 
     t, texts = shown_by(lambda: ext.compiled_in("torch"))
-    assert t.tolist() == [1, 2, 4] and len(texts) == 1 and texts[0].startswith("dlbridge -> PyTorch: ")
+    assert (
+        t.tolist() == [1, 2, 4] and len(texts) == 1 and texts[0].startswith("dlbridge -> PyTorch: ")
+    )
     before = ext.alive()
     with dlbridge.readonly("refuse"):
         with refused(BufferError, "read-only"):
@@ -319,7 +329,8 @@ def test_extensions_follow_the_package():
         with refused(BufferError, "read-only"):
             ext.like(torch.ones(1), ext.counted(3))
         assert ext.like(torch.ones(1), ext.counted(3), readonly="share").tolist() == [0, 1, 2]
-        # The borrowed call of an exchange table carries no flags: it is refused, and the owned one is taken.
+        # The borrowed call of an exchange table carries no flags: it is refused, and the owned one
+        # is taken.
         assert ext.read_f32(dlbridge.from_dlpack(jnp.arange(4.0))) == [0, 1, 2, 3]
     with dlbridge.readonly("share"):
         assert shown_by(lambda: ext.like(torch.ones(1), ext.counted(3)))[1] == []

@@ -28,10 +28,14 @@ def test_what_a_call_is_told_of():
     assert [call.op for call in calls[1:3]] == ["matmul", "axpy"]
     assert (first.op, first.kernel) == ("add", "add (cpu, T=float32)")
     # A number that stands for a tensor is broadcast, and its elements are counted.
-    assert first.shapes == [[2, 3]] * 3 and first.dtypes == ["float32"] * 3 and first.bytes == 3 * 24
+    assert (
+        first.shapes == [[2, 3]] * 3 and first.dtypes == ["float32"] * 3 and first.bytes == 3 * 24
+    )
     assert second.shapes == [[3, 1], [1, 4], [3, 4]] and second.dtypes == ["int64"] * 3
     assert second.bytes == 8 * (3 + 4 + 12) and second.op == "matmul" and "T=int64" in second.kernel
-    assert third.op == "axpy" and third.shapes == [[], [2, 3], [2, 3]] and third.bytes == 4 + 24 + 24
+    assert (
+        third.op == "axpy" and third.shapes == [[], [2, 3], [2, 3]] and third.bytes == 4 + 24 + 24
+    )
     assert fourth.shapes == [[2, 3]] * 3
     assert not any(call.failed for call in calls) and all(0 <= call.seconds < 1 for call in calls)
     ops.add(x, 1)
@@ -87,7 +91,9 @@ def test_recorders_inside_of_others():
         with dlbridge.record() as inner:
             ops.sum(x)
         ops.add(x, 2)
-    assert [call.op for call in outer] == ["add", "sum", "add"] and [call.op for call in inner] == ["sum"]
+    assert [call.op for call in outer] == ["add", "sum", "add"] and [call.op for call in inner] == [
+        "sum"
+    ]
     first, second = dlbridge.record(), dlbridge.record()
     one, two = first.__enter__(), second.__enter__()
     ops.add(x, x)
@@ -127,9 +133,16 @@ def test_the_table():
         ops.sum(x)
         ops.add(x, x)
     lines = str(calls).splitlines()
-    assert lines[0].split() == ["op", "kernel", "shapes", "bytes", "time"] and set(lines[1]) == {"-", " "}
-    assert lines[2].startswith("sum  sum (cpu, T=float32)  2x3 ()       28     ") and lines[2].endswith(" us")
-    assert lines[3].startswith("add  add (cpu, T=float32)  2x3 2x3 2x3  72     ") and len(lines) == 4
+    assert lines[0].split() == ["op", "kernel", "shapes", "bytes", "time"] and set(lines[1]) == {
+        "-",
+        " ",
+    }
+    assert lines[2].startswith("sum  sum (cpu, T=float32)  2x3 ()       28     ") and lines[
+        2
+    ].endswith(" us")
+    assert (
+        lines[3].startswith("add  add (cpu, T=float32)  2x3 2x3 2x3  72     ") and len(lines) == 4
+    )
     with dlbridge.record() as none:
         pass
     assert str(none).splitlines()[0].split() == ["op", "kernel", "shapes", "bytes", "time"]

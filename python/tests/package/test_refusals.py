@@ -1,4 +1,6 @@
-"""What can't be exchanged is a `BufferError`, whatever the framework raised, and nothing else becomes one."""
+"""What can't be exchanged is a `BufferError`, whatever the framework raised, and nothing else
+becomes one.
+"""
 
 import dlbridge
 import pytest
@@ -31,7 +33,9 @@ def refuses(x, cause, text):
     for ask in asks(x):
         with refused(BufferError, text) as caught:
             ask()
-        assert any(isinstance(found, cause) for found in causes(caught.value)), list(causes(caught.value))
+        assert any(isinstance(found, cause) for found in causes(caught.value)), list(
+            causes(caught.value)
+        )
     explanation = dlbridge.explain(x, "numpy")
     assert explanation.outcome == "refused" and text in explanation.reason
 

@@ -1,4 +1,6 @@
-"""The package's types: what the stubs say is what the module has, and what type checkers make of programs."""
+"""The package's types: what the stubs say is what the module has, and what type checkers make of
+programs.
+"""
 
 import ast
 import importlib.util
@@ -17,7 +19,7 @@ if importlib.util.find_spec("mypy") is None:
     assert not REQUIRE_ALL, "mypy isn't installed"
     pytest.skip("mypy isn't installed", allow_module_level=True)
 
-RIGHT = '''
+RIGHT = """
 import array
 from typing import Any
 
@@ -111,7 +113,7 @@ to_torch = dlbridge.to_pytorch_func(dlbridge.ops.add)(1, 2) or dlbridge.to_mxnet
 op: dlbridge.Op
 if explanation and explanation.shares:
     version: str = dlbridge.__version__
-'''
+"""
 # Each is wrong by itself.
 WRONG = [
     "dlbridge.zeros('3')",
@@ -178,8 +180,12 @@ ALIASES = ["_Input", "_Memory", "_Axes"]
 
 
 def run(module, *arguments, folder):
-    """A tool's status and what it printed. It finds the package where this process did, installed or not."""
-    path = os.pathsep.join([str(Path(dlbridge.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    """A tool's status and what it printed. It finds the package where this process did, installed
+    or not.
+    """
+    path = os.pathsep.join(
+        [str(Path(dlbridge.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         capture_output=True,
@@ -234,7 +240,9 @@ def test_docstrings_of_stubs_are_the_runtime_s(stub):
     places, docs = stub_docs.places(ast.parse(source)), stub_docs.runtime_docs(stub)
     assert len(docs) > 10 and set(docs) <= set(places)
     for path, doc in docs.items():
-        assert doc and stub_docs.words(stub_docs.stub_doc(places[path])) == stub_docs.words(doc), path
+        assert doc and stub_docs.words(stub_docs.stub_doc(places[path])) == stub_docs.words(doc), (
+            path
+        )
     # Nothing is left to be written.
     assert stub_docs.with_docs(source, docs) == source
 

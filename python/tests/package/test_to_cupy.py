@@ -1,4 +1,6 @@
-"""CuPy's arrays, to and from the package: without a GPU, clear errors; with one, the same memory."""
+"""CuPy's arrays, to and from the package: without a GPU, clear errors; with one, the same
+memory.
+"""
 
 import dlbridge
 import numpy as np
@@ -46,7 +48,9 @@ def test_without_a_gpu_there_is_nothing_to_take():
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
         cupy.zeros(3)
     # An array of memory that isn't there; nothing is asked of the device.
-    pointer = cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(0x1000, 64, owner=None, device_id=0), 0)
+    pointer = cupy.cuda.MemoryPointer(
+        cupy.cuda.UnownedMemory(0x1000, 64, owner=None, device_id=0), 0
+    )
     try:
         x = cupy.ndarray((4,), "f4", memptr=pointer)
     except cupy.cuda.runtime.CUDARuntimeError:
@@ -68,13 +72,17 @@ def test_a_device_that_is_not_there():
 
 
 @needs_gpu
-@pytest.mark.parametrize("layout", LAYOUTS if gpus() else ["every"])  # One line says that it is left out.
+@pytest.mark.parametrize(
+    "layout", LAYOUTS if gpus() else ["every"]
+)  # One line says that it is left out.
 @pytest.mark.parametrize("name", NAMES if gpus() else ["every"])
 def test_there_and_back_shares_memory(name, layout):
     array = aligned(name)
     x = cupy.asarray(array)
     x = cupy.broadcast_to(x[:1], (5, 6)) if layout == "broadcast" else LAYOUTS[layout](x)
-    expected = np.broadcast_to(array[:1], (5, 6)) if layout == "broadcast" else LAYOUTS[layout](array)
+    expected = (
+        np.broadcast_to(array[:1], (5, 6)) if layout == "broadcast" else LAYOUTS[layout](array)
+    )
     ours = dlbridge.from_dlpack(x)
     assert (ours.shape, ours.dtype, ours.device.kind) == (x.shape, name, "cuda")
     assert x.size == 0 or ours.data_ptr == x.data.ptr
@@ -89,7 +97,13 @@ def test_there_and_back_shares_memory(name, layout):
 @needs_gpu
 def test_host_code_does_not_touch_it():
     ours = dlbridge.from_dlpack(cupy.zeros((2, 3)))
-    for reach in (ours.tolist, ours.copy, lambda: memoryview(ours), lambda: ours.to("numpy"), lambda: np.asarray(ours)):
+    for reach in (
+        ours.tolist,
+        ours.copy,
+        lambda: memoryview(ours),
+        lambda: ours.to("numpy"),
+        lambda: np.asarray(ours),
+    ):
         with pytest.raises(BufferError):
             reach()
     assert broadcast(ours[:1, :1]).to("cupy").tolist() == [[0] * 6] * 5

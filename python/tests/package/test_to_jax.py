@@ -3,7 +3,17 @@
 import dlbridge
 import numpy as np
 import pytest
-from round_trips import ALIGNED, COMMON, COMPLEX, FLOAT8, NO_GAPS, WIDE_UNSIGNED, RoundTrips, aligned, check_flat
+from round_trips import (
+    ALIGNED,
+    COMMON,
+    COMPLEX,
+    FLOAT8,
+    NO_GAPS,
+    WIDE_UNSIGNED,
+    RoundTrips,
+    aligned,
+    check_flat,
+)
 from support import framework, in_new_process, refused
 
 jax = framework("jax")

@@ -33,7 +33,10 @@ def test_types_stay_what_they_are():
     for name in TestMlx.dtypes:
         for copy in (None, True):
             x = dlbridge.zeros((2, 3), name).to("mlx", copy=copy)
-            assert str(x.dtype).removeprefix("mlx.core.").removesuffix("_") == name and x.shape == (2, 3)
+            assert str(x.dtype).removeprefix("mlx.core.").removesuffix("_") == name and x.shape == (
+                2,
+                3,
+            )
 
 
 def test_views_of_its_own():
@@ -42,7 +45,11 @@ def test_views_of_its_own():
         ours = dlbridge.from_dlpack(view)
         assert ours.tolist() == np.array(view).tolist()
     assert dlbridge.from_dlpack(x.T).strides == (1, 4)
-    assert dlbridge.from_dlpack(mx.arange(3) + 1).tolist() == [1, 2, 3]  # Worked out when it is asked for.
+    assert dlbridge.from_dlpack(mx.arange(3) + 1).tolist() == [
+        1,
+        2,
+        3,
+    ]  # Worked out when it is asked for.
 
 
 def test_what_is_written_there_is_seen():

@@ -39,9 +39,15 @@ def two_processes(code):
             raise FileNotFoundError("mpiexec")
         pytest.skip("there is no mpiexec")
     # In one piece, as both write to the same pipe.
-    code = START + textwrap.dedent(code) + "\nsys.stdout.flush()\nos.write(1, b'rank %d is done\\n' % rank)\n"
+    code = (
+        START
+        + textwrap.dedent(code)
+        + "\nsys.stdout.flush()\nos.write(1, b'rank %d is done\\n' % rank)\n"
+    )
     command = [mpiexec, "-n", "2", sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=240)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=dict(os.environ), timeout=240
+    )
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert sorted(line for line in done.stdout.splitlines() if line.endswith("is done")) == [
         "rank 0 is done",

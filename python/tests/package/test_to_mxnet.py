@@ -1,4 +1,6 @@
-"""MXNet's arrays, to and from the package. They have no `__dlpack__`, but methods that give capsules."""
+"""MXNet's arrays, to and from the package. They have no `__dlpack__`, but methods that give
+capsules.
+"""
 
 import sys
 import weakref
@@ -11,7 +13,9 @@ import dlbridge
 import numpy as np
 
 if tuple(int(part) for part in np.__version__.split(".")[:2]) >= (1, 24):
-    pytest.skip(f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True)
+    pytest.skip(
+        f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True
+    )
 from round_trips import ROW_MAJOR, RoundTrips, aligned, check_flat  # noqa: E402
 from support import framework, in_new_process, refused  # noqa: E402
 
@@ -36,7 +40,9 @@ class TestMxnet(RoundTrips):
         return x.asnumpy().tolist()
 
     def test_it_is_released_once(self):
-        """Not of a hand-made capsule, as for these ctypes is set up in another way than MXNet does it."""
+        """Not of a hand-made capsule, as for these ctypes is set up in another way than MXNet does
+        it.
+        """
         array, released = aligned("float32"), []
         weakref.finalize(array, released.append, 1)
         x = dlbridge.convert(array, "mxnet")
@@ -61,7 +67,11 @@ def _address(x):
 def test_the_older_class(name):
     x = mx.nd.array(aligned(name), dtype=name)
     ours = dlbridge.from_dlpack(x)
-    assert (ours.dtype, ours.owner, ours.data_ptr) == (name, "mxnet.ndarray.ndarray.NDArray", _address(x))
+    assert (ours.dtype, ours.owner, ours.data_ptr) == (
+        name,
+        "mxnet.ndarray.ndarray.NDArray",
+        _address(x),
+    )
     assert ours.tolist() == aligned(name).tolist()
     assert dlbridge.from_dlpack(x[1:3]).data_ptr == _address(x) + 6 * np.dtype(name).itemsize
 
@@ -96,7 +106,10 @@ def test_both_write_to_the_same_memory():
 def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
-    with refused(BufferError, "the tensor is read-only, and MXNet writes to memory all the same; copy it first"):
+    with refused(
+        BufferError,
+        "the tensor is read-only, and MXNet writes to memory all the same; copy it first",
+    ):
         dlbridge.convert(base, "mxnet", readonly="refuse")
     assert _address(dlbridge.convert(base, "mxnet", copy=None)) != base.ctypes.data
 

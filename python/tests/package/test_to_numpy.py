@@ -57,7 +57,11 @@ def test_read_only_stays_read_only():
     x = aligned("float32")
     x.flags.writeable = False
     ours = dlbridge.from_dlpack(x)
-    assert ours.readonly and not ours.to("numpy").flags.writeable and ours.to("numpy", copy=True).flags.writeable
+    assert (
+        ours.readonly
+        and not ours.to("numpy").flags.writeable
+        and ours.to("numpy", copy=True).flags.writeable
+    )
     assert dlbridge.from_dlpack(np.broadcast_to(np.float32(1), (2, 3))).readonly
     assert not np.from_dlpack(ours).flags.writeable
 

@@ -5,7 +5,16 @@ import weakref
 
 import dlbridge
 import numpy as np
-from round_trips import COMMON, ROW_MAJOR, WIDE_UNSIGNED, RoundTrips, aligned, check_flat, numbers_at, row_major
+from round_trips import (
+    COMMON,
+    ROW_MAJOR,
+    WIDE_UNSIGNED,
+    RoundTrips,
+    aligned,
+    check_flat,
+    numbers_at,
+    row_major,
+)
 from support import framework, refused
 
 onnxruntime = framework("onnxruntime")
@@ -30,7 +39,9 @@ class TestOnnxRuntime(RoundTrips):
         x.update_inplace(aligned("float32"))
         ours = dlbridge.from_dlpack(x)
         del x
-        again = [onnxruntime.OrtValue.ortvalue_from_shape_and_type([4, 6], np.float32) for _ in range(9)]
+        again = [
+            onnxruntime.OrtValue.ortvalue_from_shape_and_type([4, 6], np.float32) for _ in range(9)
+        ]
         assert ours.tolist() == aligned("float32").tolist() and len(again) == 9
 
     def pointer(self, x):
@@ -45,7 +56,11 @@ class TestOnnxRuntime(RoundTrips):
 def test_truth_values_stay_what_they_are():
     base = np.array([True, False, True])
     x = dlbridge.convert(base, "onnxruntime")
-    assert (x.data_type(), x.data_ptr(), x.numpy().tolist()) == ("tensor(bool)", base.ctypes.data, [True, False, True])
+    assert (x.data_type(), x.data_ptr(), x.numpy().tolist()) == (
+        "tensor(bool)",
+        base.ctypes.data,
+        [True, False, True],
+    )
     # On the way out it calls them uint8.
     ours = dlbridge.from_dlpack(x)
     assert (ours.dtype, ours.tolist()) == ("uint8", [1, 0, 1])
@@ -61,7 +76,10 @@ def test_its_inner_values_are_tensors_too():
 def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
-    with refused(BufferError, "the tensor is read-only, and ONNX Runtime writes to memory all the same; copy it first"):
+    with refused(
+        BufferError,
+        "the tensor is read-only, and ONNX Runtime writes to memory all the same; copy it first",
+    ):
         dlbridge.convert(base, "onnxruntime", readonly="refuse")
     assert dlbridge.convert(base, "onnxruntime", copy=None).numpy().tolist() == base.tolist()
 

@@ -4,7 +4,16 @@ import sys
 
 import dlbridge
 import pytest
-from round_trips import COMMON, COMPLEX, LAYOUTS, NO_NEGATIVE_STRIDES, RoundTrips, aligned, broadcast, check_flat
+from round_trips import (
+    COMMON,
+    COMPLEX,
+    LAYOUTS,
+    NO_NEGATIVE_STRIDES,
+    RoundTrips,
+    aligned,
+    broadcast,
+    check_flat,
+)
 from support import framework, refused
 
 if "tensorflow" in sys.modules:
@@ -15,14 +24,20 @@ paddle = framework("paddle")
 class TestPaddle(RoundTrips):
     name, title, owner = "paddle", "Paddle", "paddle.Tensor"
     dtypes = [*COMMON, *COMPLEX, "uint32", "uint64", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
-    types_in = [name for name in dtypes if name not in ("uint32", "uint64")]  # It makes none of them of arrays.
+    types_in = [
+        name for name in dtypes if name not in ("uint32", "uint64")
+    ]  # It makes none of them of arrays.
     copied = NO_NEGATIVE_STRIDES
 
     def of(self, array):
         name = array.dtype.name
         if name == "bfloat16":
             return paddle.to_tensor(array.view("u2"))
-        return paddle.to_tensor(array.view("u1")).view(name) if "float8" in name else paddle.to_tensor(array)
+        return (
+            paddle.to_tensor(array.view("u1")).view(name)
+            if "float8" in name
+            else paddle.to_tensor(array)
+        )
 
     def tensor(self, array, layout):
         if layout == "broadcast" and "float8" not in array.dtype.name:
@@ -51,7 +66,10 @@ def test_it_writes_to_what_is_ours():
 def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
-    with refused(BufferError, "the tensor is read-only, and Paddle writes to memory all the same; copy it first"):
+    with refused(
+        BufferError,
+        "the tensor is read-only, and Paddle writes to memory all the same; copy it first",
+    ):
         dlbridge.convert(base, "paddle", readonly="refuse")
     copy = dlbridge.convert(base, "paddle", copy=None)
     copy[0, 0] = 9

@@ -1,9 +1,19 @@
-"""PyArrow's arrays and tensors, to and from the package: one dimension becomes an array, others a tensor."""
+"""PyArrow's arrays and tensors, to and from the package: one dimension becomes an array, others a
+tensor.
+"""
 
 import dlbridge
 import numpy as np
 import pytest
-from round_trips import COMMON, LAYOUTS, NO_NEGATIVE_STRIDES, WIDE_UNSIGNED, RoundTrips, aligned, check_flat
+from round_trips import (
+    COMMON,
+    LAYOUTS,
+    NO_NEGATIVE_STRIDES,
+    WIDE_UNSIGNED,
+    RoundTrips,
+    aligned,
+    check_flat,
+)
 from support import framework, refused
 
 pa = framework("pyarrow")
@@ -104,8 +114,12 @@ def test_many_dimensions():
 
 
 def test_memory_stays_flat():
-    check_flat("pyarrow", "import pyarrow as pa\nmake = lambda: pa.Tensor.from_numpy(np.zeros(16, 'f4'))")
+    check_flat(
+        "pyarrow", "import pyarrow as pa\nmake = lambda: pa.Tensor.from_numpy(np.zeros(16, 'f4'))"
+    )
 
 
 def test_memory_of_arrays_stays_flat():
-    check_flat("pyarrow", "import pyarrow as pa\nones = pa.array(range(16))\nmake = lambda: ones[1:]")
+    check_flat(
+        "pyarrow", "import pyarrow as pa\nones = pa.array(range(16))\nmake = lambda: ones[1:]"
+    )

@@ -4,7 +4,16 @@ import sys
 
 import dlbridge
 import pytest
-from round_trips import ALIGNED, COMMON, COMPLEX, ROW_MAJOR, WIDE_UNSIGNED, RoundTrips, aligned, check_flat
+from round_trips import (
+    ALIGNED,
+    COMMON,
+    COMPLEX,
+    ROW_MAJOR,
+    WIDE_UNSIGNED,
+    RoundTrips,
+    aligned,
+    check_flat,
+)
 from support import framework, in_new_process, refused
 
 if "paddle" in sys.modules:

@@ -21,7 +21,15 @@ FLOAT8 = "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0f
 
 class TestTorch(RoundTrips):
     name, title, owner = "torch", "PyTorch", "torch.Tensor"
-    dtypes = [*COMMON, *WIDE_UNSIGNED, *COMPLEX, "bfloat16", *FLOAT8, "complex32", "float4_e2m1fnx2"]
+    dtypes = [
+        *COMMON,
+        *WIDE_UNSIGNED,
+        *COMPLEX,
+        "bfloat16",
+        *FLOAT8,
+        "complex32",
+        "float4_e2m1fnx2",
+    ]
     layouts_in = [layout for layout in LAYOUTS if layout != "negative"]
     copied = NO_NEGATIVE_STRIDES
 
@@ -51,7 +59,10 @@ def test_it_writes_to_what_is_ours():
 def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
-    with refused(BufferError, "the tensor is read-only, and PyTorch writes to memory all the same; copy it first"):
+    with refused(
+        BufferError,
+        "the tensor is read-only, and PyTorch writes to memory all the same; copy it first",
+    ):
         dlbridge.convert(base, "torch", readonly="refuse")
     copy = dlbridge.convert(base, "torch", copy=None)
     copy += 1
@@ -69,7 +80,9 @@ def test_tensors_whose_memory_is_not_their_value():
         dlbridge.from_dlpack(z.imag)
 
 
-@pytest.mark.parametrize("dtype, kind", [("complex32", torch.complex32), ("float4_e2m1fnx2", torch.float4_e2m1fn_x2)])
+@pytest.mark.parametrize(
+    "dtype, kind", [("complex32", torch.complex32), ("float4_e2m1fnx2", torch.float4_e2m1fn_x2)]
+)
 def test_types_that_numpy_has_not(dtype, kind):
     x = dlbridge.zeros((2, 3), dtype)
     y = x.to("torch")

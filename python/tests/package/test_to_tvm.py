@@ -49,7 +49,9 @@ def test_any_memory_that_is_not_aligned_is_copied():
 def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
-    with refused(BufferError, "the tensor is read-only, and TVM writes to memory all the same; copy it first"):
+    with refused(
+        BufferError, "the tensor is read-only, and TVM writes to memory all the same; copy it first"
+    ):
         dlbridge.convert(base, "tvm", readonly="refuse")
     x = dlbridge.convert(base, "tvm", copy=None)
     x.copyfrom(np.zeros((4, 6), "float32"))
@@ -57,4 +59,6 @@ def test_what_is_read_only_is_copied_on_request():
 
 
 def test_memory_stays_flat():
-    check_flat("tvm", "import tvm\nmake = lambda: tvm.runtime.empty((16,), 'float32')", lacking="complex64")
+    check_flat(
+        "tvm", "import tvm\nmake = lambda: tvm.runtime.empty((16,), 'float32')", lacking="complex64"
+    )

@@ -27,7 +27,8 @@ class TestTvmFfi(RoundTrips):
 
 
 @pytest.mark.parametrize(
-    "name", ["int4", "uint4", "int2", "float4_e2m1fn", "float4_e2m1fnx2", "float32x4", "float6_e2m3fn"]
+    "name",
+    ["int4", "uint4", "int2", "float4_e2m1fn", "float4_e2m1fnx2", "float32x4", "float6_e2m3fn"],
 )
 def test_types_that_numpy_has_not(name):
     ours = dlbridge.zeros((4, 8), name)
@@ -49,7 +50,10 @@ def test_what_numpy_gives_it():
 def test_what_is_read_only_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
-    with refused(BufferError, "the tensor is read-only, and TVM FFI writes to memory all the same; copy it first"):
+    with refused(
+        BufferError,
+        "the tensor is read-only, and TVM FFI writes to memory all the same; copy it first",
+    ):
         dlbridge.convert(base, "tvm_ffi", readonly="refuse")
     assert dlbridge.convert(base, "tvm_ffi", copy=None).data_ptr() != base.ctypes.data
 
@@ -73,4 +77,8 @@ def test_what_others_made_is_released_once(dtype):
 
 
 def test_memory_stays_flat():
-    check_flat("tvm_ffi", "import tvm_ffi\nmake = lambda: tvm_ffi.from_dlpack(np.zeros(16, 'f4'))", lacking="complex64")
+    check_flat(
+        "tvm_ffi",
+        "import tvm_ffi\nmake = lambda: tvm_ffi.from_dlpack(np.zeros(16, 'f4'))",
+        lacking="complex64",
+    )

@@ -1,4 +1,6 @@
-"""Views of the package's tensors: orders, shapes and casts, each as NumPy has it, of the same memory."""
+"""Views of the package's tensors: orders, shapes and casts, each as NumPy has it, of the same
+memory.
+"""
 
 import itertools
 import random
@@ -79,8 +81,12 @@ def test_any_broadcast(seed):
     for _ in range(50):
         x = some_array(choose, largest=3, ranks=range(4))
         t = dlbridge.from_dlpack(x)
-        shape = [choose.randint(0, 3) if size == 1 or choose.random() < 0.1 else size for size in x.shape]
-        shape = [choose.randint(0, 3) for _ in range(choose.randint(0, 2))] + shape[choose.choice([0, 0, 0, 1]) :]
+        shape = [
+            choose.randint(0, 3) if size == 1 or choose.random() < 0.1 else size for size in x.shape
+        ]
+        shape = [choose.randint(0, 3) for _ in range(choose.randint(0, 2))] + shape[
+            choose.choice([0, 0, 0, 1]) :
+        ]
         try:
             expected = np.broadcast_to(x, shape)
         except ValueError:
@@ -109,7 +115,9 @@ def test_dimensions_of_size_1(seed):
                     t.squeeze(axis)
 
 
-CASTS = "bool int8 uint8 int16 uint16 float16 int32 float32 int64 float64 complex64 complex128".split()
+CASTS = (
+    "bool int8 uint8 int16 uint16 float16 int32 float32 int64 float64 complex64 complex128".split()
+)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -132,7 +140,11 @@ def test_any_cast(seed):
             except ValueError as error:
                 assert "can't be" in str(error) or "elements" in str(error)
             else:
-                assert result.nbytes == x.nbytes and result.data_ptr == x.ctypes.data and min(x.shape) <= 1
+                assert (
+                    result.nbytes == x.nbytes
+                    and result.data_ptr == x.ctypes.data
+                    and min(x.shape) <= 1
+                )
         else:
             shared += 1
             for dtype in (new, np.dtype(new), dlbridge.zeros(1, new).dtype):
@@ -145,7 +157,10 @@ def test_casts_of_values():
     assert t.view("uint32").tolist() == [0x3F800000, 0xC0000000]
     assert t.view("uint8").shape == (8,) and t.view("complex64").tolist() == [1 - 2j]
     assert t.view("bfloat16").tolist() == [0, 1, 0, -2] and t.view("int4").shape == (16,)
-    assert t.view("float32x2").shape == (1,) and t.view("float32x2").view("float32").tolist() == [1, -2]
+    assert t.view("float32x2").shape == (1,) and t.view("float32x2").view("float32").tolist() == [
+        1,
+        -2,
+    ]
     with refused(ValueError, "whole number"):
         dlbridge.zeros(3, "uint8").view("uint16")
     with refused(ValueError, "are apart"):
@@ -158,7 +173,12 @@ def test_casts_of_values():
 
 def test_a_bad_axis():
     t = dlbridge.zeros((2, 1))
-    for act in (lambda: t.squeeze(2), lambda: t.squeeze(-3), lambda: t.unsqueeze(3), lambda: t.unsqueeze(-4)):
+    for act in (
+        lambda: t.squeeze(2),
+        lambda: t.squeeze(-3),
+        lambda: t.unsqueeze(3),
+        lambda: t.unsqueeze(-4),
+    ):
         with refused(IndexError, "no dimension"):
             act()
     with refused(IndexError, "no dimension 2 among 2"):
@@ -181,7 +201,14 @@ def test_views_keep_the_memory_and_see_what_is_written():
     x.flags.writeable = False
     t = dlbridge.from_dlpack(x)
     for view in (
-        t[0], t[::-1], t.T, t.reshape(3, 1), t.broadcast_to(2, 3), t.unsqueeze(0), t.view("int64"), t.squeeze(),
+        t[0],
+        t[::-1],
+        t.T,
+        t.reshape(3, 1),
+        t.broadcast_to(2, 3),
+        t.unsqueeze(0),
+        t.view("int64"),
+        t.squeeze(),
     ):
         assert view.readonly
 
@@ -220,7 +247,9 @@ def test_array_api_names(shape):
 def test_to_device():
     t = dlbridge.from_dlpack(np.arange(3.0))
     for device in ("cpu", t.device, (1, 0)):
-        assert t.to_device(device).data_ptr == t.to_device(device, stream=None).data_ptr == t.data_ptr
+        assert (
+            t.to_device(device).data_ptr == t.to_device(device, stream=None).data_ptr == t.data_ptr
+        )
     with refused(ValueError, "to_device doesn't support the stream argument"):
         t.to_device("cpu", stream=1)
     with refused(LookupError, "no device is called"):

@@ -46,11 +46,18 @@ def test_arguments_and_results_are_handed_over():
     assert type(y) is torch.Tensor and y.tolist() == [0, 2, 4]
     out = torch.zeros(3)
     result = wrapped(x, out=out)
-    assert type(result) is torch.Tensor and result.data_ptr() == out.data_ptr() and out.tolist() == [0, 2, 4]
+    assert (
+        type(result) is torch.Tensor
+        and result.data_ptr() == out.data_ptr()
+        and out.tolist() == [0, 2, 4]
+    )
     result[0] = 9
     assert out[0] == 9
     # Whose tensors come in doesn't matter; what goes out is the framework's.
-    assert type(wrapped(np.ones(2))) is torch.Tensor and type(wrapped(dlbridge.ones(2))) is torch.Tensor
+    assert (
+        type(wrapped(np.ones(2))) is torch.Tensor
+        and type(wrapped(dlbridge.ones(2))) is torch.Tensor
+    )
     assert type(dlbridge.wrap(twice, "numpy")(x)) is np.ndarray
     assert type(dlbridge.wrap(twice, "dlbridge")(x)) is dlbridge.Tensor
 
@@ -62,12 +69,16 @@ def test_ops_themselves():
     with refused(ValueError, 'add: argument "b" has shape [2]'):
         add(x, torch.ones(2))
     matmul, out = dlbridge.to_pytorch_func(ops.matmul), torch.zeros(2, 2)
-    assert torch.equal(matmul(x, x.T, out=out), torch.mm(x, x.T)) and torch.equal(out, torch.mm(x, x.T))
+    assert torch.equal(matmul(x, x.T, out=out), torch.mm(x, x.T)) and torch.equal(
+        out, torch.mm(x, x.T)
+    )
 
 
 def test_what_is_in_containers():
     x, y = torch.ones(2), torch.zeros(2)
-    args, kwargs = seen(lambda f: f([x, (y, {"a": x, "b": [y]})], Pair(x, 1), Rows([x]), more=(x,), none=None))
+    args, kwargs = seen(
+        lambda f: f([x, (y, {"a": x, "b": [y]})], Pair(x, 1), Rows([x]), more=(x,), none=None)
+    )
     (first, (second, inner)), pair, rows = args
     for tensor in (first, second, inner["a"], inner["b"][0], pair.one, rows[0], kwargs["more"][0]):
         assert type(tensor) is dlbridge.Tensor
@@ -75,11 +86,20 @@ def test_what_is_in_containers():
     assert first.data_ptr == pair.one.data_ptr == x.data_ptr()
 
     def give(x):
-        return {"rows": [x[0], (x[1],)], "pair": Pair(x, "text"), "number": 3, "ordered": collections.OrderedDict(a=x)}
+        return {
+            "rows": [x[0], (x[1],)],
+            "pair": Pair(x, "text"),
+            "number": 3,
+            "ordered": collections.OrderedDict(a=x),
+        }
 
     result = dlbridge.wrap(give, "torch")(torch.eye(2))
     assert result["rows"][0].tolist() == [1, 0] and result["rows"][1][0].tolist() == [0, 1]
-    assert type(result["pair"]) is Pair and type(result["pair"].one) is torch.Tensor and result["pair"].two == "text"
+    assert (
+        type(result["pair"]) is Pair
+        and type(result["pair"].one) is torch.Tensor
+        and result["pair"].two == "text"
+    )
     assert result["number"] == 3 and type(result["ordered"]["a"]) is torch.Tensor
     # A structure of PyTorch's, which is a tuple with more to it.
     values = seen(lambda f: f(torch.max(torch.eye(2), 0)))[0][0]
@@ -90,7 +110,19 @@ def test_what_is_no_tensor_stays_what_it_is():
     class Other:
         pass
 
-    values = [1, 2.5, "text", b"bytes", None, Other(), np.float32, torch.Tensor, torch.float32, dlbridge.Tensor, {1, 2}]
+    values = [
+        1,
+        2.5,
+        "text",
+        b"bytes",
+        None,
+        Other(),
+        np.float32,
+        torch.Tensor,
+        torch.float32,
+        dlbridge.Tensor,
+        {1, 2},
+    ]
     args, kwargs = seen(lambda f: f(*values, dtype=np.ndarray))
     assert all(one is other for one, other in zip(args, values)) and kwargs["dtype"] is np.ndarray
     generator = (x for x in [torch.ones(1)])

@@ -9,7 +9,9 @@ if sys.version_info >= (3, 12):
 import numpy as np
 
 if tuple(int(part) for part in np.__version__.split(".")[:2]) >= (1, 24):
-    pytest.skip(f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True)
+    pytest.skip(
+        f"MXNet is for NumPy before 1.24, and this is {np.__version__}", allow_module_level=True
+    )
 import dlbridge  # noqa: E402
 from dlbridge import ops  # noqa: E402
 from support import framework, refused  # noqa: E402
@@ -51,7 +53,9 @@ def test_over_numpy():
     x = mx.nd.array([1, 2, 3])
     y = dlbridge.to_mxnet_func(centre, over="numpy")(x)
     assert x.asnumpy().tolist() == y.asnumpy().tolist() == [-1, 0, 1]
-    back = dlbridge.wrap(lambda x: mx.nd.dot(x, x), "numpy", over="mxnet")(np.eye(3, dtype="f4") * 2)
+    back = dlbridge.wrap(lambda x: mx.nd.dot(x, x), "numpy", over="mxnet")(
+        np.eye(3, dtype="f4") * 2
+    )
     assert type(back) is np.ndarray and back.tolist() == (np.eye(3) * 4).tolist()
 
 

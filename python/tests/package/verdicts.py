@@ -57,8 +57,12 @@ def arrays(name):
             yield layout(array(name, offset))
 
 
-def check(x, to, place=lambda y: dlbridge.from_dlpack(y, copy=False).data_ptr, read=dlbridge.from_dlpack):
-    """The verdict, which must be what becomes of a tensor. `place` says where a framework's tensor is."""
+def check(
+    x, to, place=lambda y: dlbridge.from_dlpack(y, copy=False).data_ptr, read=dlbridge.from_dlpack
+):
+    """The verdict, which must be what becomes of a tensor. `place` says where a framework's tensor
+    is.
+    """
     explanation = dlbridge.explain(x, to)
     outcome, reason, remedy = explanation.outcome, explanation.reason, explanation.remedy
     assert explanation.to == to and explanation.shares == bool(explanation) == (outcome == "shared")
@@ -80,7 +84,9 @@ def check(x, to, place=lambda y: dlbridge.from_dlpack(y, copy=False).data_ptr, r
             warnings.simplefilter("always")
             assert where in (None, place(dlbridge.convert(x, to)))
         warned = any(warning.category is dlbridge.ReadOnlyWarning for warning in shown)
-        assert warned == ("read-only" in (explanation.remark or "")) and (tensor.readonly or not warned)
+        assert warned == ("read-only" in (explanation.remark or "")) and (
+            tensor.readonly or not warned
+        )
         if warned:
             assert explanation.remark in text
             with pytest.raises(BufferError, match="read-only"):
@@ -96,7 +102,11 @@ def check(x, to, place=lambda y: dlbridge.from_dlpack(y, copy=False).data_ptr, r
     assert where is None or (place(y) == where) == is_shared
     for y in (y, dlbridge.convert(x, to, copy=True)):
         found = read(y)
-        assert found.shape == tensor.shape and found.dtype == tensor.dtype and found.tolist() == tensor.tolist()
+        assert (
+            found.shape == tensor.shape
+            and found.dtype == tensor.dtype
+            and found.tolist() == tensor.tolist()
+        )
     assert where is None or place(y) != where
     return outcome
 

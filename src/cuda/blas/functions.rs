@@ -14,7 +14,8 @@ with_functions!(functions);
 /// The library, loaded for good.
 pub(super) struct Lt(Functions);
 
-/// Calls a function of the library's, and makes an error of its answer that says which function it was.
+/// Calls a function of the library's, and makes an error of its answer that says which function it
+/// was.
 macro_rules! call {
     ($lt:expr, $function:ident($($argument:expr),* $(,)?)) => {
         $lt.checked(stringify!($function), ($lt.functions().$function)($($argument),*))
@@ -29,7 +30,8 @@ impl Lt {
             path: path.to_owned(),
             problem: problem(&error),
         };
-        // SAFETY: the path is one at which cuBLASLt is, or was said to be; its beginning asks for nothing.
+        // SAFETY: the path is one at which cuBLASLt is, or was said to be; its beginning asks for
+        // nothing.
         let library = unsafe { load(path) }.map_err(refused)?;
         // SAFETY: it is cuBLASLt, whose header gives these types, and stays loaded.
         let functions = unsafe { Functions::look_up(library) }.map_err(refused)?;

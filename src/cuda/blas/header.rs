@@ -1,4 +1,5 @@
-//! Types and constants of cuBLASLt's headers; `tests/cublaslt.rs` includes this file and compares it with them.
+//! Types and constants of cuBLASLt's headers; `tests/cublaslt.rs` includes this file and compares
+//! it with them.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -21,8 +21,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the fastest algorithm, by what cuBLASLt knows, with a workspace of up to so many bytes. `None` if there
-    /// is none.
+    /// Returns the fastest algorithm, by what cuBLASLt knows, with a workspace of up to so many
+    /// bytes. `None` if there is none.
     pub(super) fn ask(
         lt: &'static Lt,
         handle: Handle,
@@ -74,7 +74,8 @@ impl Plan {
                 &mut count,
             )
         };
-        // Some versions call a product invalid that is only too large for them, or lies as they have no algorithm for.
+        // Some versions call a product invalid that is only too large for them, or lies as they
+        // have no algorithm for.
         if ![header::NOT_SUPPORTED, header::INVALID_VALUE].contains(&code) {
             lt.checked("cublasLtMatmulAlgoGetHeuristic", code)?;
         }
@@ -94,8 +95,9 @@ impl Plan {
     ///
     /// # Safety
     ///
-    /// They are matrices as the problem said, there until the work was done, of which `out` is no other code's to use; the
-    /// workspace is as large as it must be, and no other code's either. The stream is one of the handle's GPU.
+    /// They are matrices as the problem said, there until the work was done, of which `out` is no
+    /// other code's to use; the workspace is as large as it must be, and no other code's either.
+    /// The stream is one of the handle's GPU.
     pub(super) unsafe fn run(
         &self,
         lt: &Lt,
@@ -110,8 +112,8 @@ impl Plan {
             Numbers::F64 => IN_F64.each_ref().map(|factor| (&raw const *factor).cast()),
             _ => IN_F32.each_ref().map(|factor| (&raw const *factor).cast()),
         };
-        // SAFETY: the descriptors are there; the factors are of the type that the operation says; the rest is the
-        // contract of this function. Where a factor is 0, nothing is read of C.
+        // SAFETY: the descriptors are there; the factors are of the type that the operation says;
+        // the rest is the contract of this function. Where a factor is 0, nothing is read of C.
         unsafe {
             call!(
                 lt,

@@ -34,8 +34,8 @@ impl Numbers {
         }
     }
 
-    /// In which precision is calculated (`cublasComputeType_t`), and the type of factors: f32, of which nothing is cut
-    /// off, as it would be in TF32; or f64.
+    /// In which precision is calculated (`cublasComputeType_t`), and the type of factors: f32, of
+    /// which nothing is cut off, as it would be in TF32; or f64.
     pub(super) fn calculated_in(self) -> (c_int, c_int) {
         match self {
             Self::F64 => (header::IN_F64, header::F64),
@@ -44,7 +44,8 @@ impl Numbers {
     }
 }
 
-/// How a matrix lies in memory: columns one after another, or rows, which cuBLASLt calls transposed.
+/// How a matrix lies in memory: columns one after another, or rows, which cuBLASLt calls
+/// transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::cuda) struct Stored {
     pub(in crate::cuda) is_transposed: bool,
@@ -54,7 +55,8 @@ pub(in crate::cuda) struct Stored {
     pub(in crate::cuda) alignment: u32,
 }
 
-/// A product: `a` of `rows` and `inner` columns, `b` of `inner` rows, and what comes of it, which isn't transposed.
+/// A product: `a` of `rows` and `inner` columns, `b` of `inner` rows, and what comes of it, which
+/// isn't transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::cuda) struct Problem {
     pub(in crate::cuda) numbers: Numbers,

@@ -1,10 +1,10 @@
-//! Disk cache of images: in the folder that the environment variable `DLBRIDGE_CACHE` names (disabled if it is empty), or in
-//! `dlbridge` in `XDG_CACHE_HOME` or `~/.cache`.
+//! Disk cache of images: in the folder that the environment variable `DLBRIDGE_CACHE` names
+//! (disabled if it is empty), or in `dlbridge` in `XDG_CACHE_HOME` or `~/.cache`.
 //!
-//! Each image is a file, named by its [key](super::key). It is written under a temporary name and renamed, so other
-//! processes see all of it or nothing. It begins with a hash of its content: damaged files are compiled again. Failures
-//! are ignored: a folder that can't be written disables the cache. Files may be deleted at any time; they are never
-//! deleted here.
+//! Each image is a file, named by its [key](super::key). It is written under a temporary name and
+//! renamed, so other processes see all of it or nothing. It begins with a hash of its content:
+//! damaged files are compiled again. Failures are ignored: a folder that can't be written disables
+//! the cache. Files may be deleted at any time; they are never deleted here.
 
 use super::image::{Image, ImageKind};
 use super::key::Key;
@@ -79,7 +79,8 @@ fn create_private(folder: &Path) -> io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Returns the beginning, a hash of the rest, and in that the kind, the code, the log, and pairs of names.
+/// Returns the beginning, a hash of the rest, and in that the kind, the code, the log, and pairs of
+/// names.
 fn encode(image: &Image) -> Vec<u8> {
     let kind = match image.kind() {
         ImageKind::Cubin => 0,

@@ -1,9 +1,9 @@
 //! Check that a source depends on no file of the user's: only then its image is cached on disk.
 //!
-//! NVRTC reports neither what it included nor where from. Rather than following `#include`s across the disk, a source is
-//! cached only if each of them names a header that was given in memory, which NVRTC takes first, or one of CUDA's own in
-//! angle brackets, which change with CUDA. Everything else is compiled in every process, so a changed header never gives
-//! old code.
+//! NVRTC reports neither what it included nor where from. Rather than following `#include`s across
+//! the disk, a source is cached only if each of them names a header that was given in memory, which
+//! NVRTC takes first, or one of CUDA's own in angle brackets, which change with CUDA. Everything
+//! else is compiled in every process, so a changed header never gives old code.
 
 /// Options that have NVRTC read further files or folders.
 const READ_FILES: [&str; 7] = [
@@ -19,7 +19,8 @@ const READ_FILES: [&str; 7] = [
 /// Words by which a preprocessor directive, or `__has_include`, names a file.
 const WORDS: [&str; 3] = ["include", "import", "embed"];
 
-/// Returns whether these texts, compiled with these options of the user's, may read a file that isn't CUDA's.
+/// Returns whether these texts, compiled with these options of the user's, may read a file that
+/// isn't CUDA's.
 pub(super) fn may_read_files<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     headers: &[(String, String)],
@@ -34,7 +35,8 @@ pub(super) fn may_read_files<'a>(
     options.iter().any(reads) || texts.into_iter().any(|text| names_file(text, &is_known))
 }
 
-/// Returns whether a directive of a text names a file that is neither known nor CUDA's, or can't be read off the text.
+/// Returns whether a directive of a text names a file that is neither known nor CUDA's, or can't be
+/// read off the text.
 fn names_file(text: &str, is_known: &impl Fn(&str) -> bool) -> bool {
     // A directive may go on in the next line, even within a word.
     let text = text.replace("\\\r\n", "").replace("\\\n", "");

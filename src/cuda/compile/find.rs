@@ -53,8 +53,8 @@ fn places() -> MutexGuard<'static, Places> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says where NVRTC is: the file, or the folder that it is in. The environment variable `DLBRIDGE_NVRTC` comes before
-/// that.
+/// Says where NVRTC is: the file, or the folder that it is in. The environment variable
+/// `DLBRIDGE_NVRTC` comes before that.
 pub fn set_nvrtc_path(path: impl Into<PathBuf>) {
     let mut places = places();
     places.told = Some(path.into());

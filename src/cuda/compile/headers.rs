@@ -10,8 +10,8 @@ pub(super) const KNOWN_BY: &str = "cuda_fp16.h";
 pub(super) const MISSING: &str = "\nCUDA's headers were not found: they are looked for beside NVRTC, and in CUDA_PATH/include; \
     in Python, the package nvidia-cuda-runtime has them";
 
-/// Returns the folders for a library; `toolkits` are where the environment says that CUDA is, `packages` those with
-/// Python's packages.
+/// Returns the folders for a library; `toolkits` are where the environment says that CUDA is,
+/// `packages` those with Python's packages.
 pub(super) fn beside(library: &Path, toolkits: &[PathBuf], packages: &[PathBuf]) -> Vec<PathBuf> {
     let real = library.canonicalize().ok();
     let files = [Some(library), real.as_deref()];

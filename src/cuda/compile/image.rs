@@ -58,8 +58,8 @@ impl Image {
         &self.code
     }
 
-    /// Returns the names that kernels were given by [`Source::kernel`](super::Source::kernel), and those that they have
-    /// in the image.
+    /// Returns the names that kernels were given by [`Source::kernel`](super::Source::kernel), and
+    /// those that they have in the image.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         let names = self.names.iter();
         names.map(|(name, symbol)| (name.as_str(), symbol.to_str().unwrap_or_default()))

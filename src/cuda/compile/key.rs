@@ -1,7 +1,7 @@
 //! [`Key`]: the cache key of an image, a SHA-256 over everything that it depends on.
 //!
-//! It is SHA-256, as two sources with one key would mean that wrong machine code is run; the hashes of the standard
-//! library are too short for that, and may change.
+//! It is SHA-256, as two sources with one key would mean that wrong machine code is run; the hashes
+//! of the standard library are too short for that, and may change.
 
 use super::disk_includes::may_read_files;
 use super::find::Library;
@@ -33,7 +33,8 @@ impl Hash {
         parts.for_each(|part| self.add(part));
     }
 
-    /// Returns which version of a file it is; its contents aren't read. `None` where there is no such file.
+    /// Returns which version of a file it is; its contents aren't read. `None` where there is no
+    /// such file.
     fn add_file(&mut self, file: &Path) -> Option<()> {
         let facts = fs::metadata(file).ok()?;
         let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -45,7 +46,8 @@ impl Hash {
 }
 
 impl Source {
-    /// Returns the key of this source's image; `None` if it may depend on the user's files, as then it isn't cached.
+    /// Returns the key of this source's image; `None` if it may depend on the user's files, as then
+    /// it isn't cached.
     pub(super) fn key(
         &self,
         library: &Library,

@@ -1,6 +1,8 @@
-//! NVRTC's messages, with the lines that they are about. Some versions show these themselves, others don't.
+//! NVRTC's messages, with the lines that they are about. Some versions show these themselves,
+//! others don't.
 
-/// Puts the line of its text under each message that has none yet; of the texts their names are known.
+/// Puts the line of its text under each message that has none yet; of the texts their names are
+/// known.
 pub(super) fn with_lines(log: &str, texts: &[(&str, &str)]) -> String {
     let mut shown = String::new();
     let mut lines = log.lines().peekable();

@@ -34,7 +34,8 @@ functions! {
 /// The library, loaded for good.
 pub(super) struct Nvrtc(Functions);
 
-/// Calls a function of the library's, and makes an error of its answer that says which function it was.
+/// Calls a function of the library's, and makes an error of its answer that says which function it
+/// was.
 macro_rules! call {
     ($nvrtc:expr, $function:ident($($argument:expr),* $(,)?)) => {
         $nvrtc.checked(stringify!($function), ($nvrtc.0.$function)($($argument),*))
@@ -48,7 +49,8 @@ impl Nvrtc {
             path: path.to_owned(),
             problem: problem(&error),
         };
-        // SAFETY: the path is one at which NVRTC is, or was said to be; its beginning asks for nothing.
+        // SAFETY: the path is one at which NVRTC is, or was said to be; its beginning asks for
+        // nothing.
         let library = unsafe { load(path) }.map_err(refused)?;
         // SAFETY: it is NVRTC, whose header gives these types, and stays loaded.
         let functions = unsafe { Functions::look_up(library) }.map_err(refused)?;

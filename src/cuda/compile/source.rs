@@ -11,7 +11,8 @@
 ///         if (i < count) y[i] = value;
 ///     }
 /// "#;
-/// let module = Source::new(source).name("fill.cu").kernel("fill<float>").compile_for(Gpu::new(0)?)?;
+/// let source = Source::new(source).name("fill.cu").kernel("fill<float>");
+/// let module = source.compile_for(Gpu::new(0)?)?;
 /// let kernel = module.function("fill<float>")?;
 /// # Ok::<(), dlbridge::cuda::CudaError>(())
 /// ```
@@ -26,8 +27,9 @@ pub struct Source {
 }
 
 impl Source {
-    /// Creates a source of this text. CUDA's headers (`cuda_fp16.h`, `cuda_bf16.h`, `cuda_fp8.h`) can be included, where they are
-    /// installed; a kernel is found by its name if it is `extern "C"`, or named by [`kernel`](Self::kernel).
+    /// Creates a source of this text. CUDA's headers (`cuda_fp16.h`, `cuda_bf16.h`, `cuda_fp8.h`)
+    /// can be included, where they are installed; a kernel is found by its name if it is `extern
+    /// "C"`, or named by [`kernel`](Self::kernel).
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -38,14 +40,15 @@ impl Source {
         }
     }
 
-    /// Sets the name of the source in messages. If it is a path, quoted includes are looked up beside it, and the image
-    /// is not cached.
+    /// Sets the name of the source in messages. If it is a path, quoted includes are looked up
+    /// beside it, and the image is not cached.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Adds an option for NVRTC, such as `-DT=float`, `--use_fast_math` or `--include-path=kernels`.
+    /// Adds an option for NVRTC, such as `-DT=float`, `--use_fast_math` or
+    /// `--include-path=kernels`.
     pub fn option(mut self, option: impl Into<String>) -> Self {
         self.options.push(option.into());
         self
@@ -57,8 +60,9 @@ impl Source {
         self
     }
 
-    /// Requests a kernel that isn't `extern "C"` by its C++ name: `"fill<float>"`, `"images::flip"`. A template is
-    /// instantiated by that. The module has a function of this name.
+    /// Requests a kernel that isn't `extern "C"` by its C++ name: `"fill<float>"`,
+    /// `"images::flip"`. A template is instantiated by that. The module has a function of this
+    /// name.
     pub fn kernel(mut self, name: impl Into<String>) -> Self {
         self.kernels.push(name.into());
         self

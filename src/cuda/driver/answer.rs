@@ -8,7 +8,8 @@ use std::ptr;
 
 /// Calls a function of the driver's, for its [`Answer`].
 ///
-/// The driver must have been looked up before: [`Gpu`](crate::cuda::Gpu)s and what is made of them prove that.
+/// The driver must have been looked up before: [`Gpu`](crate::cuda::Gpu)s and what is made of them
+/// prove that.
 macro_rules! ask {
     ($function:ident($($argument:expr),* $(,)?)) => {
         $crate::cuda::driver::answer::Answer::new(
@@ -19,7 +20,8 @@ macro_rules! ask {
 }
 pub(in crate::cuda) use ask;
 
-/// Calls a function of the driver's, and makes an error of its answer that says which function it was.
+/// Calls a function of the driver's, and makes an error of its answer that says which function it
+/// was.
 macro_rules! call {
     ($($call:tt)*) => {
         $crate::cuda::driver::answer::ask!($($call)*).checked()
@@ -77,7 +79,8 @@ fn text(
     ask: unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int,
 ) -> Option<String> {
     let mut text = ptr::null();
-    // SAFETY: it takes any integer, may be called before the driver is started, and writes one pointer.
+    // SAFETY: it takes any integer, may be called before the driver is started, and writes one
+    // pointer.
     let answer = unsafe { ask(code, &mut text) };
     if answer != 0 || text.is_null() {
         return None;

@@ -7,8 +7,9 @@ use std::marker::PhantomData;
 
 /// Puts this thread in relaxed capture mode, until the guard is dropped.
 ///
-/// In it a thread may query events, free memory and load code while any stream is being captured. In the other modes,
-/// global for all threads in most frameworks, such calls fail and invalidate the capture.
+/// In it a thread may query events, free memory and load code while any stream is being captured.
+/// In the other modes, global for all threads in most frameworks, such calls fail and invalidate
+/// the capture.
 ///
 /// The driver must have been started.
 pub(in crate::cuda) fn relax_capture_mode() -> RelaxedCapture {
@@ -34,9 +35,11 @@ impl Drop for RelaxedCapture {
     }
 }
 
-/// Changes the thread's mode, and says which one it had. Where the driver fails, what comes next does, too.
+/// Changes the thread's mode, and says which one it had. Where the driver fails, what comes next
+/// does, too.
 fn exchanged(mut mode: c_int) -> Option<c_int> {
-    // SAFETY: the driver was started, or there would be nothing to ask of it; it reads and writes one integer.
+    // SAFETY: the driver was started, or there would be nothing to ask of it; it reads and writes
+    // one integer.
     let answer = unsafe { ask!(cuThreadExchangeStreamCaptureMode(&mut mode)) };
     answer.checked().ok().map(|()| mode)
 }

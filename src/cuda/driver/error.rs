@@ -230,8 +230,9 @@ impl CudaError {
 }
 
 impl CudaError {
-    /// Returns whether a tensor isn't where it can be exchanged or used: its device isn't there, or not the one that is
-    /// needed. All other errors are failures of a GPU, its driver, or one of NVIDIA's libraries.
+    /// Returns whether a tensor isn't where it can be exchanged or used: its device isn't there, or
+    /// not the one that is needed. All other errors are failures of a GPU, its driver, or one of
+    /// NVIDIA's libraries.
     #[cfg(feature = "python")]
     pub(crate) fn is_about_exchange(&self) -> bool {
         matches!(
@@ -248,7 +249,8 @@ impl CudaError {
         )
     }
 
-    /// Returns whether the GPU can't be used any more in this process: a sticky error of the driver.
+    /// Returns whether the GPU can't be used any more in this process: a sticky error of the
+    /// driver.
     pub(in crate::cuda) fn is_final(&self) -> bool {
         use cudarc::driver::sys::CUresult as Answer;
         const FINAL: [Answer; 16] = [

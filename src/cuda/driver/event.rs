@@ -62,7 +62,8 @@ impl Events {
 impl Event {
     /// Makes a stream wait for the work before this event. The stream's context must be current.
     pub(in crate::cuda) fn hold_up(&self, stream: sys::CUstream) -> Result<(), CudaError> {
-        // SAFETY: an event that was recorded; the caller entered the GPU, and vouches for its stream.
+        // SAFETY: an event that was recorded; the caller entered the GPU, and vouches for its
+        // stream.
         unsafe { call!(cuStreamWaitEvent(stream, self.0, 0)) }
     }
 

@@ -1,9 +1,9 @@
 //! Function table of the driver, declared with integer results.
 //!
-//! `cudarc` declares them with `CUresult` as the result, which is a Rust enum: a code that it doesn't list, as a newer
-//! driver may return, would be undefined behaviour. So would an unknown value that the driver writes through a pointer
-//! to an enum. Here all that C returns or writes is an integer. Enums of `cudarc` are only passed to C, and its handles
-//! and structs are plain data.
+//! `cudarc` declares them with `CUresult` as the result, which is a Rust enum: a code that it
+//! doesn't list, as a newer driver may return, would be undefined behaviour. So would an unknown
+//! value that the driver writes through a pointer to an enum. Here all that C returns or writes is
+//! an integer. Enums of `cudarc` are only passed to C, and its handles and structs are plain data.
 
 use crate::cuda::driver::library::functions;
 use cudarc::driver::sys;
@@ -78,7 +78,8 @@ pub(super) mod newer {
     }
 }
 
-/// `cuDriverGetVersion`, which every driver has: what an older one lacks is only looked up after it was asked.
+/// `cuDriverGetVersion`, which every driver has: what an older one lacks is only looked up after it
+/// was asked.
 pub(super) mod first {
     use crate::cuda::driver::library::functions;
     use std::ffi::c_int;
@@ -91,7 +92,8 @@ pub(super) mod first {
 /// Returns the driver's library, loaded for good; `None` where there is none.
 pub(super) fn library() -> Option<&'static Library> {
     let names = ["libcuda.so.1", "libcuda.so", "nvcuda.dll"];
-    // SAFETY: the driver's library may be loaded at any time: its initialisers need nothing of the program.
+    // SAFETY: the driver's library may be loaded at any time: its initialisers need nothing of the
+    // program.
     let mut found = names
         .into_iter()
         .filter_map(|name| unsafe { Library::new(name) }.ok());

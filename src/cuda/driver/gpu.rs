@@ -19,8 +19,8 @@ use sys::CUdevice_attribute as Attribute;
 
 /// An NVIDIA GPU.
 ///
-/// Its context is the primary one, as it is for every framework: memory and streams are shared. It is
-/// kept until the program ends.
+/// Its context is the primary one, as it is for every framework: memory and streams are shared. It
+/// is kept until the program ends.
 #[derive(Clone, Copy)]
 pub struct Gpu(&'static Facts);
 

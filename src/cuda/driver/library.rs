@@ -1,10 +1,11 @@
 //! Loading of NVIDIA's libraries at run time: the file's path, and its functions.
 //!
-//! They are looked up here and not by `cudarc`, which looks for a library by names alone: one of any version comes
-//! before `.so.13` there, so one that is too old would be taken though a new one was loaded already; it can't be told
-//! where the library is, and panics where a function is missing. It also declares results as Rust enums, so that a code
-//! which wasn't known when it was built would be undefined behaviour: [`functions!`] takes integers. The driver is looked
-//! up in the same way (`driver/functions.rs`).
+//! They are looked up here and not by `cudarc`, which looks for a library by names alone: one of
+//! any version comes before `.so.13` there, so one that is too old would be taken though a new one
+//! was loaded already; it can't be told where the library is, and panics where a function is
+//! missing. It also declares results as Rust enums, so that a code which wasn't known when it was
+//! built would be undefined behaviour: [`functions!`] takes integers. The driver is looked up in
+//! the same way (`driver/functions.rs`).
 
 pub(in crate::cuda) mod find;
 
@@ -46,7 +47,8 @@ macro_rules! functions {
             /// The library's functions of these names have these types, and it is never unloaded.
             pub(in crate::cuda) unsafe fn look_up(library: &::libloading::Library) -> Result<Self, ::libloading::Error> {
                 Ok(Self {
-                    // SAFETY: these symbols have these types and the library stays loaded, by this function's contract.
+                    // SAFETY: these symbols have these types and the library stays loaded, by this
+                    // function's contract.
                     $($function: unsafe { *library.get(stringify!($function))? },)*
                 })
             }

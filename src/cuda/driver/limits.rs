@@ -3,7 +3,8 @@
 use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 
-/// How many blocks a grid can have along each axis, and how many threads a block; and how many bytes apart rows can be.
+/// How many blocks a grid can have along each axis, and how many threads a block; and how many
+/// bytes apart rows can be.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cuda) struct Limits {
     pub(in crate::cuda) grid: [u32; 3],

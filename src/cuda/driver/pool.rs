@@ -6,7 +6,8 @@ use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A memory pool of our own, since the device's pool is shared with other code; NULL where the GPU has none.
+/// A memory pool of our own, since the device's pool is shared with other code; NULL where the GPU
+/// has none.
 pub(in crate::cuda) struct Pool(sys::CUmemoryPool);
 
 // SAFETY: a handle, which the driver takes on any thread.

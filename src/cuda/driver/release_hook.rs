@@ -1,7 +1,7 @@
 //! Hook by which devices and streams drain releases that were deferred on a folder above.
 //!
-//! The queue of deferred releases needs streams, so it is built on them. Whatever synchronises calls this hook instead,
-//! which costs one load while nothing was ever deferred.
+//! The queue of deferred releases needs streams, so it is built on them. Whatever synchronises
+//! calls this hook instead, which costs one load while nothing was ever deferred.
 
 use std::sync::OnceLock;
 

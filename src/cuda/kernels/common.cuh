@@ -6,8 +6,8 @@
 
 // `KERNEL(rows)(...)` in a module that is compiled with `-DNAME=add_f32` is the entry point
 // `add_f32_rows`. Blocks have 256 threads at most, unless the kernel says otherwise. At least 1024
-// threads fit into a multiprocessor, with 64 registers each; asked for that, and not left to choose,
-// the compiler doesn't move numbers to memory to make room for more threads.
+// threads fit into a multiprocessor, with 64 registers each; asked for that, and not left to
+// choose, the compiler doesn't move numbers to memory to make room for more threads.
 #define KERNEL_OF(threads, entry) KERNEL_IN(threads, 1024 / threads, entry)
 #define KERNEL(entry) KERNEL_OF(256, entry)
 // The same with room for so many blocks: those of fewer threads have more registers.
@@ -86,8 +86,8 @@ struct Strided {
 // each, which is faster, all numbers and offsets must be less than 2^31 in magnitude. Dimensions
 // before the first are left out. The numbers are used up.
 //
-// The layout is an argument of the kernel, in constant memory, where an index may be one that is only
-// known at run time; several elements share what is loaded and the reciprocal of each size.
+// The layout is an argument of the kernel, in constant memory, where an index may be one that is
+// only known at run time; several elements share what is loaded and the reciprocal of each size.
 template <int first = 0, int elements, int N, class Number, class Offset>
 DEVICE void locate_all(const Strided<N>& layout, Number (&numbers)[elements],
                        Offset (&offsets)[elements][N]) {
@@ -126,8 +126,8 @@ DEVICE void locate(const Strided<N>& layout, Number number, Offset (&offsets)[N]
   for (int k = 0; k < N; ++k) offsets[k] = of_elements[0][k];
 }
 
-// The numbers of some elements that a thread takes, `step` apart. Those from `end` on, which there aren't,
-// are the first again: it does no harm to load that once more.
+// The numbers of some elements that a thread takes, `step` apart. Those from `end` on, which there
+// aren't, are the first again: it does no harm to load that once more.
 template <int elements, class Number>
 DEVICE void number_all(Number (&numbers)[elements], Number first, u32 step, Number end) {
 #pragma unroll

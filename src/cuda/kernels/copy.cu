@@ -15,9 +15,9 @@ struct Same {
 // Contiguous, both at multiples of 16 bytes.
 KERNEL(flat)(const T* x, T* out, u64 count) { map_flat<N>(Same(), count, out, x); }
 
-// `layout` is of out and x. Along the fastest dimension out has stride 1, and x has 1, or 0 where it
-// is broadcast. What has stride 1 there begins at a multiple of 16 bytes, and its other strides are
-// multiples of 16 bytes. `rows` is the product of the other sizes.
+// `layout` is of out and x. Along the fastest dimension out has stride 1, and x has 1, or 0 where
+// it is broadcast. What has stride 1 there begins at a multiple of 16 bytes, and its other strides
+// are multiples of 16 bytes. `rows` is the product of the other sizes.
 KERNEL(rows)(const T* x, T* out, const __grid_constant__ Strided<2> layout, u32 rows) {
   map_rows<N>(Same(), layout, rows, out, input<1>(x));
 }

@@ -12,8 +12,8 @@ KERNEL(flat)(const T* a, const T* b, T* out, u64 count) {
   map_flat<N>(OPERATION(), count, out, a, b);
 }
 
-// `layout` is of out, a and b. Along the fastest dimension `out` has stride 1, the inputs 1 or 0 (of
-// what is broadcast). What has stride 1 there begins at a multiple of 16 bytes, and its other
+// `layout` is of out, a and b. Along the fastest dimension `out` has stride 1, the inputs 1 or 0
+// (of what is broadcast). What has stride 1 there begins at a multiple of 16 bytes, and its other
 // strides are multiples of 16 bytes. `rows` is the product of the other sizes.
 KERNEL(rows)(const T* a, const T* b, T* out, const __grid_constant__ Strided<3> layout, u32 rows) {
   map_rows<N>(OPERATION(), layout, rows, out, input<1>(a), input<2>(b));

@@ -1,7 +1,7 @@
 // Threads that work on one row together: a group is those with the same threadIdx.y.
 //
-// A block is (lanes, groups) threads. The lanes of a group are a power of 2. Up to 32 of them lie in
-// one warp, and then the block is made of whole warps; if they are more, the block is one group.
+// A block is (lanes, groups) threads. The lanes of a group are a power of 2. Up to 32 of them lie
+// in one warp, and then the block is made of whole warps; if they are more, the block is one group.
 #pragma once
 
 #include "common.cuh"
@@ -33,8 +33,9 @@ DEVICE A merge_group(A value, Merge merge) {
   return value;
 }
 
-// What the threads with the same threadIdx.x have, merged, for those of the first row; there is a power of 2 of
-// rows. All threads of the block come here. `of_threads` is for what they tell each other.
+// What the threads with the same threadIdx.x have, merged, for those of the first row; there is a
+// power of 2 of rows. All threads of the block come here. `of_threads` is for what they tell each
+// other.
 template <class A, int N, class Merge>
 DEVICE void merge_rows(A (&values)[N], A (&of_threads)[N][256], Merge merge) {
   u32 thread = threadIdx.y * blockDim.x + threadIdx.x;
@@ -50,8 +51,8 @@ DEVICE void merge_rows(A (&values)[N], A (&of_threads)[N][256], Merge merge) {
   }
 }
 
-// Which of so many rows this thread works on, if any, in each round that the block makes; all of its
-// threads make as many.
+// Which of so many rows this thread works on, if any, in each round that the block makes; all of
+// its threads make as many.
 struct Rows {
   u32 first, count;
 

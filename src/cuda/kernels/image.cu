@@ -2,9 +2,9 @@
 // (scale * value - mean) / std, calculated in f32. `planes` and `pixels` take images as they are,
 // `resized` interpolates between pixels.
 //
-// Macros: NAME; RESULT, one of f16, bf16, f32; CHANNELS, how many colours `planes` takes: 1, 3 or 4.
-// `mean` and `std` lie side by side. No operations are merged, so that all devices agree.
-// Launch with 256 threads a block; README.md says how many blocks.
+// Macros: NAME; RESULT, one of f16, bf16, f32; CHANNELS, how many colours `planes` takes: 1, 3 or
+// 4. `mean` and `std` lie side by side. No operations are merged, so that all devices agree. Launch
+// with 256 threads a block; README.md says how many blocks.
 #include "common.cuh"
 
 typedef RESULT D;
@@ -24,9 +24,10 @@ constexpr int BYTES = N * CHANNELS;
 constexpr int LOW_BIT = BYTES & -BYTES;
 constexpr int WORD = LOW_BIT < WIDEST ? LOW_BIT : WIDEST;
 
-// Images without gaps between pixels, at multiples of WORD bytes, to planes without gaps, at multiples
-// of 16 bytes. `images` is of out and the images, over the dimensions before the last three; its
-// strides and `out_channel_stride` are such multiples. `pixel_count`, a multiple of N, is that of one.
+// Images without gaps between pixels, at multiples of WORD bytes, to planes without gaps, at
+// multiples of 16 bytes. `images` is of out and the images, over the dimensions before the last
+// three; its strides and `out_channel_stride` are such multiples. `pixel_count`, a multiple of N,
+// is that of one.
 KERNEL(planes)(const u8* image, const f32* mean, const f32* std, D* out,
                const __grid_constant__ Strided<2> images, u32 image_count, u32 pixel_count,
                i64 out_channel_stride, f32 scale) {

@@ -46,7 +46,8 @@ DEVICE Pack<T, N> load_of_row(const T* from, bool is_broadcast) {
 }
 
 // The fastest dimension has stride 1 in the output, and 1 or 0 in each input; the rows of those
-// with stride 1 begin at multiples of N elements. One pack a thread, whose place is worked out once.
+// with stride 1 begin at multiples of N elements. One pack a thread, whose place is worked out
+// once.
 template <int N, int tensors, class F, class O, class... I, int... number>
 DEVICE void map_rows(F function, const Strided<tensors>& layout, u32 rows, O* out,
                      Input<number, I>... inputs) {
@@ -98,16 +99,16 @@ DEVICE void store_at(F function, O* out, Number first, Number count,
   }
 }
 
-// Any strides. A thread takes several elements, so that loads don't wait for each other; neighbours in
-// a warp are neighbours along the fastest dimension.
+// Any strides. A thread takes several elements, so that loads don't wait for each other; neighbours
+// in a warp are neighbours along the fastest dimension.
 template <int elements, class Number, class Offset, int tensors, class F, class O, class... I,
           int... number>
 DEVICE void map_strided(F function, const Strided<tensors>& layout, Number count, O* out,
                         Input<number, I>... inputs) {
   u64 start = u64(blockIdx.x) * elements * blockDim.x + threadIdx.x;
   if (start >= count) return;
-  // As far beyond the end as a grid may reach, a number may wrap around: so it is what is left that is
-  // compared, and what is added is less than that.
+  // As far beyond the end as a grid may reach, a number may wrap around: so it is what is left that
+  // is compared, and what is added is less than that.
   u64 step = thread_count() * elements;
   Number first = Number(start);
 #pragma unroll 1

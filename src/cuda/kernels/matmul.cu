@@ -1,9 +1,9 @@
 // matmul: out[i, j] = the sum over k of a[i, k] * b[k, j], for matrices with any strides.
 //
-// Macros: NAME; TYPE, an element type of numbers.
-// A result is added up in the order of k, in f32 for the floats of 16 bits and in f64 for the others,
-// with the roundings of the CPU's kernel; so it is the same, bit for bit.
-// Launch with 256 threads a block, and a block for each tile of 64 x 64 results, or fewer.
+// Macros: NAME; TYPE, an element type of numbers. A result is added up in the order of k, in f32
+// for the floats of 16 bits and in f64 for the others, with the roundings of the CPU's kernel; so
+// it is the same, bit for bit. Launch with 256 threads a block, and a block for each tile of 64 x
+// 64 results, or fewer.
 #include "common.cuh"
 
 typedef TYPE T;
@@ -39,8 +39,8 @@ DEVICE T finish(Sum sum) { return narrow<T>(Wide<T>(sum)); }
 DEVICE i64 magnitude(i64 number) { return number < 0 ? -number : number; }
 DEVICE int least(u64 size, int most) { return size < u64(most) ? int(size) : most; }
 
-// What a thread reads of an input for one tile after another. The input is seen as lines along k, of
-// which SIDE are in a tile.
+// What a thread reads of an input for one tile after another. The input is seen as lines along k,
+// of which SIDE are in a tile.
 struct Reader {
   const T* next;
   i64 stride_along, step;

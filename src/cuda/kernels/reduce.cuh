@@ -51,8 +51,9 @@ template <>
 struct Max<f64> : MaxOfFloats<f64, f64> {};
 
 // The kernels merge the elements of each result in `splits` parts, as where there are few results
-// more threads are needed. Several parts are left in `partials`, by results; then the kernel `finish`
-// merges them. Beginnings are multiples of `multiple`, so that all are aligned as the first is.
+// more threads are needed. Several parts are left in `partials`, by results; then the kernel
+// `finish` merges them. Beginnings are multiples of `multiple`, so that all are aligned as the
+// first is.
 struct Part {
   u64 begin, end;
 };

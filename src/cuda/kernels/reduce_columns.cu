@@ -1,10 +1,10 @@
-// sum, mean, max: elements are merged along some dimensions, by threads that take one result or some
-// neighbours each. For when what is kept lies side by side.
+// sum, mean, max: elements are merged along some dimensions, by threads that take one result or
+// some neighbours each. For when what is kept lies side by side.
 //
 // Macros: NAME; TYPE, an element type; OPERATION, one of Sum, Mean, Max (Mean for floats only).
-// `kept` is of out and x, over the dimensions of the result; `merged_layout` of x, over those that are
-// merged, and `length`, less than 2^31, the number of elements in it: a loop's number goes beyond it
-// by less than that. `count` is how many elements are merged into one, for the mean.
+// `kept` is of out and x, over the dimensions of the result; `merged_layout` of x, over those that
+// are merged, and `length`, less than 2^31, the number of elements in it: a loop's number goes
+// beyond it by less than that. `count` is how many elements are merged into one, for the mean.
 // Launch with (columns, rows) threads, both powers of 2, 256 together; README.md says how many.
 #include "reduce.cuh"
 
@@ -18,8 +18,9 @@ DEVICE void merge(Merged& merged, T element) {
   merged = Reduction()(merged, Merged(widen(element)));
 }
 
-// A thread merges `width` columns, which are neighbours along the fastest dimension of what is kept;
-// the threads of a block with the same threadIdx.x share them, and take every so many of their elements.
+// A thread merges `width` columns, which are neighbours along the fastest dimension of what is
+// kept; the threads of a block with the same threadIdx.x share them, and take every so many of
+// their elements.
 template <int width>
 DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>& kept, u32 results,
                           const Strided<1>& merged_layout, u32 length, u32 splits, u64 count) {

@@ -1,11 +1,11 @@
-// sum, mean, max: elements are merged along some dimensions, by groups of threads that take one result
-// each. For when what is merged lies side by side, or neither that nor what is kept does; see
-// reduce_columns.cu for the latter.
+// sum, mean, max: elements are merged along some dimensions, by groups of threads that take one
+// result each. For when what is merged lies side by side, or neither that nor what is kept does;
+// see reduce_columns.cu for the latter.
 //
 // Macros: NAME; TYPE, an element type; OPERATION, one of Sum, Mean, Max (Mean for floats only).
-// `kept` is of out and x, over the dimensions of the result. `count` is how many elements are merged
-// into one, for the mean.
-// Launch with (lanes, groups) threads, 512 at most, as group.cuh says; README.md says how many.
+// `kept` is of out and x, over the dimensions of the result. `count` is how many elements are
+// merged into one, for the mean. Launch with (lanes, groups) threads, 512 at most, as group.cuh
+// says; README.md says how many.
 #include "reduce.cuh"
 
 typedef TYPE T;

@@ -1,12 +1,12 @@
-// rms_norm: out = x / sqrt(mean(x * x) + eps) * weight along the last axis, calculated in f32, or f64
-// for f64, and rounded once. `out` may be x itself. `held_*` reads a row once, and holds it in
+// rms_norm: out = x / sqrt(mean(x * x) + eps) * weight along the last axis, calculated in f32, or
+// f64 for f64, and rounded once. `out` may be x itself. `held_*` reads a row once, and holds it in
 // registers; `looped` reads it twice, whatever its length.
 //
-// Macros: NAME; TYPE, a type of floats; PACK, how many elements are loaded at once: 1, or as many as make
-// 16 bytes. With the latter, all strides along the axis are 1; x, weight, out, other strides and the
-// length of a row are multiples of PACK elements.
-// `kept` is of out and x, over all dimensions but the axis. `rows` is the product of their sizes.
-// Launch with (lanes, groups) threads as group.cuh says; README.md says how many.
+// Macros: NAME; TYPE, a type of floats; PACK, how many elements are loaded at once: 1, or as many
+// as make 16 bytes. With the latter, all strides along the axis are 1; x, weight, out, other
+// strides and the length of a row are multiples of PACK elements. `kept` is of out and x, over all
+// dimensions but the axis. `rows` is the product of their sizes. Launch with (lanes, groups)
+// threads as group.cuh says; README.md says how many.
 #include "group.cuh"
 
 typedef TYPE T;

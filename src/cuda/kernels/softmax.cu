@@ -1,12 +1,13 @@
-// softmax: out = exp(x) / sum(exp(x)) along one axis, calculated in f32, or f64 for f64. `out` may be x
-// itself. These kernels read each row once, and hold it in registers; softmax_long.cu has those for
-// rows that don't fit, softmax_columns.cu the one for when the axis isn't what lies side by side.
+// softmax: out = exp(x) / sum(exp(x)) along one axis, calculated in f32, or f64 for f64. `out` may
+// be x itself. These kernels read each row once, and hold it in registers; softmax_long.cu has
+// those for rows that don't fit, softmax_columns.cu the one for when the axis isn't what lies side
+// by side.
 //
-// Macros: NAME; TYPE, a type of floats; PACK, how many elements are loaded at once: 1, or as many as make
-// 16 bytes. With the latter, both strides along the axis are 1; x, out, their other strides and the
-// length of a row are multiples of PACK elements.
-// `kept` is of out and x, over all dimensions but the axis. `rows` is the product of their sizes.
-// Launch with (lanes, groups) threads as group.cuh says; README.md says how many.
+// Macros: NAME; TYPE, a type of floats; PACK, how many elements are loaded at once: 1, or as many
+// as make 16 bytes. With the latter, both strides along the axis are 1; x, out, their other strides
+// and the length of a row are multiples of PACK elements. `kept` is of out and x, over all
+// dimensions but the axis. `rows` is the product of their sizes. Launch with (lanes, groups)
+// threads as group.cuh says; README.md says how many.
 #include "softmax.cuh"
 
 typedef TYPE T;

@@ -1,12 +1,12 @@
-// softmax, as in softmax.cu, along an axis that isn't the one along which elements lie side by side:
-// threads take one column each, or some neighbours. They read it twice, the second time mostly from a
-// cache.
+// softmax, as in softmax.cu, along an axis that isn't the one along which elements lie side by
+// side: threads take one column each, or some neighbours. They read it twice, the second time
+// mostly from a cache.
 //
-// Macros: NAME; TYPE, a type of floats; PACK, how many columns a thread takes: 1, or as many as make 16
-// bytes. With the latter, the fastest dimension of `kept` has stride 1 in both tensors, and its size,
-// both tensors and their other strides are multiples of PACK elements.
-// `kept` is of out and x, over all dimensions but the axis. `columns` is the product of their sizes.
-// Launch with (columns, rows) threads, both powers of 2, 256 together; README.md says how many.
+// Macros: NAME; TYPE, a type of floats; PACK, how many columns a thread takes: 1, or as many as
+// make 16 bytes. With the latter, the fastest dimension of `kept` has stride 1 in both tensors, and
+// its size, both tensors and their other strides are multiples of PACK elements. `kept` is of out
+// and x, over all dimensions but the axis. `columns` is the product of their sizes. Launch with
+// (columns, rows) threads, both powers of 2, 256 together; README.md says how many.
 #include "softmax.cuh"
 
 typedef TYPE T;

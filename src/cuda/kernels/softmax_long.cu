@@ -1,11 +1,12 @@
-// softmax, as in softmax.cu, of rows that are too long for registers. `online` reads them twice. Where
-// there are too few rows to keep the device busy, `measured` and then `scaled` split each of them.
+// softmax, as in softmax.cu, of rows that are too long for registers. `online` reads them twice.
+// Where there are too few rows to keep the device busy, `measured` and then `scaled` split each of
+// them.
 //
-// Macros: NAME; TYPE, a type of floats; PACK, how many elements are loaded at once: 1, or as many as make
-// 16 bytes. With the latter, both strides along the axis are 1; x, out, their other strides and the
-// length of a row are multiples of PACK elements.
-// `kept` is of out and x, over all dimensions but the axis. `rows` is the product of their sizes.
-// Launch with (lanes, 1) threads, 32 to 1024; README.md says how many.
+// Macros: NAME; TYPE, a type of floats; PACK, how many elements are loaded at once: 1, or as many
+// as make 16 bytes. With the latter, both strides along the axis are 1; x, out, their other strides
+// and the length of a row are multiples of PACK elements. `kept` is of out and x, over all
+// dimensions but the axis. `rows` is the product of their sizes. Launch with (lanes, 1) threads, 32
+// to 1024; README.md says how many.
 #include "softmax.cuh"
 
 typedef TYPE T;

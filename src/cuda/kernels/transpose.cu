@@ -1,5 +1,5 @@
-// copy, where another dimension becomes the fastest: matrices are transposed through tiles in shared
-// memory, so that both what is read and what is written lies side by side.
+// copy, where another dimension becomes the fastest: matrices are transposed through tiles in
+// shared memory, so that both what is read and what is written lies side by side.
 //
 // Macros: NAME; SIZE, the bytes of an element: 1, 2, 4, 8, 16, at multiples of which elements lie;
 // PACK, how many elements are moved at once: 1, or also 4 of 1 byte, or 2 of 2 bytes.
@@ -40,9 +40,9 @@ DEVICE void turn(W (&square)[4]) {
 
 DEVICE int least(u64 size, int most) { return size < u64(most) ? int(size) : most; }
 
-// For each matrix, out[column * out_stride + row] = x[row * x_stride + column]. `matrices` is of out
-// and x, over all other dimensions. With PACK above 1, both pointers are at multiples of 4 bytes,
-// and rows, columns and all strides are multiples of PACK. There are less than 2^31 tiles.
+// For each matrix, out[column * out_stride + row] = x[row * x_stride + column]. `matrices` is of
+// out and x, over all other dimensions. With PACK above 1, both pointers are at multiples of 4
+// bytes, and rows, columns and all strides are multiples of PACK. There are less than 2^31 tiles.
 KERNEL(tiles)(const T* x, T* out, const __grid_constant__ Strided<2> matrices, u32 matrix_count,
               u64 rows, u64 columns, i64 x_stride, i64 out_stride) {
   __shared__ Word tile[PACK][WORDS][PITCH];  // the words of a column, and by columns

@@ -9,11 +9,13 @@ use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
 use crate::tensor::Tensor;
 
-/// Returns a tensor on a stream's GPU that was not written yet: row-major, and ready on that stream.
+/// Returns a tensor on a stream's GPU that was not written yet: row-major, and ready on that
+/// stream.
 ///
 /// # Errors
 ///
-/// Fails if there is not enough memory, the shape can't be a tensor's, or the stream is being captured.
+/// Fails if there is not enough memory, the shape can't be a tensor's, or the stream is being
+/// captured.
 pub fn empty(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, CudaError> {
     let storage = memory::allocate(bytes_of(shape, dtype)?, stream)?;
     Ok(Tensor::from_storage(storage, shape, dtype)?)

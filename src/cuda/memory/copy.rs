@@ -25,8 +25,8 @@ use place::Place;
 use std::cmp::Reverse;
 use transfer::transfer;
 
-/// Copies a tensor of the host or any GPU to a stream's GPU, where it is row-major, and ready on that
-/// stream.
+/// Copies a tensor of the host or any GPU to a stream's GPU, where it is row-major, and ready on
+/// that stream.
 ///
 /// The CPU waits only for what it must read itself: memory of the host that isn't pinned.
 ///
@@ -41,12 +41,13 @@ pub fn to_device(tensor: &Tensor, stream: &Stream) -> Result<Tensor, CudaError> 
 
 /// Copies a tensor of a GPU to the host, where it is row-major, and waits until it is there.
 ///
-/// It is copied in the order of the stream on which it was last written, where that is known, and else of
-/// the thread's current one.
+/// It is copied in the order of the stream on which it was last written, where that is known, and
+/// else of the thread's current one.
 ///
 /// # Errors
 ///
-/// Fails if there is not enough memory, the elements can't be copied, work failed, or a graph is captured.
+/// Fails if there is not enough memory, the elements can't be copied, work failed, or a graph is
+/// captured.
 pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
@@ -66,19 +67,19 @@ fn copied(tensor: Tensor) -> Tensor {
     unsafe { tensor.with_parts(|parts| parts.copied = true) }
 }
 
-/// Copies one tensor's elements into another one's memory, in a stream's order. At least one of them is on
-/// a GPU.
+/// Copies one tensor's elements into another one's memory, in a stream's order. At least one of
+/// them is on a GPU.
 ///
 /// The CPU waits when one of them is memory of the host that isn't pinned; otherwise the copy is
 /// done later, and a view of pinned memory by a [`Tensor`] waits for it.
 ///
-/// The stream may be one of another GPU than the memory's. The memory's own GPU then makes the copy, and the two wait
-/// for each other.
+/// The stream may be one of another GPU than the memory's. The memory's own GPU then makes the
+/// copy, and the two wait for each other.
 ///
 /// # Errors
 ///
-/// Fails if the shapes or types differ, one of them can't be written, they overlap, or a graph is captured and
-/// a copy can't be part of it.
+/// Fails if the shapes or types differ, one of them can't be written, they overlap, or a graph is
+/// captured and a copy can't be part of it.
 pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     to.check_exclusive().map_err(Error::from)?;
     // SAFETY: no other code uses its memory.
@@ -89,7 +90,8 @@ pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), 
 ///
 /// # Safety
 ///
-/// No code uses the target's memory meanwhile; if it isn't on a GPU, until the stream's work is done.
+/// No code uses the target's memory meanwhile; if it isn't on a GPU, until the stream's work is
+/// done.
 pub(crate) unsafe fn copy_elements(
     to: &Tensor,
     from: &Tensor,
@@ -115,14 +117,16 @@ pub(crate) unsafe fn copy_elements(
     };
     if waits && let Some(axes) = row_major_order(on_gpu.layout()) {
         let (to, from) = (to.permute(&axes)?, from.permute(&axes)?);
-        // SAFETY: a permutation has the same elements, whose memory is valid by this function's contract.
+        // SAFETY: a permutation has the same elements, whose memory is valid by this function's
+        // contract.
         return unsafe { copy_elements(&to, &from, stream) };
     }
     use_on(from, stream, Use::Read)?;
     use_on(to, stream, Use::Write)?;
     // A row's bytes are where they are on both sides, as types and shapes are the same.
     if from_place == Place::Pageable && !from.layout().is_contiguous() {
-        // SAFETY: the same target, which is valid by this function's contract; the source is a new copy.
+        // SAFETY: the same target, which is valid by this function's contract; the source is a new
+        // copy.
         return unsafe { copy_elements(to, &from.copy()?, stream) };
     }
     if to_place == Place::Pageable && !to.layout().is_contiguous() {
@@ -138,7 +142,8 @@ pub(crate) unsafe fn copy_elements(
         (Place::Pinned, _) if !is_ordered(from) => release_after(stream, from.clone()),
         _ => Ok(()),
     });
-    // Some of the copies may be under way, and memory of unknown stream order may go, or be used, as soon as this returns.
+    // Some of the copies may be under way, and memory of unknown stream order may go, or be used,
+    // as soon as this returns.
     if finished.is_err() && !is_captured && !(is_ordered(to) && is_ordered(from)) {
         let_go(stream, || (to.clone(), from.clone()));
     }
@@ -153,10 +158,11 @@ fn check(to: &Tensor, from: &Tensor, from_place: Place, to_place: Place) -> Resu
     check_elements(to, from)
 }
 
-/// Returns the dimensions in the order in which a layout without gaps is row-major, where that isn't their own.
+/// Returns the dimensions in the order in which a layout without gaps is row-major, where that
+/// isn't their own.
 ///
-/// So a matrix that is transposed on a GPU crosses in one piece, and the CPU, which waits for it anyway, puts the
-/// elements in their places. Row by row it would cross in pieces of one element.
+/// So a matrix that is transposed on a GPU crosses in one piece, and the CPU, which waits for it
+/// anyway, puts the elements in their places. Row by row it would cross in pieces of one element.
 fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
     if layout.is_contiguous() || !layout.is_dense() {
         return None;
@@ -174,7 +180,8 @@ fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
 unsafe fn scatter(to: &Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let mut dense = Tensor::zeroed(from.shape(), from.dtype())?;
     copy_into(&mut dense, from, stream)?;
-    // SAFETY: no other code uses the target, by this function's contract; `copy_into` waited, so the source is complete.
+    // SAFETY: no other code uses the target, by this function's contract; `copy_into` waited, so
+    // the source is complete.
     unsafe { write_rows(to, &dense) };
     Ok(())
 }

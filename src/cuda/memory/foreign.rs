@@ -8,10 +8,11 @@ use crate::device::DeviceKind;
 use crate::storage::Storage;
 use crate::tensor::{Parts, Tensor};
 
-/// Imports a foreign tensor into stream order: it is used and released after all work that needs it.
+/// Imports a foreign tensor into stream order: it is used and released after all work that needs
+/// it.
 ///
-/// `home` is the producer's stream, in whose order it reuses the memory. `ready_on` is the stream on which the tensor is
-/// ready, which may be the same.
+/// `home` is the producer's stream, in whose order it reuses the memory. `ready_on` is the stream
+/// on which the tensor is ready, which may be the same.
 ///
 /// # Errors
 ///
@@ -23,7 +24,8 @@ pub fn import(tensor: Tensor, home: &Stream, ready_on: &Stream) -> Result<Tensor
     Ok(keep_order(tensor, Some(home.clone()), ready_on))
 }
 
-/// Imports a tensor of a producer whose stream isn't known: its owner is kept until all work that uses it is done.
+/// Imports a tensor of a producer whose stream isn't known: its owner is kept until all work that
+/// uses it is done.
 ///
 /// # Errors
 ///
@@ -56,6 +58,7 @@ fn keep_order(tensor: Tensor, home: Option<Stream>, ready_on: &Stream) -> Tensor
         let storage = std::mem::replace(&mut parts.storage, empty);
         parts.storage = Memory::foreign(storage, home, ready_on.clone());
     };
-    // SAFETY: `Memory::foreign` gives a storage of the same memory, which keeps the one that it is given.
+    // SAFETY: `Memory::foreign` gives a storage of the same memory, which keeps the one that it is
+    // given.
     unsafe { tensor.with_parts(change) }
 }

@@ -11,8 +11,8 @@ pub(super) fn keeper(tensor: &Tensor) -> Option<&Memory> {
     tensor.storage().sync_owner::<Memory>()
 }
 
-/// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is known is
-/// left to its user.
+/// Has a stream wait for what must be done before it uses a tensor. Memory of which nothing is
+/// known is left to its user.
 pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), CudaError> {
     match keeper(tensor) {
         Some(memory) => memory.use_on(stream, what),
@@ -20,12 +20,14 @@ pub(crate) fn use_on(tensor: &Tensor, stream: &Stream, what: Use) -> Result<(), 
     }
 }
 
-/// Returns whether it is known who uses a tensor's memory, so that it is released, and looked at, when that is over.
+/// Returns whether it is known who uses a tensor's memory, so that it is released, and looked at,
+/// when that is over.
 pub(crate) fn is_ordered(tensor: &Tensor) -> bool {
     keeper(tensor).is_some()
 }
 
-/// Returns the stream on which a tensor was last written, where that is known, and something can still be asked of it.
+/// Returns the stream on which a tensor was last written, where that is known, and something can
+/// still be asked of it.
 pub(crate) fn writer_of(tensor: &Tensor) -> Option<Stream> {
     keeper(tensor)?.writer()
 }

@@ -16,8 +16,8 @@ use crate::tensor::Tensor;
 use cudarc::driver::sys;
 use std::ptr;
 
-/// Returns zeros in memory of the host that is pinned: what is copied from and to it is copied without the CPU, and
-/// without waiting for it.
+/// Returns zeros in memory of the host that is pinned: what is copied from and to it is copied
+/// without the CPU, and without waiting for it.
 ///
 /// # Errors
 ///
@@ -78,9 +78,10 @@ fn host(
     Tensor::from_storage(storage, shape, dtype).map_err(Error::into)
 }
 
-/// Waits until the work is done that uses a tensor's memory, so that the CPU may use it by its address: what
-/// this crate looks at it with, such as [`Tensor::view`], waits by itself. This is for what [`pinned`] and [`managed`]
-/// made; of others' memory nothing is known, and what is on a GPU is [fetched](crate::cuda::to_host).
+/// Waits until the work is done that uses a tensor's memory, so that the CPU may use it by its
+/// address: what this crate looks at it with, such as [`Tensor::view`], waits by itself. This is
+/// for what [`pinned`] and [`managed`] made; of others' memory nothing is known, and what is on a
+/// GPU is [fetched](crate::cuda::to_host).
 ///
 /// # Errors
 ///

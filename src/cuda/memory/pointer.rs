@@ -42,8 +42,8 @@ pub fn device_of(address: *const u8) -> Result<Device, CudaError> {
     Ok(Place::of(address.addr())?.device)
 }
 
-/// Returns the device in one of whose allocations a range of addresses lies, by the driver's answers: for addresses
-/// that come from code which may be wrong.
+/// Returns the device in one of whose allocations a range of addresses lies, by the driver's
+/// answers: for addresses that come from code which may be wrong.
 ///
 /// Where the driver doesn't tell how far an allocation goes, both ends must be in the same one.
 ///
@@ -107,7 +107,8 @@ impl Place {
             (&raw mut size).cast(),
             (&raw mut buffer).cast(),
         ];
-        // SAFETY: as many places as attributes, each as wide as the driver writes it. The address is a number to it.
+        // SAFETY: as many places as attributes, each as wide as the driver writes it. The address
+        // is a number to it.
         let mut ask = || unsafe {
             call!(cuPointerGetAttributes(
                 attributes.len() as u32,

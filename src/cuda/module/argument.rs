@@ -5,9 +5,11 @@ use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A value that a kernel is given: a number, an address of memory that the GPU reaches, or a struct of C's.
+/// A value that a kernel is given: a number, an address of memory that the GPU reaches, or a struct
+/// of C's.
 ///
-/// Only its size is known here; the caller of the launch promises that it has the kernel's parameter type.
+/// Only its size is known here; the caller of the launch promises that it has the kernel's
+/// parameter type.
 ///
 /// ```
 /// use dlbridge::cuda::Argument;
@@ -83,7 +85,8 @@ impl<T: Element> From<T> for Argument<'_> {
     fn from(value: T) -> Self {
         const { assert!(size_of::<T>() <= size_of::<Small>()) };
         let mut small = Small([0; 16]);
-        // SAFETY: there is room for it, as the assertion says; elements are numbers without padding.
+        // SAFETY: there is room for it, as the assertion says; elements are numbers without
+        // padding.
         unsafe { small.0.as_mut_ptr().cast::<T>().write_unaligned(value) };
         Self {
             place: Place::Here(small),

@@ -8,8 +8,9 @@ const FAT: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
 const FAT_WRAPPER: [u8; 4] = 0x4662_43B1_u32.to_le_bytes();
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// The sections of ELF that take no room in the file: those that any machine may have, and NVIDIA's own in code that is to be
-/// linked (`-rdc=true`), for global and for shared memory that begins with nothing in particular.
+/// The sections of ELF that take no room in the file: those that any machine may have, and NVIDIA's
+/// own in code that is to be linked (`-rdc=true`), for global and for shared memory that begins
+/// with nothing in particular.
 const NO_BITS: [u32; 3] = [8, 0x7000_0007, 0x7000_000a];
 
 /// Returns a copy that is aligned, and ends in NUL, as text must for the driver.
@@ -136,7 +137,8 @@ mod tests {
         terminated(image).unwrap_err().to_string()
     }
 
-    /// Returns an ELF file of a header, a segment, two sections (one of which takes no room), and four bytes.
+    /// Returns an ELF file of a header, a segment, two sections (one of which takes no room), and
+    /// four bytes.
     fn elf() -> Vec<u8> {
         let mut image = vec![0; 64 + 56 + 2 * 64 + 4];
         let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
@@ -147,7 +149,8 @@ mod tests {
         put(56, &1_u16.to_le_bytes());
         put(58, &64_u16.to_le_bytes());
         put(60, &2_u16.to_le_bytes());
-        // The segment, and the first section, are the four bytes at the end; the second one is large.
+        // The segment, and the first section, are the four bytes at the end; the second one is
+        // large.
         for (offset, size) in [(64 + 8, 64 + 32), (120 + 24, 120 + 32)] {
             put(offset, &248_u64.to_le_bytes());
             put(size, &4_u64.to_le_bytes());

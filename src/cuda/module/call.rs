@@ -34,7 +34,9 @@ impl Function {
     /// use dlbridge::cuda::{CudaError, Function, Launch, Stream};
     ///
     /// /// y = a * x + y
-    /// fn axpy(kernel: &Function, a: f32, x: &Tensor, y: &mut Tensor, on: &Stream) -> Result<(), CudaError> {
+    /// fn axpy(
+    ///     kernel: &Function, a: f32, x: &Tensor, y: &mut Tensor, on: &Stream,
+    /// ) -> Result<(), CudaError> {
     ///     let len = y.len();
     ///     let mut call = kernel.call(on, Launch::over(len, 256));
     ///     call.value(len as u64).value(a).tensor(x).tensor_mut(y);
@@ -96,19 +98,20 @@ impl<'a> Call<'a> {
         self.value(tensor.data_ptr())
     }
 
-    /// Launches it: the stream waits for what must be done before with the tensors, and later users of them,
-    /// through this crate, waits for the kernel.
+    /// Launches it: the stream waits for what must be done before with the tensors, and later users
+    /// of them, through this crate, waits for the kernel.
     ///
     /// # Errors
     ///
-    /// See [`Function::launch`]; and when a tensor is in memory that the GPU doesn't reach, or is to be written
-    /// and read-only. Then nothing is launched.
+    /// See [`Function::launch`]; and when a tensor is in memory that the GPU doesn't reach, or is
+    /// to be written and read-only. Then nothing is launched.
     ///
     /// # Safety
     ///
-    /// See [`Function::launch`]. Of the order of work, only what this crate doesn't know is left to promise: what
-    /// others do with a tensor that came from them and wasn't [adopted](crate::cuda::import), and what the host does
-    /// meanwhile with pinned and managed memory.
+    /// See [`Function::launch`]. Of the order of work, only what this crate doesn't know is left to
+    /// promise: what others do with a tensor that came from them and wasn't
+    /// [adopted](crate::cuda::import), and what the host does meanwhile with pinned and managed
+    /// memory.
     #[inline]
     pub unsafe fn run(&mut self) -> Result<(), CudaError> {
         let (function, stream, launch) = (self.function, self.stream, self.launch);
@@ -122,14 +125,14 @@ impl<'a> Call<'a> {
         for (tensor, what) in &self.tensors {
             use_on(tensor, stream, *what)?;
         }
-        // SAFETY: sizes, limits and the stream's GPU were checked; this function's contract covers the arguments' types and the memory
-        // that the kernel uses.
+        // SAFETY: sizes, limits and the stream's GPU were checked; this function's contract covers
+        // the arguments' types and the memory that the kernel uses.
         unsafe { function.launch_checked(stream, launch, &self.arguments) }?;
         self.keep_host_memory()
     }
 
-    /// Keeps others' memory of the host until the kernel is done with it: it isn't released in the order of streams.
-    /// What a graph uses, its user keeps.
+    /// Keeps others' memory of the host until the kernel is done with it: it isn't released in the
+    /// order of streams. What a graph uses, its user keeps.
     #[inline]
     fn keep_host_memory(&self) -> Result<(), CudaError> {
         let is_host = |(tensor, _): &&(&Tensor, Use)| {

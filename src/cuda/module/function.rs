@@ -44,8 +44,8 @@ unsafe impl Send for Raw {}
 unsafe impl Sync for Raw {}
 
 impl Module {
-    /// Returns a kernel of the module. In C++ it must be `extern "C"`, or be asked for by its mangled name, unless it was named
-    /// when it was compiled.
+    /// Returns a kernel of the module. In C++ it must be `extern "C"`, or be asked for by its
+    /// mangled name, unless it was named when it was compiled.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl Module {
 }
 
 impl Function {
-    /// Creates a function that a module has, whose context is current. What is asked for here, the driver must load the
-    /// function for; so that isn't left to the first launch.
+    /// Creates a function that a module has, whose context is current. What is asked for here, the
+    /// driver must load the function for; so that isn't left to the first launch.
     pub(in crate::cuda) fn new(
         module: Module,
         raw: sys::CUfunction,
@@ -151,8 +151,9 @@ impl Function {
         )
     }
 
-    /// Lets launches of it ask for so many bytes of shared memory, here and through every other handle to it.
-    /// More than 48 KiB, including what it declares itself, must be allowed in this way.
+    /// Lets launches of it ask for so many bytes of shared memory, here and through every other
+    /// handle to it. More than 48 KiB, including what it declares itself, must be allowed in this
+    /// way.
     ///
     /// # Errors
     ///
@@ -163,8 +164,8 @@ impl Function {
     }
 
     /// Lets launches of it ask for at least so many bytes of shared memory, as
-    /// [`set_max_dynamic_shared`](Self::set_max_dynamic_shared) does. A limit that is larger stays, as another thread may
-    /// be about to launch.
+    /// [`set_max_dynamic_shared`](Self::set_max_dynamic_shared) does. A limit that is larger stays,
+    /// as another thread may be about to launch.
     ///
     /// # Errors
     ///
@@ -221,8 +222,8 @@ fn ask(raw: sys::CUfunction, attribute: Attribute) -> Result<u32, CudaError> {
     Ok(value.unsigned_abs())
 }
 
-/// Returns the sizes of a function's parameters; `None` where the driver doesn't tell them: before 12.4, or of this
-/// function.
+/// Returns the sizes of a function's parameters; `None` where the driver doesn't tell them: before
+/// 12.4, or of this function.
 fn parameters(raw: sys::CUfunction) -> Result<Option<Box<[usize]>>, CudaError> {
     let Some(param_info) = param_info() else {
         return Ok(None);
@@ -230,7 +231,8 @@ fn parameters(raw: sys::CUfunction) -> Result<Option<Box<[usize]>>, CudaError> {
     let mut sizes = Vec::new();
     loop {
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is one of a module that is loaded, and its context current; the driver writes two integers.
+        // SAFETY: the function is one of a module that is loaded, and its context current; the
+        // driver writes two integers.
         let answer = unsafe { param_info(raw, sizes.len(), &mut offset, &mut size) };
         let answer = Answer::new("cuFuncGetParamInfo", answer);
         if answer.is(sys::CUresult::CUDA_ERROR_INVALID_VALUE) {

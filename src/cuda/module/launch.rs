@@ -70,20 +70,23 @@ pub(super) const USUAL: usize = 16;
 impl Function {
     /// Has a stream run the kernel with these arguments, whose values are taken at once.
     ///
-    /// It is a single call of the driver: nothing is allocated for up to 16 arguments, and nothing is done about
-    /// the order in which other streams use the same memory. [`call`](Self::call) takes care of that.
+    /// It is a single call of the driver: nothing is allocated for up to 16 arguments, and nothing
+    /// is done about the order in which other streams use the same memory. [`call`](Self::call)
+    /// takes care of that.
     ///
     /// # Errors
     ///
-    /// Fails if the grid or the block is too large, the arguments are others than the kernel takes, as far as the
-    /// driver tells (12.4 and newer), the stream is one of another GPU, or the driver fails.
+    /// Fails if the grid or the block is too large, the arguments are others than the kernel takes,
+    /// as far as the driver tells (12.4 and newer), the stream is one of another GPU, or the driver
+    /// fails.
     ///
     /// # Safety
     ///
-    /// The kernel takes arguments of these types. What it does with them, and with the memory that they lead to,
-    /// is sound: that is there until the work was done, no other code uses what the kernel writes, or writes what
-    /// it reads, unless that comes before or after in the order of streams. If the stream is being captured,
-    /// all that, and the kernel's module, last as long as the graph is used.
+    /// The kernel takes arguments of these types. What it does with them, and with the memory that
+    /// they lead to, is sound: that is there until the work was done, no other code uses what the
+    /// kernel writes, or writes what it reads, unless that comes before or after in the order of
+    /// streams. If the stream is being captured, all that, and the kernel's module, last as long as
+    /// the graph is used.
     #[inline]
     pub unsafe fn launch(
         &self,
@@ -95,8 +98,8 @@ impl Function {
         if launch.is_empty() {
             return Ok(());
         }
-        // SAFETY: sizes, limits and the stream's GPU were checked; this function's contract covers the arguments' types and the memory
-        // that the kernel uses.
+        // SAFETY: sizes, limits and the stream's GPU were checked; this function's contract covers
+        // the arguments' types and the memory that the kernel uses.
         unsafe { self.launch_checked(stream, launch, arguments) }
     }
 
@@ -195,9 +198,10 @@ impl Function {
         }
         let _context = self.gpu().enter()?;
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (launch.grid, launch.block);
-        // SAFETY: the function is there, its context current, and the stream one of it; there is an address for
-        // each argument, at which there are as many bytes as the kernel takes, as far as that is known, and else
-        // this function's contract covers it, as it covers the kernel's accesses.
+        // SAFETY: the function is there, its context current, and the stream one of it; there is an
+        // address for each argument, at which there are as many bytes as the kernel takes, as far
+        // as that is known, and else this function's contract covers it, as it covers the kernel's
+        // accesses.
         let launched = unsafe {
             call!(cuLaunchKernel(
                 self.raw(),
@@ -218,7 +222,8 @@ impl Function {
         Ok(())
     }
 
-    /// Returns an error of the driver's, which says no more than that something was wrong with the sizes.
+    /// Returns an error of the driver's, which says no more than that something was wrong with the
+    /// sizes.
     #[cold]
     fn explained(&self, error: CudaError, launch: Launch) -> CudaError {
         let found = launch.shared;

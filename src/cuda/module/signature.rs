@@ -1,8 +1,9 @@
 //! [`Signature`]: the parameters of a kernel, read from its source.
 //!
-//! The driver reports their sizes and no more. Only the source tells a `const` pointer, to which read-only memory such as
-//! JAX's may be passed, and a `float` from an `int`, so that `2` is not passed with the wrong bits. Without a source, or
-//! with one that takes a preprocessor to read, pointers count as written: read-only memory is refused.
+//! The driver reports their sizes and no more. Only the source tells a `const` pointer, to which
+//! read-only memory such as JAX's may be passed, and a `float` from an `int`, so that `2` is not
+//! passed with the wrong bits. Without a source, or with one that takes a preprocessor to read,
+//! pointers count as written: read-only memory is refused.
 
 /// What is known of a kernel's parameters, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub enum ParameterKind {
 }
 
 impl Signature {
-    /// Reads the parameters of the kernel of this name from a source; `None` if none is found, several that differ, or one
-    /// that takes a preprocessor to read.
+    /// Reads the parameters of the kernel of this name from a source; `None` if none is found,
+    /// several that differ, or one that takes a preprocessor to read.
     pub fn parse(source: &str, kernel: &str) -> Option<Self> {
         let source = without_comments(source);
         let mut found = None;

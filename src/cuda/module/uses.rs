@@ -21,8 +21,8 @@ pub(super) struct Uses {
 /// The handle of no stream.
 const NONE: usize = usize::MAX;
 
-/// With more streams than these, those that are done are forgotten first, so that a module whose user makes new
-/// streams all the time doesn't keep them.
+/// With more streams than these, those that are done are forgotten first, so that a module whose
+/// user makes new streams all the time doesn't keep them.
 const MANY: usize = 8;
 
 impl Uses {
@@ -34,7 +34,8 @@ impl Uses {
         }
     }
 
-    /// Notes that a kernel was launched. That is later than the query that found the stream idle and removed it.
+    /// Notes that a kernel was launched. That is later than the query that found the stream idle
+    /// and removed it.
     #[inline]
     pub(super) fn note(&self, stream: &Stream) {
         if self.last.load(Ordering::Acquire) != stream.raw().addr() {
@@ -51,7 +52,8 @@ impl Uses {
         }
         let mut forgotten = Vec::new();
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        // First of all, so that who launches on the one that was the last, and is forgotten now, notes it again.
+        // First of all, so that who launches on the one that was the last, and is forgotten now,
+        // notes it again.
         self.last.store(stream.raw().addr(), Ordering::Release);
         if !streams.contains(stream) {
             if streams.len() >= MANY {
@@ -65,8 +67,8 @@ impl Uses {
         drop(forgotten);
     }
 
-    /// Returns whether all of that is done, or must be by now: the GPU is waited for where a stream can't be asked. Its
-    /// context is current.
+    /// Returns whether all of that is done, or must be by now: the GPU is waited for where a stream
+    /// can't be asked. Its context is current.
     pub(super) fn are_over(&mut self) -> Result<bool, CudaError> {
         let streams = self
             .streams
@@ -90,7 +92,8 @@ impl Uses {
     }
 }
 
-/// Returns whether a stream has nothing to do. One that is captured isn't to be asked more than that.
+/// Returns whether a stream has nothing to do. One that is captured isn't to be asked more than
+/// that.
 fn is_idle(stream: &Stream) -> Result<bool, CudaError> {
     Ok(!stream.is_capturing()? && stream.is_done()?)
 }

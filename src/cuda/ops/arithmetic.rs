@@ -38,8 +38,8 @@ fn binary(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
                 let layout = Strided::of([&out, &a, &b])?;
                 let given = [&a, &b].map(|operand| Argument::from(operand.data_ptr()));
                 let out_at = Argument::from(out.data_ptr());
-                // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used;
-                // the kernel touches the elements alone.
+                // SAFETY: the frame checked shapes and types, and settled the order in which the
+                // memory is used; the kernel touches the elements alone.
                 unsafe {
                     kernels.launch(
                         gpu,

@@ -33,8 +33,8 @@ where
             let layout = Strided::of([&y, &x])?;
             let alpha = Argument::from(alpha);
             let [x_at, y_at] = [x.data_ptr(), y.data_ptr()].map(Argument::from);
-            // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the
-            // kernel touches the elements alone.
+            // SAFETY: the frame checked shapes and types, and settled the order in which the memory
+            // is used; the kernel touches the elements alone.
             unsafe {
                 kernels.launch(gpu, [&*y, &*x].map(Place::of), layout, |layout, count| {
                     [alpha, x_at, y_at, layout, count]

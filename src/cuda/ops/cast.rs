@@ -34,8 +34,8 @@ fn cast(from: DType, to: &[DType]) -> Kernel {
         Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| {
             let layout = Strided::of([&out, &x])?;
             let [x_at, out_at] = [x.data_ptr(), out.data_ptr()].map(Argument::from);
-            // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the
-            // kernel touches the elements alone.
+            // SAFETY: the frame checked shapes and types, and settled the order in which the memory
+            // is used; the kernel touches the elements alone.
             unsafe {
                 kernels.launch(gpu, [&*out, &*x].map(Place::of), layout, |layout, count| {
                     [x_at, out_at, layout, count]

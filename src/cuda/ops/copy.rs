@@ -47,7 +47,8 @@ impl Copies {
 
     pub(super) fn launch(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<(), CudaError> {
         let itemsize = x.dtype().step_bits(false) / 8;
-        // Elements are moved as the largest words that all of them are made of, and lie at multiples of.
+        // Elements are moved as the largest words that all of them are made of, and lie at
+        // multiples of.
         let addresses = x.data_ptr().addr() | out.data_ptr().addr();
         let bytes = 1 << (itemsize | addresses | 16).trailing_zeros();
         let words = (itemsize / bytes) as i64;
@@ -75,8 +76,8 @@ impl Copies {
             }
         };
         let [x_at, out_at] = [x.data_ptr(), out.data_ptr()].map(Argument::from);
-        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the kernel
-        // touches the elements alone.
+        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is
+        // used; the kernel touches the elements alone.
         unsafe {
             let places = [out, x].map(|operand| Place {
                 address: operand.data_ptr().addr(),
@@ -121,8 +122,8 @@ impl Copies {
             Argument::from(matrices.x_stride),
             Argument::from(matrices.out_stride),
         ];
-        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md, and the frame keeps the operands'
-        // memory in this stream's order.
+        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md, and the
+        // frame keeps the operands' memory in this stream's order.
         unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }
     }
 }

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 /// The most dimensions that kernels count through, once those that can be are merged.
 pub(super) const MOST: usize = 8;
 
-/// The sizes of N tensors of one shape, and their strides, counted in elements, as `common.cuh` has them: the
-/// dimension that changes fastest comes first.
+/// The sizes of N tensors of one shape, and their strides, counted in elements, as `common.cuh` has
+/// them: the dimension that changes fastest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct Strided<const N: usize> {
@@ -24,8 +24,9 @@ impl<const N: usize> Strided<N> {
         strides: [[0; MOST]; N],
     };
 
-    /// Returns the layouts of operands of one shape, for kernels to which the order of elements is all the same: the
-    /// first dimension is the one in which the first operand's elements are next to each other.
+    /// Returns the layouts of operands of one shape, for kernels to which the order of elements is
+    /// all the same: the first dimension is the one in which the first operand's elements are next
+    /// to each other.
     pub(super) fn of(operands: [&Operand<'_>; N]) -> Result<Self, CudaError> {
         let stride = |k: usize, axis: usize| operands[k].layout().strides()[axis] as i64;
         let shape = operands[0].shape();
@@ -45,8 +46,8 @@ impl<const N: usize> Strided<N> {
         Self::collect(dims)
     }
 
-    /// Returns the same over some of the dimensions. Those of size 1 are left out, and neighbours that are one in all
-    /// of the tensors become one.
+    /// Returns the same over some of the dimensions. Those of size 1 are left out, and neighbours
+    /// that are one in all of the tensors become one.
     pub(super) fn over(
         operands: [&Operand<'_>; N],
         takes: impl Fn(usize) -> bool,
@@ -144,8 +145,8 @@ impl<const N: usize> Strided<N> {
         (self.count() as i128) < limit && self.strides.iter().all(|strides| reach(strides) < limit)
     }
 
-    /// Returns whether all strides but the fastest dimension's are multiples of so many elements, in the tensor of this
-    /// number.
+    /// Returns whether all strides but the fastest dimension's are multiples of so many elements,
+    /// in the tensor of this number.
     pub(super) fn steps_by(&self, tensor: usize, elements: usize) -> bool {
         let strides = &self.strides[tensor][1..self.rank as usize];
         strides.iter().all(|stride| stride % elements as i64 == 0)

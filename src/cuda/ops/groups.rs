@@ -12,7 +12,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups of a power of two lanes, as near to so many as can be, within `most`. Up to a warp, a block has several.
+    /// Groups of a power of two lanes, as near to so many as can be, within `most`. Up to a warp, a
+    /// block has several.
     pub(super) fn of(lanes: usize, most: usize) -> Self {
         let lanes = lanes.max(1).next_power_of_two().min(most);
         Self {
@@ -35,7 +36,8 @@ impl Groups {
     }
 }
 
-/// Returns in how many parts each of so many tasks is split, so that a GPU has enough to do, of at most so many.
+/// Returns in how many parts each of so many tasks is split, so that a GPU has enough to do, of at
+/// most so many.
 pub(super) fn splits(gpu: Gpu, tasks: usize, most: usize) -> usize {
     // Some blocks for each multiprocessor at once, and some more, since not all take as long.
     let wanted = 8 * gpu.multiprocessors();

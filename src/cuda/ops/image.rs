@@ -138,8 +138,8 @@ impl Images {
             );
         }
         let launch = Launch::new([blocks(count, THREADS), 1, 1], [THREADS as u32, 1, 1]);
-        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the kernels
-        // touch the elements alone.
+        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is
+        // used; the kernels touch the elements alone.
         Ok(unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }?)
     }
 
@@ -216,8 +216,8 @@ impl Images {
         ];
         let packs = count * planes.pixels / (16 / bytes_of(self.dtype));
         let launch = Launch::new([blocks(packs, THREADS), 1, 1], [THREADS as u32, 1, 1]);
-        // SAFETY: the arguments have the types and order of `planes` in kernels/README.md, whose alignment was checked, and the
-        // frame keeps the operands' memory in this stream's order.
+        // SAFETY: the arguments have the types and order of `planes` in kernels/README.md, whose
+        // alignment was checked, and the frame keeps the operands' memory in this stream's order.
         unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }
     }
 }

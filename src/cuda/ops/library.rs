@@ -48,7 +48,8 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// Returns the kernels of a file for a GPU, under a name, with macros that say for which types they are.
+    /// Returns the kernels of a file for a GPU, under a name, with macros that say for which types
+    /// they are.
     pub(super) fn new(
         gpu: Gpu,
         file: &File,

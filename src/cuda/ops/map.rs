@@ -61,8 +61,9 @@ impl Kernels {
         })
     }
 
-    /// Launches the fastest of them that is for these layouts: of tensors of one shape, of which the first is the
-    /// output. `arguments` puts the arguments together, of which the layout and the count are the last ones.
+    /// Launches the fastest of them that is for these layouts: of tensors of one shape, of which
+    /// the first is the output. `arguments` puts the arguments together, of which the layout and
+    /// the count are the last ones.
     ///
     /// # Safety
     ///
@@ -94,8 +95,8 @@ impl Kernels {
             // It takes no layout.
             all.remove(ARGUMENTS - 2);
             let launch = launch(count, THREADS * AT_ONCE * pack);
-            // SAFETY: the arguments have the types and order of `flat` in kernels/README.md; this function's contract covers the
-            // memory at the places.
+            // SAFETY: the arguments have the types and order of `flat` in kernels/README.md; this
+            // function's contract covers the memory at the places.
             return unsafe { self.flat.launch(&stream, launch, &all) };
         }
         if let Some(rows) = &self.rows
@@ -103,8 +104,8 @@ impl Kernels {
         {
             let number = Argument::from(layout.rows() as u32);
             let all = arguments(Argument::from_ref(&layout), number);
-            // SAFETY: the arguments have the types and order of `rows` in kernels/README.md; this function's contract covers the
-            // memory at the places.
+            // SAFETY: the arguments have the types and order of `rows` in kernels/README.md; this
+            // function's contract covers the memory at the places.
             return unsafe { rows.launch(&stream, launch(packs, THREADS), &all) };
         }
         let (function, count_as, at_once) = match layout.is_narrow() {
@@ -112,8 +113,9 @@ impl Kernels {
             false => (&self.strided_wide, Argument::from(count as u64), 1),
         };
         let all = arguments(Argument::from_ref(&layout), count_as);
-        // SAFETY: the arguments have the types and order of `strided` (`strided_wide`) in kernels/README.md; the caller
-        // vouches for the memory at the places.
+        // SAFETY: the arguments have the types and order of `strided` (`strided_wide`) in
+        // kernels/README.md; the caller holds the tensors, whose layouts were checked against
+        // their memory.
         unsafe { function.launch(&stream, launch(count, THREADS * at_once), &all) }
     }
 

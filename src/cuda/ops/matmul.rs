@@ -1,7 +1,7 @@
 //! matmul: floats by cuBLASLt where it is found, everything else by `matmul.cu`.
 //!
-//! Both add floats of 16 bits up in f32, and round once. Of f32 the library's sums are in f32, and those of the kernel
-//! in f64, as on the CPU.
+//! Both add floats of 16 bits up in f32, and round once. Of f32 the library's sums are in f32, and
+//! those of the kernel in f64, as on the CPU.
 
 mod by_library;
 mod matrix;
@@ -38,7 +38,8 @@ fn matmul(dtype: DType) -> Kernel {
 
 /// What makes products of matrices of an element type.
 struct Products {
-    /// What is found when the first product is made is used for all, so that their roundings are the same.
+    /// What is found when the first product is made is used for all, so that their roundings are
+    /// the same.
     by_library: Option<ByLibrary>,
     tiles: Tiles,
 }
@@ -60,8 +61,8 @@ impl Products {
             return Ok(());
         }
         let has_products = !a.layout().is_empty();
-        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; elements alone
-        // are touched.
+        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is
+        // used; elements alone are touched.
         unsafe {
             if let Some(by_library) = self.by_library.as_ref().filter(|_| has_products)
                 && by_library.launch(a, b, out)?

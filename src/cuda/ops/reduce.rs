@@ -75,8 +75,8 @@ struct Task {
 }
 
 impl Task {
-    /// Returns whether what is kept lies side by side, and what is merged is as many as the kernels count: beyond the
-    /// last one their numbers must not wrap around.
+    /// Returns whether what is kept lies side by side, and what is merged is as many as the kernels
+    /// count: beyond the last one their numbers must not wrap around.
     fn is_column(&self) -> bool {
         self.kept.strides[1][0] == 1 && self.length <= i32::MAX as usize
     }
@@ -149,8 +149,8 @@ impl Reduction {
         let launch = groups.launch(task.results * splits);
         let length = Argument::from(task.length as u64);
         let arguments = self.arguments(x, out, &partials, task, splits, length);
-        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the kernels
-        // touch the elements, and the partial results, alone.
+        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is
+        // used; the kernels touch the elements, and the partial results, alone.
         unsafe {
             match is_run {
                 true => self
@@ -189,14 +189,15 @@ impl Reduction {
         let launch = Launch::new(grid, [columns as u32, rows as u32, 1]);
         let length = Argument::from(task.length as u32);
         let arguments = self.arguments(x, out, &partials, task, splits, length);
-        // SAFETY: the arguments have the types and order of `columns` in kernels/README.md, and the frame keeps the operands'
-        // memory in this stream's order. `partials` has room for each split.
+        // SAFETY: the arguments have the types and order of `columns` in kernels/README.md, and the
+        // frame keeps the operands' memory in this stream's order. `partials` has room for each
+        // split.
         unsafe { function.launch(stream, launch, &arguments) }?;
         self.finish(out, &partials, task, splits, stream)
     }
 
-    /// Returns in how many parts each result is worked out. While a graph is captured there is no memory for partial
-    /// ones.
+    /// Returns in how many parts each result is worked out. While a graph is captured there is no
+    /// memory for partial ones.
     fn splits(&self, tasks: usize, most: usize, stream: &Stream) -> Result<usize, CudaError> {
         match splits(self.gpu, tasks, most) {
             1 => Ok(1),
@@ -260,8 +261,8 @@ impl Reduction {
             Argument::from(splits as u32),
             Argument::from(task.length as u64),
         ];
-        // SAFETY: the arguments have the types and order of `finish` in kernels/README.md; `partials` was written before in the
-        // order of this stream, which its release follows.
+        // SAFETY: the arguments have the types and order of `finish` in kernels/README.md;
+        // `partials` was written before in the order of this stream, which its release follows.
         unsafe { self.finish.launch(stream, launch, &arguments) }
     }
 }

@@ -103,8 +103,8 @@ impl Norm {
             Argument::from(self.eps),
         ];
         let launch = groups.launch(lines.rows);
-        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the kernels
-        // touch the elements alone.
+        // SAFETY: the frame checked shapes and types, and settled the order in which the memory is
+        // used; the kernels touch the elements alone.
         Ok(unsafe { function.launch(&stream_of(self.gpu), launch, &arguments) }?)
     }
 }

@@ -98,8 +98,8 @@ impl Softmax {
         }
         match kernels.held.choose(lines.length, kernels.pack) {
             Some((function, groups)) => {
-                // SAFETY: the frame checked shapes and types, and settled the order in which the memory is used; the
-                // kernels touch the elements alone.
+                // SAFETY: the frame checked shapes and types, and settled the order in which the
+                // memory is used; the kernels touch the elements alone.
                 unsafe {
                     function.launch(
                         &stream,
@@ -138,8 +138,8 @@ impl Softmax {
         let grid = [super::blocks(lines.rows, columns * width), 1, 1];
         let rows = super::THREADS / columns;
         let launch = Launch::new(grid, [columns as u32, rows as u32, 1]);
-        // SAFETY: the arguments have the types and order of `columns` in kernels/README.md, and the frame keeps the operands'
-        // memory in this stream's order.
+        // SAFETY: the arguments have the types and order of `columns` in kernels/README.md, and the
+        // frame keeps the operands' memory in this stream's order.
         unsafe {
             kernels
                 .columns
@@ -162,8 +162,8 @@ impl Softmax {
         // While a graph is captured there is no memory for what is measured.
         if splits == 1 || stream.is_capturing()? {
             let launch = groups.launch(lines.rows);
-            // SAFETY: the arguments have the types and order of `online` in kernels/README.md, and the frame keeps the operands'
-            // memory in this stream's order.
+            // SAFETY: the arguments have the types and order of `online` in kernels/README.md, and
+            // the frame keeps the operands' memory in this stream's order.
             return unsafe {
                 kernels
                     .online
@@ -192,8 +192,9 @@ impl Softmax {
             out_stride,
             splits,
         ];
-        // SAFETY: the arguments have the types and order of `measured` and `scaled` in kernels/README.md; the frame keeps the
-        // operands' memory in this stream's order, and the measures are released in it.
+        // SAFETY: the arguments have the types and order of `measured` and `scaled` in
+        // kernels/README.md; the frame keeps the operands' memory in this stream's order, and the
+        // measures are released in it.
         unsafe {
             kernels.measured.launch(stream, launch, &measure)?;
             kernels.scaled.launch(stream, launch, &scale)

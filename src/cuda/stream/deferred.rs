@@ -19,8 +19,8 @@ pub(in crate::cuda) trait Release: Send {
 
 /// The releases that are pending.
 struct PendingReleases {
-    /// For the end of a capture: until then nothing may be asked of the streams. Or for better times, where the
-    /// driver refused.
+    /// For the end of a capture: until then nothing may be asked of the streams. Or for better
+    /// times, where the driver refused.
     memory: Vec<Box<dyn Release>>,
     /// For work on GPUs.
     queues: Vec<Queue>,
@@ -48,7 +48,8 @@ static ANY: AtomicBool = AtomicBool::new(false);
 /// How many of a stream's may wait before it is looked whether the first of them still must.
 const AT_ONCE: usize = 64;
 
-/// Changes the pending releases under the lock. Nothing may be dropped meanwhile, as deleters may come back here.
+/// Changes the pending releases under the lock. Nothing may be dropped meanwhile, as deleters may
+/// come back here.
 fn with_pending<R>(change: impl FnOnce(&mut PendingReleases) -> R) -> R {
     release_hook::register(drain);
     let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,19 +70,20 @@ pub(in crate::cuda) fn release(memory: Box<dyn Release>) {
 fn try_release(mut memory: Box<dyn Release>) -> Option<Box<dyn Release>> {
     match memory.try_release() {
         Ok(true) => None,
-        // The driver is gone, with the program, or a kernel crashed, and with it everything on the GPU: nothing can
-        // be done for the memory. What is foreign is released nevertheless.
+        // The driver is gone, with the program, or a kernel crashed, and with it everything on the
+        // GPU: nothing can be done for the memory. What is foreign is released nevertheless.
         Err(error) if error.is_final() => None,
         Ok(false) | Err(_) => Some(memory),
     }
 }
 
-/// Keeps something until the work is done that a stream has by now: memory of the host from which a copy is
-/// made, or a framework's tensor, whose framework knows nothing of the stream.
+/// Keeps something until the work is done that a stream has by now: memory of the host from which a
+/// copy is made, or a framework's tensor, whose framework knows nothing of the stream.
 ///
 /// # Errors
 ///
-/// Fails if the stream is being captured, as the work may then be done any number of times; then it is dropped at once.
+/// Fails if the stream is being captured, as the work may then be done any number of times; then it
+/// is dropped at once.
 pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaError> {
     // Where that can't be found out, the work may be under way.
     if let Ok(true) = stream.is_capturing() {
@@ -112,8 +114,8 @@ pub fn release_after(stream: &Stream, kept: impl Any + Send) -> Result<(), CudaE
 }
 
 impl PendingReleases {
-    /// Appends releases to the queue of their stream. The emptied queue that is returned is to be dropped without the
-    /// lock.
+    /// Appends releases to the queue of their stream. The emptied queue that is returned is to be
+    /// dropped without the lock.
     fn append(&mut self, mut queue: Queue) -> Option<Queue> {
         match self.of(&queue.stream) {
             Some(known) => known.kept.append(&mut queue.kept),

@@ -1,5 +1,5 @@
-//! Current streams of another copy of this crate in the process: extensions, each of which has a copy, ask the package's
-//! through a C table.
+//! Current streams of another copy of this crate in the process: extensions, each of which has a
+//! copy, ask the package's through a C table.
 
 use super::Stream;
 use super::stack;
@@ -95,8 +95,8 @@ pub(in crate::cuda) fn explicit(gpu: Gpu) -> Option<Stream> {
         return None;
     }
     let mut lent = MaybeUninit::uninit();
-    // SAFETY: what was found stays. The answer is written where it says so. The stream is there at present, and
-    // where it is kept, as long as its keeper.
+    // SAFETY: what was found stays. The answer is written where it says so. The stream is there at
+    // present, and where it is kept, as long as its keeper.
     unsafe {
         if !((*theirs).explicit)(gpu.id(), lent.as_mut_ptr()) {
             return None;

@@ -42,8 +42,8 @@ pub struct Current {
 
 impl Drop for Current {
     fn drop(&mut self) {
-        // Also pops streams whose guards were leaked. The streams are dropped outside of the borrow, as their keepers
-        // may run foreign code.
+        // Also pops streams whose guards were leaked. The streams are dropped outside of the
+        // borrow, as their keepers may run foreign code.
         let ended = CURRENT.try_with(|streams| {
             let mut streams = streams.borrow_mut();
             let from = (self.depth - 1).min(streams.len());

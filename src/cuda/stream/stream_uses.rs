@@ -21,8 +21,8 @@ struct Uses {
     gpu: Gpu,
     /// `None` before a stream writes it.
     writer: Option<Stream>,
-    /// The end of what the writer had to do at first, where it may be gone when other code uses the memory; until
-    /// that is waited for, or the writer does something else.
+    /// The end of what the writer had to do at first, where it may be gone when other code uses the
+    /// memory; until that is waited for, or the writer does something else.
     mark: Option<Event>,
     /// They waited for the writer, and no code waits for them yet.
     readers: SmallVec<[Stream; 2]>,
@@ -47,8 +47,8 @@ impl Uses {
         self.writer.iter().chain(&self.readers)
     }
 
-    /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all work on the GPUs
-    /// was waited for instead, as one of them can't be asked for anything.
+    /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all
+    /// work on the GPUs was waited for instead, as one of them can't be asked for anything.
     fn wait_on(&mut self, stream: &Stream, what: Use) -> Result<bool, CudaError> {
         let is_askable = |other: &Stream| other == stream || other.can_be_awaited();
         let is_writer_askable = self.writer.iter().all(is_askable);
@@ -121,8 +121,8 @@ impl StreamUses {
         stream_uses
     }
 
-    /// Returns foreign memory, whose producer works on `home`, that is ready once the work is done that a stream has by
-    /// now.
+    /// Returns foreign memory, whose producer works on `home`, that is ready once the work is done
+    /// that a stream has by now.
     pub(in crate::cuda) fn foreign(home: Option<&Stream>, ready_on: Stream) -> Self {
         let mut stream_uses = Self::new(ready_on.clone());
         let uses = stream_uses.uses();
@@ -151,8 +151,9 @@ impl StreamUses {
             uses.forget_mark();
             return Ok(());
         }
-        // What was read before is waited for again, as the writer may have gone on. But no wait for a stream that
-        // isn't captured can be part of a graph: what one reads is made ready for its stream before.
+        // What was read before is waited for again, as the writer may have gone on. But no wait for
+        // a stream that isn't captured can be part of a graph: what one reads is made ready for its
+        // stream before.
         let is_known = is_read && uses.readers.contains(stream);
         if is_known && stream.is_capturing()? {
             return Ok(());
@@ -174,7 +175,8 @@ impl StreamUses {
         Ok(())
     }
 
-    /// Returns the stream on which the memory was last written, if something can still be asked of it.
+    /// Returns the stream on which the memory was last written, if something can still be asked of
+    /// it.
     pub(in crate::cuda) fn writer(&self) -> Option<Stream> {
         let uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         uses.writer.clone().filter(Stream::can_be_awaited)

@@ -174,8 +174,8 @@ fn types_allowed(op: &Op, kernel: &Kernel) -> Result<Vec<Option<Vec<DType>>>, St
     Ok(types)
 }
 
-/// Returns which arguments stay on the host, a bit each. Not all, unless that is the kernel's device: nothing else
-/// in a call tells the device.
+/// Returns which arguments stay on the host, a bit each. Not all, unless that is the kernel's
+/// device: nothing else in a call tells the device.
 fn host_memory_of(op: &Op, kernel: &Kernel) -> Result<u32, String> {
     let mut host_memory = 0;
     for name in &kernel.host_memory {
@@ -266,7 +266,8 @@ fn attributes_asked(op: &Op, kernel: &Kernel) -> Result<Vec<(usize, Vec<Attribut
     Ok(attributes)
 }
 
-/// Adds the attributes that say of which type an argument is, where the function has one type for it.
+/// Adds the attributes that say of which type an argument is, where the function has one type for
+/// it.
 fn with_types_of_function(
     op: &Op,
     kernel: &Kernel,

@@ -1,4 +1,5 @@
-//! [`Untyped`] and [`UntypedMut`]: arguments of kernels that are for elements of several types, or on devices.
+//! [`Untyped`] and [`UntypedMut`]: arguments of kernels that are for elements of several types, or
+//! on devices.
 
 use super::{Parameter, Wants, first, sealed};
 use crate::dtype::Element;
@@ -61,8 +62,8 @@ untyped!(DeviceSource, false, true);
 untyped!(DeviceTarget, true, true);
 
 impl<'a> Untyped<'a> {
-    /// Returns the elements as `T`s, where that is what they all are, the CPU reaches them, and they are
-    /// aligned.
+    /// Returns the elements as `T`s, where that is what they all are, the CPU reaches them, and
+    /// they are aligned.
     pub fn view<T: Element>(&self) -> Option<View<'a, T>> {
         let fits = can_view::<T>(self.0);
         // SAFETY: the frame's promise to this argument, and what was just looked at.
@@ -71,17 +72,17 @@ impl<'a> Untyped<'a> {
 }
 
 impl UntypedMut<'_> {
-    /// Returns the elements as `T`s to be written, where that is what they all are, the CPU reaches them,
-    /// and they are aligned.
+    /// Returns the elements as `T`s to be written, where that is what they all are, the CPU reaches
+    /// them, and they are aligned.
     pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T>> {
         let fits = can_view::<T>(self.0);
-        // SAFETY: the elements are `T`s that the CPU reaches, aligned; the frame gave this argument alone the right to
-        // write them, and it is borrowed.
+        // SAFETY: the elements are `T`s that the CPU reaches, aligned; the frame gave this argument
+        // alone the right to write them, and it is borrowed.
         fits.then(|| unsafe { ViewMut::from_raw(first(self.0), self.0.layout) })
     }
 
-    /// Copies the elements of a tensor of the same shape and element type, whatever that is, and however
-    /// they are aligned.
+    /// Copies the elements of a tensor of the same shape and element type, whatever that is, and
+    /// however they are aligned.
     ///
     /// # Errors
     ///
@@ -104,8 +105,8 @@ impl UntypedMut<'_> {
         let Some(bytes) = to.dtype.item_bytes() else {
             return Err(format!("elements of {} aren't whole bytes", to.dtype).into());
         };
-        // SAFETY: the frame's promise to both arguments: their elements are there, and what is written
-        // no other code has. Those of whole bytes are never padded.
+        // SAFETY: the frame's promise to both arguments: their elements are there, and what is
+        // written no other code has. Those of whole bytes are never padded.
         unsafe { copy_items((from.first, from.layout), (to.first, to.layout), bytes) };
         Ok(())
     }
@@ -116,7 +117,8 @@ fn can_view<T: Element>(operand: &Operand<'_>) -> bool {
         && operand.device.is_host_accessible()
         && (operand.layout.is_empty() || operand.first.cast::<T>().is_aligned())
         && (T::ANY_BITS || {
-            // SAFETY: the frame's promise, for elements of one byte, of which every pattern is a `u8`.
+            // SAFETY: the frame's promise, for elements of one byte, of which every pattern is a
+            // `u8`.
             let bytes = unsafe { View::<u8>::from_raw(first(operand), operand.layout) };
             bytes.find_invalid(T::is_valid).is_none()
         })

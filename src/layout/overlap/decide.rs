@@ -1,4 +1,5 @@
-//! Decisions on overlaps: by ranges and nesting of strides where that is enough, otherwise by the search.
+//! Decisions on overlaps: by ranges and nesting of strides where that is enough, otherwise by the
+//! search.
 
 use super::search::{Choice, Term, Terms};
 use super::{Overlap, Region};
@@ -110,8 +111,8 @@ impl Region<'_> {
         Some((address + begin as i128, address + end as i128))
     }
 
-    /// Returns the region as runs of bits without gaps: the terms that lead from one to the other, and how
-    /// wide each is.
+    /// Returns the region as runs of bits without gaps: the terms that lead from one to the other,
+    /// and how wide each is.
     fn runs(&self) -> (Vec<Term>, i128) {
         // Padding belongs to no value, but it is written along with one.
         let step = self.dtype.step_bits(self.padded);

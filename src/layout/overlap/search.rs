@@ -146,8 +146,8 @@ impl Level {
         }
     }
 
-    /// Returns the first count, from `least` on, with which the rest is one that the terms after this can
-    /// make up for as far as divisors tell. It is followed by one every period.
+    /// Returns the first count, from `least` on, with which the rest is one that the terms after
+    /// this can make up for as far as divisors tell. It is followed by one every period.
     fn first_count(&self, rest: i128, least: i128) -> i128 {
         if self.period == 1 {
             return least;
@@ -206,8 +206,8 @@ impl<F: Fn(Choice) -> bool> Search<F> {
     }
 }
 
-/// Returns the greatest common divisor of `a` and `b`, and an `x` for which it is `a * x` plus a multiple
-/// of `b`.
+/// Returns the greatest common divisor of `a` and `b`, and an `x` for which it is `a * x` plus a
+/// multiple of `b`.
 fn extended_gcd(a: i128, b: i128) -> (i128, i128) {
     let (mut old, mut new) = ((a, 1), (b, 0));
     while new.0 != 0 {

@@ -89,9 +89,9 @@ impl Number for bool {
     }
 }
 
-/// Returns a number as a `f32` that lies on the same side of every shorter float, and of the middle between two of
-/// them, so that rounding it gives what rounding the number does. Where something is lost the last bit says
-/// so: no shorter float has it set, and no such middle.
+/// Returns a number as a `f32` that lies on the same side of every shorter float, and of the middle
+/// between two of them, so that rounding it gives what rounding the number does. Where something is
+/// lost the last bit says so: no shorter float has it set, and no such middle.
 fn rounded_to_odd(number: f64) -> f32 {
     let nearest = number as f32;
     if f64::from(nearest) == number || number.is_nan() {

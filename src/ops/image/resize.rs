@@ -1,7 +1,8 @@
-//! Bilinear interpolation: what lies between pixels whose centres are at a half, edges going on outside.
+//! Bilinear interpolation: what lies between pixels whose centres are at a half, edges going on
+//! outside.
 
-/// Where one pixel of the result is, along a dimension of the image: which two it is between, and how far
-/// it is from the first towards the second.
+/// Where one pixel of the result is, along a dimension of the image: which two it is between, and
+/// how far it is from the first towards the second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     first: usize,
@@ -9,7 +10,8 @@ pub(super) struct Sample {
     part: f32,
 }
 
-/// Returns where the pixels of the result are, of as many as `wanted` says along a dimension of `size` pixels.
+/// Returns where the pixels of the result are, of as many as `wanted` says along a dimension of
+/// `size` pixels.
 pub(super) fn samples(size: usize, wanted: usize) -> Vec<Sample> {
     let step = size as f32 / wanted as f32;
     let sample = |at: usize| {

@@ -1,5 +1,5 @@
-//! What an argument's parameters ask for: compared with what came, and put into words where that is something
-//! else.
+//! What an argument's parameters ask for: compared with what came, and put into words where that is
+//! something else.
 
 use crate::device::Device;
 use crate::dtype::DType;
@@ -213,7 +213,8 @@ pub(super) struct Found<'a>(pub(super) &'a Entry);
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(entry) = self;
-        // SAFETY: an entry has a reference to its object, or none; a thread that has an argument is attached.
+        // SAFETY: an entry has a reference to its object, or none; a thread that has an argument is
+        // attached.
         let name = Python::try_attach(|py| unsafe {
             Borrowed::from_ptr_or_opt(py, entry.object)
                 .and_then(|object| Some(object.get_type().fully_qualified_name().ok()?.to_string()))

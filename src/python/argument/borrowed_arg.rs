@@ -63,7 +63,8 @@ impl<'py> BorrowedArg<'py> {
                 && !D::accepts(Device::new(DeviceKind::Cuda, 0))
                 && let Some(tensor) = entry.tensor_of_ours()
             {
-                // The host uses it, whatever GPUs have done with it before. Other threads run meanwhile.
+                // The host uses it, whatever GPUs have done with it before. Other threads run
+                // meanwhile.
                 cuda::settled(tensor)?;
                 check_borrowed(object.py())?;
             }
@@ -76,8 +77,8 @@ impl<'py> BorrowedArg<'py> {
         })
     }
 
-    /// Registers a tensor that satisfies what is asked for as kept by Rust code. `object` is where it came
-    /// from.
+    /// Registers a tensor that satisfies what is asked for as kept by Rust code. `object` is where
+    /// it came from.
     pub(super) fn keep<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
         object: Option<Borrowed<'_, 'py, PyAny>>,
         tensor: Tensor,
@@ -119,8 +120,9 @@ impl<'py> BorrowedArg<'py> {
             && !(is_written && entry.read_only);
         // SAFETY: it is filled, where it fits.
         if fits && unsafe { borrows::enter(new, is_written) } {
-            // SAFETY: no reference to the entry is in use, as the thread is attached and no other code has
-            // run since it was entered. The object is there; the entry gives the reference back.
+            // SAFETY: no reference to the entry is in use, as the thread is attached and no other
+            // code has run since it was entered. The object is there; the entry gives the reference
+            // back.
             unsafe {
                 (&raw mut (*new.as_ptr()).object).write(object.as_ptr());
                 ffi::Py_INCREF(object.as_ptr());
@@ -161,8 +163,8 @@ impl<'py> BorrowedArg<'py> {
     pub(in crate::python) fn number(bytes: Aligned, dtype: DType) -> Result<Self, Refused> {
         // SAFETY: the caller has read a number of Python's, so its thread is attached.
         let mut entry = unsafe { borrows::blank() };
-        // SAFETY: a blank entry is this thread's alone, and the reference to it is gone when the pointer to
-        // the number is made.
+        // SAFETY: a blank entry is this thread's alone, and the reference to it is gone when the
+        // pointer to the number is made.
         unsafe {
             entry.as_mut().borrow_number(bytes, dtype);
             borrows::point_to_number(entry, dtype.item_bits() / 8);
@@ -202,7 +204,8 @@ impl<'py> BorrowedArg<'py> {
     /// [`borrows::blank`] gave the entry, it is filled, and no reference to it is in use.
     #[inline]
     unsafe fn admit(entry: NonNull<Entry>, is_written: bool) -> Result<Self, Refused> {
-        // SAFETY: the thread has an object or a number, so it is attached; the entry is filled, and `blank` gave it.
+        // SAFETY: the thread has an object or a number, so it is attached; the entry is filled, and
+        // `blank` gave it.
         if unsafe { borrows::enter(entry, is_written) } {
             return Ok(Self {
                 entry,
@@ -269,12 +272,13 @@ impl Entry {
     /// no code writes them meanwhile.
     #[inline]
     pub(super) unsafe fn view_unchecked<T: Element>(&self) -> View<'_, T> {
-        // SAFETY: the elements are `T`s on the host, aligned, which no code writes while the entry is in use.
+        // SAFETY: the elements are `T`s on the host, aligned, which no code writes while the entry
+        // is in use.
         unsafe { View::from_raw(self.first_of(), self.layout()) }
     }
 
-    /// The address of the element of index 0. Where there are no elements it may have been any, also
-    /// one that no `T` could be at.
+    /// The address of the element of index 0. Where there are no elements it may have been any,
+    /// also one that no `T` could be at.
     #[inline]
     pub(super) fn first_of<T: Element>(&self) -> NonNull<T> {
         NonNull::new(self.first.cast::<T>())

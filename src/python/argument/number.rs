@@ -14,9 +14,9 @@ use std::marker::PhantomData;
 
 /// A tensor as [`In`] takes it, or a Python number, which is then a tensor of rank 0.
 ///
-/// A number must be one that the element type can hold: a number is refused that is out of its range, a
-/// `float` where integers are wanted, and a `complex` where real numbers are. A `float` becomes the
-/// nearest number that there is.
+/// A number must be one that the element type can hold: a number is refused that is out of its
+/// range, a `float` where integers are wanted, and a `complex` where real numbers are. A `float`
+/// becomes the nearest number that there is.
 ///
 /// ```no_run
 /// use dlbridge::python::{OrNumber, Out};
@@ -116,8 +116,8 @@ pub(in crate::python) fn bytes_of(
     Ok(Some(Aligned::from_bytes(&bytes)))
 }
 
-/// The nearest number of an element type, or of the parts that its numbers have; `None` for a number
-/// further out than any of them, which infinity is no substitute for.
+/// The nearest number of an element type, or of the parts that its numbers have; `None` for a
+/// number further out than any of them, which infinity is no substitute for.
 fn float_bytes(value: f64, dtype: DType) -> Option<Vec<u8>> {
     let (bytes, nearest) = match dtype {
         DType::F16 | DType::C32 => {

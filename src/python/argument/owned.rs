@@ -16,11 +16,12 @@ use std::marker::PhantomData;
 /// A tensor that is kept: a [`Tensor`] that satisfies what the parameters, which are those of
 /// [`In`](super::In), ask for.
 ///
-/// Rust code may read what it keeps at any time, on any thread. So its memory is registered as read until the
-/// last Rust handle to it is dropped: clones, parts, and those that [`into_tensor`](Self::into_tensor)
-/// gave included. Meanwhile an [`Out`](super::Out) over that memory is refused, as is the `out=` of an op of the
-/// same extension; and an `Owned` is refused over memory that is being written. A handle that is returned to
-/// Python is Python's, and doesn't count.
+/// Rust code may read what it keeps at any time, on any thread. So its memory is registered as read
+/// until the last Rust handle to it is dropped: clones, parts, and those that
+/// [`into_tensor`](Self::into_tensor) gave included. Meanwhile an [`Out`](super::Out) over that
+/// memory is refused, as is the `out=` of an op of the same extension; and an `Owned` is refused
+/// over memory that is being written. A handle that is returned to Python is Python's, and doesn't
+/// count.
 ///
 /// ```no_run
 /// use dlbridge::Tensor;
@@ -91,8 +92,8 @@ impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_,
     type Error = Refused;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
-        // A capsule says the same each time, and is left as it is where it doesn't fit. Any other object is
-        // asked once. In both cases what is checked below is what is kept.
+        // A capsule says the same each time, and is left as it is where it doesn't fit. Any other
+        // object is asked once. In both cases what is checked below is what is kept.
         if object.is_instance_of::<PyCapsule>() {
             drop(In::<'py, T, RANK, L, D>::extract(object)?);
         }
@@ -114,13 +115,14 @@ impl<'py> FromPyObject<'_, 'py> for Tensor {
 
 /// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
 ///
-/// What is shared stays the object's: it isn't written through the [`Tensor`]. Like an argument that is
-/// kept, the memory is registered as read until the last handle to it is dropped.
+/// What is shared stays the object's: it isn't written through the [`Tensor`]. Like an argument
+/// that is kept, the memory is registered as read until the last handle to it is dropped.
 ///
 /// # Errors
 ///
-/// A `TypeError` for what is no tensor, a `BufferError` for one that can't be exchanged, or not in the way
-/// that is wanted, and a `ValueError` for one whose memory is being written by a call that is under way.
+/// A `TypeError` for what is no tensor, a `BufferError` for one that can't be exchanged, or not in
+/// the way that is wanted, and a `ValueError` for one whose memory is being written by a call that
+/// is under way.
 pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     let borrowed = object.as_borrowed();
     let tensor = import(borrowed, wanted)?;
@@ -129,7 +131,8 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
 
 /// A tensor of an object, after which other arguments still have the memory that they borrowed.
 fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
-    // Of these, nothing runs Python code but guards, which have borrowed memory checked by themselves.
+    // Of these, nothing runs Python code but guards, which have borrowed memory checked by
+    // themselves.
     let is_silent = match ImportPath::cached(object) {
         Some(ImportPath::Own | ImportPath::Numpy) => true,
         Some(ImportPath::Table(_, vendor)) => !vendor.runs_python,

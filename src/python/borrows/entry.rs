@@ -15,8 +15,8 @@ pub(in crate::python) type NoteWritten = fn(Borrowed<'_, '_, PyAny>);
 
 /// What is known of one argument.
 ///
-/// While it is in use, only shared references to it are made: foreign code may run meanwhile, and walks
-/// the list in other calls. What changes in this time is in cells.
+/// While it is in use, only shared references to it are made: foreign code may run meanwhile, and
+/// walks the list in other calls. What changes in this time is in cells.
 pub(in crate::python) struct Entry {
     /// The object, of which a reference is held; NULL for a number that was given instead.
     pub(in crate::python) object: *mut ffi::PyObject,
@@ -36,11 +36,13 @@ pub(in crate::python) struct Entry {
     pub(super) keep: UnsafeCell<Keep>,
     /// A number that was given instead of a tensor.
     pub(super) number: Aligned,
-    /// Called when a written argument leaves, in frameworks that count changes; `None` in an entry that isn't used.
+    /// Called when a written argument leaves, in frameworks that count changes; `None` in an entry
+    /// that isn't used.
     pub(in crate::python) note_written: Option<NoteWritten>,
     /// Which call it is an argument of, where that compares its arguments itself; 0 elsewhere.
     pub(in crate::python) call_id: usize,
-    /// An address on the stack of the thread that entered it, which tells threads apart after a fork.
+    /// An address on the stack of the thread that entered it, which tells threads apart after a
+    /// fork.
     pub(super) stack: usize,
     pub(super) newer: Cell<*mut Entry>,
     pub(super) older: Cell<*mut Entry>,
@@ -72,8 +74,9 @@ impl Entry {
     /// Returns what keeps the memory, beside the object.
     #[inline]
     pub(in crate::python) fn keep(&self) -> &Keep {
-        // SAFETY: it is only replaced by `keep_for_good`, while it is `Keep::Object`, and no reference
-        // that was returned here is held across that: its callers look at it and let it go.
+        // SAFETY: it is only replaced by `keep_for_good`, while it is `Keep::Object`, and no
+        // reference that was returned here is held across that: its callers look at it and let it
+        // go.
         unsafe { &*self.keep.get() }
     }
 
@@ -86,12 +89,13 @@ impl Entry {
     /// Has something else than the object keep the memory of an entry in use, where the object did.
     pub(in crate::python) fn keep_for_good(&self, keep: Keep) {
         assert!(matches!(self.keep(), Keep::Object));
-        // SAFETY: entries are used by threads that are attached, one at a time; no reference to the old
-        // value is in use (see `keep`), which has nothing to drop.
+        // SAFETY: entries are used by threads that are attached, one at a time; no reference to the
+        // old value is in use (see `keep`), which has nothing to drop.
         unsafe { self.keep.get().write(keep) }
     }
 
-    /// Takes a number in, without its address, which [`point_to_number`](super::point_to_number) adds.
+    /// Takes a number in, without its address, which [`point_to_number`](super::point_to_number)
+    /// adds.
     pub(in crate::python) fn set_number(&mut self, number: Aligned) {
         self.number = number;
         self.set_keep(Keep::Number);

@@ -10,8 +10,8 @@ use crate::python::error::{Refused, not_importable};
 use std::ptr;
 
 impl Entry {
-    /// Fills in what a descriptor says in the usual case: elements one after another, on the host, that
-    /// may be written. `false`, and a blank entry, in any other.
+    /// Fills in what a descriptor says in the usual case: elements one after another, on the host,
+    /// that may be written. `false`, and a blank entry, in any other.
     ///
     /// # Safety
     ///
@@ -42,8 +42,8 @@ impl Entry {
         is_arranged && self.place(descriptor.data.cast(), dtype)
     }
 
-    /// Fills in the layout of elements one after another. Where the entry was last used for one of the same
-    /// numbers, which is usual for calls in a loop, it is there already.
+    /// Fills in the layout of elements one after another. Where the entry was last used for one of
+    /// the same numbers, which is usual for calls in a loop, it is there already.
     ///
     /// `false`, and a blank entry, where the numbers say something else.
     ///
@@ -57,7 +57,8 @@ impl Entry {
         sizes: *const isize,
         strides: *const isize,
     ) -> bool {
-        // SAFETY: there are as many sizes, and strides or NULL, as the rank says; where `is_usual` is set, the layout is row-major.
+        // SAFETY: there are as many sizes, and strides or NULL, as the rank says; where `is_usual`
+        // is set, the layout is row-major.
         unsafe {
             self.is_usual && self.layout.is_row_major_of(rank, sizes, strides)
                 || self.arrange_anew(rank, sizes, strides)

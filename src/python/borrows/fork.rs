@@ -1,10 +1,10 @@
-//! The list of borrows in a process that was forked off while other threads had entries, or changed the list of kept
-//! memory.
+//! The list of borrows in a process that was forked off while other threads had entries, or changed
+//! the list of kept memory.
 //!
-//! Of the parent's threads the child has the one that forked. Entries of the others would never be given
-//! back there, and what they borrowed would be refused for ever. An entry knows an address on the stack of
-//! the thread that entered it: in the child, those that aren't on the only thread's stack are taken out.
-//! The references that they hold are leaked.
+//! Of the parent's threads the child has the one that forked. Entries of the others would never be
+//! given back there, and what they borrowed would be refused for ever. An entry knows an address on
+//! the stack of the thread that entered it: in the child, those that aren't on the only thread's
+//! stack are taken out. The references that they hold are leaked.
 
 use super::lists::BORROWS;
 use pyo3::intern;
@@ -47,12 +47,12 @@ fn call_in_children(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Takes the entries out that aren't this thread's, which is the only one. Where the stack's bounds aren't
-/// known, it takes none out.
+/// Takes the entries out that aren't this thread's, which is the only one. Where the stack's bounds
+/// aren't known, it takes none out.
 fn forget_other_threads() {
     let Some(stack) = own_stack() else { return };
-    // SAFETY: Python calls this, so the thread is attached; entries in the list are whole. Those that are
-    // taken out are leaked, with what they keep.
+    // SAFETY: Python calls this, so the thread is attached; entries in the list are whole. Those
+    // that are taken out are leaked, with what they keep.
     unsafe {
         BORROWS.with(|lists| {
             let mut next = lists.used;
@@ -71,8 +71,8 @@ fn forget_other_threads() {
 fn own_stack() -> Option<Range<usize>> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
-    // SAFETY: the attributes are written by the first function, where it succeeds, read by the second, and
-    // destroyed by the third.
+    // SAFETY: the attributes are written by the first function, where it succeeds, read by the
+    // second, and destroyed by the third.
     let outcome = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;
@@ -87,7 +87,8 @@ fn own_stack() -> Option<Range<usize>> {
 /// Returns the addresses of this thread's stack.
 #[cfg(target_vendor = "apple")]
 fn own_stack() -> Option<Range<usize>> {
-    // SAFETY: both may be asked of the own thread at any time. The first one gives the highest address.
+    // SAFETY: both may be asked of the own thread at any time. The first one gives the highest
+    // address.
     let (highest, bytes) = unsafe {
         let this = libc::pthread_self();
         (
@@ -104,8 +105,8 @@ fn own_stack() -> Option<Range<usize>> {
     None
 }
 
-/// Locks that no thread has while another one forks: in the child they would stay locked, and what they guard
-/// half changed.
+/// Locks that no thread has while another one forks: in the child they would stay locked, and what
+/// they guard half changed.
 #[cfg(unix)]
 mod locks {
     #[cfg(Py_GIL_DISABLED)]

@@ -1,10 +1,10 @@
-//! Memory of Python's that Rust code keeps beyond a call, as a `Tensor` or `Owned`: registered as read until
-//! the last Rust handle to it is dropped.
+//! Memory of Python's that Rust code keeps beyond a call, as a `Tensor` or `Owned`: registered as
+//! read until the last Rust handle to it is dropped.
 //!
-//! Rust code may read kept memory at any time, on any thread, without asking. So an argument that is
-//! to be written is refused where it overlaps such memory. Where none is kept, that costs a written argument
-//! one load. Handles are dropped without the GIL, so the list has a lock of its own, which is never held
-//! while other code runs.
+//! Rust code may read kept memory at any time, on any thread, without asking. So an argument that
+//! is to be written is refused where it overlaps such memory. Where none is kept, that costs a
+//! written argument one load. Handles are dropped without the GIL, so the list has a lock of its
+//! own, which is never held while other code runs.
 
 use super::entry::Entry;
 use crate::device::Device;

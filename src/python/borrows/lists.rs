@@ -57,8 +57,8 @@ impl Borrows {
     pub(super) unsafe fn with<R>(&self, function: impl FnOnce(&mut Lists) -> R) -> R {
         #[cfg(Py_GIL_DISABLED)]
         let _guard = self.guard();
-        // SAFETY: no other reference to the lists exists meanwhile: the thread is attached, so it has the GIL, or has
-        // just locked the lock; and `function` doesn't come here again.
+        // SAFETY: no other reference to the lists exists meanwhile: the thread is attached, so it
+        // has the GIL, or has just locked the lock; and `function` doesn't come here again.
         function(unsafe { &mut *self.lists.get() })
     }
 }

@@ -79,7 +79,8 @@ fn references_to_an_entry_outlast_changes_of_its_neighbours() {
 #[test]
 fn pointer_to_a_number_outlasts_references_to_its_entry() {
     let _attached = attach();
-    // SAFETY: the test has what stands for the GIL; the entry is filled, entered once, and left once.
+    // SAFETY: the test has what stands for the GIL; the entry is filled, entered once, and left
+    // once.
     unsafe {
         let mut entry = blank();
         let number = Aligned::from_bytes(&7_i32.to_ne_bytes());
@@ -103,7 +104,8 @@ fn pointer_to_a_number_outlasts_references_to_its_entry() {
 fn number_is_contiguous_in_an_entry_that_was_strided() {
     let _attached = attach();
     let strided = numbers().transpose();
-    // SAFETY: the test has what stands for the GIL; the entries are used here alone, and given back once.
+    // SAFETY: the test has what stands for the GIL; the entries are used here alone, and given back
+    // once.
     unsafe {
         let entry = filled(&strided);
         assert!(!entry.as_ref().layout().is_contiguous());

@@ -73,7 +73,8 @@ pub(super) unsafe fn lend(
     let strides = tensor.strides().iter().map(in_bytes);
     let mut numbers = Numbers(sizes.chain(strides).collect());
     let first = numbers.0.as_mut_ptr();
-    // SAFETY: `view` is Python's struct to be filled; the numbers stay until the buffer is released.
+    // SAFETY: `view` is Python's struct to be filled; the numbers stay until the buffer is
+    // released.
     unsafe {
         (*view).buf = tensor.data_ptr().cast_mut().cast::<c_void>();
         (*view).len = len;
@@ -110,8 +111,8 @@ pub(super) unsafe fn lend(
 ///
 /// # Errors
 ///
-/// A `BufferError` for a broadcast tensor of more elements than buffers can be asked for. Python compares and copies
-/// buffers element by element, and nothing can interrupt that.
+/// A `BufferError` for a broadcast tensor of more elements than buffers can be asked for. Python
+/// compares and copies buffers element by element, and nothing can interrupt that.
 fn length(tensor: &Tensor) -> PyResult<isize> {
     let bytes = tensor.nbytes();
     let is_repeated = bytes > tensor.storage().nbytes();

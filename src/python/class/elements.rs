@@ -187,10 +187,12 @@ pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     }))
 }
 
-/// How many elements are visited between two looks for signals, so that the user can interrupt what takes long.
+/// How many elements are visited between two looks for signals, so that the user can interrupt what
+/// takes long.
 const AT_ONCE: usize = 1 << 16;
 
-/// Compares elements with another tensor's, both broadcast to one shape; returns a tensor of `bool`.
+/// Compares elements with another tensor's, both broadcast to one shape; returns a tensor of
+/// `bool`.
 fn equal(py: Python<'_>, left: &Tensor, right: &Tensor, is_equal: bool) -> PyResult<Tensor> {
     let shape = common_shape(left.shape(), right.shape());
     let (left, right) = (left.broadcast_to(&shape)?, right.broadcast_to(&shape)?);
@@ -214,7 +216,8 @@ fn equal_to(py: Python<'_>, tensor: &Tensor, number: Scalar, is_equal: bool) -> 
     })
 }
 
-/// Returns a tensor of truth values, one answer for each element. Its memory is allocated before, as it may be too much.
+/// Returns a tensor of truth values, one answer for each element. Its memory is allocated before,
+/// as it may be too much.
 fn truth_values(
     py: Python<'_>,
     shape: &[usize],

@@ -54,8 +54,8 @@ impl<'py> Item<'py> {
     }
 }
 
-/// Returns whether what may be an integer to Python is meant as one: truth values, and tensors that have
-/// dimensions, are meant otherwise.
+/// Returns whether what may be an integer to Python is meant as one: truth values, and tensors that
+/// have dimensions, are meant otherwise.
 fn is_one_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<PyBool>() {
         return Ok(false);

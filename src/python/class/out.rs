@@ -25,12 +25,12 @@ impl PyTensor {
     /// This tensor as an object of a framework; or on a device, by its name or as an object.
     ///
     /// `copy` is False for shared memory or an error, True for a copy, and None for shared memory
-    /// where that is possible and a copy where it isn't. On another device there is a copy, unless it is
-    /// forbidden by `copy=False`.
+    /// where that is possible and a copy where it isn't. On another device there is a copy, unless
+    /// it is forbidden by `copy=False`.
     ///
-    /// `readonly` says what happens where the memory is read-only and the framework has no read-only
-    /// tensors: "warn", "share" or "refuse"; without it, the policy of `dlbridge.readonly` holds. With
-    /// `copy=None` it is copied.
+    /// `readonly` says what happens where the memory is read-only and the framework has no
+    /// read-only tensors: "warn", "share" or "refuse"; without it, the policy of
+    /// `dlbridge.readonly` holds. With `copy=None` it is copied.
     #[pyo3(
         signature = (to, *, copy=Copying::Unsaid, readonly=None),
         text_signature = "($self, to, *, copy=False, readonly=None)"
@@ -65,9 +65,11 @@ impl PyTensor {
         )
     }
 
-    /// This tensor on a device: itself where it is there already, a copy otherwise. `to` under its array API name.
+    /// This tensor on a device: itself where it is there already, a copy otherwise. `to` under its
+    /// array API name.
     ///
-    /// `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream` chooses.
+    /// `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream`
+    /// chooses.
     #[pyo3(signature = (device, /, *, stream=None))]
     fn to_device(
         &self,
@@ -84,10 +86,11 @@ impl PyTensor {
         Ok(self.part(py, moved))
     }
 
-    /// A capsule, for those that take no objects: of the older kind, unless a version is given. What is on a GPU is
-    /// ready on its default stream, as of `__dlpack__()`.
+    /// A capsule, for those that take no objects: of the older kind, unless a version is given.
+    /// What is on a GPU is ready on its default stream, as of `__dlpack__()`.
     ///
-    /// The older kind can't say that memory is read-only: `readonly` says what happens then, as of `to`.
+    /// The older kind can't say that memory is read-only: `readonly` says what happens then, as of
+    /// `to`.
     #[pyo3(signature = (*, max_version=None, readonly=None))]
     fn to_dlpack<'py>(
         &self,
@@ -128,7 +131,8 @@ impl PyTensor {
         unsafe { table_capsule(py, &TABLE.0) }
     }
 
-    /// Returns a NumPy array, which shares the memory unless a copy or another element type is asked for.
+    /// Returns a NumPy array, which shares the memory unless a copy or another element type is
+    /// asked for.
     #[pyo3(signature = (dtype=None, *, copy=None))]
     fn __array__<'py>(
         &self,

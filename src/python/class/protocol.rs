@@ -44,8 +44,8 @@ unsafe impl Sync for Shared {}
 
 pub(super) static TABLE: Shared = Shared(table::<PyTensor>());
 
-// SAFETY: the class is frozen, so an object has its tensor for good, and with it the sizes, strides and memory
-// that are described. The streams are those that `cuda` has current, which it keeps.
+// SAFETY: the class is frozen, so an object has its tensor for good, and with it the sizes, strides
+// and memory that are described. The streams are those that `cuda` has current, which it keeps.
 unsafe impl Exchange for PyTensor {
     fn own(object: Borrowed<'_, '_, PyAny>) -> PyResult<Managed<Versioned>> {
         let tensor = object.cast::<Self>()?.get().inner();

@@ -31,7 +31,8 @@ impl PyTensor {
         Ok(self.part(py, self.tensor.permute(&axes)?))
     }
 
-    /// The dimensions in another order, sharing the memory: `transpose` under its array API name, with all axes given.
+    /// The dimensions in another order, sharing the memory: `transpose` under its array API name,
+    /// with all axes given.
     fn permute_dims(&self, py: Python<'_>, axes: Vec<isize>) -> PyResult<Self> {
         let axes = axes.iter().map(|axis| index::axis(*axis, self.ndim()));
         let axes = axes.collect::<PyResult<Vec<_>>>()?;

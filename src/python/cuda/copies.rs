@@ -61,7 +61,8 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
             match tensor.device().is_host_accessible() {
                 true => cuda::copy_on_host(&mut to, tensor)?,
                 false => {
-                    // The GPU that holds the elements copies them, and `to` may be beside another one.
+                    // The GPU that holds the elements copies them, and `to` may be beside another
+                    // one.
                     let stream = Stream::current(Gpu::from_device(tensor.device())?);
                     cuda::copy_into(&mut to, tensor, &stream)?;
                     stream.synchronize()?;

@@ -18,7 +18,8 @@ use pyo3::types::PyInt;
 use std::ffi::c_void;
 use std::ptr;
 
-/// Returns a tensor that came from an object, to be used and released in the order of its framework's work.
+/// Returns a tensor that came from an object, to be used and released in the order of its
+/// framework's work.
 #[inline]
 pub(in crate::python) fn adopted(
     object: Borrowed<'_, '_, PyAny>,
@@ -87,7 +88,8 @@ fn wait(tensor: &Tensor, gpu: Gpu) -> PyResult<()> {
     Ok(stream.synchronize()?)
 }
 
-/// Returns a stream on which a tensor is ready to be used: the one on which it was last written, where that is there.
+/// Returns a stream on which a tensor is ready to be used: the one on which it was last written,
+/// where that is there.
 fn ready(tensor: &Tensor, gpu: Gpu, what: Use) -> Result<Stream, CudaError> {
     let stream = writer_of(tensor).unwrap_or_else(|| Stream::current(gpu));
     use_on(tensor, &stream, what)?;

@@ -3,7 +3,8 @@
 use crate::cuda::{CudaError, Gpu, is_present};
 use crate::device::{Device, DeviceKind};
 
-/// Returns the GPU whose own memory a device is; `None` for others, and where nothing of CUDA's can be.
+/// Returns the GPU whose own memory a device is; `None` for others, and where nothing of CUDA's can
+/// be.
 #[inline]
 pub(in crate::python) fn gpu_of(device: Device) -> Result<Option<Gpu>, CudaError> {
     if device.kind() != DeviceKind::Cuda || !is_present() {

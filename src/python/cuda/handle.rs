@@ -13,7 +13,8 @@ use std::ptr;
 /// The handle is that of a stream of this GPU, which is there as long as the object.
 pub(super) unsafe fn of_handle(gpu: Gpu, handle: usize, keeper: Borrowed<'_, '_, PyAny>) -> Stream {
     let handle = ptr::without_provenance_mut(handle);
-    // SAFETY: the handle is a stream's, which is there as long as the object, and that is kept with it.
+    // SAFETY: the handle is a stream's, which is there as long as the object, and that is kept with
+    // it.
     unsafe {
         Stream::from_raw(gpu, handle).kept(Keeper {
             _object: Object::new(keeper),

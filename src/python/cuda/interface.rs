@@ -1,8 +1,9 @@
 //! `__cuda_array_interface__`, version 3: from before DLPack, and all that some libraries have.
 //!
-//! It is a dictionary that any Python object may have, so its numbers are only believed as far as they can be checked:
-//! the extent of the elements must lie in one live allocation of the driver's (`fields`), and of the stream only handles
-//! are used that are known to be streams (`ready`). That the object keeps the memory is its promise.
+//! It is a dictionary that any Python object may have, so its numbers are only believed as far as
+//! they can be checked: the extent of the elements must lie in one live allocation of the driver's
+//! (`fields`), and of the stream only handles are used that are known to be streams (`ready`). That
+//! the object keeps the memory is its promise.
 
 mod fields;
 mod own;
@@ -136,8 +137,9 @@ pub(in crate::python) fn by_interface(object: Borrowed<'_, '_, PyAny>) -> PyResu
         return Ok(None);
     };
     let (descriptor, flags) = interface.describe();
-    // SAFETY: the elements lie in one live allocation of the driver's, which the object keeps by the interface's promise,
-    // and the object is kept. Shape and strides are as many as the descriptor says, and there until `interface` is dropped.
+    // SAFETY: the elements lie in one live allocation of the driver's, which the object keeps by
+    // the interface's promise, and the object is kept. Shape and strides are as many as the
+    // descriptor says, and there until `interface` is dropped.
     let tensor = unsafe { Tensor::adopt(&descriptor, flags, Owner::small(Object::new(object))) };
     let tensor = tensor.map_err(not_importable)?;
     let Some(gpu) = gpu_of(interface.device)? else {

@@ -1,9 +1,10 @@
 //! When an array with `__cuda_array_interface__` is ready.
 //!
-//! Its stream is a number, and CUDA has no call that says whether a number is a stream: it follows the handle. So only
-//! handles are used that are streams for another reason: 1 and 2, which stand for the default ones; our current stream;
-//! and that of a stream object of Numba's, which keeps it. For any other one the GPU is waited for as a whole, before the
-//! memory is used, and our work on it before the call returns.
+//! Its stream is a number, and CUDA has no call that says whether a number is a stream: it follows
+//! the handle. So only handles are used that are streams for another reason: 1 and 2, which stand
+//! for the default ones; our current stream; and that of a stream object of Numba's, which keeps
+//! it. For any other one the GPU is waited for as a whole, before the memory is used, and our work
+//! on it before the call returns.
 
 use super::handle::of_handle;
 use crate::cuda::{CudaError, Gpu, Stream};
@@ -46,7 +47,8 @@ impl Ready {
             return Ok(Self::On(current));
         }
         match stream_object(object, number)? {
-            // SAFETY: it is the handle of a stream object that the array keeps, and which keeps the stream.
+            // SAFETY: it is the handle of a stream object that the array keeps, and which keeps the
+            // stream.
             Some(stream) => Ok(Self::On(unsafe {
                 of_handle(gpu, number, stream.as_borrowed())
             })),

@@ -17,7 +17,8 @@ use std::ptr::{self, NonNull};
 /// The name of what is shared, and of the version in which that is.
 const SHARED: &CStr = c"dlbridge.cuda.streams.1";
 
-/// Has this extension know what the package has current. Each extension has current streams of its own.
+/// Has this extension know what the package has current. Each extension has current streams of its
+/// own.
 pub(in crate::python) fn find_shared(py: Python<'_>) {
     if !peer_streams::is_found() {
         // Where the package isn't loaded, there is nothing to know yet.
@@ -46,8 +47,8 @@ thread_local! {
 
 /// A stream of a GPU: the order in which it does what it is asked for.
 ///
-/// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or anyone with
-/// `__cuda_stream__`, or of a handle, which its creator must keep.
+/// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or
+/// anyone with `__cuda_stream__`, or of a handle, which its creator must keep.
 #[pyclass(frozen, weakref, name = "Stream", module = "dlbridge.cuda")]
 #[derive(Debug)]
 pub struct PyStream(pub(in crate::python) Stream);
@@ -85,8 +86,8 @@ impl PyStream {
             _ => Gpu::from_device(device.unwrap_or(Device::cuda(0)))?,
         };
         let handle = handle_of(stream)?;
-        // SAFETY: the object's word, which is what `__cuda_stream__` is for; a handle alone is the caller's, and
-        // keeps nothing.
+        // SAFETY: the object's word, which is what `__cuda_stream__` is for; a handle alone is the
+        // caller's, and keeps nothing.
         Ok(Self(unsafe {
             match stream.is_instance_of::<PyInt>() {
                 true => Stream::from_raw(gpu, ptr::without_provenance_mut(handle)),

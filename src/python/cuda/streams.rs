@@ -66,7 +66,8 @@ pub(in crate::python) fn of_table(
     }
     let handle = table.current_stream(py, gpu.device().into())?;
     let lasts = (vendor.stream_lasts)(py, gpu.id(), handle.addr());
-    // SAFETY: it is one of that device, current now; it is only called lasting where its framework never destroys it.
+    // SAFETY: it is one of that device, current now; it is only called lasting where its framework
+    // never destroys it.
     Ok(Some(unsafe {
         let stream = Stream::from_raw(gpu, handle);
         match lasts {
@@ -83,12 +84,13 @@ pub(in crate::python) fn current_of(
     gpu: Gpu,
 ) -> PyResult<Stream> {
     let (handle, keeper) = current(py, gpu.id())?;
-    // SAFETY: rows return the handle of a stream of the GPU that they are asked for, and the object that keeps it.
+    // SAFETY: rows return the handle of a stream of the GPU that they are asked for, and the object
+    // that keeps it.
     Ok(unsafe { of_handle(gpu, handle, keeper.as_borrowed()) })
 }
 
-/// Returns the stream to send to a producer by `__dlpack__`, as the array API standard numbers them; `None`
-/// where it is on the host.
+/// Returns the stream to send to a producer by `__dlpack__`, as the array API standard numbers
+/// them; `None` where it is on the host.
 pub(in crate::python) fn to_ask<'py>(
     object: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -115,7 +117,8 @@ pub(in crate::python) fn to_ask<'py>(
                 return Err(CudaError::Capturing { what }.into());
             }
             match is_capturing {
-                // What others do can't become part of a graph. It is to be done before that is launched.
+                // What others do can't become part of a graph. It is to be done before that is
+                // launched.
                 true => UNORDERED,
                 false => number_of(&stream) as isize,
             }
@@ -131,7 +134,8 @@ fn streams_of(kind: &Bound<'_, PyType>) -> Option<&'static Streams> {
 /// The number by which the array API standard has it that no order is asked for.
 const UNORDERED: isize = -1;
 
-/// Returns a stream's number in the array API standard, in which 0 is invalid: it could be either of two.
+/// Returns a stream's number in the array API standard, in which 0 is invalid: it could be either
+/// of two.
 pub(in crate::python) fn number_of(stream: &Stream) -> usize {
     stream.handle().addr().max(1)
 }

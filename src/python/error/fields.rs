@@ -95,7 +95,8 @@ impl Fields {
     }
 }
 
-/// Makes an exception whose fields are worked out when Python gets it: until then it needs no thread state.
+/// Makes an exception whose fields are worked out when Python gets it: until then it needs no
+/// thread state.
 pub(super) fn lazily<T: PyTypeInfo + 'static>(
     fields: impl FnOnce() -> Fields + Send + Sync + 'static,
 ) -> PyErr {
@@ -134,7 +135,8 @@ pub(in crate::python) fn with_fields_of(py: Python<'_>, error: PyErr, other: &Py
     error
 }
 
-/// Returns the fields of an exception, as far as it has them: those of other libraries' may have some, too.
+/// Returns the fields of an exception, as far as it has them: those of other libraries' may have
+/// some, too.
 #[cold]
 pub fn fields_of(py: Python<'_>, error: &PyErr) -> Incompatibility {
     let value = error.value(py);

@@ -16,7 +16,8 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/errors.md");
 const HEAD: &str = "\
 # Errors
 
-Each exception that dlbridge raises, in the package and in extensions that are built on it, has four attributes:
+Each exception that dlbridge raises, in the package and in extensions that are built on it, has four
+attributes:
 
 | attribute | what it is |
 |---|---|
@@ -34,8 +35,10 @@ except TypeError as error:
     function(x.astype(error.wanted))
 ```
 
-The message is made of the same fields. `dlbridge.explain` returns them without raising. In Rust they are those of
-[`Incompatibility`](https://docs.rs/dlbridge/latest/dlbridge/error/struct.Incompatibility.html), which each error has.
+The message is made of the same fields. `dlbridge.explain` returns them without raising. In Rust
+they are those of
+[`Incompatibility`](https://docs.rs/dlbridge/latest/dlbridge/error/struct.Incompatibility.html),
+which each error has.
 
 | exception | means |
 |---|---|

@@ -47,8 +47,8 @@ impl Default for Conversion<'_, '_> {
 }
 
 impl From<Option<bool>> for Conversion<'_, '_> {
-    /// `Some(false)` for shared memory or an error, `Some(true)` for memory of its own, and `None` for
-    /// shared memory wherever that is possible, and else a copy.
+    /// `Some(false)` for shared memory or an error, `Some(true)` for memory of its own, and `None`
+    /// for shared memory wherever that is possible, and else a copy.
     fn from(copy: Option<bool>) -> Self {
         Self {
             copy,

@@ -32,7 +32,8 @@ pub(super) fn export_to<'py>(
     deliver(framework, py, settled(framework, tensor)?)
 }
 
-/// Exports a tensor that meets the framework's constraints, or is read-only with leave to be shared.
+/// Exports a tensor that meets the framework's constraints, or is read-only with leave to be
+/// shared.
 #[inline]
 pub(super) fn deliver<'py>(
     framework: &Framework,
@@ -61,8 +62,8 @@ pub(super) fn deliver<'py>(
     made.map_err(|error| refusal::by_consumer(py, framework.name, error))
 }
 
-/// Returns the tensor, or, for one without elements at an address that the framework finds wrong all the
-/// same, another one without elements.
+/// Returns the tensor, or, for one without elements at an address that the framework finds wrong
+/// all the same, another one without elements.
 #[inline]
 pub(super) fn settled(framework: &Framework, tensor: Tensor) -> Result<Tensor, Error> {
     let is_settled = !tensor.is_empty()
@@ -117,8 +118,8 @@ fn legacy_capsule(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyCapsul
     into_capsule(py, managed)
 }
 
-/// Exports a tensor as the object that a framework's own function takes. One that is read-only got here with
-/// the policy's leave, or for a framework that copies it: neither is asked for again.
+/// Exports a tensor as the object that a framework's own function takes. One that is read-only got
+/// here with the policy's leave, or for a framework that copies it: neither is asked for again.
 fn importable(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     match tensor.is_read_only() {
         true => Ok(Bound::new(py, Permitted::from(tensor))?.into_any()),

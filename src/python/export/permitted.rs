@@ -14,8 +14,8 @@ use pyo3::types::{PyCapsule, PyInt};
 
 /// A read-only tensor that is shared by the policy's leave, or with a framework that never writes.
 ///
-/// Its versioned capsules say that it is read-only. Those of the older kind can't, and are given all
-/// the same.
+/// Its versioned capsules say that it is read-only. Those of the older kind can't, and are given
+/// all the same.
 #[pyclass(frozen, module = "dlbridge")]
 pub(in crate::python) struct Permitted(PyTensor);
 
@@ -72,9 +72,9 @@ impl Producer for Unmarked<'_> {
 
 /// Answers a request for a tensor that is read-only.
 ///
-/// A versioned capsule says so, and a consumer that is written in Python tells by its module who it is.
-/// Where it has no read-only tensors, or where only a capsule of the older kind is asked for, the policy
-/// decides, unless memory is copied.
+/// A versioned capsule says so, and a consumer that is written in Python tells by its module who it
+/// is. Where it has no read-only tensors, or where only a capsule of the older kind is asked for,
+/// the policy decides, unless memory is copied.
 #[cold]
 pub(in crate::python) fn answer_read_only<'py>(
     py: Python<'py>,

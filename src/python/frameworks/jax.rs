@@ -71,7 +71,8 @@ fn narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Incompatibility>>
     Ok((!is_wide).then(why))
 }
 
-/// Imports an object. JAX's arrays never change, and what came from elsewhere isn't used again when an array is donated.
+/// Imports an object. JAX's arrays never change, and what came from elsewhere isn't used again when
+/// an array is donated.
 fn from_dlpack<'py>(
     py: Python<'py>,
     object: Bound<'py, PyAny>,

@@ -1,4 +1,5 @@
-//! A framework that only tests have: all that a new one takes is a file like this, and its line in the table.
+//! A framework that only tests have: all that a new one takes is a file like this, and its line in
+//! the table.
 
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::row::{Export, Framework};

@@ -53,8 +53,8 @@ fn is_array(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
     object.hasattr(method)
 }
 
-/// Returns an array of the older class as one of the newer class, where another array is of that. It has the
-/// same memory.
+/// Returns an array of the older class as one of the newer class, where another array is of that.
+/// It has the same memory.
 #[cold]
 fn alike<'py>(other: &Bound<'py, PyAny>, array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     match other.get_type().is(array.get_type()) {
@@ -63,8 +63,8 @@ fn alike<'py>(other: &Bound<'py, PyAny>, array: Bound<'py, PyAny>) -> PyResult<B
     }
 }
 
-/// Returns a capsule of an array's memory, after the work on it is done, which MXNet does on threads of its
-/// own; `None` for an object that isn't one of its arrays.
+/// Returns a capsule of an array's memory, after the work on it is done, which MXNet does on
+/// threads of its own; `None` for an object that isn't one of its arrays.
 #[cold]
 fn ask<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -90,8 +90,8 @@ fn ask<'py>(
     Ok(Some(method.call0()?.cast_into()?))
 }
 
-/// Returns what a descriptor of MXNet's means: it calls truth values unsigned integers of one bit, and has
-/// one in each byte.
+/// Returns what a descriptor of MXNet's means: it calls truth values unsigned integers of one bit,
+/// and has one in each byte.
 fn meant(descriptor: &DLTensor) -> DLTensor {
     let mut descriptor = *descriptor;
     let one_bit = DLDataType {

@@ -1,10 +1,12 @@
-//! Numba's GPU arrays, which have `__cuda_array_interface__` alone, and the objects that keep their streams.
+//! Numba's GPU arrays, which have `__cuda_array_interface__` alone, and the objects that keep their
+//! streams.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 use pyo3::{Borrowed, intern};
 
-/// Returns the stream object of an array, where the number is its handle; `None` for arrays of others.
+/// Returns the stream object of an array, where the number is its handle; `None` for arrays of
+/// others.
 pub(super) fn stream_object<'py>(
     array: Borrowed<'_, 'py, PyAny>,
     handle: usize,

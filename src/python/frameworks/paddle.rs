@@ -1,4 +1,5 @@
-//! Paddle: tensors that autograd may follow, read-only ones unknown, and an address imported once at a time.
+//! Paddle: tensors that autograd may follow, read-only ones unknown, and an address imported once
+//! at a time.
 
 mod export;
 
@@ -74,7 +75,8 @@ fn is_paddle(kind: &Bound<'_, PyType>) -> bool {
         && root_module(kind) == "paddle"
 }
 
-/// Refuses a tensor that autograd follows: what is done with its memory here, it wouldn't know of. No Python code runs.
+/// Refuses a tensor that autograd follows: what is done with its memory here, it wouldn't know of.
+/// No Python code runs.
 #[inline]
 fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
     static STOP_GRADIENT: PyOnceLock<Attribute> = PyOnceLock::new();
@@ -99,7 +101,8 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
     .into())
 }
 
-/// Counts that a tensor was written, for autograd, which refuses to use what changed since it was kept.
+/// Counts that a tensor was written, for autograd, which refuses to use what changed since it was
+/// kept.
 fn note_written(object: Borrowed<'_, '_, PyAny>) {
     let py = object.py();
     // What was raised before stays raised.

@@ -96,12 +96,14 @@ type AskCapsule =
     expect(dead_code, reason = "there are no streams")
 )]
 pub(in crate::python) struct Streams {
-    /// Returns the handle of its current stream on a GPU, and the object that keeps the stream, where its exchange
-    /// table doesn't tell.
+    /// Returns the handle of its current stream on a GPU, and the object that keeps the stream,
+    /// where its exchange table doesn't tell.
     pub(in crate::python) current: Option<CurrentStream>,
-    /// Whether it asks for an order of work when it imports a tensor, or its exchange table tells its stream.
+    /// Whether it asks for an order of work when it imports a tensor, or its exchange table tells
+    /// its stream.
     pub(in crate::python) asks: bool,
-    /// Where it takes -1, which asks for no order, for a stream: what can't be done while a graph is captured.
+    /// Where it takes -1, which asks for no order, for a stream: what can't be done while a graph
+    /// is captured.
     pub(in crate::python) misreads_unordered: Option<&'static str>,
 }
 
@@ -153,13 +155,14 @@ pub(in crate::python) struct TableVendor {
     pub(in crate::python) name: &'static str,
     /// How the file name of the library with the table's functions begins, without `lib`.
     pub(super) library: Option<&'static str>,
-    /// Recognises the class that the vendor's tensor classes derive from. Returns how many classes before it, in the
-    /// method resolution order, are the vendor's own.
+    /// Recognises the class that the vendor's tensor classes derive from. Returns how many classes
+    /// before it, in the method resolution order, are the vendor's own.
     pub(super) recognise: fn(&Bound<'_, PyType>) -> Option<usize>,
-    /// Whether a derived class changes what its tensors mean by another method than `__dlpack__`; `usize`: where in the
-    /// method resolution order the vendor's own methods begin.
+    /// Whether a derived class changes what its tensors mean by another method than `__dlpack__`;
+    /// `usize`: where in the method resolution order the vendor's own methods begin.
     pub(in crate::python) overrides: fn(&Bound<'_, PyType>, usize) -> bool,
-    /// Whether objects of a type have the vendor's C struct, whatever Python code made of the class.
+    /// Whether objects of a type have the vendor's C struct, whatever Python code made of the
+    /// class.
     pub(super) has_layout: fn(*mut ffi::PyTypeObject) -> bool,
     /// Refuses tensors that the table exports though their memory isn't their value.
     pub(in crate::python) guard: Option<Guard>,
@@ -173,8 +176,8 @@ pub(in crate::python) struct TableVendor {
     pub(in crate::python) knows_read_only: bool,
     /// Whether the table's functions may run Python code.
     pub(in crate::python) runs_python: bool,
-    /// Keeps a tensor's memory, where the tensor that the table exports may get another one; `true`: for longer than
-    /// the call.
+    /// Keeps a tensor's memory, where the tensor that the table exports may get another one;
+    /// `true`: for longer than the call.
     pub(in crate::python) keep_memory: fn(Borrowed<'_, '_, PyAny>, bool) -> PyResult<Option<Owner>>,
     /// Whether the GPU stream of a handle, which is the current one of a GPU, is never destroyed.
     #[cfg_attr(
@@ -182,8 +185,8 @@ pub(in crate::python) struct TableVendor {
         expect(dead_code, reason = "there are no streams")
     )]
     pub(in crate::python) stream_lasts: fn(Python<'_>, i32, usize) -> bool,
-    /// The framework whose constraints a tensor must meet before it is handed to the table, which loses one that it
-    /// refuses; `None` for tables that refuse by themselves.
+    /// The framework whose constraints a tensor must meet before it is handed to the table, which
+    /// loses one that it refuses; `None` for tables that refuse by themselves.
     pub(in crate::python) framework: Option<&'static Framework>,
     /// Makes an object of a tensor.
     pub(in crate::python) make:

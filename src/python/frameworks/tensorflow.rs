@@ -54,8 +54,8 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Imports a capsule. TensorFlow's tensors never change: it counts memory that came from elsewhere as not its own, which
-/// no operation uses again for its result.
+/// Imports a capsule. TensorFlow's tensors never change: it counts memory that came from elsewhere
+/// as not its own, which no operation uses again for its result.
 fn from_dlpack<'py>(
     py: Python<'py>,
     capsule: Bound<'py, PyCapsule>,

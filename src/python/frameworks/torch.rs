@@ -43,8 +43,8 @@ pub(in crate::python) use version::note_written;
 /// The keys that a plain tensor may have.
 static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns what a tensor looks like in the usual case: a plain one on the host, that autograd doesn't follow.
-/// `None` for any other object.
+/// Returns what a tensor looks like in the usual case: a plain one on the host, that autograd
+/// doesn't follow. `None` for any other object.
 #[inline(always)]
 pub(in crate::python) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
     // SAFETY: the tensor is a plain one.
@@ -85,8 +85,8 @@ fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
     Some(places)
 }
 
-/// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is. Returns whether Python
-/// code may have run.
+/// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.
+/// Returns whether Python code may have run.
 #[inline]
 fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
     if !is_tensor_type(object.get_type_ptr()) {
@@ -108,7 +108,8 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
     Ok(true)
 }
 
-/// Views have something about autograd too; only those that it follows, or that have a tangent, are refused.
+/// Views have something about autograd too; only those that it follows, or that have a tangent, are
+/// refused.
 #[inline(never)]
 fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     static REQUIRES_GRAD: PyOnceLock<Attribute> = PyOnceLock::new();
@@ -155,8 +156,8 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     Ok(check_keys(object, torch)?)
 }
 
-/// Refuses what PyTorch's own `__dlpack__` gives with wrong values: it asks whether a tensor is conjugated, or followed by
-/// autograd, and not whether it is negated.
+/// Refuses what PyTorch's own `__dlpack__` gives with wrong values: it asks whether a tensor is
+/// conjugated, or followed by autograd, and not whether it is negated.
 #[cold]
 fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     match Torch::of(object)?.call(object, "is_neg")?.is_truthy()? {
@@ -165,7 +166,8 @@ fn guard_negated(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     }
 }
 
-/// Asks a tensor of a class that only goes by PyTorch's name, by its own methods: PyTorch's C type may get another name.
+/// Asks a tensor of a class that only goes by PyTorch's name, by its own methods: PyTorch's C type
+/// may get another name.
 #[cold]
 fn ask_by_name(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     let refusals: [(_, fn() -> Incompatibility); 3] = [
@@ -280,8 +282,8 @@ fn clarify(py: Python<'_>, error: PyErr) -> PyErr {
     clear
 }
 
-/// Returns whether keys, as in `DispatchKeySet(CPU, ADInplaceOrView, AutogradCPU, AutocastCPU)`, are those
-/// of a tensor whose memory, on this device, is its value.
+/// Returns whether keys, as in `DispatchKeySet(CPU, ADInplaceOrView, AutogradCPU, AutocastCPU)`,
+/// are those of a tensor whose memory, on this device, is its value.
 fn are_plain(keys: &str, device: &str) -> bool {
     let names = keys
         .strip_prefix("DispatchKeySet(")

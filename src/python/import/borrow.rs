@@ -1,4 +1,5 @@
-//! Borrowed tensors: an object describes its tensor, by the fastest way that it offers, in an entry of the list of borrows.
+//! Borrowed tensors: an object describes its tensor, by the fastest way that it offers, in an entry
+//! of the list of borrows.
 
 mod own;
 
@@ -70,8 +71,8 @@ impl Entry {
         }
     }
 
-    /// Borrows from an object that runs Python code meanwhile, or whose type does: that may take away what
-    /// other arguments have borrowed.
+    /// Borrows from an object that runs Python code meanwhile, or whose type does: that may take
+    /// away what other arguments have borrowed.
     #[inline(never)]
     fn borrow_with_python(
         &mut self,
@@ -188,8 +189,8 @@ impl Entry {
         unsafe { self.borrow_by_owning(table, vendor, object) }
     }
 
-    /// Borrows by the owned call after the borrowed one was refused: a producer can tell by flags alone
-    /// that its memory is read-only, and may refuse what carries none.
+    /// Borrows by the owned call after the borrowed one was refused: a producer can tell by flags
+    /// alone that its memory is read-only, and may refuse what carries none.
     ///
     /// # Safety
     ///
@@ -253,7 +254,8 @@ impl Entry {
         // SAFETY: the entry has a reference to the object, and the thread is attached.
         let object = unsafe { Borrowed::from_ptr(Python::assume_attached(), self.object) };
         match ImportPath::for_object(object) {
-            // SAFETY: the type cache found that the object is of our own class; it keeps its tensor, and the entry the object.
+            // SAFETY: the type cache found that the object is of our own class; it keeps its
+            // tensor, and the entry the object.
             Ok(ImportPath::Own) => Some(unsafe { tensor_class::tensor_of(object) }),
             _ => None,
         }
@@ -305,7 +307,8 @@ impl Entry {
         let (managed, lent) = Offer::lend::<Legacy>(capsule.as_borrowed())?;
         // SAFETY: the capsule keeps the managed tensor.
         let descriptor = correct(unsafe { managed.as_ref() }.descriptor());
-        // SAFETY: the capsule keeps the managed tensor; it was just made, so no other code takes it.
+        // SAFETY: the capsule keeps the managed tensor; it was just made, so no other code takes
+        // it.
         unsafe { self.fill(&descriptor, Flags::empty()) }?;
         self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())

@@ -44,7 +44,8 @@ impl Buffer {
         type Declared =
             unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int;
         let get: Declared = ffi::PyObject_GetBuffer;
-        // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better.
+        // SAFETY: the types differ only in whether unwinding is expected, which the compiler
+        // mustn't know better.
         let get = unsafe { transmute::<Declared, Get>(black_box(get)) };
         // SAFETY: an object, and room for the answer.
         if unsafe { hang_on_unwind(|| get(object.as_ptr(), &mut room.0, flags)) } != 0 {
@@ -174,7 +175,8 @@ unsafe fn release(buffer: *mut ffi::Py_buffer) {
     type Release = unsafe extern "C-unwind" fn(*mut ffi::Py_buffer);
     type Declared = unsafe extern "C" fn(*mut ffi::Py_buffer);
     let release: Declared = ffi::PyBuffer_Release;
-    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't know better.
+    // SAFETY: the types differ only in whether unwinding is expected, which the compiler mustn't
+    // know better.
     let release = unsafe { transmute::<Declared, Release>(black_box(release)) };
     // SAFETY: the thread is attached, and owns the buffer, as this function's callers promise.
     unsafe { hang_on_unwind(|| release(buffer)) }

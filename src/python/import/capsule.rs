@@ -21,7 +21,8 @@ pub(super) fn guard_capsule(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Asks an object for a capsule by the method that its framework has in place of `__dlpack__`; `None` where there is none.
+/// Asks an object for a capsule by the method that its framework has in place of `__dlpack__`;
+/// `None` where there is none.
 #[cold]
 pub(super) fn by_method<'py>(
     object: Borrowed<'_, 'py, PyAny>,
@@ -43,11 +44,13 @@ pub(super) fn take(
     let check = |managed: &Legacy| {
         let mut layout = Layout::SCALAR;
         let descriptor = correct(managed.descriptor());
-        // SAFETY: the framework fulfils what DLPack asks of a descriptor, but for what `correct` corrects.
+        // SAFETY: the framework fulfils what DLPack asks of a descriptor, but for what `correct`
+        // corrects.
         let described = unsafe { Described::read(&descriptor, Flags::empty(), &mut layout) };
         described.map(|_| ()).map_err(not_importable)
     };
-    // SAFETY: the framework just made the capsule, so that it holds a managed tensor that no other code has.
+    // SAFETY: the framework just made the capsule, so that it holds a managed tensor that no other
+    // code has.
     let managed: Managed<Legacy> = unsafe { Offer::take(capsule.as_borrowed(), check) }?;
     let descriptor = correct(managed.descriptor());
     // SAFETY: the managed tensor keeps the memory that it describes.

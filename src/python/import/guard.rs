@@ -23,8 +23,8 @@ pub(super) fn guard_table(
     Ok(())
 }
 
-/// Refuses objects that come through `__dlpack__`, where that is their framework's own and gives tensors whose memory is
-/// not their value.
+/// Refuses objects that come through `__dlpack__`, where that is their framework's own and gives
+/// tensors whose memory is not their value.
 pub(super) fn guard_protocol(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     let vendor = protocol_vendor(object)?;
     if vendor.is(&OTHER)

@@ -1,4 +1,5 @@
-//! Owned tensors: an object gives its tensor to be kept, by the fastest way that it offers, without a copy unless asked for.
+//! Owned tensors: an object gives its tensor to be kept, by the fastest way that it offers, without
+//! a copy unless asked for.
 
 mod protocol;
 mod wanted;
@@ -28,7 +29,8 @@ pub(in crate::python) use wanted::Purpose;
 pub use wanted::Wanted;
 use wanted::moved;
 
-/// Imports the tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
+/// Imports the tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a
+/// capsule.
 ///
 /// What is shared stays the object's: it isn't written through the [`Tensor`].
 ///
@@ -79,8 +81,8 @@ pub(in crate::python) fn from_object_for(
     }
 }
 
-/// Imports the tensor of an object, shared, in the ways that take few steps; `None` where there is another way, or none.
-/// The caller needn't be counted by PyO3 as attached.
+/// Imports the tensor of an object, shared, in the ways that take few steps; `None` where there is
+/// another way, or none. The caller needn't be counted by PyO3 as attached.
 #[inline]
 pub(in crate::python) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResult<Tensor>> {
     let found = match find(object, Purpose::Keep) {
@@ -141,7 +143,8 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
             if let Some(owner) = (vendor.keep_memory)(object, locks)? {
                 return by_borrowing(object, table, vendor, owner).map(Found::Tensor);
             }
-            // SAFETY: the type cache found the table in the object's type, so its functions take the object.
+            // SAFETY: the type cache found the table in the object's type, so its functions take
+            // the object.
             let managed = unsafe { table.own(object) };
             let managed = managed.map_err(|error| clarify(vendor, object, error))?;
             of_table(managed).map(Found::Tensor)
@@ -158,7 +161,8 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
     }
 }
 
-/// Imports a buffer. What goes with an error is whether the buffer is read-only, as far as is known.
+/// Imports a buffer. What goes with an error is whether the buffer is read-only, as far as is
+/// known.
 fn by_buffer(object: Borrowed<'_, '_, PyAny>) -> Result<Tensor, (PyErr, bool)> {
     let buffer = Buffer::from_object(object).map_err(|error| (error, true))?;
     let is_read_only = buffer.is_read_only();
@@ -188,7 +192,8 @@ fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
-/// Borrows by a table what an owner keeps: an owned export would keep the tensor, which may get other memory.
+/// Borrows by a table what an owner keeps: an owned export would keep the tensor, which may get
+/// other memory.
 fn by_borrowing(
     object: Borrowed<'_, '_, PyAny>,
     table: Table,
@@ -196,9 +201,11 @@ fn by_borrowing(
     owner: Owner,
 ) -> PyResult<Tensor> {
     let mut room = MaybeUninit::uninit();
-    // SAFETY: the type cache found the table in the object's type, so its functions take the object.
+    // SAFETY: the type cache found the table in the object's type, so its functions take the
+    // object.
     if let Some(descriptor) = unsafe { table.borrow_to(object, &mut room) } {
-        // SAFETY: the owner keeps the memory; sizes and strides, which the object keeps until here, are copied.
+        // SAFETY: the owner keeps the memory; sizes and strides, which the object keeps until here,
+        // are copied.
         return unsafe { of_descriptor(descriptor, Flags::empty(), owner) };
     }
     let error = table.borrow_error(object.py());
@@ -240,7 +247,8 @@ unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -
             strides: descriptor.strides.cast(),
             read_only: flags.contains(Flags::READ_ONLY),
         };
-        // SAFETY: the descriptor has as many sizes and strides as its rank says, and the owner keeps the memory.
+        // SAFETY: the descriptor has as many sizes and strides as its rank says, and the owner
+        // keeps the memory.
         match unsafe { Tensor::adopt_usual(&usual, owner) } {
             Ok(tensor) => return Ok(tensor),
             Err(unused) => owner = unused,

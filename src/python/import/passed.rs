@@ -9,14 +9,14 @@ use pyo3::prelude::*;
 /// A tensor that is passed on to a framework, and that Rust code can't read: see
 /// [`convert`](crate::python::convert).
 ///
-/// As an argument it is like [`Tensor`], but its memory isn't registered as read: it may be in use by a call
-/// that writes it.
+/// As an argument it is like [`Tensor`], but its memory isn't registered as read: it may be in use
+/// by a call that writes it.
 #[derive(Debug)]
 pub struct Passed(pub(in crate::python) Tensor);
 
 impl Passed {
-    /// Borrows an object's tensor to copy it or to ask about it: unlike one that shares its memory for longer, it doesn't
-    /// have PyTorch refuse to resize the storage.
+    /// Borrows an object's tensor to copy it or to ask about it: unlike one that shares its memory
+    /// for longer, it doesn't have PyTorch refuse to resize the storage.
     ///
     /// # Errors
     ///

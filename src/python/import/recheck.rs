@@ -11,8 +11,8 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::mem::MaybeUninit;
 
-/// Checks that every object from which memory is borrowed still has it, after code of Python's ran that
-/// could have resized or re-pointed one.
+/// Checks that every object from which memory is borrowed still has it, after code of Python's ran
+/// that could have resized or re-pointed one.
 ///
 /// # Errors
 ///
@@ -21,8 +21,8 @@ use std::mem::MaybeUninit;
 #[inline(never)]
 pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
     for (entry, object) in list_borrowed(py) {
-        // SAFETY: entries are never freed. One that was given back meanwhile, by code that a table's
-        // function ran, has another object, or none.
+        // SAFETY: entries are never freed. One that was given back meanwhile, by code that a
+        // table's function ran, has another object, or none.
         let entry = unsafe { entry.as_ref() };
         if entry.object != object.as_ptr() {
             continue;
@@ -42,15 +42,16 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
 }
 
 /// Borrows from an object again, as it is now, without running Python code. `None` for an object
-/// whose tensor never changes, or which has no way that would be used; `false` where it has no tensor any
-/// more.
+/// whose tensor never changes, or which has no way that would be used; `false` where it has no
+/// tensor any more.
 ///
 /// # Safety
 ///
 /// The object stays as long as the entry is used.
 unsafe fn borrow_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option<bool> {
     match ImportPath::for_object(object).ok()? {
-        // SAFETY: the type cache found that the object is a `numpy.ndarray`; it stays as long as the entry is used.
+        // SAFETY: the type cache found that the object is a `numpy.ndarray`; it stays as long as
+        // the entry is used.
         ImportPath::Numpy => Some(unsafe { numpy::borrow(object, now) }.is_ok()),
         ImportPath::Table(table, _) => {
             if let Some(descriptor) = torch::describe_usual(object) {

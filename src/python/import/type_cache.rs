@@ -25,7 +25,8 @@ impl ImportPath {
     ///
     /// # Errors
     ///
-    /// A `TypeError` where there is none, and a `BufferError` for a type whose objects' memory isn't their value.
+    /// A `TypeError` where there is none, and a `BufferError` for a type whose objects' memory
+    /// isn't their value.
     #[inline(always)]
     pub(in crate::python) fn for_object(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
         match Self::cached(object) {

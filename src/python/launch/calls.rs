@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 struct Theirs {
     /// Their streams, other than the one of the call.
     streams: SmallVec<[Stream; 2]>,
-    /// What must be kept until the work is done: memory of the host, and objects whose stream is unknown,
-    /// used again.
+    /// What must be kept until the work is done: memory of the host, and objects whose stream is
+    /// unknown, used again.
     kept: SmallVec<[Object; 2]>,
     /// Whether a tensor was asked to be ready on our current stream.
     is_asked: bool,
@@ -26,8 +26,8 @@ struct Theirs {
     is_untracked: bool,
 }
 
-/// Makes a call on the stream on which its arguments' framework works, or on the one that was made current.
-/// Where several frameworks take part, their streams wait for each other.
+/// Makes a call on the stream on which its arguments' framework works, or on the one that was made
+/// current. Where several frameworks take part, their streams wait for each other.
 pub(in crate::python) fn run<'py, R, E>(
     py: Python<'py>,
     entered: &[Option<BorrowedArg<'py>>],
@@ -89,7 +89,8 @@ where
     };
     // Also where the call failed, as its work may be under way.
     let settled = theirs.settle(&stream);
-    // What its library does with the memory next, on whichever stream, must come after the call's work.
+    // What its library does with the memory next, on whichever stream, must come after the call's
+    // work.
     let waited = match is_untracked {
         true => stream.synchronize(),
         false => Ok(()),

@@ -35,9 +35,9 @@ impl PyKernels {
 impl PyKernels {
     /// Returns the kernel of a name.
     ///
-    /// What its parameters are is read in the source: a pointer to what isn't `const` may be written. Where
-    /// there is no source, or it says it in another way, `writes` tells which arguments are written, by their
-    /// places; without it all tensors count as written.
+    /// What its parameters are is read in the source: a pointer to what isn't `const` may be
+    /// written. Where there is no source, or it says it in another way, `writes` tells which
+    /// arguments are written, by their places; without it all tensors count as written.
     #[pyo3(signature = (name, *, writes=None))]
     fn kernel(&self, name: &str, writes: Option<Vec<usize>>) -> PyResult<PyKernel> {
         let function = self.module.function(name)?;
@@ -82,8 +82,8 @@ impl PyKernels {
     }
 }
 
-/// A kernel. It is called with a grid, a block, and its arguments: tensors of any framework on its GPU, and
-/// numbers.
+/// A kernel. It is called with a grid, a block, and its arguments: tensors of any framework on its
+/// GPU, and numbers.
 #[pyclass(frozen, name = "Kernel", module = "dlbridge.cuda")]
 #[derive(Debug)]
 pub struct PyKernel {
@@ -122,8 +122,8 @@ impl PyKernel {
 
     /// Launches the kernel on its tensors' stream, or another one, and waits for nothing.
     ///
-    /// `grid` and `block` are one, two or three numbers: of blocks, and of threads in each. `shared` is how many
-    /// bytes of shared memory a block has besides what the kernel declares.
+    /// `grid` and `block` are one, two or three numbers: of blocks, and of threads in each.
+    /// `shared` is how many bytes of shared memory a block has besides what the kernel declares.
     #[pyo3(signature = (grid, block, *arguments, shared=0, stream=None))]
     fn __call__<'py>(
         &self,
@@ -148,8 +148,9 @@ impl PyKernel {
                     use_on(tensor, stream, *what)?;
                 }
             }
-            // SAFETY: the author of the CUDA C++ source promises that its accesses are sound, as for any
-            // extension of Python; the arguments are of the sizes that it takes, as far as the driver tells.
+            // SAFETY: the author of the CUDA C++ source promises that its accesses are sound, as
+            // for any extension of Python; the arguments are of the sizes that it takes, as far as
+            // the driver tells.
             unsafe { self.function.launch(stream, launch, &given.values) }
         })
     }

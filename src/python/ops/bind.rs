@@ -101,7 +101,8 @@ impl<'a, 'py> Given<'a, 'py> {
         count: usize,
         keywords: *mut ffi::PyObject,
     ) -> Self {
-        // SAFETY: `METH_FASTCALL | METH_KEYWORDS`: there are `count` arguments, the values of the keywords behind them, and a tuple of names.
+        // SAFETY: `METH_FASTCALL | METH_KEYWORDS`: there are `count` arguments, the values of the
+        // keywords behind them, and a tuple of names.
         unsafe {
             let keywords = Borrowed::from_ptr_or_opt(py, keywords)
                 .map(|keywords| keywords.cast_unchecked::<PyTuple>());

@@ -19,8 +19,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-/// Calls an op with what a Python function was called with. A call is plain in which no reference of PyO3's
-/// is dropped; one that fails isn't.
+/// Calls an op with what a Python function was called with. A call is plain in which no reference
+/// of PyO3's is dropped; one that fails isn't.
 pub(super) fn invoke<'py>(
     py: Python<'py>,
     handle: &OpHandle,
@@ -79,9 +79,9 @@ pub(super) fn invoke<'py>(
         *is_plain &= matches!(entry.keep(), Keep::Object | Keep::Number);
         let writable = !entry.read_only && handle.definition().writes(at);
         let is = (entry.dtype, entry.device, entry.padded);
-        // SAFETY: the entry keeps the memory, and the list of borrows excludes that another call uses it in a
-        // way that this one doesn't allow. Other threads' accesses are up to the caller: see
-        // docs/soundness.md.
+        // SAFETY: the entry keeps the memory, and the list of borrows excludes that another call
+        // uses it in a way that this one doesn't allow. Other threads' accesses are up to the
+        // caller: see docs/soundness.md.
         let operand = unsafe {
             let bytes = entry.bytes.clone();
             Operand::from_known(entry.first, entry.layout(), is, writable, bytes)
@@ -172,8 +172,8 @@ fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
         || object.is_exact_instance_of::<PyBool>()
 }
 
-/// Returns the element type that a number is taken as: that of the tensors which have the same, or else what
-/// all the numbers that have the same can be.
+/// Returns the element type that a number is taken as: that of the tensors which have the same, or
+/// else what all the numbers that have the same can be.
 fn dtype_of_number(
     handle: &OpHandle,
     at: usize,
@@ -199,8 +199,8 @@ fn dtype_of_number(
     }
 }
 
-/// Adds the argument's name to an error. One of a kind that isn't ours may not be made of a text, or may
-/// mean something else: it stays, and gets a note.
+/// Adds the argument's name to an error. One of a kind that isn't ours may not be made of a text,
+/// or may mean something else: it stays, and gets a note.
 #[cold]
 fn of_argument(py: Python<'_>, op: &str, argument: &str, error: PyErr) -> PyErr {
     let kind = error.get_type(py);

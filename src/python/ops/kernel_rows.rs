@@ -5,7 +5,8 @@ use crate::kernel::{KernelInfo, Registry};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns all kernels of ops that were registered by macros: a dict for each op, device, label, priority and origin.
+/// Returns all kernels of ops that were registered by macros: a dict for each op, device, label,
+/// priority and origin.
 ///
 /// # Errors
 ///
@@ -14,7 +15,8 @@ pub fn kernel_rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     rows(py, &Registry::global().kernels())
 }
 
-/// Returns kernels as dicts: one for an op, device, label, priority and origin, with all element types.
+/// Returns kernels as dicts: one for an op, device, label, priority and origin, with all element
+/// types.
 pub(super) fn rows<'py>(
     py: Python<'py>,
     kernels: &[KernelInfo],

@@ -6,9 +6,9 @@ use crate::kernel::{OpHandle, Registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// Has `dlbridge.ops` know the ops that this extension registered, and `dlbridge.kernels()` list their
-/// kernels: to be called when the extension's module is initialised. What comes with this crate is left
-/// out, as the package has it already.
+/// Has `dlbridge.ops` know the ops that this extension registered, and `dlbridge.kernels()` list
+/// their kernels: to be called when the extension's module is initialised. What comes with this
+/// crate is left out, as the package has it already.
 ///
 /// ```no_run
 /// use pyo3::prelude::*;

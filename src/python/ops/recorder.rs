@@ -6,8 +6,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// When it was over, in nanoseconds of the clock, for calls of several extensions to be put in order; op,
-/// kernel, shapes and element types of the arguments, bytes, seconds, and whether it failed.
+/// When it was over, in nanoseconds of the clock, for calls of several extensions to be put in
+/// order; op, kernel, shapes and element types of the arguments, bytes, seconds, and whether it
+/// failed.
 type Row = (
     u64,
     String,

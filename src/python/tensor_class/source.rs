@@ -19,7 +19,8 @@ pub(super) struct Lasting(NonNull<ffi::PyTypeObject>);
 
 // SAFETY: types may be used on any attached thread.
 unsafe impl Send for Lasting {}
-// SAFETY: a type is only used by threads that are attached, and a shared reference gives no more than a copy.
+// SAFETY: a type is only used by threads that are attached, and a shared reference gives no more
+// than a copy.
 unsafe impl Sync for Lasting {}
 
 impl Source {

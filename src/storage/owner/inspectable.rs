@@ -7,8 +7,9 @@ use std::any::TypeId;
 ///
 /// The owner knows that work and can wait for it. It is given to
 /// [`Storage::from_sync_owner`](crate::Storage::from_sync_owner), and found again by
-/// [`Storage::sync_owner`](crate::Storage::sync_owner). That is how memory of a device that this crate doesn't know
-/// becomes a tensor; see the example of [`Storage::from_sync_owner`](crate::Storage::from_sync_owner).
+/// [`Storage::sync_owner`](crate::Storage::sync_owner). That is how memory of a device that this
+/// crate doesn't know becomes a tensor; see the example of
+/// [`Storage::from_sync_owner`](crate::Storage::from_sync_owner).
 pub trait SyncOwner: Send + Sync + 'static {
     /// Waits until the CPU may access the memory.
     ///
@@ -30,8 +31,9 @@ impl Owner {
             return None;
         }
         let [pointer, _] = self.words();
-        // SAFETY: the type says that the first word is the pointer to a box of this, which is there as long
-        // as `self`, wherever the words are; only shared references are made to it until it is dropped.
+        // SAFETY: the type says that the first word is the pointer to a box of this, which is there
+        // as long as `self`, wherever the words are; only shared references are made to it until it
+        // is dropped.
         Some(unsafe { &(*pointer.cast::<Aligned2<O>>()).0 })
     }
 
@@ -41,7 +43,8 @@ impl Owner {
     ///
     /// When it can't wait, or the work that it waits for failed: why.
     pub(crate) fn settle(&self) -> Result<(), String> {
-        // SAFETY: the words are those of an owner of the vtable's type, which is there as long as `self`.
+        // SAFETY: the words are those of an owner of the vtable's type, which is there as long as
+        // `self`.
         unsafe { (self.vtable.settle)(self.words()) }
     }
 }
@@ -56,12 +59,14 @@ unsafe impl<O: SyncOwner> SmallOwner for Inspectable<O> {
     }
 
     unsafe fn from_words(words: [*mut (); 2]) -> Self {
-        // SAFETY: the words came from `into_words` of this type, and so from the box's, and are used once.
+        // SAFETY: the words came from `into_words` of this type, and so from the box's, and are
+        // used once.
         Self(unsafe { Boxed::from_words(words) })
     }
 
     unsafe fn settle([pointer, _]: [*mut (); 2]) -> Result<(), String> {
-        // SAFETY: the first word is the pointer to a box of this, to which only shared references are made.
+        // SAFETY: the first word is the pointer to a box of this, to which only shared references
+        // are made.
         unsafe { &(*pointer.cast::<Aligned2<O>>()).0 }.settle()
     }
 }

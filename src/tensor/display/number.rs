@@ -23,7 +23,8 @@ enum Format {
     },
 }
 
-/// Returns a word for each number of a tensor. A lone number isn't rounded, unless a precision is given.
+/// Returns a word for each number of a tensor. A lone number isn't rounded, unless a precision is
+/// given.
 pub(super) fn words(
     numbers: &[Scalar],
     dtype: DType,
@@ -45,7 +46,8 @@ pub(super) fn words(
 }
 
 impl Format {
-    /// Chooses the least number of digits, up to `precision`, that rounds none of the numbers more than `precision` does.
+    /// Chooses the least number of digits, up to `precision`, that rounds none of the numbers more
+    /// than `precision` does.
     fn choose(numbers: &[Scalar], precision: usize) -> Self {
         let parts = numbers.iter().flat_map(|number| match *number {
             Scalar::Float(number) => [number, 0.0],

@@ -1,5 +1,5 @@
-//! Every function of the library's fails once: the error names it, nothing is lost, and the next product is well. Only
-//! where the library doesn't start there is another way.
+//! Every function of the library's fails once: the error names it, nothing is lost, and the next
+//! product is well. Only where the library doesn't start there is another way.
 
 use super::library::{
     blas_folder, blas_mistakes, descriptors, expected, fail, lines, need_workspace, numbers, sent,

@@ -5,7 +5,8 @@ use crate::double::{Launched, driver_folder, in_child, register};
 use std::ffi::{OsString, c_int, c_void};
 use std::path::{Path, PathBuf};
 
-/// Runs the body in a child process with the driver's and the compiler's double, and other libraries.
+/// Runs the body in a child process with the driver's and the compiler's double, and other
+/// libraries.
 pub(super) fn on_doubles(
     test: &str,
     others: &[PathBuf],
@@ -27,7 +28,8 @@ pub(super) fn on_doubles(
     });
 }
 
-/// What the copying kernel is told: sizes, and strides of `out` and `x`, the fastest dimension first.
+/// What the copying kernel is told: sizes, and strides of `out` and `x`, the fastest dimension
+/// first.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Layouts {

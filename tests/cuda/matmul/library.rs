@@ -16,7 +16,8 @@ pub(super) fn blas_folder() -> PathBuf {
     library_folder(&BUILT, "tests/libcublaslt", "libcublasLt.so", &names)
 }
 
-/// Runs the body in a child process with all doubles, and checks that it made no mistake and left no memory.
+/// Runs the body in a child process with all doubles, and checks that it made no mistake and left
+/// no memory.
 pub(super) fn with_blas(test: &str, environment: &[(&str, &str)], body: fn()) {
     on_doubles(test, &[blas_folder()], environment, || {
         body();

@@ -1,4 +1,5 @@
-//! Algorithms: asked for once for each problem, and kept, within bounds; and what is done where there is none.
+//! Algorithms: asked for once for each problem, and kept, within bounds; and what is done where
+//! there is none.
 
 use super::library::{
     blas_mistakes, descriptors, expected, last, lines, numbers, refuse, sent, values, with_blas,

@@ -1,4 +1,5 @@
-//! What algorithms need beside the matrices: on several streams, while a graph is captured, and where there is no memory.
+//! What algorithms need beside the matrices: on several streams, while a graph is captured, and
+//! where there is no memory.
 
 use super::library::{
     blas_mistakes, expected, last, lines, need_workspace, numbers, sent, values, with_blas,

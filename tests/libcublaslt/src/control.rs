@@ -31,7 +31,8 @@ pub extern "C" fn cublasLtDoubleMistakes() -> *mut c_char {
 /// It is one of the above, and this is its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDoubleFreeText(text: *mut c_char) {
-    // SAFETY: `text` came from `CString::into_raw` and is not used again, by this function's contract.
+    // SAFETY: `text` came from `CString::into_raw` and is not used again, by this function's
+    // contract.
     drop(unsafe { CString::from_raw(text) });
 }
 

@@ -130,14 +130,16 @@ impl Product {
             for column in 0..columns {
                 let mut sum = 0.0;
                 for k in 0..inner {
-                    // SAFETY: the indices are within the matrices' sizes, and the matrices are valid by this function's contract.
+                    // SAFETY: the indices are within the matrices' sizes, and the matrices are
+                    // valid by this function's contract.
                     unsafe {
                         let at_a = place(row, k, of_a, self.transposes[0]);
                         let at_b = place(k, column, of_b, self.transposes[1]);
                         sum += self.element.read(a, at_a) * self.element.read(b, at_b);
                     }
                 }
-                // SAFETY: `row` and `column` are within the sizes of `d`, which is writable by this function's contract.
+                // SAFETY: `row` and `column` are within the sizes of `d`, which is writable by this
+                // function's contract.
                 unsafe { self.element.write(d, row + column * of_d, sum) };
             }
         }

@@ -23,7 +23,8 @@ macro_rules! handles {
     )*};
 }
 
-/// A handle is its kind and a number that is never given twice, so a destroyed thing or one of another kind is known.
+/// A handle is its kind and a number that is never given twice, so a destroyed thing or one of
+/// another kind is known.
 pub(crate) trait Handle: Copy {
     const KIND: usize;
     const WORD: &'static str;
@@ -72,10 +73,12 @@ pub struct Address(pub u64);
 #[derive(Clone, Copy, Debug)]
 pub struct Host(pub *mut c_void);
 
-// SAFETY: a pointer; what is done with it is ordered by the driver's rules on streams, which the caller keeps.
+// SAFETY: a pointer; what is done with it is ordered by the driver's rules on streams, which the
+// caller keeps.
 unsafe impl Send for Host {}
 
-/// Where a function puts a result. Made by callers in C only, who promise that it is null or can be written.
+/// Where a function puts a result. Made by callers in C only, who promise that it is null or can be
+/// written.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Out<T>(pub *mut T);
@@ -83,7 +86,8 @@ pub struct Out<T>(pub *mut T);
 impl<T> Out<T> {
     pub(crate) fn give(&self, value: T) -> Outcome {
         self.check()?;
-        // SAFETY: not null, and so writable by what the type promises. It may be unaligned in no ABI of these types.
+        // SAFETY: not null, and so writable by what the type promises. It may be unaligned in no
+        // ABI of these types.
         unsafe { self.0.write(value) };
         Ok(())
     }
@@ -102,7 +106,8 @@ impl<T> Out<T> {
     }
 }
 
-/// A structure or a number that a function reads. Made by callers in C only, who promise that it is null or readable.
+/// A structure or a number that a function reads. Made by callers in C only, who promise that it is
+/// null or readable.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct In<T>(pub *const T);
@@ -141,7 +146,8 @@ pub type StreamCallback = unsafe extern "C" fn(Stream, c_int, *mut c_void);
 /// `CUoccupancyB2DSize`
 pub type SharedMemoryOfBlock = unsafe extern "C" fn(c_int) -> usize;
 
-/// One side of a copy: `CU_MEMORYTYPE_HOST`, `_DEVICE`, (`_ARRAY`,) `_UNIFIED` say which of the pointers counts.
+/// One side of a copy: `CU_MEMORYTYPE_HOST`, `_DEVICE`, (`_ARRAY`,) `_UNIFIED` say which of the
+/// pointers counts.
 pub const MEMORYTYPE_HOST: c_uint = 1;
 /// See [`MEMORYTYPE_HOST`].
 pub const MEMORYTYPE_DEVICE: c_uint = 2;
@@ -174,7 +180,8 @@ pub mod structures {
         pub height: usize,
     }
 
-    /// One side of `CUDA_MEMCPY3D` and of `CUDA_MEMCPY3D_PEER`, which differ in the names of fields alone.
+    /// One side of `CUDA_MEMCPY3D` and of `CUDA_MEMCPY3D_PEER`, which differ in the names of fields
+    /// alone.
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
     pub struct Side3d {

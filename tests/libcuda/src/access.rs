@@ -116,7 +116,8 @@ pub(crate) struct Moment<'a> {
 }
 
 impl Driver {
-    /// Refuses a range that isn't in one allocation, if an end of it is in one at all; the rest is the host's memory.
+    /// Refuses a range that isn't in one allocation, if an end of it is in one at all; the rest is
+    /// the host's memory.
     pub(crate) fn check_range(&mut self, what: &str, rows: Rows, device: bool) -> Outcome {
         if rows.is_empty() {
             return Ok(());
@@ -142,7 +143,8 @@ impl Driver {
         }
     }
 
-    /// Records the bytes that an operation touches, and each earlier use that it conflicts with and isn't ordered with.
+    /// Records the bytes that an operation touches, and each earlier use that it conflicts with and
+    /// isn't ordered with.
     pub(crate) fn use_memory(&mut self, moment: &Moment, touches: &[Touch]) {
         for touch in touches.iter().filter(|touch| !touch.rows.is_empty()) {
             let words = self.memory.words(touch.rows.start);
@@ -178,8 +180,8 @@ impl Driver {
                         moment.words, earlier.words
                     ));
                 }
-                // What comes before this use, and is covered by it, needs no look any more: who is ordered with this
-                // use is ordered with that one.
+                // What comes before this use, and is covered by it, needs no look any more: who is
+                // ordered with this use is ordered with that one.
                 let stronger = touch.how != How::Reads || earlier.touch.how == How::Reads;
                 let covered = ordered && stronger && touch.rows.contains(&earlier.touch.rows);
                 !covered && !host.covers(earlier.stream, earlier.number)

@@ -44,7 +44,8 @@ impl Kind {
 /// The release of memory: when it is ordered, and what asked for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
-    /// The stream and the number of the operation there; nothing when the host waited for all work first.
+    /// The stream and the number of the operation there; nothing when the host waited for all work
+    /// first.
     pub(crate) when: Option<(u32, u64)>,
     pub(crate) words: String,
 }
@@ -66,7 +67,8 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// Whether its pages are closed while no operation runs: once released, pinned and managed memory is too.
+    /// Whether its pages are closed while no operation runs: once released, pinned and managed
+    /// memory is too.
     pub(crate) fn is_shut(&self) -> bool {
         self.kind.closed() || self.gone
     }

@@ -1,4 +1,5 @@
-//! Address space for the double's memory. Each range is handed out once, so an old pointer never meets new memory.
+//! Address space for the double's memory. Each range is handed out once, so an old pointer never
+//! meets new memory.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -48,7 +49,8 @@ fn reserve(at_least: u64) -> Option<(u64, u64)> {
         .find_map(|bytes| {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let length = usize::try_from(bytes).ok()?;
-            // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
+            // SAFETY: a new mapping at an address that the system chooses touches nothing that
+            // exists.
             let start =
                 unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_NONE, flags, -1, 0) };
             (start != libc::MAP_FAILED).then(|| (start as u64, start as u64 + bytes))

@@ -1,4 +1,5 @@
-//! How the driver's functions are entered: locked, counted, written down, and failing when they were told to.
+//! How the driver's functions are entered: locked, counted, written down, and failing when they
+//! were told to.
 
 use crate::abi::{Address, Handle, Host, In, Out, Stream, Text};
 use crate::codes::{Code, Outcome};
@@ -46,7 +47,8 @@ pub(crate) fn enter(
     result.err().map_or(Code::SUCCESS.0, |code| code.0)
 }
 
-/// Defines functions of the driver. Each has the name and the arguments that the driver's header gives it.
+/// Defines functions of the driver. Each has the name and the arguments that the driver's header
+/// gives it.
 macro_rules! api {
     ($(fn $name:ident($driver:ident $(, $argument:ident: $type:ty)* $(,)?) $body:block)*) => {
         $(

@@ -166,7 +166,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Conflicts with nodes of the graph that don't come before, which a replay could run at the same time.
+    /// Conflicts with nodes of the graph that don't come before, which a replay could run at the
+    /// same time.
     fn captured_races(
         &self,
         capture: u32,
@@ -192,7 +193,8 @@ impl Driver {
             .collect()
     }
 
-    /// A captured stream waits for an event, or a stream joins a capture by waiting for an event of it.
+    /// A captured stream waits for an event, or a stream joins a capture by waiting for an event of
+    /// it.
     pub(crate) fn wait_in_capture(&mut self, stream: u32, event: &Place) -> Outcome {
         let Some(capture) = self.captures.live.get(&event.capture) else {
             return Err(Code::ERROR_CAPTURED_EVENT);
@@ -272,7 +274,8 @@ impl Driver {
         }
     }
 
-    /// Refuses a call that isn't safe while a stream is captured, and spoils the captures that it would disturb.
+    /// Refuses a call that isn't safe while a stream is captured, and spoils the captures that it
+    /// would disturb.
     pub(crate) fn not_while_capturing(&mut self) -> Outcome {
         let mine = THREAD_MODE.get();
         let disturbed: Vec<u32> = self

@@ -1,4 +1,5 @@
-//! Which work happens before which: one counter for each stream, joined where streams wait for each other.
+//! Which work happens before which: one counter for each stream, joined where streams wait for each
+//! other.
 
 use std::collections::BTreeMap;
 

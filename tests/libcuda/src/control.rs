@@ -16,7 +16,8 @@ pub extern "C" fn cudaDoubleReset() {
     Locked::take().reset();
 }
 
-/// The journal: a line for each call and for each operation that ran. To be given to [`cudaDoubleFreeText`].
+/// The journal: a line for each call and for each operation that ran. To be given to
+/// [`cudaDoubleFreeText`].
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleJournal() -> *mut c_char {
     text(Locked::take().record.journal())
@@ -57,7 +58,8 @@ pub extern "C" fn cudaDoubleAllocations() -> *mut c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaDoubleFreeText(text: *mut c_char) {
     if !text.is_null() {
-        // SAFETY: `text` came from the double's `CString::into_raw` and is not used again, by this function's contract.
+        // SAFETY: `text` came from the double's `CString::into_raw` and is not used again, by this
+        // function's contract.
         drop(unsafe { CString::from_raw(text) });
     }
 }
@@ -74,10 +76,11 @@ pub extern "C" fn cudaDoubleForgetMistakes() {
     Locked::take().record.forget_mistakes();
 }
 
-/// How many there are of `memory` (of all kinds), `device memory`, `pinned memory`, `managed memory`, `bytes` (of all
-/// memory), `contexts` (that are retained or were made), `streams` (that were made), `events`, `modules`, `pools`
-/// (besides the devices' own), `graphs`, `executable graphs`, and operations that are `pending`, or `pending on host`, of
-/// which the host's pageable memory must wait for the end. -1 for other names.
+/// How many there are of `memory` (of all kinds), `device memory`, `pinned memory`, `managed
+/// memory`, `bytes` (of all memory), `contexts` (that are retained or were made), `streams` (that
+/// were made), `events`, `modules`, `pools` (besides the devices' own), `graphs`, `executable
+/// graphs`, and operations that are `pending`, or `pending on host`, of which the host's pageable
+/// memory must wait for the end. -1 for other names.
 ///
 /// # Safety
 ///
@@ -143,7 +146,8 @@ pub unsafe extern "C" fn cudaDoubleCalls(function: *const c_char) -> u64 {
         .calls(&Text(function).read().unwrap_or_default())
 }
 
-/// Makes the n-th call from now on of a function (of any, if the name is null or empty) return a code and do nothing.
+/// Makes the n-th call from now on of a function (of any, if the name is null or empty) return a
+/// code and do nothing.
 ///
 /// # Safety
 ///
@@ -162,29 +166,32 @@ pub extern "C" fn cudaDoubleForgetFailures() {
     driver.work.failures.clear();
 }
 
-/// Whether streams run their work as late as they may (1, as at the start) or as soon as they may (0).
+/// Whether streams run their work as late as they may (1, as at the start) or as soon as they may
+/// (0).
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleSetLate(late: c_int) {
     Locked::take().work.eager = late == 0;
 }
 
-/// Makes the n-th copy, fill or launch that runs from now on fail with a code, as a kernel that crashes does: the context
-/// fails with it, when it is waited for.
+/// Makes the n-th copy, fill or launch that runs from now on fail with a code, as a kernel that
+/// crashes does: the context fails with it, when it is waited for.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleFailWork(nth: u64, code: c_int) {
     let before = nth.max(1) - 1;
     Locked::take().work.failures.push((before, Code(code)));
 }
 
-/// Whether copies on streams are late with the host's pageable memory too (1), or done with it when the call returns
-/// (0, as at the start). NVIDIA says no more than that such calls may be synchronous.
+/// Whether copies on streams are late with the host's pageable memory too (1), or done with it when
+/// the call returns (0, as at the start). NVIDIA says no more than that such calls may be
+/// synchronous.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleSetPageableLate(late: c_int) {
     Locked::take().work.pageable_late = late != 0;
 }
 
-/// Has functions write a number where they write an enum: `cuStreamIsCapturing` its status, `cuPointerGetAttributes` the
-/// kind of memory, `cuThreadExchangeStreamCaptureMode` the mode that was. It is for the next call alone.
+/// Has functions write a number where they write an enum: `cuStreamIsCapturing` its status,
+/// `cuPointerGetAttributes` the kind of memory, `cuThreadExchangeStreamCaptureMode` the mode that
+/// was. It is for the next call alone.
 ///
 /// # Safety
 ///
@@ -195,8 +202,8 @@ pub unsafe extern "C" fn cudaDoubleWrite(function: *const c_char, value: c_int) 
     Locked::take().record.written = Some((function, value));
 }
 
-/// The same for one stream, whatever holds for the others: a deliberately slow one among fast ones, or the reverse.
-/// Returns 0, or the code of an error.
+/// The same for one stream, whatever holds for the others: a deliberately slow one among fast ones,
+/// or the reverse. Returns 0, or the code of an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaDoubleSetStreamLate(stream: Stream, late: c_int) -> c_int {
     let mut driver = Locked::take();
@@ -216,16 +223,18 @@ pub extern "C" fn cudaDoubleSetStreamLate(stream: Stream, late: c_int) -> c_int 
 
 /// Registers what a kernel does, under the name of its function.
 ///
-/// The signature has a word for each argument: `r` if the kernel reads through the pointers in it, `w`
-/// if it writes, `rw`, or `v` if it is a plain value; then the argument's size in bytes, if that isn't
-/// 8. So `r w v4` is a kernel with an input, an output and an `int`. While the callback runs, the memory
-/// that the pointers lead to is open to it.
+/// The signature has a word for each argument: `r` if the kernel reads through the pointers in it,
+/// `w` if it writes, `rw`, or `v` if it is a plain value; then the argument's size in bytes, if
+/// that isn't
+/// 8. So `r w v4` is a kernel with an input, an output and an `int`. While the callback runs, the
+///    memory that the pointers lead to is open to it.
 ///
 /// Returns 0, or 1 if the signature isn't understood.
 ///
 /// # Safety
 ///
-/// The texts must be strings of C, and the callback must take the data for as long as it may be called.
+/// The texts must be strings of C, and the callback must take the data for as long as it may be
+/// called.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cudaDoubleRegisterKernel(
     name: *const c_char,
@@ -254,8 +263,8 @@ pub unsafe extern "C" fn cudaDoubleRegisterKernel(
     0
 }
 
-/// Copies bytes out of any live memory of the driver, without running anything: what is there at this moment.
-/// Returns 0, or 1 if the range isn't in one live allocation.
+/// Copies bytes out of any live memory of the driver, without running anything: what is there at
+/// this moment. Returns 0, or 1 if the range isn't in one live allocation.
 ///
 /// # Safety
 ///
@@ -272,7 +281,8 @@ pub unsafe extern "C" fn cudaDoublePeek(to: *mut c_void, from: Host, bytes: usiz
         return Code::ERROR_INVALID_VALUE.0;
     }
     driver.memory.open(start, false);
-    // SAFETY: the range is in one allocation, which is open, and `to` has room for `bytes`, by this function's contract.
+    // SAFETY: the range is in one allocation, which is open, and `to` has room for `bytes`, by this
+    // function's contract.
     unsafe { std::ptr::copy(from.0.cast::<u8>(), to.cast::<u8>(), bytes) };
     driver.memory.close_at(start);
     0

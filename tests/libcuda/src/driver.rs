@@ -56,7 +56,8 @@ pub(crate) struct Driver {
     pub(crate) captures: Table<Capture>,
     pub(crate) memory: Memory,
     pub(crate) work: Work,
-    /// What the host is known to have waited for. One clock for all threads: how they order each other can't be seen.
+    /// What the host is known to have waited for. One clock for all threads: how they order each
+    /// other can't be seen.
     pub(crate) host: Clock,
     pub(crate) record: Record,
     pub(crate) kernels: HashMap<String, Registered>,
@@ -93,7 +94,8 @@ kept! {
 }
 
 impl Driver {
-    /// The number of a live thing. A handle of something else or of something destroyed is a mistake, and is recorded.
+    /// The number of a live thing. A handle of something else or of something destroyed is a
+    /// mistake, and is recorded.
     pub(crate) fn known<H: Kept>(&mut self, handle: H) -> Outcome<u32> {
         let Some(id) = handle.id() else {
             self.record
@@ -212,7 +214,8 @@ pub(crate) fn thread() -> u32 {
     THREAD.with(|&thread| thread)
 }
 
-/// Whether the calling thread is in a callback of a stream, from where the driver must not be called.
+/// Whether the calling thread is in a callback of a stream, from where the driver must not be
+/// called.
 pub(crate) fn in_callback() -> bool {
     IN_CALLBACK.get()
 }

@@ -1,4 +1,5 @@
-//! Modules, their functions, and what a launch of one does: the callback that a test registered, or nothing.
+//! Modules, their functions, and what a launch of one does: the callback that a test registered, or
+//! nothing.
 
 use crate::abi::Stream;
 use crate::access::{How, Rows, Touch};
@@ -18,7 +19,8 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    /// An argument of a kernel that is known by its PTX alone: what looks like a pointer may be read.
+    /// An argument of a kernel that is known by its PTX alone: what looks like a pointer may be
+    /// read.
     pub(crate) fn unspecified(size: usize, align: usize) -> Argument {
         Argument {
             size,
@@ -64,7 +66,8 @@ pub(crate) struct Registered {
     pub(crate) callback: Callback,
 }
 
-/// Reads a signature: one word for each argument, letters and a size in bytes, which is 8 if it isn't said.
+/// Reads a signature: one word for each argument, letters and a size in bytes, which is 8 if it
+/// isn't said.
 pub(crate) fn parse_signature(text: &str) -> Option<Vec<Argument>> {
     let parse = |word: &str| {
         let digits = word
@@ -129,7 +132,8 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The addresses of the driver's memory in the arguments: of pointers, and of structures that hold pointers.
+    /// The addresses of the driver's memory in the arguments: of pointers, and of structures that
+    /// hold pointers.
     fn pointers(&self, driver: &Driver) -> Vec<(u64, Argument)> {
         let pointing = self
             .arguments
@@ -226,7 +230,8 @@ pub(crate) fn call(kernel: &Callback, launch: &Launch, stream: Stream) -> Outcom
         count: arguments.len(),
         stream,
     };
-    // SAFETY: the test registered the function with the data that it takes, and the launch lives during the call.
+    // SAFETY: the test registered the function with the data that it takes, and the launch lives
+    // during the call.
     match unsafe { (kernel.function)(&seen, kernel.data as *mut c_void) } {
         0 => Ok(()),
         code => Err(Code(code)),

@@ -10,7 +10,8 @@ pub(crate) const FRESH: u8 = 0xA5;
 pub(crate) const POISON: u8 = 0xDB;
 /// What stands behind an allocation up to the end of its page, so that a write past the end shows.
 const FENCE: u8 = 0xFE;
-/// Large allocations are filled up to here only, so that a test of them doesn't take the machine's memory.
+/// Large allocations are filled up to here only, so that a test of them doesn't take the machine's
+/// memory.
 const FILLED: u64 = 64 << 20;
 /// Released memory stays readable for late work until so much of it has gathered.
 const KEPT_BYTES: u64 = 64 << 20;
@@ -89,7 +90,8 @@ impl Memory {
             .filter(|allocation| allocation.released.is_none())
     }
 
-    /// Whether an address can be read and written: it is in an allocation whose pages are still there, or the host's.
+    /// Whether an address can be read and written: it is in an allocation whose pages are still
+    /// there, or the host's.
     pub(crate) fn stands(&self, address: u64) -> bool {
         self.find(address).is_some() || !self.arena.contains(address)
     }
@@ -138,7 +140,8 @@ impl Memory {
         };
         arena::protect(found.start, found.size, Access::Read);
         let (fence, length) = (found.start + found.size, PAGE - found.size % PAGE);
-        // SAFETY: the bytes up to the end of the allocation's last page are the arena's, and were just opened.
+        // SAFETY: the bytes up to the end of the allocation's last page are the arena's, and were
+        // just opened.
         let bytes = unsafe { std::slice::from_raw_parts(fence as *const u8, length as usize) };
         let holds = bytes.iter().all(|&byte| byte == FENCE);
         self.close(found);
@@ -159,7 +162,8 @@ impl Memory {
         }
     }
 
-    /// Memory of a graph is the program's again when the graph is launched again; says whether it wasn't.
+    /// Memory of a graph is the program's again when the graph is launched again; says whether it
+    /// wasn't.
     pub(crate) fn begin_again(&mut self, address: u64) -> bool {
         let Some(found) = self.find_mut(address) else {
             return false;
@@ -175,7 +179,8 @@ impl Memory {
         self.used.get(&device).copied().unwrap_or_default()
     }
 
-    /// The release takes place: what is there is overwritten, and the pages stay for a while for late work.
+    /// The release takes place: what is there is overwritten, and the pages stay for a while for
+    /// late work.
     pub(crate) fn poison(&mut self, address: u64) {
         let Some(found) = self.find_mut(address).filter(|found| !found.gone) else {
             return;

@@ -155,7 +155,8 @@ impl Driver {
         context
     }
 
-    /// A live context. Contexts are never taken out of their table, so that primary ones keep their handles.
+    /// A live context. Contexts are never taken out of their table, so that primary ones keep their
+    /// handles.
     pub(crate) fn context(&mut self, id: u32) -> Outcome<&mut ContextState> {
         let state = self
             .contexts
@@ -196,7 +197,8 @@ impl Driver {
             .map_or(0, |state| state.device)
     }
 
-    /// The stream that a handle stands for, the default streams among them, which are those of the current context.
+    /// The stream that a handle stands for, the default streams among them, which are those of the
+    /// current context.
     pub(crate) fn stream(&mut self, handle: Stream) -> Outcome<u32> {
         if handle.value() > 2 {
             let id = self.known(handle)?;
@@ -279,7 +281,8 @@ impl Driver {
 
 impl PoolState {
     pub(crate) fn new(device: usize) -> Self {
-        // Memory may be reused after events, opportunistically and by waiting, and is given back at once.
+        // Memory may be reused after events, opportunistically and by waiting, and is given back at
+        // once.
         let attributes = BTreeMap::from([(1, 1), (2, 1), (3, 1), (4, 0)]);
         PoolState {
             device,

@@ -35,8 +35,8 @@ pub(crate) fn parse(text: &str) -> BTreeMap<String, Entry> {
     entries
 }
 
-/// The bytes of all variables such as `.shared .align 4 .b8 name[64];`. How large those are that are declared `.extern`
-/// is said by the launch.
+/// The bytes of all variables such as `.shared .align 4 .b8 name[64];`. How large those are that
+/// are declared `.extern` is said by the launch.
 fn parse_shared(body: &str) -> usize {
     let statements = body.split([';', '{', '}']).map(str::trim_start);
     let declared = statements.filter(|statement| statement.starts_with(".shared"));

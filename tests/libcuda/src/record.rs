@@ -1,4 +1,5 @@
-//! What is written down: calls, work that ran, mistakes; and the errors that calls are told to return.
+//! What is written down: calls, work that ran, mistakes; and the errors that calls are told to
+//! return.
 
 use crate::codes::Code;
 use crate::driver::thread;
@@ -28,7 +29,8 @@ impl Record {
         self.journal.push(line);
     }
 
-    /// Writes down something that a correct program doesn't do. It stays, whatever the call then returns.
+    /// Writes down something that a correct program doesn't do. It stays, whatever the call then
+    /// returns.
     pub(crate) fn mistake(&mut self, mistake: String) {
         self.journal.push(format!("mistake: {mistake}"));
         self.mistakes.push(mistake);

@@ -34,7 +34,8 @@ impl Locked {
         self.end_execution();
     }
 
-    /// Executes the first operation of those that a target waits for, so that asking again and again comes to an end.
+    /// Executes the first operation of those that a target waits for, so that asking again and
+    /// again comes to an end.
     pub(crate) fn run_a_step(&mut self, targets: &[u64]) {
         self.begin_execution();
         if let Some(&id) = self.work.in_order(targets).first() {
@@ -132,8 +133,9 @@ impl Locked {
         let width = to.width as usize;
         for (row, (from, to)) in from.starts().zip(to.starts()).enumerate() {
             let source = staged.map_or(from as *const u8, |bytes| bytes[row * width..].as_ptr());
-            // SAFETY: the ranges were checked against their allocations when the copy was asked for, and the pages are
-            // open; the rest is the program's own memory, which it vouches for.
+            // SAFETY: the ranges were checked against their allocations when the copy was asked
+            // for, and the pages are open; the rest is the program's own memory, which it vouches
+            // for.
             unsafe { std::ptr::copy(source, to as *mut u8, width) };
         }
         self.memory.close_at(from.start);

@@ -50,8 +50,8 @@ pub(crate) struct Work {
     pub(crate) time: u64,
     /// Whether operations run as soon as they may, instead of as late as they may.
     pub(crate) eager: bool,
-    /// Whether copies on streams leave the host's pageable memory to the stream, as drivers may, instead of being done
-    /// with it when the call returns.
+    /// Whether copies on streams leave the host's pageable memory to the stream, as drivers may,
+    /// instead of being done with it when the call returns.
     pub(crate) pageable_late: bool,
     /// Operations that are to fail when they run: how many run before, and the code.
     pub(crate) failures: Vec<(u64, Code)>,
@@ -82,8 +82,9 @@ impl Work {
             .is_some_and(|operation| operation.after.iter().all(|&before| self.is_done(before)))
     }
 
-    /// The targets and all that they wait for, in an order that keeps the streams' rules; of what is free, the streams
-    /// that were made last come first, which is seldom the order in which a program queued the work.
+    /// The targets and all that they wait for, in an order that keeps the streams' rules; of what
+    /// is free, the streams that were made last come first, which is seldom the order in which a
+    /// program queued the work.
     pub(crate) fn in_order(&self, targets: &[u64]) -> Vec<u64> {
         let mut targets: Vec<u64> = targets
             .iter()
@@ -146,7 +147,8 @@ impl Action {
 }
 
 impl Driver {
-    /// Queues an operation, or adds it to the graph that the stream captures, in which case there is no number.
+    /// Queues an operation, or adds it to the graph that the stream captures, in which case there
+    /// is no number.
     pub(crate) fn queue(
         &mut self,
         stream: u32,
@@ -236,7 +238,8 @@ impl Driver {
         }
     }
 
-    /// The streams of a context whose work the legacy default stream waits for, and which wait for its work.
+    /// The streams of a context whose work the legacy default stream waits for, and which wait for
+    /// its work.
     fn blocking_streams(&self, context: u32) -> impl Iterator<Item = u32> {
         self.streams.live.iter().filter_map(move |(&id, state)| {
             let blocking = matches!(state.kind, StreamKind::Blocking | StreamKind::PerThread);

@@ -1,11 +1,13 @@
-//! The shared library takes the place of NVIDIA's for `cudarc`, which looks it up by name in a process of its own.
+//! The shared library takes the place of NVIDIA's for `cudarc`, which looks it up by name in a
+//! process of its own.
 
 use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg, sys};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs the body of a test in a child process that finds the double under the name of the driver's library.
+/// Runs the body of a test in a child process that finds the double under the name of the driver's
+/// library.
 fn in_child(test: &str, environment: &[(&str, &str)], body: fn()) {
     if std::env::var_os("WITH_DOUBLE").is_some() {
         return body();
@@ -131,7 +133,8 @@ extern "C" fn add_one(launch: *const Launch, _: *mut c_void) -> c_int {
 fn kernels_and_graphs_run() {
     in_child("kernels_and_graphs_run", &[], || {
         let context = CudaContext::new(0).unwrap();
-        // SAFETY: there is one stream. Waits for events of before a capture are refused in it, as by the real driver.
+        // SAFETY: there is one stream. Waits for events of before a capture are refused in it, as
+        // by the real driver.
         unsafe { context.disable_event_tracking() };
         type Register = extern "C" fn(
             *const c_char,

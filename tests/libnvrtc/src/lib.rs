@@ -93,8 +93,8 @@ fn architectures() -> Vec<c_int> {
         .collect()
 }
 
-/// Defines functions of NVRTC's, with the names and arguments that its header gives them. `said` is what the journal says
-/// of the arguments.
+/// Defines functions of NVRTC's, with the names and arguments that its header gives them. `said` is
+/// what the journal says of the arguments.
 macro_rules! api {
     ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(said $words:expr)?; $body:block)*) => {$(
         #[doc = concat!("NVIDIA's `", stringify!($name), "`.")]

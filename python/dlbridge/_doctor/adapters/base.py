@@ -30,7 +30,9 @@ class Adapter:
         self.lib: Any = importlib.import_module(self.module)
 
     def make(self, dtype: str, layout: Layout) -> Any:
-        """A tensor of the numbers that `elements.base` tells, in its own memory; or `AbsentError`."""
+        """A tensor of the numbers that `elements.base` tells, in its own memory; or
+        `AbsentError`.
+        """
         raise NotImplementedError
 
     def look(self, x: Any) -> Look:
@@ -61,7 +63,9 @@ class Adapter:
         return self.lib.from_dlpack(x)
 
     def read(self, x: Any, dtype: str) -> list[int]:
-        """The elements as the framework sees them, or else as they are where it says that they are."""
+        """The elements as the framework sees them, or else as they are where it says that
+        they are.
+        """
         try:
             return self.own_read(x, dtype)
         except Exception:

@@ -28,12 +28,16 @@ class CuPy(Adapter):
             raise AbsentError(f"CuPy has no {dtype}: {error}") from None
         width = kind.itemsize
         memory = raw.data + layout.offset * width
-        return self.lib.ndarray(layout.shape, kind, memory, [stride * width for stride in layout.strides])
+        return self.lib.ndarray(
+            layout.shape, kind, memory, [stride * width for stride in layout.strides]
+        )
 
     def look(self, x: Any) -> Look:
         width = x.itemsize
         strides = tuple(stride // width for stride in x.strides)
-        return Look(elements.canonical(x.dtype.name), tuple(x.shape), strides, x.data.ptr, width * 8, False)
+        return Look(
+            elements.canonical(x.dtype.name), tuple(x.shape), strides, x.data.ptr, width * 8, False
+        )
 
     def own_read(self, x: Any, dtype: str) -> list[int]:
         return elements.from_bytes(dtype, x.get().tobytes())

@@ -26,7 +26,9 @@ class DLBridge(Adapter):
 
     def look(self, x: Any) -> Look:
         is_host = x.device == "cpu"
-        return Look(str(x.dtype), tuple(x.shape), tuple(x.strides), x.data_ptr, int(x.itemsize * 8), is_host)
+        return Look(
+            str(x.dtype), tuple(x.shape), tuple(x.strides), x.data_ptr, int(x.itemsize * 8), is_host
+        )
 
     def own_read(self, x: Any, dtype: str) -> list[int]:
         copy = x.copy()  # Which has to live until it is read.

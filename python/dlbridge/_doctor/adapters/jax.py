@@ -24,7 +24,11 @@ class Jax(Adapter):
     def make(self, dtype: str, layout: Layout) -> Any:
         if layout.name != "transposed":
             only_plain(layout, "JAX")
-        if elements.BITS[dtype] >= 64 and dtype != "complex64" and not self.lib.config.jax_enable_x64:
+        if (
+            elements.BITS[dtype] >= 64
+            and dtype != "complex64"
+            and not self.lib.config.jax_enable_x64
+        ):
             raise AbsentError(f"JAX has no {dtype} unless jax_enable_x64 is set")
         try:
             x = self.numpy.array(arrays.array(dtype, layout), copy=True)

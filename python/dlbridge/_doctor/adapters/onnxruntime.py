@@ -45,7 +45,9 @@ class OnnxRuntime(Adapter):
         try:
             x = self.lib.OrtValue.ortvalue_from_shape_and_type(list(layout.shape), NUMBERS[dtype])
             if layout.span:
-                memory.fill(x.data_ptr(), elements.to_bytes(dtype, elements.base(dtype, layout.span)))
+                memory.fill(
+                    x.data_ptr(), elements.to_bytes(dtype, elements.base(dtype, layout.span))
+                )
         except Exception as error:
             raise AbsentError(f"ONNX Runtime has no {dtype}: {error}") from None
         return x
@@ -55,7 +57,9 @@ class OnnxRuntime(Adapter):
         name = names.get(x.element_type(), x.data_type())
         shape = tuple(x.shape())
         pointer = x.data_ptr()
-        return Look(name, shape, None, pointer, elements.BITS.get(name, 8), x.device_name() == "cpu")
+        return Look(
+            name, shape, None, pointer, elements.BITS.get(name, 8), x.device_name() == "cpu"
+        )
 
     def own_read(self, x: Any, dtype: str) -> list[int]:
         return elements.from_bytes(dtype, x.numpy().tobytes())

@@ -40,7 +40,9 @@ class Paddle(Adapter):
     def look(self, x: Any) -> Look:
         name = elements.canonical(str(x.dtype))
         is_host = x.place.is_cpu_place()
-        return Look(name, tuple(x.shape), tuple(x.strides), x.data_ptr(), x.element_size() * 8, is_host)
+        return Look(
+            name, tuple(x.shape), tuple(x.strides), x.data_ptr(), x.element_size() * 8, is_host
+        )
 
     def own_read(self, x: Any, dtype: str) -> list[int]:
         # Not by contiguous(), which moves the tensor itself to other memory.

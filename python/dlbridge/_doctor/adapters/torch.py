@@ -35,7 +35,9 @@ class Torch(Adapter):
     def look(self, x: Any) -> Look:
         name = elements.canonical(str(x.dtype))
         width = x.element_size() * 8
-        return Look(name, tuple(x.shape), tuple(x.stride()), x.data_ptr(), width, x.device.type == "cpu")
+        return Look(
+            name, tuple(x.shape), tuple(x.stride()), x.data_ptr(), width, x.device.type == "cpu"
+        )
 
     def own_read(self, x: Any, dtype: str) -> list[int]:
         data = bytes(x.detach().cpu().contiguous().reshape(-1).view(self.lib.uint8).tolist())

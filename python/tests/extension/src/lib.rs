@@ -1,7 +1,8 @@
 //! Functions with every kind of argument and result, for the Python tests.
 //!
-//! The library is one of two modules, by the name that its file gets: `dlbridge_testing`, or `dlbridge_apart`. A copy of the
-//! file is loaded apart from the first one, so that each module has a class, an exchange table and a ledger of its own.
+//! The library is one of two modules, by the name that its file gets: `dlbridge_testing`, or
+//! `dlbridge_apart`. A copy of the file is loaded apart from the first one, so that each module has
+//! a class, an exchange table and a ledger of its own.
 
 #[macro_use]
 mod macros;

@@ -125,8 +125,8 @@ fn release_later(milliseconds: u64) {
     });
 }
 
-/// Releases them on a thread that holds a lock, which this one, with the GIL, waits for. Returns after how many
-/// milliseconds it got the lock.
+/// Releases them on a thread that holds a lock, which this one, with the GIL, waits for. Returns
+/// after how many milliseconds it got the lock.
 #[pyfunction]
 fn release_under_a_lock() -> u128 {
     let all = all_entrusted();
@@ -145,8 +145,8 @@ fn release_under_a_lock() -> u128 {
     start.elapsed().as_millis()
 }
 
-/// Releases them one by one, on that many threads at once, while this one has the GIL. Returns after how many
-/// milliseconds all of them were done.
+/// Releases them one by one, on that many threads at once, while this one has the GIL. Returns
+/// after how many milliseconds all of them were done.
 #[pyfunction]
 fn release_on_many_threads(count: usize) -> u128 {
     let all = Arc::new(Mutex::new(all_entrusted()));

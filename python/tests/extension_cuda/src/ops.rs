@@ -66,14 +66,15 @@ fn stream_of(operand: &Operand<'_>) -> Result<sys::CUstream, Failure> {
 
 fn copy(to: &Operand<'_>, from: &Operand<'_>) -> Result<(), Failure> {
     let (target, source) = (to.data_ptr().addr() as u64, from.data_ptr().addr() as u64);
-    // SAFETY: both are memory of that many bytes on the GPU whose context the call made current, and which is used
-    // in the order of this stream.
+    // SAFETY: both are memory of that many bytes on the GPU whose context the call made current,
+    // and which is used in the order of this stream.
     let answer = unsafe { sys::cuMemcpyAsync(target, source, from.nbytes(), stream_of(to)?) };
     Ok(answer.result()?)
 }
 
 fn fill(x: &Operand<'_>, byte: u8) -> Result<(), Failure> {
-    // SAFETY: the operand's memory is on this GPU and as long as its nbytes, and the frame ordered its use on this stream.
+    // SAFETY: the operand's memory is on this GPU and as long as its nbytes, and the frame ordered
+    // its use on this stream.
     let answer = unsafe {
         sys::cuMemsetD8Async(x.data_ptr().addr() as u64, byte, x.nbytes(), stream_of(x)?)
     };

@@ -6,9 +6,9 @@
 //! 4. Python packages in the folders of [`add_search_path`], which frameworks there use;
 //! 5. `/usr/local/cuda`, and the loader's own search path.
 //!
-//! One of a newer CUDA than the driver's may not run on it. So of what wasn't named, such a library is only taken where
-//! there is no other in any of these places. Without a driver to ask, as where a program is only compiled, they are all
-//! the same.
+//! One of a newer CUDA than the driver's may not run on it. So of what wasn't named, such a library
+//! is only taken where there is no other in any of these places. Without a driver to ask, as where
+//! a program is only compiled, they are all the same.
 //!
 //! All but the last are looked for as files: loading a library takes long, and isn't always needed.
 
@@ -23,7 +23,8 @@ use std::sync::{Mutex, PoisonError};
 pub(in crate::cuda) struct Sought {
     /// What it is called, with the number of its CUDA, the newest first.
     pub(in crate::cuda) names: [&'static str; 2],
-    /// Where the package of each CUDA has it, below the folder in which there are Python's packages.
+    /// Where the package of each CUDA has it, below the folder in which there are Python's
+    /// packages.
     pub(in crate::cuda) of_packages: [&'static str; 2],
     /// The variable that has the last word.
     pub(in crate::cuda) variable: &'static str,
@@ -37,8 +38,8 @@ pub(in crate::cuda) struct NotFound {
 
 static PACKAGES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Has NVRTC, CUDA's headers and cuBLASLt be looked for among the Python packages in a folder (`site-packages`), too. It
-/// counts until they were found.
+/// Has NVRTC, CUDA's headers and cuBLASLt be looked for among the Python packages in a folder
+/// (`site-packages`), too. It counts until they were found.
 pub fn add_search_path(folder: impl Into<PathBuf>) {
     let folder = folder.into();
     let mut packages = PACKAGES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,8 +61,8 @@ impl Sought {
         named.map(PathBuf::from)
     }
 
-    /// Returns the library's file, or the name by which the loader finds it. `told` is what the function for that was
-    /// told.
+    /// Returns the library's file, or the name by which the loader finds it. `told` is what the
+    /// function for that was told.
     pub(in crate::cuda) fn look(&self, told: Option<PathBuf>) -> Result<PathBuf, NotFound> {
         let told = self.named().or(told);
         if let Some(file) = told.as_ref().filter(|told| told.is_file()) {
@@ -148,7 +149,8 @@ fn mapped(names: &[&str]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the paths of these libraries in the text of `/proc/self/maps`. A line is `7f12-7f13 r-xp 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
+/// Returns the paths of these libraries in the text of `/proc/self/maps`. A line is `7f12-7f13 r-xp
+/// 00000000 08:01 1234   /folder/file`, in which the folder may have spaces.
 fn in_maps(maps: &str, names: &[&str]) -> Vec<PathBuf> {
     let path = |line: &str| Some(PathBuf::from(&line[line.find('/')?..]));
     let is_library = |file: &PathBuf| {

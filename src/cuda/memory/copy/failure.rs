@@ -4,8 +4,8 @@ use crate::cuda::driver::error::CudaError;
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
 
-/// Waits for a stream whose work failed half-way. Where the driver fails at that too, the memory that the work uses is
-/// kept until it is done.
+/// Waits for a stream whose work failed half-way. Where the driver fails at that too, the memory
+/// that the work uses is kept until it is done.
 pub(super) fn let_go<T: Send + 'static>(stream: &Stream, kept: impl FnOnce() -> T) {
     let is_over = |waited: Result<(), CudaError>| match waited {
         Ok(()) => true,

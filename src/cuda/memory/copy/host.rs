@@ -11,7 +11,8 @@ use std::ptr;
 ///
 /// # Errors
 ///
-/// Fails if the shapes or types differ, the target can't be written, or the CPU can't reach one of them.
+/// Fails if the shapes or types differ, the target can't be written, or the CPU can't reach one of
+/// them.
 pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
     to.check_exclusive().map_err(Error::from)?;
     check_elements(to, from)?;

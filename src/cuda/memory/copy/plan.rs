@@ -29,8 +29,9 @@ struct Dim {
 }
 
 impl Plan {
-    /// Returns the plan for elements of so many bytes, of which there is at least one. It reads and writes exactly the
-    /// bytes that the elements touch, and its rows are at most `most` bytes apart.
+    /// Returns the plan for elements of so many bytes, of which there is at least one. It reads and
+    /// writes exactly the bytes that the elements touch, and its rows are at most `most` bytes
+    /// apart.
     pub(super) fn new(
         to: LayoutRef<'_>,
         from: LayoutRef<'_>,
@@ -80,7 +81,8 @@ impl Plan {
     }
 }
 
-/// Returns the dimensions, in bytes, without those of size 1; neighbours that are one in both layouts are one.
+/// Returns the dimensions, in bytes, without those of size 1; neighbours that are one in both
+/// layouts are one.
 fn merged(to: LayoutRef<'_>, from: LayoutRef<'_>, itemsize: isize) -> Vec<Dim> {
     let mut dims: Vec<Dim> = Vec::new();
     let strides = to.strides().iter().zip(from.strides());

@@ -1,8 +1,8 @@
 //! Copies by a GPU, within its memory, to the host and to peers.
 //!
-//! A GPU's memory is of a pool that no other GPU reaches, so a copy from or to it is made in its context, and on a stream
-//! of its own. Only a copy between two contexts reaches the memory of two GPUs, and it knows no gaps. Managed memory is
-//! reached in every context.
+//! A GPU's memory is of a pool that no other GPU reaches, so a copy from or to it is made in its
+//! context, and on a stream of its own. Only a copy between two contexts reaches the memory of two
+//! GPUs, and it knows no gaps. Managed memory is reached in every context.
 
 use super::failure::let_go;
 use super::place::Place;
@@ -51,8 +51,8 @@ fn itemsize(tensor: &Tensor) -> usize {
     tensor.dtype().step_bits(tensor.is_padded()) / 8
 }
 
-/// Has a GPU copy one tensor into another in a stream's order: on that stream where it is one of this GPU, and otherwise on another one. That
-/// one waits for the stream, and the stream for it.
+/// Has a GPU copy one tensor into another in a stream's order: on that stream where it is one of
+/// this GPU, and otherwise on another one. That one waits for the stream, and the stream for it.
 fn in_order_of(
     stream: &Stream,
     gpu: Gpu,
@@ -119,7 +119,8 @@ fn arrive(
     })
 }
 
-/// Memory for a tensor's elements without gaps, which is released in the order of the stream that it is for.
+/// Memory for a tensor's elements without gaps, which is released in the order of the stream that
+/// it is for.
 struct Dense {
     memory: Tensor,
     layout: Layout,
@@ -158,8 +159,8 @@ fn strided(
 /// Copies contiguous bytes within one address space.
 fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), CudaError> {
     let _context = stream.gpu().enter()?;
-    // SAFETY: both are memory of that many bytes, the stream waited for what is done with it before, and
-    // its owner keeps it until the copy is done.
+    // SAFETY: both are memory of that many bytes, the stream waited for what is done with it
+    // before, and its owner keeps it until the copy is done.
     unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
 }
 

@@ -33,9 +33,9 @@ impl ByLibrary {
     ///
     /// # Safety
     ///
-    /// The operands are matrices of these numbers and of sizes that can be multiplied, with elements and at least one
-    /// product for each result. They are there on the GPU, whose context is current, and theirs to read and write who
-    /// use the current stream.
+    /// The operands are matrices of these numbers and of sizes that can be multiplied, with
+    /// elements and at least one product for each result. They are there on the GPU, whose context
+    /// is current, and theirs to read and write who use the current stream.
     pub(super) unsafe fn launch(
         &self,
         a: &Operand<'_>,
@@ -66,8 +66,8 @@ impl ByLibrary {
             }
             copies[place] = Some(copy);
         }
-        // SAFETY: the frame ordered the operands' memory on this stream, by this function's contract; copies were just allocated, and are
-        // released in that order.
+        // SAFETY: the frame ordered the operands' memory on this stream, by this function's
+        // contract; copies were just allocated, and are released in that order.
         let is_done = unsafe { self.multiply(&stream, matrices) }?;
         if let (true, [_, _, Some(copy)]) = (is_done, &copies) {
             self.copies.launch(&Operand::read(copy), out)?;
@@ -77,7 +77,8 @@ impl ByLibrary {
 
     /// # Safety
     ///
-    /// The matrices are on the stream's GPU, readable and (the last one) writable in the stream's order.
+    /// The matrices are on the stream's GPU, readable and (the last one) writable in the stream's
+    /// order.
     unsafe fn multiply(
         &self,
         stream: &Stream,
@@ -90,7 +91,8 @@ impl ByLibrary {
         // Results lie by columns: where those are rows, the transposed product is asked for.
         if stored_out.is_transposed {
             let transposed = [b.transposed(), a.transposed(), out.transposed()];
-            // SAFETY: the same matrices, whose memory is valid by this function's contract. The result is column-major now, so this recurses once.
+            // SAFETY: the same matrices, whose memory is valid by this function's contract. The
+            // result is column-major now, so this recurses once.
             return unsafe { self.multiply(stream, transposed) };
         }
         let problem = Problem {
@@ -102,7 +104,8 @@ impl ByLibrary {
             b: stored_b,
             out: stored_out,
         };
-        // SAFETY: the problem was derived from these matrices' sizes and strides; their memory is valid by this function's contract.
+        // SAFETY: the problem was derived from these matrices' sizes and strides; their memory is
+        // valid by this function's contract.
         unsafe { self.blas.multiply(stream, &problem, [a.at, b.at, out.at]) }
     }
 }

@@ -6,7 +6,8 @@ use crate::kernel::Operand;
 /// No algorithm asks for addresses at multiples of more.
 const ALIGNED: usize = 256;
 
-/// The most rows and columns that cuBLASLt's algorithms count, and the most elements between two of them.
+/// The most rows and columns that cuBLASLt's algorithms count, and the most elements between two of
+/// them.
 const COUNTED: usize = i32::MAX as usize;
 
 /// Where a matrix begins, its sizes, and its strides, counted in elements: along its columns first.
@@ -44,15 +45,16 @@ impl Matrix {
         self.strides[0].unsigned_abs() < self.strides[1].unsigned_abs()
     }
 
-    /// Returns whether cuBLASLt counts as far as its sizes, and its strides where it is taken as it is, go.
+    /// Returns whether cuBLASLt counts as far as its sizes, and its strides where it is taken as it
+    /// is, go.
     pub(super) fn is_counted(&self) -> bool {
         let leading = self.stored().map_or(1, |stored| stored.leading);
         let is_counted = |size: usize| size <= COUNTED;
         self.sizes.into_iter().all(is_counted) && usize::try_from(leading).is_ok_and(is_counted)
     }
 
-    /// As cuBLASLt has it, if it has such: columns or rows of elements that lie one after another, each beginning behind
-    /// the end of the one before.
+    /// As cuBLASLt has it, if it has such: columns or rows of elements that lie one after another,
+    /// each beginning behind the end of the one before.
     pub(super) fn stored(&self) -> Option<Stored> {
         let leading = |matrix: &Self| {
             let ([rows, columns], [row, column]) = (matrix.sizes, matrix.strides);

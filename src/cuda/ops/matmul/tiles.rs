@@ -44,10 +44,11 @@ impl Tiles {
 
     /// # Safety
     ///
-    /// The matrices are of this element type and of sizes that can be multiplied, there on the GPU, and theirs to
-    /// read and write who use the current stream.
+    /// The matrices are of this element type and of sizes that can be multiplied, there on the GPU,
+    /// and theirs to read and write who use the current stream.
     pub(super) unsafe fn launch(&self, a: Matrix, b: Matrix, out: Matrix) -> Result<(), CudaError> {
-        // Threads that are neighbours write along rows: where those are columns, the transposed product is asked for.
+        // Threads that are neighbours write along rows: where those are columns, the transposed
+        // product is asked for.
         let (a, b, out) = match out.is_by_columns() {
             true => (b.transposed(), a.transposed(), out.transposed()),
             false => (a, b, out),
@@ -61,8 +62,8 @@ impl Tiles {
         arguments[6..].copy_from_slice(strides.as_flattened());
         let tiles = rows.div_ceil(SIDE) * columns.div_ceil(SIDE);
         let launch = Launch::new([blocks(tiles, 1), 1, 1], [THREADS as u32, 1, 1]);
-        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md; this function's contract covers the matrices'
-        // sizes and memory.
+        // SAFETY: the arguments have the types and order of `tiles` in kernels/README.md; this
+        // function's contract covers the matrices' sizes and memory.
         unsafe {
             self.function()?
                 .launch(&stream_of(self.gpu), launch, &arguments)

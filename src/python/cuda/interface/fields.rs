@@ -146,7 +146,8 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "something else".to_owned(), |name| name.to_string())
 }
 
-/// Returns the addresses of an array's bytes, with strides in bytes; `None` where there are no elements.
+/// Returns the addresses of an array's bytes, with strides in bytes; `None` where there are no
+/// elements.
 pub(super) fn extent(
     address: usize,
     shape: &[i64],
@@ -210,7 +211,8 @@ pub(super) fn typestr_of(dtype: DType) -> Option<&'static str> {
         .map(|known| known.0)
 }
 
-/// Returns the element type of NumPy's name. The byte order doesn't matter for single bytes, and is left out by some.
+/// Returns the element type of NumPy's name. The byte order doesn't matter for single bytes, and is
+/// left out by some.
 fn dtype_of(typestr: &str) -> Option<DType> {
     let kind = typestr
         .strip_prefix(['|', '<', '=', '>'])

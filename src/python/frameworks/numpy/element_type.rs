@@ -84,7 +84,8 @@ impl ElementType {
         self.byte_order as u8 == FOREIGN
     }
 
-    /// What the usual element types are, of NumPy's own and in this machine's byte order; `None` for all others.
+    /// What the usual element types are, of NumPy's own and in this machine's byte order; `None`
+    /// for all others.
     #[inline(always)]
     pub(super) fn usual(&self) -> Option<DType> {
         match NUMBERED.get(self.number as usize) {

@@ -1,7 +1,8 @@
-//! NumPy's element types that aren't its own: those of `ml_dtypes`, and those registered for DLPack.
+//! NumPy's element types that aren't its own: those of `ml_dtypes`, and those registered for
+//! DLPack.
 //!
-//! Python code can make an element type with a scalar class of any name. What is believed of others than NumPy's own
-//! is a number that only C code can register, and a size that agrees.
+//! Python code can make an element type with a scalar class of any name. What is believed of others
+//! than NumPy's own is a number that only C code can register, and a size that agrees.
 
 use super::array::Array;
 use super::element_type::ElementType;
@@ -22,7 +23,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// `NPY_USERDEF`: the first number of element types that C code registers.
 const FIRST_REGISTERED: usize = 256;
 
-/// What element types of `ml_dtypes` were found to be, by their numbers from [`FIRST_REGISTERED`] on: [`DType::number`], or 0.
+/// What element types of `ml_dtypes` were found to be, by their numbers from [`FIRST_REGISTERED`]
+/// on: [`DType::number`], or 0.
 static FOUND: [AtomicU32; 64] = [const { AtomicU32::new(0) }; 64];
 
 impl ElementType {
@@ -80,8 +82,8 @@ impl ElementType {
         Ok((dtype.lanes() == 1 && is_as_large).then_some(dtype))
     }
 
-    /// What NumPy itself exports, for element types that were registered for DLPack (`numpy.dtypes.register_dlpack_dtype`). An array
-    /// without elements is exported to find out.
+    /// What NumPy itself exports, for element types that were registered for DLPack
+    /// (`numpy.dtypes.register_dlpack_dtype`). An array without elements is exported to find out.
     fn of_registry(&self, py: Python<'_>) -> PyResult<Option<DType>> {
         let this = self.object(py);
         // Who writes numbers in place of references to objects ends the process.
@@ -112,7 +114,8 @@ impl ElementType {
 
     fn object<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         let pointer = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: an element type is an object, which is there for as long as it is borrowed; its count is in a cell.
+        // SAFETY: an element type is an object, which is there for as long as it is borrowed; its
+        // count is in a cell.
         unsafe { Borrowed::from_ptr(py, pointer) }.to_owned()
     }
 
@@ -146,7 +149,8 @@ impl Array {
     }
 }
 
-/// NumPy's element type for a tensor's, where it isn't one of NumPy's own: from the package `ml_dtypes`, or as registered.
+/// NumPy's element type for a tensor's, where it isn't one of NumPy's own: from the package
+/// `ml_dtypes`, or as registered.
 #[cold]
 pub(super) fn extension<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     let wanted = (tensor.dtype(), tensor.is_padded());

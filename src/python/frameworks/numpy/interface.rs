@@ -31,7 +31,8 @@ pub(super) struct Interface {
 
 // SAFETY: addresses of what stays for as long as the process runs.
 unsafe impl Send for Interface {}
-// SAFETY: they are addresses of what stays, and is only read or called by a thread that is attached.
+// SAFETY: they are addresses of what stays, and is only read or called by a thread that is
+// attached.
 unsafe impl Sync for Interface {}
 
 const ARRAY_TYPE: usize = 2;
@@ -61,8 +62,8 @@ pub(super) fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
             ));
         }
         remember(array_type);
-        // SAFETY: the capsule holds the table of NumPy's C interface, as its type of arrays is there; its places are
-        // fixed and have these types.
+        // SAFETY: the capsule holds the table of NumPy's C interface, as its type of arrays is
+        // there; its places are fixed and have these types.
         unsafe {
             Ok(Interface {
                 array_type: (*table.add(ARRAY_TYPE)).cast(),
@@ -84,7 +85,8 @@ pub(super) fn empty_array<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let interface = interface(py)?;
     let mut size = 0;
-    // SAFETY: one size; the element type is one of NumPy's, and a reference to it is given away. NumPy allocates.
+    // SAFETY: one size; the element type is one of NumPy's, and a reference to it is given away.
+    // NumPy allocates.
     unsafe {
         let array = (interface.new_from_descr)(
             interface.array_type,

@@ -1,8 +1,8 @@
 //! What keeps the memory of an array that shares a tensor's: its `base`.
 //!
 //! It is an object of a small type of its own: a capsule looks at its name each time, and an object
-//! of a class is known to the garbage collector. As one is made for every array that is handed over,
-//! it lies in the tensor itself where there is room, so that it takes no allocation.
+//! of a class is known to the garbage collector. As one is made for every array that is handed
+//! over, it lies in the tensor itself where there is room, so that it takes no allocation.
 //!
 //! Gain: with an allocation of its own, handing a fresh buffer to NumPy takes 13% longer.
 
@@ -97,8 +97,9 @@ fn kind(
 ///
 /// Python calls it once, for an object that [`keep`] made.
 unsafe extern "C" fn release_guest(object: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, attached, for an object of which no reference is left. `keep` made it in the
-    // room of a tensor that it kept; its type has a reference of the object's to give away.
+    // SAFETY: Python calls this once, attached, for an object of which no reference is left. `keep`
+    // made it in the room of a tensor that it kept; its type has a reference of the object's to
+    // give away.
     unsafe {
         let kind = ffi::Py_TYPE(object);
         let tensor = Tensor::from_embedded(NonNull::new_unchecked(object.cast::<Guest>()));
@@ -111,9 +112,9 @@ unsafe extern "C" fn release_guest(object: *mut ffi::PyObject) {
 /// Python calls it once, for an object that [`keep_apart`] made.
 #[cold]
 unsafe extern "C" fn release_apart(object: *mut ffi::PyObject) {
-    // SAFETY: Python calls this once, attached, for an object of which no reference is left. `keep_apart` made it with
-    // `PyObject_New`, which `PyObject_Free` undoes, and wrote what `into_raw` gave into it; its type has a reference of
-    // the object's to give away.
+    // SAFETY: Python calls this once, attached, for an object of which no reference is left.
+    // `keep_apart` made it with `PyObject_New`, which `PyObject_Free` undoes, and wrote what
+    // `into_raw` gave into it; its type has a reference of the object's to give away.
     unsafe {
         let kind = ffi::Py_TYPE(object);
         let tensor = Tensor::from_raw((*object.cast::<Apart>()).tensor);
@@ -127,8 +128,8 @@ unsafe extern "C" fn release_apart(object: *mut ffi::PyObject) {
 /// The thread is attached, and has a reference to the type to give away.
 #[inline(always)]
 unsafe fn release(tensor: Tensor, kind: *mut ffi::PyTypeObject) {
-    // SAFETY: the thread is attached, as Python calls both callers so, and the reference to the type was the object's,
-    // which is gone.
+    // SAFETY: the thread is attached, as Python calls both callers so, and the reference to the
+    // type was the object's, which is gone.
     unsafe {
         keeping_exception(Python::assume_attached(), || {
             contain_panics(|| drop(tensor))

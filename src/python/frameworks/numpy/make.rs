@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; NUMBERED.len()] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERED.len()];
 
-/// An array that shares the tensor's memory, and keeps it. The host reaches the memory, and there are
-/// no more dimensions than NumPy's arrays have.
+/// An array that shares the tensor's memory, and keeps it. The host reaches the memory, and there
+/// are no more dimensions than NumPy's arrays have.
 ///
 /// # Errors
 ///

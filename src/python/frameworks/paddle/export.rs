@@ -1,11 +1,13 @@
 //! Paddle, which can't be given the same memory twice.
 //!
-//! Paddle (up to 3.3 at least) keeps the deleters of what it imported in a table by address, so that a second import of an
-//! address takes the place of the first one's deleter, which is never called then. And it calls a deleter while it holds
-//! that table's lock: one that releases another import of Paddle's waits for itself.
+//! Paddle (up to 3.3 at least) keeps the deleters of what it imported in a table by address, so
+//! that a second import of an address takes the place of the first one's deleter, which is never
+//! called then. And it calls a deleter while it holds that table's lock: one that releases another
+//! import of Paddle's waits for itself.
 //!
-//! So an address that Paddle has from here is given as an array of NumPy's, which Paddle keeps by a reference. And what is
-//! released inside of its lock is memory of ours alone: other memory is released soon after, by another thread.
+//! So an address that Paddle has from here is given as an array of NumPy's, which Paddle keeps by a
+//! reference. And what is released inside of its lock is memory of ours alone: other memory is
+//! released soon after, by another thread.
 
 use crate::device::Device;
 use crate::dlpack::python::{Table, foreign};
@@ -54,7 +56,8 @@ impl Drop for Given {
     }
 }
 
-/// Why Paddle can't have memory that it has from here already: of these element types it takes no arrays of NumPy's.
+/// Why Paddle can't have memory that it has from here already: of these element types it takes no
+/// arrays of NumPy's.
 pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Incompatibility>> {
     let dtype = tensor.dtype();
     let is_given = || given().contains(&tensor.data_ptr().addr());
@@ -86,11 +89,13 @@ pub(super) fn make<'py>(
     releaser::drain(py);
     match Given::new(&tensor) {
         Some(given) => {
-            // SAFETY: what was given has a handle to the tensor, whose memory so stays for as long as the export.
+            // SAFETY: what was given has a handle to the tensor, whose memory so stays for as long
+            // as the export.
             let managed = unsafe { tensor.export_kept_by(given) };
             table.make_object(py, managed)
         }
-        // NumPy has arrays of the host's memory only. Of an address on a GPU, Paddle loses the first deleter.
+        // NumPy has arrays of the host's memory only. Of an address on a GPU, Paddle loses the
+        // first deleter.
         None if tensor.device() != Device::CPU => table.make_object(py, tensor.into_dlpack()),
         None => again(py, &tensor).map_err(|error| {
             let message = "Paddle has this memory already, and can't have it twice";

@@ -9,7 +9,8 @@ pub(super) type Handle = *const c_void;
 /// Gives a C++ tensor back; 0 where that was done.
 pub(super) type Release = unsafe extern "C" fn(Handle) -> c_int;
 
-/// A C++ tensor that keeps a storage, and that no Python object leads to: nothing puts another storage into it.
+/// A C++ tensor that keeps a storage, and that no Python object leads to: nothing puts another
+/// storage into it.
 pub(in crate::python) struct Alias {
     pub(super) handle: Handle,
     pub(super) release: Release,
@@ -32,7 +33,8 @@ unsafe impl SmallOwner for Alias {
     unsafe fn from_words([handle, release]: [*mut (); 2]) -> Self {
         Self {
             handle: handle.cast(),
-            // SAFETY: `into_words` made the word from a function of this type, as this function's caller has to see to.
+            // SAFETY: `into_words` made the word from a function of this type, as this function's
+            // caller has to see to.
             release: unsafe { std::mem::transmute::<*mut (), Release>(release) },
         }
     }
@@ -40,8 +42,9 @@ unsafe impl SmallOwner for Alias {
 
 impl Drop for Alias {
     fn drop(&mut self) {
-        // SAFETY: PyTorch made the handle for this alias alone, and `release` is its function to give one back; that is
-        // called once, as the alias is gone then. A failure leaves nothing to do.
+        // SAFETY: PyTorch made the handle for this alias alone, and `release` is its function to
+        // give one back; that is called once, as the alias is gone then. A failure leaves nothing
+        // to do.
         unsafe { (self.release)(self.handle) };
     }
 }

@@ -1,8 +1,8 @@
 //! PyTorch's own classes and module, reached from a tensor's type.
 //!
-//! Python code can replace what `sys.modules` holds, `torch.Tensor`, and attributes of any class that is written in
-//! Python. It can't make or change a static C type, so everything here starts from the one that all of PyTorch's tensors
-//! derive from, `torch._C.TensorBase`.
+//! Python code can replace what `sys.modules` holds, `torch.Tensor`, and attributes of any class
+//! that is written in Python. It can't make or change a static C type, so everything here starts
+//! from the one that all of PyTorch's tensors derive from, `torch._C.TensorBase`.
 
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::not_exchangeable;
@@ -31,8 +31,8 @@ pub(in crate::python) fn is_tensor_type(kind: *mut ffi::PyTypeObject) -> bool {
     find_base(unsafe { Borrowed::from_ptr(Python::assume_attached(), kind.cast()) }).is_some()
 }
 
-/// Returns the C type that a tensor class derives from. The chain of `tp_base` decides about an object's layout, and
-/// isn't Python code's to change.
+/// Returns the C type that a tensor class derives from. The chain of `tp_base` decides about an
+/// object's layout, and isn't Python code's to change.
 #[cold]
 #[inline(never)]
 fn find_base<'py>(kind: Borrowed<'_, 'py, PyAny>) -> Option<Bound<'py, PyType>> {
@@ -61,8 +61,8 @@ fn is_static(class: &Bound<'_, PyType>) -> bool {
 }
 
 fn parent<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyType>> {
-    // SAFETY: a type; the slot is NULL, or a type that this one keeps. `PyType_GetSlot` takes static types from
-    // Python 3.10 on.
+    // SAFETY: a type; the slot is NULL, or a type that this one keeps. `PyType_GetSlot` takes
+    // static types from Python 3.10 on.
     unsafe {
         let parent = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_base);
         Bound::from_borrowed_ptr_or_opt(class.py(), parent.cast())?
@@ -89,7 +89,8 @@ impl Torch {
     ///
     /// # Errors
     ///
-    /// A `BufferError` where its module can't be found: then it can't be asked whether a tensor is a plain one.
+    /// A `BufferError` where its module can't be found: then it can't be asked whether a tensor is
+    /// a plain one.
     pub(super) fn of<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<&'py Self> {
         let py = object.py();
         TORCH.get_or_try_init(py, || Self::find(object))

@@ -8,8 +8,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 use pyo3::{Borrowed, ffi, intern};
 
-/// The namespace of `torch.autograd.forward_ad`, and the name under which it has the current level; `None` where the
-/// release has no forward mode.
+/// The namespace of `torch.autograd.forward_ad`, and the name under which it has the current level;
+/// `None` where the release has no forward mode.
 struct Level {
     namespace: Py<PyDict>,
     name: Py<PyString>,
@@ -57,7 +57,8 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     else {
         return Ok(());
     };
-    // SAFETY: a dictionary and a string, which are kept. What is found is borrowed from the dictionary, and compared.
+    // SAFETY: a dictionary and a string, which are kept. What is found is borrowed from the
+    // dictionary, and compared.
     let current = unsafe { ffi::PyDict_GetItem(namespace.as_ptr(), name.as_ptr()) };
     if current == none.as_ptr() || current.is_null() {
         return Ok(());

@@ -64,21 +64,22 @@ impl Places {
     /// The object is a tensor of PyTorch.
     #[inline(always)]
     pub(super) unsafe fn tensor(&self, object: *const u8) -> *const u8 {
-        // SAFETY: the object is a tensor of PyTorch, as callers see to, in which the pointer was found this many bytes
-        // behind the start.
+        // SAFETY: the object is a tensor of PyTorch, as callers see to, in which the pointer was
+        // found this many bytes behind the start.
         unsafe { object.byte_add(self.tensor).cast::<*const u8>().read() }
     }
 
-    /// Returns what a tensor on the host looks like, for as long as it stays as it is; `None` where it is
-    /// to be asked in another way.
+    /// Returns what a tensor on the host looks like, for as long as it stays as it is; `None` where
+    /// it is to be asked in another way.
     ///
     /// # Safety
     ///
     /// As of [`read`](Self::read); the tensor's memory is its value.
     #[inline(always)]
     pub(super) unsafe fn describe(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
-        // SAFETY: the object is a plain tensor of PyTorch, as callers see to. A C++ tensor is one pointer, which was found
-        // this many bytes behind the object's start, so its address there is a handle.
+        // SAFETY: the object is a plain tensor of PyTorch, as callers see to. A C++ tensor is one
+        // pointer, which was found this many bytes behind the object's start, so its address there
+        // is a handle.
         unsafe {
             match &self.shim {
                 Some(shim) => shim.describe(object.as_ptr().byte_add(self.tensor).cast()),
@@ -102,7 +103,8 @@ impl Places {
         }
     }
 
-    /// Another C++ tensor with the tensor's storage; `None` where PyTorch's C functions aren't there.
+    /// Another C++ tensor with the tensor's storage; `None` where PyTorch's C functions aren't
+    /// there.
     ///
     /// # Safety
     ///
@@ -120,8 +122,8 @@ impl Places {
     /// The object is a tensor of PyTorch.
     unsafe fn borrow(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
         let mut room = MaybeUninit::uninit();
-        // SAFETY: the object is a tensor of PyTorch, as callers see to, and the table is that of PyTorch's class, whose
-        // `can_borrow` was checked when it was found.
+        // SAFETY: the object is a tensor of PyTorch, as callers see to, and the table is that of
+        // PyTorch's class, whose `can_borrow` was checked when it was found.
         let descriptor = unsafe { self.table.borrow_to(object, &mut room) };
         if descriptor.is_none() {
             // It will fail again where its error is passed on.

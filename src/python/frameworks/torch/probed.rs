@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// A search that fails under one of PyTorch's modes may succeed later; one that always fails isn't repeated forever.
+/// A search that fails under one of PyTorch's modes may succeed later; one that always fails isn't
+/// repeated forever.
 const MOST_ATTEMPTS: usize = 8;
 
 /// A value that is searched for until it is found, and then stays.

@@ -99,14 +99,16 @@ fn is_torch(kind: &Bound<'_, PyType>) -> bool {
     is("TensorBase") || is("_TensorBase")
 }
 
-/// Recognises a class that only has the name of PyTorch's: its objects are asked what their memory means, and never read as C structs.
+/// Recognises a class that only has the name of PyTorch's: its objects are asked what their memory
+/// means, and never read as C structs.
 fn goes_by_torch(kind: &Bound<'_, PyType>) -> bool {
     type_lookup::module_name(kind).as_deref() == Some("torch")
         && type_lookup::type_name(kind).as_deref() == Some("Tensor")
 }
 
-/// Returns whether a class derived from PyTorch's has a `__torch_function__` of its own, which PyTorch's `__dlpack__` asks
-/// and its table passes by. `torch.nn.Parameter` has the one that does nothing.
+/// Returns whether a class derived from PyTorch's has a `__torch_function__` of its own, which
+/// PyTorch's `__dlpack__` asks and its table passes by. `torch.nn.Parameter` has the one that does
+/// nothing.
 fn overrides_functions(kind: &Bound<'_, PyType>, own: usize) -> bool {
     let py = kind.py();
     let found = type_lookup::lookup(kind, intern!(py, "__torch_function__"));
@@ -125,7 +127,8 @@ fn does_nothing(function: &Bound<'_, PyAny>) -> bool {
     })
 }
 
-/// Returns whether PyTorch's current stream is one of its own, which it never destroys, and not one that it was told of.
+/// Returns whether PyTorch's current stream is one of its own, which it never destroys, and not one
+/// that it was told of.
 fn stream_lasts(py: Python<'_>, gpu: i32, handle: usize) -> bool {
     /// Those that were found to be PyTorch's, which are few.
     static OWN: Mutex<Vec<usize>> = Mutex::new(Vec::new());

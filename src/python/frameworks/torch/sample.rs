@@ -31,7 +31,8 @@ pub(super) unsafe fn allocated(pointer: *const u8) -> usize {
         fn malloc_usable_size(pointer: *const u8) -> usize;
     }
     #[cfg(any(target_os = "linux", target_os = "macos"))]
-    // SAFETY: the pointer is one that the allocator gave, as this function demands, or NULL, behind which lie 0 bytes.
+    // SAFETY: the pointer is one that the allocator gave, as this function demands, or NULL, behind
+    // which lie 0 bytes.
     return unsafe { malloc_usable_size(pointer) };
     #[cfg(not(any(target_os = "linux", target_os = "macos")))]
     return {
@@ -43,8 +44,8 @@ pub(super) unsafe fn allocated(pointer: *const u8) -> usize {
 /// The words of a C++ tensor.
 pub(super) fn words_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let tensor = ptr::with_exposed_provenance::<u64>(address_of(object)?);
-    // SAFETY: the C type's own attribute says where the tensor is, which PyTorch made with `new`; 0 bytes lie behind
-    // NULL.
+    // SAFETY: the C type's own attribute says where the tensor is, which PyTorch made with `new`; 0
+    // bytes lie behind NULL.
     Ok(unsafe {
         let count = allocated(tensor.cast()) / size_of::<u64>();
         if count == 0 {

@@ -1,7 +1,7 @@
 //! PyTorch's stable C functions.
 //!
-//! What a tensor looks like, they say in a quarter of the time that the exchange table takes:
-//! each of them is a few instructions, and counts no references. They are made for compiled models that
+//! What a tensor looks like, they say in a quarter of the time that the exchange table takes: each
+//! of them is a few instructions, and counts no references. They are made for compiled models that
 //! are to outlive the PyTorch that they were compiled with, and take the address of the C++ tensor,
 //! which is in the Python object.
 //!
@@ -22,7 +22,8 @@ use std::ptr;
 
 /// A question to a tensor; 0 where it was answered.
 type Ask<T> = unsafe extern "C" fn(Handle, *mut T) -> c_int;
-/// Another C++ tensor with the same storage, of this rank, sizes, strides and further offset; 0 where there is one.
+/// Another C++ tensor with the same storage, of this rank, sizes, strides and further offset; 0
+/// where there is one.
 type Reinterpret =
     unsafe extern "C" fn(Handle, i64, *const i64, *const i64, i64, *mut Handle) -> c_int;
 /// The number that PyTorch has for an element type, or a kind of device.
@@ -118,7 +119,8 @@ impl Shim {
         }
     }
 
-    /// Returns what a tensor on the host looks like, for as long as it stays as it is; `None` for others.
+    /// Returns what a tensor on the host looks like, for as long as it stays as it is; `None` for
+    /// others.
     ///
     /// # Safety
     ///
@@ -128,8 +130,8 @@ impl Shim {
         let (mut data, mut shape, mut strides) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (mut rank, mut dtype, mut device) = (0, 0, 0);
-        // SAFETY: the handle is the address of a C++ tensor, as callers see to; each function has the signature of its
-        // name, and writes one answer, for which there is room.
+        // SAFETY: the handle is the address of a C++ tensor, as callers see to; each function has
+        // the signature of its name, and writes one answer, for which there is room.
         let failures = unsafe {
             (self.device)(handle, &mut device)
                 | (self.dtype)(handle, &mut dtype)
@@ -141,9 +143,9 @@ impl Shim {
             return None;
         }
         let dtype = *self.dtypes.get(usize::try_from(dtype).ok()?)?;
-        // SAFETY: the handle is the address of a C++ tensor, as callers see to, and there is room for the answer. It is
-        // asked for last, since it is the only one that does something: memory that is shared until it is written becomes
-        // the tensor's own.
+        // SAFETY: the handle is the address of a C++ tensor, as callers see to, and there is room
+        // for the answer. It is asked for last, since it is the only one that does something:
+        // memory that is shared until it is written becomes the tensor's own.
         if unsafe { (self.data)(handle, &mut data) } != 0 {
             return None;
         }
@@ -158,8 +160,8 @@ impl Shim {
         })
     }
 
-    /// Another C++ tensor with the same storage, without elements to look at: making one of rank 0 takes the least
-    /// time.
+    /// Another C++ tensor with the same storage, without elements to look at: making one of rank 0
+    /// takes the least time.
     ///
     /// # Safety
     ///
@@ -167,7 +169,8 @@ impl Shim {
     #[inline(always)]
     pub(super) unsafe fn alias(&self, handle: Handle) -> Option<Alias> {
         let mut alias = ptr::null();
-        // SAFETY: the handle is the address of a C++ tensor, as callers see to; rank 0 has no sizes and strides, and there is room for the answer.
+        // SAFETY: the handle is the address of a C++ tensor, as callers see to; rank 0 has no sizes
+        // and strides, and there is room for the answer.
         let failure =
             unsafe { (self.reinterpret)(handle, 0, ptr::null(), ptr::null(), 0, &mut alias) };
         (failure == 0).then_some(Alias {
@@ -188,8 +191,9 @@ impl Shim {
         tensor: usize,
     ) -> bool {
         samples.iter().all(|Sample { object, .. }| {
-            // SAFETY: the C++ tensor is that many bytes behind each object's start, as callers see to, so that is a handle;
-            // the samples are plain tensors, and the table is that of their type.
+            // SAFETY: the C++ tensor is that many bytes behind each object's start, as callers see
+            // to, so that is a handle; the samples are plain tensors, and the table is that of
+            // their type.
             let (ours, theirs) = unsafe {
                 let handle = object.as_ptr().byte_add(tensor).cast();
                 (self.describe(handle), table.borrow(object.as_borrowed()))
@@ -278,8 +282,8 @@ fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
         name: ptr::null(),
         address: ptr::null_mut(),
     };
-    // SAFETY: any address may be asked about; there is room for the answer. The name stays while the library is loaded,
-    // which Python doesn't undo.
+    // SAFETY: any address may be asked about; there is room for the answer. The name stays while
+    // the library is loaded, which Python doesn't undo.
     unsafe {
         if dladdr(torch.base.bind(py).as_ptr().cast(), &mut found) == 0 || found.file.is_null() {
             return Ok(None);

@@ -1,11 +1,13 @@
 //! Keeping a tensor's memory: the storage, rather than the tensor that may get another one.
 //!
-//! `x.set_()`, `x.data = y`, `module.to(dtype)` and `torch.utils.swap_tensors` put another storage into a tensor, and
-//! release the old one, if nothing else has it. So an alias of the tensor is kept: another C++ tensor with the same
-//! storage. Where PyTorch's C functions aren't there, it is the storage's Python object.
+//! `x.set_()`, `x.data = y`, `module.to(dtype)` and `torch.utils.swap_tensors` put another storage
+//! into a tensor, and release the old one, if nothing else has it. So an alias of the tensor is
+//! kept: another C++ tensor with the same storage. Where PyTorch's C functions aren't there, it is
+//! the storage's Python object.
 //!
-//! `x.resize_()` and `x.untyped_storage().resize_()` replace the memory within the storage. A storage of which
-//! something is kept is marked as not resizable, as `Tensor.numpy()` marks it; PyTorch then refuses to.
+//! `x.resize_()` and `x.untyped_storage().resize_()` replace the memory within the storage. A
+//! storage of which something is kept is marked as not resizable, as `Tensor.numpy()` marks it;
+//! PyTorch then refuses to.
 
 use super::alias::Alias;
 use super::class::{Torch, address_of, own_attribute, static_class};
@@ -105,8 +107,8 @@ impl StoragePlace {
     /// The address is a C++ tensor's, whose class the place was found for.
     #[inline(always)]
     unsafe fn lock(&self, tensor: *const u8) {
-        // SAFETY: the tensor has the pointer there, which is NULL or leads to a storage; that has the byte. PyTorch
-        // changes it under the GIL, as this does.
+        // SAFETY: the tensor has the pointer there, which is NULL or leads to a storage; that has
+        // the byte. PyTorch changes it under the GIL, as this does.
         unsafe {
             let storage = tensor.byte_add(self.pointer).cast::<*mut u8>().read();
             if !storage.is_null() {
@@ -148,8 +150,8 @@ struct Sample<'py> {
     bytes: Vec<u8>,
 }
 
-/// Finds the place by comparing storages that may be resized with storages that may not; `None` where there isn't
-/// exactly one.
+/// Finds the place by comparing storages that may be resized with storages that may not; `None`
+/// where there isn't exactly one.
 fn find_place(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<StoragePlace>> {
     let py = object.py();
     let torch = Torch::of(object)?;

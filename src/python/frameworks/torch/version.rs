@@ -1,8 +1,9 @@
 //! PyTorch's version counters: a tensor that was written says so to autograd.
 //!
-//! Autograd notes the version of each tensor that it keeps for a gradient, and refuses to use one that changed since.
-//! PyTorch's own functions count a change; what writes the memory itself must do so too. `increment_version` takes
-//! 135 ns from Python; the counter itself is one number, shared by the views of a tensor, and reached by a pointer in the C++ tensor.
+//! Autograd notes the version of each tensor that it keeps for a gradient, and refuses to use one
+//! that changed since. PyTorch's own functions count a change; what writes the memory itself must
+//! do so too. `increment_version` takes 135 ns from Python; the counter itself is one number,
+//! shared by the views of a tensor, and reached by a pointer in the C++ tensor.
 
 use super::class::{Torch, is_tensor_type, own_attribute};
 use super::places::{PLACES, Places};
@@ -73,8 +74,8 @@ impl VersionPlace {
     /// The object is a tensor of PyTorch, for which the places were found.
     #[inline(always)]
     unsafe fn increment(&self, places: &Places, object: Borrowed<'_, '_, PyAny>) {
-        // SAFETY: the C++ tensor has the pointer there, which is NULL or leads to what has the counter, an atomic number
-        // of 32 bits.
+        // SAFETY: the C++ tensor has the pointer there, which is NULL or leads to what has the
+        // counter, an atomic number of 32 bits.
         unsafe {
             let tensor = places.tensor(object.as_ptr().cast());
             let holder = tensor.byte_add(self.pointer).cast::<*mut u8>().read();
@@ -89,8 +90,8 @@ impl VersionPlace {
 /// How many bytes of what has the counter are looked at, at most.
 const MOST_BYTES: usize = 32;
 
-/// Finds the place by comparing tensors that share a counter with tensors that have others; `None` where there isn't
-/// exactly one.
+/// Finds the place by comparing tensors that share a counter with tensors that have others; `None`
+/// where there isn't exactly one.
 fn find_place(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<VersionPlace>> {
     let py = object.py();
     let torch = Torch::of(object)?;
@@ -100,8 +101,8 @@ fn find_place(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<VersionPlace>>
             .call_method1(intern!(py, "__get__"), (tensor,))?
             .extract()
     };
-    // Each sample is a tensor, a view of all of it and one of a part, and a new tensor with the same storage, whose
-    // counter is another one.
+    // Each sample is a tensor, a view of all of it and one of a part, and a new tensor with the
+    // same storage, whose counter is another one.
     let mut samples = Vec::new();
     for changes in [3, 5, 11] {
         let keywords = PyDict::new(py);
@@ -154,8 +155,9 @@ fn find_place(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<VersionPlace>>
     let is_counter = |at: &usize| {
         samples.iter().all(|(words, _, _, changes, _)| {
             let holder = holder(words);
-            // SAFETY: all of a tensor's words that its views share, and a new tensor of the same storage has not, are
-            // pointers to what the allocator gave: its counter is the only such thing.
+            // SAFETY: all of a tensor's words that its views share, and a new tensor of the same
+            // storage has not, are pointers to what the allocator gave: its counter is the only
+            // such thing.
             unsafe {
                 at + size_of::<u32>() <= allocated(holder).min(MOST_BYTES)
                     && holder.byte_add(*at).cast::<u32>().read() == *changes

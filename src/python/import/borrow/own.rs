@@ -19,8 +19,9 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns what also keeps the memory while other threads run Python; `None` where that is so already: the
-    /// reference to an object does, unless what was borrowed from it through its table may change.
+    /// Returns what also keeps the memory while other threads run Python; `None` where that is so
+    /// already: the reference to an object does, unless what was borrowed from it through its table
+    /// may change.
     fn kept_for_good(&self, py: Python<'_>) -> Result<Option<Keep>, Refused> {
         if !matches!(self.keep(), Keep::Object) || self.object.is_null() {
             return Ok(None);
@@ -32,14 +33,16 @@ impl Entry {
         };
         let mut now = Self::new();
         let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false) {
-            // SAFETY: the alias keeps the storage, and the object its sizes and strides, which are copied.
+            // SAFETY: the alias keeps the storage, and the object its sizes and strides, which are
+            // copied.
             unsafe { now.fill(&descriptor, Flags::empty()) }?;
             Keep::Owner {
                 _kept: Owner::small(alias),
             }
         } else {
             let owner = (vendor.keep_memory)(object, false)?;
-            // SAFETY: the type cache found the table in the object's type, so its functions take the object.
+            // SAFETY: the type cache found the table in the object's type, so its functions take
+            // the object.
             let managed = unsafe { table.own(object) }?;
             if vendor.runs_python {
                 check_borrowed(py)?;

@@ -27,7 +27,8 @@ pub(super) fn by_protocol(
     purpose: Purpose,
 ) -> PyResult<Tensor> {
     guard_protocol(object)?;
-    // The framework's own export may keep the tensor, which may get other memory: so the memory is kept beside it.
+    // The framework's own export may keep the tensor, which may get other memory: so the memory is
+    // kept beside it.
     let storage = match vendor_of_layout(object.get_type_ptr()) {
         // A wrapper without memory may still answer for itself.
         Some(vendor) => (vendor.keep_memory)(object, purpose == Purpose::Keep).unwrap_or_default(),
@@ -67,7 +68,8 @@ pub(super) fn by_protocol(
         Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep),
     };
     let capsule = capsule.into_ptr();
-    // SAFETY: this thread is attached, and the reference was its own. The producer's destructor may run Python.
+    // SAFETY: this thread is attached, and the reference was its own. The producer's destructor may
+    // run Python.
     keeping_exception(object.py(), || unsafe {
         foreign::release_reference(capsule)
     });
@@ -85,7 +87,8 @@ pub(super) fn by_protocol(
         return moved(&tensor, device, wanted.copy).map_err(|error| refusal.unwrap_or(error));
     }
     match wanted.copy {
-        // Some producers take the keyword, and share all the same, or give what is not to be written.
+        // Some producers take the keyword, and share all the same, or give what is not to be
+        // written.
         Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
         Some(false) if tensor.is_copied() => Err(not_exchangeable(
             Incompatibility::new(IncompatibilityKind::Copy, "a copy", "shared memory")
@@ -142,8 +145,9 @@ fn of_capsule<A: Named>(
     unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
 }
 
-/// A managed tensor of another library, released by a thread that is attached. There are deleters that need the GIL and
-/// don't take it, such as that of NumPy 1.23; and those that take it would have a thread that holds other locks wait for it.
+/// A managed tensor of another library, released by a thread that is attached. There are deleters
+/// that need the GIL and don't take it, such as that of NumPy 1.23; and those that take it would
+/// have a thread that holds other locks wait for it.
 pub(super) struct Attached<A: Abi>(ManuallyDrop<Managed<A>>);
 
 impl<A: Abi> Attached<A> {

@@ -22,7 +22,8 @@ pub struct Wanted {
 pub(in crate::python) enum Purpose {
     /// It may be kept for any time.
     Keep,
-    /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage afterwards.
+    /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage
+    /// afterwards.
     Inspect,
 }
 

@@ -1,8 +1,9 @@
 //! Discovery of a type's import path, by what can't be made up in plain Python.
 //!
-//! Only the type is asked, never the object, and no Python code runs: neither metaclass nor object can answer one
-//! way now and another way later, or become something else in between. A framework's type is known by its class
-//! made in C, which is among the base classes, and not by what a module has under a name.
+//! Only the type is asked, never the object, and no Python code runs: neither metaclass nor object
+//! can answer one way now and another way later, or become something else in between. A framework's
+//! type is known by its class made in C, which is among the base classes, and not by what a module
+//! has under a name.
 
 use super::path::{CachedPath, ImportPath};
 use super::vendor_library;
@@ -16,7 +17,8 @@ use pyo3::types::{PyCapsule, PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, intern};
 use std::ffi::c_void;
 
-/// Finds the import path of a type's objects, and the framework whose own `__dlpack__` they have; `None` for a type that is no tensor's.
+/// Finds the import path of a type's objects, and the framework whose own `__dlpack__` they have;
+/// `None` for a type that is no tensor's.
 ///
 /// # Errors
 ///
@@ -87,7 +89,8 @@ fn speaks_dlpack(kind: &Bound<'_, PyType>) -> Method {
     }
 }
 
-/// Returns whether a table is for objects of a type: those of PyTorch and Paddle read the structs of their own objects.
+/// Returns whether a table is for objects of a type: those of PyTorch and Paddle read the structs
+/// of their own objects.
 fn belongs(table: Table, vendor: &TableVendor) -> bool {
     // SAFETY: a table stays for good.
     let functions = unsafe { &*table.as_ptr() };
@@ -108,7 +111,8 @@ impl<'py> Bases<'py> {
         self.0.iter().filter_map(|base| base.cast_into().ok())
     }
 
-    /// Refuses arrays with a mask, whose `__dlpack__` is NumPy's: it gives what is behind the mask, too.
+    /// Refuses arrays with a mask, whose `__dlpack__` is NumPy's: it gives what is behind the mask,
+    /// too.
     fn check_masks(&self, kind: &Bound<'py, PyType>, method: usize) -> PyResult<()> {
         let Some(array) = self.iter().position(|base| numpy::is_array_type(&base)) else {
             return Ok(());

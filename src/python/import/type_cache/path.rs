@@ -21,7 +21,8 @@ pub(in crate::python) enum ImportPath {
     Protocol,
 }
 
-/// What is remembered of a type. It is never freed: there is one for each table and framework at most.
+/// What is remembered of a type. It is never freed: there is one for each table and framework at
+/// most.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CachedPath {
     pub(super) path: ImportPath,

@@ -1,6 +1,7 @@
 //! The cache: import paths by type. Lock-free reads; entries are added and never removed.
 //!
-//! A type that Python code can change is remembered with its version tag, and found anew once that is another one.
+//! A type that Python code can change is remembered with its version tag, and found anew once that
+//! is another one.
 
 use super::path::{CachedPath, ImportPath};
 use super::version_tag::tag_of;
@@ -25,8 +26,8 @@ pub(super) const IMMUTABLE: u32 = 0;
 struct Place {
     /// The type, to which a reference is held for good; NULL while the place is free.
     kind: AtomicPtr<ffi::PyTypeObject>,
-    /// Written before `kind` and `version`. What an earlier version of the type had is harmless to use: the tables of types
-    /// are kept, and the layout of their objects stays as it is.
+    /// Written before `kind` and `version`. What an earlier version of the type had is harmless to
+    /// use: the tables of types are kept, and the layout of their objects stays as it is.
     found: AtomicPtr<CachedPath>,
     /// The type's version tag when its import path was found, or `IMMUTABLE`.
     version: AtomicU32,
@@ -49,7 +50,8 @@ fn places(kind: *mut ffi::PyTypeObject) -> impl Iterator<Item = &'static Place> 
     (0..PROBES).map(move |probe| &REMEMBERED[(hash + probe) % PLACES])
 }
 
-/// Returns what is remembered of a type; `None` for a type that isn't remembered, or was changed since.
+/// Returns what is remembered of a type; `None` for a type that isn't remembered, or was changed
+/// since.
 ///
 /// # Safety
 ///
@@ -60,7 +62,8 @@ pub(super) unsafe fn found_of(kind: *mut ffi::PyTypeObject) -> Option<&'static C
         let found = place.kind.load(Ordering::Acquire);
         if found == kind {
             let version = place.version.load(Ordering::Acquire);
-            // SAFETY: a type with a reference; it was only remembered with a version since tags work.
+            // SAFETY: a type with a reference; it was only remembered with a version since tags
+            // work.
             if version != IMMUTABLE && version != unsafe { tag_of(kind) } {
                 return None;
             }

@@ -1,10 +1,12 @@
-//! Which library a function is from. A class can be given another class's exchange table in plain Python; the
-//! functions in it then read objects of a layout that they don't know. The library's file says whose they are.
+//! Which library a function is from. A class can be given another class's exchange table in plain
+//! Python; the functions in it then read objects of a layout that they don't know. The library's
+//! file says whose they are.
 
 use crate::python::frameworks::{OTHER, TableVendor, vendor_of_library};
 use std::ffi::c_void;
 
-/// Returns the framework whose library has the function at an address; [`OTHER`] for functions of other libraries, and of none.
+/// Returns the framework whose library has the function at an address; [`OTHER`] for functions of
+/// other libraries, and of none.
 pub(super) fn vendor_of(function: *const c_void) -> &'static TableVendor {
     let Some(path) = path_of(function) else {
         return &OTHER;
@@ -29,7 +31,8 @@ fn path_of(function: *const c_void) -> Option<String> {
     }
 
     let mut info = std::mem::MaybeUninit::<Info>::zeroed();
-    // SAFETY: any address may be asked about, and there is room for the answer; of pointers, NULL is a value.
+    // SAFETY: any address may be asked about, and there is room for the answer; of pointers, NULL
+    // is a value.
     let info = unsafe {
         if dladdr(function, info.as_mut_ptr()) == 0 {
             return None;
@@ -39,7 +42,8 @@ fn path_of(function: *const c_void) -> Option<String> {
     if info.file.is_null() {
         return None;
     }
-    // SAFETY: a C string that the loader keeps for as long as the library is there, and its function was just found.
+    // SAFETY: a C string that the loader keeps for as long as the library is there, and its
+    // function was just found.
     let file = unsafe { CStr::from_ptr(info.file) };
     Some(file.to_string_lossy().into_owned())
 }
@@ -56,7 +60,8 @@ fn path_of(function: *const c_void) -> Option<String> {
 
     let mut module = std::ptr::null_mut();
     let mut name = [0; 4096];
-    // SAFETY: any address may be asked about; there is room for the handle, and for as long a name as is said.
+    // SAFETY: any address may be asked about; there is room for the handle, and for as long a name
+    // as is said.
     let length = unsafe {
         let flags = FROM_ADDRESS | UNCHANGED_REFCOUNT;
         if GetModuleHandleExW(flags, function, &mut module) == 0 {

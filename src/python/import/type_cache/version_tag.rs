@@ -1,7 +1,9 @@
-//! Version tags of types: a number that Python changes whenever an attribute of a type, or of a base class, changes.
+//! Version tags of types: a number that Python changes whenever an attribute of a type, or of a
+//! base class, changes.
 //!
-//! CPython keeps it for its own caches of attributes, in the struct of a type. In the limited API that struct is opaque,
-//! so the place is checked once, with a type that is made and changed for that.
+//! CPython keeps it for its own caches of attributes, in the struct of a type. In the limited API
+//! that struct is opaque, so the place is checked once, with a type that is made and changed for
+//! that.
 
 use crate::dlpack::python::type_lookup::{assign_version_tag, basic_size};
 use pyo3::ffi;
@@ -24,8 +26,9 @@ const OFFSET: usize = size_of::<ffi::PyVarObject>() + 45 * size_of::<usize>();
 /// The pointer is a type's, to which there is a reference, and [`work`] said yes.
 #[inline(always)]
 pub(super) unsafe fn tag_of(kind: *mut ffi::PyTypeObject) -> u32 {
-    // SAFETY: the caller has a reference to the type, whose struct is larger than the offset, as `work` checked for
-    // the class of all types. Python writes the tag while no other thread runs, or as an atomic number.
+    // SAFETY: the caller has a reference to the type, whose struct is larger than the offset, as
+    // `work` checked for the class of all types. Python writes the tag while no other thread runs,
+    // or as an atomic number.
     unsafe { AtomicU32::from_ptr(kind.cast::<u8>().add(OFFSET).cast()) }.load(Ordering::Relaxed)
 }
 

@@ -1,5 +1,5 @@
-// In the place of a header that comes with NVIDIA's compiler: what CUDA's other headers use of it, for a compiler of C
-// alone.
+// In the place of a header that comes with NVIDIA's compiler: what CUDA's other headers use of it,
+// for a compiler of C alone.
 #pragma once
 
 #define CUDARTAPI

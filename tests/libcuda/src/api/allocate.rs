@@ -48,8 +48,8 @@ api! {
             // An error of the work is told by the next call; the memory is freed all the same.
             let _ = driver.synchronize_context(owner);
         }
-        // For memory of pools the driver waits for nothing: who frees it at once says that all its uses are done. Nor
-        // does it wait for other contexts.
+        // For memory of pools the driver waits for nothing: who frees it at once says that all its
+        // uses are done. Nor does it wait for other contexts.
         report_unfinished(driver, "cuMemFree_v2", address.0);
         release_now(driver, address.0, "cuMemFree_v2");
         Ok(())

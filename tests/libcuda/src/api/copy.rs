@@ -120,8 +120,8 @@ pub(crate) fn copy_within_reach(
     copy(driver, function, to, from, stream)
 }
 
-/// Refuses memory of another device's pool, which this device was not given access to. Both the current
-/// context and the stream's say which device this is.
+/// Refuses memory of another device's pool, which this device was not given access to. Both the
+/// current context and the stream's say which device this is.
 fn check_reach(driver: &mut Locked, function: &str, rows: Rows, stream: Option<Stream>) -> Outcome {
     let context = driver.current_context()?;
     let stream = driver.stream(stream.unwrap_or_default())?;
@@ -146,8 +146,9 @@ fn check_reach(driver: &mut Locked, function: &str, rows: Rows, stream: Option<S
     Err(Code::ERROR_INVALID_VALUE)
 }
 
-/// Queues a copy, and waits where the driver waits: always without a stream, unless the copy is within devices; with a
-/// stream when the target is the host's pageable memory, unless it was told to be late with that.
+/// Queues a copy, and waits where the driver waits: always without a stream, unless the copy is
+/// within devices; with a stream when the target is the host's pageable memory, unless it was told
+/// to be late with that.
 pub(crate) fn copy(
     driver: &mut Locked,
     function: &str,
@@ -177,7 +178,8 @@ pub(crate) fn copy(
     }
     let within = on_device(to) && on_device(from);
     let captured = driver.place_of(stream)?.is_some();
-    // The driver takes what pageable memory holds before it returns, so the program may change it then.
+    // The driver takes what pageable memory holds before it returns, so the program may change it
+    // then.
     let late = driver.work.pageable_late && !waits_for_host;
     let staged = (from_pageable && !captured && !late).then(|| stage(from));
     driver.submit(stream, Action::Copy { from, to, staged }, function)?;

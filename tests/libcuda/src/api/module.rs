@@ -1,5 +1,5 @@
-//! Modules and their functions. Any image is taken, but for CUDA C++ in the place of PTX; of PTX the kernels' names,
-//! arguments and shared memory are read.
+//! Modules and their functions. Any image is taken, but for CUDA C++ in the place of PTX; of PTX
+//! the kernels' names, arguments and shared memory are read.
 
 use crate::abi::{Address, Function, Handle, Module, Out, Text};
 use crate::allocation::{Kind, Release};
@@ -39,7 +39,8 @@ api! {
     ) {
         let loaded = load(driver, &module, image);
         if loaded == Err(Code::ERROR_INVALID_PTX) {
-            // SAFETY: `options` and `values` have `count` entries, as the driver's documentation requires.
+            // SAFETY: `options` and `values` have `count` entries, as the driver's documentation
+            // requires.
             unsafe { write_log(count as usize, options.cast(), values) };
         }
         loaded
@@ -121,8 +122,8 @@ api! {
     }
 
     fn cuFuncSetAttribute(driver, function: Function, attribute: c_int, value: c_int) {
-        // MAX_DYNAMIC_SHARED_SIZE_BYTES, bounded with what the kernel declares by what a block can opt in to; and those that
-        // are free to choose
+        // MAX_DYNAMIC_SHARED_SIZE_BYTES, bounded with what the kernel declares by what a block can
+        // opt in to; and those that are free to choose
         let most = match attribute {
             8 => crate::api::device::attribute(97) - driver.get(function)?.attributes[&1],
             9.. => c_int::MAX,
@@ -164,8 +165,8 @@ fn load(driver: &mut Locked, module: &Out<Module>, image: *const c_void) -> Outc
     if image.is_null() {
         return Err(Code::ERROR_INVALID_VALUE);
     }
-    // SAFETY: an image is at least as long as the beginning that says what it is, or is a text that ends in NUL; the
-    // bytes are compared one by one, so nothing is read behind a NUL.
+    // SAFETY: an image is at least as long as the beginning that says what it is, or is a text that
+    // ends in NUL; the bytes are compared one by one, so nothing is read behind a NUL.
     let is_binary = BINARY
         .iter()
         .any(|magic| unsafe { begins_with(image.cast(), magic) });
@@ -219,7 +220,8 @@ unsafe fn write_log(count: usize, options: *const c_int, values: *const *mut c_v
 ///
 /// The bytes must be readable up to the first that differs from the magic number's.
 unsafe fn begins_with(image: *const u8, magic: &[u8; 4]) -> bool {
-    // SAFETY: the bytes are readable up to the first difference, by this function's contract; `all` stops there.
+    // SAFETY: the bytes are readable up to the first difference, by this function's contract; `all`
+    // stops there.
     magic
         .iter()
         .enumerate()
@@ -265,8 +267,8 @@ fn get_function(
         None => None,
     };
     let declared = entry.as_ref().map_or(0, |entry| entry.shared) as c_int;
-    // Threads, static shared, constant and local memory, registers, PTX and binary versions, caching, dynamic shared
-    // memory, carveout: the numbers of a small kernel.
+    // Threads, static shared, constant and local memory, registers, PTX and binary versions,
+    // caching, dynamic shared memory, carveout: the numbers of a small kernel.
     let dynamic = crate::api::device::attribute(8) - declared;
     let values = [1024, declared, 0, 0, 32, 90, 90, 0, dynamic, -1];
     let attributes = (0..).zip(values).collect();

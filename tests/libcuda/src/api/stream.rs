@@ -185,7 +185,8 @@ pub(crate) fn not_captured(driver: &mut Locked, stream: u32) -> Outcome {
     Err(Code::ERROR_STREAM_CAPTURE_UNSUPPORTED)
 }
 
-/// The legacy stream isn't to be asked while one is captured that waits for it. Asking spoils nothing.
+/// The legacy stream isn't to be asked while one is captured that waits for it. Asking spoils
+/// nothing.
 fn not_legacy_beside_captures(driver: &Locked, stream: u32) -> Outcome {
     match driver.captured_beside(stream).is_empty() {
         true => Ok(()),

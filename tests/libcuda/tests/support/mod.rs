@@ -1,4 +1,5 @@
-//! What the tests of the double share: one test at a time, and short forms of the driver's functions.
+//! What the tests of the double share: one test at a time, and short forms of the driver's
+//! functions.
 #![allow(dead_code, reason = "no test file needs all of it")]
 
 use cuda::abi::{
@@ -238,7 +239,8 @@ pub(crate) fn host<T>(at: *const T) -> Host {
 ///
 /// The launch must have so many arguments, and this one must be a `T`.
 pub(crate) unsafe fn argument<T: Copy>(launch: *const CudaDoubleLaunch, place: usize) -> T {
-    // SAFETY: the launch has more than `place` arguments, and this one is a `T`, by this function's contract.
+    // SAFETY: the launch has more than `place` arguments, and this one is a `T`, by this function's
+    // contract.
     unsafe {
         (*launch)
             .arguments
