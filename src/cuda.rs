@@ -76,10 +76,10 @@ pub use driver::start::count;
 pub use memory::array::{empty, zeros};
 pub use memory::copy::{copy_into, copy_on_host, to_device, to_host};
 pub use memory::foreign::{import, import_unordered};
-#[cfg(feature = "python")]
-pub(crate) use memory::order::{is_ordered, use_on, writer_of};
 pub use memory::pinned::{managed, pinned, settle};
 pub use memory::pointer::{PointerKind, device_of, device_of_range};
+#[cfg(feature = "python")]
+pub(crate) use memory::stream_order::{is_ordered, use_on, writer_of};
 pub use module::Module;
 pub use module::argument::Argument;
 pub use module::call::Call;
@@ -87,9 +87,9 @@ pub use module::function::Function;
 pub use module::launch::Launch;
 pub use module::signature::{ParameterKind, Signature};
 pub use stream::Stream;
+pub use stream::current_stack::Current;
 pub use stream::deferred::release_after;
 #[cfg(feature = "python")]
 pub(crate) use stream::peer_streams;
-pub use stream::stack::Current;
 #[cfg(feature = "python")]
 pub(crate) use stream::stream_uses::Use;

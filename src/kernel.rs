@@ -53,41 +53,41 @@
 mod alias;
 mod attribute;
 pub(crate) mod backend;
-mod cache;
 mod call;
-mod cells;
 mod choose;
+mod dispatch_cache;
+mod in_place;
 #[macro_use]
 mod collect;
+mod argument_type;
+mod call_key;
 mod definition;
 mod error;
+mod factory_cache;
 mod frame;
 mod function;
-mod global;
+mod global_op;
 mod handle;
-mod key;
 mod observe;
 mod op;
 mod operand;
-mod parameter;
 mod registry;
 mod shapes;
-mod states;
 
+pub use argument_type::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, UntypedMut};
 pub use attribute::{Attribute, AttributeKind, AttributeValue};
 pub use call::Call;
-pub use cells::{Source, Target};
 pub use definition::{Kernel, KernelContext};
 pub use error::{CallError, Failure, Reason, RegistrationError};
 #[doc(hidden)]
 pub use frame::lookup;
 pub use function::{KernelFunction, Outcome};
-pub use global::GlobalOp;
+pub use global_op::GlobalOp;
 pub use handle::{KernelInfo, OpHandle};
+pub use in_place::{Source, Target};
 pub use observe::{Observer, Record, observe};
 pub use op::{ElementType, Op, ShapeContext, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};
-pub use parameter::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, UntypedMut};
 pub use registry::Registry;
 
 #[cfg(feature = "python")]

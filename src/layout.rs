@@ -27,26 +27,26 @@
 //! Narrower numbers would save most of that; they would also cost a conversion at every hand-over,
 //! whose format has 64 bits.
 
-mod distinct;
+mod byte_range;
+mod contiguity;
+mod distinct_elements;
 mod error;
-mod memory;
-mod overlap;
-mod queries;
 #[cfg(feature = "python")]
-mod row_major;
+mod fast_row_major;
+mod overlap;
 mod runs;
 #[cfg(any(feature = "python", feature = "kernels"))]
-mod same;
+mod slice_eq;
 mod validate;
 mod views;
 mod walk;
 
-pub(crate) use distinct::Places;
+pub(crate) use distinct_elements::Places;
 pub use error::LayoutError;
 pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
 #[cfg(any(feature = "python", feature = "kernels"))]
-pub(crate) use same::are_same;
+pub(crate) use slice_eq::slice_eq;
 pub(crate) use walk::in_step;
 
 use std::fmt;

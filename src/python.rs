@@ -51,8 +51,8 @@
 //! no Python code runs: see [`In::view`] and [`detach`].
 
 mod argument;
+mod argument_markers;
 mod attach;
-mod attribute;
 mod borrows;
 mod builtin;
 mod class;
@@ -62,6 +62,7 @@ mod cuda;
 #[path = "python/no_cuda.rs"]
 mod cuda;
 mod detach;
+mod dtype_and_device;
 mod error;
 mod export;
 mod fastcall;
@@ -70,22 +71,26 @@ mod import;
 #[cfg(any(feature = "cuda", feature = "kernels"))]
 mod launch;
 mod object;
+mod on_device;
 #[cfg(feature = "kernels")]
 mod ops;
-mod place;
 mod readonly;
 mod refusal;
 mod releaser;
-mod spec;
-mod tensor_class;
-mod values;
+mod tensor_object;
+mod type_attribute;
 
 pub use argument::{In, OrNumber, Out, Owned, from_object};
+pub use argument_markers::{
+    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
+    Strided,
+};
 pub use attach::check_interpreter;
 pub use class::{restore, scalar};
 #[cfg(feature = "cuda")]
 pub use cuda::PyStream;
 pub use detach::{Detach, detach};
+pub use dtype_and_device::{PyDType, PyDevice};
 pub use error::{CudaError, Refused, fields_of};
 pub use export::{Conversion, Explanation, Like, Outcome, convert, explain, to_framework};
 pub use fastcall::fastcall;
@@ -93,13 +98,8 @@ pub use import::own::Wanted;
 pub use import::passed::Passed;
 #[cfg(feature = "cuda")]
 pub use launch::{PyKernel, PyKernels};
+pub use on_device::{make, to_device};
 #[cfg(feature = "kernels")]
 pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
-pub use place::{make, to_device};
 pub use readonly::ReadOnlyPolicy;
-pub use spec::{
-    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
-    Strided,
-};
-pub use tensor_class::PyTensor;
-pub use values::{PyDType, PyDevice};
+pub use tensor_object::PyTensor;

@@ -13,17 +13,17 @@
 //! assert_eq!(part.nbytes(), 8); // and the vector is still there
 //! ```
 
-mod counted;
+mod create;
 mod error;
 #[cfg(feature = "python")]
 mod guarded;
 mod host;
-mod make;
 mod owner;
+mod refcounted;
 mod vec;
 
-pub(crate) use counted::{Counted, UninitCounted};
 pub(crate) use owner::{Owner, SmallOwner};
+pub(crate) use refcounted::{Counted, UninitCounted};
 
 pub use error::{AccessError, SharedWith};
 pub use owner::SyncOwner;

@@ -2,14 +2,16 @@
 //!
 //! Everything here also runs under Miri, with fewer cases.
 
-#[path = "layout/answers.rs"]
-mod answers;
 #[path = "layout/bit_cast.rs"]
 mod bit_cast;
 #[path = "layout/broadcast.rs"]
 mod broadcast;
+#[path = "layout/contiguity.rs"]
+mod contiguity;
 #[path = "layout/dimensions.rs"]
 mod dimensions;
+#[path = "layout/errors.rs"]
+mod errors;
 #[path = "layout/invariants.rs"]
 mod invariants;
 #[path = "layout/memory.rs"]
@@ -20,8 +22,6 @@ mod model;
 mod overlap;
 #[path = "layout/parts.rs"]
 mod parts;
-#[path = "layout/refusals.rs"]
-mod refusals;
 #[path = "layout/regions.rs"]
 mod regions;
 #[path = "layout/reshape.rs"]

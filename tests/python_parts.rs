@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 /// The parts, the lowest ones first. A part imports from the lines before its own, and from nothing
 /// beside it.
 const LEVELS: [&[&str]; 13] = [
-    &["error", "spec", "builtin"],
-    &["attach", "attribute", "readonly"],
+    &["error", "argument_markers", "builtin"],
+    &["attach", "type_attribute", "readonly"],
     &["object", "import/buffer"],
     &["borrows"],
     &["frameworks"],
-    &["refusal", "values", "tensor_class"],
+    &["refusal", "dtype_and_device", "tensor_object"],
     &["import/type_cache"],
     &["cuda"],
     &["import"],
     &["export"],
     &["argument"],
-    &["class", "detach", "launch", "place"],
+    &["class", "detach", "launch", "on_device"],
     &["ops", "fastcall"],
 ];
 

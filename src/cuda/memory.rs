@@ -4,10 +4,10 @@ pub(super) mod array;
 mod backend;
 pub(super) mod copy;
 pub(super) mod foreign;
-pub(super) mod order;
 pub(super) mod pinned;
 pub(super) mod pointer;
 mod reachable;
+pub(super) mod stream_order;
 
 use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;

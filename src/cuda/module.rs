@@ -5,8 +5,8 @@ mod bounds;
 pub(super) mod call;
 pub(super) mod function;
 pub(super) mod launch;
+mod running_streams;
 pub(super) mod signature;
-mod uses;
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::capture_mode::relax_capture_mode;
@@ -16,12 +16,12 @@ use crate::cuda::driver::version;
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::{self, Release};
 use cudarc::driver::sys;
+use running_streams::RunningStreams;
 use std::ffi::{CStr, CString, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 use sys::CUjit_option as JitOption;
-use uses::Uses;
 
 /// Machine code on a GPU, in which there are kernels.
 ///
@@ -37,7 +37,7 @@ struct Loaded {
     raw: Raw,
     /// Names by which its user knows functions, and those that they have in it.
     names: Vec<(String, CString)>,
-    uses: Uses,
+    uses: RunningStreams,
 }
 
 /// The driver's handle of a module.
@@ -113,7 +113,7 @@ impl Module {
             gpu,
             raw: Raw(raw),
             names,
-            uses: Uses::none(),
+            uses: RunningStreams::none(),
         })))
     }
 
@@ -184,7 +184,7 @@ impl Drop for Loaded {
         deferred::release(Box::new(Unload {
             gpu: self.gpu,
             raw: self.raw,
-            uses: std::mem::replace(&mut self.uses, Uses::none()),
+            uses: std::mem::replace(&mut self.uses, RunningStreams::none()),
         }));
     }
 }
@@ -193,7 +193,7 @@ impl Drop for Loaded {
 struct Unload {
     gpu: Gpu,
     raw: Raw,
-    uses: Uses,
+    uses: RunningStreams,
 }
 
 impl Release for Unload {

@@ -7,18 +7,18 @@
 mod arithmetic;
 mod axpy;
 mod cast;
+mod compiled_modules;
 mod copy;
-mod dims;
 mod groups;
 mod image;
-mod library;
-mod lines;
 mod map;
 mod matmul;
-mod names;
 mod reduce;
 mod rms_norm;
+mod rows;
 mod softmax;
+mod strided;
+mod type_names;
 
 use crate::cuda::driver::gpu::Gpu;
 

@@ -1,10 +1,10 @@
 //! [`Stream`]: a CUDA stream, owned, default or borrowed from a framework.
 
 mod current;
+pub(super) mod current_stack;
 pub(super) mod deferred;
 #[cfg(feature = "python")]
 pub(crate) mod peer_streams;
-pub(super) mod stack;
 pub(super) mod stream_uses;
 
 use crate::cuda::driver::answer::{ask, call};

@@ -1,6 +1,6 @@
 //! Attributes: arguments of a call that aren't tensors.
 
-use super::key::CallKey;
+use super::call_key::CallKey;
 use crate::dtype::DType;
 use std::fmt;
 

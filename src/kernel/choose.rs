@@ -2,13 +2,13 @@
 
 mod register;
 
+use super::argument_type::Wants;
 use super::attribute::Attribute;
 use super::definition::{KernelContext, Make};
 use super::error::Failure;
+use super::factory_cache::FactoryCache;
 use super::function::Compute;
 use super::op::{Kind as TypeRule, Op};
-use super::parameter::Wants;
-use super::states::States;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::error::IncompatibilityKind as Kind;
@@ -30,7 +30,7 @@ pub(super) struct Registered {
     pub(super) host_memory: u32,
     pub(super) releases_from: Option<u64>,
     make: Make,
-    states: States,
+    states: FactoryCache,
     pub(super) origin: &'static str,
     /// How much it asks for: of two that match, the one that asks for more is taken.
     demands: [usize; 4],

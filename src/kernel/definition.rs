@@ -1,10 +1,10 @@
 //! [`Kernel`]: an implementation of an op, for a device and for some element types.
 
+use super::argument_type::Wants;
 use super::attribute::{Attribute, AttributeValue};
 use super::error::Failure;
 use super::function::{Compute, KernelFunction};
 use super::op::{Op, value_of};
-use super::parameter::Wants;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use std::fmt;

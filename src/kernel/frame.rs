@@ -1,19 +1,19 @@
 //! Call frame: validates arguments against the op and each other, allocates results, dispatches to
 //! a kernel and executes it.
 
+mod call_key;
 mod checks;
-mod sign;
 
-pub use sign::lookup;
+pub use call_key::lookup;
 
 use super::alias;
 use super::attribute::Attribute;
 use super::backend::Backend;
-use super::cache::Found;
+use super::call_key::CallKey;
 use super::choose::Seen;
+use super::dispatch_cache::Found;
 use super::error::{CallError, Failure, Reason};
 use super::handle::OpHandle;
-use super::key::CallKey;
 use super::observe::{self, Record};
 use super::op::{Op, ShapeContext};
 use super::operand::{Operand, relaid};
@@ -21,8 +21,8 @@ use super::shapes::{self, Expected};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::tensor::Tensor;
+use call_key::write_call_key;
 use checks::{check_for_kernel, check_output, main_device, missing, output_type, type_variables};
-use sign::sign;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
@@ -130,7 +130,7 @@ impl Frame<'_> {
 
         let coincide = alias::check(op, operands)?;
         let mut key = CallKey::new();
-        sign(&mut key, operands, self.attributes, self.label, device);
+        write_call_key(&mut key, operands, self.attributes, self.label, device);
         let found = match self.handle.find(&key) {
             Some(found) => found,
             None => self.prepare(key, operands, device)?,

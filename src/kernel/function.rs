@@ -1,8 +1,8 @@
 //! [`KernelFunction`]: Rust functions that are kernels.
 
+use super::argument_type::{Parameter, Wants};
 use super::error::Failure;
 use super::operand::Operand;
-use super::parameter::{Parameter, Wants};
 use std::sync::Arc;
 
 /// A kernel, called with arguments that were checked.

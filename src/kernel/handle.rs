@@ -1,11 +1,11 @@
 //! Handles to ops of a registry, with their kernels.
 
 use super::attribute::Attribute;
-use super::cache::{Cache, Found};
+use super::call_key::CallKey;
 use super::choose::{Chosen, Registered, Seen, choose};
 use super::definition::KernelContext;
+use super::dispatch_cache::{Cache, Found};
 use super::error::{Reason, RegistrationError};
-use super::key::CallKey;
 use super::op::Op;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;

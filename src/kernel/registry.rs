@@ -1,8 +1,8 @@
 //! [`Registry`]: ops by name, with their kernels.
 
-use super::cache::Cache;
 use super::choose::Registered;
 use super::definition::Kernel;
+use super::dispatch_cache::Cache;
 use super::error::{CallError, Reason, RegistrationError};
 use super::handle::{KernelInfo, OpHandle, Shared};
 use super::op::Op;

@@ -4,7 +4,7 @@ use super::attribute::Attribute;
 use super::error::Reason;
 use super::op::{Op, Role, ShapeContext};
 use super::operand::Operand;
-use crate::layout::{Layout, are_same};
+use crate::layout::{Layout, slice_eq};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -55,7 +55,7 @@ pub(super) fn expected(
         );
         return Ok(Expected::Ruled(shapes));
     }
-    let is_same = |operand: &Operand<'_>| are_same(operand.shape(), operands[0].shape());
+    let is_same = |operand: &Operand<'_>| slice_eq(operand.shape(), operands[0].shape());
     if !op.broadcasts || operands.iter().skip(1).all(is_same) {
         return Ok(Expected::First);
     }

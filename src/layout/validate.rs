@@ -1,8 +1,8 @@
 //! The validator: the code that makes a [`Layout`] of numbers from outside, and checks invariants 1
-//! to 6. Numbers of the usual case have a shorter way: `row_major.rs`.
+//! to 6. Numbers of the usual case have a shorter way: `fast_row_major.rs`.
 
+use super::byte_range::extent;
 use super::error::LayoutError;
-use super::memory::extent;
 use super::{Dims, INLINE_RANK, Layout, MAX_RANK};
 use std::mem::MaybeUninit;
 use std::slice;

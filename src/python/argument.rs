@@ -13,11 +13,11 @@ pub(super) use number::bytes_of as number_bytes;
 pub(super) use owned::keep;
 pub use owned::{Owned, from_object};
 
+use super::argument_markers::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};
 use super::error::Refused;
-use super::spec::{ANY_RANK, Any, Arrangement, Host, Kind, Place, RowMajor, Strided};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
-use crate::layout::{LayoutRef, are_same};
+use crate::layout::{LayoutRef, slice_eq};
 use crate::python::export::Like;
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
@@ -108,7 +108,7 @@ macro_rules! common {
             /// A `ValueError` with both shapes.
             #[inline]
             pub fn check_shape(&self, shape: &[usize]) -> PyResult<()> {
-                if are_same(self.shape(), shape) {
+                if slice_eq(self.shape(), shape) {
                     return Ok(());
                 }
                 Err(other_shape(self.0.get(), shape))

@@ -6,9 +6,9 @@
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 mod buffer;
 mod elements;
+mod export;
 mod html;
 mod index;
-mod out;
 mod pickle;
 mod protocol;
 mod views;
@@ -17,8 +17,8 @@ pub use elements::scalar;
 pub use pickle::restore;
 
 use super::argument::keep;
-use super::tensor_class::PyTensor;
-use super::values::{PyDType, PyDevice};
+use super::dtype_and_device::{PyDType, PyDevice};
+use super::tensor_object::PyTensor;
 use crate::python::import::own::{Wanted, from_object, quick};
 use crate::python::import::type_cache::is_remembered;
 use crate::tensor::Tensor;

@@ -7,23 +7,23 @@
 //! the work on it is done.
 
 mod copies;
-mod exchange;
+pub(super) mod framework_streams;
 pub(super) mod gpu;
-mod handle;
 mod interface;
 pub(super) mod ready;
 pub(super) mod stream_class;
-pub(super) mod streams;
+mod stream_handle;
+mod stream_order;
 
 pub(super) use copies::{
     can_move, copy, copy_on, make, no_allocation, on_host, settled, to_device,
 };
-pub(super) use exchange::{
-    adopted, current_stream, given_by_table, given_to, lent, ordered, received,
-};
+pub(super) use framework_streams::to_ask;
 pub(super) use interface::{Interface, by_interface, is_array};
 pub use stream_class::PyStream;
-pub(super) use streams::to_ask;
+pub(super) use stream_order::{
+    adopted, current_stream, given_by_table, given_to, lent, ordered, received,
+};
 
 use super::error::{cuda_failed, not_exchangeable, out_of_memory, unsuitable};
 use crate::cuda::CudaError;

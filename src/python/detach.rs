@@ -1,7 +1,7 @@
 //! [`detach`]: a function's body without the GIL.
 
 use super::argument::{In, Out};
-use super::spec::{Arrangement, Host};
+use super::argument_markers::{Arrangement, Host};
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
 use pyo3::prelude::*;

@@ -8,7 +8,7 @@
 
 use crate::python::attach::release_what_was_dropped;
 use crate::python::builtin::{CALLED, builtin};
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;

@@ -14,7 +14,7 @@
 
 mod inspectable;
 
-use super::counted::{Counted, Weak};
+use super::refcounted::{Counted, Weak};
 pub use inspectable::SyncOwner;
 use std::any::{TypeId, type_name};
 use std::mem::ManuallyDrop;

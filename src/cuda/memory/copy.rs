@@ -10,7 +10,7 @@ mod transfer;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::array::empty;
-use crate::cuda::memory::order::{is_ordered, use_on};
+use crate::cuda::memory::stream_order::{is_ordered, use_on};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
 use crate::cuda::stream::stream_uses::Use;
@@ -52,7 +52,7 @@ pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
     }
-    let stream = match crate::cuda::memory::order::writer_of(tensor) {
+    let stream = match crate::cuda::memory::stream_order::writer_of(tensor) {
         Some(stream) => stream,
         None => Stream::current(Gpu::from_device(tensor.device())?),
     };

@@ -2,7 +2,7 @@
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::error::launch::LaunchError;
-use crate::cuda::memory::order::{is_ordered, use_on};
+use crate::cuda::memory::stream_order::{is_ordered, use_on};
 use crate::cuda::module::argument::Argument;
 use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::{Launch, USUAL};

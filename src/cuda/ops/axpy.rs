@@ -1,9 +1,9 @@
 //! axpy: `axpy.cu`.
 
-use super::dims::Strided;
-use super::library::{Unit, file};
+use super::compiled_modules::{Unit, file};
 use super::map::{Kernels, Place};
-use super::names::{bytes_of, name_of};
+use super::strided::Strided;
+use super::type_names::{bytes_of, name_of};
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::argument::Argument;
 use crate::device::DeviceKind;

@@ -1,8 +1,8 @@
 //! copy: `copy.cu`, and `transpose.cu` for when another dimension becomes the fastest.
 
-use super::dims::Strided;
-use super::library::{Unit, file};
+use super::compiled_modules::{Unit, file};
 use super::map::{Kernels, Place};
+use super::strided::Strided;
 use super::{blocks, stream_of};
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
@@ -147,7 +147,8 @@ impl Matrices {
     fn of(layout: &Strided<2>) -> Option<Self> {
         let dims = 0..layout.rank as usize;
         let [out, x] = layout.strides;
-        let fastest = |strides: [i64; super::dims::MOST]| dims.clone().find(|at| strides[*at] == 1);
+        let fastest =
+            |strides: [i64; super::strided::MOST]| dims.clone().find(|at| strides[*at] == 1);
         let (row, column) = (fastest(out)?, fastest(x)?);
         if row == column {
             return None;

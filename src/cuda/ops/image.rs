@@ -1,8 +1,8 @@
 //! image_to_tensor: `image.cu`.
 
-use super::dims::Strided;
-use super::library::{Unit, file};
-use super::names::{bytes_of, name_of};
+use super::compiled_modules::{Unit, file};
+use super::strided::Strided;
+use super::type_names::{bytes_of, name_of};
 use super::{THREADS, blocks, stream_of};
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;

@@ -1,8 +1,8 @@
 //! [`Kernels`]: the entry points of element-wise kernels: `map.cuh`.
 
-use super::dims::Strided;
-use super::library::Unit;
-use super::names::bytes_of;
+use super::compiled_modules::Unit;
+use super::strided::Strided;
+use super::type_names::bytes_of;
 use super::{THREADS, blocks, stream_of};
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;

@@ -1,10 +1,10 @@
 //! sum, mean, max: `reduce_rows.cu` and `reduce_columns.cu`.
 
-use super::dims::Strided;
+use super::compiled_modules::{Unit, file};
 use super::groups::{Groups, splits};
-use super::library::{Unit, file};
-use super::names::{bytes_of, name_of};
 use super::stream_of;
+use super::strided::Strided;
+use super::type_names::{bytes_of, name_of};
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::array::empty;

@@ -1,10 +1,10 @@
 //! rms_norm: `rms_norm.cu`.
 
+use super::compiled_modules::{Unit, file};
 use super::groups::Groups;
-use super::library::{Unit, file};
-use super::lines::{Held, Lines, MOST};
-use super::names::{bytes_of, name_of};
+use super::rows::{Held, Lines, MOST};
 use super::stream_of;
+use super::type_names::{bytes_of, name_of};
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::module::argument::Argument;

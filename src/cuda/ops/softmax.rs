@@ -1,10 +1,10 @@
 //! softmax: `softmax.cu`, `softmax_long.cu` and `softmax_columns.cu`.
 
+use super::compiled_modules::{File, Unit, file};
 use super::groups::{Groups, splits};
-use super::library::{File, Unit, file};
-use super::lines::{Held, Lines, MOST};
-use super::names::{bytes_of, name_of};
+use super::rows::{Held, Lines, MOST};
 use super::stream_of;
+use super::type_names::{bytes_of, name_of};
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::array::empty;

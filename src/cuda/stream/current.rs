@@ -1,9 +1,9 @@
 //! The current stream of a thread.
 
 use super::Stream;
+use super::current_stack::{self, Current};
 #[cfg(feature = "python")]
 use super::peer_streams;
-use super::stack::{self, Current};
 use crate::cuda::driver::gpu::Gpu;
 
 impl Stream {
@@ -15,7 +15,7 @@ impl Stream {
 
     /// Returns the stream that was made current on this thread, if any.
     pub(crate) fn explicit(gpu: Gpu) -> Option<Self> {
-        let here = stack::top(gpu);
+        let here = current_stack::top(gpu);
         #[cfg(feature = "python")]
         let here = here.or_else(|| peer_streams::explicit(gpu));
         here
@@ -23,6 +23,6 @@ impl Stream {
 
     /// Makes this the thread's current stream, until the guard is dropped.
     pub fn make_current(&self) -> Current {
-        stack::push(self.clone())
+        current_stack::push(self.clone())
     }
 }

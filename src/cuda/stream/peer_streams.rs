@@ -2,7 +2,7 @@
 //! copy, ask the package's through a C table.
 
 use super::Stream;
-use super::stack;
+use super::current_stack;
 use crate::cuda::driver::gpu::Gpu;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -48,7 +48,7 @@ pub(crate) fn found(theirs: &'static Shared) {
 ///
 /// There is room for an answer.
 unsafe extern "C" fn lend(device: i32, answer: *mut Lent) -> bool {
-    let Some(stream) = Gpu::new(device).ok().and_then(stack::top) else {
+    let Some(stream) = Gpu::new(device).ok().and_then(current_stack::top) else {
         return false;
     };
     let lent = Lent {

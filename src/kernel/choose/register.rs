@@ -3,12 +3,12 @@
 use super::{Registered, reaches};
 use crate::device::DeviceKind;
 use crate::dtype::DType;
+use crate::kernel::argument_type::Wants;
 use crate::kernel::attribute::Attribute;
 use crate::kernel::definition::{Kernel, Make};
 use crate::kernel::error::RegistrationError;
+use crate::kernel::factory_cache::FactoryCache;
 use crate::kernel::op::{Kind, Op, Role};
-use crate::kernel::parameter::Wants;
-use crate::kernel::states::States;
 
 impl Registered {
     /// Checks that a kernel is one of the op.
@@ -38,7 +38,7 @@ impl Registered {
             host_memory,
             releases_from: kernel.releases_from,
             make,
-            states: States::default(),
+            states: FactoryCache::default(),
             origin,
             demands: [0; 4],
         };

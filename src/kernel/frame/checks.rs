@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::kernel::attribute::Attribute;
-use crate::kernel::cache::Found;
+use crate::kernel::dispatch_cache::Found;
 use crate::kernel::error::Reason;
 use crate::kernel::op::{Kind, MOST_VARIABLES, Op, Parameter};
 use crate::kernel::operand::Operand;

@@ -5,6 +5,7 @@ use super::arg_spec::{ArgSpec, FastSpec, check_further};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
 use crate::error::{Incompatibility, IncompatibilityKind};
+use crate::python::argument_markers::{ANY_RANK, Arrangement, Kind, Place};
 use crate::python::borrows::Aligned;
 use crate::python::borrows::{self, Entry};
 #[cfg(feature = "cuda")]
@@ -13,7 +14,6 @@ use crate::python::error::{Refused, unsuitable};
 use crate::python::frameworks::numpy;
 #[cfg(feature = "cuda")]
 use crate::python::import::check_borrowed;
-use crate::python::spec::{ANY_RANK, Arrangement, Kind, Place};
 use crate::tensor::Tensor;
 use crate::view::View;
 use pyo3::prelude::*;

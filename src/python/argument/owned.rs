@@ -2,11 +2,13 @@
 
 use super::In;
 use super::borrowed_arg::BorrowedArg;
+use crate::python::argument_markers::{
+    ANY_RANK, Any, AnyDevice, Arrangement, Kind, Place, Strided,
+};
 use crate::python::error::Refused;
 use crate::python::import::check_borrowed;
 use crate::python::import::own::{self, Wanted};
 use crate::python::import::type_cache::ImportPath;
-use crate::python::spec::{ANY_RANK, Any, AnyDevice, Arrangement, Kind, Place, Strided};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

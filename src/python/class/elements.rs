@@ -4,7 +4,7 @@ use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
 use crate::python::error::unsuitable;
 use crate::python::import::own::{Wanted, from_object};
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::python::cuda;
 use crate::python::error::{no_allocation, not_exchangeable, not_importable};
 use crate::python::readonly::ReadOnlyPolicy;
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -3,7 +3,7 @@
 use super::index;
 use crate::dtype::DType;
 use crate::python::error::unsuitable;
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;

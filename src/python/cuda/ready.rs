@@ -6,7 +6,7 @@
 //! it. For any other one the GPU is waited for as a whole, before the memory is used, and our work
 //! on it before the call returns.
 
-use super::handle::of_handle;
+use super::stream_handle::of_handle;
 use crate::cuda::{CudaError, Gpu, Stream};
 use crate::python::error::unsuitable;
 use crate::python::frameworks::stream_object;

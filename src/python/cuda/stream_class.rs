@@ -1,11 +1,11 @@
 //! The class `Stream`.
 
 use super::super::error::not_exchangeable;
-use super::handle::of_handle;
+use super::stream_handle::of_handle;
 use crate::cuda::peer_streams::{self, Shared};
 use crate::cuda::{Current, Gpu, Stream};
 use crate::device::Device;
-use crate::python::values::PyDevice;
+use crate::python::dtype_and_device::PyDevice;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;

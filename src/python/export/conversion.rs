@@ -2,7 +2,7 @@
 
 use crate::python::frameworks::title_of;
 use crate::python::readonly::ReadOnlyPolicy;
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use pyo3::prelude::*;
 
 /// What a conversion may do: copy, or share memory that is read-only.

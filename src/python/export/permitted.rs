@@ -7,7 +7,7 @@ use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::interchange::legacy_read_only;
 use crate::python::frameworks::Framework;
 use crate::python::readonly::{ReadOnlyPolicy, SHARING, calling_package, permit};
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt};

@@ -25,8 +25,8 @@ mod version;
 
 use crate::dlpack::DLTensor;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
-use crate::python::attribute::Attribute;
 use crate::python::error::{Refused, not_exchangeable};
+use crate::python::type_attribute::Attribute;
 use alias::Alias;
 use class::{Torch, own_attribute};
 use places::{PLACES, Places, find_places};

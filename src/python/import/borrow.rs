@@ -17,7 +17,7 @@ use crate::python::import::type_cache::ImportPath;
 #[cfg(feature = "cuda")]
 use crate::python::object::Object;
 use crate::python::refusal;
-use crate::python::tensor_class;
+use crate::python::tensor_object;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyBufferError;
@@ -233,7 +233,7 @@ impl Entry {
     /// The object is of our own class.
     unsafe fn borrow_own(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         // SAFETY: the type cache found that the object is of our own class.
-        self.borrow_tensor(unsafe { tensor_class::tensor_of(object) })
+        self.borrow_tensor(unsafe { tensor_object::tensor_of(object) })
     }
 
     fn borrow_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
@@ -256,7 +256,7 @@ impl Entry {
         match ImportPath::for_object(object) {
             // SAFETY: the type cache found that the object is of our own class; it keeps its
             // tensor, and the entry the object.
-            Ok(ImportPath::Own) => Some(unsafe { tensor_class::tensor_of(object) }),
+            Ok(ImportPath::Own) => Some(unsafe { tensor_object::tensor_of(object) }),
             _ => None,
         }
     }

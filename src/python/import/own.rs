@@ -17,7 +17,7 @@ use crate::python::import::capsule::{self, guard_capsule};
 use crate::python::import::guard::{clarify, guard_table};
 use crate::python::import::type_cache::ImportPath;
 use crate::python::object::Object;
-use crate::python::tensor_class;
+use crate::python::tensor_object;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 use protocol::{Attached, by_protocol};
@@ -66,7 +66,7 @@ pub(in crate::python) fn from_object_for(
     match find(object, purpose)? {
         Found::Tensor(tensor) => shared(tensor),
         // SAFETY: that is what was found.
-        Found::Own => shared(unsafe { tensor_class::tensor_of(object) }.clone()),
+        Found::Own => shared(unsafe { tensor_object::tensor_of(object) }.clone()),
         Found::BadBuffer { is_read_only, .. } => instead_of_buffer(object, is_read_only, wanted),
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {

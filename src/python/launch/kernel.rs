@@ -73,8 +73,8 @@ impl PyKernels {
 
     /// Returns the GPU that it is on.
     #[getter]
-    fn device(&self) -> crate::python::values::PyDevice {
-        crate::python::values::PyDevice(self.module.gpu().device())
+    fn device(&self) -> crate::python::dtype_and_device::PyDevice {
+        crate::python::dtype_and_device::PyDevice(self.module.gpu().device())
     }
 
     fn __repr__(&self) -> String {

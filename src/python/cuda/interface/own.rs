@@ -3,8 +3,8 @@
 use super::NEWEST;
 use super::fields::typestr_of;
 use crate::device::DeviceKind;
-use crate::python::cuda::exchange::ready_on;
-use crate::python::tensor_class::PyTensor;
+use crate::python::cuda::stream_order::ready_on;
+use crate::python::tensor_object::PyTensor;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

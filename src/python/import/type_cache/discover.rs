@@ -11,7 +11,7 @@ use crate::dlpack::python::{Table, type_lookup};
 use crate::python::error::not_exchangeable;
 use crate::python::frameworks::{Framework, OTHER, TableVendor, numpy, vendor_of_bases};
 use crate::python::import::buffer;
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple, PyType};
 use pyo3::{PyTypeInfo, intern};

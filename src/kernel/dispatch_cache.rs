@@ -1,8 +1,8 @@
 //! Dispatch cache: call key to kernel. Lock-free reads; overflow entries in a FIFO behind a mutex.
 
+use super::call_key::{CallKey, INLINE_WORDS};
 use super::choose::Chosen;
-use super::key::{CallKey, INLINE_WORDS};
-use crate::layout::are_same;
+use crate::layout::slice_eq;
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::Deref;
@@ -75,7 +75,7 @@ impl Cache {
         let mut slot = self.bucket(key).load(Ordering::Acquire);
         // SAFETY: slots are there for as long as the cache is, and don't change.
         while let Some(found) = unsafe { slot.as_ref() } {
-            if are_same(&found.key, key) {
+            if slice_eq(&found.key, key) {
                 return Some(Found::Kept(&found.chosen));
             }
             slot = found.next;

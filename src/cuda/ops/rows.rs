@@ -1,8 +1,8 @@
 //! [`Lines`]: the rows that softmax and rms_norm work on.
 
-use super::dims::Strided;
 use super::groups::Groups;
-use super::names::bytes_of;
+use super::strided::Strided;
+use super::type_names::bytes_of;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::module::function::Function;
 use crate::kernel::Operand;
@@ -51,7 +51,7 @@ pub(super) struct Held([Function; 3]);
 pub(super) const MOST: usize = 1024;
 
 impl Held {
-    pub(super) fn of(unit: &super::library::Unit) -> Result<Self, CudaError> {
+    pub(super) fn of(unit: &super::compiled_modules::Unit) -> Result<Self, CudaError> {
         Ok(Self([
             unit.function("held_few")?,
             unit.function("held_several")?,

@@ -1,10 +1,10 @@
 //! On which stream a framework works.
 
 use super::super::error::unsuitable;
-use super::handle::of_handle;
 use super::interface::Interface;
 use super::ready::Ready;
 use super::stream_class::find_shared;
+use super::stream_handle::of_handle;
 use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;

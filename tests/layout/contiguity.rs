@@ -1,4 +1,4 @@
-//! What layouts say of themselves.
+//! Contiguity, density and dimensions of layouts.
 
 use crate::model::{indices, offsets};
 use crate::strategies::{cases, small};

@@ -12,7 +12,7 @@ use crate::python::error::not_exchangeable;
 use crate::python::export::{Conversion, answer_read_only, convert};
 use crate::python::frameworks::NUMPY;
 use crate::python::readonly::ReadOnlyPolicy;
-use crate::python::tensor_class::PyTensor;
+use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;

@@ -16,7 +16,7 @@ pub(super) struct File {
 
 macro_rules! file {
     ($name:literal) => {
-        $crate::cuda::ops::library::File {
+        $crate::cuda::ops::compiled_modules::File {
             name: $name,
             text: include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),

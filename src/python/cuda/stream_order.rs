@@ -2,9 +2,9 @@
 
 use super::super::error::not_exchangeable;
 use super::copies::settled;
+use super::framework_streams::{Worker, current_of, number_of, of_number, of_table, worker_of};
 use super::gpu::gpu_of;
 use super::ready::wait_for_gpu;
-use super::streams::{Worker, current_of, number_of, of_number, of_table, worker_of};
 use crate::cuda::{
     CudaError, Gpu, Stream, Use, import, import_unordered, is_ordered, use_on, writer_of,
 };

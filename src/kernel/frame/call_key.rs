@@ -3,14 +3,14 @@
 use super::checks::main_device;
 use crate::device::Device;
 use crate::kernel::attribute::{Attribute, text_key};
+use crate::kernel::call_key::CallKey;
 use crate::kernel::handle::OpHandle;
-use crate::kernel::key::CallKey;
 use crate::kernel::operand::Operand;
 
 /// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
 /// they would be read before they have arrived.
 #[inline]
-pub(super) fn sign(
+pub(super) fn write_call_key(
     key: &mut CallKey,
     operands: &[Operand<'_>],
     attributes: &[Attribute],
@@ -44,6 +44,6 @@ pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
     let device = main_device(operands, u32::MAX);
     let attributes = handle.defaults().unwrap_or_default();
     let mut key = CallKey::new();
-    sign(&mut key, operands, attributes, "", device);
+    write_call_key(&mut key, operands, attributes, "", device);
     handle.find(&key).is_some()
 }

@@ -4,7 +4,7 @@ mod untyped;
 
 pub use untyped::{DeviceSource, DeviceTarget, Untyped, UntypedMut};
 
-use super::cells::{Source, Target};
+use super::in_place::{Source, Target};
 use super::operand::Operand;
 use crate::dtype::{DType, Element};
 use crate::view::{View, ViewMut};

@@ -1,9 +1,9 @@
 //! Cache of the functions that factories made, by device and attributes.
 
+use super::call_key::CallKey;
 use super::definition::{Factory, KernelContext};
 use super::error::Failure;
 use super::function::Compute;
-use super::key::CallKey;
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -13,9 +13,9 @@ const MOST: usize = 1024;
 
 /// What a kernel's factory made, by device and attributes: all that it is told.
 #[derive(Default)]
-pub(super) struct States(Mutex<HashMap<CallKey, Compute>>);
+pub(super) struct FactoryCache(Mutex<HashMap<CallKey, Compute>>);
 
-impl States {
+impl FactoryCache {
     /// Returns what there is, or else what is made of it now. No lock is held while it is made, as
     /// a factory may call ops and register kernels itself.
     pub(super) fn get_or_make(

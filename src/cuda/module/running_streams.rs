@@ -1,4 +1,4 @@
-//! [`Uses`]: the streams that may still run a module's code.
+//! [`RunningStreams`]: the streams that may still run a module's code.
 
 use crate::cuda::driver::answer::ask;
 use crate::cuda::driver::capture_mode::relax_capture_mode;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// On which streams kernels of a module were launched.
-pub(super) struct Uses {
+pub(super) struct RunningStreams {
     /// The handle of a stream that is noted below, which mostly is the next one's too.
     last: AtomicUsize,
     /// They are kept, so that they can be asked what they have done.
@@ -25,7 +25,7 @@ const NONE: usize = usize::MAX;
 /// user makes new streams all the time doesn't keep them.
 const MANY: usize = 8;
 
-impl Uses {
+impl RunningStreams {
     pub(super) fn none() -> Self {
         Self {
             last: AtomicUsize::new(NONE),
