@@ -20,6 +20,14 @@ mod tokens;
 #[path = "architecture/driver.rs"]
 mod driver;
 
+/// The parts of `src/python`.
+#[path = "architecture/python_parts.rs"]
+mod python_parts;
+
+/// Names of frameworks.
+#[path = "architecture/frameworks.rs"]
+mod frameworks;
+
 /// Made-up trees, in which the test finds what it must find.
 #[path = "architecture/examples.rs"]
 mod examples;

@@ -1,8 +1,8 @@
 //! The parts of `src/python` import in one direction: see "Inside floor 7" in ARCHITECTURE.md.
 
+use crate::{code, root, rust_files};
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The parts, the lowest ones first. A part imports from the lines before its own, and from nothing
 /// beside it.
@@ -30,7 +30,7 @@ const OTHER_NAMES: [(&str, &str); 3] = [
 ];
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/python")
+    root().join("src/python")
 }
 
 /// Returns the part of a module, of which these are the names below `python`.
@@ -49,28 +49,6 @@ fn part(names: &[&str]) -> String {
 fn level(part: &str) -> usize {
     let found = LEVELS.iter().position(|parts| parts.contains(&part));
     found.unwrap_or_else(|| panic!("{part} is on no level: add it here and to ARCHITECTURE.md"))
-}
-
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
-}
-
-/// Returns the code of a file without comments, and without tests at its end.
-fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    let lines = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the parts that the code of a module names; `module`: its names below `python`.
@@ -121,8 +99,7 @@ fn parts_import_in_one_direction() {
         let inside = path.strip_prefix(folder()).unwrap().with_extension("");
         let module: Vec<_> = inside.iter().map(|name| name.to_str().unwrap()).collect();
         let own = part(&module);
-        let text = fs::read_to_string(&path).unwrap();
-        for other in imports(&code(&text), &module) {
+        for other in imports(&code(&path), &module) {
             if other != own && level(&other) >= level(&own) {
                 wrong.push(format!("{}: {own} imports {other}", inside.display()));
             }

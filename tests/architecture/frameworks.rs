@@ -1,26 +1,9 @@
 //! What is known of a framework stands in its file under `src/python/frameworks`, and nowhere else
 //! in the crate.
 
+use crate::{root, rust_files};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
-}
 
 /// Returns the string literals of Rust code, of each the line and the text, without comments,
 /// attributes and tests at the end of the file.
