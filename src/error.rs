@@ -3,12 +3,15 @@
 
 mod fields;
 mod incompatibility;
+mod shared_with;
 
+use crate::device::Device;
 pub use crate::device::DeviceError;
+use crate::dtype::DType;
 pub use crate::dtype::DTypeError;
 pub use crate::layout::LayoutError;
-pub use crate::storage::{AccessError, SharedWith};
 pub use incompatibility::{Incompatibility, IncompatibilityKind};
+pub use shared_with::SharedWith;
 
 /// Any error of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,9 +26,107 @@ pub enum Error {
     /// An invalid shape or invalid strides.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// Memory that can't be accessed as requested.
-    #[error(transparent)]
-    Access(#[from] AccessError),
+    /// The elements are of another type.
+    #[error("the tensor's elements are {found}, not {wanted}")]
+    DTypeMismatch {
+        /// What they are.
+        found: DType,
+        /// What was asked for.
+        wanted: DType,
+    },
+    /// The CPU can't reach the memory.
+    #[error("the CPU can't reach memory on {device}; copy the tensor to the host first")]
+    NotOnHost {
+        /// Where the memory is.
+        device: Device,
+    },
+    /// Others than the CPU use the memory, and it can't wait for them.
+    #[error("the memory on {device} is in use: {reason}")]
+    InUse {
+        /// Where the memory is.
+        device: Device,
+        /// What keeps the CPU from waiting, or what failed.
+        reason: String,
+    },
+    /// The address is no multiple of the element's alignment.
+    #[error(
+        "the elements begin at {address:#x}, which is not aligned to {alignment} bytes; copy the tensor first"
+    )]
+    Misaligned {
+        /// Where they begin.
+        address: usize,
+        /// What their type asks for.
+        alignment: usize,
+    },
+    /// Writing was asked for, and the owner forbids it.
+    #[error("the tensor is read-only; copy it to get one that can be written")]
+    ReadOnly,
+    /// Writing was asked for, and others may be reading or writing.
+    #[error(
+        "the tensor's memory is shared {with}, so writing needs a copy, or an unsafe promise that no other code uses it"
+    )]
+    Shared {
+        /// Whom it is shared with.
+        with: SharedWith,
+    },
+    /// Writing was asked for, and several elements are at one place.
+    #[error(
+        "elements of shape {shape:?}, strides {strides:?} overlap, so they can't be written through; copy the tensor first"
+    )]
+    SelfOverlap {
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+    },
+    /// Dimensions that lie in between each other, where that can't be handled.
+    #[error(
+        "dimensions of shape {shape:?}, strides {strides:?} are interleaved, which `ndarray` doesn't take to be written; copy the tensor first"
+    )]
+    Interleaved {
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+    },
+    /// Elements that should lie one after another don't.
+    #[error(
+        "shape {shape:?} with strides {strides:?} is not row-major without gaps; copy the tensor first"
+    )]
+    NotContiguous {
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+    },
+    /// A byte that is no value of the element type.
+    #[error("byte {value:#04x} is no {dtype}")]
+    InvalidValue {
+        /// The byte.
+        value: u8,
+        /// The element type.
+        dtype: DType,
+    },
+    /// There is not enough memory.
+    #[error("{bytes} bytes of memory can't be allocated")]
+    OutOfMemory {
+        /// How many were asked for.
+        bytes: usize,
+    },
+    /// Several elements where one was wanted.
+    #[error("the tensor has {elements} elements, not one")]
+    NotScalar {
+        /// How many there are.
+        elements: usize,
+    },
+    /// Two tensors of different shapes where equal ones were wanted.
+    #[error("shape {left:?} is not {right:?}")]
+    ShapeMismatch {
+        /// The one.
+        left: Vec<usize>,
+        /// The other.
+        right: Vec<usize>,
+    },
     /// A tensor that can't be used as requested, such as one that can't be exported.
     #[error(transparent)]
     Incompatible(#[from] Box<Incompatibility>),

@@ -14,7 +14,6 @@
 //! ```
 
 mod create;
-mod error;
 #[cfg(feature = "python")]
 mod guarded;
 mod host;
@@ -25,10 +24,10 @@ mod vec;
 pub(crate) use owner::{Owner, SmallOwner};
 pub(crate) use refcounted::{Counted, UninitCounted};
 
-pub use error::{AccessError, SharedWith};
 pub use owner::SyncOwner;
 
 use crate::device::Device;
+use crate::error::{Error, SharedWith};
 use owner::WeakOwner;
 use std::fmt;
 use std::ops::Range;
@@ -120,20 +119,20 @@ impl Storage {
     ///
     /// When the CPU can't reach the memory, or the owner can't wait.
     #[inline]
-    pub(crate) fn settle(&self) -> Result<(), AccessError> {
+    pub(crate) fn settle(&self) -> Result<(), Error> {
         match self.device() {
             Device::CPU => Ok(()),
             device => self.settle_on(device),
         }
     }
 
-    fn settle_on(&self, device: Device) -> Result<(), AccessError> {
+    fn settle_on(&self, device: Device) -> Result<(), Error> {
         if !device.is_host_accessible() {
-            return Err(AccessError::NotOnHost { device });
+            return Err(Error::NotOnHost { device });
         }
         self.owner
             .settle()
-            .map_err(|reason| AccessError::InUse { device, reason })
+            .map_err(|reason| Error::InUse { device, reason })
     }
 
     /// Returns what may be done with the memory.
@@ -241,10 +240,10 @@ impl Storage {
 
     /// Returns why the memory may not be written, however few handles there are.
     #[inline]
-    pub(crate) fn never_exclusive(&self) -> Option<AccessError> {
+    pub(crate) fn never_exclusive(&self) -> Option<Error> {
         match self.memory.access {
-            Access::ReadOnly => Some(AccessError::ReadOnly),
-            Access::Shared => Some(AccessError::Shared {
+            Access::ReadOnly => Some(Error::ReadOnly),
+            Access::Shared => Some(Error::Shared {
                 with: SharedWith::Producer,
             }),
             Access::Exclusive => None,

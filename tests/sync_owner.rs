@@ -1,8 +1,8 @@
 //! Owners of memory that a device may be using while the CPU wants to access it.
 
-use dlbridge::error::AccessError;
+use dlbridge::error::Error;
 use dlbridge::storage::{Access, SyncOwner};
-use dlbridge::{DType, Device, DeviceKind, Error, Storage, Tensor};
+use dlbridge::{DType, Device, DeviceKind, Storage, Tensor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -62,7 +62,7 @@ fn view_of_host_accessible_memory_waits_for_the_owner() {
 fn view_fails_if_the_owner_fails_to_wait() {
     let (tensor, _) = pages(DeviceKind::CudaManaged, Some("a kernel failed"));
     let error = tensor.view::<u8>().err().unwrap();
-    let Error::Access(AccessError::InUse { device, reason }) = error else {
+    let Error::InUse { device, reason } = error else {
         panic!("{error}");
     };
     assert_eq!(device, tensor.device());
@@ -73,10 +73,7 @@ fn view_fails_if_the_owner_fails_to_wait() {
 fn view_of_device_memory_fails_without_a_wait() {
     let (tensor, waits) = pages(DeviceKind::Cuda, None);
     let error = tensor.view::<u8>().err().unwrap();
-    assert!(matches!(
-        error,
-        Error::Access(AccessError::NotOnHost { .. })
-    ));
+    assert!(matches!(error, Error::NotOnHost { .. }));
     assert_eq!(waits.load(Ordering::SeqCst), 0);
 }
 

@@ -1,7 +1,6 @@
 //! The fields of errors: [`Incompatibility`] of [`Error`].
 
-use super::{AccessError, DTypeError, DeviceError, Error, Incompatibility, IncompatibilityKind};
-use crate::layout::LayoutError;
+use super::{DTypeError, DeviceError, Error, Incompatibility, IncompatibilityKind, LayoutError};
 use IncompatibilityKind as Kind;
 
 impl Error {
@@ -11,10 +10,10 @@ impl Error {
     ///
     /// ```
     /// use dlbridge::Tensor;
-    /// use dlbridge::error::{Error, IncompatibilityKind};
+    /// use dlbridge::error::IncompatibilityKind;
     ///
     /// let doubles = Tensor::from([1.0_f64, 2.0]);
-    /// let error = Error::from(doubles.view::<f32>().unwrap_err()).incompatibility();
+    /// let error = doubles.view::<f32>().unwrap_err().incompatibility();
     /// assert_eq!(error.kind, IncompatibilityKind::DType);
     /// assert_eq!(error.found.as_deref(), Some("float64"));
     /// assert_eq!(error.wanted.as_deref(), Some("float32"));
@@ -25,8 +24,8 @@ impl Error {
             Self::DType(error) => of_dtype(error),
             Self::Device(error) => of_device(error),
             Self::Layout(error) => of_layout(error),
-            Self::Access(error) => of_access(error),
             Self::Incompatible(error) => (**error).clone(),
+            _ => of_memory(self),
         }
     }
 }
@@ -160,24 +159,25 @@ fn of_layout(error: &LayoutError) -> Incompatibility {
     with_text(fields, error.to_string(), remedy)
 }
 
-fn of_access(error: &AccessError) -> Incompatibility {
+/// Describes a tensor whose memory can't be used as requested.
+fn of_memory(error: &Error) -> Incompatibility {
     let layout =
         |shape: &[usize], strides: &[isize]| format!("shape {shape:?}, strides {strides:?}");
     let copy = Some("copy the tensor first");
     let (fields, remedy) = match error {
-        AccessError::DType { found, wanted } => (
+        Error::DTypeMismatch { found, wanted } => (
             Incompatibility::new(Kind::DType, found.to_string(), wanted.to_string()),
             None,
         ),
-        AccessError::NotOnHost { device } => (
+        Error::NotOnHost { device } => (
             Incompatibility::new(Kind::Device, device.to_string(), "cpu"),
             Some("copy the tensor to the host first"),
         ),
-        AccessError::InUse { device, .. } => (
+        Error::InUse { device, .. } => (
             Incompatibility::new(Kind::Device, device.to_string(), "memory that isn't in use"),
             None,
         ),
-        AccessError::Misaligned { address, alignment } => (
+        Error::Misaligned { address, alignment } => (
             Incompatibility::new(
                 Kind::Alignment,
                 format!("{address:#x}"),
@@ -185,19 +185,19 @@ fn of_access(error: &AccessError) -> Incompatibility {
             ),
             copy,
         ),
-        AccessError::ReadOnly => (
+        Error::ReadOnly => (
             Incompatibility::new(Kind::ReadOnly, "read-only", "writable"),
             Some("copy it to get one that can be written"),
         ),
-        AccessError::Shared { with } => (
+        Error::Shared { with } => (
             Incompatibility::new(Kind::Alias, format!("shared {with}"), "memory of its own"),
             None,
         ),
-        AccessError::SelfOverlap { shape, strides } => (
+        Error::SelfOverlap { shape, strides } => (
             Incompatibility::new(Kind::Overlap, layout(shape, strides), "elements apart"),
             copy,
         ),
-        AccessError::Interleaved { shape, strides } => (
+        Error::Interleaved { shape, strides } => (
             Incompatibility::new(
                 Kind::Overlap,
                 layout(shape, strides),
@@ -205,7 +205,7 @@ fn of_access(error: &AccessError) -> Incompatibility {
             ),
             copy,
         ),
-        AccessError::NotContiguous { shape, strides } => (
+        Error::NotContiguous { shape, strides } => (
             Incompatibility::new(
                 Kind::Layout,
                 layout(shape, strides),
@@ -213,20 +213,25 @@ fn of_access(error: &AccessError) -> Incompatibility {
             ),
             copy,
         ),
-        AccessError::InvalidValue { value, dtype } => (
+        Error::InvalidValue { value, dtype } => (
             Incompatibility::new(Kind::Value, format!("{value:#04x}"), dtype.to_string()),
             None,
         ),
-        AccessError::OutOfMemory { bytes } => (
+        Error::OutOfMemory { bytes } => (
             Incompatibility::new(Kind::Memory, "too little memory", format!("{bytes} bytes")),
             None,
         ),
-        AccessError::NotScalar { elements } => (
+        Error::NotScalar { elements } => (
             Incompatibility::new(Kind::Shape, format!("{elements} elements"), "1 element"),
             None,
         ),
-        AccessError::ShapeMismatch { left, right } => (
+        Error::ShapeMismatch { left, right } => (
             Incompatibility::new(Kind::Shape, format!("{left:?}"), format!("{right:?}")),
+            None,
+        ),
+        // `incompatibility` has described these.
+        Error::DType(_) | Error::Device(_) | Error::Layout(_) | Error::Incompatible(_) => (
+            Incompatibility::from_reason(Kind::Exchange, String::new()),
             None,
         ),
     };

@@ -19,7 +19,7 @@ mod tests;
 
 use crate::dlpack::python::{AllocationError, type_lookup};
 use crate::dtype::DType;
-use crate::error::{AccessError, Error, Incompatibility, IncompatibilityKind as Kind};
+use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind};
 #[cfg(feature = "kernels")]
 use crate::kernel::{CallError, Failure, Reason};
 use fields::{Fields, lazily};
@@ -82,23 +82,21 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         let fields = error.incompatibility();
         match error {
-            Error::Access(AccessError::OutOfMemory { .. }) => out_of_memory(fields),
-            Error::Access(AccessError::InUse { .. }) => cuda_failed(fields),
-            Error::Access(
-                AccessError::NotOnHost { .. }
-                | AccessError::Misaligned { .. }
-                | AccessError::ReadOnly
-                | AccessError::Shared { .. }
-                | AccessError::SelfOverlap { .. }
-                | AccessError::Interleaved { .. },
-            )
+            Error::OutOfMemory { .. } => out_of_memory(fields),
+            Error::InUse { .. } => cuda_failed(fields),
+            Error::NotOnHost { .. }
+            | Error::Misaligned { .. }
+            | Error::ReadOnly
+            | Error::Shared { .. }
+            | Error::SelfOverlap { .. }
+            | Error::Interleaved { .. }
             | Error::Incompatible(_) => not_exchangeable(fields),
             Error::DType(crate::error::DTypeError::Name { .. })
             | Error::Device(crate::error::DeviceError::Name { .. }) => unknown_name(fields),
             Error::DType(_) | Error::Device(_) | Error::Layout(_) => {
                 Fields::from(fields).raise::<PyValueError>()
             }
-            Error::Access(_) => unsuitable(fields),
+            _ => unsuitable(fields),
         }
     }
 }
@@ -126,7 +124,7 @@ pub(super) fn not_importable(error: Error) -> PyErr {
 pub(super) fn no_allocation(error: &Error) -> AllocationError {
     AllocationError {
         kind: match error {
-            Error::Access(_) => "MemoryError",
+            Error::OutOfMemory { .. } => "MemoryError",
             _ => "BufferError",
         },
         message: error.to_string(),

@@ -1,7 +1,7 @@
 //! Our own memory on the host: aligned for every framework, and zeroed lazily.
 
-use super::error::AccessError;
 use super::owner::SmallOwner;
+use crate::error::Error;
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
@@ -30,8 +30,8 @@ unsafe impl Send for HostBuffer {}
 
 impl HostBuffer {
     /// Allocates `bytes` bytes, more than 0, and tells where they begin.
-    pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<(Self, NonNull<u8>), AccessError> {
-        let out_of_memory = || AccessError::OutOfMemory { bytes };
+    pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<(Self, NonNull<u8>), Error> {
+        let out_of_memory = || Error::OutOfMemory { bytes };
         let alignment = if bytes < PAGE {
             ALIGNMENT
         } else {

@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::Element;
-use crate::error::{AccessError, Error, SharedWith};
+use crate::error::{Error, SharedWith};
 use crate::view::{View, ViewMut};
 use std::ptr::NonNull;
 
@@ -48,14 +48,13 @@ impl Tensor {
     /// As [`view`](Self::view); and when the memory is read-only, or elements overlap each other.
     pub unsafe fn view_mut_unchecked<T: Element>(&self) -> Result<ViewMut<'_, T>, Error> {
         if self.is_read_only() {
-            return Err(AccessError::ReadOnly.into());
+            return Err(Error::ReadOnly);
         }
         if !self.layout().overlaps_itself().is_excluded() {
-            return Err(AccessError::SelfOverlap {
+            return Err(Error::SelfOverlap {
                 shape: self.shape().to_vec(),
                 strides: self.strides().to_vec(),
-            }
-            .into());
+            });
         }
         let first = self.first::<T>()?;
         // SAFETY: the elements are `T`s, aligned, on the host, and kept alive by the storage that
@@ -65,9 +64,9 @@ impl Tensor {
     }
 
     /// Returns the address of the element of index 0, if all elements can be used as `T`s.
-    fn first<T: Element>(&self) -> Result<NonNull<T>, AccessError> {
+    fn first<T: Element>(&self) -> Result<NonNull<T>, Error> {
         if self.0.parts.dtype != T::DTYPE {
-            return Err(AccessError::DType {
+            return Err(Error::DTypeMismatch {
                 found: self.0.parts.dtype,
                 wanted: T::DTYPE,
             });
@@ -78,7 +77,7 @@ impl Tensor {
         }
         let data = self.data_mut();
         if !data.addr().is_multiple_of(align_of::<T>()) {
-            return Err(AccessError::Misaligned {
+            return Err(Error::Misaligned {
                 address: data.addr(),
                 alignment: align_of::<T>(),
             });
@@ -88,7 +87,7 @@ impl Tensor {
             // SAFETY: one byte an element, on the host, of which every pattern is a `u8`.
             let bytes = unsafe { View::<u8>::from_raw(first.cast(), self.layout()) };
             if let Some(value) = bytes.find_invalid(T::is_valid) {
-                return Err(AccessError::InvalidValue {
+                return Err(Error::InvalidValue {
                     value,
                     dtype: self.0.parts.dtype,
                 });
@@ -123,7 +122,7 @@ impl Tensor {
     pub fn item<T: Element>(&self) -> Result<T, Error> {
         if self.len() != 1 {
             let elements = self.len();
-            return Err(AccessError::NotScalar { elements }.into());
+            return Err(Error::NotScalar { elements });
         }
         let view = self.view::<T>()?;
         Ok(*view.iter().next().expect("there is one element"))
@@ -144,7 +143,7 @@ impl Tensor {
     }
 
     /// Checks that no other code uses the memory, and the owner lets it be written.
-    pub(crate) fn check_exclusive(&mut self) -> Result<(), AccessError> {
+    pub(crate) fn check_exclusive(&mut self) -> Result<(), Error> {
         if self.is_exclusive() {
             return Ok(());
         }
@@ -154,7 +153,7 @@ impl Tensor {
             .parts
             .storage
             .never_exclusive()
-            .unwrap_or(AccessError::Shared {
+            .unwrap_or(Error::Shared {
                 with: SharedWith::Handles,
             }))
     }

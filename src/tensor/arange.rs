@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::Element;
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 
 impl Tensor {
     /// Creates a tensor of `start`, `start + step`, ... up to, but without, `stop`.
@@ -24,7 +24,7 @@ impl Tensor {
     /// ```
     pub fn arange<T: Countable>(start: T, stop: T, step: T) -> Result<Self, Error> {
         let count = T::count(start, stop, step);
-        let too_many = AccessError::OutOfMemory {
+        let too_many = Error::OutOfMemory {
             bytes: count.saturating_mul(size_of::<T>()),
         };
         let mut numbers = Vec::new();

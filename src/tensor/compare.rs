@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::Scalar;
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 
 impl Tensor {
     /// Returns whether both have the same shape and element type, and each two elements are equal.
@@ -67,17 +67,17 @@ impl Tensor {
         go_on: impl FnMut() -> Result<(), E>,
     ) -> Result<bool, E> {
         if self.shape() != other.shape() {
-            return Err(Error::from(AccessError::ShapeMismatch {
+            return Err(Error::ShapeMismatch {
                 left: self.shape().to_vec(),
                 right: other.shape().to_vec(),
-            })
+            }
             .into());
         }
         if self.dtype().lanes() != other.dtype().lanes() {
-            return Err(Error::from(AccessError::DType {
+            return Err(Error::DTypeMismatch {
                 found: other.dtype(),
                 wanted: self.dtype(),
-            })
+            }
             .into());
         }
         let pairs = self.scalars()?.zip(other.scalars()?);

@@ -2,7 +2,7 @@
 
 use super::Tensor;
 use crate::dtype::DType;
-use crate::error::{AccessError, Error, LayoutError};
+use crate::error::{Error, LayoutError};
 use crate::layout::Layout;
 use std::ops::{Bound, RangeBounds};
 
@@ -200,11 +200,10 @@ impl Tensor {
     /// When the elements don't lie one after another in row-major order.
     pub fn as_bytes(&self) -> Result<Self, Error> {
         if !self.layout().is_contiguous() {
-            return Err(AccessError::NotContiguous {
+            return Err(Error::NotContiguous {
                 shape: self.shape().to_vec(),
                 strides: self.strides().to_vec(),
-            }
-            .into());
+            });
         }
         let layout = Layout::contiguous(&[self.nbytes()])?;
         Ok(self.reinterpreted(layout, DType::U8))

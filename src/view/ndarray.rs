@@ -12,7 +12,7 @@
 
 use super::{View, ViewMut};
 use crate::dtype::Element;
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 use crate::layout::{Layout, LayoutRef};
 use ndarray::{ArrayView, ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, ShapeBuilder};
 use std::ptr::NonNull;
@@ -100,11 +100,10 @@ impl<'a, T: Element> ViewMut<'a, T> {
             return Ok(ArrayViewMutD::from_shape(shape, &mut []).expect("no elements"));
         }
         if !forwards.is_nested() {
-            return Err(AccessError::Interleaved {
+            return Err(Error::Interleaved {
                 shape: self.shape().to_vec(),
                 strides: self.strides().to_vec(),
-            }
-            .into());
+            });
         }
         let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
         // SAFETY: the elements that the layout leads to, from the lowest one on; they are there,

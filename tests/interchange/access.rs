@@ -2,8 +2,8 @@
 
 use crate::foreign::{Counter, ForeignAbi, Producer};
 use dlbridge::dlpack::{Flags, Legacy, Versioned};
-use dlbridge::error::{AccessError, SharedWith};
-use dlbridge::{DType, Device, DeviceKind, Element, Error, Storage, Tensor};
+use dlbridge::error::{Error, SharedWith};
+use dlbridge::{DType, Device, DeviceKind, Element, Storage, Tensor};
 
 for_both_abis!(
     foreign_memory_is_written_only_on_a_promise,
@@ -11,30 +11,30 @@ for_both_abis!(
     elements_of_another_type,
 );
 
-const WITH_HANDLES: AccessError = AccessError::Shared {
+const WITH_HANDLES: Error = Error::Shared {
     with: SharedWith::Handles,
 };
-const WITH_PRODUCER: AccessError = AccessError::Shared {
+const WITH_PRODUCER: Error = Error::Shared {
     with: SharedWith::Producer,
 };
 
 /// Asks for a view to write through, and returns why there is none.
 #[track_caller]
-fn refusal<T: Element>(tensor: &mut Tensor) -> AccessError {
+fn refusal<T: Element>(tensor: &mut Tensor) -> Error {
     reason(tensor.view_mut::<T>().map(drop))
 }
 
 #[track_caller]
-fn reason(result: Result<(), Error>) -> AccessError {
+fn reason(result: Result<(), Error>) -> Error {
     match result {
-        Err(Error::Access(reason)) => reason,
+        Err(reason) => reason,
         other => panic!("expected an access error, not {other:?}"),
     }
 }
 
 /// The same, on the promise that no other code uses the memory.
 #[track_caller]
-fn refusal_despite_promise<T: Element>(tensor: &Tensor) -> AccessError {
+fn refusal_despite_promise<T: Element>(tensor: &Tensor) -> Error {
     // SAFETY: the tests use one view at a time.
     reason(unsafe { tensor.view_mut_unchecked::<T>() }.map(drop))
 }
@@ -118,14 +118,11 @@ fn what_is_read_only_is_never_written() {
         Tensor::from_owner(vec![1.0_f32], &[1]).unwrap(),
         Tensor::from_dlpack(import(copied).into_dlpack()).unwrap(),
     ] {
-        assert_eq!(refusal::<f32>(&mut tensor), AccessError::ReadOnly);
-        assert_eq!(
-            refusal_despite_promise::<f32>(&tensor),
-            AccessError::ReadOnly
-        );
+        assert_eq!(refusal::<f32>(&mut tensor), Error::ReadOnly);
+        assert_eq!(refusal_despite_promise::<f32>(&tensor), Error::ReadOnly);
         let mut part = tensor.slice(0, ..1).unwrap();
         drop(tensor);
-        assert_eq!(refusal::<f32>(&mut part), AccessError::ReadOnly);
+        assert_eq!(refusal::<f32>(&mut part), Error::ReadOnly);
         // The way out that the message names.
         part.copy().unwrap().view_mut::<f32>().unwrap().fill(2.0);
     }
@@ -163,7 +160,7 @@ fn overlapping_elements_are_read_and_not_written() {
     let windows = Tensor::from_dlpack(windows).unwrap();
     assert_eq!(windows.to_vec::<u8>().unwrap(), [1, 2, 2, 3]);
     for mut tensor in [broadcast, windows] {
-        let overlap = AccessError::SelfOverlap {
+        let overlap = Error::SelfOverlap {
             shape: tensor.shape().to_vec(),
             strides: tensor.strides().to_vec(),
         };
@@ -200,7 +197,7 @@ fn memory_that_the_host_does_not_reach<A: ForeignAbi>() {
             if kind.is_host_accessible() {
                 result.unwrap();
             } else {
-                assert_eq!(reason(result), AccessError::NotOnHost { device });
+                assert_eq!(reason(result), Error::NotOnHost { device });
             }
         }
         // Nothing has to be moved, so this needs no access.
@@ -211,7 +208,7 @@ fn memory_that_the_host_does_not_reach<A: ForeignAbi>() {
 fn elements_of_another_type<A: ForeignAbi>() {
     let producer = Producer::two_rows();
     let mut tensor = Tensor::from_dlpack(producer.hand_out::<A>(&Counter::default())).unwrap();
-    let wrong = |wanted| AccessError::DType {
+    let wrong = |wanted| Error::DTypeMismatch {
         found: DType::F32,
         wanted,
     };
@@ -236,28 +233,28 @@ fn vector_elements_are_no_single_numbers() {
     let found = DType::F32.with_lanes(2).unwrap();
     let wanted = DType::F32;
     let error = reason(tensor.view::<f32>().map(drop));
-    assert_eq!(error, AccessError::DType { found, wanted });
+    assert_eq!(error, Error::DTypeMismatch { found, wanted });
     assert_eq!(tensor.scalars().unwrap().count(), 6);
 }
 
 #[test]
 fn other_refusals_of_memory() {
     let matrix = Tensor::from([[1_u8, 2], [3, 4]]);
-    let gaps = AccessError::NotContiguous {
+    let gaps = Error::NotContiguous {
         shape: vec![2, 2],
         strides: vec![1, 2],
     };
     assert_eq!(reason(matrix.transpose().as_bytes().map(drop)), gaps);
-    let many = AccessError::NotScalar { elements: 4 };
+    let many = Error::NotScalar { elements: 4 };
     assert_eq!(reason(matrix.item::<u8>().map(drop)), many);
-    let shapes = AccessError::ShapeMismatch {
+    let shapes = Error::ShapeMismatch {
         left: vec![2, 2],
         right: vec![2],
     };
     let row = matrix.select(0, 0).unwrap();
     assert_eq!(reason(matrix.all_close(&row, 0.0, 0.0).map(drop)), shapes);
     let bytes = isize::MAX as usize - 7;
-    let memory = AccessError::OutOfMemory { bytes };
+    let memory = Error::OutOfMemory { bytes };
     assert_eq!(reason(Storage::zeroed(bytes).map(drop)), memory);
     assert_eq!(
         memory.to_string(),

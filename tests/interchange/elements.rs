@@ -5,7 +5,7 @@ use crate::tolerated::{assert_deleted_with, import};
 use dlbridge::DType;
 use dlbridge::dlpack::{Flags, Versioned};
 use dlbridge::dtype::Scalar;
-use dlbridge::error::AccessError;
+use dlbridge::error::Error;
 
 for_both_abis!(
     misaligned_data,
@@ -20,14 +20,14 @@ fn misaligned_data<A: ForeignAbi>() {
     producer.data = producer.memory().wrapping_add(1).cast();
     let address = producer.data.addr();
     let tensor = import::<A>(producer, &deletions);
-    let misaligned = AccessError::Misaligned {
+    let misaligned = Error::Misaligned {
         address,
         alignment: 4,
     };
-    assert_eq!(tensor.view::<u32>().unwrap_err(), misaligned.clone().into());
+    assert_eq!(tensor.view::<u32>().unwrap_err(), misaligned.clone());
     // SAFETY: no other code uses the memory.
     let view = unsafe { tensor.view_mut_unchecked::<u32>() };
-    assert_eq!(view.unwrap_err(), misaligned.into());
+    assert_eq!(view.unwrap_err(), misaligned);
     // Bytes have no alignment, and a copy has a good one.
     let bytes = tensor.bit_cast(DType::U8).unwrap();
     assert_eq!(
@@ -58,12 +58,12 @@ fn booleans_that_are_neither<A: ForeignAbi>() {
     let mut producer = Producer::of(&[0_u8, 1, 2, 1], &[2, 2], &[2, 1]);
     producer.dtype = DType::BOOL.into();
     let tensor = import::<A>(producer, &deletions);
-    let invalid = AccessError::InvalidValue {
+    let invalid = Error::InvalidValue {
         value: 2,
         dtype: DType::BOOL,
     };
-    assert_eq!(tensor.view::<bool>().unwrap_err(), invalid.clone().into());
-    assert_eq!(tensor.to_vec::<bool>().unwrap_err(), invalid.into());
+    assert_eq!(tensor.view::<bool>().unwrap_err(), invalid.clone());
+    assert_eq!(tensor.to_vec::<bool>().unwrap_err(), invalid);
     // What isn't looked at is no obstacle, and as bytes everything is there.
     let good = tensor.select(1, 1).unwrap();
     assert_eq!(good.to_vec::<bool>().unwrap(), [true, true]);

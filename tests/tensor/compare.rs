@@ -1,6 +1,6 @@
 //! When tensors are equal, and when close.
 
-use dlbridge::error::{AccessError, Error};
+use dlbridge::error::Error;
 use dlbridge::{DType, Storage, Tensor};
 use num_complex::Complex;
 
@@ -167,16 +167,15 @@ fn closeness_asks_for_the_shape_and_the_lanes() {
     let (row, column) = (Tensor::from([[1, 2]]), Tensor::from([[1], [2]]));
     assert_eq!(
         row.all_close(&column, 1.0, 1.0),
-        Err(AccessError::ShapeMismatch {
+        Err(Error::ShapeMismatch {
             left: vec![1, 2],
             right: vec![2, 1]
-        }
-        .into())
+        })
     );
     let pairs = Tensor::zeros(&[2], DType::F32.with_lanes(2).unwrap()).unwrap();
     let single = Tensor::zeros(&[2], DType::F32).unwrap();
     assert!(matches!(
         pairs.all_close(&single, 1.0, 1.0),
-        Err(Error::Access(_))
+        Err(Error::DTypeMismatch { .. })
     ));
 }

@@ -1,6 +1,6 @@
 //! Our own memory: how it is aligned, and that there is not always enough.
 
-use dlbridge::error::{AccessError, Error, LayoutError};
+use dlbridge::error::{Error, LayoutError};
 use dlbridge::{DType, Storage, Tensor};
 
 #[test]
@@ -55,7 +55,7 @@ fn a_storage_tells_the_alignment_of_its_address() {
 #[cfg_attr(miri, ignore)]
 fn memory_that_is_not_there_is_an_error() {
     let bytes = 1_usize << 60;
-    let error = Error::from(AccessError::OutOfMemory { bytes });
+    let error = Error::OutOfMemory { bytes };
     assert_eq!(Tensor::zeros(&[bytes], DType::U8).unwrap_err(), error);
     assert_eq!(Tensor::zeros(&[bytes, 2], DType::U4).unwrap_err(), error);
     assert_eq!(Tensor::ones(&[bytes / 2, 2], DType::U8).unwrap_err(), error);
@@ -67,7 +67,7 @@ fn memory_that_is_not_there_is_an_error() {
     assert_eq!(Storage::zeroed(bytes).unwrap_err(), error);
     assert_eq!(
         Storage::zeroed(usize::MAX).unwrap_err(),
-        Error::from(AccessError::OutOfMemory { bytes: usize::MAX })
+        Error::OutOfMemory { bytes: usize::MAX }
     );
     // Repeating costs nothing until it is copied.
     let repeated = Tensor::scalar(1_u8).broadcast_to(&[bytes]).unwrap();

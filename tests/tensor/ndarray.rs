@@ -1,7 +1,7 @@
 //! Typed views as those of the `ndarray` crate, and back.
 
 use crate::model::{cases, counted, numbers, shapes, steps, viewed, views_of};
-use dlbridge::error::AccessError;
+use dlbridge::error::Error;
 use dlbridge::tensor::Layout;
 use dlbridge::{Tensor, View, ViewMut};
 use ndarray::{Array2, arr0, array};
@@ -36,7 +36,7 @@ proptest! {
                 Ok(array) => array,
                 Err(error) => {
                     let (shape, strides) = layout;
-                    prop_assert_eq!(error, AccessError::Interleaved { shape, strides }.into());
+                    prop_assert_eq!(error, Error::Interleaved { shape, strides });
                     return Ok(());
                 }
             };

@@ -1,7 +1,7 @@
 //! Packed elements, several in a byte: where views of them may begin.
 
 use dlbridge::dtype::Scalar;
-use dlbridge::error::{AccessError, Error, LayoutError};
+use dlbridge::error::{Error, LayoutError};
 use dlbridge::{DType, Storage, Tensor};
 
 fn packed(bytes: &[u8], shape: &[usize], dtype: DType) -> Tensor {
@@ -153,9 +153,9 @@ fn casts_split_and_join_packed_elements() {
     let columns = tensor.reshape(&[2, 2]).unwrap().transpose();
     assert_eq!(
         columns.as_bytes().unwrap_err(),
-        Error::from(AccessError::NotContiguous {
+        Error::NotContiguous {
             shape: vec![2, 2],
             strides: vec![1, 2]
-        })
+        }
     );
 }

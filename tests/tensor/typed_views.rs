@@ -1,7 +1,7 @@
 //! Typed views that are read: indices, slices, and what they refuse.
 
 use crate::model::{cases, indices, numbers, shapes, steps, viewed};
-use dlbridge::error::{AccessError, Error};
+use dlbridge::error::Error;
 use dlbridge::{DType, Element, Storage, Tensor, View, ViewMut};
 use proptest::prelude::*;
 use std::fmt::Debug;
@@ -95,10 +95,10 @@ fn an_index_that_is_none_panics_with_both_shapes() {
     );
 }
 
-fn refusal<T: Element + PartialEq + Debug>(tensor: &Tensor) -> AccessError {
+fn refusal<T: Element + PartialEq + Debug>(tensor: &Tensor) -> Error {
     match tensor.view::<T>() {
-        Err(Error::Access(error)) => {
-            assert_eq!(tensor.to_vec::<T>(), Err(error.clone().into()));
+        Err(error) => {
+            assert_eq!(tensor.to_vec::<T>(), Err(error.clone()));
             error
         }
         other => panic!("{other:?}"),
@@ -110,21 +110,20 @@ fn elements_of_another_type_are_refused() {
     let tensor = Tensor::from([1.0_f32]);
     assert_eq!(
         refusal::<u32>(&tensor),
-        AccessError::DType {
+        Error::DTypeMismatch {
             found: DType::F32,
             wanted: DType::U32
         }
     );
     // Also where there are none, so that a program's mistake shows.
     let empty = Tensor::zeros(&[0], DType::I8).unwrap();
-    assert!(matches!(refusal::<u8>(&empty), AccessError::DType { .. }));
+    assert!(matches!(refusal::<u8>(&empty), Error::DTypeMismatch { .. }));
     assert_eq!(
         tensor.item::<f64>(),
-        Err(AccessError::DType {
+        Err(Error::DTypeMismatch {
             found: DType::F32,
             wanted: DType::F64
-        }
-        .into())
+        })
     );
 }
 
@@ -135,7 +134,7 @@ fn elements_between_aligned_addresses_are_refused_and_copied() {
     let doubles = odd.bit_cast(DType::F64).unwrap();
     assert_eq!(
         refusal::<f64>(&doubles),
-        AccessError::Misaligned {
+        Error::Misaligned {
             address: bytes.data_ptr().addr() + 1,
             alignment: align_of::<f64>()
         }
@@ -150,7 +149,7 @@ fn elements_between_aligned_addresses_are_refused_and_copied() {
 fn bytes_that_are_no_truth_values_are_refused() {
     let bytes = Tensor::from([1_u8, 0, 1, 2, 255, 0]);
     let bools = bytes.bit_cast(DType::BOOL).unwrap();
-    let invalid = |value| AccessError::InvalidValue {
+    let invalid = |value| Error::InvalidValue {
         value,
         dtype: DType::BOOL,
     };
@@ -166,10 +165,7 @@ fn bytes_that_are_no_truth_values_are_refused() {
     assert_eq!(apart.to_vec::<bool>().unwrap(), [true, false]);
     // SAFETY: no other code uses the memory in this statement.
     let refused = unsafe { bools.view_mut_unchecked::<bool>() };
-    assert!(matches!(
-        refused,
-        Err(Error::Access(AccessError::InvalidValue { value: 2, .. }))
-    ));
+    assert!(matches!(refused, Err(Error::InvalidValue { value: 2, .. })));
 }
 
 #[test]
@@ -179,9 +175,6 @@ fn an_item_is_the_only_element() {
     assert_eq!(last.item::<i8>(), Ok(4));
     assert_eq!(Tensor::scalar(true).item::<bool>(), Ok(true));
     for (tensor, elements) in [(tensor.clone(), 4), (tensor.slice(0, 2..).unwrap(), 0)] {
-        assert_eq!(
-            tensor.item::<i8>(),
-            Err(AccessError::NotScalar { elements }.into())
-        );
+        assert_eq!(tensor.item::<i8>(), Err(Error::NotScalar { elements }));
     }
 }

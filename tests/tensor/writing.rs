@@ -1,7 +1,7 @@
 //! Typed views that are written through, and when there is none.
 
 use crate::model::{cases, counted, indices, shapes, steps, views_of};
-use dlbridge::error::{AccessError, Error, SharedWith};
+use dlbridge::error::{Error, SharedWith};
 use dlbridge::{DType, Storage, Tensor};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ proptest! {
         // SAFETY: `whole` and its views are used by this thread alone, and not while this lasts.
         let view = unsafe { tensor.view_mut_unchecked::<i32>() };
         if repeated {
-            let refused = matches!(view, Err(Error::Access(AccessError::SelfOverlap { .. })));
+            let refused = matches!(view, Err(Error::SelfOverlap { .. }));
             prop_assert!(refused);
             return Ok(());
         }
@@ -55,14 +55,14 @@ fn brackets_write() {
     assert_eq!(view[[0, 0]], 9);
 }
 
-fn refusal(tensor: &mut Tensor) -> AccessError {
+fn refusal(tensor: &mut Tensor) -> Error {
     match tensor.view_mut::<i32>() {
-        Err(Error::Access(error)) => error,
+        Err(error) => error,
         other => panic!("{other:?}"),
     }
 }
 
-const SHARED: AccessError = AccessError::Shared {
+const SHARED: Error = Error::Shared {
     with: SharedWith::Handles,
 };
 
@@ -107,7 +107,7 @@ fn broadcast_elements_are_not_written() {
     let mut tensor = Tensor::from([1, 2]).broadcast_to(&[3, 2]).unwrap();
     assert_eq!(
         refusal(&mut tensor),
-        AccessError::SelfOverlap {
+        Error::SelfOverlap {
             shape: vec![3, 2],
             strides: vec![0, 1]
         }
@@ -128,14 +128,11 @@ fn what_was_lent_to_be_read_is_read_only() {
     let mut tensor = Tensor::from_owner(Arc::clone(&numbers), &[3]).unwrap();
     assert_eq!(tensor.data_ptr().cast(), numbers.as_ptr());
     assert!(tensor.is_read_only());
-    assert_eq!(refusal(&mut tensor), AccessError::ReadOnly);
+    assert_eq!(refusal(&mut tensor), Error::ReadOnly);
     // SAFETY: no other code uses the memory in this statement.
     let promised = unsafe { tensor.view_mut_unchecked::<i32>() };
-    assert!(matches!(
-        promised,
-        Err(Error::Access(AccessError::ReadOnly))
-    ));
-    assert_eq!(refusal(&mut tensor.transpose()), AccessError::ReadOnly);
+    assert!(matches!(promised, Err(Error::ReadOnly)));
+    assert_eq!(refusal(&mut tensor.transpose()), Error::ReadOnly);
 }
 
 #[test]

@@ -14,7 +14,6 @@ use crate::cuda::memory::stream_order::{is_ordered, use_on};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
 use crate::cuda::stream::stream_uses::Use;
-use crate::error::Error;
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
 use checks::{check_elements, refused};
@@ -81,7 +80,7 @@ fn copied(tensor: Tensor) -> Tensor {
 /// Fails if the shapes or types differ, one of them can't be written, they overlap, or a graph is
 /// captured and a copy can't be part of it.
 pub fn copy_into(to: &mut Tensor, from: &Tensor, stream: &Stream) -> Result<(), CudaError> {
-    to.check_exclusive().map_err(Error::from)?;
+    to.check_exclusive()?;
     // SAFETY: no other code uses its memory.
     unsafe { copy_elements(to, from, stream) }
 }

@@ -3,7 +3,7 @@
 
 use super::{Parameter, Wants, first, sealed};
 use crate::dtype::Element;
-use crate::error::AccessError;
+use crate::error::Error;
 use crate::kernel::error::Failure;
 use crate::kernel::operand::Operand;
 use crate::tensor::copy_items;
@@ -95,11 +95,11 @@ impl UntypedMut<'_> {
         }
         if from.dtype != to.dtype {
             let (found, wanted) = (from.dtype, to.dtype);
-            return Err(AccessError::DType { found, wanted }.into());
+            return Err(Error::DTypeMismatch { found, wanted }.into());
         }
         for device in [from.device, to.device] {
             if !device.is_host_accessible() {
-                return Err(AccessError::NotOnHost { device }.into());
+                return Err(Error::NotOnHost { device }.into());
             }
         }
         let Some(bytes) = to.dtype.item_bytes() else {

@@ -3,7 +3,7 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::{AccessError, Error, Incompatibility, IncompatibilityKind};
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::layout::LayoutRef;
 use crate::python::argument_markers::{ANY_RANK, Arrangement, Kind, Place};
 use crate::python::borrows::Entry;
@@ -112,11 +112,11 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
         // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
         let bytes = unsafe { entry.view_unchecked::<u8>() };
         if let Some(byte) = bytes.find_invalid(|byte| byte <= 1) {
-            let error = AccessError::InvalidValue {
+            let error = Error::InvalidValue {
                 value: byte,
                 dtype: entry.dtype,
             };
-            return Err(unsuitable(Error::from(error).incompatibility()).into());
+            return Err(unsuitable(error.incompatibility()).into());
         }
     }
     Ok(())

@@ -124,47 +124,47 @@ fn values() -> Vec<(String, PyErr)> {
         add("LayoutError", variant(&error), error.into());
     }
     for error in [
-        AccessError::DType {
+        Error::DTypeMismatch {
             found: DType::F64,
             wanted: dtype,
         },
-        AccessError::NotOnHost { device },
-        AccessError::InUse {
+        Error::NotOnHost { device },
+        Error::InUse {
             device,
             reason: "a graph is captured".to_owned(),
         },
-        AccessError::Misaligned {
+        Error::Misaligned {
             address: 0x1001,
             alignment: 4,
         },
-        AccessError::ReadOnly,
-        AccessError::Shared {
+        Error::ReadOnly,
+        Error::Shared {
             with: SharedWith::Handles,
         },
-        AccessError::SelfOverlap {
+        Error::SelfOverlap {
             shape: shape.clone(),
             strides: vec![0, 1],
         },
-        AccessError::Interleaved {
+        Error::Interleaved {
             shape: shape.clone(),
             strides: strides.clone(),
         },
-        AccessError::NotContiguous {
+        Error::NotContiguous {
             shape: shape.clone(),
             strides,
         },
-        AccessError::InvalidValue {
+        Error::InvalidValue {
             value: 2,
             dtype: DType::BOOL,
         },
-        AccessError::OutOfMemory { bytes: 1 << 60 },
-        AccessError::NotScalar { elements: 6 },
-        AccessError::ShapeMismatch {
+        Error::OutOfMemory { bytes: 1 << 60 },
+        Error::NotScalar { elements: 6 },
+        Error::ShapeMismatch {
             left: shape,
             right: vec![6],
         },
     ] {
-        add("AccessError", variant(&error), error.into());
+        add("Error", variant(&error), error);
     }
     all
 }

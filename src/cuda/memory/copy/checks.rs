@@ -1,7 +1,7 @@
 //! Checks of a copy that hold wherever the two tensors are.
 
 use crate::cuda::driver::error::CudaError;
-use crate::error::{AccessError, Error};
+use crate::error::Error;
 use crate::tensor::Tensor;
 
 pub(super) fn refused(problem: String) -> Result<(), CudaError> {
@@ -19,13 +19,13 @@ pub(super) fn check_elements(to: &Tensor, from: &Tensor) -> Result<(), CudaError
         ));
     }
     if to.is_read_only() {
-        return Err(Error::from(AccessError::ReadOnly).into());
+        return Err(Error::ReadOnly.into());
     }
     if !to.layout().overlaps_itself().is_excluded() {
-        return Err(Error::from(AccessError::SelfOverlap {
+        return Err(Error::SelfOverlap {
             shape: to.shape().to_vec(),
             strides: to.strides().to_vec(),
-        })
+        }
         .into());
     }
     if !to.overlaps(from).is_excluded() {

@@ -3,7 +3,6 @@
 use super::checks::check_elements;
 use super::plan::{Plan, Rectangle};
 use crate::cuda::driver::error::CudaError;
-use crate::error::Error;
 use crate::tensor::Tensor;
 use std::ptr;
 
@@ -14,10 +13,10 @@ use std::ptr;
 /// Fails if the shapes or types differ, the target can't be written, or the CPU can't reach one of
 /// them.
 pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
-    to.check_exclusive().map_err(Error::from)?;
+    to.check_exclusive()?;
     check_elements(to, from)?;
     for tensor in [&*to, from] {
-        tensor.storage().settle().map_err(Error::from)?;
+        tensor.storage().settle()?;
     }
     if !from.is_empty() {
         // SAFETY: no other code uses the target, both are on the host, and the source is borrowed.
