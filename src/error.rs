@@ -27,7 +27,7 @@ pub enum Error {
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The elements are of another type.
-    #[error("the tensor's elements are {found}, not {wanted}")]
+    #[error("expected elements of {wanted}, got {found}; cast them first")]
     DTypeMismatch {
         /// What they are.
         found: DType,
@@ -48,7 +48,7 @@ pub enum Error {
         /// What keeps the CPU from waiting, or what failed.
         reason: String,
     },
-    /// The address is no multiple of the element's alignment.
+    /// The data pointer isn't aligned for the element type.
     #[error(
         "the elements begin at {address:#x}, which is not aligned to {alignment} bytes; copy the tensor first"
     )]
@@ -99,8 +99,8 @@ pub enum Error {
         /// The strides.
         strides: Vec<isize>,
     },
-    /// A byte that is no value of the element type.
-    #[error("byte {value:#04x} is no {dtype}")]
+    /// A byte isn't a valid value of the element type.
+    #[error("byte {value:#04x} is not a valid {dtype}")]
     InvalidValue {
         /// The byte.
         value: u8,
@@ -108,19 +108,19 @@ pub enum Error {
         dtype: DType,
     },
     /// There is not enough memory.
-    #[error("{bytes} bytes of memory can't be allocated")]
+    #[error("can't allocate {bytes} bytes of memory")]
     OutOfMemory {
         /// How many were asked for.
         bytes: usize,
     },
     /// Several elements where one was wanted.
-    #[error("the tensor has {elements} elements, not one")]
+    #[error("expected a tensor of one element, got {elements} elements")]
     NotScalar {
         /// How many there are.
         elements: usize,
     },
     /// Two tensors of different shapes where equal ones were wanted.
-    #[error("shape {left:?} is not {right:?}")]
+    #[error("expected equal shapes, got {left:?} and {right:?}")]
     ShapeMismatch {
         /// The one.
         left: Vec<usize>,
@@ -137,4 +137,12 @@ impl From<Incompatibility> for Error {
     fn from(error: Incompatibility) -> Self {
         Self::Incompatible(Box::new(error))
     }
+}
+
+/// Says how many arguments are expected, and how many were given, in the words of Python.
+#[cfg(feature = "kernels")]
+pub(crate) fn miscounted(wanted: usize, what: &str, given: usize) -> String {
+    let many = if wanted == 1 { "" } else { "s" };
+    let were = if given == 1 { "was" } else { "were" };
+    format!("takes {wanted} {what}{many} but {given} {were} given")
 }

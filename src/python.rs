@@ -86,20 +86,30 @@ pub use argument_markers::{
     Strided,
 };
 pub use attach::check_interpreter;
-pub use class::{restore, scalar};
-#[cfg(feature = "cuda")]
-pub use cuda::PyStream;
 pub use detach::{Detach, detach};
 pub use dtype_and_device::{PyDType, PyDevice};
 pub use error::{CudaError, Refused, fields_of};
 pub use export::{Conversion, Explanation, Like, Outcome, convert, explain, to_framework};
-pub use fastcall::fastcall;
 pub use import::own::Wanted;
 pub use import::passed::Passed;
-#[cfg(feature = "cuda")]
-pub use launch::{PyKernel, PyKernels};
-pub use on_device::{make, to_device};
+pub use on_device::to_device;
 #[cfg(feature = "kernels")]
-pub use ops::{PyOp, PyRecorder, kernel_rows, op_function, op_named, publish_ops};
+pub use ops::{PyOp, op_function, publish_ops};
 pub use readonly::ReadOnlyPolicy;
 pub use tensor_object::PyTensor;
+
+/// What only the compiled module of the package `dlbridge` uses: not for extensions, and without
+/// promises of stability.
+#[doc(hidden)]
+pub mod package {
+    pub use super::class::{restore, scalar};
+    #[cfg(feature = "cuda")]
+    pub use super::cuda::PyStream;
+    pub use super::error::{raise, wrong_argument, wrong_value};
+    pub use super::fastcall::fastcall;
+    #[cfg(feature = "cuda")]
+    pub use super::launch::{PyKernel, PyKernels};
+    pub use super::on_device::make;
+    #[cfg(feature = "kernels")]
+    pub use super::ops::{PyRecorder, kernel_rows, op_named};
+}

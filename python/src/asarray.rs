@@ -2,7 +2,9 @@
 
 use crate::make::{cast, check_device, number, settled, type_of};
 use dlbridge::dtype::Scalar;
-use dlbridge::python::{PyTensor, Wanted, scalar, to_device};
+use dlbridge::error::{Incompatibility, IncompatibilityKind};
+use dlbridge::python::package::{raise, scalar, wrong_argument};
+use dlbridge::python::{PyTensor, Wanted, to_device};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -56,8 +58,11 @@ pub(super) fn asarray<'py>(
 
 fn check_copy(copy: Option<bool>) -> PyResult<()> {
     if copy == Some(false) {
-        return Err(PyBufferError::new_err(
-            "elements of another type, or from Python's objects, are in memory of their own, and copy=False was asked for",
+        let error = Incompatibility::new(IncompatibilityKind::Copy, "copy=False", "copy=None");
+        return Err(raise::<PyBufferError>(
+            error
+                .with_reason("elements of another dtype, or from Python's objects, are a copy")
+                .with_remedy("pass copy=None"),
         ));
     }
     Ok(())
@@ -106,7 +111,8 @@ fn collect(
             let what = x.get_type().fully_qualified_name();
             match what {
                 Ok(what) if error.is_instance_of::<PyTypeError>(x.py()) => {
-                    PyTypeError::new_err(format!("{what} in a list is no number"))
+                    let reason = format!("expected numbers in the list, got {what}");
+                    wrong_argument(what.to_string(), "a number", reason)
                 }
                 _ => error,
             }
@@ -131,7 +137,14 @@ fn collect(
 }
 
 fn ragged() -> PyErr {
-    PyValueError::new_err("the lists are not all of one length, or not all as deep")
+    let error = Incompatibility::new(
+        IncompatibilityKind::Shape,
+        "ragged lists",
+        "lists of equal lengths",
+    );
+    raise::<PyValueError>(
+        error.with_reason("the lists are not all of one length, or not all as deep"),
+    )
 }
 
 /// The first type that holds all of them, as NumPy has it.

@@ -2,7 +2,7 @@
 
 use dlbridge::Device;
 use dlbridge::cuda::{Gpu, Module, Source, Stream, count};
-use dlbridge::python::{PyKernels, PyStream};
+use dlbridge::python::package::{PyKernels, PyStream};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 

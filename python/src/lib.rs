@@ -23,7 +23,7 @@ mod _core {
         // A wrong value of the environment variable is told here, and not in the middle of a
         // program.
         dlbridge::python::ReadOnlyPolicy::current(module.py())?;
-        dlbridge::python::fastcall(module)
+        dlbridge::python::package::fastcall(module)
     }
 
     #[pymodule_export]
@@ -40,7 +40,9 @@ mod _core {
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
-    use dlbridge::python::{CudaError, PyKernel, PyKernels, PyOp, PyRecorder, PyStream};
+    use dlbridge::python::package::{PyKernel, PyKernels, PyRecorder, PyStream};
+    #[pymodule_export]
+    use dlbridge::python::{CudaError, PyOp};
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.
@@ -144,5 +146,5 @@ fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
 #[pyfunction]
 #[pyo3(name = "_restore")]
 fn restore(elements: &Bound<'_, PyAny>, shape: Vec<usize>, dtype: DType) -> PyResult<Tensor> {
-    dlbridge::python::restore(elements, &shape, dtype)
+    dlbridge::python::package::restore(elements, &shape, dtype)
 }

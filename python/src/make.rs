@@ -4,10 +4,12 @@
 //! integers, float64 for floats and where nothing is given, complex128 for complex numbers.
 
 use dlbridge::dtype::Scalar;
-use dlbridge::python::{make, scalar, to_device};
+use dlbridge::error::{Incompatibility, IncompatibilityKind};
+use dlbridge::python::package::{make, raise, scalar, wrong_argument, wrong_value};
+use dlbridge::python::to_device;
 use dlbridge::{DType, Device, Error, Tensor};
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -34,10 +36,12 @@ impl FromPyObject<'_, '_> for Shape {
         let sizes = sizes.iter().map(|size| usize::try_from(*size));
         match sizes.collect() {
             Ok(sizes) => Ok(Self(sizes)),
-            Err(_) => Err(PyValueError::new_err(format!(
-                "{} has a negative size",
-                object.str()?
-            ))),
+            Err(_) => {
+                let found = object.str()?.to_string();
+                let reason = format!("{found} has a negative size");
+                let error = Incompatibility::new(IncompatibilityKind::Shape, found, "0 or more");
+                Err(raise::<PyValueError>(error.with_reason(reason)))
+            }
         }
     }
 }
@@ -145,7 +149,11 @@ pub(super) fn arange(
         (Scalar::Int(start), Scalar::Int(stop), Scalar::Int(step)) => {
             let [start, stop, step] = [start, stop, step].map(i64::try_from);
             let (Ok(start), Ok(stop), Ok(step)) = (start, stop, step) else {
-                return Err(PyValueError::new_err("arange counts in 64 bits"));
+                return Err(wrong_value(
+                    "more than 64 bits",
+                    "integers of 64 bits",
+                    "arange counts in 64 bits",
+                ));
             };
             check_step(step == 0)?;
             Tensor::arange(start, stop, step)?
@@ -165,7 +173,8 @@ pub(super) fn arange(
 
 fn check_step(is_zero: bool) -> PyResult<()> {
     if is_zero {
-        return Err(PyValueError::new_err("arange can't count in steps of 0"));
+        let reason = "arange can't count in steps of 0";
+        return Err(wrong_value("0", "another step", reason));
     }
     Ok(())
 }
@@ -193,7 +202,8 @@ pub(super) fn number(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         }
     }
     let what = object.get_type().fully_qualified_name()?;
-    Err(PyTypeError::new_err(format!("{what} is no number")))
+    let reason = format!("expected a number, got {what}");
+    Err(wrong_argument(what.to_string(), "a number", reason))
 }
 
 fn float(number: Scalar) -> PyResult<f64> {
@@ -201,7 +211,11 @@ fn float(number: Scalar) -> PyResult<f64> {
         Scalar::Int(value) => Ok(value as f64),
         Scalar::Float(value) => Ok(value),
         Scalar::Bool(value) => Ok(value.into()),
-        _ => Err(PyTypeError::new_err("arange counts in real numbers")),
+        _ => Err(wrong_argument(
+            "a complex number",
+            "real numbers",
+            "arange counts in real numbers",
+        )),
     }
 }
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 #[pyo3(name = "_op")]
 pub(crate) fn op<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    dlbridge::python::op_named(py, name)
+    dlbridge::python::package::op_named(py, name)
 }
 
 /// The names of all ops.
@@ -22,5 +22,5 @@ pub(crate) fn op_names() -> Vec<String> {
 #[pyfunction]
 #[pyo3(name = "_kernels")]
 pub(crate) fn kernels(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    dlbridge::python::kernel_rows(py)
+    dlbridge::python::package::kernel_rows(py)
 }

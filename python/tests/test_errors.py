@@ -33,7 +33,21 @@ def test_type():
 
 
 def test_dtype():
-    assert fields(TypeError, ext.read_f32, np.ones(3)) == ("dtype", "float64", "float32", None)
+    assert fields(TypeError, ext.read_f32, np.ones(3)) == (
+        "dtype",
+        "float64",
+        "float32",
+        'cast it with x.astype("float32")',
+    )
+
+
+def test_dtype_remedy_is_the_frameworks_cast():
+    torch = framework("torch")
+    x = torch.ones(3, dtype=torch.float64)
+    remedy = fields(TypeError, ext.read_f32, x)[3]
+    assert remedy == "cast it with x.to(torch.float32)"
+    cast = eval(remedy.removeprefix("cast it with "), {"torch": torch, "x": x})
+    assert ext.read_f32(cast) == ext.read_f32(np.ones(3, "f4"))
 
 
 def test_dtype_comes_before_rank():

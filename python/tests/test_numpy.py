@@ -193,9 +193,9 @@ def test_read_only_arrays():
 
 def test_bools_that_are_none():
     x = np.array([0, 1, 2], dtype="u1").view(bool)
-    with refused(ValueError, "0x02 is no bool"):
+    with refused(ValueError, "0x02 is not a valid bool"):
         ext.read_bool(x)
-    with refused(ValueError, "0x02 is no bool"):
+    with refused(ValueError, "0x02 is not a valid bool"):
         ext.write_bool(x, True)
     assert ext.read_bool(x[:2]) == [False, True]
 

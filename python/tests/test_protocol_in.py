@@ -258,6 +258,6 @@ def test_bools_are_looked_at(versioned):
     made = Made((3,), dtype=BOOL, values=[0, 1, 2], versioned=versioned)
     capsule = made.capsule()
     for read in (ext.read_bool, ext.own_bool):
-        with refused(ValueError, "byte 0x02 is no bool"):
+        with refused(ValueError, "byte 0x02 is not a valid bool"):
             read(capsule)
     assert name_of(capsule).startswith("dltensor") and made.deleted == 0

@@ -274,7 +274,7 @@ def test_strides_of_a_prototype_do_not_matter():
         (dict(ndim=256), "BufferError", "256 dimensions"),
         (dict(shape=(2**32, 2**32)), "BufferError", "more elements than memory has addresses"),
         (dict(shape=(2**62,)), "BufferError", "further than memory has addresses"),
-        (dict(shape=(2**55,)), "MemoryError", f"{2**57} bytes of memory can't be allocated"),
+        (dict(shape=(2**55,)), "MemoryError", f"can't allocate {2**57} bytes of memory"),
     ],
     ids=str,
 )

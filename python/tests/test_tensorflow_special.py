@@ -34,7 +34,7 @@ LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
 def test_what_speaks_no_dlpack(make):
     x = make()
     for look in LOOKS:
-        with refused(TypeError, "is no tensor"):
+        with refused(TypeError, "expected a tensor, got"):
             look(x)
 
 
@@ -102,12 +102,12 @@ def test_quantized_elements_are_what_is_in_memory():
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
 def test_tensors_that_are_none_yet(name):
     for look in LOOKS:
-        with refused(TypeError, "SymbolicTensor is no tensor"):
+        with refused(TypeError, "expected a tensor, got", "SymbolicTensor"):
             tf.function(lambda x: (look(x), x)[1], autograph=False)(tf.ones(2, name))
     with tf.Graph().as_default():
         x = tf.ones(2, name)
         for look in LOOKS:
-            with refused(TypeError, "is no tensor"):
+            with refused(TypeError, "expected a tensor, got"):
                 look(x)
 
 

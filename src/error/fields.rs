@@ -167,7 +167,7 @@ fn of_memory(error: &Error) -> Incompatibility {
     let (fields, remedy) = match error {
         Error::DTypeMismatch { found, wanted } => (
             Incompatibility::new(Kind::DType, found.to_string(), wanted.to_string()),
-            None,
+            Some("cast them first"),
         ),
         Error::NotOnHost { device } => (
             Incompatibility::new(Kind::Device, device.to_string(), "cpu"),

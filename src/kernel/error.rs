@@ -1,7 +1,7 @@
 //! Errors of registration and calls, with the names of op and argument.
 
 use super::attribute::{Attribute, AttributeKind};
-use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind};
+use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, miscounted};
 use std::fmt;
 
 /// Why an op or a kernel can't be registered.
@@ -105,7 +105,7 @@ pub enum Reason {
         argument: String,
     },
     /// There are too many arguments.
-    #[error("takes {wanted} tensors, and was given {given}")]
+    #[error("{}", miscounted(*.wanted, "tensor", *.given))]
     TooMany {
         /// How many the op takes.
         wanted: usize,
@@ -147,7 +147,7 @@ pub enum Reason {
     /// The op's arguments don't fit together, or its attributes don't fit them.
     #[error("{0}")]
     Invalid(String),
-    /// An argument is no tensor that can be used in this way.
+    /// An argument's tensor can't be used in this way.
     #[error("argument {argument:?}: {error}")]
     Tensor {
         /// The argument.

@@ -92,14 +92,14 @@ pub enum LayoutError {
         /// How many there are.
         found: usize,
     },
-    /// Padded storage is for elements of one number that is no whole byte wide.
+    /// Only sub-byte elements of one lane can be padded.
     #[error("{dtype} can't be padded: only sub-byte types of one lane can")]
     CannotPad {
         /// The element type.
         dtype: DType,
     },
     /// A dimension that isn't there.
-    #[error("there is no dimension {axis} among {rank}")]
+    #[error("axis {axis} is out of bounds for a tensor of rank {rank}")]
     NoSuchAxis {
         /// Which dimension was named.
         axis: usize,

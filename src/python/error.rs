@@ -23,12 +23,14 @@ use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind};
 #[cfg(feature = "kernels")]
 use crate::kernel::{CallError, Failure, Reason};
 use fields::{Fields, lazily};
-use pyo3::Borrowed;
 use pyo3::exceptions::{
-    PyBufferError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
+    PyBufferError, PyIndexError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use pyo3::{Borrowed, PyTypeInfo};
+use std::borrow::Cow;
 
 pub use fields::fields_of;
 #[cfg(feature = "kernels")]
@@ -54,8 +56,8 @@ pyo3::create_exception!(
     "A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."
 );
 
-/// A failure of a GPU, as the package's class where the package is loaded: each extension has a
-/// class of its own.
+/// Makes a `CudaError`, of the package's class if the package is loaded: each extension has its
+/// own.
 #[cold]
 pub(super) fn cuda_failed(fields: impl Into<Fields>) -> PyErr {
     let fields = fields.into();
@@ -108,7 +110,7 @@ impl From<Incompatibility> for PyErr {
     }
 }
 
-/// Of a tensor that another library offers, and that makes no sense.
+/// Makes the `BufferError` of another library's tensor with an invalid descriptor.
 #[cold]
 pub(super) fn not_importable(error: Error) -> PyErr {
     match error {
@@ -119,7 +121,7 @@ pub(super) fn not_importable(error: Error) -> PyErr {
     }
 }
 
-/// Of memory that an exchange table is asked for. It can be told without Python.
+/// Describes a failed allocation to an exchange table, without Python.
 #[cold]
 pub(super) fn no_allocation(error: &Error) -> AllocationError {
     AllocationError {
@@ -131,20 +133,21 @@ pub(super) fn no_allocation(error: &Error) -> AllocationError {
     }
 }
 
-/// Of an object that is no tensor at all.
+/// Makes the `TypeError` of an object that isn't a tensor.
 #[cold]
 pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {
     let what = type_lookup::qualified_name(&object.get_type()).to_string();
     // It may be one in another way, of which only the caller knows.
     lazily::<PyTypeError>(move || {
-        let reason = format!("{what} is no tensor: it has neither __dlpack__ nor a buffer");
+        let reason =
+            format!("expected a tensor, got {what}, which has neither __dlpack__ nor a buffer");
         let fields = Incompatibility::new(Kind::Type, what, "a tensor");
         fields.with_reason(reason).into()
     })
 }
 
-/// Of a tensor that can be exchanged, but isn't what is asked for: a `TypeError` where its dtype
-/// isn't.
+/// Makes the error of a tensor that isn't as requested: a `TypeError` for its dtype, else a
+/// `ValueError`.
 #[cold]
 pub(super) fn unsuitable(fields: impl Into<Fields>) -> PyErr {
     let fields = fields.into();
@@ -154,44 +157,80 @@ pub(super) fn unsuitable(fields: impl Into<Fields>) -> PyErr {
     }
 }
 
-/// Of a tensor that can't be exchanged.
+/// Makes an exception of any class, with the fields of what didn't fit as attributes.
+#[cold]
+pub fn raise<T: PyTypeInfo + 'static>(fields: Incompatibility) -> PyErr {
+    Fields::from(fields).raise::<T>()
+}
+
+/// Makes the `TypeError` of a wrong argument: missing, superfluous, or of another type.
+#[cold]
+pub fn wrong_argument(
+    found: impl Into<Cow<'static, str>>,
+    wanted: impl Into<Cow<'static, str>>,
+    reason: impl Into<Cow<'static, str>>,
+) -> PyErr {
+    raise::<PyTypeError>(Incompatibility::new(Kind::Argument, found, wanted).with_reason(reason))
+}
+
+/// Makes the `ValueError` of an argument whose type is right, and whose value isn't.
+#[cold]
+pub fn wrong_value(
+    found: impl Into<Cow<'static, str>>,
+    wanted: impl Into<Cow<'static, str>>,
+    reason: impl Into<Cow<'static, str>>,
+) -> PyErr {
+    raise::<PyValueError>(Incompatibility::new(Kind::Argument, found, wanted).with_reason(reason))
+}
+
+/// Makes the `IndexError` of an index that the tensor doesn't have.
+#[cold]
+pub(super) fn wrong_index(
+    found: impl Into<Cow<'static, str>>,
+    wanted: impl Into<Cow<'static, str>>,
+    reason: impl Into<Cow<'static, str>>,
+) -> PyErr {
+    raise::<PyIndexError>(Incompatibility::new(Kind::Shape, found, wanted).with_reason(reason))
+}
+
+/// Makes the `BufferError` of a tensor that can't be exchanged.
 #[cold]
 pub(super) fn not_exchangeable(fields: impl Into<Fields>) -> PyErr {
     fields.into().raise::<PyBufferError>()
 }
 
-/// Of memory that can't be allocated.
+/// Makes the `MemoryError` of a failed allocation.
 #[cold]
 pub(super) fn out_of_memory(fields: impl Into<Fields>) -> PyErr {
     fields.into().raise::<PyMemoryError>()
 }
 
-/// An error with the one that it comes of.
+/// Sets the cause of an error.
 #[cold]
 pub(super) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
     error.set_cause(py, Some(cause));
     error
 }
 
-/// Of a name that nothing has.
+/// Makes the `LookupError` of an unknown name.
 #[cold]
 pub(super) fn unknown_name(fields: impl Into<Fields>) -> PyErr {
     fields.into().raise::<PyLookupError>()
 }
 
-/// Of a Python number that an element type hasn't.
+/// Makes the error of a Python number that a dtype can't represent.
 #[cold]
 pub(super) fn no_such_number(object: Borrowed<'_, '_, PyAny>, dtype: DType) -> PyErr {
     match object.repr() {
         Ok(repr) => unsuitable(
             Incompatibility::new(Kind::Value, repr.to_string(), dtype.to_string())
-                .with_reason(format!("{repr} is no {dtype}")),
+                .with_reason(format!("{repr} can't be stored as {dtype}")),
         ),
         Err(error) => error,
     }
 }
 
-/// Of a call of an op.
+/// Makes the exception of a failed call of an op.
 #[cfg(feature = "kernels")]
 #[cold]
 pub(super) fn of_call(error: CallError) -> PyErr {
@@ -221,15 +260,14 @@ pub(super) fn of_call(error: CallError) -> PyErr {
     }
 }
 
-/// The exception that an error becomes, with another text.
+/// Makes an exception of an error's class, with another text.
 #[cfg(feature = "kernels")]
 fn alike(error: impl Into<PyErr>, fields: Fields) -> PyErr {
     let error = error.into();
     Python::attach(|py| fields.raise_as(&error.get_type(py)))
 }
 
-/// What Python raised; or what a GPU that failed, or has no memory, raises elsewhere, with another
-/// text.
+/// Returns the exception that Python raised, or that of a failed GPU, with another text.
 #[cfg(feature = "kernels")]
 fn raised(failure: Failure, fields: &Fields) -> Result<PyErr, Failure> {
     let failure = match failure.downcast::<PyErr>() {

@@ -35,7 +35,7 @@ def test_what_is_written_must_be_writable(axpy, torch, jax):
         axpy(1, 32, 1.0, x, jax.numpy.ones(10), 10)
     with pytest.raises(BufferError, match="argument 1: the tensor is on cpu"):
         axpy(1, 32, 1.0, np.ones(10, "float32"), x, 10)
-    with pytest.raises(TypeError, match="takes 4 arguments, and was given 3"):
+    with pytest.raises(TypeError, match="takes 4 arguments but 3 were given"):
         axpy(1, 32, 1.0, x, x)
 
 

@@ -258,6 +258,6 @@ fn other_refusals_of_memory() {
     assert_eq!(reason(Storage::zeroed(bytes).map(drop)), memory);
     assert_eq!(
         memory.to_string(),
-        format!("{bytes} bytes of memory can't be allocated")
+        format!("can't allocate {bytes} bytes of memory")
     );
 }

@@ -66,7 +66,7 @@ fn arguments_are_as_many_as_the_op_has() {
     let (mut y, mut z) = (x.copy().unwrap(), x.copy().unwrap());
     let text = r#"copy: argument "x" is missing"#;
     assert_refused!(op.call().make(), Reason::Missing { .. }, text);
-    let text = "copy: takes 1 tensors, and was given 2";
+    let text = "copy: takes 1 tensor but 2 were given";
     assert_refused!(
         op.call().input(&x).input(&x).make(),
         Reason::TooMany { .. },
@@ -129,11 +129,11 @@ fn element_types_agree() {
         .output("c", "T");
     let op = op(mixed, [Kernel::new("f").function(kernel)]);
     let (x, i) = (Tensor::from([1.0_f32]), Tensor::from([1_u8]));
-    let text = r#"f: argument "b" has elements of uint8, and "a" has float32"#;
+    let text = r#"f: argument "b" has elements of uint8, and "a" has float32; cast it to float32"#;
     assert_incompatible!(op.call().input(&x).input(&i).input(&i).make(), DType, text);
-    let text = r#"f: argument "m" has elements of float32, and uint8 is needed"#;
+    let text = r#"f: argument "m" has elements of float32, and uint8 is needed; cast it to uint8"#;
     assert_incompatible!(op.call().input(&x).input(&x).input(&x).make(), DType, text);
-    let text = r#"f: argument "c" has elements of uint8, and the result is float32"#;
+    let text = r#"f: argument "c" has elements of uint8, and the result is float32; pass a tensor of float32"#;
     let mut out = Tensor::from([1_u8]);
     let to_bytes = op.call().input(&x).input(&x).input(&i).output(&mut out);
     assert_incompatible!(to_bytes.run(), DType, text);

@@ -124,7 +124,7 @@ fn elements_are_aligned_and_values_of_their_type() {
         y.iter_mut().zip(&x).for_each(|(y, x)| *y = !x);
     };
     let op = crate::support::op(copy(), [Kernel::new("copy").function(not)]);
-    let text = r#"copy: argument "x" has a byte 0x07, which is no bool"#;
+    let text = r#"copy: argument "x" has a byte 0x07, which is not a valid bool"#;
     assert_incompatible!(op.call().input(&flags).make(), Value, text);
     let good = flags.slice(0, ..2).unwrap();
     let not = op.call().input(&good).make().unwrap();

@@ -148,7 +148,7 @@ fn elements_that_can_not_be_copied_are_refused() {
     let converts = op(to_fixed, [Kernel::new("f").function(copies)]);
     let (_, text) = refused(converts.call().input(&x).make());
     assert!(
-        text.ends_with("failed: the tensor's elements are int16, not int32"),
+        text.ends_with("failed: expected elements of int32, got int16; cast them first"),
         "{text}"
     );
     let shorter = Op::new("f").input("x", "T").output("y", "T");

@@ -18,7 +18,7 @@ fn refused<T: Debug>(found: Result<T, LayoutError>, expected: LayoutError, sente
 
 #[test]
 fn views_reject_an_axis_out_of_bounds() {
-    let sentence = "there is no dimension 2 among 2";
+    let sentence = "axis 2 is out of bounds for a tensor of rank 2";
     let expected = || LayoutError::NoSuchAxis { axis: 2, rank: 2 };
     refused(matrix().slice(2, 0..1), expected(), sentence);
     refused(matrix().step_by(2, 1), expected(), sentence);
@@ -30,7 +30,7 @@ fn views_reject_an_axis_out_of_bounds() {
     refused(
         matrix().unsqueeze(3),
         LayoutError::NoSuchAxis { axis: 3, rank: 3 },
-        "there is no dimension 3 among 3",
+        "axis 3 is out of bounds for a tensor of rank 3",
     );
     let far = matrix().select(usize::MAX, 0);
     let (axis, rank) = (usize::MAX, 2);

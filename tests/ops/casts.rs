@@ -144,7 +144,7 @@ fn types_that_are_no_numbers_are_refused() {
     let error = ops::cast(&no_flags, DType::I8).unwrap_err().to_string();
     assert_eq!(
         error,
-        r#"cast: argument "x" has a byte 0x02, which is no bool"#
+        r#"cast: argument "x" has a byte 0x02, which is not a valid bool"#
     );
     let bytes = Storage::from_vec(vec![0_u8; 9]);
     let bytes = Tensor::from_storage(bytes, &[9], DType::U8).unwrap();

@@ -23,7 +23,7 @@ fn axpy_is_in_place() {
     let error = ops::axpy(3.0_f32, &Tensor::from([1.0_f64, 2.0]), &mut y).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "axpy: argument \"x\" has elements of float64, and \"alpha\" has float32"
+        "axpy: argument \"x\" has elements of float64, and \"alpha\" has float32; cast it to float32"
     );
 }
 
@@ -205,7 +205,7 @@ fn rows_are_scaled_to_their_root_mean_square() {
     let error = ops::rms_norm(&x, &Tensor::from([1.0_f32, 1.0]), 0.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#"rms_norm: argument "weight" has elements of float32, and "x" has float64"#
+        r#"rms_norm: argument "weight" has elements of float32, and "x" has float64; cast it to float64"#
     );
 }
 

@@ -174,7 +174,7 @@ fn image_op_rejects_other_tensors() {
     let error = image_to_tensor(&floats, &three, &three, default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#"image_to_tensor: argument "image" has elements of float32, and uint8 is needed"#
+        r#"image_to_tensor: argument "image" has elements of float32, and uint8 is needed; cast it to uint8"#
     );
     let wide = ImageOptions {
         dtype: DType::F64,

@@ -24,7 +24,7 @@ pub struct Wish<'py> {
 /// them. Which of the two ABIs comes is the producer's choice; a capsule is passed on as it is.
 ///
 /// Producers may ignore a wish, and a capsule can't be asked for anything: where the memory is, and
-/// whether it was copied, is for the taker to look at.
+/// whether it was copied, is for the caller to check.
 ///
 /// # Errors
 ///
@@ -92,7 +92,7 @@ fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     foreign::call_method(object, intern!(py, "__dlpack__"), (), Some(&keywords))
 }
 
-/// For producers from before the keywords. They share memory, on the device where it is.
+/// Asks a producer that predates the keywords. Such producers share memory, on its own device.
 #[cold]
 fn without_keywords<'py>(
     object: &Bound<'py, PyAny>,
@@ -103,7 +103,7 @@ fn without_keywords<'py>(
     let Some(method) = object.getattr_opt(intern!(py, "__dlpack__"))? else {
         let what = object.get_type().fully_qualified_name()?;
         return Err(PyTypeError::new_err(format!(
-            "{what} has no __dlpack__, so it is no tensor"
+            "expected a tensor, got {what}, which has no __dlpack__"
         )));
     };
     if let Some(device) = wish.device {

@@ -99,7 +99,9 @@ def test_two_results():
         and image.range(x, out=(None, high))[1] is high
     )
     for wrong in (low, [low, high], (low,), (low, high, low)):
-        with pytest.raises(TypeError, match="image.range: out is a tuple of 2"):
+        with pytest.raises(
+            TypeError, match="image.range: expected a tuple of 2 tensors for out, got"
+        ):
             image.range(x, out=wrong)
     with pytest.raises(
         ValueError, match='argument "brightest" is to be written, and shares memory with "darkest"'

@@ -42,8 +42,8 @@ def test_the_argument_is_named():
 
 
 @pytest.mark.parametrize("other, name", [([1.0], "list"), (1.0, "float"), (None, "NoneType")])
-def test_what_is_no_tensor_is_refused(other, name):
-    message = f"{name} is no tensor: it has neither __dlpack__ nor a buffer"
+def test_relu_of_another_object_raises_type_error(other, name):
+    message = f"expected a tensor, got {name}, which has neither __dlpack__ nor a buffer"
     refused(TypeError, message, tensor_math.relu, other)
 
 
@@ -313,7 +313,7 @@ def test_a_foreign_byte_order_is_refused():
 @only("tensorflow")
 def test_a_variable_is_taken_by_its_value():
     variable = module.Variable(MATRIX)
-    with pytest.raises(TypeError, match="is no tensor"):
+    with pytest.raises(TypeError, match="expected a tensor, got"):
         tensor_math.relu(variable)
     assert framework.array(tensor_math.relu(variable.value())).tolist() == [[0, 2, 0], [4, 0, 6]]
 

@@ -120,11 +120,11 @@ def test_what_is_written_must_be_writable():
 
 def test_arguments_must_be_the_kernels():
     kernel, x = compiled(), dlbridge.zeros(16, "uint8", device="cuda")
-    with refused(TypeError, "shift takes 4 arguments, and was given 3"):
+    with refused(TypeError, "shift takes 4 arguments but 3 were given"):
         kernel(1, 32, 1, x, x)
-    with refused(TypeError, "argument 0", "is not a number"):
+    with refused(TypeError, "argument 0", "expected a number, got"):
         kernel(1, 32, x, x, x, 16)
-    with refused(TypeError, "argument 1", "int is not a tensor"):
+    with refused(TypeError, "argument 1", "expected a tensor, got int"):
         kernel(1, 32, 1, 5, x, 16)
     with refused(ValueError, "argument 0"):
         kernel(1, 32, 256, x, x, 16)

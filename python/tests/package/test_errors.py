@@ -20,7 +20,12 @@ def fields(exception, function, *arguments, **keywords):
 
 def test_op_dtype():
     a, b = np.ones(3, "f4"), np.ones(3)
-    assert fields(TypeError, dlbridge.ops.add, a, b) == ("dtype", "float64", "float32", None)
+    assert fields(TypeError, dlbridge.ops.add, a, b) == (
+        "dtype",
+        "float64",
+        "float32",
+        "cast it to float32",
+    )
 
 
 def test_op_out_dtype():
@@ -29,7 +34,7 @@ def test_op_out_dtype():
         "dtype",
         "float64",
         "float32",
-        None,
+        "pass a tensor of float32",
     )
 
 
@@ -61,6 +66,143 @@ def test_op_argument_that_is_no_tensor():
 
 def test_op_argument_count():
     assert fields(TypeError, dlbridge.ops.add, np.ones(3))[0] == "argument"
+
+
+X = np.ones((2, 3), "f4")
+
+
+@pytest.mark.parametrize(
+    "exception, call, text, expected",
+    [
+        (
+            TypeError,
+            lambda: dlbridge.ops.sum(X, X),
+            "sum: takes 1 tensor but 2 were given",
+            ("argument", "2", "1", None),
+        ),
+        (
+            TypeError,
+            lambda: dlbridge.ops.add(X, X, label=3),
+            "add: expected a str for label, got int",
+            ("argument", "int", "str", None),
+        ),
+        (
+            ValueError,
+            lambda: dlbridge.ops.add(X, X, memory="shared"),
+            'add: expected "own" or "caller" for memory, got shared',
+            ("argument", "shared", '"own" or "caller"', None),
+        ),
+        (
+            TypeError,
+            lambda: dlbridge.ops.sum(X, axis="x"),
+            "sum: attribute \"axis\" is of kind ints | None, not 'x'",
+            ("argument", "'x'", "ints | None", None),
+        ),
+        (
+            IndexError,
+            lambda: dlbridge.from_dlpack(X)[2],
+            "index 2 is out of bounds for axis 0 with size 2",
+            ("shape", "2", "-2 to 1", None),
+        ),
+        (
+            IndexError,
+            lambda: dlbridge.from_dlpack(X)[0, 0, 0],
+            "too many indices: the tensor has rank 2, but 3 were given",
+            ("shape", "3 indices", "at most 2", None),
+        ),
+        (
+            IndexError,
+            lambda: dlbridge.from_dlpack(X)[..., ...],
+            "an index has at most one ...",
+            ("shape", "several ...", "one ...", None),
+        ),
+        (
+            TypeError,
+            lambda: dlbridge.from_dlpack(X)["x"],
+            "a tensor is indexed by integers, slices, ... or None, got str; "
+            "convert it to a framework, without a copy, to gather elements",
+            (
+                "argument",
+                "str",
+                "integers, slices, ... or None",
+                "convert it to a framework, without a copy, to gather elements",
+            ),
+        ),
+        (
+            ValueError,
+            lambda: dlbridge.zeros(3).mT,
+            "mT needs a tensor of rank 2 or more, got rank 1",
+            ("rank", "1", "2 or more", None),
+        ),
+        (
+            TypeError,
+            lambda: len(dlbridge.zeros(())),
+            "a tensor of rank 0 has no length",
+            ("rank", "0", "1 or more", None),
+        ),
+        (
+            TypeError,
+            lambda: [0][dlbridge.zeros(())],
+            "expected an integer tensor of rank 0 as an index, got float64, shape []",
+            ("argument", "float64, shape []", "an integer tensor of rank 0", None),
+        ),
+        (
+            ValueError,
+            lambda: dlbridge.from_dlpack(X).to_device("cpu", stream=1),
+            "to_device doesn't support the stream argument; "
+            "use `with dlbridge.cuda.stream(stream):`",
+            (
+                "argument",
+                "a stream",
+                "stream=None",
+                "use `with dlbridge.cuda.stream(stream):`",
+            ),
+        ),
+        (
+            ValueError,
+            lambda: dlbridge.zeros((2, -1)),
+            "(2, -1) has a negative size",
+            ("shape", "(2, -1)", "0 or more", None),
+        ),
+        (
+            ValueError,
+            lambda: dlbridge.asarray([[1], [2, 3]]),
+            "the lists are not all of one length, or not all as deep",
+            ("shape", "ragged lists", "lists of equal lengths", None),
+        ),
+        (
+            TypeError,
+            lambda: dlbridge.asarray([1, "x"]),
+            "expected numbers in the list, got str",
+            ("argument", "str", "a number", None),
+        ),
+        (
+            BufferError,
+            lambda: dlbridge.asarray([1], copy=False),
+            "elements of another dtype, or from Python's objects, are a copy; pass copy=None",
+            ("copy", "copy=False", "copy=None", "pass copy=None"),
+        ),
+        (
+            ValueError,
+            lambda: dlbridge.arange(0, 1, 0),
+            "arange can't count in steps of 0",
+            ("argument", "0", "another step", None),
+        ),
+        (
+            TypeError,
+            lambda: dlbridge.arange("x"),
+            "expected a number, got str",
+            ("argument", "str", "a number", None),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_argument_has_text_and_fields(exception, call, text, expected):
+    with pytest.raises(exception) as caught:
+        call()
+    error = caught.value
+    assert (type(error), str(error)) == (exception, text)
+    assert (error.kind, error.found, error.wanted, error.remedy) == expected
 
 
 def test_op_without_kernel():

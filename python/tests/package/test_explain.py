@@ -104,9 +104,9 @@ class NoLonger:
 @pytest.mark.parametrize(
     "x, reason, remedy",
     [
-        (3, "int is no tensor", None),
-        ("text", "str is no tensor", None),
-        ([1, 2], "list is no tensor", None),
+        (3, "expected a tensor, got int", None),
+        ("text", "expected a tensor, got str", None),
+        ([1, 2], "expected a tensor, got list", None),
         (np.array(["a"]), "has no DLPack equivalent", None),
         (
             np.zeros(2, ">f4"),

@@ -110,10 +110,10 @@ def test_lists_that_never_end():
 @pytest.mark.parametrize("thing", ["1", None, {}, {1}, range(3), object(), int, iter([1])])
 def test_what_is_no_tensor(thing):
     for make in (dlbridge.asarray, dlbridge.from_dlpack):
-        with refused(TypeError, "is no tensor", type(thing).__name__):
+        with refused(TypeError, "expected a tensor, got", type(thing).__name__):
             make(thing)
     for lists in ([thing], [1, thing], [[thing]]):
-        with refused(TypeError, "in a list is no number", type(thing).__name__):
+        with refused(TypeError, "expected numbers in the list, got", type(thing).__name__):
             dlbridge.asarray(lists)
     with refused(TypeError):
         dlbridge.full(2, thing)
@@ -229,7 +229,7 @@ def test_sizes(make):
         make((2**40, 2**40))
     with refused(ValueError, "dimensions"):
         make((1,) * 1000)
-    with refused(MemoryError, "bytes of memory can't be allocated"):
+    with refused(MemoryError, "can't allocate"):
         make(2**46)
 
 
@@ -281,7 +281,7 @@ def test_steps_that_are_none():
             dlbridge.arange(0, 5, step)
     with refused(TypeError, "real numbers"):
         dlbridge.arange(1j)
-    with refused(TypeError, "is no number"):
+    with refused(TypeError, "expected a number, got"):
         dlbridge.arange("3")
     with refused(ValueError, "64 bits"):
         dlbridge.arange(2**64)
@@ -363,7 +363,7 @@ def test_objects_with_numpy_s_older_protocols(kind):
         assert t.data_ptr == x.ctypes.data and t.tolist() == x.tolist()
     assert dlbridge.asarray(thing, copy=True).data_ptr != x.ctypes.data
     assert dlbridge.asarray(thing, "float32").dtype == "float32"
-    with refused(TypeError, kind.__name__, "is no tensor"):
+    with refused(TypeError, kind.__name__, "expected a tensor, got"):
         dlbridge.from_dlpack(thing)
 
 
@@ -418,7 +418,7 @@ def test_copies_that_are_not_allowed():
         (b"a", "int8"),
         (Interface(np.zeros(2)), "int8"),
     ]:
-        with refused(BufferError, "copy=False was asked for"):
+        with refused(BufferError, "pass copy=None"):
             dlbridge.asarray(x, dtype, copy=False)
     for copy in (1, 0, "yes"):
         for make in (dlbridge.asarray, dlbridge.from_dlpack):

@@ -44,7 +44,7 @@ def test_arguments_that_do_not_fit():
     with refused(TypeError, 'add: argument "a" is missing'):
         ops.add(b=a, out=a)
     for more in (a.copy(), None):
-        with refused(TypeError, "add: takes 2 tensors, and was given 3"):
+        with refused(TypeError, "add: takes 2 tensors but 3 were given"):
             ops.add(a, a, more)
     with refused(TypeError, 'add: argument "b" was given twice'):
         ops.add(a, a, b=a)
@@ -56,16 +56,16 @@ def test_arguments_that_do_not_fit():
         TypeError, 'axpy: there is no argument "z"; there are alpha, x, y, like, label, memory'
     ):
         ops.axpy(1, a, a, z=a)
-    with refused(TypeError, "axpy: there is no result, so there can be no out"):
+    with refused(TypeError, "axpy: expected no out, as there is no result, got"):
         ops.axpy(1, a, a, out=a)
-    with refused(TypeError, "sum: takes 1 tensors, and was given 2"):
+    with refused(TypeError, "sum: takes 1 tensor but 2 were given"):
         ops.sum(a, 0)
-    with refused(TypeError, "add: the label is no str"):
+    with refused(TypeError, "add: expected a str for label, got"):
         ops.add(a, a, label=1)
     for memory in ("mine", None, 1):
-        with refused(ValueError, 'add: memory is "own" or "caller"'):
+        with refused(ValueError, 'add: expected "own" or "caller" for memory, got'):
             ops.add(a, a, memory=memory)
-    with refused(TypeError, 'add: argument "like": str is no tensor'):
+    with refused(TypeError, 'add: argument "like": expected a tensor, got str'):
         ops.add(a, a, like="torch")
     assert a.tolist() == [0, 1, 2]
 
@@ -144,13 +144,13 @@ def test_numbers_in_the_place_of_tensors():
         (np.zeros(3, "f2"), 1e6, "float16"),
         (np.zeros(3, "i8"), 1 << 63, "int64"),
     ]:
-        with refused(ValueError, f'add: argument "b": {number!r} is no {name}'):
+        with refused(ValueError, f'add: argument "b": {number!r} can\'t be stored as {name}'):
             ops.add(x, number)
-    with refused(TypeError, 'add: argument "b": complex is no tensor'):
+    with refused(TypeError, 'add: argument "b": expected a tensor, got complex'):
         ops.add(f32(3), 1j)
-    with refused(TypeError, 'axpy: argument "y": float is no tensor'):
+    with refused(TypeError, 'axpy: argument "y": expected a tensor, got float'):
         ops.axpy(1, f32(3), 1.0)
-    with refused(TypeError, 'add: argument "out": int is no tensor'):
+    with refused(TypeError, 'add: argument "out": expected a tensor, got int'):
         ops.add(f32(3), 1, out=3)
     # An array's number is a tensor, with a type.
     with refused(TypeError, 'add: argument "b" has elements of float64, and "a" has float32'):
@@ -247,7 +247,9 @@ def test_arguments_that_are_no_such_tensors():
     with refused(BufferError, "add: argument \"a\": NumPy's dtype('>f4') has no DLPack equivalent"):
         ops.add(a.astype(">f4"), a)
     for other in ([1, 2], "a", {}, object()):
-        with refused(TypeError, f'add: argument "b": {type(other).__name__} is no tensor'):
+        with refused(
+            TypeError, f'add: argument "b": expected a tensor, got {type(other).__name__}'
+        ):
             ops.add(a, other)
     with refused(ValueError, 'add: argument "b" has shape [2]; it can\'t be broadcast with [[3]]'):
         ops.add(a, f32(2))
@@ -261,9 +263,7 @@ def test_arguments_that_are_no_such_tensors():
     with refused(ValueError, "axpy: alpha is one number, and has shape [1]"):
         ops.axpy(f32(1), a, y)
     assert y.tolist() == [0, 1, 2]
-    with refused(
-        MemoryError, 'add: the result "out" can\'t be made: ', "bytes of memory can't be allocated"
-    ):
+    with refused(MemoryError, 'add: the result "out" can\'t be made: ', "can't allocate"):
         ops.add(np.broadcast_to(f32(1), (1 << 25, 1)), np.broadcast_to(f32(1), (1 << 25,)))
     with refused(ValueError, "add: argument", "more elements than memory has addresses"):
         ops.add(np.broadcast_to(f32(1), (1 << 40, 1)), np.broadcast_to(f32(1), (1 << 40,)))

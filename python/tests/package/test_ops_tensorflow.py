@@ -25,7 +25,7 @@ def test_types_that_numpy_has_not():
 
 def test_variables_are_refused():
     variable = tf.Variable([1.0])
-    with refused(TypeError, 'add: argument "a":', "ResourceVariable is no tensor"):
+    with refused(TypeError, 'add: argument "a":', "ResourceVariable, which has neither"):
         ops.add(variable, 1)
     assert ops.add(variable.value(), 1).numpy() == [2]
 

@@ -7,8 +7,7 @@ use crate::kernel::call_key::CallKey;
 use crate::kernel::handle::OpHandle;
 use crate::kernel::operand::Operand;
 
-/// What a choice depends on, as numbers. They are written where they stay: moved right afterwards,
-/// they would be read before they have arrived.
+/// Writes the call key, in place: a move right afterwards would stall on its stores.
 #[inline]
 pub(super) fn write_call_key(
     key: &mut CallKey,

@@ -56,11 +56,18 @@ fn wrong_type(op: &Op, at: usize, found: DType, wanted: DType) -> Reason {
         Some(other) => format!("{:?} has {wanted}", other.name),
         None => format!("{wanted} is needed"),
     };
-    dtype_mismatch(&parameter.name, found, wanted, &why)
+    let remedy = format!("cast it to {wanted}");
+    dtype_mismatch(&parameter.name, found, wanted, &why, remedy)
 }
 
 #[cold]
-fn dtype_mismatch(argument: &str, found: DType, wanted: DType, why: &str) -> Reason {
+fn dtype_mismatch(
+    argument: &str,
+    found: DType,
+    wanted: DType,
+    why: &str,
+    remedy: String,
+) -> Reason {
     Reason::incompatible(
         argument,
         &format!("has elements of {found}, and {why}"),
@@ -68,7 +75,8 @@ fn dtype_mismatch(argument: &str, found: DType, wanted: DType, why: &str) -> Rea
             IncompatibilityKind::DType,
             found.to_string(),
             wanted.to_string(),
-        ),
+        )
+        .with_remedy(remedy),
     )
 }
 
@@ -105,7 +113,8 @@ pub(super) fn check_output(
     if operand.dtype.number() != dtype.number() {
         let why = format!("the result is {dtype}");
         let name = &op.parameters[at].name;
-        return Err(dtype_mismatch(name, operand.dtype, dtype, &why));
+        let remedy = format!("pass a tensor of {dtype}");
+        return Err(dtype_mismatch(name, operand.dtype, dtype, &why, remedy));
     }
     if operand.shape() != shape {
         let (wanted, why) = (format!("{shape:?}"), format!("the result has {shape:?}"));
@@ -172,7 +181,7 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
             let (value, dtype) = (format!("{value:#04x}"), operand.dtype.to_string());
             Err(Reason::incompatible(
                 &op.parameters[at].name,
-                &format!("has a byte {value}, which is no {dtype}"),
+                &format!("has a byte {value}, which is not a valid {dtype}"),
                 Incompatibility::new(IncompatibilityKind::Value, value, dtype),
             ))
         }

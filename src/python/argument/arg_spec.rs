@@ -1,5 +1,5 @@
-//! What an argument's parameters ask for: compared with what came, and put into words where that is
-//! something else.
+//! Requirements of an argument's type parameters, their comparison with a tensor, and the errors of
+//! a mismatch.
 
 use crate::device::Device;
 use crate::dtype::DType;
@@ -8,11 +8,12 @@ use crate::layout::LayoutRef;
 use crate::python::argument_markers::{ANY_RANK, Arrangement, Kind, Place};
 use crate::python::borrows::Entry;
 use crate::python::error::{Refused, not_exchangeable, unsuitable};
+use crate::python::frameworks::Framework;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::fmt;
 
-/// What an argument's parameters ask for, to be compared in few steps.
+/// Requirements of an argument, for the fast path.
 pub(super) struct FastSpec {
     /// The element type's number; 0 for any.
     pub(super) dtype: u32,
@@ -34,7 +35,7 @@ impl FastSpec {
     }
 }
 
-/// What an argument's parameters ask for, to be compared.
+/// Requirements of an argument, for the general comparison.
 #[derive(Clone, Copy)]
 pub(super) struct ArgSpec {
     dtype: Option<DType>,
@@ -73,7 +74,7 @@ impl ArgSpec {
     }
 }
 
-/// Checks what few arguments need, and words the error where something isn't as asked for.
+/// Makes the checks that few arguments need, and the error of a mismatch.
 #[inline(never)]
 pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
     entry: &Entry,
@@ -123,7 +124,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
 }
 
 impl ArgSpec {
-    /// Says what was asked for, and what came.
+    /// Makes the error of a mismatch: what was expected, and what was found.
     #[cold]
     fn explain(
         self,
@@ -146,7 +147,7 @@ impl ArgSpec {
         }
         let (layout, first) = (entry.layout(), entry.first.addr());
         let reason = format!("expected {wanted}; got {}", Found(entry));
-        // What another object is needed for comes before what a copy cures.
+        // A mismatch that takes another object is reported before one that a copy resolves.
         if let Some(dtype) = self.dtype
             && dtype != entry.dtype
         {
@@ -155,7 +156,12 @@ impl ArgSpec {
                 entry.dtype.to_string(),
                 dtype.to_string(),
             );
-            return unsuitable(error.with_reason(reason)).into();
+            let error = error.with_reason(reason);
+            return unsuitable(match cast_of(entry, dtype) {
+                Some(cast) => error.with_remedy(format!("cast it with {cast}")),
+                None => error,
+            })
+            .into();
         }
         if self.rank != ANY_RANK && layout.rank() != self.rank {
             let error = Incompatibility::new(
@@ -193,13 +199,25 @@ impl ArgSpec {
     }
 }
 
+/// Returns the expression of its framework that casts an entry's object.
+#[cold]
+fn cast_of(entry: &Entry, dtype: DType) -> Option<String> {
+    // SAFETY: an entry has a reference to its object, or none; a thread that has an argument is
+    // attached.
+    let cast = Python::try_attach(|py| unsafe {
+        let object = Borrowed::from_ptr_or_opt(py, entry.object)?;
+        Framework::of_type(&object.get_type())?.cast_to(dtype)
+    });
+    cast.flatten()
+}
+
 #[cold]
 fn arrangement_of(entry: &Entry) -> String {
     let layout = entry.layout();
     format!("shape {:?}, strides {:?}", layout.shape(), layout.strides())
 }
 
-/// Says that an argument has another shape than the one that it should have.
+/// Makes the error of an unexpected shape.
 #[cold]
 pub(super) fn other_shape(entry: &Entry, wanted: &[usize]) -> PyErr {
     let found = format!("{:?}", entry.layout().shape());
@@ -207,7 +225,7 @@ pub(super) fn other_shape(entry: &Entry, wanted: &[usize]) -> PyErr {
     unsuitable(error.with_reason(format!("expected shape {wanted:?}; got {}", Found(entry))))
 }
 
-/// What came, in words.
+/// Description of the argument that was found.
 pub(super) struct Found<'a>(pub(super) &'a Entry);
 
 impl fmt::Display for Found<'_> {

@@ -52,7 +52,7 @@ pub(super) unsafe fn lend(
         tensor.layout().is_contiguous(),
         tensor.layout().is_f_contiguous(),
     );
-    // Each is asked for on its own: who asks for both orders wants what is both.
+    // Each flag is checked by itself: a request for both orders needs a layout that is both.
     let fits = (is_c || !wants(ffi::PyBUF_C_CONTIGUOUS) && wants(ffi::PyBUF_STRIDES))
         && (is_f || !wants(ffi::PyBUF_F_CONTIGUOUS))
         && (is_c || is_f || !wants(ffi::PyBUF_ANY_CONTIGUOUS));

@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
-use crate::python::error::unsuitable;
+use crate::python::error::{unsuitable, wrong_argument};
 use crate::python::import::own::{Wanted, from_object};
 use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
@@ -92,9 +92,10 @@ impl PyTensor {
         let is_integer = matches!(dtype.code(), TypeCode::Int | TypeCode::UInt);
         if self.tensor.rank() != 0 || !is_integer || dtype.lanes() != 1 {
             let shape = self.tensor.shape();
-            return Err(PyTypeError::new_err(format!(
-                "a tensor of shape {shape:?} of {dtype} is no index"
-            )));
+            let found = format!("{dtype}, shape {shape:?}");
+            let wanted = "an integer tensor of rank 0";
+            let reason = format!("expected {wanted} as an index, got {found}");
+            return Err(wrong_argument(found, wanted, reason));
         }
         item(py, &self.tensor)
     }

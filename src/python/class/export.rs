@@ -1,4 +1,4 @@
-//! Ways out: to frameworks, capsules, arrays, buffers and pickles.
+//! Export methods: to frameworks, capsules, arrays, buffers and pickles.
 
 #[cfg(any(not(Py_LIMITED_API), Py_3_11))]
 use super::buffer;
@@ -7,8 +7,9 @@ use super::protocol::TABLE;
 use crate::device::Device;
 use crate::dlpack::DLDevice;
 use crate::dlpack::python::{Request, answer, table_capsule};
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::cuda;
-use crate::python::error::not_exchangeable;
+use crate::python::error::{not_exchangeable, raise};
 use crate::python::export::{Conversion, answer_read_only, convert};
 use crate::python::frameworks::NUMPY;
 use crate::python::readonly::ReadOnlyPolicy;
@@ -78,8 +79,11 @@ impl PyTensor {
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         if stream.is_some() {
-            return Err(PyValueError::new_err(
-                "to_device doesn't support the stream argument; use `with dlbridge.cuda.stream(stream):`",
+            let error = Incompatibility::new(Kind::Argument, "a stream", "stream=None");
+            return Err(raise::<PyValueError>(
+                error
+                    .with_reason("to_device doesn't support the stream argument")
+                    .with_remedy("use `with dlbridge.cuda.stream(stream):`"),
             ));
         }
         let moved = self.on_device(device, Copying::Unsaid)?;
@@ -127,7 +131,7 @@ impl PyTensor {
 
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
-        // SAFETY: `table` made it, of this class.
+        // SAFETY: `table` made the table, for this class.
         unsafe { table_capsule(py, &TABLE.0) }
     }
 
@@ -146,10 +150,12 @@ impl PyTensor {
             return Ok(array);
         };
         if copy == Some(false) && !array.getattr(intern!(py, "dtype"))?.eq(dtype)? {
-            return Err(PyValueError::new_err(format!(
-                "the elements are {}, so an array of {dtype} is a copy",
-                self.tensor.dtype()
-            )));
+            let found = self.tensor.dtype();
+            let error = Incompatibility::new(Kind::Copy, found.to_string(), dtype.to_string());
+            let reason = format!("the elements are {found}, so an array of {dtype} is a copy");
+            return Err(raise::<PyValueError>(
+                error.with_reason(reason).with_remedy("pass copy=None"),
+            ));
         }
         let keywords = PyDict::new(py);
         keywords.set_item(intern!(py, "copy"), false)?;

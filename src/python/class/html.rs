@@ -1,4 +1,4 @@
-//! How notebooks show a tensor: its facts, its elements, and where they lie in memory.
+//! HTML for notebooks: a tensor's properties, its elements, and its layout in memory.
 
 use crate::tensor::Tensor;
 use std::fmt::Write;

@@ -1,7 +1,9 @@
-//! What is between brackets: `tensor[0, 1:, ..., None]`.
+//! Indexing: `tensor[0, 1:, ..., None]`.
 
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
+use crate::python::error::{raise, wrong_index};
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
@@ -30,9 +32,16 @@ impl<'py> Item<'py> {
         }
         let no_index = || -> PyResult<Self> {
             let what = object.get_type().fully_qualified_name()?;
-            Err(PyTypeError::new_err(format!(
-                "a tensor is indexed by integers, slices, ... and None, and not by {what}: its elements can be gathered in a framework, without a copy on the way"
-            )))
+            let wanted = "integers, slices, ... or None";
+            let reason = format!(
+                "a tensor is indexed by {wanted}, got {}",
+                what.to_string_lossy()
+            );
+            let error = Incompatibility::new(Kind::Argument, what.to_string(), wanted);
+            let remedy = "convert it to a framework, without a copy, to gather elements";
+            Err(raise::<PyTypeError>(
+                error.with_reason(reason).with_remedy(remedy),
+            ))
         };
         let py = object.py();
         if !object.is_exact_instance_of::<PyInt>() && !is_one_integer(object)? {
@@ -41,21 +50,23 @@ impl<'py> Item<'py> {
         match object.extract::<isize>() {
             Ok(index) => Ok(Self::At(index)),
             Err(error) if error.is_instance_of::<PyTypeError>(py) => no_index(),
-            Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(
-                PyIndexError::new_err(format!("index {object} is out of bounds for every tensor")),
-            ),
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(wrong_index(
+                object.to_string(),
+                "an index of 64 bits",
+                format!("index {object} is out of bounds for every tensor"),
+            )),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns whether it speaks of a dimension.
+    /// Returns whether it consumes a dimension.
     fn is_of_dimension(&self) -> bool {
         matches!(self, Self::At(_) | Self::Some(_))
     }
 }
 
-/// Returns whether what may be an integer to Python is meant as one: truth values, and tensors that
-/// have dimensions, are meant otherwise.
+/// Returns whether an object with `__index__` is meant as an integer: bools, and tensors with
+/// dimensions, aren't.
 fn is_one_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<PyBool>() {
         return Ok(false);
@@ -81,13 +92,19 @@ pub(super) fn index(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Tensor>
     let rank = tensor.rank();
     let given = items.iter().filter(|item| item.is_of_dimension()).count();
     if given > rank {
-        return Err(PyIndexError::new_err(format!(
-            "{given} indices for {rank} dimensions"
-        )));
+        return Err(wrong_index(
+            format!("{given} indices"),
+            format!("at most {rank}"),
+            format!("too many indices: the tensor has rank {rank}, but {given} were given"),
+        ));
     }
     let rests = items.iter().filter(|item| matches!(item, Item::Rest));
     if rests.count() > 1 {
-        return Err(PyIndexError::new_err("an index has one ... at most"));
+        return Err(wrong_index(
+            "several ...",
+            "one ...",
+            "an index has at most one ...",
+        ));
     }
     let mut part = tensor.clone();
     let mut axis = 0;
@@ -119,9 +136,11 @@ pub(super) fn position(tensor: &Tensor, axis: usize, index: isize) -> PyResult<u
     let position = position.and_then(|position| usize::try_from(position).ok());
     match position {
         Some(position) if position < size => Ok(position),
-        _ => Err(PyIndexError::new_err(format!(
-            "index {index} is out of bounds for dimension {axis}, whose size is {size}"
-        ))),
+        _ => Err(wrong_index(
+            index.to_string(),
+            format!("{} to {}", -(size as isize), size as isize - 1),
+            format!("index {index} is out of bounds for axis {axis} with size {size}"),
+        )),
     }
 }
 
@@ -135,9 +154,11 @@ pub(super) fn axis(axis: isize, rank: usize) -> PyResult<usize> {
     let found = found.and_then(|found| usize::try_from(found).ok());
     match found {
         Some(found) if found < rank => Ok(found),
-        _ => Err(PyIndexError::new_err(format!(
-            "there is no dimension {axis} among {rank}"
-        ))),
+        _ => Err(wrong_index(
+            axis.to_string(),
+            format!("{} to {}", -(rank as isize), rank as isize - 1),
+            format!("axis {axis} is out of bounds for a tensor of rank {rank}"),
+        )),
     }
 }
 

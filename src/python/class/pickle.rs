@@ -3,10 +3,9 @@
 use crate::dtype::DType;
 use crate::python::argument::keep;
 use crate::python::cuda;
-use crate::python::error::not_exchangeable;
+use crate::python::error::{not_exchangeable, wrong_argument};
 use crate::python::import::own::{Wanted, from_object};
 use crate::tensor::Tensor;
-use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -36,7 +35,11 @@ pub(super) fn reduce<'py>(
         PyBytes::new(py, &bytes).into_any()
     };
     let package = py.import(intern!(py, "dlbridge")).map_err(|error| {
-        let clear = PyTypeError::new_err("pickling a tensor takes the package dlbridge");
+        let clear = wrong_argument(
+            "nothing",
+            "the package dlbridge",
+            "pickling a tensor takes the package dlbridge",
+        );
         clear.set_cause(py, Some(error));
         clear
     })?;

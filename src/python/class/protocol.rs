@@ -39,7 +39,7 @@ impl Producer for PyTensor {
 /// A table in a `static`.
 pub(super) struct Shared(pub(super) DLPackExchangeAPI);
 
-// SAFETY: no code changes it, and what it points to is functions.
+// SAFETY: the table is never written, and its pointers are to functions.
 unsafe impl Sync for Shared {}
 
 pub(super) static TABLE: Shared = Shared(table::<PyTensor>());

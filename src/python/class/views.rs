@@ -1,8 +1,9 @@
-//! Other looks at the same memory.
+//! Views of the same memory as methods.
 
 use super::index;
 use crate::dtype::DType;
-use crate::python::error::unsuitable;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
+use crate::python::error::{raise, unsuitable};
 use crate::python::tensor_object::PyTensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -22,9 +23,9 @@ impl PyTensor {
     fn matrix_transpose(&self, py: Python<'_>) -> PyResult<Self> {
         let rank = self.ndim();
         if rank < 2 {
-            return Err(PyValueError::new_err(format!(
-                "mT needs a tensor of rank 2 or more, got rank {rank}"
-            )));
+            let error = Incompatibility::new(Kind::Rank, rank.to_string(), "2 or more");
+            let reason = format!("mT needs a tensor of rank 2 or more, got rank {rank}");
+            return Err(raise::<PyValueError>(error.with_reason(reason)));
         }
         let mut axes: Vec<usize> = (0..rank).collect();
         axes.swap(rank - 2, rank - 1);
@@ -100,7 +101,10 @@ impl PyTensor {
 
     fn __len__(&self) -> PyResult<usize> {
         let size = self.tensor.shape().first().copied();
-        size.ok_or_else(|| PyTypeError::new_err("a tensor of rank 0 has no length"))
+        size.ok_or_else(|| {
+            let error = Incompatibility::new(Kind::Rank, "0", "1 or more");
+            raise::<PyTypeError>(error.with_reason("a tensor of rank 0 has no length"))
+        })
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

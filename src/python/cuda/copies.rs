@@ -81,7 +81,7 @@ fn host_copy(tensor: &Tensor) -> PyResult<Tensor> {
     Ok(Python::attach(|py| py.detach(|| cuda::to_host(tensor)))?)
 }
 
-/// Returns the tensor, or a copy of it on the host where the CPU can't look at it.
+/// Returns the tensor, or a copy on the host if the CPU can't access it.
 pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
     match gpu_of(tensor.device())? {
         None => {
@@ -101,7 +101,7 @@ pub(in crate::python) fn settled(tensor: &Tensor) -> PyResult<()> {
     Ok(Python::attach(|py| py.detach(|| cuda::settle(tensor)))?)
 }
 
-/// Zeros on a device.
+/// Creates a tensor of zeros on a device.
 pub(in crate::python) fn make(
     shape: &[usize],
     dtype: DType,
@@ -121,7 +121,7 @@ pub(in crate::python) fn make(
     }
 }
 
-/// Of memory that an exchange table is asked for. It can be told without Python.
+/// Describes a failed allocation to an exchange table, without Python.
 #[cold]
 pub(in crate::python) fn no_allocation(error: &CudaError) -> AllocationError {
     let kind = match error {

@@ -1,4 +1,4 @@
-//! On which stream a framework works.
+//! Current streams of frameworks.
 
 use super::super::error::unsuitable;
 use super::interface::Interface;
@@ -131,7 +131,7 @@ fn streams_of(kind: &Bound<'_, PyType>) -> Option<&'static Streams> {
     Framework::of_type(kind).map(|framework| &framework.streams)
 }
 
-/// The number by which the array API standard has it that no order is asked for.
+/// The number that requests no stream order, by the array API standard.
 const UNORDERED: isize = -1;
 
 /// Returns a stream's number in the array API standard, in which 0 is invalid: it could be either
@@ -153,7 +153,8 @@ pub(in crate::python) fn of_number(
         )),
         number => {
             let handle = usize::try_from(number);
-            let handle = handle.map_err(|_| unsuitable(format!("{number} is no stream")))?;
+            let handle =
+                handle.map_err(|_| unsuitable(format!("expected a CUDA stream, got {number}")))?;
             // SAFETY: the consumer's promise, which is that of the protocol.
             Ok(Some(unsafe {
                 Stream::from_raw(gpu, ptr::without_provenance_mut(handle))

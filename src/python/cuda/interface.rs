@@ -99,7 +99,7 @@ impl Interface {
         })
     }
 
-    /// As DLPack has it, for as long as this is there.
+    /// Returns the DLPack descriptor, valid for as long as `self`.
     pub(in crate::python) fn describe(&self) -> (DLTensor, Flags) {
         let strides = self.strides.as_ref();
         let descriptor = DLTensor {
@@ -115,7 +115,7 @@ impl Interface {
         (descriptor, self.flags)
     }
 
-    /// When it is ready to be used.
+    /// Returns when the array is ready to be used.
     pub(super) fn into_ready(self) -> Ready {
         self.ready
     }

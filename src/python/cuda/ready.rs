@@ -1,4 +1,4 @@
-//! When an array with `__cuda_array_interface__` is ready.
+//! Readiness of an array with `__cuda_array_interface__`.
 //!
 //! Its stream is a number, and CUDA has no call that says whether a number is a stream: it follows
 //! the handle. So only handles are used that are streams for another reason: 1 and 2, which stand
@@ -28,7 +28,7 @@ pub(in crate::python) enum Ready {
 const DEFAULTS: [usize; 2] = [1, 2];
 
 impl Ready {
-    /// As the number of a stream says.
+    /// Returns when an array is ready, by its stream's number.
     pub(super) fn of(object: Borrowed<'_, '_, PyAny>, gpu: Gpu, number: usize) -> PyResult<Self> {
         if number == 0 {
             return Err(unsuitable(

@@ -1,12 +1,11 @@
 //! The class `Stream`.
 
-use super::super::error::not_exchangeable;
+use super::super::error::{not_exchangeable, wrong_argument};
 use super::stream_handle::of_handle;
 use crate::cuda::peer_streams::{self, Shared};
 use crate::cuda::{Current, Gpu, Stream};
 use crate::device::Device;
 use crate::python::dtype_and_device::PyDevice;
-use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
@@ -45,7 +44,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A stream of a GPU: the order in which it does what it is asked for.
+/// A CUDA stream: work on it runs in the order in which it was enqueued.
 ///
 /// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or
 /// anyone with `__cuda_stream__`, or of a handle, which its creator must keep.
@@ -123,7 +122,7 @@ impl PyStream {
         PyDevice(self.0.gpu().device())
     }
 
-    /// Of which extensions ask what is current.
+    /// Returns the capsule by which extensions find the current stream.
     #[classattr]
     fn __dlbridge_streams__(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
         let pointer = NonNull::from(&peer_streams::OURS).cast();
@@ -214,7 +213,8 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
         }
     }
     let what = stream.get_type().fully_qualified_name()?;
-    Err(PyTypeError::new_err(format!("{what} is no stream")))
+    let reason = format!("expected a CUDA stream, got {what}");
+    Err(wrong_argument(what.to_string(), "a CUDA stream", reason))
 }
 
 /// Returns the number of a stream object's GPU. CuPy's default one is of -1: of any.

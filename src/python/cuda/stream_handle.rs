@@ -1,4 +1,4 @@
-//! Streams by their handle, which an object of Python's keeps.
+//! Streams by their handle, which a Python object owns.
 
 use crate::cuda::{Gpu, Stream};
 use crate::python::object::Object;

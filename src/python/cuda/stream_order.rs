@@ -1,4 +1,4 @@
-//! In which order memory is used that comes from others, and that goes out.
+//! Stream order of imported and exported memory.
 
 use super::super::error::not_exchangeable;
 use super::copies::settled;

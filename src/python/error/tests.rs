@@ -61,7 +61,7 @@ A test makes this table of the errors, and fails where it differs:
 |---|---|---|---|
 ";
 
-/// The name of an error's variant.
+/// Returns the name of an error's variant.
 fn variant(error: &impl std::fmt::Debug) -> String {
     let text = format!("{error:?}");
     let end = text.find(|c: char| !c.is_alphanumeric());
@@ -225,7 +225,7 @@ fn calls() -> Vec<(String, PyErr)> {
             Kind::Alignment,
             "begins at 0x1001, which is not aligned to 4 bytes",
         ),
-        about(Kind::Value, "has a byte 0x02, which is no bool"),
+        about(Kind::Value, "has a byte 0x02, which is not a valid bool"),
         Reason::Invalid("x has shape [3], and y [4]".to_owned()),
         Reason::Kernel {
             kernel: "add (cpu)".to_owned(),
@@ -253,8 +253,9 @@ fn exchange() -> Vec<(String, PyErr)> {
     };
     vec![
         argument(
-            of(Kind::Type, "list", "a tensor")
-                .with_reason("list is no tensor: it has neither __dlpack__ nor a buffer"),
+            of(Kind::Type, "list", "a tensor").with_reason(
+                "expected a tensor, got list, which has neither __dlpack__ nor a buffer",
+            ),
         ),
         argument(of(Kind::DType, "float64", "float32")),
         argument(of(Kind::Rank, "1", "2")),

@@ -9,6 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("x.astype(\"{}\")"),
     streams: Streams {
         // It asks for an order by a number; here it is known what keeps the stream.
         current: Some(current_stream),

@@ -4,6 +4,7 @@ use super::constraints::ANYTHING;
 use super::row::{Export, Framework, Streams};
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("dlbridge.asarray(x, dtype=\"{}\")"),
     streams: Streams {
         asks: true,
         ..Streams::UNKNOWN

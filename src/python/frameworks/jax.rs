@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("x.astype(\"{}\")"),
     shares_buffers: true,
     streams: Streams {
         asks: true,

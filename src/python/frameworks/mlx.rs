@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("x.astype(mlx.core.{})"),
     shares_buffers: true,
     copies: true,
     ..Framework::new(

@@ -10,6 +10,7 @@ use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("x.astype(\"{}\")"),
     capsule_methods: Some(CapsuleMethods {
         is_tensor: is_array,
         ask,

@@ -29,6 +29,7 @@ use pyo3::{Borrowed, intern};
 use std::ptr;
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("x.astype(\"{}\")"),
     surely_has,
     more: Some(lacks),
     ..Framework::new(

@@ -18,6 +18,7 @@ use pyo3::types::PyType;
 use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("x.astype(\"{}\")"),
     vendor: Some(&VENDOR),
     streams: Streams {
         asks: true,

@@ -22,6 +22,8 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) title: &'static str,
     /// The packages that its types and errors say that they are from.
     pub(super) packages: &'static [&'static str],
+    /// The expression that casts a tensor `x`, with `{}` for the name of the dtype.
+    pub(super) cast: Option<&'static str>,
 
     // Its tensors, as they come in.
     /// Whose exchange table its tensors have, where that takes more than calling it.
@@ -132,6 +134,7 @@ impl Framework {
             name,
             title,
             packages,
+            cast: None,
             vendor: None,
             shares_buffers: false,
             guard_capsule: None,
@@ -146,6 +149,15 @@ impl Framework {
             export,
             alike: None,
         }
+    }
+}
+
+impl Framework {
+    /// Returns the expression that casts a tensor `x` to a dtype that the framework has.
+    #[cold]
+    pub(in crate::python) fn cast_to(&self, dtype: DType) -> Option<String> {
+        let cast = self.cast.filter(|_| (self.needs.has)(dtype))?;
+        Some(cast.replace("{}", &dtype.to_string()))
     }
 }
 

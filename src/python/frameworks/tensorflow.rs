@@ -11,6 +11,7 @@ use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
+    cast: Some("tensorflow.cast(x, \"{}\")"),
     shares_buffers: true,
     guard_capsule: Some(guard),
     ..Framework::new(

@@ -47,7 +47,7 @@ where
     }
 }
 
-/// [`run`] on this GPU, with the stream on which it is.
+/// [Runs](run) a call on this GPU, and passes its stream.
 pub(super) fn run_on<'py, R, E>(
     py: Python<'py>,
     entered: &[Option<BorrowedArg<'py>>],

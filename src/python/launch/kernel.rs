@@ -5,13 +5,13 @@ mod number;
 use super::calls::run_on;
 use crate::cuda::{Argument, Function, Launch, Module, ParameterKind, Signature, Use, use_on};
 use crate::device::{Device, DeviceKind};
+use crate::error::{Incompatibility, IncompatibilityKind as Kind, miscounted};
 use crate::python::argument::BorrowedArg;
 use crate::python::borrows;
 use crate::python::cuda::PyStream;
-use crate::python::error::not_exchangeable;
+use crate::python::error::{not_exchangeable, with_fields_of, wrong_argument, wrong_value};
 use number::{is_number, number};
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
@@ -50,9 +50,11 @@ impl PyKernels {
             let count = found.or_else(|| function.parameters().map(<[usize]>::len));
             let count = count.unwrap_or_else(|| places.iter().max().map_or(0, |last| last + 1));
             if let Some(place) = places.iter().find(|place| **place >= count) {
-                return Err(PyValueError::new_err(format!(
-                    "{name} has {count} parameters, and no place {place}"
-                )));
+                return Err(wrong_value(
+                    place.to_string(),
+                    format!("below {count}"),
+                    format!("{name} has {count} parameters, and no place {place}"),
+                ));
             }
             let kinds = kinds.get_or_insert_with(|| vec![ParameterKind::Unknown; count]);
             for (place, kind) in kinds.iter_mut().enumerate() {
@@ -178,11 +180,10 @@ impl PyKernel {
         let sizes = self.function.parameters();
         let count = kinds.map(<[_]>::len).or(sizes.map(<[_]>::len));
         if let Some(count) = count.filter(|count| *count != arguments.len()) {
-            return Err(PyTypeError::new_err(format!(
-                "{} takes {count} arguments, and was given {}",
-                self.name(),
-                arguments.len()
-            )));
+            let given = arguments.len();
+            let reason = miscounted(count, "argument", given);
+            let reason = format!("{} {reason}", self.name());
+            return Err(wrong_argument(given.to_string(), count.to_string(), reason));
         }
         let mut given = Given {
             values: SmallVec::new(),
@@ -223,15 +224,19 @@ impl<'py> Given<'py> {
         if !matches!(kind, Source | Target | Unknown) || is_number(object) {
             let what = object.get_type().fully_qualified_name()?;
             let wanted = if is_pointer { "a tensor" } else { "a number" };
-            return Err(PyTypeError::new_err(format!("{what} is not {wanted}")));
+            let reason = format!("expected {wanted}, got {what}");
+            return Err(wrong_argument(what.to_string(), wanted, reason));
         }
         let is_written = kind == Target || kind == Unknown && !kernel.has_writes;
         let entered = BorrowedArg::for_call(object, is_written, call_id)?;
         let entry = entered.get();
         check_place(entry.device, kernel, is_written)?;
         if is_written && entry.read_only {
+            let error = Incompatibility::new(Kind::ReadOnly, "read-only", "writable");
             return Err(not_exchangeable(
-                "the tensor is read-only, and the kernel may write it; have it take a pointer to what is const, or tell what it writes",
+                error
+                    .with_reason("the tensor is read-only, and the kernel may write it")
+                    .with_remedy("declare the parameter as a pointer to const, or pass writes="),
             ));
         }
         self.values.push(Argument::from(entry.first.cast_const()));
@@ -257,9 +262,11 @@ fn check_place(device: Device, kernel: &PyKernel, is_written: bool) -> PyResult<
         true => format!("pass a tensor on {gpu} for the result, and copy that back"),
         false => format!("copy it there first, such as by dlbridge.from_dlpack(x).to(\"{gpu}\")"),
     };
-    Err(not_exchangeable(format!(
-        "the tensor is on {device}, which {gpu} doesn't reach; {remedy}"
-    )))
+    let error = Incompatibility::new(Kind::Device, device.to_string(), gpu.to_string());
+    let reason = format!("the tensor is on {device}, which {gpu} doesn't reach");
+    Err(not_exchangeable(
+        error.with_reason(reason).with_remedy(remedy),
+    ))
 }
 
 /// Says which argument an error is about.
@@ -267,6 +274,7 @@ fn check_place(device: Device, kernel: &PyKernel, is_written: bool) -> PyResult<
 fn of_argument(py: Python<'_>, kernel: &str, at: usize, error: PyErr) -> PyErr {
     let message = format!("{kernel}: argument {at}: {}", error.value(py));
     let clear = PyErr::from_type(error.get_type(py), message);
+    let clear = with_fields_of(py, clear, &error);
     clear.set_cause(py, Some(error));
     clear
 }
@@ -286,8 +294,13 @@ impl FromPyObject<'_, '_> for Sizes {
             [x] => Ok(Self([x, 1, 1])),
             [x, y] => Ok(Self([x, y, 1])),
             [x, y, z] => Ok(Self([x, y, z])),
-            _ => Err(PyValueError::new_err(
-                "a grid, or a block, has one, two or three sizes",
+            _ => Err(wrong_value(
+                format!("{} sizes", sizes.len()),
+                "1 to 3 sizes",
+                format!(
+                    "a grid, or a block, has one, two or three sizes, got {}",
+                    sizes.len()
+                ),
             )),
         }
     }

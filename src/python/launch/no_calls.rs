@@ -1,4 +1,4 @@
-//! Calls of kernels where dlbridge is built without CUDA: nothing is to be ordered.
+//! Kernel calls in builds without CUDA, which need no stream order.
 
 use crate::python::argument::BorrowedArg;
 use pyo3::prelude::*;

@@ -1,15 +1,15 @@
-//! A Python call's arguments by the places of an op's parameters.
+//! Binding of a Python call's arguments to an op's parameters.
 
 use super::attribute::attribute;
-use crate::kernel::{Attribute, AttributeKind, OpHandle};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::kernel::{Attribute, AttributeKind, OpHandle, Reason};
+use crate::python::error::{of_call, wrong_argument, wrong_value};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 use smallvec::SmallVec;
 
-/// The names that a call of an op may use, each the one string of its kind, as names in calls are:
-/// comparing pointers mostly does.
+/// Argument names of an op, interned like keywords in calls, so that comparing pointers usually
+/// suffices.
 pub(super) struct Names {
     tensors: Vec<Py<PyString>>,
     attributes: Vec<(Py<PyString>, AttributeKind)>,
@@ -21,7 +21,7 @@ pub(super) struct Names {
     memory: Py<PyString>,
 }
 
-/// What a name stands for.
+/// Meaning of an argument's name.
 enum Place {
     Tensor(usize),
     Attribute(usize),
@@ -140,7 +140,7 @@ pub(super) struct Bindings<'a, 'py> {
 }
 
 impl Names {
-    /// Sorts what was given.
+    /// Binds the arguments of a call to the op's parameters.
     #[inline]
     pub(super) fn bind<'a, 'py>(
         &self,
@@ -157,9 +157,11 @@ impl Names {
         // Results are named: `out=`.
         if given.positional.len() > self.given {
             let (most, found) = (self.given, given.positional.len());
-            return Err(PyTypeError::new_err(format!(
-                "{op}: takes {most} tensors, and was given {found}"
-            )));
+            let reason = Reason::TooMany {
+                wanted: most,
+                given: found,
+            };
+            return Err(of_call(reason.of(op)));
         }
         for (to, object) in all.tensors.iter_mut().zip(given.positional) {
             *to = not_none(given.object(*object));
@@ -186,19 +188,19 @@ impl Names {
                 }
                 Some(Place::Like) => all.like = not_none(value),
                 Some(Place::Label) => {
-                    all.label =
-                        Some(value.cast::<PyString>().map_err(|_| {
-                            PyTypeError::new_err(format!("{op}: the label is no str"))
-                        })?);
+                    all.label = Some(value.cast::<PyString>().map_err(|_| not_str(op, value))?);
                 }
                 Some(Place::Memory) => {
                     all.in_callers_memory = match value.extract::<&str>() {
                         Ok("own") => false,
                         Ok("caller") => true,
                         _ => {
-                            return Err(PyValueError::new_err(format!(
-                                "{op}: memory is \"own\" or \"caller\""
-                            )));
+                            let wanted = "\"own\" or \"caller\"";
+                            let reason = format!(
+                                "{op}: expected {wanted} for memory, got {}",
+                                value.as_any()
+                            );
+                            return Err(wrong_value(value.as_any().to_string(), wanted, reason));
                         }
                     };
                 }
@@ -217,16 +219,14 @@ impl Names {
     ) -> PyResult<()> {
         let to = &mut all.tensors[place];
         if to.is_some() {
-            let name = self.tensors[place].bind(value.py()).to_string_lossy();
-            return Err(PyTypeError::new_err(format!(
-                "{op}: argument {name:?} was given twice"
-            )));
+            let argument = self.tensor(value.py(), place);
+            return Err(of_call(Reason::GivenTwice { argument }.of(op)));
         }
         *to = not_none(value);
         Ok(())
     }
 
-    /// One result, or a tuple of all.
+    /// Binds `out`: one tensor, or a tuple of all results.
     #[inline]
     fn put_out<'a, 'py>(
         &self,
@@ -244,10 +244,13 @@ impl Names {
         let several = value.cast::<PyTuple>().ok();
         let several = several.filter(|tuple| tuple.len() == outputs);
         let Some(tuple) = several else {
-            return Err(PyTypeError::new_err(match outputs {
-                0 => format!("{op}: there is no result, so there can be no out"),
-                _ => format!("{op}: out is a tuple of {outputs}"),
-            }));
+            let wanted = match outputs {
+                0 => "no out, as there is no result".to_owned(),
+                _ => format!("a tuple of {outputs} tensors for out"),
+            };
+            let found = value.get_type().qualname()?.to_string();
+            let reason = format!("{op}: expected {wanted}, got {found}");
+            return Err(wrong_argument(found, wanted, reason));
         };
         for place in 0..outputs {
             // SAFETY: the tuple has that many items, and keeps them; the caller keeps the tuple.
@@ -277,11 +280,8 @@ impl Names {
         if is_result("out") || self.given == self.tensors.len() {
             known.remove(self.tensors.len() + self.attributes.len());
         }
-        PyTypeError::new_err(format!(
-            "{op}: there is no argument {:?}; there are {}",
-            keyword.to_string(),
-            known.join(", ")
-        ))
+        let argument = keyword.to_string();
+        of_call(Reason::NoSuchArgument { argument, known }.of(op))
     }
 
     /// Returns the name of a parameter.
@@ -304,9 +304,21 @@ fn of_kind(
 ) -> PyErr {
     let name = name.bind(found.py()).to_string_lossy();
     match found.repr() {
-        Ok(found) => PyTypeError::new_err(format!(
-            "{op}: attribute {name:?} is of kind {kind}, not {found}"
-        )),
+        Ok(found) => {
+            let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
+            wrong_argument(found.to_string(), kind.to_string(), reason)
+        }
+        Err(error) => error,
+    }
+}
+
+#[cold]
+fn not_str(op: &str, label: Borrowed<'_, '_, PyAny>) -> PyErr {
+    match label.get_type().qualname() {
+        Ok(found) => {
+            let reason = format!("{op}: expected a str for label, got {found}");
+            wrong_argument(found.to_string(), "str", reason)
+        }
         Err(error) => error,
     }
 }

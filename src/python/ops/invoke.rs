@@ -1,4 +1,4 @@
-//! A Python call becomes a call of a kernel, and its results objects of the caller's framework.
+//! Execution of an op's Python call, whose results become objects of the caller's framework.
 
 use super::bind::{Given, Names};
 use crate::device::Device;

@@ -1,4 +1,4 @@
-//! Who watches calls, for Python.
+//! [`PyRecorder`]: an observer of calls, for Python.
 
 use crate::kernel::{Observer, Record, observe};
 use pyo3::prelude::*;

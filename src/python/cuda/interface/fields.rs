@@ -97,7 +97,7 @@ impl<'a, 'py> Fields<'a, 'py> {
         }
     }
 
-    /// In bytes, of so many dimensions.
+    /// Returns the strides in bytes, of so many dimensions.
     pub(super) fn strides(&self, rank: usize, itemsize: usize) -> PyResult<Option<Vec<i64>>> {
         let Some(strides) = self.given::<Vec<i64>>("strides", "a tuple of ints, or None")? else {
             return Ok(None);

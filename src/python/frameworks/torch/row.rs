@@ -15,6 +15,7 @@ use pyo3::types::{PyCFunction, PyString, PyType};
 use std::sync::{Mutex, PoisonError};
 
 pub(in crate::python::frameworks) static ROW: Framework = Framework {
+    cast: Some("x.to(torch.{})"),
     vendor: Some(&VENDOR),
     streams: Streams {
         asks: true,
