@@ -39,7 +39,7 @@ class text:
         return done
 
 
-def test_what_is_only_read_may_be_shared():
+def test_read_arguments_may_share_memory():
     x, out = f32(3), f32(3)
     ext.add(x, x, out)
     assert out.tolist() == [0, 2, 4]
@@ -47,7 +47,7 @@ def test_what_is_only_read_may_be_shared():
     assert ext.reading(x, lambda: ext.reading(x, lambda: ext.read_f32(x))) == [0, 1, 2]
 
 
-def test_what_is_written_may_not_be_shared():
+def test_written_argument_refuses_aliases():
     x, y = f32(4), f32(4)
     with text(WRITTEN):
         ext.add(x, y, x)
@@ -72,7 +72,7 @@ def test_what_is_written_may_not_be_shared():
     assert x.tolist() == [0, 2, 4, 6]
 
 
-def test_parts_that_do_not_meet():
+def test_disjoint_parts_are_accepted():
     x = f32(4, 4)
     ext.add(x[:, 0], x[:, 1], x[:, 2])
     assert x[:, 2].tolist() == [1, 9, 17, 25]
@@ -86,7 +86,7 @@ def test_parts_that_do_not_meet():
     assert (x == 2).all()
 
 
-def test_calls_inside_others():
+def test_nested_call_sees_borrows_of_the_outer_call():
     x = f32(4)
     with text(WRITTEN):
         ext.reading(x, lambda: ext.double(x))
@@ -107,7 +107,7 @@ def test_calls_inside_others():
     assert x.tolist() == [0, 1, 8, 12] and ext.read_f32(x) == [0, 1, 8, 12]
 
 
-def test_an_error_inside_leaves_nothing():
+def test_error_in_a_nested_call_releases_its_borrows():
     x = f32(2)
     for enter in (ext.reading, ext.writing, ext.owning, ext.keep_in_two_ways):
         with refused(ZeroDivisionError):
@@ -115,7 +115,7 @@ def test_an_error_inside_leaves_nothing():
         ext.double(x)
 
 
-def test_each_call_leaves_only_its_own_entries():
+def test_call_releases_only_its_own_borrows():
     x, y, z = f32(2), f32(2), f32(2)
     with text(READ):
         ext.writing(
@@ -147,7 +147,7 @@ WAYS = list(ways(f32(4)))
 
 
 @pytest.mark.parametrize("first, second", list(itertools.product(WAYS, WAYS)))
-def test_the_kind_of_object_does_not_matter(first, second):
+def test_alias_is_found_across_frameworks(first, second):
     x = f32(4)
     # Each of its own, since a capsule is lent once at a time.
     first, second = ways(x)[first], ways(x)[second]
@@ -162,7 +162,7 @@ def test_the_kind_of_object_does_not_matter(first, second):
 
 
 @pytest.mark.parametrize("kind", ["capsule", "legacy capsule", "pinned"])
-def test_a_capsule_is_lent_once_at_a_time(kind):
+def test_capsule_is_borrowed_once_at_a_time(kind):
     x = f32(4)
     capsule = ways(x)[kind]
     for use in (ext.describe, ext.describe_out, ext.own_f32, ext.import_):
@@ -186,7 +186,7 @@ def capsule_holder(capsule):
     return Holder()
 
 
-def test_addresses_of_different_devices():
+def test_equal_addresses_on_different_devices_are_accepted():
     x = f32(4)
     fields = dict(data=x.ctypes.data, shape=x.shape)
     first = Made(device=(CUDA, 0), **fields).capsule()
@@ -204,7 +204,7 @@ def test_addresses_of_different_devices():
     ext.writing(x, lambda: ext.describe_out(handle))
 
 
-def test_elements_that_share_a_byte():
+def test_packed_elements_of_one_byte():
     made = Made((8,), dtype=INT4)
 
     def nibbles(byte, shape, strides, flags=0):
@@ -225,7 +225,7 @@ def test_elements_that_share_a_byte():
     ext.writing(padded, lambda: ext.describe_out(nibbles(2, (1,), (1,))))
 
 
-def test_elements_at_one_place():
+def test_written_argument_refuses_overlapping_elements():
     x = f32(16)
     for shape, strides in [
         ((3,), (0,)),

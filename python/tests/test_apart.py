@@ -30,7 +30,7 @@ def theirs_of(other, x):
     return other.Lookup(x).row(0)
 
 
-def test_each_has_a_class_of_its_own(other):
+def test_extensions_have_separate_classes(other):
     ours, theirs = matrix(), theirs_of(other, matrix())
     assert type(ours) is not type(theirs)
     assert type(ours).__name__ == type(theirs).__name__ == "Tensor"
@@ -42,7 +42,7 @@ def test_each_has_a_class_of_its_own(other):
     assert None not in tables and tables[0] != tables[1]
 
 
-def test_each_accepts_the_objects_of_the_other(other):
+def test_extension_accepts_tensors_of_another_extension(other):
     ours = matrix()
     assert other.address(ours) == ours.data_ptr
     assert other.mean(ours) == -0.5
@@ -57,7 +57,7 @@ def test_each_accepts_the_objects_of_the_other(other):
 
 
 @pytest.mark.parametrize("way", ["__dlpack__", "__dlpack_c_exchange_api__"])
-def test_either_way_is_enough(other, way):
+def test_table_or_dlpack_alone_is_enough(other, way):
     # With the other one taken away before a type is seen first. With a table, `__dlpack__` is never
     # called.
     code = """
@@ -81,7 +81,7 @@ def test_either_way_is_enough(other, way):
     assert in_new_process(code.replace("WAY", repr(way))) == "done\n"
 
 
-def test_written_through(other):
+def test_writes_are_visible_to_the_framework(other):
     ours = matrix()
     other.scale_(ours, 2.0)
     assert ext.read_f32(ours) == [2, -4, 6, -8]
@@ -92,7 +92,7 @@ def test_written_through(other):
     assert ext.read_f32(ours) == [6, 3, 6, -8]
 
 
-def test_results_are_of_the_argument_s_class(other):
+def test_result_is_of_the_arguments_class(other):
     ours = matrix()
     y = other.relu(ours)
     assert type(y) is type(ours) and ext.read_f32(y) == [1, 0, 3, 0]
@@ -135,7 +135,7 @@ def test_read_only_stays_read_only(other):
     assert ext.describe_owned(theirs)["readonly"]
 
 
-def test_errors_say_what_came(other):
+def test_error_names_the_other_extensions_class(other):
     ours, theirs = ext.zeros([2, 3], "int8"), theirs_of(other, matrix())
     with refused(
         TypeError, "expected a tensor of float32", "dlbridge.Tensor of int8, shape [2, 3]"
@@ -150,7 +150,7 @@ def test_errors_say_what_came(other):
 
 
 @pytest.mark.parametrize("first", ["ours", "theirs", "the one that keeps"])
-def test_owners_are_counted_across_both(other, counted, first):
+def test_owner_is_released_once_across_extensions(other, counted, first):
     ours = np.from_dlpack(ext.counted_mut(4)).reshape(2, 2)
     everything = {"ours": ext.identity(ours), "the one that keeps": other.Lookup(ours)}
     del ours
@@ -166,7 +166,7 @@ def test_owners_are_counted_across_both(other, counted, first):
     assert counted() == 0
 
 
-def test_a_long_way_through_both(other, counted):
+def test_round_trips_between_extensions(other, counted):
     x = ext.transposed(ext.identity(ext.counted_mut(6)))
     where = x.data_ptr
     for _ in range(20):
@@ -178,7 +178,7 @@ def test_a_long_way_through_both(other, counted):
 
 
 @pytest.mark.parametrize("release", [ext.release, ext.release_detached, ext.release_on_thread])
-def test_one_lets_go_of_what_the_other_made(other, release):
+def test_extension_releases_tensor_of_another_extension(other, release):
     class Watched(np.ndarray):
         pass
 
@@ -192,7 +192,7 @@ def test_one_lets_go_of_what_the_other_made(other, release):
     assert alive() is None
 
 
-def test_each_has_a_list_of_borrows_of_its_own(other):
+def test_extensions_have_separate_lists_of_borrows(other):
     # What one of them is writing the other one can't know of: see docs/soundness.md.
     x = np.ones(4, "float32")
     thread = threading.Thread(target=ext.write_until_let_go, args=(x, 7))
@@ -208,7 +208,7 @@ def test_each_has_a_list_of_borrows_of_its_own(other):
     assert other.mean(x) == 7
 
 
-def test_both_at_exit(other):
+def test_exit_with_tensors_of_both_extensions_succeeds(other):
     code = """
         import sys, dlbridge_testing as ext, dlbridge_apart as other, numpy as np
         x = np.ones((2, 2), "f4")

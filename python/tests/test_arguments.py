@@ -116,7 +116,7 @@ def test_shapes():
         ext.add(f32(3), f32(4), f32(4))
 
 
-def test_what_is_satisfied():
+def test_matching_arguments_are_accepted():
     x = f32(2, 3)
     assert ext.rank_0(f32()) == 0 and ext.rank_1(f32(0)) == 0 and ext.rank_2(f32(2, 2)) == 3
     assert (
@@ -137,7 +137,7 @@ def test_what_is_satisfied():
     assert ext.same_object(x, x) and not ext.same_object(x, x[:])
 
 
-def test_the_argument_is_named():
+def test_error_names_the_argument():
     a, out = f32(2), f32(2)
     for arguments, name in [((3, a, out), "a"), ((a, None, out), "b"), ((a, a, "out"), "out")]:
         with refused(TypeError, "expected a tensor, got") as error:
@@ -201,7 +201,7 @@ def test_tuples():
     [(3, TypeError), (np.zeros(4), TypeError), (f32(3), ValueError), ("x", TypeError)],
     ids=repr,
 )
-def test_what_was_entered_leaves_where_a_later_argument_fails(wrong, kind):
+def test_failed_argument_releases_earlier_borrows(wrong, kind):
     # Each of these would be in the way of the calls that follow.
     x, y = f32(4), f32(4)
     for refuse in [

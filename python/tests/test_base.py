@@ -34,7 +34,7 @@ def bases():
     return [array_of(tensor), array_of(tensor)]
 
 
-def test_an_array_outlives_its_tensor(counted):
+def test_array_outlives_its_tensor(counted):
     tensor = ext.counted_mut(8)
     array = array_of(tensor)
     del tensor
@@ -53,7 +53,7 @@ def test_an_array_outlives_its_tensor(counted):
     assert counted() == 0
 
 
-def test_its_base_alone_keeps_the_memory(counted):
+def test_base_alone_keeps_the_memory(counted):
     for number in (0, 1):
         base = bases()[number].base
         assert counted() == 1
@@ -62,7 +62,7 @@ def test_its_base_alone_keeps_the_memory(counted):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
-def test_arrays_and_their_tensor_go_in_any_order(counted, order):
+def test_arrays_and_tensor_are_released_in_any_order(counted, order):
     tensor = ext.counted_mut(5)
     things = [tensor, *(array_of(tensor) for _ in range(3))]
     assert [place_of(array) for array in things[1:]] == [INSIDE, APART, APART]
@@ -76,7 +76,7 @@ def test_arrays_and_their_tensor_go_in_any_order(counted, order):
     assert counted() == 0
 
 
-def test_the_room_is_used_again(counted):
+def test_slot_is_reused_after_release(counted):
     tensor = ext.counted_mut(5)
     for _ in range(100):
         first = array_of(tensor)
@@ -89,7 +89,7 @@ def test_the_room_is_used_again(counted):
 
 @pytest.mark.parametrize("versioned", [False, True])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_beside_an_export(counted, order, versioned):
+def test_array_and_export_coexist(counted, order, versioned):
     keywords = {"max_version": (1, 3)} if versioned else {}
     for is_capsule_first in (True, False):
         things = [ext.counted_mut(3)]
@@ -106,7 +106,7 @@ def test_beside_an_export(counted, order, versioned):
         assert counted() == 0
 
 
-def test_beside_numpys_own_import(counted):
+def test_array_and_numpys_own_import_coexist(counted):
     tensor = ext.counted_mut(3)
     theirs, ours = np.from_dlpack(tensor), array_of(tensor)
     others = [np.asarray(tensor), array_of(ext.identity(ours)), np.from_dlpack(tensor)]
@@ -145,7 +145,7 @@ def test_element_types_are_counted(name):
     assert sys.getrefcount(dtype) == before
 
 
-def test_python_code_cannot_create_or_change_one():
+def test_base_class_cannot_be_created_or_changed_by_python():
     class Plain:
         __slots__ = ()
 
@@ -201,7 +201,7 @@ def test_read_only_stays_read_only(counted):
     del array
 
 
-def test_released_while_an_exception_is_on_its_way(counted):
+def test_release_keeps_a_pending_exception(counted):
     for number in (0, 1):
         ext.entrust(bases()[number])
         assert counted() == 1
@@ -210,7 +210,7 @@ def test_released_while_an_exception_is_on_its_way(counted):
         assert counted() == 0
 
 
-def test_releasing_runs_python_code():
+def test_release_may_run_python_code():
     released = []
 
     class Telling(np.ndarray):
@@ -278,7 +278,7 @@ def test_one_tensor_and_many_threads(counted):
 @pytest.mark.parametrize(
     "variables", [{}, {"PYTHONMALLOC": "debug"}, {"PYTHONTRACEMALLOC": "5"}, {"PYTHONDEVMODE": "1"}]
 )
-def test_when_python_ends(variables):
+def test_exit_of_python_with_live_objects_succeeds(variables):
     said = in_new_process(
         """
         import atexit, sys, threading

@@ -130,14 +130,14 @@ def test_borrowed_argument_is_changed(make, change, later):
     assert (out == 2).all()
 
 
-def test_a_later_arguments_metaclass_is_not_asked():
+def test_metaclass_of_a_later_argument_is_not_called():
     x, out, calls = np.ones(LARGE, "f4"), np.ones(LARGE, "f4"), []
     ext.add(x, later_by_type(lambda: calls.append(1)), out)
     assert (out == 2).all() and calls == []
 
 
 @pytest.mark.parametrize("make, change", CHANGES)
-def test_a_later_tensor_of_torch_runs_python(make, change):
+def test_later_torch_tensor_that_runs_python_triggers_a_recheck(make, change):
     x, out, calls = make(), np.ones(LARGE, "f4"), []
 
     def once():
@@ -152,7 +152,7 @@ def test_a_later_tensor_of_torch_runs_python(make, change):
 
 
 @pytest.mark.parametrize("make, change", CHANGES)
-def test_a_later_number_runs_python(make, change):
+def test_later_number_that_runs_python_triggers_a_recheck(make, change):
     x = make()
 
     class Number(complex):
@@ -168,7 +168,7 @@ def test_a_later_number_runs_python(make, change):
 
 
 @pytest.mark.parametrize("make, change", CHANGES)
-def test_a_later_table_runs_python(make, change):
+def test_later_table_that_runs_python_triggers_a_recheck(make, change):
     x, out, is_armed = make(), np.ones(LARGE, "f4"), []
 
     def borrow_and_change(thing, address):
@@ -183,7 +183,7 @@ def test_a_later_table_runs_python(make, change):
         ext.add(x, later, out)
 
 
-def test_calls_further_out_are_looked_at():
+def test_recheck_covers_outer_calls():
     x = numpy_array()
     with refused(BufferError, CHANGED):
         ext.reading(x, lambda: ext.read_f32(Later(lambda: shrink(x))))

@@ -96,7 +96,7 @@ def test_bits_and_lanes_of_element_types():
         assert (x.bits, x.lanes) == (bits, lanes)
 
 
-def test_what_is_equal_has_one_hash():
+def test_equal_dtypes_and_devices_have_equal_hashes():
     # So that either can be looked up where the other is the key.
     x = ext.zeros([2], "float32")
     assert hash(x.dtype) == hash("float32")
@@ -125,7 +125,7 @@ def test_devices():
     assert cpu == ext.ones([1], "bool").device and hash(cuda) == hash(far().device)
 
 
-def test_nothing_can_be_set():
+def test_attributes_are_read_only():
     x = ext.zeros([2], "float32")
     for thing, names in [
         (
@@ -154,7 +154,7 @@ def test_nothing_can_be_set():
         assert not hasattr(thing, "__dict__")
 
 
-def test_the_class():
+def test_class_has_name_and_module():
     x = ext.zeros([2], "float32")
     assert type(x) is ext.Tensor and (ext.Tensor.__name__, ext.Tensor.__module__) == (
         "Tensor",
@@ -176,7 +176,7 @@ def test_copies():
     assert deep.data_ptr != x.data_ptr and deep.equals(x)
 
 
-def test_pickles_are_the_package_s():
+def test_pickle_without_the_package_is_refused():
     x = ext.zeros([2], "float32")
     saved = sys.modules.get("dlbridge")
     sys.modules["dlbridge"] = None  # as if it weren't installed
@@ -199,7 +199,7 @@ def test_weak_references(counted):
     assert reference() is None and gone == [reference] and counted() == 0
 
 
-def test_tensors_are_told_apart():
+def test_tensors_hash_by_identity_and_compare_by_elements():
     x, y = ext.zeros([2], "float32"), ext.zeros([2], "float32")
     assert (
         len({x, y, x}) == 2
@@ -223,7 +223,7 @@ def test_long_text_is_short():
     assert len(repr(ext.zeros([1000, 1000], "float32"))) < 1000
 
 
-def test_the_elements_may_change():
+def test_elements_may_change():
     x = ext.zeros([2], "float32")
     before = hash(x)
     ext.write_f32(x, 3)

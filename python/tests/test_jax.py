@@ -36,7 +36,7 @@ def address(x):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 8, (1, 2) * 6])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     x = array(name, shape)
     for look in LOOKS:
         seen = look(x)
@@ -50,7 +50,7 @@ def test_every_type_is_seen_as_it_is(name, shape):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_and_back_shares_memory(name):
+def test_round_trip_shares_memory(name):
     x = array(name)
     ours = ext.identity(x)
     y = ext.to(ours, "jax")
@@ -61,7 +61,7 @@ def test_there_and_back_shares_memory(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_ours_is_shared(name):
+def test_our_tensor_is_shared_with_the_framework(name):
     ours = ext.zeros([2, 3], name)
     x = ext.to(ours, "jax")
     assert x.dtype == jnp.dtype(name) and address(x) == ours.data_ptr
@@ -70,7 +70,7 @@ def test_what_is_ours_is_shared(name):
     assert np.asarray(x).tobytes() == b"\1" * ours.nbytes
 
 
-def test_written_through_from_our_side():
+def test_writes_from_rust_are_visible_to_the_framework():
     ours = ext.zeros([1000], "float32")
     x = ext.to(ours, "jax")
     ext.write_f32(ours, 7)
@@ -80,13 +80,13 @@ def test_written_through_from_our_side():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_never_written(name):
+def test_immutable_tensor_refuses_to_be_written(name):
     for x in (array(name), array(name, ()), array(name, (0, 4)), array(name, (1000,))):
         with refused(BufferError, "read-only", "pass a copy"):
             ext.describe_out(x)
 
 
-def test_typed_arguments_are_never_written():
+def test_typed_argument_of_immutable_tensor_refuses_to_be_written():
     for name, write in [
         ("float32", ext.write_f32),
         ("bfloat16", ext.write_bf16),
@@ -196,12 +196,12 @@ def test_column_major_is_shared():
         assert (look(x)["strides"], look(x)["ptr"]) == ([1, 3], ours.data_ptr)
 
 
-def test_every_rank_and_no_elements():
+def test_import_of_every_rank_and_of_no_elements():
     for shape in ([], [0, 4], [4, 0, 2], [1] * 8, [1] * 20):
         assert ext.to(ext.zeros(shape, "float32"), "jax").shape == tuple(shape)
 
 
-def test_released_with_the_last_array(counted):
+def test_memory_is_released_with_the_last_array(counted):
     memory = ext.to(ext.counted_mut(1024), "numpy")
     first = -memory.ctypes.data % ALIGNMENT // 4
     x = ext.to(memory[first:], "jax")
@@ -256,7 +256,7 @@ def test_narrowed_without_x64():
         jax.config.update("jax_enable_x64", True)
 
 
-def test_without_the_gil():
+def test_views_are_used_without_the_gil():
     x = jnp.arange(1000, dtype="float32")
     assert ext.sum_detached(x) == x.sum()
     out = np.zeros(1000, "f4")
@@ -276,7 +276,7 @@ def test_together_with_numpy():
         ext.add(y, y, x)
 
 
-def test_memory_that_is_shared_with_what_is_written():
+def test_written_argument_refuses_shared_memory():
     memory = ext.to(ext.zeros([1000], "float32"), "numpy")
     x = ext.to(memory, "jax")
     assert address(x) == memory.ctypes.data

@@ -82,7 +82,7 @@ def test_kept_until_dropped(release):
     assert x.tolist() == [0, 2, 4, 6]
 
 
-def test_only_what_is_kept():
+def test_written_argument_is_refused_only_where_memory_is_kept():
     x = f32(4, 4)
     key = ext.keep(x[:, 1])
     ext.double(x[:, 0]), ext.double(x[:, 2:]), ext.double(f32(4))
@@ -96,7 +96,7 @@ def test_only_what_is_kept():
     assert ext.release(empty)
 
 
-def test_what_leaves_is_not_kept():
+def test_returned_tensor_is_no_longer_kept():
     x = f32(4)
     torch = framework("torch")
     for leave in (
@@ -117,7 +117,7 @@ def test_what_leaves_is_not_kept():
     ext.double(ours)
 
 
-def test_part_of_what_is_kept_leaves():
+def test_returned_part_is_no_longer_kept():
     matrix = f32(3, 4)
     lookup = ext.Lookup(matrix)
     row = lookup.row(0)
@@ -132,7 +132,7 @@ def test_part_of_what_is_kept_leaves():
     ext.double(row)
 
 
-def test_what_is_written_is_not_kept():
+def test_memory_being_written_cannot_be_kept():
     x = f32(4)
     for keep in (ext.own_f32, ext.keep, ext.import_, lambda x: ext.Lookup(x.reshape(2, 2))):
         with refused(ValueError, READ):
@@ -194,7 +194,7 @@ def test_kept_by_many_threads_without_the_gil():
     ext.double(x)
 
 
-def test_owned_is_asked_once():
+def test_owned_argument_is_requested_once():
     class Changing:
         """Says something else each time."""
 

@@ -129,7 +129,7 @@ PRODUCERS = [
 
 
 @pytest.mark.parametrize("make", PRODUCERS)
-def test_a_producer_goes_first(make):
+def test_producer_is_dropped_first(make):
     theirs, alive = make()
     ours = ext.identity(theirs)
     where = ours.data_ptr
@@ -143,7 +143,7 @@ def test_a_producer_goes_first(make):
 
 
 @pytest.mark.parametrize("make", PRODUCERS)
-def test_a_producer_goes_last(make):
+def test_producer_is_dropped_last(make):
     theirs, alive = make()
     is_capsule = type(theirs).__name__ == "PyCapsule"
     ours = ext.identity(theirs)
@@ -162,7 +162,7 @@ RELEASES = [ext.release, ext.release_detached, ext.release_on_thread]
 
 @pytest.mark.parametrize("make", PRODUCERS)
 @pytest.mark.parametrize("release", RELEASES)
-def test_rust_code_goes_last(make, release):
+def test_rust_handle_is_dropped_last(make, release):
     theirs, alive = make()
     key = ext.keep(theirs)
     del theirs
@@ -187,7 +187,7 @@ def test_rust_code_shares_with_rust_code(counted, release):
     assert counted() == 0 and ext.drops() == before + 1
 
 
-def test_what_was_kept_comes_back(counted):
+def test_kept_tensor_is_returned(counted):
     array, alive = watched()
     key = ext.keep(array)
     back = ext.take_out(key)

@@ -171,7 +171,7 @@ print("flat")
     assert in_new_process(START + code) == "flat\n"
 
 
-def test_a_leak_would_be_seen():
+def test_leak_is_detected_by_this_test():
     code = """
 kept = []
 for leak in (lambda: kept.append(np.zeros(1, "f4")), lambda: ext.keep(np.zeros(1, "f4"))):

@@ -36,7 +36,7 @@ def name_of(x):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 8, (1, 2) * 5])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     x = array(name, shape)
     for look in LOOKS:
         seen = look(x)
@@ -57,7 +57,7 @@ def test_shared_with_our_objects(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_given_is_a_copy(name):
+def test_export_is_a_copy(name):
     ours = ext.ones([2, 3], name)
     x = ext.to(ours, "mlx")
     assert type(x) is mx.array and name_of(x) == name and x.shape == (2, 3)
@@ -71,14 +71,14 @@ def test_no_precision_is_lost():
     assert np.array(ext.to(x, "mlx")).tolist() == x.tolist()
 
 
-def test_there_and_back():
+def test_round_trip_keeps_values():
     for name in NAMES:
         x = array(name)
         y = ext.to(ext.identity(x), "mlx")
         assert y.dtype == x.dtype and y.tolist() == x.tolist()
 
 
-def test_written_through():
+def test_writes_are_visible_to_the_framework():
     x = mx.zeros((3, 4))
     ext.write_f32(x, 7)
     assert x.tolist() == [[7] * 4] * 3
@@ -130,14 +130,14 @@ def test_views(view):
     assert ext.read_f32(x) == x.flatten().tolist() == ext.own_f32(x)
 
 
-def test_elements_that_are_at_one_place():
+def test_written_argument_refuses_overlapping_elements():
     x = mx.arange(12, dtype=mx.float32).reshape(3, 4)
     for y in (mx.broadcast_to(x, (2, 3, 4)), mx.as_strided(x, (2, 2), (1, 1), 3)):
         with refused(BufferError, "at one place", "pass a copy"):
             ext.write_f32(y, 1)
 
 
-def test_computed_when_looked_at():
+def test_lazy_array_is_evaluated_on_import():
     x = mx.ones(3)
     for _ in range(100):
         x = x + 1
@@ -191,7 +191,7 @@ def test_mlx_imports_our_objects(counted):
     ext.write_f32(x, 1)
 
 
-def test_every_rank_and_no_elements():
+def test_import_of_every_rank_and_of_no_elements():
     for shape in ([], [0, 4], [4, 0, 2], [1] * 8, [1] * 12):
         assert ext.to(ext.zeros(shape, "float32"), "mlx").shape == tuple(shape)
     ours = ext.from_bytes([0] * 16, [4], "float32", 4)  # Alignment doesn't matter to a copy.
@@ -207,7 +207,7 @@ def test_what_mlx_has_not(counted):
     assert counted() == 0
 
 
-def test_without_the_gil():
+def test_views_are_used_without_the_gil():
     x = mx.arange(1000, dtype=mx.float32)
     assert ext.sum_detached(x) == x.sum().item()
     out = mx.zeros(1000)
@@ -226,7 +226,7 @@ def test_together_with_numpy():
     assert result.tolist() == [0, 3, 6]
 
 
-def test_memory_that_is_shared_with_what_is_written():
+def test_written_argument_refuses_shared_memory():
     x = mx.arange(1000, dtype=mx.float32)
     view = np.array(x, copy=False)
     assert view.ctypes.data == address(x)

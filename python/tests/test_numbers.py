@@ -101,7 +101,7 @@ def test_derived_numbers():
 
 
 @pytest.mark.parametrize("wrong", [None, "1", [1], (1,), object(), {}], ids=repr)
-def test_what_is_no_number(wrong):
+def test_object_that_is_not_a_number_is_refused(wrong):
     with refused(TypeError, f"expected a tensor, got {type(wrong).__name__}"):
         ext.number_f32(wrong)
 
@@ -124,7 +124,7 @@ def test_tensors():
             number_(wrong)
 
 
-def test_results_like_a_number_are_ours():
+def test_result_like_a_number_is_our_tensor():
     tensor = ext.from_list([1, 2], [2])
     assert type(ext.like_number(3, tensor)) is ext.Tensor
     np = framework("numpy")

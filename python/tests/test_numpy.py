@@ -20,7 +20,7 @@ def array(shape=(2, 3), dtype="float32"):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 8, (1,) * 9, (2,) + (1,) * 63])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     x = array(shape, name)
     for look in (ext.describe, ext.describe_out, ext.describe_owned):
         seen = look(x)
@@ -34,7 +34,7 @@ def test_every_type_is_seen_as_it_is(name, shape):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_and_back_shares_memory(name):
+def test_round_trip_shares_memory(name):
     x = array((2, 3), name)
     y = ext.to(ext.identity(x), "numpy")
     assert type(y) is np.ndarray and y.dtype == x.dtype and y.shape == x.shape
@@ -58,7 +58,7 @@ def test_types_of_ml_dtypes(name):
     assert ext.describe(x[::2])["strides"] == [2]
 
 
-def test_types_that_dlpack_has_not():
+def test_dtypes_without_dlpack_equivalent_are_refused():
     for x in [
         np.array(["a"]),
         np.array([b"a"]),
@@ -75,7 +75,7 @@ def test_types_that_dlpack_has_not():
                 look(x)
 
 
-def test_the_other_byte_order():
+def test_swapped_byte_order_is_refused():
     for name in (">f4", ">i8", ">c16", ">u2"):
         for look in (ext.describe, ext.describe_owned):
             with refused(BufferError, "has no DLPack equivalent", name):
@@ -144,7 +144,7 @@ def test_memory_that_is_not_aligned():
     assert ext.read_f32(x[:0]) == []
 
 
-def test_written_through():
+def test_writes_are_visible_to_the_framework():
     x = array((3, 4))
     ext.write_f32(x, 7)
     assert (x == 7).all()
@@ -191,7 +191,7 @@ def test_read_only_arrays():
     assert not ext.describe(x)["readonly"]
 
 
-def test_bools_that_are_none():
+def test_invalid_bools_are_refused():
     x = np.array([0, 1, 2], dtype="u1").view(bool)
     with refused(ValueError, "0x02 is not a valid bool"):
         ext.read_bool(x)

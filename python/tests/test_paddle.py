@@ -31,7 +31,7 @@ def name_of(x):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 8, (1,) * 9])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     x = zeros(name, shape)
     for look in LOOKS:
         seen = look(x)
@@ -41,7 +41,7 @@ def test_every_type_is_seen_as_it_is(name, shape):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_and_back_shares_memory(name):
+def test_round_trip_shares_memory(name):
     x = zeros(name)
     ours = ext.identity(x)
     y = ext.to(ours, "paddle")
@@ -66,7 +66,7 @@ def test_values_on_both_sides():
     assert x.tolist() == [1, 2, 3] and (x + 1).tolist() == [2, 3, 4]
 
 
-def test_written_through():
+def test_writes_are_visible_to_the_framework():
     x = paddle.zeros([3, 4])
     ext.write_f32(x, 7)
     assert (x == 7).all()
@@ -129,7 +129,7 @@ def test_negative_strides():
     assert ext.read_f32(ext.to(ext.import_(x, copy=True), "paddle")) == ext.read_f32(x)
 
 
-def test_elements_that_are_at_one_place():
+def test_written_argument_refuses_overlapping_elements():
     x = paddle.as_strided(numbers(3, 4), [2, 2], [1, 1], 12)
     with refused(BufferError, "at one place", "pass a copy"):
         ext.write_f32(x, 1)
@@ -167,7 +167,7 @@ def test_paddle_imports_our_objects():
     assert ext.identity(capsule).data_ptr == x.data_ptr()
 
 
-def test_released_with_the_last_tensor(counted):
+def test_memory_is_released_with_the_last_tensor(counted):
     x = ext.to(ext.counted_mut(1024), "paddle")
     y = x[1000:]
     del x
@@ -239,7 +239,7 @@ def test_what_autograd_follows_is_refused():
     assert ext.read_f32(leaf) == [1, 1]
 
 
-def test_without_the_gil():
+def test_views_are_used_without_the_gil():
     x = numbers(1000)
     assert ext.sum_detached(x) == 499500
     out = paddle.zeros([1000])
@@ -270,7 +270,7 @@ def test_together_with_numpy():
     assert result.tolist() == [0, 3, 6]
 
 
-def test_memory_that_is_shared_with_what_is_written():
+def test_written_argument_refuses_shared_memory():
     x = numbers(1000)
     view = np.from_dlpack(x)
     assert view.ctypes.data == x.data_ptr()

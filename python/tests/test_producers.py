@@ -9,7 +9,7 @@ LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
 VERSION = {"max_version": (1, 3)}
 
 
-def test_asked_with_the_version_first():
+def test_producer_gets_the_version_first():
     for look in LOOKS:
         x, made = producer()
         assert look(x)["ptr"] == made.data
@@ -17,7 +17,7 @@ def test_asked_with_the_version_first():
         assert x.asked == [VERSION] and made.deleted == 1
 
 
-def test_either_capsule_is_taken():
+def test_both_capsule_kinds_are_accepted():
     for versioned in (True, False):
         x, made = producer(versioned=versioned)
         assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and made.deleted == 1
@@ -28,7 +28,7 @@ def test_either_capsule_is_taken():
         assert made.deleted == 1
 
 
-def test_older_producers_are_asked_without_keywords():
+def test_older_producer_is_called_without_keywords():
     for look in LOOKS:
         made = Made(versioned=False)
         x = OldProducer(made.capsule)
@@ -36,7 +36,7 @@ def test_older_producers_are_asked_without_keywords():
         assert x.asked == [{"stream": None}] and made.deleted == 1
 
 
-def test_a_type_error_of_the_producer_itself():
+def test_type_error_of_the_producer_is_passed_on():
     # It looks like that of an older producer, who is then asked again, and asked only again.
     def answer(**keywords):
         raise TypeError("not today")
@@ -80,13 +80,13 @@ def test_the_producers_error_is_passed_on(kind):
 
 
 @pytest.mark.parametrize("answer", [None, 3, "capsule", [], Made, object()])
-def test_an_answer_that_is_no_capsule(answer):
+def test_result_that_is_not_a_capsule_is_refused(answer):
     for look in LOOKS:
         with refused(TypeError, "is no capsule of a DLPack tensor", type(answer).__name__):
             look(Producer(lambda **keywords: answer))
 
 
-def test_an_answer_that_was_given_before():
+def test_consumed_capsule_is_refused():
     made = Made()
     capsule = made.capsule()
     x = Producer(lambda **keywords: capsule)
@@ -125,7 +125,7 @@ def test_the_capsule_is_kept_for_the_call():
     assert ext.call_while_detached(x, lambda: None) == 15 and made.deleted == 1
 
 
-def test_a_method_of_the_object_alone_is_none_of_its_type():
+def test_instance_attribute_is_not_a_method_of_the_type():
     class Plain:
         pass
 
@@ -142,7 +142,7 @@ def test_a_method_of_the_object_alone_is_none_of_its_type():
 @pytest.mark.parametrize(
     "x", [None, 3, 1.5, "text", [1.0], (1.0,), {}, object(), int, Producer, Producer.__dlpack__]
 )
-def test_what_is_no_tensor(x):
+def test_object_that_is_not_a_tensor_is_refused(x):
     for use in (*LOOKS, ext.import_, ext.identity):
         with refused(
             TypeError,
@@ -154,12 +154,12 @@ def test_what_is_no_tensor(x):
 
 class TestWishes:
     @pytest.mark.parametrize("copy", [True, False])
-    def test_asked_for(self, copy):
+    def test_requested_copy_and_device_reach_the_producer(self, copy):
         x, made = producer(flags=IS_COPIED if copy else 0)
         tensor = ext.import_(x, copy=copy)
         assert x.asked == [{**VERSION, "copy": copy}] and tensor.data_ptr == made.data
 
-    def test_a_copy_that_was_promised_and_not_made(self):
+    def test_missing_copy_is_refused(self):
         for versioned in (True, False):
             x, made = producer(versioned=versioned)
             tensor = ext.import_(x, copy=True)
@@ -173,7 +173,7 @@ class TestWishes:
                 5,
             ]
 
-    def test_a_copy_that_was_not_wanted(self):
+    def test_unrequested_copy_is_refused(self):
         x, made = producer(flags=IS_COPIED)
         with refused(
             BufferError, "the producer copied the tensor, though copy=False was asked for"
@@ -206,7 +206,7 @@ class TestWishes:
         assert x.asked == [{**VERSION, "copy": False, "dl_device": (2, 1)}]
         assert str(tensor.device) == "cuda:1"
 
-    def test_another_device_than_was_asked_for(self):
+    def test_tensor_on_another_device_than_requested_is_refused(self):
         x, made = producer(device=(CUDA, 0))
         with refused(BufferError, "memory on cpu was asked for, and the producer's is on cuda:0"):
             ext.import_(x, device="cpu")

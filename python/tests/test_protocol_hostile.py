@@ -104,7 +104,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("case", HOSTILE)
-def test_refused(case, versioned):
+def test_invalid_descriptor_is_refused(case, versioned):
     fields, message = HOSTILE[case]
     for use in BORROWING + OWNING:
         made = Made(versioned=versioned, **fields)
@@ -119,7 +119,7 @@ def test_refused(case, versioned):
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_refused_from_a_producer(case):
+def test_invalid_descriptor_of_a_producer_is_refused(case):
     fields, message = HOSTILE[case]
     for use in BORROWING + OWNING:
         made = Made(**fields)
@@ -128,7 +128,7 @@ def test_refused_from_a_producer(case):
         assert made.deleted == 1
 
 
-def test_what_looks_odd_and_makes_sense():
+def test_unusual_valid_descriptor_is_accepted():
     for fields in [
         dict(shape=(0,), data=0),
         dict(shape=(3, 0), data=0, byte_offset=2**64 - 1),
@@ -177,7 +177,7 @@ def end_of_memory():
     return put
 
 
-def test_no_number_is_read_that_may_not_be_there(end_of_memory):
+def test_missing_shape_and_strides_are_not_read(end_of_memory):
     for count in (1, 8, 9, 255):
         sizes = end_of_memory(numbers([1] * count))
         for ndim in (count, 256, 2**31 - 1, -1):
@@ -196,7 +196,7 @@ def test_no_number_is_read_that_may_not_be_there(end_of_memory):
 
 
 @pytest.mark.parametrize("major", [0, 2, 3, 2**32 - 1])
-def test_of_a_foreign_major_version_only_the_deleter_is_used(end_of_memory, major):
+def test_foreign_major_version_is_released_unread(end_of_memory, major):
     # Version, context and deleter are the same in every version; here nothing is behind them.
     made = Made(version=(major, 0))
     calls = []

@@ -23,7 +23,7 @@ OWNING = [ext.describe_owned, ext.own_f32, ext.import_, lambda x: ext.import_(x,
 
 
 @BOTH
-def test_taken_and_released(versioned):
+def test_capsule_is_consumed_and_released(versioned):
     made = Made(versioned=versioned)
     capsule = made.capsule()
     before = name_of(capsule)
@@ -38,7 +38,7 @@ def test_taken_and_released(versioned):
 
 
 @BOTH
-def test_released_when_the_last_user_is_gone(versioned):
+def test_memory_is_released_with_the_last_user(versioned):
     made = Made(versioned=versioned)
     capsule = made.capsule()
     tensor = ext.identity(capsule)
@@ -54,7 +54,7 @@ def test_released_when_the_last_user_is_gone(versioned):
 
 @BOTH
 @pytest.mark.parametrize("borrow", BORROWING)
-def test_borrowed_is_not_taken(versioned, borrow):
+def test_borrowed_argument_leaves_the_capsule(versioned, borrow):
     made = Made(versioned=versioned)
     capsule = made.capsule()
     for _ in range(3):
@@ -67,7 +67,7 @@ def test_borrowed_is_not_taken(versioned, borrow):
 
 @BOTH
 @pytest.mark.parametrize("own", OWNING)
-def test_owned_is_taken(versioned, own):
+def test_owned_argument_consumes_the_capsule(versioned, own):
     made = Made(versioned=versioned)
     capsule = made.capsule()
     if own is ext.own_f32:
@@ -81,7 +81,7 @@ def test_owned_is_taken(versioned, own):
 
 
 @BOTH
-def test_used_capsules_are_refused(versioned):
+def test_consumed_capsule_is_refused(versioned):
     made = Made(versioned=versioned)
     capsule = made.capsule()
     tensor = ext.identity(capsule)
@@ -96,7 +96,7 @@ def test_used_capsules_are_refused(versioned):
 @pytest.mark.parametrize(
     "name", [b"", b"dltensor2", b"DLTensor", b"used_", b"arrow_array", b"dlpack_exchange_api"]
 )
-def test_other_capsules_are_refused(name):
+def test_capsule_of_another_name_is_refused(name):
     made = Made()
     capsule = capsule_of(made.address, name)
     for use in [ext.identity, *BORROWING, *OWNING]:
@@ -146,7 +146,7 @@ def test_null_strides_are_row_major(versioned):
 
 
 @BOTH
-def test_strides_are_looked_at(versioned):
+def test_strides_are_respected(versioned):
     def seen(shape, strides, **fields):
         capsule = Made(shape, strides, versioned=versioned, **fields).capsule()
         assert ext.read_f32(capsule) == (values := ext.own_f32(capsule))
@@ -171,7 +171,7 @@ def test_the_byte_offset_is_in_the_address(versioned):
 
 
 @pytest.mark.parametrize("minor", [0, 1, 3, 4, 2**32 - 1])
-def test_minor_versions_do_not_matter(minor):
+def test_newer_minor_versions_are_accepted(minor):
     made = Made(version=(1, minor))
     capsule = made.capsule()
     assert ext.read_f32(capsule) == [0, 1, 2, 3, 4, 5] == ext.own_f32(capsule)
@@ -193,7 +193,7 @@ def test_read_only():
 
 
 @BOTH
-def test_written_through(versioned):
+def test_writes_are_visible_to_the_framework(versioned):
     made = Made((3,), (2,), versioned=versioned)
     capsule = made.capsule()
     ext.write_f32(capsule, -1)
@@ -208,7 +208,7 @@ def test_copied():
     assert ext.describe_owned(copied)["copied"] and not ext.describe_owned(shared)["copied"]
 
 
-def test_flags_of_the_future_do_not_matter():
+def test_unknown_flags_are_ignored():
     capsule = Made(flags=2**63 | 2**20).capsule()
     seen = ext.describe(capsule)
     assert (seen["readonly"], seen["padded"]) == (False, False)
@@ -254,7 +254,7 @@ def test_devices(versioned):
 
 
 @BOTH
-def test_bools_are_looked_at(versioned):
+def test_invalid_bools_are_refused(versioned):
     made = Made((3,), dtype=BOOL, values=[0, 1, 2], versioned=versioned)
     capsule = made.capsule()
     for read in (ext.read_bool, ext.own_bool):

@@ -90,7 +90,7 @@ COPIES = {
 @pytest.mark.parametrize(
     "version", VERSIONS, ids=lambda version: "unset" if version is UNSET else str(version)
 )
-def test_every_request(version):
+def test_every_request_is_answered(version):
     tensor = ext.from_list([1, 2, 3], [3])
     for stream, device, copy in itertools.product(STREAMS, DEVICES, COPIES):
         request = {"stream": stream, "max_version": version, "dl_device": device, "copy": copy}
@@ -124,7 +124,7 @@ def test_arguments_have_names_only():
         tensor.__dlpack__(stream=True)
 
 
-def test_errors_say_what_was_asked_for():
+def test_error_names_the_request():
     tensor = ext.from_list([1], [1])
     for request, parts in [
         ({"stream": 7}, ["memory on cpu is used on no stream", "stream 7"]),
@@ -139,7 +139,7 @@ def test_errors_say_what_was_asked_for():
             tensor.__dlpack__(**request)
 
 
-def test_a_request_that_is_refused_keeps_nothing(counted):
+def test_refused_request_leaks_nothing(counted):
     tensor = ext.counted(3)
     for request in [{"stream": 1}, {"dl_device": (2, 0)}, {"copy": 1}, {"max_version": "1"}]:
         with pytest.raises((BufferError, TypeError)):
@@ -208,7 +208,7 @@ def tensors():
     yield ext.identity(padded), [3], [1], INT4, IS_SUBBYTE_TYPE_PADDED
 
 
-def test_what_is_in_a_capsule(counted):
+def test_capsule_has_the_tensors_descriptor(counted):
     for tensor, shape, strides, dtype, flags in tensors():
         # The second export at a time is made in another way than the first.
         capsules = [tensor.__dlpack__(max_version=(1, 3)) for _ in range(3)]
@@ -247,7 +247,7 @@ def test_handles_keep_their_offset():
     assert (managed.dl_tensor.data, managed.dl_tensor.byte_offset) == (made.data, 8)
 
 
-def test_what_the_legacy_struct_cannot_say():
+def test_legacy_capsule_refuses_read_only_and_padded_tensors():
     tensor = ext.counted(3)
     with refused(BufferError, "read-only", "legacy", "copy it first", 'readonly="share"'):
         tensor.to_dlpack(readonly="refuse")
@@ -270,7 +270,7 @@ def test_what_the_legacy_struct_cannot_say():
 @pytest.mark.parametrize(
     "request_", [{}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}]
 )
-def test_an_unconsumed_capsule_is_released(counted, request_):
+def test_unconsumed_capsule_releases_its_tensor(counted, request_):
     tensor = ext.counted_mut(3)
     capsules = [tensor.__dlpack__(**request_) for _ in range(3)]
     del tensor
@@ -322,7 +322,7 @@ def test_a_pending_exception_survives_the_destructor():
     assert output.splitlines() == ["division by zero 1"] * 2
 
 
-def test_what_comes_back_is_what_it_was(counted):
+def test_reimported_export_is_the_original_tensor(counted):
     tensor = ext.counted_mut(3)
     back = ext.identity(tensor.__dlpack__(max_version=(1, 0)))
     assert ext.describe_owned(back)["owner"] == ext.describe_owned(tensor)["owner"]

@@ -30,7 +30,7 @@ def address(x):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", [1, 6, 1000])
-def test_every_type_is_seen_as_it_is(name, size):
+def test_import_keeps_dtype_and_values(name, size):
     x = array(name, size)
     for look in LOOKS:
         seen = look(x)
@@ -40,7 +40,7 @@ def test_every_type_is_seen_as_it_is(name, size):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_and_back_shares_memory(name):
+def test_round_trip_shares_memory(name):
     x = array(name)
     ours = ext.identity(x)
     y = ext.to(ours, "numpy")
@@ -52,7 +52,7 @@ def test_there_and_back_shares_memory(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_never_written(name):
+def test_immutable_tensor_refuses_to_be_written(name):
     for x in (array(name), array(name)[2:4], array(name, 1)):
         with refused(BufferError, "read-only", "pass a copy"):
             ext.describe_out(x)
@@ -77,7 +77,7 @@ def test_without_elements():
         assert ext.read_f32(x) == []
 
 
-def test_kept_beyond_its_names():
+def test_memory_outlives_the_array():
     key = ext.keep(array(size=1000))
     gc.collect()
     assert ext.read_f32(ext.take_out(key))[-1] == 999
@@ -121,7 +121,7 @@ def test_types_that_dlpack_has_not(x):
             look(x)
 
 
-def test_refusals_come_without_warnings():
+def test_refusal_issues_no_warning():
     # Asking for the older kind of capsule, too, would only bring a warning without a remedy.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -131,7 +131,7 @@ def test_refusals_come_without_warnings():
                 look(pa.array([1, None]))
 
 
-def test_what_is_no_tensor():
+def test_object_that_is_not_a_tensor_is_refused():
     column = pa.chunked_array([[1.0, 2.0]])
     for x in (
         column,
@@ -250,7 +250,7 @@ def test_our_objects_become_arrays_through_numpy():
     assert ctypes.string_at(buffer.address, 4) == np.float32(5).tobytes()
 
 
-def test_without_the_gil():
+def test_views_are_used_without_the_gil():
     x = array(size=1000)
     assert ext.sum_detached(x) == 499500
     out = np.zeros(1000, "f4")
@@ -270,7 +270,7 @@ def test_together_with_numpy():
     assert y.tolist() == [0, 3, 6]
 
 
-def test_memory_that_is_shared_with_what_is_written():
+def test_written_argument_refuses_shared_memory():
     memory = np.zeros(1000, "f4")
     x, tensor = pa.array(memory), pa.Tensor.from_numpy(memory)
     assert address(x) == memory.ctypes.data

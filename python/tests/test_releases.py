@@ -76,7 +76,7 @@ def test_weak_references(counted):
     assert counted() == 0
 
 
-def test_unconsumed_capsules_are_released(counted):
+def test_unconsumed_capsule_releases_its_tensor(counted):
     ours = ext.counted_mut(4)
     capsules = [
         ours.__dlpack__(),
@@ -109,7 +109,7 @@ def deleting(then):
     return x
 
 
-def test_releasing_runs_python_code():
+def test_release_may_run_python_code():
     happened = []
     for release in (ext.release, ext.release_detached, ext.release_on_thread):
         key = ext.keep(deleting(lambda: happened.append(ext.own_f32(ext.from_list([1], [1])))))
@@ -118,7 +118,7 @@ def test_releasing_runs_python_code():
         assert happened.pop() == [1]
 
 
-def test_releasing_while_an_exception_is_on_its_way(counted):
+def test_release_keeps_a_pending_exception(counted):
     happened = []
 
     def fail():
@@ -288,7 +288,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("argument", ARGUMENTS)
-def test_counts_of_references_stay(argument):
+def test_calls_leave_reference_counts_unchanged(argument):
     x = ARGUMENTS[argument]()
     parts = [getattr(x, name, None) for name in ("dtype", "inner", "base")]
     watched = [x, type(x), None, np.dtype("float32"), torch.float32, *parts]

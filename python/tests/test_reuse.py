@@ -202,14 +202,14 @@ class Argument:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_one_after_another(seed):
+def test_entry_is_reused_by_the_next_call(seed):
     choose = random.Random(seed)
     for _ in range(400):
         Argument(choose).check()
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_while_others_are_in_use(seed):
+def test_entries_in_use_are_not_reused(seed):
     choose = random.Random(seed)
 
     def check_inside(depth):
@@ -223,7 +223,7 @@ def test_while_others_are_in_use(seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_many_at_once(seed):
+def test_many_entries_at_once(seed):
     choose = random.Random(seed)
     arguments = [Argument(choose) for _ in range(1500)]
     arguments = [x for x in arguments if x.array.dtype == np.float32 and x.array.flags.aligned]
@@ -279,7 +279,7 @@ def test_a_shape_that_changes_in_place():
     assert ext.read_f32(t) == [0, 3, 1, 4, 2, 5]
 
 
-def test_after_refusals():
+def test_entry_is_reused_after_a_refusal():
     x = np.arange(6, dtype="f4").reshape(2, 3)
     refusals = [
         (ext.read_f64, x),

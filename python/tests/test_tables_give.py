@@ -27,7 +27,7 @@ def release(thing):
     Deleter(managed.deleter)(thing.address)
 
 
-def test_results_become_objects_of_the_type(counted):
+def test_result_is_of_the_tables_type(counted):
     x, calls = instance()
     tensor = ext.counted_mut(3)
     ext.describe(
@@ -44,7 +44,7 @@ def test_results_become_objects_of_the_type(counted):
     assert counted() == 0
 
 
-def test_read_only_results_say_so(counted):
+def test_read_only_result_is_flagged(counted):
     x, _ = instance()
     y = ext.like(x, ext.counted(3))
     assert DLManagedTensorVersioned.from_address(y.address).flags == 1
@@ -84,7 +84,7 @@ def test_the_error_of_a_type_that_cannot_make_an_object():
 @pytest.mark.parametrize(
     "dtype, parts", [("float32", FLOAT32), ("float64", FLOAT64), ("bfloat16", (4, 16, 1))]
 )
-def test_their_allocator_is_used(shape, dtype, parts):
+def test_zeros_like_uses_the_tables_allocator(shape, dtype, parts):
     x, calls = instance()
     where, y = ext.zeros_like(x, list(shape), dtype)
     made = made_tables.allocated[-1]
@@ -170,7 +170,7 @@ def test_errors_of_an_allocator_that_are_odd():
     ],
     ids=str,
 )
-def test_an_allocator_that_gives_something_else(fields):
+def test_allocator_with_another_shape_is_refused(fields):
     made = Made(**{"shape": (2,), **fields})
     x, _ = instance(allocate=lambda prototype, out, context, set_error: write(out, made.address))
     # Nothing was written to it.
@@ -181,7 +181,7 @@ def test_an_allocator_that_gives_something_else(fields):
     assert seen == [before]
 
 
-def test_an_allocator_that_gives_what_makes_no_sense():
+def test_allocator_with_invalid_tensor_is_refused():
     for fields, message in [
         (dict(data=0), "is NULL"),
         (dict(shape=None, ndim=1), "NULL"),
@@ -196,7 +196,7 @@ def test_an_allocator_that_gives_what_makes_no_sense():
         assert made.deleted == 1
 
 
-def test_an_allocator_that_gives_read_only_memory():
+def test_allocator_with_read_only_memory_is_refused():
     made, seen = Made((2,), flags=READ_ONLY), []
     made.delete = lambda: seen.append(made.values()[:2])
     x, _ = instance(allocate=lambda prototype, out, context, set_error: write(out, made.address))

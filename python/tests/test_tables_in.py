@@ -16,7 +16,7 @@ def kind_with(**functions):
     return type_of(table(calls=calls, **functions)), calls
 
 
-def test_what_is_read_is_borrowed_and_what_is_written_or_kept_is_owned():
+def test_read_argument_is_borrowed_and_written_or_kept_argument_is_owned():
     kind, calls = kind_with()
     x = kind()
     assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and ext.describe(x)["ptr"] == x.lent.data
@@ -44,7 +44,7 @@ def test_what_is_written_is_kept_until_the_end_of_the_call():
 
 
 @pytest.mark.parametrize("spelled", ["__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"])
-def test_where_a_table_is_found(spelled):
+def test_table_is_found_on_the_type(spelled):
     calls = []
     kind = type_with(capsule_of(table(calls=calls), NAME), spelled)
     assert ext.read_f32(kind()) == [0, 1, 2, 3, 4, 5] and calls == ["borrow"]
@@ -59,7 +59,7 @@ def test_a_derived_type_has_it_too():
     assert ext.read_f32(Derived()) == [0, 1, 2, 3, 4, 5] and calls == ["borrow"]
 
 
-def test_a_table_of_the_object_alone_is_not_looked_at():
+def test_table_of_an_instance_is_ignored():
     x = Exchanged()
     calls = []
     x.__dlpack_c_exchange_api__ = capsule_of(table(calls=calls), NAME)
@@ -109,7 +109,7 @@ UNUSABLE["circle"] = circle
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-def test_a_table_that_is_none(case):
+def test_invalid_table_is_ignored(case):
     # There may be another way to ask.
     x, made = producer()
     kind = type_with(UNUSABLE[case](), __dlpack__=lambda self, **keywords: x.__dlpack__(**keywords))
@@ -126,7 +126,7 @@ def test_the_older_spelling_where_the_newer_is_none():
 
 
 @pytest.mark.parametrize("version", [(1, 0), (1, 2), (1, 3), (1, 99)])
-def test_minor_versions_do_not_matter(version):
+def test_newer_minor_versions_are_accepted(version):
     assert ext.read_f32(type_of(table(version=version))()) == [0, 1, 2, 3, 4, 5]
 
 
@@ -156,7 +156,7 @@ def test_read_only_memory_is_not_written():
     assert ext.describe_owned(kind(flags=IS_COPIED))["copied"]
 
 
-def test_the_metaclass_is_not_asked():
+def test_metaclass_is_not_called():
     # In a new process, since there is room for so many types only.
     output = in_new_process("""
         import dlbridge_testing as ext
@@ -175,7 +175,7 @@ def test_the_metaclass_is_not_asked():
     assert output.splitlines() == ["[0.0, 1.0]"] * 3
 
 
-def test_more_types_than_are_remembered():
+def test_more_types_than_cache_slots():
     output = in_new_process("""
         import dlbridge_testing as ext
         from made_tables import table, type_of
@@ -205,7 +205,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_descriptors_that_make_no_sense(case):
+def test_invalid_descriptor_is_refused(case):
     kind, calls = kind_with()
     x = kind(**HOSTILE[case])
     for look in (ext.describe, ext.describe_out, ext.describe_owned):
@@ -236,7 +236,7 @@ class Raising(Exchanged):
 @pytest.mark.parametrize(
     "function, looks", [("own", [ext.describe_out, ext.identity]), ("borrow", [ext.describe])]
 )
-def test_their_errors_are_passed_on(function, looks):
+def test_error_of_the_table_is_passed_on(function, looks):
     kind = type_of(table(**{function: DELETE_ITEM}), base=Raising)
     for look in looks:
         with refused(LookupError, "mine"):
@@ -255,7 +255,7 @@ def test_failures_without_an_error(functions, looks):
                 look(kind())
 
 
-def test_what_is_not_lent_is_owned():
+def test_failed_borrow_falls_back_to_owning():
     kind, calls = kind_with(borrow=lambda thing, out: -1)
     x = kind()
     assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and calls == ["borrow", "own"] and x.deleted == [1]

@@ -85,7 +85,7 @@ def test_owned(counted):
     assert counted() == 0
 
 
-def test_owned_tells_of_read_only_memory(counted):
+def test_owned_export_flags_read_only_memory(counted):
     managed = owned(ext.counted(3))
     assert managed.flags == READ_ONLY
     release(managed)
@@ -173,7 +173,7 @@ def test_objects_are_made():
     assert made.deleted == 1
 
 
-def test_objects_that_come_back():
+def test_reimported_object_is_the_original():
     tensor = ext.from_list([1, 2, 3], [3])
     managed, out = owned(tensor), py_object()
     assert make(ctypes.addressof(managed), byref(out)) == 0
@@ -194,7 +194,7 @@ def test_objects_that_come_back():
     ],
     ids=str,
 )
-def test_objects_that_are_not_made(fields, message):
+def test_invalid_tensor_makes_no_object(fields, message):
     made, out = Made(**fields), c_void_p(7)
     of_address = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p)(
         table.managed_tensor_to_py_object_no_sync
@@ -278,7 +278,7 @@ def test_strides_of_a_prototype_do_not_matter():
     ],
     ids=str,
 )
-def test_memory_that_there_is_not(arguments, kind, message):
+def test_failed_allocation_reports_the_error(arguments, kind, message):
     found = allocated(**{"shape": (2,), "dtype": FLOAT32, **arguments})
     assert found[0] == kind and message in found[1]
 

@@ -40,7 +40,7 @@ def address(x):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 8, (1, 2) * 6])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     x = tensor(name, shape)
     for look in LOOKS:
         seen = look(x)
@@ -64,7 +64,7 @@ def test_shared_with_our_objects(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_ours_is_shared(name):
+def test_our_tensor_is_shared_with_the_framework(name):
     ours = ext.zeros([2, 3], name)
     x = ext.to(ours, "tensorflow")
     assert x.dtype.name == name and x.shape == (2, 3) and address(x) == ours.data_ptr
@@ -102,7 +102,7 @@ def test_no_operation_writes_to_memory_that_is_not_its_own(jit):
     assert y.numpy()[0] == 15 and ext.read_f32(ours) == [1] * 64
 
 
-def test_written_through_from_our_side():
+def test_writes_from_rust_are_visible_to_the_framework():
     ours = ext.zeros([1000], "float32")
     x = ext.to(ours, "tensorflow")
     ext.write_f32(ours, 7)
@@ -120,13 +120,13 @@ def test_operations_leave_our_memory_alone():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_never_written(name):
+def test_immutable_tensor_refuses_to_be_written(name):
     for x in (tensor(name), tensor(name, ()), tensor(name, (0, 4)), tensor(name, (1000,))):
         with refused(BufferError, "read-only", "pass a copy"):
             ext.describe_out(x)
 
 
-def test_typed_arguments_are_never_written():
+def test_typed_argument_of_immutable_tensor_refuses_to_be_written():
     for name, write in [
         ("float32", ext.write_f32),
         ("bfloat16", ext.write_bf16),
@@ -216,7 +216,7 @@ def test_capsules_of_tensorflow():
         ext.identity(capsule)  # It was taken.
 
 
-def test_released_with_the_last_tensor(counted):
+def test_memory_is_released_with_the_last_tensor(counted):
     memory = ext.to(ext.counted_mut(1024), "numpy")
     first = -memory.ctypes.data % ALIGNMENT // 4
     x = ext.to(memory[first:], "tensorflow")
@@ -230,7 +230,7 @@ def test_released_with_the_last_tensor(counted):
     assert counted() == 0
 
 
-def test_every_rank_and_no_elements():
+def test_import_of_every_rank_and_of_no_elements():
     for shape in ([], [0, 4], [4, 0, 2], [1] * 8, [1] * 20):
         assert ext.to(ext.zeros(shape, "float32"), "tensorflow").shape == tuple(shape)
 
@@ -260,7 +260,7 @@ def test_what_tensorflow_has_not(counted):
     assert counted() == 0
 
 
-def test_without_the_gil():
+def test_views_are_used_without_the_gil():
     x = tf.range(1000, dtype="float32")
     assert ext.sum_detached(x) == tf.reduce_sum(x)
     out = np.zeros(1000, "f4")
@@ -278,7 +278,7 @@ def test_together_with_numpy():
         ext.add(y, y, x)
 
 
-def test_memory_that_is_shared_with_what_is_written():
+def test_written_argument_refuses_shared_memory():
     memory = ext.to(ext.zeros([1000], "float32"), "numpy")
     x = ext.to(memory, "tensorflow")
     assert address(x) == memory.ctypes.data

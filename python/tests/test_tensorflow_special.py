@@ -31,7 +31,7 @@ LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
         lambda: tf.float32,
     ],
 )
-def test_what_speaks_no_dlpack(make):
+def test_objects_without_dlpack_are_refused(make):
     x = make()
     for look in LOOKS:
         with refused(TypeError, "expected a tensor, got"):
@@ -100,7 +100,7 @@ def test_quantized_elements_are_what_is_in_memory():
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
-def test_tensors_that_are_none_yet(name):
+def test_symbolic_tensors_are_refused(name):
     for look in LOOKS:
         with refused(TypeError, "expected a tensor, got", "SymbolicTensor"):
             tf.function(lambda x: (look(x), x)[1], autograph=False)(tf.ones(2, name))

@@ -86,7 +86,7 @@ MAKE = {
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_readers_share(kind):
+def test_readers_on_several_threads_share(kind):
     x = MAKE[kind]([1, 2, 3])
     with Calls(*[(ext.read_until_let_go, x)] * 4) as calls:
         assert ext.read_f32(x) == [1, 2, 3] and ext.sum_detached(x) == 6
@@ -103,7 +103,7 @@ def test_readers_share(kind):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_writer_is_alone(kind):
+def test_writer_excludes_other_threads(kind):
     x, other = MAKE[kind]([1, 2, 3]), MAKE[kind]([1, 2, 3])
     with Calls((ext.write_until_let_go, x, 7)):
         for call in (ext.read_f32, ext.sum_detached, ext.read_until_let_go):
@@ -120,7 +120,7 @@ def test_a_writer_is_alone(kind):
     assert ext.read_f32(x) == [7, 7, 7] and ext.read_f32(other) == [1, 1, 1]
 
 
-def test_parts_are_told_apart():
+def test_disjoint_parts_are_written_by_several_threads():
     x = np.zeros((4, 4), "float32")
     ours = ext.identity(x[0])
     with Calls(

@@ -17,7 +17,7 @@ def zeros(dtype, shape=(2, 3)):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 9])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     x = zeros(name, shape)
     for look in LOOKS:
         seen = look(x)
@@ -27,7 +27,7 @@ def test_every_type_is_seen_as_it_is(name, shape):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_there_and_back_shares_memory(name):
+def test_round_trip_shares_memory(name):
     x = zeros(name)
     y = ext.to(ext.identity(x), "torch")
     assert type(y) is torch.Tensor and y.dtype == x.dtype and y.shape == x.shape
@@ -36,7 +36,7 @@ def test_there_and_back_shares_memory(name):
     assert x.view(torch.uint8)[0, 0] == 1
 
 
-def test_written_through():
+def test_writes_are_visible_to_the_framework():
     x = torch.zeros(3, 4)
     ext.write_f32(x, 7)
     assert (x == 7).all()

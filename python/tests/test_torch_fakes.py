@@ -62,7 +62,7 @@ LOOK = """
 """
 
 
-def test_what_is_faked():
+def test_fakes_of_torch_classes_have_the_expected_outcomes():
     said = in_new_process(textwrap.dedent(LOOK).format(fakes=FAKES))
     outcomes = {name: [] for name in FAKES}
     for line in said.splitlines():
@@ -86,7 +86,7 @@ def test_a_subclass_with_a_faked_address():
     assert said.splitlines() == ["[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"] * 3 + ["[1.0, 1.0, 1.0]"]
 
 
-def test_what_is_no_tensor_of_pytorch():
+def test_class_that_imitates_a_torch_tensor_is_not_one():
     class Fake:
         __module__, _cdata = "torch", 4096
 

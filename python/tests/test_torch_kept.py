@@ -53,7 +53,7 @@ class Watched:
     "dtype", "bool uint8 int16 int64 float16 bfloat16 float64 complex64 float8_e5m2".split()
 )
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view(view, dtype):
+def test_every_view_is_kept(view, dtype):
     x = VIEWS[view](numbers(dtype))
     for _ in range(2):
         seen = ext.describe_owned(x)
@@ -68,7 +68,7 @@ def test_every_view(view, dtype):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_it_stays_when_the_object_goes(view):
+def test_memory_outlives_the_object(view):
     x = VIEWS[view](numbers())
     expected = x.tolist()
     ours = ext.identity(x)
@@ -78,7 +78,7 @@ def test_it_stays_when_the_object_goes(view):
     assert ext.to(ours, "numpy").tolist() == expected and len(others) == 20
 
 
-def test_the_last_one_releases_it():
+def test_last_handle_releases_the_memory():
     watched = Watched()
     first, second = ext.identity(watched.tensor), ext.identity(watched.tensor)
     watched.tensor = None
@@ -120,7 +120,7 @@ def test_released_by_threads_that_python_does_not_know():
     assert not watched.is_there
 
 
-def test_released_while_an_exception_is_on_its_way():
+def test_release_keeps_a_pending_exception():
     watched = Watched()
     ext.entrust(watched.tensor)
     watched.tensor = None
@@ -167,7 +167,7 @@ def test_memory_that_is_shared_until_it_is_written():
     assert (x.tolist(), y.tolist()) == ([0, 1, 2], [5, 5, 5])
 
 
-def test_what_is_refused_stays_refused():
+def test_lazily_transformed_tensor_is_refused_when_kept():
     plain = torch.ones(2)
     z = torch.tensor([1 + 2j, 3 + 4j])
     refusals = [
@@ -190,7 +190,7 @@ def test_what_is_refused_stays_refused():
         assert ext.own_f32(torch.ones(2)[1:]) == [1]
 
 
-def test_counts_of_references_stay():
+def test_calls_leave_reference_counts_unchanged():
     watched = Watched()
     count = watched.tensor._use_count() if hasattr(watched.tensor, "_use_count") else None
     for view in VIEWS.values():
@@ -203,7 +203,7 @@ def test_counts_of_references_stay():
     assert not watched.is_there
 
 
-def test_when_python_ends():
+def test_exit_of_python_with_live_objects_succeeds():
     said = in_new_process("""
         import atexit, sys, threading
         import torch, dlbridge_testing as ext

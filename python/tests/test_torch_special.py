@@ -76,7 +76,7 @@ def make(code):
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_refused(name):
+def test_special_tensor_is_refused(name):
     code, remedy = SPECIAL[name]
     x = make(code)
     for look in LOOKS:
@@ -89,7 +89,7 @@ def test_refused(name):
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_taken(name):
+def test_ordinary_tensor_is_accepted(name):
     code, values = TAKEN[name]
     x = make(code)
     assert ext.read_f32(x) == values == ext.own_f32(x)
@@ -129,14 +129,14 @@ def first_tensors(codes, mode="torch.enable_grad()"):
     return {name: found[:9] for name, found in outcomes.items()}
 
 
-def test_refused_as_the_first_tensor():
+def test_special_tensor_is_refused_as_the_first_tensor():
     found = first_tensors({name: code for name, (code, _) in SPECIAL.items()})
     for name, (_, remedy) in SPECIAL.items():
         for outcome in found[name]:
             assert outcome.startswith("BufferError ") and remedy in outcome, (name, outcome)
 
 
-def test_taken_as_the_first_tensor():
+def test_ordinary_tensor_is_accepted_as_the_first_tensor():
     found = first_tensors({name: code for name, (code, _) in TAKEN.items()})
     assert set(map(tuple, found.values())) == {("taken",) * 9}
 
@@ -272,7 +272,7 @@ def test_dtypes_that_dlpack_lacks():
         ("zero tensor", lambda x: x.clone()),
     ],
 )
-def test_the_advice_can_be_followed(name, remedy):
+def test_remedy_of_the_error_works(name, remedy):
     x = make(SPECIAL[name][0])
     with refused(BufferError, "isn't a plain one") as error:
         ext.describe(x)

@@ -26,7 +26,7 @@ def wrapped(ours):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (8,), (2, 4), (0, 4), (1,) * 7 + (2,), (1,) * 12])
-def test_every_type_is_seen_as_it_is(name, shape):
+def test_import_keeps_dtype_and_values(name, shape):
     ours = ext.zeros(list(shape), name)
     x = wrapped(ours)
     assert type(x) is tvm_ffi.Tensor and tuple(x.shape) == shape
@@ -39,7 +39,7 @@ def test_every_type_is_seen_as_it_is(name, shape):
 
 
 @pytest.mark.parametrize("name", ["float32", "int64", "bool", "float16", "bfloat16", "complex64"])
-def test_there_and_back_shares_memory(name):
+def test_round_trip_shares_memory(name):
     ours = ext.ones([2, 3], name)
     again = ext.identity(wrapped(wrapped(ours)))
     assert again.data_ptr == ours.data_ptr and type(again) is OURS
@@ -55,7 +55,7 @@ def test_arrays_of_others():
     assert np.from_dlpack(x).ctypes.data == memory.ctypes.data
 
 
-def test_written_through():
+def test_writes_are_visible_to_the_framework():
     memory = np.zeros((3, 4), "f4")
     x = tvm_ffi.from_dlpack(memory)
     ext.write_f32(x, 7)
@@ -89,7 +89,7 @@ def test_views(view):
     assert ext.read_f32(x) == memory.ravel().tolist() == ext.own_f32(x)
 
 
-def test_elements_that_are_at_one_place():
+def test_written_argument_refuses_overlapping_elements():
     x = tvm_ffi.from_dlpack(np.lib.stride_tricks.as_strided(np.zeros(4, "f4"), (2, 2), (4, 4)))
     with refused(BufferError, "at one place", "pass a copy"):
         ext.write_f32(x, 1)
@@ -119,7 +119,7 @@ def test_strides_and_alignment_as_asked_for():
         tvm_ffi.from_dlpack(unaligned, require_alignment=64)
 
 
-def test_released_with_the_last_tensor(counted):
+def test_memory_is_released_with_the_last_tensor(counted):
     x = wrapped(ext.counted_mut(1024))
     y = ext.identity(x)
     del x
@@ -171,7 +171,7 @@ def test_results_are_tensors_of_tvm():
     assert ext.to(ours, "tvm_ffi", readonly="share").data_ptr() == ours.data_ptr
 
 
-def test_what_is_no_tensor():
+def test_object_that_is_not_a_tensor_is_refused():
     for x in (
         tvm_ffi.Shape((1, 2)),
         tvm_ffi.dtype("float32"),
@@ -183,7 +183,7 @@ def test_what_is_no_tensor():
                 look(x)
 
 
-def test_without_the_gil():
+def test_views_are_used_without_the_gil():
     memory, out = np.arange(1000, dtype="f4"), np.zeros(1000, "f4")
     x, y = tvm_ffi.from_dlpack(memory), tvm_ffi.from_dlpack(out)
     assert ext.sum_detached(x) == 499500
@@ -199,7 +199,7 @@ def test_together_with_numpy():
     assert out.tolist() == [3, 2, 1]
 
 
-def test_memory_that_is_shared_with_what_is_written():
+def test_written_argument_refuses_shared_memory():
     memory = np.arange(1000, dtype="f4")
     x = tvm_ffi.from_dlpack(memory)
     part = tvm_ffi.from_dlpack(memory[1:])

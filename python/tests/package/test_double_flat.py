@@ -49,7 +49,7 @@ def again(turn, turns=TURNS):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_there_and_back(name):
+def test_round_trip_keeps_values(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
     x = kind().fill(7)
     tensor = dlbridge.full(16, 3, "uint8", device="cuda")

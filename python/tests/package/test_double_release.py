@@ -180,7 +180,7 @@ def test_the_last_handle_goes_on_another_thread(name):
     assert x.deleted == ([] if name == "numba" else [1])
 
 
-def test_an_unconsumed_capsule_is_released():
+def test_unconsumed_capsule_releases_its_tensor():
     for _ in range(3):
         dlbridge.zeros(16, "uint8", device="cuda").__dlpack__(stream=1)
     assert double.live("memory") == 0

@@ -99,7 +99,7 @@ def test_a_stream_may_be_entered_again():
     assert current().handle == 0
 
 
-def test_what_is_no_stream():
+def test_object_that_is_not_a_stream_is_refused():
     for wrong in ("a text", 1.5, True, object(), [1]):
         with refused(TypeError, "expected a CUDA stream, got"):
             dlbridge.cuda.stream(wrong)
@@ -131,7 +131,7 @@ def test_our_stream_is_destroyed_with_its_last_handle():
     assert double.live("streams") == before
 
 
-def test_waiting():
+def test_wait_orders_streams():
     one, other = dlbridge.cuda.Stream(), dlbridge.cuda.Stream()
     address = driver.allocate(16, one.handle)
     driver.fill(address, 7, 16, one.handle)
@@ -148,7 +148,7 @@ def test_waiting():
 
 
 @pytest.mark.parametrize("name", ["cupy", "jax"])
-def test_what_producers_are_asked_for(name):
+def test_producer_gets_the_current_stream(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
     # CuPy reports its stream, so no wait is needed. JAX's is unknown.
     for number, stream in ((1, 0), (ours.handle, ours), (2, 2)):
@@ -175,7 +175,7 @@ def waits():
     return double.calls("cuStreamWaitEvent")
 
 
-def test_what_consumers_may_ask_for():
+def test_consumer_stream_is_ordered():
     stream, tensor = dlbridge.cuda.Stream(), dlbridge.zeros(16, "uint8", device="cuda")
     before = waits()
     for none in (1, None, -1):
@@ -206,7 +206,7 @@ def test_a_bare_capsule_is_ready_on_the_default_stream():
     del capsule
 
 
-def test_what_they_may_not():
+def test_invalid_consumer_stream_is_refused():
     tensor = dlbridge.zeros(16, "uint8", device="cuda")
     with refused(ValueError, "stream 0 is ambiguous", "1 for the default stream"):
         tensor.__dlpack__(stream=0)

@@ -15,7 +15,7 @@ HOST = ["numpy", "pyarrow", "mlx"]
 
 
 @pytest.mark.parametrize("copying", [None, True])
-def test_to_numpy_by_a_copy(copying):
+def test_conversion_to_numpy_copies_to_the_host(copying):
     tensor = dlbridge.asarray([[1, 2], [3, 4]], "int16", device="cuda")
     for way in (
         lambda: tensor.to("numpy", copy=copying),
@@ -28,7 +28,7 @@ def test_to_numpy_by_a_copy(copying):
         assert tensor.tolist() == [[1, 2], [3, 4]]
 
 
-def test_not_without_a_copy():
+def test_conversion_to_numpy_without_copy_is_refused():
     tensor = dlbridge.zeros(3, device="cuda")
     for way in (
         lambda: tensor.to("numpy"),
@@ -51,7 +51,7 @@ def test_frameworks_tensors_to_numpy(name):
     assert dlbridge.convert(x, "numpy", copy=None).tolist() == [5] * 16
 
 
-def test_it_is_explained():
+def test_explain_names_the_copy():
     tensor = dlbridge.zeros(3, device="cuda")
     explained = dlbridge.explain(tensor, "numpy")
     assert (explained.outcome, explained.reason) == ("copied", "NumPy can't reach memory on cuda:0")
@@ -84,7 +84,7 @@ def test_to_a_gpu_by_a_copy():
     assert copied.values() == [6] * 16
 
 
-def test_what_is_there_is_copied_where_it_is():
+def test_copy_stays_on_its_gpu():
     tensor = dlbridge.full(16, 4, "uint8", device="cuda")
     for name, kind in (("torch", torch.Tensor), ("cupy", cupy.ndarray), ("jax", jax.Array)):
         y = tensor.to(name, copy=True)

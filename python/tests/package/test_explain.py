@@ -48,7 +48,7 @@ def test_many_dimensions():
         assert check(t, "dlbridge") == "shared"
 
 
-def test_what_is_said_of_an_array():
+def test_explain_of_an_array_says_shared():
     explanation = dlbridge.explain(np.zeros(3), "numpy")
     assert (
         explanation.to,
@@ -59,7 +59,7 @@ def test_what_is_said_of_an_array():
     assert explanation and explanation.shares and str(explanation) == "numpy would share the memory"
 
 
-def test_what_is_said_of_a_copy():
+def test_explain_of_a_copy_names_the_reason():
     # None of these is imported by being asked about.
     explanation = dlbridge.explain(np.zeros(4)[::-1], "paddle")
     assert (explanation.outcome, explanation.reason) == (
@@ -78,7 +78,7 @@ def test_what_is_said_of_a_copy():
     assert (explanation.kind, explanation.wanted) == ("alignment", "a multiple of 64")
 
 
-def test_what_is_said_of_a_refusal():
+def test_explain_of_a_refusal_names_the_remedy():
     explanation = dlbridge.explain(dlbridge.zeros(4, "int4"), "tensorflow")
     assert (explanation.outcome, explanation.reason, explanation.remedy) == (
         "refused",
@@ -116,7 +116,7 @@ class NoLonger:
         (NoLonger(), "it was donated", "make another"),
     ],
 )
-def test_what_is_said_of_what_can_not_come_in(x, reason, remedy):
+def test_explain_of_a_non_tensor_names_the_error(x, reason, remedy):
     for to in ("numpy", "torch", "jax"):
         explanation = dlbridge.explain(x, to)
         assert (
@@ -167,7 +167,7 @@ def test_explanations_are_values():
     assert not hasattr(first, "__dict__")
 
 
-def test_nothing_is_kept():
+def test_explain_keeps_no_reference():
     owner = bytearray(8)
     assert dlbridge.explain(owner, "numpy")
     owner.append(1)  # which it can't while its buffer is lent

@@ -47,7 +47,7 @@ def makers():
 
 
 @pytest.mark.parametrize("name", makers())
-def test_it_gives_what_other_calls_give(name):
+def test_fast_path_returns_what_the_slow_path_returns(name):
     def one():
         return np.arange(6, dtype="f4").__dlpack__() if name == "capsule" else x
 
@@ -61,7 +61,7 @@ def test_it_gives_what_other_calls_give(name):
 
 
 @pytest.mark.parametrize("name", makers())
-def test_references_are_given_back_at_once(name):
+def test_references_are_released_at_once(name):
     x = makers()[name] if name != "capsule" else np.arange(6, dtype="f4")
     one = x.__dlpack__ if name == "capsule" else lambda: x
     from_dlpack(one())
@@ -72,7 +72,7 @@ def test_references_are_given_back_at_once(name):
     assert (sys.getrefcount(x), sys.getrefcount(type(x))) == before
 
 
-def test_what_is_no_tensor():
+def test_object_that_is_not_a_tensor_is_refused():
     for wrong in (None, 1.5, "text", object(), [1, 2]):
         with refused(TypeError):
             from_dlpack(wrong)
@@ -90,7 +90,7 @@ def test_what_is_no_tensor():
         from_dlpack(x=np.ones(1))
 
 
-def test_it_looks_like_a_function():
+def test_from_dlpack_looks_like_a_function():
     assert inspect.isbuiltin(from_dlpack) and repr(from_dlpack) == "<built-in function from_dlpack>"
     assert str(inspect.signature(from_dlpack)) == "(x, /, *, device=None, copy=None)"
     assert "shared memory or an error" in from_dlpack.__doc__

@@ -37,7 +37,7 @@ def some_key(choose, shape):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_key_is_as_numpy_has_it(seed):
+def test_index_selects_what_numpy_selects(seed):
     choose = random.Random(seed)
     for _ in range(25):
         x = some_array(choose)
@@ -66,7 +66,7 @@ def test_packed_elements():
         t[:, ::-1]
 
 
-def test_keys_that_leave_the_tensor():
+def test_index_out_of_bounds_raises_index_error():
     t = dlbridge.zeros((2, 3))
     for key in [2, -3, (0, 3), (0, -4), (..., 3), (None, 2), 2**40, -(2**40), 2**70]:
         with refused(IndexError):
@@ -111,14 +111,14 @@ def test_keys_that_leave_the_tensor():
     ],
     ids=repr,
 )
-def test_what_gathers_or_is_no_index_is_refused(key):
+def test_index_by_arrays_raises_type_error(key):
     t = dlbridge.zeros((2, 3))
     for keys in (key, (key,), (0, key), (..., key), (None, key)):
         with refused(TypeError, "indexed by integers, slices, ... and None"):
             t[keys]
 
 
-def test_whatever_is_an_integer_is_an_index():
+def test_objects_with_index_method_are_indices():
     class Two:
         def __index__(self):
             return 2

@@ -31,14 +31,14 @@ NUMBERS = [0, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 1.5, math.inf, 1 - 2j, 
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_a_number(number):
+def test_asarray_of_a_number(number):
     for made in (number, [number], (number, number), [[number]], [(number,), (number,)]):
         assert_like(dlbridge.asarray(made), np.asarray(made))
     assert_like(dlbridge.full((2, 3), number), np.full((2, 3), number))
     assert_like(dlbridge.full((), number), np.asarray(number))
 
 
-def test_numbers_that_no_type_holds():
+def test_asarray_of_too_large_integers_is_refused():
     for number in (2**64, -(2**63) - 1, 2**127, 2**200, -(2**200), 10**400):
         for make in (
             dlbridge.asarray,
@@ -61,7 +61,7 @@ def some_lists(choose, shape, kinds):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_lists_are_as_numpy_has_them(seed):
+def test_asarray_of_lists_equals_numpy(seed):
     choose = random.Random(seed)
     for _ in range(30):
         shape = [
@@ -108,7 +108,7 @@ def test_lists_that_never_end():
 
 
 @pytest.mark.parametrize("thing", ["1", None, {}, {1}, range(3), object(), int, iter([1])])
-def test_what_is_no_tensor(thing):
+def test_object_that_is_not_a_tensor_is_refused(thing):
     for make in (dlbridge.asarray, dlbridge.from_dlpack):
         with refused(TypeError, "expected a tensor, got", type(thing).__name__):
             make(thing)
@@ -120,7 +120,7 @@ def test_what_is_no_tensor(thing):
 
 
 @pytest.mark.parametrize("name", NAMES + SMALL)
-def test_every_type_from_nothing(name):
+def test_zeros_and_ones_of_every_dtype(name):
     one, other = (-1, 0) if name == "int1" else (1, 2 if name == "float8_e8m0fnu" else 0)
     for shape in (0, 3, (), (2,), [2, 0], (2, 3), (1,) * 10):
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -159,7 +159,7 @@ def test_handles(name):
         dlbridge.ones(2, name)
 
 
-def test_what_a_type_has_not():
+def test_values_without_representation_are_refused():
     for number, name in [
         (1.5, "int32"),
         (300, "uint8"),
@@ -261,7 +261,7 @@ RANGES = [
 
 
 @pytest.mark.parametrize("given", RANGES)
-def test_numbers_in_equal_steps(given):
+def test_arange_equals_numpy(given):
     t, x = dlbridge.arange(*given), np.arange(*given)
     assert (t.shape, str(t.dtype), t.tolist()) == (x.shape, x.dtype.name, x.tolist())
     for name in ("float64", "complex64", "float16"):
@@ -275,7 +275,7 @@ def test_numbers_in_equal_steps(given):
     )
 
 
-def test_steps_that_are_none():
+def test_arange_with_invalid_step_is_refused():
     for step in (0, 0.0):
         with refused(ValueError, "steps of 0"):
             dlbridge.arange(0, 5, step)
@@ -409,7 +409,7 @@ def test_arrays():
     assert dlbridge.asarray(x).readonly and not dlbridge.asarray(x, copy=True).readonly
 
 
-def test_copies_that_are_not_allowed():
+def test_asarray_with_copy_false_refuses_a_copy():
     for x, dtype in [
         (1, None),
         ([1], None),

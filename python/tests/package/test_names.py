@@ -86,7 +86,7 @@ def test_element_types_of_ml_dtypes(name):
 @pytest.mark.parametrize(
     "code", np.typecodes["AllInteger"] + np.typecodes["Float"].replace("g", "") + "FD?"
 )
-def test_whatever_c_calls_them(code):
+def test_c_type_names_are_dtypes(code):
     # On most machines, "l" and "q" are of 64 bits both, and have scalars of their own.
     dtype = np.dtype(code)
     assert dlbridge.zeros(2, dtype).dtype == dtype.name
@@ -125,7 +125,7 @@ def test_element_types_of_python():
     ],
     ids=repr,
 )
-def test_what_is_no_element_type(given):
+def test_unknown_dtype_is_refused(given):
     for make in (
         dlbridge.zeros,
         dlbridge.ones,
@@ -211,7 +211,7 @@ def test_the_cpu():
     assert dlbridge.zeros(1).__dlpack_device__() == (1, 0)
 
 
-def test_what_is_no_device():
+def test_unknown_device_is_refused():
     for given in ("gpu", "", "cpu:", "cuda:-1", "cuda:x", 1, object(), dlbridge.zeros(1).dtype):
         with refused(LookupError, "no device is called"):
             dlbridge.zeros(2, device=given)

@@ -18,7 +18,7 @@ def f32(*shape):
     return np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape)
 
 
-def test_arguments_by_place_and_by_name():
+def test_arguments_are_positional_or_named():
     a, b = f32(3), f32(3) + 1
     expected = [1, 3, 5]
     assert (
@@ -35,7 +35,7 @@ def test_arguments_by_place_and_by_name():
     assert ops.add(a, **{"".join(["b"]): b, "".join(["o", "ut"]): None}).tolist() == expected
 
 
-def test_arguments_that_do_not_fit():
+def test_wrong_arguments_raise_type_error():
     a = f32(3)
     with refused(TypeError, 'add: argument "a" is missing'):
         ops.add()
@@ -113,7 +113,7 @@ def test_attributes():
     assert ops.sum(big, axis=40).shape == (1,) * 40
 
 
-def test_numbers_in_the_place_of_tensors():
+def test_numbers_are_accepted_for_tensors():
     for name in ALL:
         x, out = dlbridge.asarray([1, 2], name), dlbridge.asarray([0, 0], name)
         for y in (ops.add(x, 2), ops.add(2, x), ops.add(a=x, b=2)):
@@ -208,7 +208,7 @@ def test_out_is_written_in_any_layout():
         ops.matmul(a, a.T, out=base[:3, :4])
 
 
-def test_what_can_not_be_written():
+def test_out_that_is_not_writable_is_refused():
     a = f32(3)
     fixed = a.copy()
     fixed.flags.writeable = False
@@ -233,7 +233,7 @@ def test_what_can_not_be_written():
     assert a.tolist() == [0, 2, 4] and fixed.tolist() == [0, 1, 2]
 
 
-def test_arguments_that_are_no_such_tensors():
+def test_mismatched_tensors_are_refused():
     a = f32(3)
     misaligned = np.frombuffer(bytearray(13), "u1")[1:].view("f4")
     with refused(
@@ -291,7 +291,7 @@ class Own(Exception):
     "error",
     [Own(1, 2), KeyboardInterrupt(), KeyError("k"), UnicodeDecodeError("x", b"", 0, 1, "y")],
 )
-def test_what_others_raise_stays_what_it_is(error):
+def test_exception_of_a_framework_is_passed_on(error):
     with pytest.raises(type(error)) as caught:
         ops.add(f32(1), Raising(error))
     assert caught.value is error and error.__notes__ == ['add: argument "b"']
@@ -304,7 +304,7 @@ def test_errors_of_our_kinds_name_the_argument():
     assert caught.value.__cause__ is error
 
 
-def test_no_kernel_for_such_a_call():
+def test_call_without_kernel_raises_lookup_error():
     for call, wanted in [
         (
             lambda x: ops.add(x.astype(bool), x.astype(bool)),

@@ -20,12 +20,12 @@ class TestJax(OpsCalls):
         return jnp.array(array)
 
 
-def test_types_that_numpy_has_not():
+def test_dtypes_without_numpy_equivalent():
     x = jnp.array([1.5, 2.5], "bfloat16")
     assert ops.add(x, x).dtype == "bfloat16" and ops.add(x, x).tolist() == [3, 5]
 
 
-def test_results_go_on_in_jax():
+def test_result_is_a_jax_array():
     x = jnp.ones((4, 4))
     assert jax.jit(lambda y: y * 2)(ops.matmul(x, x)).tolist() == [[8] * 4] * 4
     assert jax.grad(lambda y: (y * ops.add(x, x)).sum())(x).tolist() == [[2] * 4] * 4

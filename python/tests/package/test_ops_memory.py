@@ -128,7 +128,7 @@ def test_calls_of_all_kinds():
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_was_borrowed_is_released_once(fails):
+def test_borrowed_arguments_are_released_once(fails):
     mades = [Made((6,), values=[1] * 6) for _ in range(3)]
     a, b, out = (Producer(lambda made=made, **_: made.capsule()) for made in mades)
     if fails:

@@ -15,12 +15,12 @@ class TestMlx(OpsCalls):
         return mx.array(array)
 
 
-def test_work_is_done_before_its_memory_is_seen():
+def test_pending_work_finishes_before_the_memory_is_read():
     x = mx.ones((200, 200))
     for _ in range(10):
         assert ops.sum(x @ x).item() == 200**3
 
 
-def test_types_that_numpy_has_not():
+def test_dtypes_without_numpy_equivalent():
     x = mx.array([1.5, 2.5], mx.bfloat16)
     assert ops.add(x, x).dtype == mx.bfloat16 and ops.add(x, x).tolist() == [3, 5]

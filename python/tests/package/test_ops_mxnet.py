@@ -41,7 +41,7 @@ def test_the_older_class():
     assert ops.add(x, 1, like=dlbridge.zeros(1)).tolist() == [2, 3, 4]
 
 
-def test_work_is_done_before_its_memory_is_seen():
+def test_pending_work_finishes_before_the_memory_is_read():
     x = mx.np.ones((300, 300))
     for _ in range(20):
         assert ops.sum(mx.np.dot(x, x)).asnumpy() == 300**3

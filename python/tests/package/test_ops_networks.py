@@ -143,7 +143,7 @@ def test_images_of_other_frameworks():
     assert isinstance(ops.image_to_tensor(image, mean, std, like=std), torch.Tensor)
 
 
-def test_what_is_no_image():
+def test_tensor_that_is_not_an_image_is_refused():
     image, three = torch.zeros(4, 5, 3, dtype=torch.uint8), torch.ones(3)
     with refused(
         ValueError, "image_to_tensor: an image has height, width and channels, not shape [5, 3]"

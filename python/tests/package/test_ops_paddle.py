@@ -14,7 +14,7 @@ class TestPaddle(OpsCalls):
         return paddle.to_tensor(array)
 
 
-def test_types_that_numpy_has_not():
+def test_dtypes_without_numpy_equivalent():
     x = paddle.to_tensor([1.5, 2.5], dtype="bfloat16")
     y = ops.add(x, x)
     assert y.dtype == paddle.bfloat16 and y.astype("float32").tolist() == [3, 5]

@@ -18,7 +18,7 @@ class TestTensorflow(OpsCalls):
         return x.numpy().tolist()
 
 
-def test_types_that_numpy_has_not():
+def test_dtypes_without_numpy_equivalent():
     x = tf.constant([1.5, 2.5], tf.bfloat16)
     assert ops.add(x, x).dtype == tf.bfloat16 and ops.add(x, x).numpy().tolist() == [3, 5]
 
@@ -30,6 +30,6 @@ def test_variables_are_refused():
     assert ops.add(variable.value(), 1).numpy() == [2]
 
 
-def test_results_go_on_in_tensorflow():
+def test_result_is_a_tensorflow_tensor():
     x = tf.ones((4, 4))
     assert tf.function(lambda y: y * 2)(ops.matmul(x, x)).numpy().tolist() == [[8] * 4] * 4

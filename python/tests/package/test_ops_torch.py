@@ -17,7 +17,7 @@ class TestTorch(OpsCalls):
         return torch.from_numpy(array.copy())
 
 
-def test_types_that_numpy_has_not():
+def test_dtypes_without_numpy_equivalent():
     x = torch.tensor([1.5, 2.5], dtype=torch.bfloat16)
     y = ops.add(x, 1)
     assert (
@@ -45,7 +45,7 @@ def test_views():
         ops.axpy(1, base[0, 1:], base[0, :-1])
 
 
-def test_tensors_whose_memory_is_not_their_value():
+def test_lazily_transformed_tensors_are_refused():
     x = torch.ones(3)
     with refused(BufferError, 'add: argument "b": autograd follows', "detach()"):
         ops.add(x, torch.ones(3, requires_grad=True))

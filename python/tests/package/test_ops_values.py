@@ -62,7 +62,7 @@ def test_integers_wrap_around():
         assert np.array_equal(ops.axpy(3, most, most.copy()), most + most * np.array(3, dtype))
 
 
-def test_numbers_that_are_none():
+def test_nan_propagates():
     x = np.array([np.nan, np.inf, -np.inf, -0.0], "f4")
     assert np.array_equal(ops.add(x, x), x + x, equal_nan=True)
     assert np.isnan(ops.sum(x)) and np.signbit(ops.add(x[3:], x[3:])).all()
@@ -112,7 +112,7 @@ def test_in_place():
     assert np.array_equal(a[1:], x[1:] + x[0])
 
 
-def test_what_shares_memory_otherwise_is_refused():
+def test_overlapping_out_is_refused():
     x = numbers((4, 4), "f4")
     before = x.copy()
     for a, b, out, other in [

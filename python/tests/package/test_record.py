@@ -14,7 +14,7 @@ if not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
 
 
-def test_what_a_call_is_told_of():
+def test_record_has_op_device_and_shapes():
     x, y = np.ones((2, 3), "f4"), np.ones((3, 1), "i8")
     with dlbridge.record() as calls:
         assert len(calls) == 0 and list(calls) == [] and repr(calls) == "<0 calls>"
@@ -75,7 +75,7 @@ def test_calls_that_fail():
     assert [line.endswith("failed") for line in str(calls).splitlines()[2:]] == [True] * 2
 
 
-def test_it_ends_whatever_happens():
+def test_recorder_stops_after_an_exception():
     x = np.ones(3, "f4")
     with refused(ZeroDivisionError, "1"), dlbridge.record() as calls:
         ops.add(x, x)
@@ -148,7 +148,7 @@ def test_the_table():
     assert str(none).splitlines()[0].split() == ["op", "kernel", "shapes", "bytes", "time"]
 
 
-def test_it_is_no_one_elses():
+def test_recorder_started_twice_records_each_call_once():
     recorder = dlbridge._core._Recorder()
     recorder.start()
     recorder.start()

@@ -265,13 +265,13 @@ def test_the_package_is_typed(tmp_path):
     assert status == 0, text
 
 
-def test_a_right_program(tmp_path):
+def test_type_checker_accepts_a_valid_program(tmp_path):
     (tmp_path / "program.py").write_text(RIGHT)
     status, text = run("mypy", "--strict", "program.py", folder=tmp_path)
     assert status == 0, text
 
 
-def test_wrong_programs(tmp_path):
+def test_type_checker_rejects_invalid_programs(tmp_path):
     (tmp_path / "program.py").write_text("import dlbridge\n" + "\n".join(WRONG))
     status, text = run("mypy", "--strict", "program.py", folder=tmp_path)
     found = {int(line.split(":")[1]) for line in text.splitlines() if ": error:" in line}

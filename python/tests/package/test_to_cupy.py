@@ -37,7 +37,7 @@ def test_host_memory_is_refused(layout):
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in [*NAMES, "bfloat16"]])
-def test_what_it_has_not(name):
+def test_unsupported_dtype_is_refused(name):
     with refused(BufferError, f"CuPy has no {name}"):
         dlbridge.empty(3, name).to("cupy")
 
@@ -76,7 +76,7 @@ def test_a_device_that_is_not_there():
     "layout", LAYOUTS if gpus() else ["every"]
 )  # One line says that it is left out.
 @pytest.mark.parametrize("name", NAMES if gpus() else ["every"])
-def test_there_and_back_shares_memory(name, layout):
+def test_round_trip_shares_memory(name, layout):
     array = aligned(name)
     x = cupy.asarray(array)
     x = cupy.broadcast_to(x[:1], (5, 6)) if layout == "broadcast" else LAYOUTS[layout](x)

@@ -111,7 +111,7 @@ def test_jax_asks_our_objects_itself():
     assert jnp.asarray(ours.T).tolist() == ours.T.tolist()
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("jax", "import jax\nmake = lambda: jax.numpy.zeros(16, dtype='float32')")
 
 

@@ -80,5 +80,5 @@ def test_read_only_memory_is_copied_too():
     assert dlbridge.convert(base, "mlx", copy=None).tolist() == base.tolist()
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("mlx", "import mlx.core as mx\nmake = lambda: mx.zeros(16)", copy=None)

@@ -160,7 +160,7 @@ def test_types_that_messages_have_not():
     """)
 
 
-def test_memory_is_released_once_and_stays_flat():
+def test_messages_in_a_loop_release_memory_once():
     two_processes("""
     import weakref
     numbers = np.zeros(16)

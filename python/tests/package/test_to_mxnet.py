@@ -85,7 +85,7 @@ def test_truth_values_have_a_byte_each():
     assert x.asnumpy().tolist() == [True] * 3
 
 
-def test_work_is_done_before_its_memory_is_seen():
+def test_pending_work_finishes_before_the_memory_is_read():
     x = mx.np.ones((300, 300))
     for _ in range(20):
         y = mx.np.dot(x, x)
@@ -103,7 +103,7 @@ def test_both_write_to_the_same_memory():
     assert y.asnumpy().tolist() == [0, 5, 0]
 
 
-def test_what_is_read_only_is_copied_on_request():
+def test_read_only_tensor_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(
@@ -172,5 +172,5 @@ def test_in_calls_of_extensions():
         ext.describe(mx.nd.sparse.zeros("csr", (3, 4)))
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("mxnet", "import mxnet as mx\nmake = lambda: mx.nd.zeros(16)")

@@ -91,5 +91,5 @@ def test_what_is_no_number_of_dlpack():
             dlbridge.from_dlpack(x)
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("numpy", "make = lambda: np.zeros(16, 'f4')")

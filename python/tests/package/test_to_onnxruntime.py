@@ -73,7 +73,7 @@ def test_its_inner_values_are_tensors_too():
     assert dlbridge.from_dlpack(x._ortvalue).data_ptr == x.data_ptr()
 
 
-def test_what_is_read_only_is_copied_on_request():
+def test_read_only_tensor_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(
@@ -90,7 +90,7 @@ def test_memory_that_is_not_aligned_is_shared():
         assert ours[first:].to("onnxruntime").data_ptr() == ours[first:].data_ptr
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat(
         "onnxruntime",
         "import onnxruntime\nzeros = np.zeros(16, 'f4')\n"

@@ -54,7 +54,7 @@ class TestPaddle(RoundTrips):
         return (x.astype("float32") if name == "bfloat16" or "float8" in name else x).tolist()
 
 
-def test_it_writes_to_what_is_ours():
+def test_framework_writes_are_visible_in_our_tensor():
     base = aligned("float32")
     dlbridge.from_dlpack(base).T.to("paddle")[1] = 7
     assert base[:, 1].tolist() == [7] * 4
@@ -63,7 +63,7 @@ def test_it_writes_to_what_is_ours():
     assert x.tolist() == [0, 5, 0]
 
 
-def test_what_is_read_only_is_copied_on_request():
+def test_read_only_tensor_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(
@@ -112,5 +112,5 @@ def test_repeated_elements():
     assert x.data_ptr() == row.data_ptr and x.tolist() == [row[0].tolist()] * 5
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("paddle", "import paddle\nmake = lambda: paddle.zeros([16])")

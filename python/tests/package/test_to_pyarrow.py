@@ -53,7 +53,7 @@ def test_arrays(name):
     assert copy.data_ptr != x.buffers()[1].address and not copy.readonly
 
 
-def test_which_of_the_two():
+def test_conversion_makes_array_or_tensor_by_layout():
     numbers = dlbridge.arange(6)
     assert isinstance(numbers.to("pyarrow"), pa.Int64Array)
     assert isinstance(numbers[::2].to("pyarrow"), pa.Tensor)  # An array has no gaps.
@@ -113,7 +113,7 @@ def test_many_dimensions():
         dlbridge.zeros((1,) * 65).to("pyarrow")
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat(
         "pyarrow", "import pyarrow as pa\nmake = lambda: pa.Tensor.from_numpy(np.zeros(16, 'f4'))"
     )

@@ -109,5 +109,5 @@ def test_lanes_that_it_would_ignore():
         dlbridge.zeros(4, "float32x4").to("tensorflow")
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("tensorflow", "import tensorflow as tf\nmake = lambda: tf.zeros(16)")

@@ -46,7 +46,7 @@ class TestTorch(RoundTrips):
         return x.tolist()
 
 
-def test_it_writes_to_what_is_ours():
+def test_framework_writes_are_visible_in_our_tensor():
     base = aligned("float32")
     ours = dlbridge.from_dlpack(base)
     ours.T.to("torch")[1] = 7
@@ -56,7 +56,7 @@ def test_it_writes_to_what_is_ours():
     assert x.tolist() == [0, 5, 0]
 
 
-def test_what_is_read_only_is_copied_on_request():
+def test_read_only_tensor_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(
@@ -69,7 +69,7 @@ def test_what_is_read_only_is_copied_on_request():
     assert base[0, 0] == 1 and copy[0, 0] == 2
 
 
-def test_tensors_whose_memory_is_not_their_value():
+def test_lazily_transformed_tensors_are_refused():
     with refused(BufferError, "autograd follows", "detach()"):
         dlbridge.from_dlpack(torch.zeros(3, requires_grad=True))
     z = torch.tensor([1 + 2j]).conj()
@@ -83,7 +83,7 @@ def test_tensors_whose_memory_is_not_their_value():
 @pytest.mark.parametrize(
     "dtype, kind", [("complex32", torch.complex32), ("float4_e2m1fnx2", torch.float4_e2m1fn_x2)]
 )
-def test_types_that_numpy_has_not(dtype, kind):
+def test_dtypes_without_numpy_equivalent(dtype, kind):
     x = dlbridge.zeros((2, 3), dtype)
     y = x.to("torch")
     assert (y.dtype, y.shape, y.data_ptr()) == (kind, (2, 3), x.data_ptr)
@@ -101,5 +101,5 @@ def test_torch_asks_our_objects_itself():
     assert torch.from_dlpack(ours, copy=True).data_ptr() != ours.data_ptr
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat("torch", "import torch\nmake = lambda: torch.zeros(16)")

@@ -46,7 +46,7 @@ def test_any_memory_that_is_not_aligned_is_copied():
     assert ours[16:].to("tvm").data_ptr() == ours[16:].data_ptr
 
 
-def test_what_is_read_only_is_copied_on_request():
+def test_read_only_tensor_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(
@@ -58,7 +58,7 @@ def test_what_is_read_only_is_copied_on_request():
     assert base[0, 0] == 1
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat(
         "tvm", "import tvm\nmake = lambda: tvm.runtime.empty((16,), 'float32')", lacking="complex64"
     )

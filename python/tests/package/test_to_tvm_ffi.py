@@ -30,7 +30,7 @@ class TestTvmFfi(RoundTrips):
     "name",
     ["int4", "uint4", "int2", "float4_e2m1fn", "float4_e2m1fnx2", "float32x4", "float6_e2m3fn"],
 )
-def test_types_that_numpy_has_not(name):
+def test_dtypes_without_numpy_equivalent(name):
     ours = dlbridge.zeros((4, 8), name)
     x = ours.to("tvm_ffi")
     assert (x.shape, x.data_ptr()) == ((4, 8), ours.data_ptr)
@@ -47,7 +47,7 @@ def test_what_numpy_gives_it():
     assert base[0, 0] == 9
 
 
-def test_what_is_read_only_is_copied_on_request():
+def test_read_only_tensor_is_copied_on_request():
     base = aligned("float32")
     base.flags.writeable = False
     with refused(
@@ -76,7 +76,7 @@ def test_what_others_made_is_released_once(dtype):
     assert made.deleted == 1
 
 
-def test_memory_stays_flat():
+def test_conversion_in_a_loop_does_not_leak():
     check_flat(
         "tvm_ffi",
         "import tvm_ffi\nmake = lambda: tvm_ffi.from_dlpack(np.zeros(16, 'f4'))",

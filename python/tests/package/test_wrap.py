@@ -106,7 +106,7 @@ def test_what_is_in_containers():
     assert [type(value) for value in values] == [dlbridge.Tensor] * 2
 
 
-def test_what_is_no_tensor_stays_what_it_is():
+def test_non_tensor_argument_is_passed_unchanged():
     class Other:
         pass
 
@@ -129,7 +129,7 @@ def test_what_is_no_tensor_stays_what_it_is():
     assert seen(lambda f: f(generator))[0][0] is generator
 
 
-def test_what_it_writes_is_the_callers():
+def test_writes_reach_the_callers_tensor():
     def clear(tensors, *, last):
         for tensor in (*tensors, last):
             ops.add(tensor, 1, out=tensor)
@@ -140,7 +140,7 @@ def test_what_it_writes_is_the_callers():
     assert [x.tolist() for x in tensors] == [[1, 1]] * 2 and last.sum() == 9
 
 
-def test_what_can_not_be_handed_over():
+def test_unsupported_argument_is_refused():
     wrapped = dlbridge.wrap(lambda x: x, "torch")
     with refused(BufferError, "autograd follows", "detach()"):
         wrapped(torch.ones(2, requires_grad=True))
