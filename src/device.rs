@@ -138,7 +138,7 @@ impl FromStr for Device {
             name: name.to_owned(),
         };
         let (kind, id) = match name.split_once(':') {
-            // A sign is no digit, though a number's parser takes it.
+            // A sign isn't a digit, though a number's parser accepts it.
             Some((kind, id)) if id.bytes().all(|byte| byte.is_ascii_digit()) => {
                 (kind, id.parse().map_err(|_| unknown())?)
             }

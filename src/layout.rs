@@ -95,7 +95,7 @@ enum Dims {
     },
 }
 
-/// The shape and the strides of a tensor, borrowed: what all questions are asked of.
+/// Borrowed shape and strides of a tensor, with all queries.
 ///
 /// Only layouts and views make one, so it satisfies the invariants of this module.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Layout {
     /// The layout of rank 0.
     pub(crate) const SCALAR: Self = Self::scalar();
 
-    /// Returns the same, made where it is wanted: of a constant the room for other ranks would be
+    /// Returns the same, built in place: of a constant the room for other ranks would be
     /// copied, too.
     #[inline(always)]
     pub(crate) const fn scalar() -> Self {

@@ -8,7 +8,7 @@
 //! ```
 //! use dlbridge::{DType, Tensor};
 //!
-//! // Make one of a Vec, without copying it, and look at it.
+//! // Create a tensor from a Vec, without copying it.
 //! let tensor = Tensor::from_vec((0..6).map(|i| i as f32).collect(), &[2, 3])?;
 //! assert_eq!(tensor.dtype(), DType::F32);
 //! assert_eq!(tensor.to_string(), "[[0. 1. 2.]\n [3. 4. 5.]]");
@@ -37,7 +37,7 @@
 //! # What is promised
 //!
 //! Memory is released exactly once, by its producer's deleter, after its last user is gone. Nothing
-//! is copied unless it is asked for. Read-only stays read-only. Safe code can't alias, overrun, or
+//! is copied without a request. Read-only stays read-only. Safe code can't alias, overrun, or
 //! write what isn't its own: what Rust can't check is behind `unsafe`, and written down in
 //! `docs/soundness.md`.
 //!

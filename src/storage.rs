@@ -77,7 +77,7 @@ struct Memory {
     access: Access,
 }
 
-// SAFETY: this is no access to memory by itself; those that give it (views) hand out plain numbers,
+// SAFETY: a storage gives no access to memory by itself; views do, and hand out plain numbers,
 // and check that no code writes while other code reads.
 unsafe impl Send for Memory {}
 // SAFETY: shared references give plain numbers alone.

@@ -126,7 +126,7 @@ macro_rules! common {
                 self.layout.strides()
             }
 
-            /// Sizes and strides, to ask about them.
+            /// Returns shape and strides.
             #[inline]
             pub fn layout(&self) -> LayoutRef<'a> {
                 self.layout
@@ -156,7 +156,7 @@ macro_rules! common {
                 self.first.as_ptr()
             }
 
-            /// Returns where the element of that index is; `None` where there is none.
+            /// Returns the offset of the element of that index; `None` if it is out of bounds.
             #[inline]
             fn locate(&self, index: &[usize]) -> Option<NonNull<T>> {
                 if index.len() != self.rank() {

@@ -49,8 +49,10 @@ pub enum FromRawError {
 impl<A: Abi> Managed<A> {
     /// Takes ownership of a managed tensor.
     ///
-    /// When its major version is not ours, its deleter is called, and nothing but the version and
-    /// the deleter is read.
+    /// # Errors
+    ///
+    /// When the pointer is NULL, or the struct's major version isn't ours: then its deleter is
+    /// called, and nothing but the version and the deleter is read.
     ///
     /// # Safety
     ///
@@ -149,6 +151,10 @@ impl<A: Abi + dlpark::ManagedTensorBase> From<Managed<A>> for dlpark::Managed<A>
 
 impl<A: Abi + dlpark::ManagedTensorBase> Managed<A> {
     /// Takes a managed tensor over from a user of the `dlpark` crate, without a copy.
+    ///
+    /// # Errors
+    ///
+    /// When the struct's major version isn't ours, as of [`from_raw`](Self::from_raw).
     ///
     /// # Safety
     ///

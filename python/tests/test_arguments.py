@@ -65,7 +65,14 @@ def test_mismatches(case):
     x = make()
     with refused(kind) as error:
         call(function, x)
-    assert str(error.value) == f"expected a tensor of {wanted}{HOST}; {got}"
+    remedy = f"; {error.value.remedy}" if error.value.remedy else ""
+    assert str(error.value) == f"expected a tensor of {wanted}{HOST}; {got}{remedy}"
+    dtype, package = wanted.split(",")[0], type(x).__module__
+    cast = {
+        "numpy": f'cast it with x.astype("{dtype}")',
+        "dlbridge": f'cast it with dlbridge.asarray(x, dtype="{dtype}")',
+    }
+    assert error.value.remedy == (cast.get(package) if error.value.kind == "dtype" else None)
     names_argument(
         error.value, "out" if function.__name__.startswith(("write_", "row_major_out")) else "x"
     )

@@ -25,8 +25,8 @@ use crate::cuda::driver::gpu::Gpu;
 /// So many threads a block, unless a kernel says otherwise.
 const THREADS: usize = 256;
 
-/// As many blocks as are needed for so many tasks, of which each does so many, within what a grid
-/// can have.
+/// Returns the number of blocks for so many tasks, with so many tasks per block, within the limit
+/// of a grid.
 fn blocks(tasks: usize, of_block: usize) -> u32 {
     let blocks = tasks.div_ceil(of_block).max(1);
     u32::try_from(blocks)

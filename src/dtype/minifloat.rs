@@ -12,7 +12,7 @@ pub(super) struct Format {
     specials: Specials,
 }
 
-/// Which patterns are no finite numbers.
+/// Bit patterns that aren't finite numbers.
 #[derive(Clone, Copy, PartialEq)]
 enum Specials {
     /// As IEEE 754 has it: the largest exponent is for infinities and NaNs.
@@ -138,7 +138,7 @@ pub(super) fn decode_e8m0(bits: u8) -> f32 {
     }
 }
 
-/// 2 to a power that an `f32` has, exactly: `exp2` needn't be exact.
+/// Returns 2 to a power within the range of `f32`, exactly: `exp2` needn't be exact.
 fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(match exponent {
         -126.. => ((exponent + 127) as u32) << 23,

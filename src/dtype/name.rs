@@ -72,7 +72,7 @@ impl FromStr for DType {
             return Ok(dtype);
         }
         let (stem, lanes) = name.rsplit_once('x').ok_or_else(unknown)?;
-        // "x1", "x+2" and "x02" are no names that `Display` writes.
+        // "x1", "x+2" and "x02" aren't names that `Display` writes.
         if lanes.starts_with(['0', '+']) || lanes == "1" {
             return Err(unknown());
         }

@@ -74,7 +74,7 @@ impl Tensor {
     ///
     /// let tensor = Tensor::from_owner(&TABLE, &[3])?;
     /// assert!(tensor.to_dlpack_as::<Legacy>().is_err());
-    /// // SAFETY: what takes it only reads.
+    /// // SAFETY: the descriptor's consumer only reads through the pointers.
     /// let managed = unsafe { tensor.clone().into_dlpack_unmarked::<Legacy>() }?;
     /// assert_eq!(managed.descriptor().data.cast_const().cast(), tensor.data_ptr());
     /// # Ok::<(), dlbridge::Error>(())
@@ -152,7 +152,7 @@ impl Tensor {
         let mut flags = Flags::empty();
         flags.set(Flags::READ_ONLY, self.is_read_only());
         flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, self.is_padded());
-        // SAFETY: the caller promises that the owner keeps the memory.
+        // SAFETY: the owner keeps the memory, by this function's contract.
         unsafe { self.export_as(flags, owner) }
     }
 
@@ -175,7 +175,7 @@ impl Tensor {
         unsafe { export(&description, owner) }
     }
 
-    /// Returns whether this is how C sees the tensor.
+    /// Returns whether a descriptor equals that of the tensor.
     #[inline]
     pub(super) fn is_described_by(&self, descriptor: &DLTensor, flags: Flags) -> bool {
         let ours = self.describe();
@@ -190,7 +190,7 @@ impl Tensor {
             && flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED) == self.is_padded()
     }
 
-    /// Returns the tensor as C sees it. Sizes and strides lie in the tensor's facts.
+    /// Returns the tensor's descriptor. Its shape and strides lie in the `TensorInner`.
     #[inline]
     pub(crate) fn describe(&self) -> DLTensor {
         let layout = self.layout();
@@ -210,7 +210,7 @@ impl Tensor {
     }
 }
 
-/// Says that the legacy ABI can't mark memory that must not be written.
+/// Makes the error that the legacy ABI can't mark read-only memory.
 #[cold]
 pub(crate) fn legacy_read_only() -> Incompatibility {
     Incompatibility::new(IncompatibilityKind::ReadOnly, "read-only", "writable")
@@ -218,7 +218,7 @@ pub(crate) fn legacy_read_only() -> Incompatibility {
         .with_remedy("export the versioned one, or copy it first")
 }
 
-/// Says that the legacy ABI can't mark elements that are padded.
+/// Makes the error that the legacy ABI can't mark padded elements.
 #[cold]
 fn legacy_padded(dtype: DType) -> Incompatibility {
     Incompatibility::new(IncompatibilityKind::Padding, format!("padded {dtype}"), format!("packed {dtype}"))

@@ -46,13 +46,13 @@ impl Tensor {
         }
     }
 
-    /// Returns the tensor that was exported here, and says the same as when it went out.
+    /// Returns the original tensor of an export of ours whose descriptor is unchanged.
     #[inline]
     pub(crate) fn returning<A: Abi>(managed: Managed<A>) -> Result<Self, Managed<A>> {
         match Self::behind(&managed) {
             Some(tensor) if tensor.is_described_by(managed.descriptor(), managed.flags()) => {
                 managed.into_raw();
-                // SAFETY: the export was given up in the line above.
+                // SAFETY: the line above took the handle out of the export, so it is used once.
                 Ok(unsafe { Self::reclaim(tensor) })
             }
             _ => Err(managed),
@@ -67,7 +67,7 @@ impl Tensor {
         unsafe { Self::adopt(&descriptor, flags, Owner::small(managed)) }
     }
 
-    /// Creates a tensor of what a descriptor says. The owner is dropped whatever happens.
+    /// Creates a tensor from a descriptor. The owner is dropped on every path.
     ///
     /// # Errors
     ///
@@ -192,8 +192,7 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Reads and checks a descriptor. The layout is that of a scalar before, and the descriptor's
-    /// after.
+    /// Reads and validates a descriptor into a layout, which is a scalar's before.
     ///
     /// # Errors
     ///

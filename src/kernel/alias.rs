@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 /// Pairs of an output and an input that are exactly in the same place, which the op allows.
 pub(super) type Coincide = SmallVec<[(u8, u8); 1]>;
 
-/// Checks every argument that is written: whether it may be, against itself, and against all
-/// others.
+/// Checks every written argument: that it is writable, doesn't overlap itself, and aliases no other
+/// argument.
 #[inline]
 pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reason> {
     let mut coincide = Coincide::new();
@@ -75,7 +75,7 @@ fn aliased(op: &Op, at: usize, other: usize, operand: &Operand<'_>, with: &Opera
     )
 }
 
-/// Checks that a kernel can have what the op allows.
+/// Checks that the kernel supports the aliases that the op allows.
 #[inline]
 pub(super) fn check_for_kernel(
     op: &Op,
@@ -114,7 +114,7 @@ fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     }
 }
 
-/// Returns whether each element of the one is where that of the other is, of the same index.
+/// Returns whether elements of the same index have the same address.
 fn is_same_place(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     let strides = || a.layout.strides().iter().zip(b.layout.strides());
     a.first == b.first

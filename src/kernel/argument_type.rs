@@ -39,7 +39,7 @@ pub trait Parameter: sealed::Sealed {
     unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a>;
 }
 
-/// What a parameter asks for.
+/// Requirements of a parameter.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wants {
@@ -53,7 +53,7 @@ pub struct Wants {
     pub(super) writes: bool,
     /// Whether another argument may be exactly in the same place.
     pub(super) may_coincide: bool,
-    /// Whether the CPU looks at the elements.
+    /// Whether the CPU accesses the elements.
     pub(super) on_host: bool,
     /// What the address must be a multiple of.
     pub(super) alignment: usize,
@@ -101,10 +101,10 @@ impl Wants {
     }
 }
 
-/// Returns the address of the element of index 0, of elements that are `T`s.
+/// Returns the address of the first element, as one of `T`.
 #[inline]
 fn first<T>(operand: &Operand<'_>) -> NonNull<T> {
-    // Where there are no elements the address may be any.
+    // Without elements the address may be anything.
     NonNull::new(operand.first.cast::<T>())
         .filter(|first| first.is_aligned())
         .unwrap_or(NonNull::dangling())

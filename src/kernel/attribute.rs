@@ -66,7 +66,7 @@ impl fmt::Display for AttributeKind {
 }
 
 impl Attribute {
-    /// Its kind.
+    /// Returns the value's kind.
     pub const fn kind(&self) -> AttributeKind {
         match self {
             Self::Bool(_) => AttributeKind::Bool,
@@ -103,7 +103,7 @@ impl Attribute {
         }
     }
 
-    /// Appends numbers that tell this value from any other of its kind.
+    /// Appends numbers that distinguish this value from all others of its kind.
     pub(super) fn key(&self, key: &mut CallKey) {
         match self {
             Self::Bool(value) => key.push(u64::from(*value)),
@@ -125,7 +125,7 @@ fn ints_key(values: &[i64], key: &mut CallKey) {
     key.extend(values.iter().map(|value| *value as u64));
 }
 
-/// Appends numbers that tell a text from any other.
+/// Appends numbers that distinguish a text from all others.
 pub(super) fn text_key(text: &str, key: &mut CallKey) {
     key.push(text.len() as u64);
     for chunk in text.as_bytes().chunks(8) {
@@ -136,7 +136,7 @@ pub(super) fn text_key(text: &str, key: &mut CallKey) {
 }
 
 impl fmt::Display for Attribute {
-    /// As Python writes it.
+    /// Writes the value as Python does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool(true) => f.write_str("True"),

@@ -103,7 +103,7 @@ impl<'r, 'a> Call<'r, 'a> {
         const { assert!(align_of::<T>() <= align_of::<Number>()) };
         let mut number = Number([0; 16]);
         let first = number.0.as_mut_ptr();
-        // SAFETY: there is room for it.
+        // SAFETY: the number has room for a `T` and is aligned for it, by the assertions above.
         unsafe { first.cast::<T>().write(value) };
         let layout = LayoutRef::SCALAR;
         // SAFETY: no code reads the operand before it gets the number's final address.
@@ -150,13 +150,13 @@ impl<'r, 'a> Call<'r, 'a> {
         self
     }
 
-    /// Asks for kernels of this label.
+    /// Restricts the call to kernels with this label.
     pub fn label(mut self, label: &'r str) -> Self {
         self.label = label;
         self
     }
 
-    /// Makes the call, and gives the results that were made.
+    /// Executes the call, and returns the results that it allocated.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl<'r, 'a> Call<'r, 'a> {
         Ok(made.into_iter().map(|(_, tensor)| tensor).collect())
     }
 
-    /// Makes the call, and gives its one result, which was to be made.
+    /// Executes the call, and returns its one allocated result.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ impl<'r, 'a> Call<'r, 'a> {
         self.present & (1 << at) != 0
     }
 
-    /// Puts a tensor at the next of these places, and says which.
+    /// Puts a tensor at the next free place of these, and returns the place.
     #[inline]
     fn place_next(
         &mut self,
@@ -289,7 +289,7 @@ impl CallHost for Alone {
     }
 }
 
-/// Returns a tensor in memory of ours: on the host every bit is 0, elsewhere it isn't written yet.
+/// Allocates a tensor: of zero bits on the host, uninitialised elsewhere.
 pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
     if device == Device::CPU {
         return Ok(Tensor::zeroed(shape, dtype)?);

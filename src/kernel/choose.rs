@@ -52,8 +52,7 @@ pub(super) struct Seen {
 }
 
 impl Registered {
-    /// Returns what is called, for these attributes and this device: made once, if it is to be
-    /// made.
+    /// Returns the function for these attributes and this device; a factory makes it once.
     pub(super) fn compute(&self, context: &KernelContext<'_>) -> Result<Compute, Failure> {
         match &self.make {
             Make::Function(compute) => Ok(compute.clone()),
@@ -61,8 +60,8 @@ impl Registered {
         }
     }
 
-    /// Returns why it does not match a call, if so: the mismatch, and the place of the argument or
-    /// the attribute.
+    /// Returns the first mismatch with a call, and the place of its argument or attribute; `None`
+    /// if the kernel matches.
     fn refusal(
         &self,
         op: &Op,
@@ -102,7 +101,7 @@ impl Registered {
         attribute.map(|(at, _)| (Kind::Argument, *at))
     }
 
-    /// Returns the same in words.
+    /// Describes a mismatch in words.
     fn refusal_in_words(
         &self,
         op: &Op,
@@ -125,7 +124,7 @@ impl Registered {
         })
     }
 
-    /// Returns what decides between two that both match: the larger one is taken.
+    /// Returns the rank of a kernel among those that match; the highest wins.
     fn preference(&self) -> (i32, u32, [usize; 4]) {
         // CPUs, and then CUDA's devices, reach memory of other kinds, too, but that isn't what
         // they are there for.
@@ -147,7 +146,7 @@ fn reaches(kernel: DeviceKind, memory: DeviceKind) -> bool {
     }
 }
 
-/// Returns the kernel for a call; or why none of them matches.
+/// Returns the kernel for a call, or why no kernel matches.
 pub(super) fn choose<'a>(
     op: &Op,
     kernels: &'a [Arc<Registered>],

@@ -33,7 +33,7 @@ impl Registration {
 inventory::collect!(Registration);
 
 impl Registry {
-    /// Returns all that was registered by [`register_op!`](crate::register_op) and
+    /// Returns all registrations by [`register_op!`](crate::register_op) and
     /// [`register_kernel!`](crate::register_kernel).
     ///
     /// Should something of it have been refused, such as two kernels that can't be told apart, its
@@ -43,8 +43,8 @@ impl Registry {
         GLOBAL.get_or_init(|| Self::collected(|_| true).0)
     }
 
-    /// Returns those ops of which a function finds the name good, of all that were registered by
-    /// macros; and what was refused.
+    /// Returns the ops registered by macros whose name passes a filter, and the refused
+    /// registrations.
     pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
         let all = Self::new();
         let mut refused = Vec::new();

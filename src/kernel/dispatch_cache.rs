@@ -69,11 +69,11 @@ impl Cache {
         }
     }
 
-    /// Returns what was chosen for a signature.
+    /// Returns the kernel that was chosen for a call key.
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {
         let mut slot = self.bucket(key).load(Ordering::Acquire);
-        // SAFETY: slots are there for as long as the cache is, and don't change.
+        // SAFETY: published slots live as long as the cache, and don't change.
         while let Some(found) = unsafe { slot.as_ref() } {
             if slice_eq(&found.key, key) {
                 return Some(Found::Kept(&found.chosen));
@@ -115,18 +115,19 @@ impl Cache {
         let slot = Box::leak(Box::new(Slot { key, chosen, next }));
         let new = ptr::from_mut(slot);
         loop {
-            // SAFETY: no other code knows of the slot yet.
+            // SAFETY: the slot isn't published yet, so this thread alone has it.
             let next = unsafe { (*new).next };
             match bucket.compare_exchange_weak(next, new, Ordering::Release, Ordering::Relaxed) {
-                // SAFETY: it is there for as long as the cache is.
+                // SAFETY: a published slot lives as long as the cache.
                 Ok(_) => return Found::Kept(unsafe { &(*new).chosen }),
-                // SAFETY: no other code knows of the slot, as the exchange failed.
+                // SAFETY: the exchange failed, so the slot wasn't published, and this thread alone
+                // has it.
                 Err(other) => unsafe { (*new).next = other },
             }
         }
     }
 
-    /// Forgets all that was chosen; gives what is to be dropped when no lock is held.
+    /// Clears the cache, and returns the entries, to be dropped when no lock is held.
     pub(super) fn clear(&self) -> Others {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         for bucket in self.buckets.iter() {

@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-/// So many are kept.
+/// Maximal number of entries; a full cache is emptied.
 const MOST: usize = 1024;
 
-/// What a kernel's factory made, by device and attributes: all that it is told.
+/// Functions made by a kernel's factory, by device and attributes, which are all that it gets.
 #[derive(Default)]
 pub(super) struct FactoryCache(Mutex<HashMap<CallKey, Compute>>);
 
 impl FactoryCache {
-    /// Returns what there is, or else what is made of it now. No lock is held while it is made, as
-    /// a factory may call ops and register kernels itself.
+    /// Returns the cached function, or calls the factory. No lock is held meanwhile, as a factory
+    /// may call ops and register kernels itself.
     pub(super) fn get_or_make(
         &self,
         context: &KernelContext<'_>,

@@ -32,7 +32,7 @@ pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 
 /// What is around a call: who makes results, and who else waits for it.
 pub(crate) trait CallHost {
-    /// Makes a result, of bits that are 0.
+    /// Allocates a result of zero bits.
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure>;
 
     /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile.
@@ -57,7 +57,7 @@ pub(crate) struct Frame<'r> {
 }
 
 impl Frame<'_> {
-    /// Makes the call, of as many arguments as the op has.
+    /// Executes the call, of as many arguments as the op has.
     #[inline]
     pub(crate) fn run(
         &self,
@@ -96,7 +96,7 @@ impl Frame<'_> {
         self.dispatch(&mut operands, &expected, around)
     }
 
-    /// Goes on once it is settled which shapes there are.
+    /// Dispatches and executes the call, once all shapes are known.
     #[inline]
     fn dispatch(
         &self,
@@ -209,7 +209,7 @@ impl Frame<'_> {
         };
         let outcome = if observe::is_observed() {
             let start = Instant::now();
-            // Of a panic they are told, too.
+            // Observers are notified of a panic, too.
             let run = AssertUnwindSafe(|| around.run(releases, &mut body));
             let outcome = catch_unwind(run);
             observe::tell(&Record {

@@ -60,7 +60,7 @@ macro_rules! functions {
 
             fn into_compute(self) -> Shared {
                 Shared(Arc::new(move |operands| {
-                    // SAFETY: the frame checked each operand for what is wanted of it, and that
+                    // SAFETY: the frame checked each operand against `WANTS`, and that
                     // what is written is used in no other way; each is taken once.
                     let result = unsafe { self($($P::take(&operands[$at])),*) };
                     result.into_result()

@@ -63,8 +63,7 @@ impl OpHandle {
         self.0.origin
     }
 
-    /// Its kernels: the CPU's first, and those of a device in the order in which they were
-    /// registered.
+    /// Returns the op's kernels: the CPU's first, and those of a device in order of registration.
     pub fn kernels(&self) -> Vec<KernelInfo> {
         let kernels = self.lock();
         let info = |kernel: &Arc<Registered>| KernelInfo {
@@ -92,13 +91,13 @@ impl OpHandle {
         self.0.defaults.as_deref()
     }
 
-    /// Returns what calls of a signature get.
+    /// Returns the cached kernel of a call key.
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {
         self.0.cache.find(key)
     }
 
-    /// Chooses, and makes, what calls of a signature get.
+    /// Chooses the kernel of a call key, and caches it.
     #[cold]
     #[inline(never)]
     pub(super) fn prepare(
@@ -186,7 +185,7 @@ pub(crate) fn complete(
         .map(Some)
 }
 
-/// Describes what a call was made with.
+/// Describes the arguments of a call.
 fn wanted(op: &Op, seen: &[Seen], label: &str) -> String {
     let parameters = op.parameters.iter().zip(seen);
     let parts: Vec<_> = parameters

@@ -33,7 +33,8 @@ impl<'a, T: Element> Cells<'a, T> {
     #[inline]
     fn as_slice(self) -> Option<&'a [Cell<T>]> {
         self.layout.is_contiguous().then(|| {
-            // SAFETY: `new`'s promise, for elements that lie one after another.
+            // SAFETY: `new` requires valid elements at each offset of the layout, which is
+            // contiguous.
             unsafe { slice::from_raw_parts(self.first.as_ptr(), self.layout.len()) }
         })
     }
@@ -42,7 +43,8 @@ impl<'a, T: Element> Cells<'a, T> {
     fn iter(self) -> impl Iterator<Item = &'a Cell<T>> {
         self.layout.runs().flat_map(move |run| {
             (0..run.len as isize).map(move |at| {
-                // SAFETY: `new`'s promise, for an offset that the layout leads to.
+                // SAFETY: `new` requires valid elements at each offset of the layout, and this is
+                // one.
                 unsafe { self.first.offset(run.offset + at * run.step).as_ref() }
             })
         })
@@ -51,7 +53,7 @@ impl<'a, T: Element> Cells<'a, T> {
     fn lines(self, axis: usize) -> impl Iterator<Item = Self> + use<'a, T> {
         let (layout, begins) = self.layout.lines(axis);
         begins.map(move |begin| Self {
-            // SAFETY: `new`'s promise, for an offset that the layout leads to.
+            // SAFETY: `new` requires valid elements at each offset of the layout, and this is one.
             first: unsafe { self.first.offset(begin) },
             layout,
             elements: PhantomData,
@@ -81,7 +83,7 @@ macro_rules! common {
                 self.0.layout.shape()
             }
 
-            /// Sizes and strides.
+            /// Returns shape and strides.
             #[inline]
             pub fn layout(&self) -> LayoutRef<'a> {
                 self.0.layout
@@ -130,7 +132,7 @@ impl<'a, T: Element> Target<'a, T> {
         self.0.iter()
     }
 
-    /// Writes to each element what a function makes of it.
+    /// Replaces each element by a function's result for it.
     #[inline]
     pub fn update(&self, function: impl Fn(T) -> T) {
         match self.0.as_slice() {
@@ -139,8 +141,7 @@ impl<'a, T: Element> Target<'a, T> {
         }
     }
 
-    /// Writes to each element what a function makes of the element of another tensor of the same
-    /// shape.
+    /// Writes a function's result for each element of another tensor of the same shape.
     ///
     /// # Panics
     ///
@@ -162,8 +163,7 @@ impl<'a, T: Element> Target<'a, T> {
         }
     }
 
-    /// Writes to each element what a function makes of the elements of two other tensors of the
-    /// same shape.
+    /// Writes a function's result for each pair of elements of two other tensors of the same shape.
     ///
     /// # Panics
     ///

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// A call that was made.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Record<'a> {
     /// The op.
@@ -41,7 +41,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub struct Observer(usize);
 
-/// Has a function told of each call, of any thread, after it was made.
+/// Registers a function that is called after each op call, of any thread.
 ///
 /// The function is called by the thread that made the call, which waits for it. Of calls that it
 /// makes itself no observer is called.
@@ -103,7 +103,7 @@ pub(super) fn tell(record: &Record<'_>) {
         return;
     }
     let _telling = Telling;
-    // Not under the lock: who is told may end the watch.
+    // Without the lock: an observer may remove itself.
     let watches = WATCHES
         .read()
         .unwrap_or_else(PoisonError::into_inner)

@@ -126,7 +126,7 @@ impl Op {
         self
     }
 
-    /// Has its inputs broadcast against each other, as NumPy does it; that is the outputs' shape.
+    /// Broadcasts the inputs against each other, as NumPy does, to the outputs' shape.
     pub fn broadcasts(mut self) -> Self {
         self.broadcasts = true;
         self
@@ -146,7 +146,7 @@ impl Op {
         self
     }
 
-    /// Lets an output be exactly where an input is, for kernels that can have that: those that take
+    /// Allows an output in exactly the memory of an input, for kernels that take
     /// [`Source`](super::Source) and [`Target`](super::Target).
     pub fn in_place(mut self, output: impl Into<String>, input: impl Into<String>) -> Self {
         self.in_place.push((output.into(), input.into()));
@@ -186,7 +186,7 @@ impl Op {
         })
     }
 
-    /// As in `add(a: T, b: T) -> out: T`.
+    /// Returns the signature, as in `add(a: T, b: T) -> out: T`.
     pub fn signature(&self) -> String {
         self.to_string()
     }
@@ -204,7 +204,7 @@ impl Op {
         self.parameters[at].role != Role::Input
     }
 
-    /// Returns the element type of a parameter, where that is always the same.
+    /// Returns the dtype of a parameter, if it is fixed.
     #[cfg(feature = "python")]
     pub(crate) fn fixed_type(&self, at: usize) -> Option<DType> {
         match self.parameters[at].kind {

@@ -9,10 +9,10 @@ use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use std::ops::Range;
 
-/// What a kernel call knows of a tensor: where its elements are, and what may be done with them.
+/// A tensor as an argument of a kernel call: address, layout, dtype, device, and access.
 ///
-/// It borrows the tensor, of which it keeps nothing. It can't be cloned: one that is to be written
-/// stands for a borrow that no other code has.
+/// It borrows the tensor. It can't be cloned, because a writable operand is an exclusive borrow.
+#[derive(Debug)]
 pub struct Operand<'a> {
     pub(super) first: *mut u8,
     pub(super) layout: LayoutRef<'a>,
@@ -27,7 +27,7 @@ pub struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// In the place of a result that is to be made.
+    /// Creates the placeholder of a result that the call allocates.
     pub(crate) const ABSENT: Self = Self {
         first: std::ptr::null_mut(),
         layout: LayoutRef::SCALAR,
@@ -91,7 +91,8 @@ impl<'a> Operand<'a> {
         unsafe { Self::from_known(first, layout, (dtype, device, padded), writable, bytes) }
     }
 
-    /// [`from_raw`](Self::from_raw), where it is known which bytes the elements touch.
+    /// Creates an operand like [`from_raw`](Self::from_raw), with the bytes that the elements
+    /// touch.
     ///
     /// # Safety
     ///
@@ -116,7 +117,7 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Returns the same operand, of which it is known what keeps its memory.
+    /// Returns the same operand, with the storage that keeps its memory.
     #[inline]
     pub(crate) fn kept_by(mut self, storage: &'a Storage) -> Self {
         self.storage = Some(storage);
@@ -129,7 +130,7 @@ impl<'a> Operand<'a> {
         self.first
     }
 
-    /// Sizes and strides.
+    /// Returns shape and strides.
     #[inline]
     pub fn layout(&self) -> LayoutRef<'a> {
         self.layout
@@ -164,13 +165,13 @@ impl<'a> Operand<'a> {
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the same operand, for a frame that has the original.
+    /// Returns a copy of the operand, for a frame that holds the original.
     #[inline]
     pub(super) fn duplicate(&self) -> Self {
         relaid(self, self.layout)
     }
 
-    /// Has the elements be elsewhere.
+    /// Moves the operand to another address.
     pub(super) fn move_to(&mut self, first: *mut u8) {
         self.first = first;
         self.bytes = first.addr()..first.addr() + self.bytes.len();
@@ -211,13 +212,13 @@ fn bytes_touched(
 
 /// What can be read by a call.
 pub trait IntoOperand<'a> {
-    /// As an operand.
+    /// Returns the tensor as an operand.
     fn into_operand(self) -> Operand<'a>;
 }
 
 /// What can be written by a call.
 pub trait IntoOperandMut<'a> {
-    /// As an operand.
+    /// Returns the tensor as an operand.
     ///
     /// # Errors
     ///
@@ -259,7 +260,7 @@ impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
     }
 }
 
-/// Returns the same elements under another layout, which leads to no others.
+/// Returns the same elements with another layout, which stays within them.
 #[inline]
 pub(super) fn relaid<'a>(operand: &Operand<'a>, layout: LayoutRef<'a>) -> Operand<'a> {
     Operand {

@@ -34,7 +34,7 @@ impl Expected {
     }
 }
 
-/// Works out the results' shapes, and checks those of the inputs.
+/// Computes the results' shapes, and checks those of the inputs.
 #[inline]
 pub(super) fn expected(
     op: &Op,

@@ -1,4 +1,4 @@
-//! Which memory the elements lie in, and whether it can be there: invariants 6 to 9.
+//! The bytes that the elements touch, and whether they can exist: invariants 6 to 9.
 
 use super::LayoutRef;
 use super::error::LayoutError;
@@ -133,12 +133,12 @@ impl LayoutRef<'_> {
     }
 }
 
-/// Returns the bytes that hold the bits.
+/// Returns the range of bytes that contains a range of bits.
 fn whole_bytes(begin: isize, end: isize) -> Range<isize> {
     begin >> 3..(end >> 3) + isize::from(end & 7 != 0)
 }
 
-/// Invariant 9, for bytes relative to the data pointer with its offset.
+/// Checks invariant 9, for bytes relative to the data pointer with its offset.
 ///
 /// Address 0 is in no memory: a view that begins there would have elements at NULL.
 fn is_in_address_space(data: usize, byte_offset: u64, span: &Range<isize>) -> bool {

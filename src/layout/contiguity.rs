@@ -13,8 +13,8 @@ impl<'a> LayoutRef<'a> {
         self.is_empty() || dense_in_order(self.dims())
     }
 
-    /// Returns whether the elements lie one after another in any order of the dimensions, each
-    /// forwards: no gaps, none twice.
+    /// Returns whether the layout is dense: contiguous in some order of the dimensions, with
+    /// positive strides.
     pub fn is_dense(self) -> bool {
         if self.is_empty() {
             return true;
@@ -31,7 +31,7 @@ impl<'a> LayoutRef<'a> {
         true
     }
 
-    /// Sizes and strides, dimension by dimension.
+    /// Returns size and stride of each dimension.
     pub(crate) fn dims(
         self,
     ) -> impl DoubleEndedIterator<Item = (usize, isize)> + ExactSizeIterator + 'a {
@@ -42,7 +42,7 @@ impl<'a> LayoutRef<'a> {
     }
 }
 
-/// Returns whether dimensions, innermost first, continue each other from a step of 1 on.
+/// Returns whether dimensions, innermost first, are contiguous.
 fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
     let mut step = 1_isize;
     for (size, stride) in dims {

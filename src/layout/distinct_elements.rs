@@ -1,5 +1,5 @@
-//! The places of a layout's elements, each visited once: for checks of values, of which there are
-//! as many as memory holds, where a broadcast layout has any number of elements.
+//! Visits of a layout's distinct elements, each once: checks of values take as long as the memory
+//! is large, also where a broadcast layout has any number of elements.
 
 use super::{Layout, LayoutRef};
 
@@ -64,7 +64,7 @@ impl Places {
         places
     }
 
-    /// Adds each place again, further on by `distance`.
+    /// Repeats each offset, shifted by `distance`.
     fn unite_shifted(&mut self, distance: usize) {
         let (words, bits) = (distance / 64, distance % 64);
         for at in (words..self.0.len()).rev() {

@@ -1,6 +1,5 @@
-//! The usual case, elements one after another, of numbers as C has them: made, compared and placed
-//! in few steps, for the arguments of calls from Python. The same comes out of it as in the general
-//! way.
+//! Fast path of row-major layouts from C's numbers: validation, comparison and byte range, for
+//! arguments of calls from Python. Its results equal those of the validator.
 //!
 //! Gain: by the validator, a call with three NumPy arrays takes 77 to 91% longer.
 
@@ -12,7 +11,7 @@ use std::slice;
 mod tests;
 
 impl Layout {
-    /// Makes a scalar's layout of any.
+    /// Turns any layout into a scalar's, in place.
     #[inline]
     pub(crate) fn become_scalar(&mut self) {
         match &mut self.dims {
@@ -27,8 +26,7 @@ impl Layout {
         self.len = 1;
     }
 
-    /// Returns whether these are the numbers, as C has them, that the layout was made of, or of
-    /// which it would be made just the same.
+    /// Returns whether C's sizes and strides describe this layout.
     ///
     /// # Safety
     ///

@@ -27,7 +27,7 @@ pub(crate) struct Runs {
 }
 
 impl LayoutRef<'_> {
-    /// Returns the elements in logical order, as few runs as can be.
+    /// Returns the elements in logical order, as the fewest runs.
     #[inline]
     pub(crate) fn runs(self) -> Runs {
         if self.is_contiguous() {
@@ -177,7 +177,7 @@ impl Merged {
         self.len += 1;
     }
 
-    /// Takes the innermost dimension off: its size and stride.
+    /// Removes the innermost dimension, and returns its size and stride.
     pub(super) fn pop(&mut self) -> Option<(usize, isize)> {
         let Dim { size, stride, .. } = *self.slice_mut().last()?;
         self.heap.pop();

@@ -106,8 +106,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// [`build`](Self::build), in place, as moving what was just written costs more than writing
-    /// it. What was there before must be a scalar; it still is where this fails.
+    /// [Builds](Self::build) the layout in place, as moving it would cost more than writing it.
+    /// `self` must be a scalar's layout, and stays one on an error.
     #[inline]
     pub(crate) fn rebuild(
         &mut self,
@@ -145,7 +145,7 @@ impl Layout {
         let mut shape = Box::new_uninit_slice(rank);
         let mut strides = Box::new_uninit_slice(rank);
         let facts = check(&mut shape, &mut strides, dim)?;
-        // SAFETY: checking writes both.
+        // SAFETY: the check above wrote both.
         let (shape, strides) = unsafe { (shape.assume_init(), strides.assume_init()) };
         *self = Self {
             len: facts.len,
@@ -197,7 +197,7 @@ fn check(
         });
     }
     if !contiguous {
-        // SAFETY: both were written above, as long as they are.
+        // SAFETY: both were written above, up to their lengths.
         let (shape, strides) = unsafe {
             (
                 slice::from_raw_parts(shape.as_ptr().cast::<usize>(), shape.len()),

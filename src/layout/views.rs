@@ -97,7 +97,7 @@ impl Layout {
         Ok((layout, offset))
     }
 
-    /// Returns how far `index` steps lead, in elements. An empty view begins anywhere: it stays.
+    /// Returns the offset of `index` steps, in elements; 0 for an empty view.
     fn offset_of(&self, index: usize, stride: isize) -> isize {
         if self.is_empty() || index == 0 {
             0
@@ -113,7 +113,7 @@ impl Layout {
         Self::collect(self.rank() - 1, kept)
     }
 
-    /// Parts along `axis`, of the sizes given, one after another.
+    /// Splits the layout along `axis` into parts of the sizes given.
     ///
     /// # Errors
     ///
@@ -292,7 +292,7 @@ impl Layout {
     /// # Errors
     ///
     /// When the last dimension's elements don't lie one after another, or what they or the other
-    /// dimensions' strides add up to is no whole number of the new elements.
+    /// dimensions' strides add up to isn't a whole number of the new elements.
     pub fn bit_cast(&self, from: DType, padded: bool, to: DType) -> Result<Self, LayoutError> {
         let (old, new) = (from.step_bits(padded), to.item_bits());
         if old == new {

@@ -38,7 +38,7 @@ pub(crate) fn in_step(ours: LayoutRef<'_>, theirs: LayoutRef<'_>, mut visit: imp
 }
 
 impl Run {
-    /// Takes so many elements away from its beginning.
+    /// Removes a number of elements from the beginning.
     #[inline]
     fn take(&mut self, len: usize) -> Self {
         let taken = Self { len, ..*self };

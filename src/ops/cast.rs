@@ -69,7 +69,7 @@ fn write<S: Number, D: Number>(x: View<'_, S>, mut out: UntypedMut<'_>) -> Resul
 ///
 /// # Errors
 ///
-/// When they are no numbers of 8 bits or more and no `bool`s, or the other type isn't one of such.
+/// When either dtype isn't a `bool` or a number of 8 bits or more.
 pub fn cast<'a>(x: impl IntoOperand<'a>, dtype: DType) -> Result<Tensor, CallError> {
     static CAST: GlobalOp = GlobalOp::new("cast");
     let call = CAST.get()?.call().input(x);

@@ -35,7 +35,7 @@ register_kernel!(
     Kernel::new("matmul").releases_gil_from(1 << 15).function(kernel::<T>)
 );
 
-/// Row by row, each added up over the rows of `b`, so that memory is read in order.
+/// Multiplies row by row, and sums over the rows of `b`, so that memory is read in order.
 fn kernel<T: Number>(
     a: Ranked<View<'_, T>, 2>,
     b: Ranked<View<'_, T>, 2>,

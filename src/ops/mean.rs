@@ -40,7 +40,7 @@ fn kernel<T: Float>(
 ///
 /// # Errors
 ///
-/// When the elements are no floats, or there is no such axis.
+/// When the elements aren't floats, or there is no such axis.
 pub fn mean<'a>(
     x: impl IntoOperand<'a>,
     axes: Option<&[i64]>,

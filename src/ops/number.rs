@@ -25,7 +25,7 @@ pub(super) trait Number: Element + PartialOrd {
     fn add_one(sum: Self::Sum, a: Self) -> Self::Sum;
     fn from_sum(sum: Self::Sum) -> Self;
 
-    /// Returns the larger one; what is no number wins.
+    /// Returns the larger one, or NaN if either is NaN.
     fn larger(self, other: Self) -> Self {
         let is_none = other.partial_cmp(&other).is_none();
         if other > self || is_none { other } else { self }
@@ -42,7 +42,7 @@ pub(super) trait Float: Number {
     type Wide: Wide;
 
     fn over(self, other: Self) -> Self;
-    /// Creates a sum of so many as their mean.
+    /// Divides a sum by a count: the mean.
     fn mean(sum: Self::Sum, count: usize) -> Self;
     fn widen(self) -> Self::Wide;
     fn narrow(wide: Self::Wide) -> Self;

@@ -63,7 +63,7 @@ fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: View<'_, T>, out: Target
 ///
 /// # Errors
 ///
-/// When the elements are no floats of one type, or there are not as many weights.
+/// When the elements aren't floats of one dtype, or there are not as many weights.
 pub fn rms_norm<'a>(
     x: impl IntoOperand<'a>,
     weight: impl IntoOperand<'a>,

@@ -62,7 +62,7 @@ fn kernel<T: Float>(axis: i64, x: Source<'_, T>, out: Target<'_, T>) -> Result<(
 ///
 /// # Errors
 ///
-/// When the elements are no floats, or there is no such axis.
+/// When the elements aren't floats, or there is no such axis.
 pub fn softmax<'a>(x: impl IntoOperand<'a>, axis: i64) -> Result<Tensor, CallError> {
     static SOFTMAX: GlobalOp = GlobalOp::new("softmax");
     let call = SOFTMAX.get()?.call().input(x);

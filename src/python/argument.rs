@@ -45,7 +45,7 @@ macro_rules! common {
                 self.layout().strides()
             }
 
-            /// Sizes and strides, to ask about them.
+            /// Returns shape and strides.
             #[inline]
             pub fn layout(&self) -> LayoutRef<'_> {
                 self.0.get().layout()
@@ -79,23 +79,24 @@ macro_rules! common {
                 self.0.get().device
             }
 
-            /// Whether sub-byte elements are each padded to whole bytes.
+            /// Returns whether sub-byte elements are each padded to whole bytes.
             pub fn is_padded(&self) -> bool {
                 self.0.get().padded
             }
 
-            /// Whether the memory must not be written.
+            /// Returns whether the memory is read-only.
             pub fn is_read_only(&self) -> bool {
                 self.0.get().read_only
             }
 
-            /// The address of the element of index 0; on devices without addresses, the handle.
+            /// Returns the address of the element of index 0; on devices without addresses, the
+            /// handle.
             #[inline]
             pub fn data_ptr(&self) -> *const u8 {
                 self.0.get().first
             }
 
-            /// The object that was passed; `None` for a number.
+            /// Returns the object that was passed; `None` for a number.
             pub fn object(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
                 // SAFETY: the entry has a reference to its object.
                 unsafe { Bound::from_borrowed_ptr_or_opt(py, self.0.get().object) }
@@ -114,19 +115,19 @@ macro_rules! common {
                 Err(other_shape(self.0.get(), shape))
             }
 
-            /// Has a tensor returned as an object of this argument's framework.
+            /// Returns a tensor as a result that becomes an object of this argument's framework.
             pub fn like(&self, tensor: Tensor) -> Like<'py> {
                 // SAFETY: an argument is only there while its thread is attached.
                 let py = unsafe { Python::assume_attached() };
                 Like::new(self.object(py), tensor)
             }
 
-            /// A new tensor of zeros, in memory from the allocator of this argument's framework
-            /// where it offers one, else from ours. To be returned with [`like`](Self::like).
+            /// Creates a tensor of zeros by the allocator of this argument's framework, or by ours
+            /// if it has none, to be returned with [`like`](Self::like).
             ///
             /// # Errors
             ///
-            /// When there is no such tensor, or no memory.
+            /// When the shape is invalid, or there is not enough memory.
             pub fn zeros_like<U: Element>(&self, shape: &[usize]) -> PyResult<Tensor> {
                 // SAFETY: an argument is only there while its thread is attached.
                 let py = unsafe { Python::assume_attached() };
@@ -213,7 +214,7 @@ common!(In, false);
 common!(Out, true);
 
 impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
-    /// The elements, to be read.
+    /// Returns a view of the elements.
     ///
     /// The view is of memory that is **borrowed while no Python code runs**. It compiles to use it
     /// across such code, and what it shows then may be stale, or gone, as the code may have
@@ -235,23 +236,24 @@ impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
 }
 
 impl<T: Element, const RANK: usize> In<'_, T, RANK, RowMajor, Host> {
-    /// The elements, one after another. For how long, [`view`](Self::view) says.
+    /// Returns the elements as a slice, for as long as a [`view`](Self::view).
     #[inline]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: as in `view`, and they lie one after another.
+        // SAFETY: the entry keeps the memory and the arguments were checked for aliases, as in
+        // `view`; the layout is contiguous.
         unsafe { std::slice::from_raw_parts(self.view().as_ptr(), self.len()) }
     }
 }
 
 impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
-    /// The elements, to be read.
+    /// Returns a view of the elements.
     #[inline]
     pub fn view(&self) -> View<'_, T> {
-        // SAFETY: as of `view_mut`.
+        // SAFETY: the entry keeps the memory, and no other argument aliases it, as in `view_mut`.
         unsafe { self.0.get().view_unchecked() }
     }
 
-    /// The elements, to be read and written. For how long, [`In::view`] says: not across Python
+    /// Returns a writable view of the elements, for as long as an [`In::view`]: not across Python
     /// code, nor in `Python::detach`, but in [`detach`](crate::python::detach).
     #[inline]
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
@@ -264,12 +266,13 @@ impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
 }
 
 impl<T: Element, const RANK: usize> Out<'_, T, RANK, RowMajor, Host> {
-    /// The elements, one after another. For how long, [`In::view`] says.
+    /// Returns the elements as a slice, for as long as an [`In::view`].
     #[inline]
     pub fn as_slice(&mut self) -> &mut [T] {
         let len = self.len();
         let first = self.view_mut().as_ptr().cast_mut();
-        // SAFETY: as in `view_mut`, and they lie one after another.
+        // SAFETY: the entry keeps the memory, and no other argument aliases it, as in `view_mut`;
+        // the layout is contiguous.
         unsafe { std::slice::from_raw_parts_mut(first, len) }
     }
 }

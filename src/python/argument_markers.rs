@@ -1,4 +1,4 @@
-//! What arguments may ask of a tensor: element type, arrangement in memory, device.
+//! Type parameters of arguments: their requirements for dtype, layout and device.
 
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
@@ -11,7 +11,7 @@ pub const ANY_RANK: usize = usize::MAX;
 pub trait Kind: sealed::Sealed + 'static {
     /// The element type; `None` for any.
     const WANTED: Option<DType>;
-    /// What the address must be a multiple of, for elements that are looked at.
+    /// Required alignment of the data pointer, if the elements are accessed.
     const ALIGNMENT: usize;
     /// Whether every pattern of bits is an element.
     const ANY_BITS: bool;
@@ -37,24 +37,23 @@ impl Kind for Any {
     type Home = AnyDevice;
 }
 
-/// How the elements must lie in memory.
+/// Required layout.
 pub trait Arrangement: sealed::Sealed + 'static {
-    /// What is asked for, in words; empty where everything will do.
+    /// The requirement in words; empty if there is none.
     const WANTED: &'static str;
-    /// Whether every layout of elements one after another, the last index changing fastest, will
-    /// do.
+    /// Whether every row-major contiguous layout meets it.
     const TAKES_USUAL: bool;
-    /// Returns whether a layout will do.
+    /// Returns whether a layout meets the requirement.
     fn accepts(layout: LayoutRef<'_>) -> bool;
 }
 
-/// Where the memory must be.
+/// Required device.
 pub trait Place: sealed::Sealed + 'static {
-    /// What is asked for, in words; empty where everything will do.
+    /// The requirement in words; empty if there is none.
     const WANTED: &'static str;
-    /// Whether the usual memory of the host will do.
+    /// Whether ordinary host memory meets it.
     const TAKES_USUAL: bool;
-    /// Returns whether a device will do.
+    /// Returns whether a device meets the requirement.
     fn accepts(device: Device) -> bool;
 }
 
@@ -80,13 +79,13 @@ macro_rules! markers {
 }
 
 markers! { Arrangement of LayoutRef<'_>:
-    /// In any way.
+    /// Any strides.
     Strided = "", true, |_| true;
-    /// One after another, the last index changing fastest, as in C.
+    /// C-contiguous: row-major, without gaps.
     RowMajor = "row-major without gaps", true, |layout| layout.is_contiguous();
-    /// One after another, the first index changing fastest, as in Fortran.
+    /// F-contiguous: column-major, without gaps.
     ColumnMajor = "column-major without gaps", false, |layout| layout.is_f_contiguous();
-    /// One after another, in any order of the dimensions.
+    /// Without gaps, in any order of the dimensions.
     Dense = "without gaps", true, |layout| layout.is_dense();
 }
 

@@ -70,8 +70,8 @@ pub(super) fn deferring_releases(function: impl FnOnce()) {
     DEFERS.set(before);
 }
 
-/// For functions that Python calls past PyO3, which counts attachments: what was dropped in one
-/// that it didn't see it keeps for the next one that it sees.
+/// Releases what PyO3 deferred, for functions that Python calls past PyO3: it doesn't know of their
+/// attachment, and keeps what was dropped in it for its next one.
 #[cold]
 pub(super) fn release_what_was_dropped() {
     Python::attach(|_| ());

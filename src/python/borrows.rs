@@ -1,4 +1,4 @@
-//! The list of borrows: what of Python's memory Rust code is using at present.
+//! The list of borrows: Python's memory that Rust code is using at present.
 //!
 //! Each borrowed argument has an entry: what its object described, and what keeps the memory
 //! alive. An argument that is to be written is compared with all entries, and one that is to be
@@ -26,7 +26,7 @@ use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
 use std::ptr::{self, NonNull};
 
-/// Returns a number for the arguments of one call, which compares them itself.
+/// Returns the id of a call that compares its arguments itself.
 ///
 /// # Safety
 ///
@@ -88,8 +88,8 @@ pub(super) unsafe fn point_to_number(entry: NonNull<Entry>, bytes: usize) {
     }
 }
 
-/// Enters what an argument uses. `false` where another one writes it, or uses what this one is to
-/// write.
+/// Enters an argument's entry into the list. `false` if it aliases an entry, and either of the two
+/// is written.
 ///
 /// # Safety
 ///
@@ -123,7 +123,7 @@ pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
     }
 }
 
-/// Takes an entry out again, and gives it back.
+/// Removes an entry from the list, and releases it.
 ///
 /// # Safety
 ///
@@ -142,7 +142,7 @@ pub(super) unsafe fn leave(entry: NonNull<Entry>) {
     }
 }
 
-/// Tells the framework of a written argument, if it wants to know.
+/// Notifies the framework of a written argument, if it counts writes.
 ///
 /// # Safety
 ///
@@ -158,7 +158,7 @@ unsafe fn tell(mut entry: NonNull<Entry>) {
     }
 }
 
-/// Gives an entry back like [`give_back`], in cold code.
+/// Releases an entry like [`give_back`], in cold code.
 ///
 /// # Safety
 ///
@@ -170,7 +170,7 @@ pub(super) unsafe fn give_back_unused(entry: NonNull<Entry>) {
     unsafe { give_back(entry) }
 }
 
-/// Gives an entry back that isn't in use.
+/// Releases an entry that isn't in the list.
 ///
 /// # Safety
 ///
@@ -179,7 +179,7 @@ pub(super) unsafe fn give_back_unused(entry: NonNull<Entry>) {
 #[inline]
 pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
     // SAFETY: the entry is the caller's. What is released may run any Python code, so it comes
-    // before the lists are looked at.
+    // before the lists are read.
     unsafe {
         let this = entry.as_mut();
         if !this.is_usual {
@@ -215,7 +215,7 @@ pub(super) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
     tensor.with_storage(|storage| storage.guarded(kept))
 }
 
-/// Returns the entries whose memory nothing but the object keeps, and these objects.
+/// Returns the entries whose memory only the object keeps, and these objects.
 pub(super) fn list_borrowed(py: Python<'_>) -> Vec<(NonNull<Entry>, Bound<'_, PyAny>)> {
     let mut all = Vec::new();
     // SAFETY: `py` says that the thread is attached. Entries in the list are whole, and have a

@@ -1,4 +1,4 @@
-//! Functions that Python calls without PyO3 in between.
+//! Built-in functions that Python calls without PyO3's argument parsing.
 
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The class `Tensor`, of which extensions return objects.
+//! The class `Tensor`, whose objects extensions return.
 //!
 //! Every extension that is built with this crate has a class of its own. They accept each other's
 //! objects as they accept those of any library: through the exchange table.
@@ -56,7 +56,7 @@ impl PyTensor {
         }
     }
 
-    /// [`from_object`](Self::from_object) for an object alone, as [`quick`] has it.
+    /// Creates an object like [`from_object`](Self::from_object), without options, for [`quick`].
     #[inline]
     pub(super) fn quick<'py>(
         object: Borrowed<'_, 'py, PyAny>,

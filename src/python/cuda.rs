@@ -1,5 +1,4 @@
-//! Python's tensors on GPUs: on which streams frameworks work, and in which order their memory is
-//! used.
+//! Python's tensors on GPUs: the frameworks' streams, and the stream order of their memory.
 //!
 //! An exchange table tells its framework's current stream; CuPy is asked for it. Of others none is
 //! known: they are asked, as the array API standard has it, to have their tensor ready on the

@@ -6,6 +6,7 @@
 //! | `BufferError` | memory that can't be exchanged, or not as requested |
 //! | `TypeError` | objects that aren't tensors, elements of another dtype, wrong arguments |
 //! | `ValueError` | tensors of another shape or layout, values that a dtype doesn't have, memory that is in use |
+//! | `IndexError` | indices and axes that the tensor doesn't have |
 //! | `LookupError` | names that nothing has, ops and kernels that don't exist |
 //! | `MemoryError` | memory that can't be allocated |
 //! | `CudaError`, a `RuntimeError` | failures of a GPU, its driver, NVRTC or cuBLASLt, and what can't be done now |

@@ -1,4 +1,4 @@
-//! `from_dlpack` in few steps.
+//! Fast path of `from_dlpack` with one argument.
 //!
 //! A function of PyO3's reads keywords, and counts how often the thread attached, where there are
 //! none, and the thread is attached anyway. What is called with one argument alone, and finds a
@@ -16,7 +16,7 @@ use pyo3::{Borrowed, ffi, intern};
 use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What is called where there is no quick way, which is kept for good.
+/// The fallback, which is never released.
 struct Else {
     function: ffi::PyCFunctionFastWithKeywords,
     slf: *mut ffi::PyObject,
@@ -53,8 +53,8 @@ impl Else {
     }
 }
 
-/// Has a module's `from_dlpack(x, /, *, device=None, copy=None)`, which gives what
-/// [`PyTensor::from_object`] does, be quick.
+/// Replaces a module's `from_dlpack(x, /, *, device=None, copy=None)`, which calls
+/// [`PyTensor::from_object`], by a fast path.
 ///
 /// # Errors
 ///
@@ -77,7 +77,7 @@ pub fn fastcall(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.setattr(name, quick)
 }
 
-/// Returns what Python calls.
+/// Returns the function that Python calls.
 ///
 /// # Safety
 ///
@@ -93,7 +93,7 @@ unsafe extern "C" fn call(
     if count == 1 && keywords.is_null() {
         // SAFETY: there is one argument, which the caller keeps.
         let object = unsafe { Borrowed::from_ptr(py, *arguments) };
-        // Where that is no way, what is wrong, or how else it is a tensor, is found below.
+        // The fallback below finds another path, or the error.
         match catch_unwind(AssertUnwindSafe(|| PyTensor::quick(object))) {
             Ok(Some(Ok(tensor))) => return tensor.into_ptr(),
             Ok(Some(Err(error))) => {

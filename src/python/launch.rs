@@ -1,4 +1,4 @@
-//! Calls of kernels: ordered with the work on GPUs, and of kernels that are Python objects.
+//! Kernel calls: their order with work on GPUs, and calls of kernels that are Python objects.
 
 #[cfg(feature = "cuda")]
 mod calls;

@@ -1,5 +1,4 @@
-//! Where dlbridge is built without CUDA: memory on GPUs is passed on as it is, and nothing is made
-//! there.
+//! Stand-in for `cuda` in builds without CUDA: GPU memory is passed on, and can't be allocated.
 
 pub(super) use super::error::no_allocation;
 use super::error::not_exchangeable;

@@ -1,4 +1,4 @@
-//! Tensors where they are wanted.
+//! Allocation of tensors on a device, and copies to a device.
 
 use super::cuda;
 use crate::device::Device;
@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
-/// Zeros on a device.
+/// Creates a tensor of zeros on a device.
 ///
 /// # Errors
 ///
@@ -16,7 +16,7 @@ pub fn make(shape: &[usize], dtype: DType, device: Device) -> PyResult<Tensor> {
     Ok(cuda::make(shape, dtype, device)?)
 }
 
-/// Returns a tensor's copy on another device, or itself where it is there.
+/// Returns the tensor, or a copy of it on another device.
 ///
 /// # Errors
 ///

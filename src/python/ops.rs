@@ -1,4 +1,4 @@
-//! Ops as Python functions, which take and give tensors of any framework.
+//! Ops as Python functions, whose arguments and results are tensors of any framework.
 
 mod attribute;
 mod bind;
@@ -90,7 +90,7 @@ pub fn op_named<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>>
     }
 }
 
-/// Python reads a signature from the first lines.
+/// Returns the docstring, whose first lines Python reads as the signature.
 fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
     let op = handle.definition();
     let mut text = format!("{}(", handle.name().rsplit('.').next().unwrap_or_default());
@@ -116,7 +116,7 @@ fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
     text
 }
 
-/// Returns what Python calls.
+/// Returns the function that Python calls.
 ///
 /// # Safety
 ///

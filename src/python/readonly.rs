@@ -1,4 +1,4 @@
-//! The policy for read-only memory whose receiver can't be told that it is read-only.
+//! The policy for read-only memory whose consumer has no read-only tensors.
 //!
 //! PyTorch, Paddle, TVM, CuPy, MXNet and ONNX Runtime have no read-only tensors, and neither has a
 //! DLPack capsule of the older kind. TensorFlow's and JAX's tensors are always read-only. Sharing

@@ -1,5 +1,4 @@
-//! What frameworks raise when they can't exchange a tensor, as the one exception that is promised
-//! for that.
+//! Conversion of a framework's exception during an exchange to a `BufferError`.
 //!
 //! JAX raises a `RuntimeError` for an array that was deleted, PyArrow a `TypeError` for nulls,
 //! TensorFlow errors of its own. Here each becomes a `BufferError`, with the framework's error as

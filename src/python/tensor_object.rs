@@ -1,6 +1,6 @@
 //! The struct behind the class `Tensor`, and how its objects are made.
 //!
-//! Its methods are in [`class`](super::class), which may use all of this half of the crate.
+//! Its methods are in [`class`](super::class), which may use all of `python`.
 
 mod kept;
 mod source;

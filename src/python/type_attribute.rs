@@ -1,4 +1,4 @@
-//! Attributes of C types, asked for without looking them up each time.
+//! Attributes of C types, without a lookup by name at each access.
 
 use super::error::not_exchangeable;
 use pyo3::prelude::*;

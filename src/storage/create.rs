@@ -140,7 +140,7 @@ impl Storage {
         }
     }
 
-    /// Memory with all that is known about it.
+    /// Creates storage from all its parts.
     ///
     /// # Safety
     ///

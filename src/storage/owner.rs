@@ -28,11 +28,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The lowest bit of the first word is not set, and [`from_words`](Self::from_words) makes the
 /// owner again.
 pub(crate) unsafe trait SmallOwner: Send + Sized + 'static {
-    /// Returns the words: as pointers, because integers would forget what may be reached through
-    /// them.
+    /// Returns the words, as pointers, because integers would lose their provenance.
     fn into_words(self) -> [*mut (); 2];
 
-    /// Returns the owner that became these words.
+    /// Returns the owner that was stored in these words.
     ///
     /// # Safety
     ///

@@ -74,14 +74,14 @@ impl<T> UninitCounted<T> {
         })
     }
 
-    /// Returns where the value is to be written.
+    /// Returns the address to which the value is written.
     #[inline]
     pub(crate) fn place(&mut self) -> *mut T {
         // SAFETY: the block is there as long as a handle is.
         unsafe { (&raw mut (*self.0.block.as_ptr()).value).cast() }
     }
 
-    /// Returns the value, written.
+    /// Completes the value, which was written.
     ///
     /// # Safety
     ///
@@ -108,7 +108,7 @@ impl<T> Counted<T> {
         }
     }
 
-    /// Gives the handle up for a pointer to the value, which keeps being counted.
+    /// Converts the handle to a pointer to the value, without a change of the count.
     #[inline]
     pub(crate) fn into_raw(self) -> NonNull<T> {
         let block = std::mem::ManuallyDrop::new(self).block;
@@ -116,7 +116,7 @@ impl<T> Counted<T> {
         unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).value) }
     }
 
-    /// Returns the handle that was given up.
+    /// Returns the handle that [`into_raw`](Self::into_raw) converted.
     ///
     /// # Safety
     ///
@@ -166,7 +166,7 @@ impl<T> Counted<T> {
         Weak(self.block)
     }
 
-    /// Drops the value, and gives up the room.
+    /// Drops the value, and frees the block once no weak handle is left.
     ///
     /// # Safety
     ///

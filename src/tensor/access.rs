@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 impl Tensor {
     /// Borrows the elements as `T`s.
     ///
-    /// Of `bool` elements each byte is looked at, since one that is neither 0 nor 1 is no `bool`
+    /// Of `bool` elements each byte is checked, since one that is neither 0 nor 1 isn't a `bool`
     /// in Rust; to save that, [cast](Self::bit_cast) them to `u8`.
     ///
     /// # Errors

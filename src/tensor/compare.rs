@@ -1,4 +1,4 @@
-//! Are two tensors equal, or nearly?
+//! Comparisons: equal, and nearly equal.
 
 use super::Tensor;
 use crate::dtype::Scalar;

@@ -121,7 +121,7 @@ impl Tensor {
     }
 }
 
-/// Copies items of so many bytes, whatever their alignment, from where one layout leads to where
+/// Copies items of a number of bytes, of any alignment, from where one layout leads to where
 /// another one does, which has as many elements.
 ///
 /// # Safety
@@ -147,7 +147,7 @@ pub(crate) unsafe fn copy_items(
     }
 }
 
-/// [`copy_items`], of a size that is known.
+/// [Copies items](copy_items) of a size that is known at compile time.
 ///
 /// # Safety
 ///
@@ -174,7 +174,7 @@ unsafe fn copy_arrays<const N: usize>(
     });
 }
 
-/// [`copy_items`], of any size.
+/// [Copies items](copy_items) of any size.
 ///
 /// # Safety
 ///

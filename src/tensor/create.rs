@@ -106,7 +106,7 @@ impl Tensor {
         Self::from_slice(&[value], &[]).expect("memory for one element")
     }
 
-    /// Zeros, of any element type that has a zero.
+    /// Creates a tensor of zeros, of any dtype that has a zero.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// Ones, of any element type that has a one.
+    /// Creates a tensor of ones, of any dtype that has a one.
     ///
     /// # Errors
     ///

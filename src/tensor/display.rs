@@ -88,7 +88,7 @@ impl fmt::Debug for Tensor {
 }
 
 impl Tensor {
-    /// Writes what is known without access to the elements.
+    /// Writes dtype, shape and device, without access to the elements.
     fn fmt_metadata(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shape, dtype, device) = (self.shape(), self.dtype(), self.device());
         write!(f, "{PREFIX}shape={shape:?}, dtype={dtype}, device={device}")?;

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 mod tests;
 
 impl Tensor {
-    /// Exports this handle from inside the tensor, or returns it where another such export is out.
+    /// Exports this handle from inside the tensor, or returns it if the slot is taken.
     ///
     /// # Safety
     ///
@@ -34,8 +34,8 @@ impl Tensor {
         }
     }
 
-    /// Returns room for an embedded export, which keeps the tensor; or the tensor where its room is
-    /// taken.
+    /// Reserves the slot for an embedded export, which keeps the tensor; returns the tensor if the
+    /// slot is taken.
     #[inline]
     pub(crate) fn embed<G>(self) -> Result<NonNull<G>, Self> {
         const { assert!(size_of::<G>() <= size_of::<Versioned>()) };

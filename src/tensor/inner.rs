@@ -1,4 +1,4 @@
-//! [`TensorInner`]: what a tensor's handles point to.
+//! [`TensorInner`]: the refcounted struct that a tensor's handles point to.
 
 use super::slot::Slot;
 use crate::dtype::DType;

@@ -58,13 +58,13 @@ impl Tensor {
         unsafe { Self::from_parts(parts, layout) }
     }
 
-    /// Gives the handle up for a pointer.
+    /// Converts the handle to a pointer.
     #[cfg(feature = "python")]
     pub(crate) fn into_raw(self) -> NonNull<c_void> {
         self.0.into_raw().cast()
     }
 
-    /// Returns the handle that was given up.
+    /// Returns the handle behind a pointer from `into_raw`.
     ///
     /// # Safety
     ///

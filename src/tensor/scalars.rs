@@ -6,8 +6,8 @@ use crate::error::{Error, LayoutError};
 use std::slice;
 
 impl Tensor {
-    /// Returns the numbers that the elements consist of, whatever their type, the last index
-    /// changing fastest. Of elements of several lanes, one after another.
+    /// Returns the elements as numbers, of any dtype, in row-major order; the lanes of an element
+    /// one after another.
     ///
     /// This is the slow way, for tools that handle every type; [`view`](Self::view) is the fast
     /// one.

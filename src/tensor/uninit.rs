@@ -23,7 +23,7 @@ impl Uninit {
         Self(room)
     }
 
-    /// Borrows the layout, to change it.
+    /// Borrows the layout mutably.
     #[inline]
     pub(crate) fn layout(&mut self) -> &mut Layout {
         // SAFETY: the layout was written in `new`.

@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use std::ops::{Bound, RangeBounds};
 
 impl Tensor {
-    /// Returns the elements of another layout, whose first one is `elements` further.
+    /// Returns a view with another layout, whose first element is `elements` further.
     fn moved(&self, layout: Layout, elements: isize) -> Result<Self, LayoutError> {
         let dtype = self.dtype();
         // No overflow: the bits to every element are a number, by invariant 7.
@@ -102,7 +102,7 @@ impl Tensor {
         Ok(self.moved(layout, offset)?)
     }
 
-    /// Parts along `axis`, of the sizes given, one after another.
+    /// Splits the tensor along `axis` into parts of the sizes given.
     ///
     /// # Errors
     ///
@@ -173,7 +173,7 @@ impl Tensor {
     /// # Errors
     ///
     /// When the last dimension's elements don't lie one after another, or what they or the other
-    /// dimensions' strides add up to is no whole number of the new elements.
+    /// dimensions' strides add up to isn't a whole number of the new elements.
     ///
     /// ```
     /// use dlbridge::{DType, Tensor};
@@ -192,8 +192,8 @@ impl Tensor {
         Ok(self.reinterpreted(layout, dtype))
     }
 
-    /// Returns all bytes that the elements fill, in order, the last one perhaps in part: a tensor
-    /// of rank 1, also of packed elements that don't fill whole bytes.
+    /// Returns all bytes of the elements, in order, as a tensor of rank 1; packed elements may fill
+    /// the last one in part.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use std::ptr::NonNull;
 const MOST_VISITS: usize = 4;
 
 impl View<'_, u8> {
-    /// Returns the first byte found that isn't valid. It takes as many steps as there are bytes in
-    /// memory: a broadcast tensor may have any number of elements.
+    /// Returns the first invalid byte. It visits each byte of memory once, as a broadcast tensor
+    /// may have any number of elements.
     pub(crate) fn find_invalid(&self, is_valid: impl Fn(u8) -> bool) -> Option<u8> {
         let find = |first: NonNull<u8>, layout: LayoutRef<'_>| {
             // SAFETY: the layout leads to no places but those of this view.

@@ -114,8 +114,7 @@ impl<T> Cursor<T> {
         Some(element)
     }
 
-    /// Returns what is left of the current run, or the next one: where it begins, how many, how far
-    /// apart.
+    /// Returns the rest of the current run, or the next run: its begin, length and stride.
     fn take_run(&mut self) -> Option<(*mut T, usize, isize)> {
         let run = match self.run.len {
             0 => self.runs.next()?,
@@ -128,7 +127,7 @@ impl<T> Cursor<T> {
     }
 }
 
-/// Returns a loop of its own: inside of the one over runs it isn't made as fast as it can be.
+/// Runs the inner loop, in a function of its own so that the compiler optimizes it fully.
 #[inline(never)]
 fn fold_run<I: Iterator, B>(run: I, init: B, f: impl FnMut(B, I::Item) -> B) -> B {
     run.fold(init, f)

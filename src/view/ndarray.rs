@@ -17,7 +17,7 @@ use crate::layout::{Layout, LayoutRef};
 use ndarray::{ArrayView, ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, ShapeBuilder};
 use std::ptr::NonNull;
 
-/// What `ndarray` is told first: it wants strides that aren't negative, and the lowest address.
+/// First arguments for `ndarray`, which needs strides that aren't negative and the lowest address.
 struct Forwards {
     shape: Vec<usize>,
     strides: Vec<usize>,
@@ -36,7 +36,7 @@ impl Forwards {
             inverted: Vec::new(),
         };
         if layout.is_empty() {
-            // No strides matter, but `ndarray` looks at them.
+            // The strides don't matter, but `ndarray` checks them.
             forwards.strides = vec![0; layout.rank()];
             return forwards;
         }

@@ -31,6 +31,10 @@ impl Named for Versioned {
 }
 
 /// Puts a managed tensor into a capsule, which releases it if no code takes it out.
+///
+/// # Errors
+///
+/// A `MemoryError` if Python can't allocate the capsule.
 pub fn into_capsule<A: Named>(
     py: Python<'_>,
     managed: Managed<A>,
@@ -51,7 +55,7 @@ pub fn into_capsule<A: Named>(
     }
 }
 
-/// Releases what no code took.
+/// Releases a managed tensor that no consumer took.
 ///
 /// # Safety
 ///
@@ -88,7 +92,7 @@ pub fn keeping_exception(_: Python<'_>, release: impl FnOnce()) {
         return report_left();
     }
     let (mut kind, mut value, mut trace) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    // SAFETY: the thread is attached, and what is fetched is restored.
+    // SAFETY: the thread is attached, and the fetched exception is restored below.
     unsafe {
         ffi::PyErr_Fetch(&mut kind, &mut value, &mut trace);
         release();
@@ -106,7 +110,7 @@ fn report_left() {
         // about.
         unsafe { ffi::PyErr_WriteUnraisable(ptr::null_mut()) };
     }
-    // SAFETY: called by `keeping_exception`, which a token says is attached.
+    // SAFETY: `keeping_exception` calls it, and has a token of an attached thread.
     if !unsafe { ffi::PyErr_Occurred() }.is_null() {
         report();
     }
@@ -122,18 +126,18 @@ pub enum Offer<'a, 'py> {
 }
 
 impl<'a, 'py> Offer<'a, 'py> {
-    /// Finds out what an object offers.
+    /// Finds the kind of capsule that an object is.
     ///
     /// # Errors
     ///
-    /// A `TypeError` for what is no capsule or one of another kind, and a `BufferError` for a
+    /// A `TypeError` for an object that isn't a capsule of this kind, and a `BufferError` for a
     /// capsule that was taken already.
     pub fn from_capsule(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let is = |name: &CStr| {
-            // SAFETY: any object may be asked, and the name is a C string.
+            // SAFETY: the function accepts any object, and the name is a C string.
             unsafe { ffi::PyCapsule_IsValid(object.as_ptr(), name.as_ptr()) != 0 }
         };
-        // SAFETY: only capsules have names.
+        // SAFETY: it is called once `is` has found a name, which only capsules have.
         let capsule = || unsafe { object.cast_unchecked::<PyCapsule>() };
         if is(Versioned::NAME_IN_CAPSULE) {
             Ok(Self::Versioned(capsule()))
@@ -157,7 +161,7 @@ impl<'a, 'py> Offer<'a, 'py> {
     /// A `BufferError` when it was taken already, or is of a major version that isn't ours.
     pub fn look<A: Named>(capsule: Borrowed<'_, 'py, PyCapsule>) -> PyResult<NonNull<A>> {
         let name = A::NAME_IN_CAPSULE.as_ptr();
-        // SAFETY: a capsule, and a C string.
+        // SAFETY: the object is a capsule, and the name a C string.
         let pointer = unsafe {
             if ffi::PyCapsule_IsValid(capsule.as_ptr(), name) == 0 {
                 return Err(already_taken());
@@ -227,7 +231,7 @@ impl<'a, 'py> Offer<'a, 'py> {
 }
 
 fn rename(capsule: Borrowed<'_, '_, PyCapsule>, name: &'static CStr) -> PyResult<()> {
-    // SAFETY: a capsule, and a static name.
+    // SAFETY: the object is a capsule, and the name is static, so it outlives the capsule.
     match unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), name.as_ptr()) } {
         0 => Ok(()),
         _ => Err(PyErr::fetch(capsule.py())),
@@ -252,7 +256,7 @@ impl Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // SAFETY: it isn't used again.
+        // SAFETY: the field is taken once, as `self` isn't used again.
         let capsule = unsafe { ManuallyDrop::take(&mut self.capsule) };
         Python::try_attach(|py| {
             if let Some(name) = self.name {

@@ -30,7 +30,7 @@ pub struct AllocationError {
 ///
 /// # Safety
 ///
-/// Consumers believe what they are told, as they can't check it:
+/// Consumers trust these functions, as they can't check the results:
 ///
 /// - The descriptor from [`borrow`](Self::borrow) is true for as long as the object is there and
 ///   isn't changed: its pointers lead to as many sizes and strides as its rank says, and to as much
@@ -40,7 +40,7 @@ pub struct AllocationError {
 /// - Both functions may be called at any time on objects of the type, by threads that are attached
 ///   to Python.
 ///
-/// Of the other functions nothing more is asked: who makes a [`Managed`] has promised what it says.
+/// The other functions have no further requirements: the maker of a [`Managed`] vouches for it.
 pub unsafe trait Exchange: 'static {
     /// Returns a managed tensor of an object.
     ///
@@ -49,7 +49,7 @@ pub unsafe trait Exchange: 'static {
     /// A `TypeError` when the object isn't of the type, a `BufferError` when it can't be exported.
     fn own(object: Borrowed<'_, '_, PyAny>) -> PyResult<Managed<Versioned>>;
 
-    /// Returns what an object looks like. Shape and strides lie in the object.
+    /// Returns the descriptor of an object. Its shape and strides lie in the object.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ pub unsafe trait Exchange: 'static {
     ///
     /// # Errors
     ///
-    /// When it is no tensor; it is released then.
+    /// When the descriptor isn't a valid tensor, which is then released.
     fn make_object(py: Python<'_>, managed: Managed<Versioned>) -> PyResult<Bound<'_, PyAny>>;
 
     /// Allocates memory. May be called by detached threads.
@@ -100,6 +100,10 @@ pub const fn table<E: Exchange>() -> DLPackExchangeAPI {
 
 /// Creates the capsule that a type has as its attribute `__dlpack_c_exchange_api__`.
 ///
+/// # Errors
+///
+/// A `MemoryError` if Python can't allocate the capsule.
+///
 /// # Safety
 ///
 /// [`table`] made the table, or its functions do what DLPack says of them: consumers believe that.
@@ -108,11 +112,11 @@ pub unsafe fn table_capsule<'py>(
     table: &'static DLPackExchangeAPI,
 ) -> PyResult<Bound<'py, PyCapsule>> {
     let pointer = NonNull::from(table).cast();
-    // SAFETY: the table and the name stay, and nothing is to be released.
+    // SAFETY: the table and the name are static, and the capsule has no destructor.
     unsafe { PyCapsule::new_with_pointer(py, pointer, CAPSULE_NAME) }
 }
 
-/// Runs `function`, with its error or panic raised in Python. Returns what C is told.
+/// Runs `function`, and raises its error or panic in Python. Returns the status code for C.
 fn guarded(function: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
     let outcome = Python::try_attach(|py| {
         let error = match catch_unwind(AssertUnwindSafe(|| function(py))) {
@@ -137,7 +141,7 @@ fn message_of(panic: Box<dyn Any + Send>) -> String {
     format!("panicked: {message}")
 }
 
-/// Returns an object that C gave.
+/// Returns the object behind a pointer from C.
 ///
 /// # Safety
 ///

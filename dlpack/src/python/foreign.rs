@@ -113,8 +113,7 @@ pub fn call_method<'py>(
     call(&get(object, name)?, &arguments, keywords)
 }
 
-/// `object.__dlpack__(max_version=version)`, where the version is the only value and the names are
-/// that keyword.
+/// Calls `object.__dlpack__(max_version=version)`; `names` is the tuple of that one keyword.
 #[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
 pub(super) fn call_with_version<'py>(
     object: &Bound<'py, PyAny>,

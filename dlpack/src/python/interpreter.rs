@@ -72,7 +72,7 @@ fn symbol(_name: &CStr) -> Option<ptr::NonNull<c_void>> {
 #[inline]
 pub fn is_attached() -> Option<bool> {
     let current = Functions::get().current?;
-    // SAFETY: both may be called at any time, by any thread.
+    // SAFETY: Python allows both calls at any time, on any thread.
     unsafe {
         let state = ffi::PyGILState_GetThisThreadState();
         // Before 3.12, the current state is that of whichever thread has the GIL.
@@ -83,19 +83,19 @@ pub fn is_attached() -> Option<bool> {
 /// Returns whether Python knows this thread, attached or not.
 #[inline]
 pub fn is_of_python() -> bool {
-    // SAFETY: any thread may call this at any time.
+    // SAFETY: Python allows this call at any time, on any thread.
     !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null()
 }
 
-/// Whether the interpreter is gone, or is going: a thread that isn't attached never gets the GIL
+/// Returns whether the interpreter is finalizing or gone: a detached thread never gets the GIL
 /// again.
 #[inline]
 pub fn is_finalizing() -> bool {
-    // SAFETY: may be called at any time.
+    // SAFETY: Python allows this call at any time, on any thread.
     if unsafe { ffi::Py_IsInitialized() } == 0 {
         return true;
     }
-    // SAFETY: may be called at any time.
+    // SAFETY: Python allows this call at any time, on any thread.
     let answer = |function: Finalizing| unsafe { function() } != 0;
     Functions::get().is_finalizing.is_some_and(answer)
 }

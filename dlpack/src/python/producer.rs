@@ -26,7 +26,7 @@ impl<'py> Request<'py> {
     ///
     /// # Errors
     ///
-    /// A `TypeError` for what is no stream, version, device or truth value, and a `ValueError`
+    /// A `TypeError` for an argument of another type, and a `ValueError`
     /// for one that doesn't exist.
     pub fn parse(
         stream: Option<&Bound<'py, PyAny>>,

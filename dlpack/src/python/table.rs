@@ -18,7 +18,7 @@ use std::sync::Mutex;
 /// The name of the capsule with a table in it.
 pub(super) const CAPSULE_NAME: &CStr = c"dlpack_exchange_api";
 
-/// How many older tables are looked at: a chain that is longer leads in a circle.
+/// How many older tables are followed: a longer chain is circular.
 const LONGEST_CHAIN: usize = 16;
 
 /// The functions through which a type's objects are exchanged without calling Python.
@@ -75,7 +75,7 @@ impl Table {
             // SAFETY: every version begins with this header.
             let DLPackExchangeAPIHeader { version, prev_api } = unsafe { *header };
             if version.major == VERSION.major {
-                // SAFETY: of our major version, so this is its layout.
+                // SAFETY: the major version is ours, so the struct has this layout.
                 let table = unsafe { &*header.cast::<DLPackExchangeAPI>() };
                 // Only the call that borrows may be missing.
                 let is_whole = table.managed_tensor_from_py_object_no_sync.is_some()
@@ -119,8 +119,8 @@ impl Table {
         self.0.managed_tensor_allocator.is_some()
     }
 
-    /// Returns what an object says of itself, for as long as it stays as it is. Whether its memory
-    /// is read-only isn't told.
+    /// Returns an object's descriptor, valid until the object changes. It doesn't report read-only
+    /// memory.
     ///
     /// # Errors
     ///
@@ -185,12 +185,13 @@ impl Table {
             return Err(lacks("managed_tensor_from_py_object_no_sync"));
         };
         let mut managed = ptr::null_mut();
-        // SAFETY: an object of the table's type, and room for the answer.
+        // SAFETY: the object is of the table's type, and `out` is writable.
         let status = unsafe { function(object.as_ptr().cast(), &mut managed) };
         if status != 0 {
             return Err(raised(object.py(), "managed_tensor_from_py_object_no_sync"));
         }
-        // SAFETY: what the function gives is owned, and keeps the promises of DLPack.
+        // SAFETY: the function returns an owned managed tensor, valid by the exchange API's
+        // contract.
         unsafe { Managed::from_raw(managed) }.map_err(unusable)
     }
 
@@ -209,12 +210,12 @@ impl Table {
             return Err(lacks("managed_tensor_to_py_object_no_sync"));
         };
         let mut object: *mut c_void = ptr::null_mut();
-        // SAFETY: the managed tensor is given away, and there is room for the answer.
+        // SAFETY: the function takes ownership of the managed tensor, and `out` is writable.
         let status = unsafe { function(managed.into_raw().as_ptr(), &mut object) };
         if status != 0 || object.is_null() {
             return Err(raised(py, "managed_tensor_to_py_object_no_sync"));
         }
-        // SAFETY: the function gives a reference away.
+        // SAFETY: the function returns an owned reference.
         Ok(unsafe { Bound::from_owned_ptr(py, object.cast()) })
     }
 
@@ -240,12 +241,13 @@ impl Table {
         let mut managed = ptr::null_mut();
         let mut error = AllocatorError::default();
         let context = (&raw mut error).cast();
-        // SAFETY: a prototype, room for the answer, and a function that knows the context.
+        // SAFETY: the prototype is valid, `out` is writable, and `set_error` takes this context.
         let status = unsafe { function(&mut prototype, &mut managed, context, Some(note_error)) };
         if status != 0 || managed.is_null() {
             return Err(error.into_exception(py));
         }
-        // SAFETY: what the function gives is owned, and keeps the promises of DLPack.
+        // SAFETY: the function returns an owned managed tensor, valid by the exchange API's
+        // contract.
         unsafe { Managed::from_raw(managed) }.map_err(unusable)
     }
 
@@ -259,7 +261,7 @@ impl Table {
             return Err(lacks("current_work_stream"));
         };
         let mut stream = ptr::null_mut();
-        // SAFETY: room for the answer.
+        // SAFETY: `out` is writable.
         match unsafe { function(device.device_type, device.device_id, &mut stream) } {
             0 => Ok(stream),
             _ => Err(raised(py, "current_work_stream")),
@@ -302,11 +304,11 @@ unsafe extern "C" fn note_error(context: *mut c_void, kind: *const c_char, messa
         if text.is_null() {
             c"".to_owned()
         } else {
-            // SAFETY: a C string, says the caller.
+            // SAFETY: the caller passes a C string, by the exchange API's contract.
             unsafe { CStr::from_ptr(text) }.to_owned()
         }
     };
-    // SAFETY: the context is what `allocate` gave.
+    // SAFETY: the context is the one that `allocate` passed, which outlives the call.
     let error = unsafe { &mut *context.cast::<AllocatorError>() };
     error.0 = Some((text(kind), text(message)));
 }

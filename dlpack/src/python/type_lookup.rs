@@ -34,9 +34,9 @@ impl Descriptor {
 
     /// # Errors
     ///
-    /// A `TypeError` where the object is no descriptor.
+    /// A `TypeError` if the object isn't a descriptor.
     fn of(py: Python<'_>, object: Py<PyAny>) -> PyResult<Self> {
-        // SAFETY: a type, and a slot that holds NULL or such a function.
+        // SAFETY: the object is a type, whose slot holds NULL or a function of this signature.
         let get = unsafe {
             let kind = object.bind(py).get_type_ptr();
             let slot = ffi::PyType_GetSlot(kind, ffi::Py_tp_descr_get);
@@ -82,7 +82,7 @@ pub fn mro<'py>(kind: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyTuple>> {
 /// Looks an attribute up in the dictionaries of a type and its base classes. Returns it as it is
 /// there, unbound, with the position in the method resolution order of the class that has it.
 ///
-/// Runs no Python code, but for keys of such a dictionary that are no plain strings.
+/// Runs no Python code, unless keys of such a dictionary aren't plain strings.
 pub fn lookup<'py>(
     kind: &Bound<'py, PyType>,
     name: &Bound<'py, PyString>,
@@ -156,7 +156,7 @@ pub fn basic_size(kind: &Bound<'_, PyType>) -> Option<usize> {
 /// it. The name and the module of such a type are true.
 pub fn is_immutable(kind: &Bound<'_, PyType>) -> bool {
     let is_immutable = |kind| {
-        // SAFETY: a type, to which there is a reference.
+        // SAFETY: the type is alive, as there is a reference to it.
         let flags = unsafe { ffi::PyType_GetFlags(kind) };
         flags & IMMUTABLE != 0
     };
@@ -179,7 +179,7 @@ pub fn has_c_getter(kind: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> boo
     let Some(attribute) = lookup_in(kind, name) else {
         return false;
     };
-    // SAFETY: a static type of Python's.
+    // SAFETY: Python's static types are always alive.
     let is_getter = attribute.get_type_ptr() == &raw mut ffi::PyGetSetDescr_Type;
     is_getter
         && attribute
@@ -191,7 +191,7 @@ pub fn has_c_getter(kind: &Bound<'_, PyType>, name: &Bound<'_, PyString>) -> boo
 /// type has.
 pub fn assign_version_tag(kind: &Bound<'_, PyType>) {
     let py = kind.py();
-    // SAFETY: `type` is a type, and the slot holds its function.
+    // SAFETY: `type` is a type, whose slot holds a function of this signature.
     let get = unsafe {
         let slot = ffi::PyType_GetSlot(PyType::type_object_raw(py), ffi::Py_tp_getattro);
         std::mem::transmute::<*mut c_void, Option<ffi::getattrofunc>>(slot)

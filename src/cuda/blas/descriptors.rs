@@ -27,7 +27,7 @@ unsafe impl Send for Descriptor {}
 unsafe impl Sync for Descriptor {}
 
 impl Descriptor {
-    /// Of a product, calculated in the types that a problem says.
+    /// Creates the descriptor of a product, with a problem's compute types.
     pub(super) fn of_operation(lt: &'static Lt, problem: &Problem) -> Result<Self, CudaError> {
         let (compute, scale) = problem.numbers.calculated_in();
         let mut raw = ptr::null_mut();
@@ -40,7 +40,7 @@ impl Descriptor {
         })
     }
 
-    /// Of a matrix of so many rows and columns, as it is stored.
+    /// Creates the descriptor of a matrix with these rows and columns, as stored.
     pub(super) fn of_matrix(
         lt: &'static Lt,
         problem: &Problem,
@@ -67,7 +67,7 @@ impl Descriptor {
         })
     }
 
-    /// Of what is asked of algorithms.
+    /// Creates the descriptor of the preferences for algorithms.
     pub(super) fn of_preference(lt: &'static Lt) -> Result<Self, CudaError> {
         let mut raw = ptr::null_mut();
         // SAFETY: it writes a handle.

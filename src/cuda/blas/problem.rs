@@ -24,7 +24,7 @@ impl Numbers {
         }
     }
 
-    /// As `cudaDataType`.
+    /// Returns the dtype's `cudaDataType`.
     pub(super) fn code(self) -> c_int {
         match self {
             Self::F16 => header::F16,

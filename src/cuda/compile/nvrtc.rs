@@ -117,7 +117,7 @@ fn c_string(text: &str, what: &'static str) -> Result<CString, CudaError> {
     CString::new(text).map_err(|_| CudaError::Nul { what })
 }
 
-/// C's strings, and the array of pointers that leads to them.
+/// Returns C strings, and the array of pointers to them.
 fn c_strings<'a>(
     texts: impl Iterator<Item = &'a str>,
     what: &'static str,
@@ -207,7 +207,7 @@ impl<'a> Program<'a> {
         Ok(String::from_utf8_lossy(log).trim().to_owned())
     }
 
-    /// Machine code, or nothing.
+    /// Returns the machine code, if there is any.
     pub(super) fn cubin(&self) -> Result<Vec<u8>, CudaError> {
         let functions = &self.nvrtc.0;
         self.bytes(

@@ -171,7 +171,7 @@ fn row_major_order(layout: LayoutRef<'_>) -> Option<Vec<usize>> {
     Some(axes)
 }
 
-/// To memory of the host with gaps, by way of some without.
+/// Copies to strided host memory, by way of a contiguous buffer.
 ///
 /// # Safety
 ///

@@ -19,7 +19,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Of an operand of one of the types that kernels have names for.
+    /// Returns the address and the element width of an operand.
     pub(super) fn of(operand: &Operand<'_>) -> Self {
         Self {
             address: operand.data_ptr().addr(),

@@ -271,7 +271,7 @@ fn address(partials: &Option<Tensor>) -> Argument<'static> {
     Argument::from(partials.as_ref().map_or(std::ptr::null(), Tensor::data_ptr))
 }
 
-/// Of elements side by side, the kernel takes no layout.
+/// Returns the arguments for contiguous elements, whose kernel takes no layout.
 fn without_merged<'a>(arguments: &[Argument<'a>; 9]) -> [Argument<'a>; 8] {
     std::array::from_fn(|at| arguments[at + usize::from(at >= 5)])
 }

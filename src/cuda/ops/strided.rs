@@ -94,7 +94,7 @@ impl<const N: usize> Strided<N> {
         Ok(this)
     }
 
-    /// Some dimensions as they are, and others after them, merged.
+    /// Returns some dimensions as they are, followed by others, merged.
     pub(super) fn apart(
         first: &[(i64, [i64; N])],
         others: impl IntoIterator<Item = (i64, [i64; N])>,

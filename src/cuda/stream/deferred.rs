@@ -127,7 +127,7 @@ impl PendingReleases {
         Some(queue)
     }
 
-    /// [`append`](Self::append) before all that came meanwhile.
+    /// [Appends](Self::append) releases before those that were queued meanwhile.
     fn put_back(&mut self, mut queue: Queue) -> Option<Queue> {
         if let Some(newer) = self.of(&queue.stream) {
             queue.kept.append(&mut newer.kept);

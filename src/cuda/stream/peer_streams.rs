@@ -39,7 +39,7 @@ pub(crate) fn is_found() -> bool {
     !THEIRS.load(Ordering::Acquire).is_null()
 }
 
-/// From now on this is asked for what is current, where nothing is here.
+/// Sets the function that is asked for the current stream, where this copy has none.
 pub(crate) fn found(theirs: &'static Shared) {
     THEIRS.store(ptr::from_ref(theirs).cast_mut(), Ordering::Release);
 }

@@ -11,17 +11,19 @@ use crate::view::{View, ViewMut};
 use std::ops::Deref;
 
 /// Any elements, anywhere, to be read.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Untyped<'a>(&'a Operand<'a>);
 
-/// Any elements, anywhere, to be written: what they are, the kernel looks at, which is unsafe.
+/// Writable elements of any type on any device; access to them as a type is unsafe.
+#[derive(Debug)]
 pub struct UntypedMut<'a>(&'a Operand<'a>);
 
 /// Any elements, anywhere, to be read; the op may allow that a result is in exactly their place.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct DeviceSource<'a>(&'a Operand<'a>);
 
 /// Any elements, anywhere, to be written; the op may allow that an input is in exactly their place.
+#[derive(Debug)]
 pub struct DeviceTarget<'a>(&'a Operand<'a>);
 
 macro_rules! untyped {
@@ -62,18 +64,18 @@ untyped!(DeviceSource, false, true);
 untyped!(DeviceTarget, true, true);
 
 impl<'a> Untyped<'a> {
-    /// Returns the elements as `T`s, where that is what they all are, the CPU reaches them, and
-    /// they are aligned.
+    /// Returns a view of the elements as `T`s, if that is their type and the CPU can access them.
     pub fn view<T: Element>(&self) -> Option<View<'a, T>> {
         let fits = can_view::<T>(self.0);
-        // SAFETY: the frame's promise to this argument, and what was just looked at.
+        // SAFETY: the frame checked that the operand may be read; type, device and alignment were
+        // just checked.
         fits.then(|| unsafe { View::from_raw(first(self.0), self.0.layout) })
     }
 }
 
 impl UntypedMut<'_> {
-    /// Returns the elements as `T`s to be written, where that is what they all are, the CPU reaches
-    /// them, and they are aligned.
+    /// Returns a writable view of the elements as `T`s, if that is their type and the CPU can
+    /// access them.
     pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T>> {
         let fits = can_view::<T>(self.0);
         // SAFETY: the elements are `T`s that the CPU reaches, aligned; the frame gave this argument
@@ -81,8 +83,7 @@ impl UntypedMut<'_> {
         fits.then(|| unsafe { ViewMut::from_raw(first(self.0), self.0.layout) })
     }
 
-    /// Copies the elements of a tensor of the same shape and element type, whatever that is, and
-    /// however they are aligned.
+    /// Copies the elements of a tensor of the same shape and dtype, of any dtype and alignment.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use crate::kernel::factory_cache::FactoryCache;
 use crate::kernel::op::{Kind, Op, Role};
 
 impl Registered {
-    /// Checks that a kernel is one of the op.
+    /// Checks that a kernel's arguments, attributes and devices fit its op.
     pub(in crate::kernel) fn new(
         op: &Op,
         kernel: Kernel,
@@ -92,7 +92,7 @@ impl Registered {
         ]
     }
 
-    /// Returns whether there can be a call that both match equally well.
+    /// Returns whether two kernels can match a call equally well.
     pub(in crate::kernel) fn clashes_with(&self, other: &Self) -> bool {
         let both = |a: &Option<Vec<DType>>, b: &Option<Vec<DType>>| match (a, b) {
             (Some(a), Some(b)) => a.iter().any(|dtype| b.contains(dtype)),
@@ -129,7 +129,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// Or what is wrong with the kernel.
+    /// Checks a kernel against its op, and returns what is wrong as an error.
     fn from_kernel(op: &Op, kernel: &Kernel) -> Result<Self, String> {
         let make = function_of(op, kernel)?;
         let mut types = types_allowed(op, kernel)?;
@@ -148,7 +148,7 @@ impl Placed {
     }
 }
 
-/// Its function, which has as many arguments as the op.
+/// Returns the kernel's function, which must take as many arguments as the op.
 fn function_of(op: &Op, kernel: &Kernel) -> Result<Make, String> {
     let (given, wanted) = (kernel.wants.len(), op.parameters.len());
     match &kernel.make {
@@ -160,7 +160,7 @@ fn function_of(op: &Op, kernel: &Kernel) -> Result<Make, String> {
     }
 }
 
-/// Returns what each type variable may be, as far as the kernel says so beside its function.
+/// Returns the dtypes to which the kernel restricts each type variable.
 fn types_allowed(op: &Op, kernel: &Kernel) -> Result<Vec<Option<Vec<DType>>>, String> {
     let mut types = vec![None::<Vec<DType>>; op.variables.len()];
     for (variable, allowed) in &kernel.types {
@@ -174,8 +174,8 @@ fn types_allowed(op: &Op, kernel: &Kernel) -> Result<Vec<Option<Vec<DType>>>, St
     Ok(types)
 }
 
-/// Returns which arguments stay on the host, a bit each. Not all, unless that is the kernel's
-/// device: nothing else in a call tells the device.
+/// Returns which arguments stay on the host, as a bit mask. Only a kernel of the host may have all
+/// of them there, as a call's device is that of its arguments.
 fn host_memory_of(op: &Op, kernel: &Kernel) -> Result<u32, String> {
     let mut host_memory = 0;
     for name in &kernel.host_memory {
@@ -206,7 +206,7 @@ fn check_reach(op: &Op, kernel: &Kernel, at: usize, host_memory: u32) -> Result<
     Ok(())
 }
 
-/// Inputs are only read, and all others written.
+/// Checks that inputs are only read, and all other arguments written.
 fn check_role(op: &Op, kernel: &Kernel, at: usize) -> Result<(), String> {
     let (parameter, writes) = (&op.parameters[at], kernel.wants[at].writes);
     if writes != (parameter.role != Role::Input) {
@@ -266,8 +266,7 @@ fn attributes_asked(op: &Op, kernel: &Kernel) -> Result<Vec<(usize, Vec<Attribut
     Ok(attributes)
 }
 
-/// Adds the attributes that say of which type an argument is, where the function has one type for
-/// it.
+/// Adds the values of attributes that set an argument's dtype, where the function fixes that dtype.
 fn with_types_of_function(
     op: &Op,
     kernel: &Kernel,
@@ -289,7 +288,7 @@ fn with_types_of_function(
     Ok(attributes)
 }
 
-/// Returns whether there is memory that both such a device and the host reach.
+/// Returns whether there is a kind of memory that both the device and the host can access.
 fn is_reached_by_host_too(device: DeviceKind) -> bool {
     let reached = DeviceKind::ALL.iter().copied();
     reached
@@ -297,7 +296,7 @@ fn is_reached_by_host_too(device: DeviceKind) -> bool {
         .any(DeviceKind::is_host_accessible)
 }
 
-/// As many bits.
+/// Returns a mask of the lowest `count` bits.
 fn all(count: usize) -> u32 {
     (1_u64 << count).wrapping_sub(1) as u32
 }

@@ -36,8 +36,8 @@ fn word_of(operand: &Operand<'_>) -> u64 {
     dtype | device | rank | u64::from(operand.layout.is_contiguous())
 }
 
-/// Returns whether it is known which kernel a call with these arguments gets, where the attributes
-/// have their defaults; for the benchmark, as this is all that a call does to find it.
+/// Returns whether the dispatch cache has the kernel of a call with default attributes; for the
+/// benchmark of dispatch.
 #[doc(hidden)]
 pub fn lookup(handle: &OpHandle, operands: &[Operand<'_>]) -> bool {
     let device = main_device(operands, u32::MAX);

@@ -140,7 +140,7 @@ pub(super) fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
     first.unwrap_or(Device::CPU)
 }
 
-/// Checks what the signature doesn't tell: addresses, and what is at them.
+/// Checks what the call key doesn't contain: alignment, bytes of bools, and device numbers.
 #[inline]
 pub(super) fn check_for_kernel(
     op: &Op,

@@ -5,7 +5,7 @@ use std::ptr;
 
 const HUGE: isize = isize::MAX / 2;
 
-/// Sizes as C has them; some are no tensor's, or more than are kept inline.
+/// Sizes as C has them; some are invalid, or more than are kept inline.
 fn shapes() -> Vec<Vec<isize>> {
     let mut shapes: Vec<Vec<isize>> = [
         &[][..],
@@ -42,13 +42,14 @@ fn general(sizes: &[isize]) -> Option<Layout> {
 
 fn become_row_major(layout: &mut Layout, sizes: &[isize], strides: Option<&[isize]>) -> bool {
     let strides = strides.map_or(ptr::null(), <[isize]>::as_ptr);
-    // SAFETY: as many numbers as the rank.
+    // SAFETY: `sizes` and `strides` hold as many numbers as the rank.
     unsafe { layout.become_row_major(sizes.len(), sizes.as_ptr(), strides) }
 }
 
 fn is_row_major_of(layout: &Layout, sizes: &[isize], strides: Option<&[isize]>) -> bool {
     let strides = strides.map_or(ptr::null(), <[isize]>::as_ptr);
-    // SAFETY: as many numbers as the rank; the layout was made in the usual way.
+    // SAFETY: `sizes` and `strides` hold as many numbers as the rank, and `become_row_major` made
+    // the layout.
     unsafe { layout.is_row_major_of(sizes.len(), sizes.as_ptr(), strides) }
 }
 

@@ -68,7 +68,7 @@ impl Terms {
         })
     }
 
-    /// Allows each term twice as often.
+    /// Doubles the maximal count of each term.
     pub(super) fn double(&mut self) {
         self.0.iter_mut().for_each(|term| term.most *= 2);
     }
@@ -103,7 +103,7 @@ impl Terms {
         search.choose(&levels, start)
     }
 
-    /// Makes one term of those that differ in nothing but how often they may be taken.
+    /// Merges terms that differ only in their maximal counts.
     fn unite_equals(&mut self) {
         self.0.dedup_by(|next, kept| {
             let are_equal = next.factor == kept.factor && next.phase == kept.phase;

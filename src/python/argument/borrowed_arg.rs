@@ -30,7 +30,7 @@ pub(in crate::python) struct BorrowedArg<'py> {
 }
 
 impl<'py> BorrowedArg<'py> {
-    /// Borrows an object that satisfies what is asked for.
+    /// Borrows an object that meets the requirements.
     #[inline(always)]
     pub(super) fn new<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
         object: Borrowed<'_, 'py, PyAny>,
@@ -56,7 +56,7 @@ impl<'py> BorrowedArg<'py> {
         Self::filled(is_written, |entry| {
             entry.borrow(object, is_written)?;
             entry.object = object.as_ptr();
-            // SAFETY: the object is there; the entry gives the reference back.
+            // SAFETY: the object is alive, as it is borrowed; the entry releases the reference.
             unsafe { ffi::Py_INCREF(entry.object) };
             #[cfg(feature = "cuda")]
             if entry.device != Device::CPU
@@ -77,7 +77,7 @@ impl<'py> BorrowedArg<'py> {
         })
     }
 
-    /// Registers a tensor that satisfies what is asked for as kept by Rust code. `object` is where
+    /// Registers a tensor that meets the requirements as kept by Rust code. `object` is where
     /// it came from.
     pub(super) fn keep<T: Kind, const RANK: usize, L: Arrangement, D: Place>(
         object: Option<Borrowed<'_, 'py, PyAny>>,
@@ -87,7 +87,7 @@ impl<'py> BorrowedArg<'py> {
             entry.borrow_tensor(&tensor)?;
             if let Some(object) = object {
                 entry.object = object.as_ptr();
-                // SAFETY: the object is there; the entry gives the reference back.
+                // SAFETY: the object is alive, as it is borrowed; the entry releases the reference.
                 unsafe { ffi::Py_INCREF(entry.object) };
             }
             #[cfg(feature = "cuda")]
@@ -110,15 +110,15 @@ impl<'py> BorrowedArg<'py> {
     fn usual(object: Borrowed<'_, 'py, PyAny>, asked: &FastSpec, is_written: bool) -> Option<Self> {
         // SAFETY: a `Borrowed` or `Bound` object proves that the thread is attached.
         let mut new = unsafe { borrows::blank() };
-        // SAFETY: a blank entry is no other code's.
+        // SAFETY: `blank` returned the entry, so no other code has it.
         let entry = unsafe { new.as_mut() };
-        // SAFETY: the caller compared the type.
+        // SAFETY: the caller has compared the object's type.
         let fits = unsafe { numpy::borrow_usual(object, entry) }
             && (asked.dtype == 0 || asked.dtype == entry.dtype.number())
             && (asked.rank == ANY_RANK || asked.rank == entry.layout.rank())
             && entry.first.addr() & asked.unaligned == 0
             && !(is_written && entry.read_only);
-        // SAFETY: it is filled, where it fits.
+        // SAFETY: the entry was filled if `fits` is true.
         if fits && unsafe { borrows::enter(new, is_written) } {
             // SAFETY: no reference to the entry is in use, as the thread is attached and no other
             // code has run since it was entered. The object is there; the entry gives the reference
@@ -132,12 +132,12 @@ impl<'py> BorrowedArg<'py> {
                 attached: PhantomData,
             });
         }
-        // SAFETY: it isn't in the list.
+        // SAFETY: the entry isn't in the list yet.
         unsafe { borrows::give_back_unused(new) };
         None
     }
 
-    /// Enters an argument of a call that compares its arguments itself, and checks them.
+    /// Borrows an argument of a call that compares its arguments itself, and checks it.
     #[cfg(feature = "kernels")]
     #[inline]
     pub(in crate::python) fn for_call(
@@ -146,20 +146,20 @@ impl<'py> BorrowedArg<'py> {
         call_id: usize,
     ) -> Result<Self, Refused> {
         Self::filled(is_written, |entry| {
-            // SAFETY: the type is compared before.
+            // SAFETY: the object's type was compared before.
             let is_usual = numpy::is_array(object) && unsafe { numpy::borrow_usual(object, entry) };
             if !is_usual {
                 entry.borrow(object, is_written)?;
             }
             entry.call_id = call_id;
             entry.object = object.as_ptr();
-            // SAFETY: the object is there; the entry gives the reference back.
+            // SAFETY: the object is alive, as it is borrowed; the entry releases the reference.
             unsafe { ffi::Py_INCREF(entry.object) };
             Ok(())
         })
     }
 
-    /// Enters a number.
+    /// Borrows a number, as a tensor of rank 0.
     pub(in crate::python) fn number(bytes: Aligned, dtype: DType) -> Result<Self, Refused> {
         // SAFETY: the caller has read a number of Python's, so its thread is attached.
         let mut entry = unsafe { borrows::blank() };
@@ -172,12 +172,12 @@ impl<'py> BorrowedArg<'py> {
         }
     }
 
-    /// Has the memory kept while other threads run Python.
+    /// Keeps the memory while other threads run Python.
     pub(in crate::python) fn own(&self, py: Python<'_>) -> Result<(), Refused> {
         self.get().own(py)
     }
 
-    /// Enters what `fill` fills in.
+    /// Enters an entry that `fill` fills.
     #[inline]
     pub(super) fn filled(
         is_written: bool,
@@ -185,19 +185,19 @@ impl<'py> BorrowedArg<'py> {
     ) -> Result<Self, Refused> {
         // SAFETY: a `Borrowed` or `Bound` object proves that the thread is attached.
         let mut entry = unsafe { borrows::blank() };
-        // SAFETY: a blank entry is no other code's.
+        // SAFETY: `blank` returned the entry, so no other code has it.
         match fill(unsafe { entry.as_mut() }) {
-            // SAFETY: it is filled.
+            // SAFETY: the entry was filled.
             Ok(()) => unsafe { Self::admit(entry, is_written) },
             Err(error) => {
-                // SAFETY: it isn't in the list.
+                // SAFETY: the entry isn't in the list yet.
                 unsafe { borrows::give_back(entry) };
                 Err(error)
             }
         }
     }
 
-    /// Enters an entry that is filled, or gives it back.
+    /// Enters a filled entry into the list of borrows, or releases it.
     ///
     /// # Safety
     ///
@@ -212,7 +212,7 @@ impl<'py> BorrowedArg<'py> {
                 attached: PhantomData,
             });
         }
-        // SAFETY: it isn't in the list, so that this thread alone has it.
+        // SAFETY: the entry isn't in the list, so this thread alone has it.
         unsafe {
             let error = conflict(entry.as_ref(), is_written);
             borrows::give_back(entry);
@@ -236,7 +236,7 @@ impl Drop for BorrowedArg<'_> {
     }
 }
 
-/// Says what excludes an entry that the list of borrows refused.
+/// Makes the error of an entry that the list of borrows refused.
 #[cold]
 fn conflict(entry: &Entry, is_written: bool) -> Refused {
     let (reason, remedy) = if is_written && borrows::is_kept(entry) {
@@ -264,7 +264,7 @@ fn conflict(entry: &Entry, is_written: bool) -> Refused {
 }
 
 impl Entry {
-    /// The elements as `T`s, which was checked.
+    /// Returns a view of the elements as `T`s, which was checked.
     ///
     /// # Safety
     ///
@@ -277,8 +277,8 @@ impl Entry {
         unsafe { View::from_raw(self.first_of(), self.layout()) }
     }
 
-    /// The address of the element of index 0. Where there are no elements it may have been any,
-    /// also one that no `T` could be at.
+    /// Returns the address of the element of index 0; a dangling, aligned one if there are no
+    /// elements.
     #[inline]
     pub(super) fn first_of<T: Element>(&self) -> NonNull<T> {
         NonNull::new(self.first.cast::<T>())

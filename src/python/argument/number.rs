@@ -63,7 +63,7 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for OrNumber<'py, T> {
     }
 }
 
-/// A Python number's bytes; `None` where the element type hasn't that number.
+/// Returns a Python number's bytes; `None` if the dtype can't represent it.
 pub(in crate::python) fn bytes_of(
     object: Borrowed<'_, '_, PyAny>,
     dtype: DType,
@@ -116,8 +116,8 @@ pub(in crate::python) fn bytes_of(
     Ok(Some(Aligned::from_bytes(&bytes)))
 }
 
-/// The nearest number of an element type, or of the parts that its numbers have; `None` for a
-/// number further out than any of them, which infinity is no substitute for.
+/// Returns the nearest number that the dtype (or each part of a complex one) can represent; `None`
+/// for a number out of its range, which doesn't become infinity.
 fn float_bytes(value: f64, dtype: DType) -> Option<Vec<u8>> {
     let (bytes, nearest) = match dtype {
         DType::F16 | DType::C32 => {

@@ -72,7 +72,7 @@ pub struct Owned<
 >(Tensor, PhantomData<(T, L, D)>);
 
 impl<T: Kind, const RANK: usize, L: Arrangement, D: Place> Owned<T, RANK, L, D> {
-    /// The tensor.
+    /// Returns the tensor.
     pub fn into_tensor(self) -> Tensor {
         self.0
     }
@@ -115,7 +115,8 @@ impl<'py> FromPyObject<'_, 'py> for Tensor {
     }
 }
 
-/// The tensor of a Python object: of any framework's, of NumPy's, of a buffer, or in a capsule.
+/// Returns the tensor of a Python object: a framework's tensor, a NumPy array, a buffer, or a
+/// capsule.
 ///
 /// What is shared stays the object's: it isn't written through the [`Tensor`]. Like an argument
 /// that is kept, the memory is registered as read until the last handle to it is dropped.
@@ -131,7 +132,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor
     Ok(keep(object.py(), Some(borrowed), tensor)?)
 }
 
-/// A tensor of an object, after which other arguments still have the memory that they borrowed.
+/// Returns an object's tensor, and checks that other arguments still have their borrowed memory.
 fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     // Of these, nothing runs Python code but guards, which have borrowed memory checked by
     // themselves.

@@ -71,7 +71,7 @@ impl Entry {
         }
     }
 
-    /// Returns what keeps the memory, beside the object.
+    /// Returns the owner that keeps the memory, beside the object.
     #[inline]
     pub(in crate::python) fn keep(&self) -> &Keep {
         // SAFETY: it is only replaced by `keep_for_good`, while it is `Keep::Object`, and no
@@ -80,13 +80,13 @@ impl Entry {
         unsafe { &*self.keep.get() }
     }
 
-    /// Sets what keeps the memory of an entry that isn't in use yet.
+    /// Sets the owner of the memory, of an entry that isn't in use yet.
     #[inline]
     pub(in crate::python) fn set_keep(&mut self, keep: Keep) {
         *self.keep.get_mut() = keep;
     }
 
-    /// Has something else than the object keep the memory of an entry in use, where the object did.
+    /// Replaces the object as the owner of the memory, of an entry in use.
     pub(in crate::python) fn keep_for_good(&self, keep: Keep) {
         assert!(matches!(self.keep(), Keep::Object));
         // SAFETY: entries are used by threads that are attached, one at a time; no reference to the
@@ -115,7 +115,7 @@ impl Entry {
         }
     }
 
-    /// Returns whether elements of both may be at one place.
+    /// Returns whether elements of both may overlap.
     #[inline]
     pub(super) fn may_meet(&self, other: &Self) -> bool {
         self.bytes.start < other.bytes.end
@@ -123,7 +123,7 @@ impl Entry {
             && self.meets(other)
     }
 
-    /// Returns whether they are, of two whose ranges of addresses meet.
+    /// Returns whether elements overlap, of two entries whose ranges of addresses do.
     #[cold]
     fn meets(&self, other: &Self) -> bool {
         if !self.device.may_share_memory_with(other.device) {

@@ -65,7 +65,7 @@ impl Entry {
         }
     }
 
-    /// Fills in the layout where the entry has another one.
+    /// Fills in the layout if the entry has another one.
     ///
     /// # Safety
     ///
@@ -105,7 +105,7 @@ impl Entry {
         true
     }
 
-    /// Fills in what a descriptor says, after checking it.
+    /// Validates a descriptor, and fills it in.
     ///
     /// # Safety
     ///
@@ -150,7 +150,7 @@ impl Entry {
         self.object = ptr::null_mut();
     }
 
-    /// Returns whether it is about the same elements.
+    /// Returns whether both entries describe the same elements.
     pub(in crate::python) fn is_the_same_as(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layout(), other.layout());
         let memory = |entry: &Self| (entry.first.addr(), entry.bytes.clone());

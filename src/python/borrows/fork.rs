@@ -26,7 +26,7 @@ pub(super) fn watch() {
     Python::try_attach(|py| call_in_children(py).ok());
 }
 
-/// Has Python call [`forget_other_threads`] in the child, on the thread that forked.
+/// Registers [`forget_other_threads`], which Python calls in the child, on the thread that forked.
 fn call_in_children(py: Python<'_>) -> PyResult<()> {
     let forget = PyCFunction::new_closure(
         py,
@@ -47,8 +47,8 @@ fn call_in_children(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Takes the entries out that aren't this thread's, which is the only one. Where the stack's bounds
-/// aren't known, it takes none out.
+/// Removes the entries of other threads, which don't exist in the child. If the stack's bounds are
+/// unknown, it removes none.
 fn forget_other_threads() {
     let Some(stack) = own_stack() else { return };
     // SAFETY: Python calls this, so the thread is attached; entries in the list are whole. Those
@@ -99,7 +99,7 @@ fn own_stack() -> Option<Range<usize>> {
     Some(highest - bytes..highest)
 }
 
-/// Not known here.
+/// Reports that this platform has no forks.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 fn own_stack() -> Option<Range<usize>> {
     None
@@ -125,12 +125,13 @@ mod locks {
         _lists: MutexGuard<'static, ()>,
     }
 
-    // SAFETY: it is used by the thread that forks, which has the locks.
+    // SAFETY: only the forking thread uses it, which holds the locks.
     unsafe impl Sync for Locked {}
 
     static LOCKED: Locked = Locked(UnsafeCell::new(None));
 
-    /// Has the locks taken before every fork, and given back after it, in both processes.
+    /// Registers handlers that take the locks before every fork, and release them after it, in both
+    /// processes.
     pub(super) fn keep_whole() {
         // SAFETY: the functions stay, as libraries with Python modules are never unloaded.
         unsafe { libc::pthread_atfork(Some(take), Some(give_back), Some(give_back)) };
@@ -144,7 +145,7 @@ mod locks {
             #[cfg(Py_GIL_DISABLED)]
             _lists: lists,
         };
-        // SAFETY: this thread has the locks.
+        // SAFETY: this thread holds the locks.
         unsafe { *LOCKED.0.get() = Some(guards) };
     }
 

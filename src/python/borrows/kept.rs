@@ -21,7 +21,7 @@ static LIST: Mutex<Head> = Mutex::new(Head(ptr::null_mut()));
 
 pub(super) struct Head(*mut Node);
 
-// SAFETY: nodes are used by who has the lock, on whichever thread.
+// SAFETY: only the holder of the lock uses nodes, on any thread.
 unsafe impl Send for Head {}
 
 /// What is known of kept memory.
@@ -40,7 +40,7 @@ struct Node {
 /// Memory that is registered as kept, until this is dropped, on any thread.
 pub(super) struct KeptMemory(NonNull<Node>);
 
-// SAFETY: the node is used by who has the lock.
+// SAFETY: only the holder of the lock uses the node.
 unsafe impl Send for KeptMemory {}
 
 /// Returns the list, as long as it isn't given back.
@@ -62,7 +62,7 @@ impl KeptMemory {
             older: ptr::null_mut(),
         }));
         let mut head = lock();
-        // SAFETY: this thread has the lock, and nodes in the list are there.
+        // SAFETY: this thread holds the lock, and nodes in the list are alive.
         unsafe {
             (*node).older = head.0;
             if !head.0.is_null() {
@@ -127,7 +127,7 @@ pub(in crate::python) fn is_kept(entry: &Entry) -> bool {
 fn is_in_list(entry: &Entry) -> bool {
     let head = lock();
     let mut next: *const Node = head.0;
-    // SAFETY: this thread has the lock, and nodes in the list are there.
+    // SAFETY: this thread holds the lock, and nodes in the list are alive.
     while let Some(node) = unsafe { next.as_ref() } {
         if node.meets(entry) {
             return true;

@@ -18,7 +18,7 @@ pub(super) struct Lists {
 
 /// The lists, and what guards them.
 pub(super) struct Borrows {
-    /// Taken where there is no GIL.
+    /// Held in builds without the GIL.
     #[cfg(Py_GIL_DISABLED)]
     lock: std::sync::Mutex<()>,
     lists: UnsafeCell<Lists>,
@@ -64,7 +64,7 @@ impl Borrows {
 }
 
 impl Lists {
-    /// Takes an entry out of the list of those in use.
+    /// Removes an entry from the list of entries in use.
     ///
     /// # Safety
     ///
@@ -73,7 +73,7 @@ impl Lists {
     pub(super) unsafe fn unlink(&mut self, this: &Entry) {
         let (newer, older) = (this.newer.get(), this.older.get());
         self.written -= usize::from(this.is_written);
-        // SAFETY: the neighbours of an entry in the list are in it, too, and whole.
+        // SAFETY: the neighbours of an entry in the list are in it, too, and initialised.
         unsafe {
             match newer.as_ref() {
                 Some(newer) => newer.older.set(older),
@@ -85,11 +85,11 @@ impl Lists {
         }
     }
 
-    /// Returns whether no other entry excludes this one.
+    /// Returns whether no other entry conflicts with this one.
     #[inline]
     pub(super) fn allows(&self, new: &Entry) -> bool {
         let mut next = self.used;
-        // SAFETY: entries in the list are whole.
+        // SAFETY: entries in the list are initialised.
         while let Some(entry) = unsafe { next.as_ref() } {
             let is_one_call = new.call_id != 0 && new.call_id == entry.call_id;
             if (new.is_written || entry.is_written) && !is_one_call && new.may_meet(entry) {

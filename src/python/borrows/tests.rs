@@ -1,4 +1,4 @@
-//! The lists, without Python: what Miri can see of them.
+//! Tests of the lists without Python, which Miri runs.
 
 use super::*;
 use crate::dtype::DType;
@@ -16,7 +16,7 @@ fn attach() -> MutexGuard<'static, ()> {
 
 /// Returns an entry that is about a tensor's memory, filled.
 fn filled(tensor: &Tensor) -> NonNull<Entry> {
-    // SAFETY: the test has what stands for the GIL, and the entry alone.
+    // SAFETY: the test holds the lock that stands in for the GIL, and the entry alone.
     unsafe {
         let mut entry = blank();
         entry.as_mut().borrow_tensor(tensor).unwrap();
@@ -27,7 +27,7 @@ fn filled(tensor: &Tensor) -> NonNull<Entry> {
 /// Enters one, or gives it back.
 fn entered(tensor: &Tensor, is_written: bool) -> Option<NonNull<Entry>> {
     let entry = filled(tensor);
-    // SAFETY: the test has what stands for the GIL; the entry was filled.
+    // SAFETY: the test holds the lock that stands in for the GIL; the entry was filled.
     unsafe {
         if enter(entry, is_written) {
             return Some(entry);
@@ -38,7 +38,7 @@ fn entered(tensor: &Tensor, is_written: bool) -> Option<NonNull<Entry>> {
 }
 
 fn left(entry: NonNull<Entry>) {
-    // SAFETY: the test has what stands for the GIL, and the entry is in use.
+    // SAFETY: the test holds the lock that stands in for the GIL, and the entry is in use.
     unsafe { leave(entry) }
 }
 
@@ -49,7 +49,7 @@ fn numbers() -> Tensor {
 /// Registers a tensor as kept.
 fn kept(tensor: &Tensor) -> Tensor {
     let entry = entered(tensor, false).unwrap();
-    // SAFETY: an entry in use stays.
+    // SAFETY: an entry in use stays allocated.
     let kept = hold(unsafe { entry.as_ref() }, tensor.clone());
     left(entry);
     kept
@@ -79,8 +79,8 @@ fn references_to_an_entry_outlast_changes_of_its_neighbours() {
 #[test]
 fn pointer_to_a_number_outlasts_references_to_its_entry() {
     let _attached = attach();
-    // SAFETY: the test has what stands for the GIL; the entry is filled, entered once, and left
-    // once.
+    // SAFETY: the test holds the lock that stands in for the GIL; the entry is filled, entered
+    // once, and left once.
     unsafe {
         let mut entry = blank();
         let number = Aligned::from_bytes(&7_i32.to_ne_bytes());
@@ -104,8 +104,8 @@ fn pointer_to_a_number_outlasts_references_to_its_entry() {
 fn number_is_contiguous_in_an_entry_that_was_strided() {
     let _attached = attach();
     let strided = numbers().transpose();
-    // SAFETY: the test has what stands for the GIL; the entries are used here alone, and given back
-    // once.
+    // SAFETY: the test holds the lock that stands in for the GIL; the entries are used here alone,
+    // and given back once.
     unsafe {
         let entry = filled(&strided);
         assert!(!entry.as_ref().layout().is_contiguous());

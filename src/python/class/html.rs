@@ -9,7 +9,7 @@ const WIDTH: f64 = 320.0;
 const MOST_CELLS: usize = 8;
 const CELL: f64 = 18.0;
 
-/// Returns a table of facts, with drawings, and the elements behind a click.
+/// Returns a table of properties, with drawings, and the elements in a collapsed section.
 pub(super) fn html(tensor: &Tensor, owner: &str) -> String {
     let mut facts = vec![
         ("shape", format!("{:?}", tensor.shape())),

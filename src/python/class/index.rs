@@ -95,7 +95,10 @@ pub(super) fn index(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Tensor>
         return Err(wrong_index(
             format!("{given} indices"),
             format!("at most {rank}"),
-            format!("too many indices: the tensor has rank {rank}, but {given} were given"),
+            format!(
+                "too many indices: the tensor has rank {rank}, but {given} {} given",
+                if given == 1 { "was" } else { "were" }
+            ),
         ));
     }
     let rests = items.iter().filter(|item| matches!(item, Item::Rest));
@@ -125,7 +128,7 @@ pub(super) fn index(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Tensor>
     Ok(part)
 }
 
-/// Returns an index, which counts from the end where it is negative.
+/// Returns a position; a negative index counts from the end.
 pub(super) fn position(tensor: &Tensor, axis: usize, index: isize) -> PyResult<usize> {
     let size = tensor.shape()[axis];
     let position = if index < 0 {
@@ -144,7 +147,7 @@ pub(super) fn position(tensor: &Tensor, axis: usize, index: isize) -> PyResult<u
     }
 }
 
-/// Dimensions, which count from the end where they are negative.
+/// Returns an axis; a negative one counts from the end.
 pub(super) fn axis(axis: isize, rank: usize) -> PyResult<usize> {
     let found = if axis < 0 {
         axis.checked_add_unsigned(rank)

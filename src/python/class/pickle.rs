@@ -10,7 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-/// Returns how a tensor is made again: the function for it, and its arguments.
+/// Returns the function that restores a pickled tensor, and its arguments.
 pub(super) fn reduce<'py>(
     py: Python<'py>,
     tensor: &Tensor,

@@ -17,7 +17,7 @@ pub(in crate::python) fn can_move(from: Device, to: Device) -> bool {
     is_present() && is_known(from) && is_known(to)
 }
 
-/// Returns a tensor on another device, or itself where it is there.
+/// Returns the tensor, or a copy of it on another device.
 pub(in crate::python) fn to_device(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
     if tensor.device() == device {
         return Ok(tensor.clone());
@@ -92,7 +92,7 @@ pub(in crate::python) fn on_host(tensor: &Tensor) -> PyResult<Cow<'_, Tensor>> {
     }
 }
 
-/// Waits until the CPU may use a tensor that it reaches.
+/// Waits until the CPU may access a tensor in memory that it reaches.
 #[inline]
 pub(in crate::python) fn settled(tensor: &Tensor) -> PyResult<()> {
     if tensor.device() == Device::CPU {

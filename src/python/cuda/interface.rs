@@ -39,7 +39,7 @@ pub(in crate::python) struct Interface {
 }
 
 impl Interface {
-    /// Returns what an object says; `None` of one that hasn't the interface.
+    /// Reads an object's interface; `None` if it has none.
     pub(in crate::python) fn of(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Self>> {
         let name = intern!(object.py(), "__cuda_array_interface__");
         if !is_present() {

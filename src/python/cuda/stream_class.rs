@@ -16,8 +16,7 @@ use std::ptr::{self, NonNull};
 /// The name of what is shared, and of the version in which that is.
 const SHARED: &CStr = c"dlbridge.cuda.streams.1";
 
-/// Has this extension know what the package has current. Each extension has current streams of its
-/// own.
+/// Connects this extension to the package's current streams. Each extension has its own.
 pub(in crate::python) fn find_shared(py: Python<'_>) {
     if !peer_streams::is_found() {
         // Where the package isn't loaded, there is nothing to know yet.

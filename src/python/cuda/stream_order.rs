@@ -47,7 +47,7 @@ pub(in crate::python) fn received(tensor: Tensor) -> PyResult<Tensor> {
     }
 }
 
-/// Has a tensor be ready for a table's framework, which takes it as it is.
+/// Orders a tensor's pending work before that of a table's framework, which imports without a wait.
 #[inline]
 pub(in crate::python) fn given_by_table(
     py: Python<'_>,
@@ -64,7 +64,7 @@ pub(in crate::python) fn given_by_table(
     }
 }
 
-/// Has a tensor be ready for a framework that will ask for it.
+/// Orders a tensor's pending work before that of a framework that will request it.
 pub(in crate::python) fn given_to(
     py: Python<'_>,
     tensor: &Tensor,
@@ -82,7 +82,7 @@ pub(in crate::python) fn given_to(
     }
 }
 
-/// Waits for what is done with a tensor, for who knows nothing of streams.
+/// Waits for a tensor's pending work, for a consumer without streams.
 fn wait(tensor: &Tensor, gpu: Gpu) -> PyResult<()> {
     let stream = ready(tensor, gpu, Use::Write)?;
     Ok(stream.synchronize()?)
@@ -96,7 +96,7 @@ fn ready(tensor: &Tensor, gpu: Gpu, what: Use) -> Result<Stream, CudaError> {
     Ok(stream)
 }
 
-/// Has a tensor be ready on the stream of a number, as a consumer asks.
+/// Orders a tensor's pending work before the stream that a consumer names by number.
 pub(in crate::python) fn ordered(
     tensor: &Tensor,
     stream: Option<&Bound<'_, PyInt>>,
@@ -128,7 +128,7 @@ pub(in crate::python) fn ordered(
     }
 }
 
-/// Has a tensor be ready for a consumer by our own table, which works on our current stream.
+/// Orders a tensor's pending work before our current stream, for a consumer by our own table.
 pub(in crate::python) fn lent(tensor: &Tensor) -> PyResult<()> {
     match gpu_of(tensor.device())? {
         Some(gpu) => Ok(use_on(tensor, &Stream::current(gpu), Use::Write)?),
@@ -136,7 +136,7 @@ pub(in crate::python) fn lent(tensor: &Tensor) -> PyResult<()> {
     }
 }
 
-/// Returns the stream that our own table tells.
+/// Returns the stream that our own table reports.
 pub(in crate::python) fn current_stream(device: Device) -> PyResult<*mut c_void> {
     if device.is_host_accessible() {
         return Ok(ptr::null_mut());

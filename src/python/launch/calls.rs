@@ -137,7 +137,7 @@ impl Theirs {
         Ok(())
     }
 
-    /// Has whatever they do next come after the work that a stream has by now.
+    /// Makes the frameworks' streams wait for the work that a stream has by now.
     fn settle(self, stream: &Stream) -> Result<(), CudaError> {
         if self.streams.is_empty() && self.kept.is_empty() {
             return Ok(());

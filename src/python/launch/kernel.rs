@@ -269,7 +269,7 @@ fn check_place(device: Device, kernel: &PyKernel, is_written: bool) -> PyResult<
     ))
 }
 
-/// Says which argument an error is about.
+/// Adds the kernel and the argument's position to an error.
 #[cold]
 fn of_argument(py: Python<'_>, kernel: &str, at: usize, error: PyErr) -> PyErr {
     let message = format!("{kernel}: argument {at}: {}", error.value(py));

@@ -44,7 +44,7 @@ pub(super) fn literal(py: Python<'_>, value: &Attribute) -> String {
     }
 }
 
-/// Returns what `inspect` looks into has no other letters.
+/// Returns a text as an ASCII literal, as `inspect` parses no other letters in signatures.
 fn ascii(py: Python<'_>, text: &str) -> PyResult<String> {
     let ascii = py.import("builtins")?.getattr("ascii")?;
     ascii.call1((text,))?.extract()

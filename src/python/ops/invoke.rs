@@ -133,7 +133,8 @@ pub(super) fn invoke<'py>(
     give(py, handle, names, &bound.tensors, like, made)
 }
 
-/// Results, in the order of the op's parameters: what was given to be written, and what was made.
+/// Returns the results in the order of the op's parameters: those given as `out`, and those
+/// allocated.
 #[inline]
 fn give<'py>(
     py: Python<'py>,

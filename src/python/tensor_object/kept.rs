@@ -1,4 +1,4 @@
-//! Tensors that Python objects keep.
+//! [`Kept`]: the tensor that a Python object owns.
 
 use crate::dlpack::python::keeping_exception;
 use crate::tensor::Tensor;
@@ -11,7 +11,7 @@ use std::mem::ManuallyDrop;
 pub(in crate::python) struct Kept(ManuallyDrop<Tensor>);
 
 impl Kept {
-    /// From here on it is Python's, and not kept by Rust code.
+    /// Creates one that Python keeps: it no longer counts as kept by Rust code.
     pub(super) fn new(tensor: Tensor) -> Self {
         Self(ManuallyDrop::new(tensor.unguarded()))
     }

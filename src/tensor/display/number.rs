@@ -2,7 +2,7 @@
 
 use crate::dtype::{DType, Scalar, TypeCode};
 
-/// How many fractional digits there are, unless another number is asked for.
+/// Default number of fractional digits.
 const PRECISION: usize = 4;
 
 /// The numbers that are printed without an exponent.

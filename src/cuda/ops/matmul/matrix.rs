@@ -19,7 +19,7 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// Of an operand, which the op promises to be of rank 2.
+    /// Creates the matrix of an operand of rank 2, which the op guarantees.
     pub(super) fn of(operand: &Operand<'_>) -> Self {
         let layout = operand.layout();
         let strides = layout.strides();
@@ -53,8 +53,8 @@ impl Matrix {
         self.sizes.into_iter().all(is_counted) && usize::try_from(leading).is_ok_and(is_counted)
     }
 
-    /// As cuBLASLt has it, if it has such: columns or rows of elements that lie one after another,
-    /// each beginning behind the end of the one before.
+    /// Returns the matrix in cuBLASLt's terms, if its rows or its columns are contiguous and don't
+    /// overlap.
     pub(super) fn stored(&self) -> Option<Stored> {
         let leading = |matrix: &Self| {
             let ([rows, columns], [row, column]) = (matrix.sizes, matrix.strides);

@@ -11,8 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 #[pymethods]
 impl PyTensor {
-    /// Returns the tensor as libraries know it that are older than DLPack. There is none of memory
-    /// on the host.
+    /// Returns the tensor's `__cuda_array_interface__`; an `AttributeError` for host memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tensor = self.inner();

@@ -66,7 +66,7 @@ fn dtype_of(kind: ParameterKind) -> Option<DType> {
     })
 }
 
-/// Returns what a number is of which only the size is known.
+/// Returns the dtype of a number, for a parameter of which only the size is known.
 fn guessed(object: Borrowed<'_, '_, PyAny>, size: Option<usize>) -> PyResult<DType> {
     let is_float = object.is_instance_of::<PyFloat>();
     Ok(match (size, is_float) {
