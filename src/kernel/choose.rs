@@ -1,6 +1,9 @@
 //! Choice of the kernel for a call.
 
+mod kernels;
 mod register;
+
+pub(super) use kernels::Kernels;
 
 use super::attribute::Attribute;
 use super::definition::{KernelContext, Make};
