@@ -117,7 +117,7 @@ def compiled_crates() -> list[dict]:
             continue
         seen.add(identifier)
         for dependency in nodes[identifier]["deps"]:
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
+            if None in [kind["kind"] for kind in dependency["dep_kinds"]]:
                 wanted.append(dependency["pkg"])
     foreign = [packages[identifier] for identifier in seen if packages[identifier]["source"]]
     return sorted(foreign, key=lambda package: (package["name"], package["version"]))
