@@ -23,8 +23,8 @@ pub(super) fn is_followed(py: Python<'_>, of: &Torch) -> PyResult<Option<IsFollo
         return Ok(None);
     };
     let function = library.function(IS_FOLLOWED)?;
-    // SAFETY: a C++ member function without arguments is called, by the ABI that gives it this name,
-    // as a C function of the object's address.
+    // SAFETY: a C++ member function without arguments is called, by the ABI that gives it this
+    // name, as a C function of the object's address.
     Ok(
         function
             .map(|function| unsafe { std::mem::transmute::<*mut c_void, IsFollowed>(function) }),
