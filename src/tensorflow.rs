@@ -1,8 +1,8 @@
 //! TensorFlow without Python: its C library, its tensors' memory, its ops, graphs and SavedModels.
 //!
-//! Nothing is linked. The library of an installed Python package, or of an unpacked release for C, is found and
-//! loaded at run time: see [`TensorFlow::load`]. A process has one TensorFlow at most: where one is loaded
-//! already, as by `import tensorflow`, that one is used.
+//! Nothing is linked. The library of an installed Python package, or of an unpacked release for C,
+//! is found and loaded at run time: see [`TensorFlow::load`]. A process has one TensorFlow at most:
+//! where one is loaded already, as by `import tensorflow`, that one is used.
 //!
 //! ```
 //! use dlbridge::Tensor;
@@ -27,16 +27,15 @@
 //!
 //! # Memory
 //!
-//! | from | to | memory |
-//! |---|---|---|
-//! | [`Tensor`](crate::Tensor) | [`TfTensor`], [`EagerTensor`] | shared; where TensorFlow would copy it, an error, or a copy on request |
-//! | [`TfTensor`], [`EagerTensor`] on the CPU | [`Tensor`](crate::Tensor) | shared, read-only |
-//! | a [`Session`]'s fed tensors | TensorFlow | shared |
-//! | TensorFlow | a [`Session`]'s fetched tensors | shared, read-only: TensorFlow's memory, or that of a fed tensor |
+//! - A [`Tensor`](crate::Tensor) is shared with a [`TfTensor`] or an [`EagerTensor`]. Where
+//!   TensorFlow would copy it, that is an error, or a copy on request.
+//! - A [`TfTensor`], or an [`EagerTensor`] on the CPU, is shared with a tensor that is read-only.
+//! - A [`Session`] shares the tensors that are fed, and those that are fetched: the latter are
+//!   read-only, in TensorFlow's memory or in that of a fed tensor.
 //!
-//! TensorFlow frees our memory by a deallocator, which drops a handle to the tensor, exactly once and on any
-//! thread. Of the memory that it doesn't own TensorFlow writes nothing: it reuses a buffer for a result only if it
-//! allocated it. The few ops that write their inputs are refused.
+//! TensorFlow frees our memory by a deallocator, which drops a handle to the tensor, exactly once
+//! and on any thread. Of the memory that it doesn't own TensorFlow writes nothing: it reuses a
+//! buffer for a result only if it allocated it. The few ops that write their inputs are refused.
 
 mod dtype;
 mod eager;

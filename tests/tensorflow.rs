@@ -1,8 +1,9 @@
 //! TensorFlow's C library: tensors, ops, graphs and SavedModels, without Python.
 //!
-//! The library is that of the Python that `PYO3_PYTHON` names or that is in `.venv`; `DLBRIDGE_TENSORFLOW` can name another
-//! one. All tests that need it are in this program, as loading it takes a second. What aborts the process, or needs one
-//! without TensorFlow, runs in children of this program.
+//! The library is that of the Python that `PYO3_PYTHON` names or that is in `.venv`;
+//! `DLBRIDGE_TENSORFLOW` can name another one. All tests that need it are in this program, as
+//! loading it takes a second. What aborts the process, or needs one without TensorFlow, runs in
+//! children of this program.
 
 #[cfg(unix)]
 #[path = "tensorflow/children.rs"]
@@ -32,6 +33,9 @@ mod models;
 #[path = "tensorflow/protobuf.rs"]
 mod protobuf;
 #[cfg(unix)]
+#[path = "tensorflow/refusals.rs"]
+mod refusals;
+#[cfg(unix)]
 #[path = "tensorflow/sharing.rs"]
 mod sharing;
 #[cfg(unix)]
@@ -48,8 +52,9 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 7] = [
+    let groups: [(&str, &[fixture::Check]); 8] = [
         ("sharing", sharing::CHECKS),
+        ("refusals", refusals::CHECKS),
         ("eager", eager::CHECKS),
         ("graphs", graphs::CHECKS),
         ("models", models::CHECKS),

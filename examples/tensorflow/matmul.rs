@@ -1,19 +1,22 @@
-//! Kernels for `MatMul` in our registry: one for each element type on a device, looked up by TensorFlow's rules.
+//! Kernels for `MatMul` in our registry: one for each element type on a device, looked up by
+//! TensorFlow's rules.
 //!
 //! Run it with `cargo run --example tensorflow_matmul --features tensorflow,kernels`.
 //!
 //! | TensorFlow | here |
 //! |---|---|
-//! | `REGISTER_OP("MatMul")`, `.Input("a: T")`, `.Attr("transpose_a: bool = false")` | [`Op::new`], `input`, `attribute` |
+//! | `REGISTER_OP("MatMul")` | [`Op::new`] |
+//! | `.Input("a: T")` | `input` |
+//! | `.Attr("transpose_a: bool = false")` | `attribute` |
 //! | `Name("MatMul")` | [`Kernel::new`] |
 //! | `.Device(DEVICE_CPU)` | `on(DeviceKind::Cpu)` |
-//! | `.TypeConstraint<float>("T")` | the signature of the function, or `types("T", &[DType::F32])` |
+//! | `.TypeConstraint<float>("T")` | the function's signature, or `types("T", &[DType::F32])` |
 //! | `.Label("naive")`, `.Priority(1)` | `label`, `priority` |
-//! | the constructor of the kernel reads attributes | `factory`, called once for each set of attributes |
+//! | the kernel's constructor reads attributes | `factory`, once for each set of attributes |
 //!
-//! The rules are the same: a kernel matches if its device, its label and all of its type constraints do; of several,
-//! the highest priority wins; two of one priority are an error. Here that error comes when the second is registered, in
-//! TensorFlow at the first call that both match.
+//! The rules are the same: a kernel matches if its device, its label and all of its type
+//! constraints do; of several, the highest priority wins; two of one priority are an error. Here
+//! that error comes when the second is registered, in TensorFlow at the first call that both match.
 
 use dlbridge::kernel::{AttributeKind, Kernel, KernelContext, Op, Registry};
 use dlbridge::tensorflow::{Context, EagerTensor, Operation, TensorFlow};

@@ -1,7 +1,7 @@
 //! NumPy's memory in a tensor of TensorFlow, and Rust's: both directions, proven by writing.
 //!
-//! Run it with `cargo run --example tensorflow_memory --features tensorflow,python`. It embeds a Python with NumPy;
-//! TensorFlow's Python package is never imported, only its library is loaded.
+//! Run it with `cargo run --example tensorflow_memory --features tensorflow,python`. It embeds a
+//! Python with NumPy; TensorFlow's Python package is never imported, only its library is loaded.
 
 use dlbridge::Tensor;
 use dlbridge::tensorflow::{Context, EagerTensor, Operation, TensorFlow, TfTensor};
@@ -21,7 +21,8 @@ pub(crate) fn run(tensorflow: TensorFlow) -> Result<(), Box<dyn Error>> {
 
 /// Rust's memory in TensorFlow, and TensorFlow's in Rust.
 fn rust_memory(context: &Context) -> Result<(), Box<dyn Error>> {
-    // `from_slice` allocates memory that is aligned to 64 bytes; memory that isn't would be refused.
+    // `from_slice` allocates memory that is aligned to 64 bytes; memory that isn't would be
+    // refused.
     let ours = Tensor::from_slice(&[1.0_f32, 2.0, 3.0], &[3])?;
     let theirs = TfTensor::from_tensor(context.tensorflow(), &ours)?;
     assert_eq!(theirs.data_ptr(), ours.data_ptr());
@@ -47,7 +48,8 @@ fn rust_memory(context: &Context) -> Result<(), Box<dyn Error>> {
 /// NumPy's memory in TensorFlow, and TensorFlow's in NumPy.
 fn numpy_memory(py: Python<'_>, context: &Context) -> Result<(), Box<dyn Error>> {
     let names = PyDict::new(py);
-    // NumPy aligns to 16 bytes, so the part of a larger array is used that begins at a multiple of 64.
+    // NumPy aligns to 16 bytes, so the part of a larger array is used that begins at a multiple of
+    // 64.
     let program = c"import numpy as np\n\
         room = np.zeros(3 + 16, np.float32)\n\
         start = -room.ctypes.data % 64 // 4\n\
@@ -71,7 +73,8 @@ fn numpy_memory(py: Python<'_>, context: &Context) -> Result<(), Box<dyn Error>>
     let address = negated.data_ptr().cast_mut().cast::<f32>();
     names.set_item("result", negated)?;
     py.run(c"view = np.from_dlpack(result)", None, Some(&names))?;
-    // SAFETY: the memory is that of a result that only this program has, and lives as long as the view.
+    // SAFETY: the memory is that of a result that only this program has, and lives as long as the
+    // view.
     unsafe { address.write(7.0) };
     py.run(
         c"assert view.tolist() == [7, -2, -3], view",

@@ -2,9 +2,10 @@
 //!
 //! Run it with `cargo run --example tensorflow_replace --features tensorflow`.
 //!
-//! The pointer is a `const` member of a buffer that other tensors may share: a swap would change all of them, leave the
-//! new memory without an owner, and have the old memory's deallocator called with the new address. There are three ways
-//! to the same end, none of which needs a word of TensorFlow's structs.
+//! The pointer is a `const` member of a buffer that other tensors may share: a swap would change
+//! all of them, leave the new memory without an owner, and have the old memory's deallocator called
+//! with the new address. There are three ways to the same end, none of which needs a word of
+//! TensorFlow's structs.
 
 use dlbridge::Tensor;
 use dlbridge::tensorflow::{Context, EagerTensor, Operation, TensorFlow, TfTensor};
@@ -14,8 +15,8 @@ use std::error::Error;
 pub(crate) fn run(tensorflow: TensorFlow) -> Result<(), Box<dyn Error>> {
     let context = Context::new(tensorflow)?;
 
-    // 1. Another tensor over the other memory: a fraction of a microsecond, and no element is copied. The tensor
-    //    before it, and all that share its memory, stay as they are.
+    // 1. Another tensor over the other memory: a fraction of a microsecond, and no element is
+    //    copied. The tensor before it, and all that share its memory, stay as they are.
     let (one, two) = (Tensor::full(&[4], 1.0_f32)?, Tensor::full(&[4], 2.0_f32)?);
     let mut current = EagerTensor::from_tensor(&context, &one)?;
     assert_eq!(doubled(&context, &current)?.to_vec::<f32>()?, [2.0; 4]);
@@ -43,7 +44,8 @@ pub(crate) fn run(tensorflow: TensorFlow) -> Result<(), Box<dyn Error>> {
     }
     println!("other elements: both at {:p}", room.data_ptr());
 
-    // 3. A ring of buffers, each with its tensor, made once: the producer fills the next while TensorFlow reads the last.
+    // 3. A ring of buffers, each with its tensor, made once: the producer fills the next while
+    //    TensorFlow reads the last.
     let ring: Vec<_> = (0..3)
         .map(|i| Tensor::full(&[4], i as f32))
         .collect::<Result<_, _>>()?;

@@ -82,8 +82,8 @@ impl DataType {
     ///
     /// # Errors
     ///
-    /// When the elements aren't plain numbers: strings, resources, variants; or numbers that need a scale, which
-    /// DLPack has no types for.
+    /// When the elements aren't plain numbers: strings, resources, variants; or numbers that need a
+    /// scale, which DLPack has no types for.
     pub fn dtype(self) -> Result<DType, Incompatibility> {
         let row = TABLE.iter().find(|(code, ..)| *code == self.0);
         if let Some((.., Some(dtype))) = row {
@@ -158,8 +158,8 @@ mod tests {
         );
         assert_eq!(
             text(11),
-            "expected a tensor of numbers, got DT_QINT8; use tf.bitcast to the integer of that size \
-             first"
+            "expected a tensor of numbers, got DT_QINT8; use tf.bitcast to the integer of that \
+             size first"
         );
         assert!(text(20).ends_with("as by Variable.value()"));
         assert!(text(21).ends_with("as by tf.raw_ops.TensorListStack"));

@@ -9,8 +9,9 @@ use std::path::PathBuf;
 pub enum TensorFlowError {
     /// TensorFlow's library isn't in any of the places.
     #[error(
-        "TensorFlow's library was not found: expected {}; looked in {}; install the Python package tensorflow, \
-         or set DLBRIDGE_TENSORFLOW to its folder", .names.join(" or "), .places.join(", ")
+        "TensorFlow's library was not found: expected {}; looked in {}; install the Python \
+         package tensorflow, or set DLBRIDGE_TENSORFLOW to its folder",
+        .names.join(" or "), .places.join(", ")
     )]
     NotFound {
         /// The names of the file.
@@ -28,7 +29,8 @@ pub enum TensorFlowError {
     },
     /// A library that lacks a function.
     #[error(
-        "expected the function {symbol} in {}, found none; TensorFlow {version} of this build can't be used for it",
+        "expected the function {symbol} in {}, found none; TensorFlow {version} of this build \
+         can't be used for it",
         .path.display()
     )]
     MissingSymbol {
@@ -49,8 +51,9 @@ pub enum TensorFlowError {
     },
     /// The process has another TensorFlow, and never loads a second.
     #[error(
-        "expected no other TensorFlow in this process than {}, found {} loaded already; use that one, \
-         by TensorFlow::from_process()", .asked.display(), .loaded.display()
+        "expected no other TensorFlow in this process than {}, found {} loaded already; use that \
+         one, by TensorFlow::from_process()",
+        .asked.display(), .loaded.display()
     )]
     OtherLoaded {
         /// The file that was asked for.
@@ -60,7 +63,8 @@ pub enum TensorFlowError {
     },
     /// A version whose structs this crate doesn't know.
     #[error(
-        "expected TensorFlow 2.12 to 2.22 on a 64-bit machine, whose structs are known, found {found}"
+        "expected TensorFlow 2.12 to 2.22 on a 64-bit machine, whose structs are known, \
+         found {found}"
     )]
     UnknownStructs {
         /// The version that was found.
@@ -95,7 +99,8 @@ pub enum TensorFlowError {
     },
     /// An op that writes the memory of its inputs.
     #[error(
-        "the op {op} writes to its inputs' memory, which may be read-only; use TensorScatterUpdate instead"
+        "the op {op} writes to its inputs' memory, which may be read-only; use \
+         TensorScatterUpdate instead"
     )]
     WritesInputs {
         /// The op.

@@ -2,10 +2,12 @@
 //!
 //! 1. the process, if it is loaded already;
 //! 2. the folder or file that `DLBRIDGE_TENSORFLOW` names;
-//! 3. the packages of a Python: of the virtual environment that `VIRTUAL_ENV` names, of `python3`, of `python`.
+//! 3. the packages of a Python: of the virtual environment that `VIRTUAL_ENV` names, of `python3`,
+//!    of `python`.
 //!
-//! A folder is that of the Python package, one with such a package in it, or an unpacked release for C, which has
-//! the library in `lib`. Python is asked for the place of its package, and doesn't import it.
+//! A folder is that of the Python package, one with such a package in it, or an unpacked release
+//! for C, which has the library in `lib`. Python is asked for the place of its package, and doesn't
+//! import it.
 
 use super::error::TensorFlowError;
 use libloading::os::unix::Library;
@@ -33,7 +35,8 @@ print(s.submodule_search_locations[0] if s and s.submodule_search_locations else
 pub(super) fn in_process() -> Option<(Library, &'static str)> {
     NAMES.into_iter().find_map(|name| {
         let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
-        // SAFETY: nothing is loaded, so no initialiser runs: the flag returns what is there already.
+        // SAFETY: nothing is loaded, so no initialiser runs: the flag returns what is there
+        // already.
         let library = unsafe { Library::open(Some(name), flags) };
         Some((library.ok()?, name))
     })

@@ -46,7 +46,7 @@ pub(super) struct TF_Output {
 /// Frees the memory of a tensor: data, length, argument.
 pub(super) type Deallocator = unsafe extern "C" fn(*mut c_void, usize, *mut c_void);
 
-macro_rules! functions {
+macro_rules! symbols {
     ($($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
         /// The functions that every supported version has.
         pub(super) struct Functions {
@@ -55,7 +55,8 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Looks all functions up, and returns the name of the first one that is missing otherwise.
+            /// Looks all functions up, and returns the name of the first one that is missing
+            /// otherwise.
             ///
             /// # Safety
             ///
@@ -63,8 +64,8 @@ macro_rules! functions {
             pub(super) unsafe fn look_up(library: &Library) -> Result<Self, &'static str> {
                 Ok(Self {
                     $(
-                        // SAFETY: the function of this name has this type and the library stays loaded, which are
-                        // preconditions of this function.
+                        // SAFETY: the function of this name has this type and the library stays
+                        // loaded, which are preconditions of this function.
                         $name: unsafe { library.get(stringify!($name)) }
                             .map(|symbol| *symbol)
                             .map_err(|_| stringify!($name))?,
@@ -77,7 +78,7 @@ macro_rules! functions {
     };
 }
 
-functions! {
+symbols! {
     TF_DataTypeSize(c_int) -> usize;
 
     TF_NewStatus() -> *mut TF_Status;
@@ -89,7 +90,9 @@ functions! {
     TF_NewBufferFromString(*const c_void, usize) -> *mut TF_Buffer;
     TF_DeleteBuffer(*mut TF_Buffer);
 
-    TF_NewTensor(c_int, *const i64, c_int, *mut c_void, usize, Deallocator, *mut c_void) -> *mut TF_Tensor;
+    TF_NewTensor(
+        c_int, *const i64, c_int, *mut c_void, usize, Deallocator, *mut c_void
+    ) -> *mut TF_Tensor;
     TF_DeleteTensor(*mut TF_Tensor);
     TF_TensorType(*const TF_Tensor) -> c_int;
     TF_NumDims(*const TF_Tensor) -> c_int;
@@ -125,7 +128,9 @@ functions! {
     TF_DeleteGraph(*mut TF_Graph);
     TF_NewImportGraphDefOptions() -> *mut TF_ImportGraphDefOptions;
     TF_DeleteImportGraphDefOptions(*mut TF_ImportGraphDefOptions);
-    TF_GraphImportGraphDef(*mut TF_Graph, *const TF_Buffer, *const TF_ImportGraphDefOptions, *mut TF_Status);
+    TF_GraphImportGraphDef(
+        *mut TF_Graph, *const TF_Buffer, *const TF_ImportGraphDefOptions, *mut TF_Status
+    );
     TF_GraphOperationByName(*mut TF_Graph, *const c_char) -> *mut TF_Operation;
     TF_GraphNextOperation(*mut TF_Graph, *mut usize) -> *mut TF_Operation;
     TF_OperationName(*mut TF_Operation) -> *const c_char;
@@ -138,12 +143,13 @@ functions! {
     TF_CloseSession(*mut TF_Session, *mut TF_Status);
     TF_DeleteSession(*mut TF_Session, *mut TF_Status);
     TF_LoadSessionFromSavedModel(
-        *const TF_SessionOptions, *const TF_Buffer, *const c_char, *const *const c_char, c_int, *mut TF_Graph,
-        *mut TF_Buffer, *mut TF_Status
+        *const TF_SessionOptions, *const TF_Buffer, *const c_char, *const *const c_char, c_int,
+        *mut TF_Graph, *mut TF_Buffer, *mut TF_Status
     ) -> *mut TF_Session;
     TF_SessionRun(
-        *mut TF_Session, *const TF_Buffer, *const TF_Output, *const *mut TF_Tensor, c_int, *const TF_Output,
-        *mut *mut TF_Tensor, c_int, *const *const TF_Operation, c_int, *mut TF_Buffer, *mut TF_Status
+        *mut TF_Session, *const TF_Buffer, *const TF_Output, *const *mut TF_Tensor, c_int,
+        *const TF_Output, *mut *mut TF_Tensor, c_int, *const *const TF_Operation, c_int,
+        *mut TF_Buffer, *mut TF_Status
     );
 }
 
@@ -170,8 +176,8 @@ impl DLPack {
     ///
     /// The library's functions of these names have these types, and it is never unloaded.
     unsafe fn look_up(library: &Library) -> Option<Self> {
-        // SAFETY: the functions of these names have these types and the library stays loaded, which are preconditions
-        // of this function.
+        // SAFETY: the functions of these names have these types and the library stays loaded, which
+        // are preconditions of this function.
         unsafe {
             Some(Self {
                 from_handle: *library.get(Self::FROM_HANDLE).ok()?,

@@ -40,18 +40,20 @@ impl Graph {
         Self { inner }
     }
 
-    /// Imports a graph from the bytes of a `GraphDef`, as `tf.Graph.as_graph_def().SerializeToString()` writes them.
+    /// Imports a graph from the bytes of a `GraphDef`, as
+    /// `tf.Graph.as_graph_def().SerializeToString()` writes them.
     ///
     /// # Errors
     ///
-    /// When the bytes aren't a graph, or one with ops that TensorFlow doesn't have, or that write the memory of
-    /// their inputs.
+    /// When the bytes aren't a graph, or one with ops that TensorFlow doesn't have, or that write
+    /// the memory of their inputs.
     pub fn from_graph_def(tensorflow: TensorFlow, bytes: &[u8]) -> Result<Self, TensorFlowError> {
         writers::refuse_in(bytes)?;
         let graph = Self::new(tensorflow);
         let functions = tensorflow.functions();
         let mut status = Status::new(tensorflow);
-        // SAFETY: the buffer is a copy of the bytes; buffer, options, graph and status live until they are deleted.
+        // SAFETY: the buffer is a copy of the bytes; buffer, options, graph and status live until
+        // they are deleted.
         unsafe {
             let buffer = (functions.TF_NewBufferFromString)(bytes.as_ptr().cast(), bytes.len());
             let options = (functions.TF_NewImportGraphDefOptions)();

@@ -6,8 +6,8 @@
 //!  TensorBuffer { vtable, references, data ─▶ elements } ◀────────────┘
 //! ```
 //!
-//! The structs are C++, and in no header for users. Their layout is the same from 2.12 to 2.22, which were compared;
-//! other versions are refused.
+//! The structs are C++, and in no header for users. Their layout is the same from 2.12 to 2.22,
+//! which were compared; other versions are refused.
 
 use super::dtype::DataType;
 use super::error::TensorFlowError;
@@ -88,17 +88,19 @@ pub struct Inspection {
 ///
 /// # Errors
 ///
-/// When the version is unknown, or the structs contradict TensorFlow's functions, so that the layout must have
-/// changed.
+/// When the version is unknown, or the structs contradict TensorFlow's functions, so that the
+/// layout must have changed.
 ///
 /// # Safety
 ///
-/// The library is an unmodified release of TensorFlow, for this machine: its structs are those of its version.
+/// The library is an unmodified release of TensorFlow, for this machine: its structs are those of
+/// its version.
 pub unsafe fn inspect(tensor: &TfTensor) -> Result<Inspection, TensorFlowError> {
     check_version(tensor.tensorflow().version(), size_of::<usize>())?;
     let tf_tensor = tensor.as_raw().addr();
-    // SAFETY: a `TF_Tensor` is a pointer to an interface, in which the `Tensor` is at this offset; these structs live as
-    // long as the tensor. The version is known, and the library is a release, a precondition of this function.
+    // SAFETY: a `TF_Tensor` is a pointer to an interface, in which the `Tensor` is at this offset;
+    // these structs live as long as the tensor. The version is known, and the library is a release,
+    // a precondition of this function.
     let inspection = unsafe {
         let interface: *const u8 = read(tensor.as_raw().cast_const().cast(), 0);
         let place = interface.add(offset::TENSOR);
@@ -163,8 +165,9 @@ unsafe fn sizes(
             format!("rank {rank}"),
         ));
     }
-    // SAFETY: the place has as many sizes of this width as the rank says. Those out of line are a vector that stores up
-    // to 4 inside of itself, behind a word whose lowest bit says that it doesn't, and others behind a pointer.
+    // SAFETY: the place has as many sizes of this width as the rank says. Those out of line are a
+    // vector that stores up to 4 inside of itself, behind a word whose lowest bit says that it
+    // doesn't, and others behind a pointer.
     let size = |axis: usize| unsafe {
         match representation {
             ShapeRepresentation::Rep16 => read::<u16>(place, 2 * axis).into(),

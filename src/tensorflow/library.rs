@@ -75,8 +75,8 @@ static LOADED: OnceLock<Loaded> = OnceLock::new();
 static LOADING: Mutex<()> = Mutex::new(());
 
 impl TensorFlow {
-    /// Finds and loads TensorFlow: what the process has already, what `DLBRIDGE_TENSORFLOW` names, or the package
-    /// of a Python, which is asked for its place.
+    /// Finds and loads TensorFlow: what the process has already, what `DLBRIDGE_TENSORFLOW` names,
+    /// or the package of a Python, which is asked for its place.
     ///
     /// # Errors
     ///
@@ -85,7 +85,8 @@ impl TensorFlow {
         Self::load_unless_there(find::anywhere)
     }
 
-    /// Loads TensorFlow from a folder: that of the Python package, or of an unpacked release for C; or its file.
+    /// Loads TensorFlow from a folder: that of the Python package, or of an unpacked release for C;
+    /// or its file.
     ///
     /// # Errors
     ///

@@ -48,7 +48,8 @@ impl SavedModel {
     ///
     /// # Errors
     ///
-    /// When it isn't there, TensorFlow refuses it, or it has ops that write the memory of their inputs.
+    /// When it isn't there, TensorFlow refuses it, or it has ops that write the memory of their
+    /// inputs.
     pub fn load_tagged(
         tensorflow: TensorFlow,
         folder: impl AsRef<Path>,
@@ -64,8 +65,8 @@ impl SavedModel {
         let description = Buffer::new(tensorflow);
         let functions = tensorflow.functions();
         let mut status = Status::new(tensorflow);
-        // SAFETY: names, graph, buffer and status live, and there are as many tags as the count says; the options live
-        // until they are deleted here.
+        // SAFETY: names, graph, buffer and status live, and there are as many tags as the count
+        // says; the options live until they are deleted here.
         let session = unsafe {
             let options = (functions.TF_NewSessionOptions)();
             let session = (functions.TF_LoadSessionFromSavedModel)(
@@ -163,7 +164,8 @@ impl Buffer {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer lives as long as `self`, and nothing writes it any more; it has as many bytes as it says.
+        // SAFETY: the buffer lives as long as `self`, and nothing writes it any more; it has as
+        // many bytes as it says.
         unsafe {
             let TF_Buffer { data, length, .. } = *self.buffer;
             if data.is_null() {

@@ -12,9 +12,10 @@ use std::ptr::{self, NonNull};
 
 /// A session: a graph with the state of its variables.
 ///
-/// The memory of fed tensors is shared with TensorFlow, and that of fetched ones with us. A fetched tensor is in
-/// memory that TensorFlow allocated, except for a fed tensor that the graph passes on (`Identity`, a `Reshape`), which
-/// is fetched in the memory in which it was fed; and a constant, which is in the graph's memory.
+/// The memory of fed tensors is shared with TensorFlow, and that of fetched ones with us. A fetched
+/// tensor is in memory that TensorFlow allocated, except for a fed tensor that the graph passes on
+/// (`Identity`, a `Reshape`), which is fetched in the memory in which it was fed; and a constant,
+/// which is in the graph's memory.
 pub struct Session {
     session: *mut TF_Session,
     graph: Graph,
@@ -30,7 +31,8 @@ impl Drop for Session {
         let tensorflow = self.tensorflow();
         let functions = tensorflow.functions();
         let mut status = Status::new(tensorflow);
-        // SAFETY: the session belongs to this, and is deleted once. There is nothing to do about an error.
+        // SAFETY: the session belongs to this, and is deleted once. There is nothing to do about an
+        // error.
         unsafe {
             (functions.TF_CloseSession)(self.session, status.as_ptr());
             (functions.TF_DeleteSession)(self.session, status.as_ptr());
@@ -79,7 +81,8 @@ impl Session {
         self.graph.tensorflow()
     }
 
-    /// Runs the graph: feeds tensors to outputs of operations, such as placeholders, and fetches others.
+    /// Runs the graph: feeds tensors to outputs of operations, such as placeholders, and fetches
+    /// others.
     ///
     /// # Examples
     ///
@@ -96,8 +99,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// When there are no such outputs, a fed tensor can't be shared ([`TfTensor::from_tensor`]), the run fails, or
-    /// what is fetched aren't numbers.
+    /// When there are no such outputs, a fed tensor can't be shared ([`TfTensor::from_tensor`]),
+    /// the run fails, or what is fetched aren't numbers.
     pub fn run(
         &self,
         feeds: &[(&str, &Tensor)],
@@ -111,8 +114,8 @@ impl Session {
         results.iter().map(TfTensor::to_tensor).collect()
     }
 
-    /// Runs the graph like [`run`](Self::run), with tensors of the C library: for tensors that are fed more than
-    /// once, and for results that aren't numbers.
+    /// Runs the graph like [`run`](Self::run), with tensors of the C library: for tensors that are
+    /// fed more than once, and for results that aren't numbers.
     ///
     /// # Errors
     ///
@@ -133,8 +136,8 @@ impl Session {
         let mut results = vec![ptr::null_mut(); fetches.len()];
         let tensorflow = self.tensorflow();
         let mut status = Status::new(tensorflow);
-        // SAFETY: session and status live, and so do the fed tensors, which TensorFlow refers to by references of its
-        // own; there are as many values and results as the counts say.
+        // SAFETY: session and status live, and so do the fed tensors, which TensorFlow refers to by
+        // references of its own; there are as many values and results as the counts say.
         unsafe {
             (tensorflow.functions().TF_SessionRun)(
                 self.session,

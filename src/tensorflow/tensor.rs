@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 pub use check::ALIGNMENT;
 
-/// A handle to a tensor of TensorFlow's C library. Cloning it is cheap, and gives another handle to the same.
+/// A handle to a tensor of TensorFlow's C library. Cloning it is cheap, and gives another handle to
+/// the same.
 ///
 /// # Examples
 ///
@@ -48,8 +49,8 @@ struct Inner {
     copied: bool,
 }
 
-// SAFETY: only functions that read the tensor are called with it, which TensorFlow allows on any thread, as it
-// allows deletion; references to its buffer are counted atomically.
+// SAFETY: only functions that read the tensor are called with it, which TensorFlow allows on any
+// thread, as it allows deletion; references to its buffer are counted atomically.
 unsafe impl Send for Inner {}
 // SAFETY: shared references call functions that only read.
 unsafe impl Sync for Inner {}
@@ -68,27 +69,28 @@ unsafe extern "C" fn release(_data: *mut c_void, _nbytes: usize, tensor: *mut c_
 }
 
 impl TfTensor {
-    /// Creates a tensor of TensorFlow that shares the memory, which TensorFlow's deallocator releases.
+    /// Creates a tensor of TensorFlow that shares the memory, which TensorFlow's deallocator
+    /// releases.
     ///
     /// TensorFlow doesn't write to this memory, so it may be read-only.
     ///
     /// # Errors
     ///
-    /// When TensorFlow would copy the memory, as it isn't [aligned](ALIGNMENT), or can't take it: elements that
-    /// aren't row-major, packed elements of less than a byte, another device, an element type that this version
-    /// lacks.
+    /// When TensorFlow would copy the memory, as it isn't [aligned](ALIGNMENT), or can't take it:
+    /// elements that aren't row-major, packed elements of less than a byte, another device, an
+    /// element type that this version lacks.
     pub fn from_tensor(tensorflow: TensorFlow, tensor: &Tensor) -> Result<Self, TensorFlowError> {
         let data_type = check(tensorflow, tensor)?;
         Self::share(tensorflow, tensor, data_type, false)
     }
 
-    /// Creates a tensor like [`from_tensor`](Self::from_tensor), of a copy where the memory can't be shared.
-    /// [`is_copied`](Self::is_copied) says which.
+    /// Creates a tensor like [`from_tensor`](Self::from_tensor), of a copy where the memory can't
+    /// be shared. [`is_copied`](Self::is_copied) says which.
     ///
     /// # Errors
     ///
-    /// When TensorFlow can't take a copy either: an element type that it lacks, packed elements of less than a
-    /// byte, memory that the CPU can't read.
+    /// When TensorFlow can't take a copy either: an element type that it lacks, packed elements of
+    /// less than a byte, memory that the CPU can't read.
     pub fn from_tensor_or_copy(
         tensorflow: TensorFlow,
         tensor: &Tensor,
@@ -117,8 +119,8 @@ impl TfTensor {
         }
         let functions = tensorflow.functions();
         let data = tensor.data_ptr().cast_mut();
-        // SAFETY: data leads to `nbytes` bytes of row-major elements of this type, which `check` found, and lives as
-        // long as the handle that is passed on; `release` drops it.
+        // SAFETY: data leads to `nbytes` bytes of row-major elements of this type, which `check`
+        // found, and lives as long as the handle that is passed on; `release` drops it.
         let made = unsafe {
             (functions.TF_NewTensor)(
                 data_type.code(),
@@ -168,8 +170,8 @@ impl TfTensor {
         self.inner.tensor.as_ptr()
     }
 
-    /// Returns the address of the `TF_Tensor`, for functions of C that this module doesn't have. It is valid as
-    /// long as a handle is.
+    /// Returns the address of the `TF_Tensor`, for functions of C that this module doesn't have. It
+    /// is valid as long as a handle is.
     pub fn as_raw(&self) -> *mut c_void {
         self.as_ptr().cast()
     }

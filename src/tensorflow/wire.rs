@@ -1,4 +1,5 @@
-//! Reading of [protocol buffers](https://protobuf.dev/programming-guides/encoding/), as far as signatures need it.
+//! Reading of [protocol buffers](https://protobuf.dev/programming-guides/encoding/), as far as
+//! signatures need it.
 
 use super::error::TensorFlowError;
 

@@ -1,4 +1,5 @@
-//! Tests in processes of their own: what aborts, what measures memory, and what loads other libraries.
+//! Tests in processes of their own: what aborts, what measures memory, and what loads other
+//! libraries.
 
 #[path = "children/bare.rs"]
 mod bare;

@@ -203,7 +203,8 @@ fn writers(fixture: &Fixture) {
     }
 }
 
-/// TensorFlow computes in place if nothing else refers to an input that it allocated. It didn't allocate ours.
+/// TensorFlow computes in place if nothing else refers to an input that it allocated. It didn't
+/// allocate ours.
 fn inputs_are_kept(fixture: &Fixture) {
     let ours = numbers(&[1024]);
     for name in ["Neg", "Square", "Relu", "Exp"] {
@@ -248,7 +249,8 @@ fn dlpack_shares(fixture: &Fixture) {
 struct Aligned([f32; 3]);
 
 fn dlpack_refuses(fixture: &Fixture) {
-    // 8-bit floats, where the version has them, are shared by the C library and refused by its DLPack.
+    // 8-bit floats, where the version has them, are shared by the C library and refused by its
+    // DLPack.
     let mut memory = Counted::new(&[4], DType::F8_E5M2);
     let ours = memory.take();
     let error = EagerTensor::from_tensor_by_dlpack(&fixture.context, &ours).unwrap_err();

@@ -1,4 +1,4 @@
-"""Exports a model in the ways that Rust loads: a SavedModel, and a frozen graph; and what it computes."""
+"""Exports a model as a SavedModel and as a frozen graph, and what it computes."""
 
 import os
 import sys

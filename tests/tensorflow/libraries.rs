@@ -1,4 +1,5 @@
-//! Libraries that aren't there, or can't be used: each in a child, with one that is compiled for it.
+//! Libraries that aren't there, or can't be used: each in a child, with one that is compiled for
+//! it.
 
 use crate::children::{child, succeed};
 use crate::trials::Missing;
@@ -173,8 +174,8 @@ fn missing_function(compiler: &Compiler) {
          unsigned long TF_DataTypeSize(int type) { return type; }",
     );
     let expected = format!(
-        "expected the function TF_NewStatus in {}, found none; TensorFlow 2.21.0 of this build can't be \
-         used for it",
+        "expected the function TF_NewStatus in {}, found none; TensorFlow 2.21.0 of this build \
+         can't be used for it",
         library.display()
     );
     assert_eq!(load_path(folder.path()), expected);

@@ -7,7 +7,8 @@ use super::super::status::Status;
 use std::fmt;
 use std::sync::Arc;
 
-/// An eager runtime: devices and threads that execute ops. Cloning it gives another handle to the same.
+/// An eager runtime: devices and threads that execute ops. Cloning it gives another handle to the
+/// same.
 ///
 /// Creating one takes tens of milliseconds, so that a program usually has one.
 #[derive(Clone)]
@@ -27,7 +28,8 @@ unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // SAFETY: the context belongs to this, and what was made in it keeps it, so nothing uses it any more.
+        // SAFETY: the context belongs to this, and what was made in it keeps it, so nothing uses it
+        // any more.
         unsafe { (self.tensorflow.functions().TFE_DeleteContext)(self.context) }
     }
 }

@@ -12,13 +12,14 @@ use std::ptr::NonNull;
 impl EagerTensor {
     /// Creates an eager tensor by `TFE_HandleFromDLPack`, which shares the memory.
     ///
-    /// [`from_tensor`](Self::from_tensor) takes more element types, and needs no functions that releases for C lack.
+    /// [`from_tensor`](Self::from_tensor) takes more element types, and needs no functions that
+    /// releases for C lack.
     ///
     /// # Errors
     ///
-    /// As of [`from_tensor`](Self::from_tensor): in particular, misaligned memory is refused, with which the next
-    /// op would abort the process. Where the functions are missing. Where TensorFlow's DLPack lacks the element
-    /// type, as it does 8-bit floats.
+    /// As of [`from_tensor`](Self::from_tensor): in particular, misaligned memory is refused, with
+    /// which the next op would abort the process. Where the functions are missing. Where
+    /// TensorFlow's DLPack lacks the element type, as it does 8-bit floats.
     pub fn from_tensor_by_dlpack(
         context: &Context,
         tensor: &Tensor,
@@ -34,8 +35,8 @@ impl EagerTensor {
             (dlpack.to_handle)(managed.as_ptr().cast(), status.as_ptr(), context.as_ptr())
         };
         if let Err(error) = status.check("TFE_HandleFromDLPack") {
-            // SAFETY: the device is the CPU, which TensorFlow knows; then it calls the deleter of nothing that it
-            // refuses.
+            // SAFETY: the device is the CPU, which TensorFlow knows; then it calls the deleter of
+            // nothing that it refuses.
             drop(unsafe { Managed::<Legacy>::from_raw_unchecked(managed) });
             return Err(error);
         }
@@ -43,12 +44,13 @@ impl EagerTensor {
         unsafe { Self::from_raw(context, handle, "TFE_HandleFromDLPack") }
     }
 
-    /// Returns a tensor that shares the memory, by `TFE_HandleToDLPack`: on any device, and read-only.
+    /// Returns a tensor that shares the memory, by `TFE_HandleToDLPack`: on any device, and
+    /// read-only.
     ///
     /// # Errors
     ///
-    /// When the elements aren't numbers: of strings, that function aborts the process. Where it is missing, or lacks
-    /// the element type.
+    /// When the elements aren't numbers: of strings, that function aborts the process. Where it is
+    /// missing, or lacks the element type.
     pub fn to_tensor_by_dlpack(&self) -> Result<Tensor, TensorFlowError> {
         let tensorflow = self.context().tensorflow();
         let dlpack = tensorflow.dlpack()?;
@@ -58,7 +60,8 @@ impl EagerTensor {
         let managed = unsafe { (dlpack.from_handle)(self.as_ptr(), status.as_ptr()) };
         status.check("TFE_HandleToDLPack")?;
         let managed = NonNull::new(managed).expect("without an error there is a managed tensor");
-        // SAFETY: TensorFlow's function returns a valid managed tensor of the legacy ABI, which belongs to us.
+        // SAFETY: TensorFlow's function returns a valid managed tensor of the legacy ABI, which
+        // belongs to us.
         let managed = unsafe { Managed::<Legacy>::from_raw_unchecked(managed.cast()) };
         Ok(Tensor::from_dlpack(managed)?.into_read_only())
     }

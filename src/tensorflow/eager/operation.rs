@@ -62,7 +62,8 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     ///
-    /// When TensorFlow has no such op, or the op writes the memory of its inputs (`InplaceUpdate` and the like).
+    /// When TensorFlow has no such op, or the op writes the memory of its inputs (`InplaceUpdate`
+    /// and the like).
     pub fn new(context: &'a Context, name: &'a str) -> Result<Self, TensorFlowError> {
         if writers::NAMES.contains(&name) {
             return Err(TensorFlowError::WritesInputs {
@@ -152,8 +153,8 @@ impl<'a> Operation<'a> {
         self.check_kind(name, &c_name, &value)?;
         let functions = self.context.tensorflow().functions();
         let (op, key) = (self.op, c_name.as_ptr());
-        // SAFETY: op, name and status live; the values are copied before the call returns, and have the kind that the op
-        // declares.
+        // SAFETY: op, name and status live; the values are copied before the call returns, and have
+        // the kind that the op declares.
         unsafe {
             match &value {
                 OpAttribute::Bool(value) => (functions.TFE_OpSetAttrBool)(op, key, (*value).into()),
@@ -177,7 +178,8 @@ impl<'a> Operation<'a> {
         Ok(self)
     }
 
-    /// Compares a value with the kind that the op declares, as TensorFlow's setters only log a mismatch.
+    /// Compares a value with the kind that the op declares, as TensorFlow's setters only log a
+    /// mismatch.
     fn check_kind(
         &mut self,
         name: &str,
@@ -242,7 +244,8 @@ impl<'a> Operation<'a> {
     ) -> Result<Vec<EagerTensor>, TensorFlowError> {
         let functions = self.context.tensorflow().functions();
         let mut count = handles.len() as i32;
-        // SAFETY: op and status live, and so do its inputs, for 'a; there is room for as many handles as the count says.
+        // SAFETY: op and status live, and so do its inputs, for 'a; there is room for as many
+        // handles as the count says.
         unsafe {
             let (first, status) = (handles.as_mut_ptr(), self.status.as_ptr());
             (functions.TFE_Execute)(self.op, first, &mut count, status);

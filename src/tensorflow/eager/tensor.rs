@@ -97,7 +97,8 @@ impl EagerTensor {
         DataType::from_code(unsafe { (functions.TFE_TensorHandleDataType)(self.as_ptr()) })
     }
 
-    /// Returns the name of the device of the memory, such as `/job:localhost/replica:0/task:0/device:CPU:0`.
+    /// Returns the name of the device of the memory, such as
+    /// `/job:localhost/replica:0/task:0/device:CPU:0`.
     ///
     /// # Errors
     ///
@@ -116,8 +117,8 @@ impl EagerTensor {
         Ok(name.to_string_lossy().into_owned())
     }
 
-    /// Returns the tensor as one of the C library: in the same memory if that is the CPU's, otherwise in a copy on
-    /// the host.
+    /// Returns the tensor as one of the C library: in the same memory if that is the CPU's,
+    /// otherwise in a copy on the host.
     ///
     /// # Errors
     ///
@@ -135,8 +136,8 @@ impl EagerTensor {
         Ok(unsafe { TfTensor::from_raw(tensorflow, tensor, false) })
     }
 
-    /// Returns a tensor that shares the memory, if that is the CPU's; otherwise of a copy on the host. It is
-    /// read-only.
+    /// Returns a tensor that shares the memory, if that is the CPU's; otherwise of a copy on the
+    /// host. It is read-only.
     ///
     /// # Errors
     ///

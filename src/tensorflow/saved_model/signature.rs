@@ -1,4 +1,5 @@
-//! [`Signature`]: the named inputs and outputs of a function in a SavedModel, read from its `MetaGraphDef`.
+//! [`Signature`]: the named inputs and outputs of a function in a SavedModel, read from its
+//! `MetaGraphDef`.
 
 use super::super::dtype::DataType;
 use super::super::error::TensorFlowError;
@@ -94,8 +95,8 @@ fn read_tensor(bytes: &[u8]) -> Result<SignatureTensor, TensorFlowError> {
     Ok(tensor)
 }
 
-/// Reads a `TensorShapeProto`: sizes in field 2, each a message with its number in field 1; field 3 is whether the rank
-/// is unknown.
+/// Reads a `TensorShapeProto`: sizes in field 2, each a message with its number in field 1; field 3
+/// is whether the rank is unknown.
 fn read_shape(bytes: &[u8]) -> Result<Option<Vec<i64>>, TensorFlowError> {
     let mut shape = Vec::new();
     let mut fields = Fields::new("TensorShapeProto", bytes);

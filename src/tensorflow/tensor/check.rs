@@ -6,12 +6,12 @@ use crate::device::Device;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::tensor::Tensor;
 
-/// The alignment of memory that TensorFlow shares, in bytes. It copies other memory, or aborts the process at the
-/// first op if it came by DLPack.
+/// The alignment of memory that TensorFlow shares, in bytes. It copies other memory, or aborts the
+/// process at the first op if it came by DLPack.
 pub const ALIGNMENT: usize = 64;
 
-/// Returns the element type if TensorFlow shares the memory. `copy_to` of the error says whether it would take a
-/// copy.
+/// Returns the element type if TensorFlow shares the memory. `copy_to` of the error says whether it
+/// would take a copy.
 pub(in crate::tensorflow) fn check(
     tensorflow: TensorFlow,
     tensor: &Tensor,

@@ -11,8 +11,8 @@ use std::ptr;
 use std::sync::Arc;
 
 impl TfTensor {
-    /// Returns a tensor that shares the memory, and keeps this one. It is read-only, as other tensors of
-    /// TensorFlow may be in the same memory.
+    /// Returns a tensor that shares the memory, and keeps this one. It is read-only, as other
+    /// tensors of TensorFlow may be in the same memory.
     ///
     /// # Errors
     ///
@@ -53,8 +53,8 @@ impl TfTensor {
             Storage::empty(Device::CPU).into_read_only()
         } else {
             let owner = Owner::small(Kept(self.clone()));
-            // SAFETY: the memory has this many bytes while the tensor lives, which the owner keeps. What is read-only
-            // needs no promise about other handles.
+            // SAFETY: the memory has this many bytes while the tensor lives, which the owner keeps.
+            // What is read-only needs no promise about other handles.
             unsafe { Storage::from_parts(data, nbytes, Device::CPU, Access::ReadOnly, owner) }
         };
         let parts = Parts {
@@ -64,8 +64,8 @@ impl TfTensor {
             padded,
             copied: false,
         };
-        // SAFETY: the elements are row-major from the storage's beginning on, which has enough bytes; those of other
-        // libraries count as initialised.
+        // SAFETY: the elements are row-major from the storage's beginning on, which has enough
+        // bytes; those of other libraries count as initialised.
         Ok(unsafe { Tensor::from_parts(parts, layout) })
     }
 }
@@ -73,7 +73,8 @@ impl TfTensor {
 /// The owner of a tensor's memory: a handle, which is one word.
 struct Kept(TfTensor);
 
-// SAFETY: the first word is the address of an `Arc`'s content, which holds a pointer and so is even.
+// SAFETY: the first word is the address of an `Arc`'s content, which holds a pointer and so is
+// even.
 unsafe impl SmallOwner for Kept {
     fn into_words(self) -> [*mut (); 2] {
         let inner = Arc::into_raw(self.0.inner);

@@ -9,7 +9,8 @@ use pyo3::types::PyDict;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Uses the library that Python has loaded, on a tensor that Python made, and hands the result to Python.
+/// Uses the library that Python has loaded, on a tensor that Python made, and hands the result to
+/// Python.
 pub(super) fn use_imported() {
     let none = TensorFlow::from_process().unwrap_err();
     assert!(matches!(none, TensorFlowError::NotFound { .. }), "{none}");
@@ -33,7 +34,8 @@ pub(super) fn use_imported() {
             tensorflow.path()
         );
 
-        // SAFETY: the capsule is a legacy one of TensorFlow, whose managed tensor is ours once it is renamed.
+        // SAFETY: the capsule is a legacy one of TensorFlow, whose managed tensor is ours once it
+        // is renamed.
         let x = unsafe {
             let capsule = get("capsule");
             let pointer = ffi::PyCapsule_GetPointer(capsule.as_ptr(), c"dltensor".as_ptr());
