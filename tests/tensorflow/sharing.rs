@@ -2,10 +2,8 @@
 
 use crate::fixture::{Check, Counted, Fixture, numbers};
 use dlbridge::dlpack::{Description, Flags, Versioned, export};
-use dlbridge::tensorflow::{
-    ALIGNMENT, DataType, EagerTensor, Operation, TensorFlowError, TfTensor,
-};
-use dlbridge::{DType, Device, DeviceKind, Storage, Tensor};
+use dlbridge::tensorflow::{DataType, EagerTensor, Operation, TfTensor};
+use dlbridge::{DType, Device, Tensor};
 use std::thread;
 
 pub(crate) const CHECKS: &[Check] = &[
