@@ -29,6 +29,12 @@ fn nothing(kernels: usize) -> OpHandle {
     registry.op("nothing").unwrap()
 }
 
+/// Registering so many kernels of one op.
+#[divan::bench(args = MANY, sample_count = 10, sample_size = 1)]
+fn registration(kernels: usize) -> OpHandle {
+    nothing(kernels)
+}
+
 fn six() -> [Tensor; 3] {
     [(); 3].map(|()| Tensor::ones(&[6], DType::F32).unwrap())
 }

@@ -52,6 +52,7 @@
 //! | `cuda` | memory, streams and kernels on NVIDIA GPUs (`cuda`), whose driver is loaded on first use; turns on `ops` |
 //! | `ndarray` | conversion of typed views to and from views of the `ndarray` crate |
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
+//! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -73,6 +74,8 @@ pub mod ops;
 pub mod python;
 pub mod storage;
 pub mod tensor;
+#[cfg(all(feature = "tensorflow", unix))]
+pub mod tensorflow;
 pub mod view;
 
 pub use device::{Device, DeviceKind};

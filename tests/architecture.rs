@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 12] = [
+const FLOORS: [(&str, u8); 13] = [
     ("device", 2),
     ("dtype", 2),
     ("error", 3),
@@ -52,6 +52,7 @@ const FLOORS: [(&str, u8); 12] = [
     ("kernel", 5),
     ("cuda", 6),
     ("ops", 6),
+    ("tensorflow", 6),
     ("python", 7),
 ];
 

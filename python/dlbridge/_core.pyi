@@ -309,9 +309,9 @@ class Tensor:
     ) -> Tensor:
         """This tensor as an object of a framework; or on a device, by its name or as an object.
 
-        `copy` is False for shared memory or an error, True for a copy, and None for shared memory
-        where that is possible and a copy where it isn't. On another device there is a copy, unless
-        it is forbidden by `copy=False`.
+        `copy` is False for shared memory or an error, True for a copy, and None for shared
+        memory where that is possible and a copy where it isn't. On another device there is a
+        copy, unless it is forbidden by `copy=False`.
 
         `readonly` says what happens where the memory is read-only and the framework has no
         read-only tensors: "warn", "share" or "refuse"; without it, the policy of
@@ -323,8 +323,8 @@ class Tensor:
         """This tensor on a device: itself where it is there already, a copy otherwise. `to` under
         its array API name.
 
-        `stream` must be None: the copy is made on the current stream, which `dlbridge.cuda.stream`
-        chooses.
+        `stream` must be None: the copy is made on the current stream, which
+        `dlbridge.cuda.stream` chooses.
         """
     def to_dlpack(
         self, *, max_version: tuple[int, int] | None = None, readonly: _Policy | None = None
@@ -332,8 +332,8 @@ class Tensor:
         """A capsule, for those that take no objects: of the older kind, unless a version is given.
         What is on a GPU is ready on its default stream, as of `__dlpack__()`.
 
-        The older kind can't say that memory is read-only: `readonly` says what happens then, as of
-        `to`.
+        The older kind can't say that memory is read-only: `readonly` says what happens then, as
+        of `to`.
         """
     def _repr_html_(self) -> str: ...
     @property
@@ -370,8 +370,8 @@ def from_dlpack(
 ) -> Tensor:
     """The tensor of any framework's object, of a buffer, or in a capsule.
 
-    `copy` is True for memory of its own, False for shared memory or an error, and None for shared
-    memory where that is possible. `device` is where the memory should be.
+    `copy` is True for memory of its own, False for shared memory or an error, and None for
+    shared memory where that is possible. `device` is where the memory should be.
     """
 
 def asarray(
@@ -449,13 +449,13 @@ def convert(
 ) -> Tensor:
     """Any framework's tensor as one of another framework, in one hop.
 
-    `copy` is False for shared memory or an error, True for a copy, and None for shared memory where
-    that is possible and a copy where it isn't.
+    `copy` is False for shared memory or an error, True for a copy, and None for shared memory
+    where that is possible and a copy where it isn't.
 
     `readonly` says what happens where the memory is read-only and the framework has no read-only
-    tensors: "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" without,
-    "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds. With
-    `copy=None` it is copied.
+    tensors: "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share"
+    without, "refuse" raises BufferError. Without it, the policy of `dlbridge.readonly` holds.
+    With `copy=None` it is copied.
     """
 
 @overload

@@ -153,14 +153,14 @@ sum: _AlongAxes
 sum(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T
 """
 mean: _AlongAxes
-"""The mean of floats along some axes: all of them without `axis`, none of them for `axis=()`. The mean of nothing is
-NaN.
+"""The mean of floats along some axes: all of them without `axis`, none of them for `axis=()`. The
+mean of nothing is NaN.
 
 mean(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T
 """
 max: _AlongAxes
-"""The largest element along some axes: all of them without `axis`, none of them for `axis=()`. NaN counts as the
-largest.
+"""The largest element along some axes: all of them without `axis`, none of them for `axis=()`. NaN
+counts as the largest.
 
 max(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T
 """
@@ -369,11 +369,11 @@ def image_to_tensor(
     memory: _Memory = ...,
 ) -> _Out:
     """Images of bytes, [..., height, width, channels], as floats, [..., channels, height, width]:
-    resized bilinearly where a height or a width is given, out = (scale * value - mean) / std, with
-    a mean and a deviation for each channel.
+    resized bilinearly where a height or a width is given, out = (scale * value - mean) / std,
+    with a mean and a deviation for each channel.
 
-    image_to_tensor(image: uint8, mean: float32, std: float32, *, dtype: dtype = "float32", height:
-    int = 0, width: int = 0, scale: float = 0.00392156862745098) -> out: dtype
+    image_to_tensor(image: uint8, mean: float32, std: float32, *, dtype: dtype = "float32",
+    height: int = 0, width: int = 0, scale: float = 0.00392156862745098) -> out: dtype
     """
 
 @overload

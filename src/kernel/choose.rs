@@ -1,6 +1,9 @@
 //! Choice of the kernel for a call.
 
+mod kernels;
 mod register;
+
+pub(super) use kernels::Kernels;
 
 use super::argument_type::Wants;
 use super::attribute::Attribute;

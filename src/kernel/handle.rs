@@ -2,7 +2,7 @@
 
 use super::attribute::Attribute;
 use super::call_key::CallKey;
-use super::choose::{Chosen, Registered, Seen, choose};
+use super::choose::{Chosen, Kernels, Registered, Seen, choose};
 use super::definition::KernelContext;
 use super::dispatch_cache::{Cache, Found};
 use super::error::{Reason, RegistrationError};
@@ -21,7 +21,7 @@ pub(super) struct Shared {
     pub(super) origin: &'static str,
     /// The attributes' values where a call says nothing, if each has one.
     pub(super) defaults: Option<Vec<Attribute>>,
-    pub(super) kernels: RwLock<Vec<Arc<Registered>>>,
+    pub(super) kernels: RwLock<Kernels>,
     pub(super) cache: Cache,
     pub(super) refused: OnceLock<RegistrationError>,
 }
@@ -141,7 +141,7 @@ impl OpHandle {
         })
     }
 
-    fn lock(&self) -> RwLockReadGuard<'_, Vec<Arc<Registered>>> {
+    fn lock(&self) -> RwLockReadGuard<'_, Kernels> {
         self.0
             .kernels
             .read()

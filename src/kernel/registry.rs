@@ -102,14 +102,14 @@ impl Registry {
         };
         let new = Registered::new(op.definition(), kernel, origin)?;
         let mut kernels = op.0.kernels.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) = kernels.iter().find(|other| other.clashes_with(&new)) {
+        if let Some(other) = kernels.clashing(&new) {
             return Err(RegistrationError::Ambiguous {
                 op: op.name().to_owned(),
                 kernel: new.description,
                 other: other.description.clone(),
             });
         }
-        kernels.push(Arc::new(new));
+        kernels.push(new);
         // No choice is cached meanwhile, as that takes the lock.
         let dropped = op.0.cache.clear();
         drop(kernels);

@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::storage::Counted;
 #[cfg(feature = "python")]
 use crate::storage::Storage;
-#[cfg(feature = "python")]
+#[cfg(any(feature = "python", feature = "tensorflow"))]
 use std::{ffi::c_void, ptr::NonNull};
 
 impl Tensor {
@@ -59,7 +59,7 @@ impl Tensor {
     }
 
     /// Converts the handle to a pointer.
-    #[cfg(feature = "python")]
+    #[cfg(any(feature = "python", feature = "tensorflow"))]
     pub(crate) fn into_raw(self) -> NonNull<c_void> {
         self.0.into_raw().cast()
     }
@@ -69,7 +69,7 @@ impl Tensor {
     /// # Safety
     ///
     /// The pointer came from [`into_raw`](Self::into_raw), and is used once.
-    #[cfg(feature = "python")]
+    #[cfg(any(feature = "python", feature = "tensorflow"))]
     pub(crate) unsafe fn from_raw(pointer: NonNull<c_void>) -> Self {
         // SAFETY: the pointer came from `into_raw`, and so from the counted handle's, and is used
         // once.

@@ -2,8 +2,11 @@
 
 use crate::support::{copies, copy};
 use dlbridge::device::DeviceKind;
-use dlbridge::kernel::{AttributeKind, Kernel, RegistrationError, Registry, Untyped, UntypedMut};
+use dlbridge::kernel::{
+    AttributeKind, Kernel, Op, RegistrationError, Registry, Untyped, UntypedMut,
+};
 use dlbridge::{DType, View, ViewMut};
+use proptest::prelude::*;
 
 fn may_both_be(one: Kernel, other: Kernel) -> bool {
     let registry = Registry::new();
@@ -79,4 +82,86 @@ fn host_memory_distinguishes_kernels_unless_both_accept_it() {
     // Managed memory is the host's and the device's.
     assert!(!may_both_be(DeviceKind::Cuda));
     assert!(!may_both_be(DeviceKind::Cpu));
+}
+
+/// `copy` with attributes that kernels may ask for.
+fn copy_with_attributes() -> Op {
+    copy()
+        .attribute("mode", AttributeKind::Int, Some(0.into()))
+        .attribute("scale", AttributeKind::Float, Some(1.0.into()))
+        .attribute("text", AttributeKind::Text, Some("".into()))
+}
+
+/// A kernel that asks for some values of some attributes.
+#[derive(Debug, Clone)]
+struct Asked {
+    mode: Vec<i64>,
+    scale: Vec<f64>,
+    text: Vec<String>,
+    priority: i32,
+    is_f32: bool,
+}
+
+impl Asked {
+    fn kernel(&self) -> Kernel {
+        let mut kernel = Kernel::new("copy").priority(self.priority);
+        if !self.scale.is_empty() {
+            kernel = kernel.attribute("scale", self.scale.clone());
+        }
+        if !self.mode.is_empty() {
+            kernel = kernel.attribute("mode", self.mode.clone());
+        }
+        if !self.text.is_empty() {
+            kernel = kernel.attribute("text", self.text.clone());
+        }
+        match self.is_f32 {
+            true => kernel.function(copies),
+            false => kernel.function(|_: Untyped<'_>, _: UntypedMut<'_>| {}),
+        }
+    }
+
+    /// Returns whether both are accepted by an op that has no other kernel.
+    fn goes_with(&self, other: &Self) -> bool {
+        let registry = Registry::new();
+        registry.define(copy_with_attributes()).unwrap();
+        registry.register(self.kernel()).unwrap();
+        registry.register(other.kernel()).is_ok()
+    }
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let values = proptest::collection::vec(0..3_i64, 0..3);
+    let floats = proptest::sample::subsequence(vec![0.0, -0.0, 0.5], 0..3);
+    let texts = proptest::sample::subsequence(vec!["a".to_owned(), "b".to_owned()], 0..2);
+    (values, floats, texts, 0..2, any::<bool>()).prop_map(
+        |(mode, scale, text, priority, is_f32)| Asked {
+            mode,
+            scale,
+            text,
+            priority,
+            is_f32,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
+
+    /// The index of kernels finds what a comparison with each of them finds.
+    #[test]
+    fn registration_refuses_what_clashes_with_any_kernel(
+        all in proptest::collection::vec(asked(), 1..12)
+    ) {
+        let registry = Registry::new();
+        registry.define(copy_with_attributes()).unwrap();
+        let mut accepted: Vec<Asked> = Vec::new();
+        for new in all {
+            let expected = accepted.iter().all(|other| other.goes_with(&new));
+            prop_assert_eq!(registry.register(new.kernel()).is_ok(), expected, "{:?}", new);
+            if expected {
+                accepted.push(new);
+            }
+        }
+        prop_assert_eq!(registry.kernels().len(), accepted.len());
+    }
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import dlbridge
 
 FOLDER = Path(dlbridge.__file__).parent
-WIDTH = 120
+WIDTH = 100
 
 
 def runtime_docs(stub):
@@ -76,8 +76,12 @@ def words(text):
 
 def literal(text, indent):
     lines = []
-    for line in text.splitlines():
-        lines += textwrap.wrap(line, WIDTH - len(indent) - 3, break_on_hyphens=False) or [""]
+    for paragraph in text.split("\n\n"):
+        plain = not any(line.startswith((" ", ">>>", "-", "|")) for line in paragraph.splitlines())
+        for line in [" ".join(paragraph.split())] if plain else paragraph.splitlines():
+            lines += textwrap.wrap(line, WIDTH - len(indent) - 3, break_on_hyphens=False)
+        lines.append("")
+    lines.pop()
     raw = "r" if "\\" in text else ""
     if len(lines) == 1 and len(indent) + len(lines[0]) + 6 <= WIDTH:
         return f'{indent}{raw}"""{lines[0]}"""'

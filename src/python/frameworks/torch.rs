@@ -15,6 +15,7 @@
 mod alias;
 mod class;
 mod forward;
+mod library;
 mod places;
 mod probed;
 mod row;
@@ -112,6 +113,16 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
 /// refused.
 #[inline(never)]
 fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    // SAFETY: the object is a tensor of PyTorch, as all callers have checked its type.
+    if let Some(is_followed) = PLACES
+        .get()
+        .and_then(|places| unsafe { places.is_followed(object) })
+    {
+        return match is_followed {
+            true => Err(not_exchangeable(followed()).into()),
+            false => forward::guard(object),
+        };
+    }
     static REQUIRES_GRAD: PyOnceLock<Attribute> = PyOnceLock::new();
     let py = object.py();
     let attribute = match REQUIRES_GRAD.get(py) {

@@ -4,6 +4,7 @@
 
 use super::alias::Alias;
 use super::class::{Torch, address_of};
+use super::library::{IsFollowed, finds_same_tensor, is_followed};
 use super::probed::Probed;
 use super::sample::{Sample, words_of};
 use super::shim::Shim;
@@ -30,6 +31,8 @@ pub(super) struct Places {
     autograd: usize,
     /// A faster way than the table, where there is one.
     shim: Option<Shim>,
+    /// Whether autograd follows a tensor, of its C++ tensor.
+    is_followed: Option<IsFollowed>,
 }
 
 // SAFETY: the type is only compared; the functions may be called by any thread.
@@ -55,6 +58,22 @@ impl Places {
             let autograd = tensor.byte_add(self.autograd).cast::<usize>().read();
             (keys, autograd)
         }
+    }
+
+    /// Returns whether autograd follows the tensor; `None` where the function for that isn't there.
+    /// No Python code runs, which PyTorch's attribute may for derived classes.
+    ///
+    /// Gain: the attribute takes as long as the rest of the exchange.
+    ///
+    /// # Safety
+    ///
+    /// The object is a tensor of PyTorch.
+    #[inline(always)]
+    pub(super) unsafe fn is_followed(&self, object: Borrowed<'_, '_, PyAny>) -> Option<bool> {
+        let is_followed = self.is_followed?;
+        // SAFETY: the object is a tensor of PyTorch, as callers see to. The function was found
+        // under its C++ name in PyTorch's library, and answered right for samples.
+        Some(unsafe { is_followed(self.tensor(object.as_ptr().cast())) })
     }
 
     /// Returns the address of the C++ tensor.
@@ -226,12 +245,31 @@ pub(super) fn find_places(py: Python<'_>, of: &Torch) -> PyResult<Option<Places>
     let Some(table) = Table::of_type(plain_type).filter(|table| table.can_borrow()) else {
         return Ok(None);
     };
+    let objects: Vec<_> = plain.iter().chain(&followed).map(|s| &s.object).collect();
+    // SAFETY: the samples are tensors of PyTorch, of which the words there were compared.
+    if unsafe { finds_same_tensor(py, of, &objects, tensor)? } == Some(false) {
+        return Ok(None);
+    }
     let shim = Shim::load(py, of).unwrap_or(None).filter(|shim| {
         // SAFETY: the pointer to the tensor was found there, and the samples are PyTorch's.
         unsafe { shim.agrees(table, &plain, tensor) }
     });
+    let is_followed = is_followed(py, of).unwrap_or(None).filter(|ask| {
+        // SAFETY: the samples are tensors of PyTorch, whose pointer to the C++ tensor is there; the
+        // function has the signature of its C++ name.
+        let is = |sample: &Sample<'_>| unsafe {
+            ask(sample
+                .object
+                .as_ptr()
+                .byte_add(tensor)
+                .cast::<*const u8>()
+                .read())
+        };
+        followed.iter().all(is) && !plain.iter().chain(&conjugated).any(is)
+    });
     Ok(Some(Places {
         shim,
+        is_followed,
         kind: plain_type.as_type_ptr(),
         table,
         tensor,

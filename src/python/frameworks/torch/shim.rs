@@ -9,15 +9,14 @@
 
 use super::alias::{Alias, Handle, Release};
 use super::class::Torch;
+use super::library::Library;
 use super::sample::Sample;
 use crate::device::Device;
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use crate::dtype::DType;
-use pyo3::intern;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
-use std::path::PathBuf;
 use std::ptr;
 
 /// A question to a tensor; 0 where it was answered.
@@ -54,7 +53,7 @@ impl Shim {
     ///
     /// As of looking for a library.
     pub(super) fn load(py: Python<'_>, torch: &Torch) -> PyResult<Option<Self>> {
-        let Some(library) = Library::of(py, torch)? else {
+        let Some(library) = Library::loaded(py, torch, "torch_cpu")? else {
             return Ok(None);
         };
         let get = |name: &str| library.function(&format!("aoti_torch_get_{name}"));
@@ -214,88 +213,4 @@ impl Shim {
                 && numbers(ours.strides).eq(numbers(theirs.strides))
         })
     }
-}
-
-/// The library that PyTorch's tensors are in.
-struct Library<'py> {
-    library: Bound<'py, PyAny>,
-    ctypes: Bound<'py, PyModule>,
-}
-
-impl<'py> Library<'py> {
-    /// Returns the one that is loaded already; `None` where it isn't a file of its own.
-    fn of(py: Python<'py>, torch: &Torch) -> PyResult<Option<Self>> {
-        let ctypes = py.import("ctypes")?;
-        let Some(beside) = file_of(py, torch)? else {
-            return Ok(None);
-        };
-        let file = if cfg!(windows) {
-            "torch_cpu.dll"
-        } else if cfg!(target_os = "macos") {
-            "libtorch_cpu.dylib"
-        } else {
-            "libtorch_cpu.so"
-        };
-        // What isn't loaded isn't what PyTorch uses.
-        let mode = py.import("os")?.getattr_opt("RTLD_NOLOAD")?;
-        let mode: i32 = mode.map_or(Ok(0), |mode| mode.extract())?;
-        let path = beside.with_file_name(file);
-        match ctypes.call_method1("CDLL", (path, mode)) {
-            Ok(library) => Ok(Some(Self { library, ctypes })),
-            Err(_) => Ok(None),
-        }
-    }
-
-    /// Returns where a function is.
-    fn function(&self, name: &str) -> PyResult<Option<*mut c_void>> {
-        let py = self.library.py();
-        let Some(function) = self.library.getattr_opt(name)? else {
-            return Ok(None);
-        };
-        let pointer = self.ctypes.getattr(intern!(py, "c_void_p"))?;
-        let pointer = self.ctypes.call_method1("cast", (function, pointer))?;
-        let address: Option<usize> = pointer.getattr(intern!(py, "value"))?.extract()?;
-        Ok(address.map(ptr::with_exposed_provenance_mut))
-    }
-}
-
-/// Returns the file of the library that PyTorch's C type is in.
-#[cfg(unix)]
-fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
-    use std::ffi::{CStr, OsStr, c_char};
-    use std::os::unix::ffi::OsStrExt;
-
-    /// `Dl_info`
-    #[repr(C)]
-    struct Found {
-        file: *const c_char,
-        base: *mut c_void,
-        name: *const c_char,
-        address: *mut c_void,
-    }
-    unsafe extern "C" {
-        fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
-    }
-    let mut found = Found {
-        file: ptr::null(),
-        base: ptr::null_mut(),
-        name: ptr::null(),
-        address: ptr::null_mut(),
-    };
-    // SAFETY: any address may be asked about; there is room for the answer. The name stays while
-    // the library is loaded, which Python doesn't undo.
-    unsafe {
-        if dladdr(torch.base.bind(py).as_ptr().cast(), &mut found) == 0 || found.file.is_null() {
-            return Ok(None);
-        }
-        let file = CStr::from_ptr(found.file).to_bytes();
-        Ok(Some(PathBuf::from(OsStr::from_bytes(file))))
-    }
-}
-
-/// Returns the file of the library that PyTorch's C type is in, as PyTorch says.
-#[cfg(not(unix))]
-fn file_of(py: Python<'_>, torch: &Torch) -> PyResult<Option<PathBuf>> {
-    let file: PathBuf = torch.module.bind(py).getattr("__file__")?.extract()?;
-    Ok(Some(file.with_file_name("lib").join("torch_cpu.dll")))
 }

@@ -1,0 +1,40 @@
+"""The wheels and the source distribution that the tests look into, built once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def pythons():
+    """This Python, and an older one if there is one: its wheel is for that version alone."""
+    found = [sys.executable]
+    places = Path.home().glob(".pyenv/versions/3.10.*/bin/python")
+    found += [str(place) for place in sorted(places)[:1]]
+    return found
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory):
+    """The wheel for each Python, by its path."""
+    out = tmp_path_factory.mktemp("wheels")
+    script = ROOT / "python/build_wheels.py"
+    made = {}
+    for python in pythons():
+        before = set(out.glob("*.whl"))
+        subprocess.run([sys.executable, script, "--out", out, python], check=True)
+        (made[python],) = set(out.glob("*.whl")) - before
+    return made
+
+
+@pytest.fixture(scope="session")
+def sdist(tmp_path_factory):
+    out = tmp_path_factory.mktemp("sdist")
+    manifest = ROOT / "python/Cargo.toml"
+    command = [sys.executable, "-m", "maturin", "sdist", "--manifest-path", manifest, "--out", out]
+    subprocess.run(command, check=True)
+    (made,) = out.glob("*.tar.gz")
+    return made
