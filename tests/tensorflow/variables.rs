@@ -59,10 +59,13 @@ fn updates(fixture: &Fixture, way: &str, share: Share) {
         // From now on nothing of TensorFlow but the variable has the memory.
         drop(value);
         assert_eq!(memory.releases(), 0);
-        let update = inputs
-            .iter()
-            .fold(op(name).input(&variable), |op, input| op?.input(input));
-        update.and_then(Operation::run).unwrap();
+        let update = || {
+            let op = inputs
+                .iter()
+                .fold(op(name).input(&variable), |op, input| op?.input(input));
+            op.and_then(Operation::run).unwrap();
+        };
+        update();
         assert_eq!(ours.to_vec::<f32>().unwrap(), [0.0; 4], "{name}");
         let read = op("ReadVariableOp").input(&variable).unwrap();
         let read = read
