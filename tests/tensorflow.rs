@@ -41,6 +41,9 @@ mod sharing;
 #[cfg(unix)]
 #[path = "support/trials.rs"]
 mod trials;
+#[cfg(unix)]
+#[path = "tensorflow/variables.rs"]
+mod variables;
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
@@ -52,10 +55,11 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 8] = [
+    let groups: [(&str, &[fixture::Check]); 9] = [
         ("sharing", sharing::CHECKS),
         ("refusals", refusals::CHECKS),
         ("eager", eager::CHECKS),
+        ("variables", variables::CHECKS),
         ("graphs", graphs::CHECKS),
         ("models", models::CHECKS),
         ("inspection", inspection::CHECKS),

@@ -13,6 +13,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("op_that_fails_reports_what_tensorflow_says", failures),
     ("op_that_writes_its_inputs_is_refused", writers),
     ("input_memory_is_not_reused_for_results", inputs_are_kept),
+    ("tensor_of_another_context_is_refused", other_context),
     ("dlpack_shares_memory_both_ways", dlpack_shares),
     ("dlpack_releases_once_where_it_refuses", dlpack_refuses),
     ("handle_is_on_the_cpu", device),
@@ -214,6 +215,25 @@ fn inputs_are_kept(fixture: &Fixture) {
         let result = result.unwrap().unwrap().to_tensor().unwrap();
         assert_ne!(result.data_ptr(), ours.data_ptr(), "{name}");
         assert_eq!(ours.to_vec::<f32>().unwrap()[1023], 1023.0, "{name}");
+    }
+}
+
+fn other_context(fixture: &Fixture) {
+    let other = Context::new(fixture.tensorflow).unwrap();
+    let x = [EagerTensor::from_tensor(&other, &numbers(&[2])).unwrap()];
+    for error in [
+        op(fixture, "Neg").input(&x[0]).unwrap_err(),
+        op(fixture, "AddN").input_list(&x).unwrap_err(),
+    ] {
+        let text = error.to_string();
+        assert!(
+            text.starts_with("expected a tensor of the context in which "),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("make it in this context, by EagerTensor::from_tensor"),
+            "{text}"
+        );
     }
 }
 
