@@ -9,6 +9,9 @@
 #[path = "tensorflow/children.rs"]
 mod children;
 #[cfg(unix)]
+#[path = "tensorflow/dlpack.rs"]
+mod dlpack;
+#[cfg(unix)]
 #[path = "tensorflow/eager.rs"]
 mod eager;
 #[cfg(unix)]
@@ -41,6 +44,9 @@ mod sharing;
 #[cfg(unix)]
 #[path = "support/trials.rs"]
 mod trials;
+#[cfg(unix)]
+#[path = "tensorflow/variables.rs"]
+mod variables;
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
@@ -52,10 +58,12 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 8] = [
+    let groups: [(&str, &[fixture::Check]); 10] = [
         ("sharing", sharing::CHECKS),
         ("refusals", refusals::CHECKS),
         ("eager", eager::CHECKS),
+        ("dlpack", dlpack::CHECKS),
+        ("variables", variables::CHECKS),
         ("graphs", graphs::CHECKS),
         ("models", models::CHECKS),
         ("inspection", inspection::CHECKS),

@@ -106,6 +106,15 @@ pub enum TensorFlowError {
         /// The op.
         op: String,
     },
+    /// A tensor of another context than the operation's.
+    #[error(
+        "expected a tensor of the context in which {op} is executed, got one of another; make it \
+         in this context, by EagerTensor::from_tensor"
+    )]
+    OtherContext {
+        /// The op.
+        op: String,
+    },
     /// An attribute of another kind than the op declares.
     #[error("expected {wanted} for attribute {name:?} of {op}, got {found}")]
     Attribute {

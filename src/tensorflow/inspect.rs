@@ -287,4 +287,12 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn changed_structs_are_reported() {
+        assert_eq!(
+            differs("rank 2", "rank 3".to_owned()).to_string(),
+            "expected rank 2 in TensorFlow's structs, found rank 3; their layout has changed"
+        );
+    }
 }

@@ -4,7 +4,6 @@
 use crate::children::{child, succeed};
 use crate::trials::Missing;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -89,9 +88,14 @@ fn absent(_: &Compiler) {
 
 /// Writes a program that stands for a Python.
 fn python(folder: &Path, name: &str, script: &str) {
-    let file = folder.join(name);
-    fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    // By another process: a child of this one that starts meanwhile would keep the file open for
+    // writing, and such a file can't be run.
+    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", write, "sh", script])
+        .arg(folder.join(name));
+    assert!(shell.status().unwrap().success());
 }
 
 fn search(compiler: &Compiler) {

@@ -63,6 +63,11 @@ impl Context {
         self.inner.tensorflow
     }
 
+    /// Returns whether both are handles to one runtime.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     pub(super) fn as_ptr(&self) -> *mut TFE_Context {
         self.inner.context
     }

@@ -93,8 +93,9 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     ///
-    /// When the op has no more inputs, or not of this type.
+    /// When the op has no more inputs, or not of this type, or the tensor is of another context.
     pub fn input(mut self, tensor: &'a EagerTensor) -> Result<Self, TensorFlowError> {
+        self.check_context(tensor)?;
         let functions = self.context.tensorflow().functions();
         // SAFETY: op, handle and status live.
         unsafe { (functions.TFE_OpAddInput)(self.op, tensor.as_ptr(), self.status.as_ptr()) };
@@ -106,8 +107,11 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     ///
-    /// When the op has no more inputs, or not of this type.
+    /// When the op has no more inputs, or not of this type, or a tensor is of another context.
     pub fn input_list(mut self, tensors: &'a [EagerTensor]) -> Result<Self, TensorFlowError> {
+        tensors
+            .iter()
+            .try_for_each(|tensor| self.check_context(tensor))?;
         let functions = self.context.tensorflow().functions();
         let mut handles: Vec<_> = tensors.iter().map(EagerTensor::as_ptr).collect();
         // SAFETY: op, handles and status live, and there are as many handles as the count says.
@@ -117,6 +121,15 @@ impl<'a> Operation<'a> {
         }
         self.status.check("TFE_OpAddInputList")?;
         Ok(self)
+    }
+
+    /// Refuses tensors of other contexts, whose devices this one doesn't know.
+    fn check_context(&self, tensor: &EagerTensor) -> Result<(), TensorFlowError> {
+        if tensor.context().is_same(self.context) {
+            return Ok(());
+        }
+        let op = self.name.to_owned();
+        Err(TensorFlowError::OtherContext { op })
     }
 
     /// Sets the device, such as `"/device:CPU:0"`.
