@@ -9,6 +9,9 @@
 #[path = "tensorflow/children.rs"]
 mod children;
 #[cfg(unix)]
+#[path = "tensorflow/dlpack.rs"]
+mod dlpack;
+#[cfg(unix)]
 #[path = "tensorflow/eager.rs"]
 mod eager;
 #[cfg(unix)]
@@ -55,10 +58,11 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 9] = [
+    let groups: [(&str, &[fixture::Check]); 10] = [
         ("sharing", sharing::CHECKS),
         ("refusals", refusals::CHECKS),
         ("eager", eager::CHECKS),
+        ("dlpack", dlpack::CHECKS),
         ("variables", variables::CHECKS),
         ("graphs", graphs::CHECKS),
         ("models", models::CHECKS),
