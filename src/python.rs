@@ -65,6 +65,8 @@ mod detach;
 mod error;
 mod export;
 mod fastcall;
+#[cfg(feature = "files")]
+mod files;
 mod frameworks;
 mod import;
 #[cfg(any(feature = "cuda", feature = "kernels"))]
@@ -89,6 +91,8 @@ pub use detach::{Detach, detach};
 pub use error::{CudaError, Refused, fields_of};
 pub use export::{Conversion, Explanation, Like, Outcome, convert, explain, to_framework};
 pub use fastcall::fastcall;
+#[cfg(feature = "files")]
+pub use files::{PyTensorFile, dump_tensors, open_file, read_bytes, save_tensors};
 pub use import::own::Wanted;
 pub use import::passed::Passed;
 #[cfg(feature = "cuda")]

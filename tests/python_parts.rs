@@ -18,7 +18,7 @@ const LEVELS: [&[&str]; 13] = [
     &["export"],
     &["argument"],
     &["class", "detach", "launch", "place"],
-    &["ops", "fastcall"],
+    &["ops", "fastcall", "files"],
 ];
 
 /// Parts of several names: files that stand in for others, and two that are one.

@@ -3,6 +3,7 @@
 
 mod asarray;
 mod cuda;
+mod files;
 mod make;
 mod ops;
 
@@ -33,13 +34,17 @@ mod _core {
         properties, synchronize, trim,
     };
     #[pymodule_export]
+    use super::files::{open_bytes, open_file, save_bytes, save_file};
+    #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
     use super::ops::{kernels, op, op_names};
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
-    use dlbridge::python::{CudaError, PyKernel, PyKernels, PyOp, PyRecorder, PyStream};
+    use dlbridge::python::{
+        CudaError, PyKernel, PyKernels, PyOp, PyRecorder, PyStream, PyTensorFile,
+    };
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

@@ -12,7 +12,9 @@
 //! Each has the attributes `kind`, `found`, `wanted` and `remedy`: the fields of an [`Incompatibility`].
 
 mod fields;
-#[cfg(all(test, feature = "kernels", feature = "cuda", not(miri)))]
+#[cfg(feature = "files")]
+mod files;
+#[cfg(all(test, feature = "proto", feature = "cuda", not(miri)))]
 mod tests;
 
 use crate::dlpack::python::{AllocationError, type_lookup};
