@@ -7,6 +7,8 @@ mod cases;
 mod errors;
 #[path = "files/external.rs"]
 mod external;
+#[path = "files/fields.rs"]
+mod fields;
 #[path = "files/messages.rs"]
 mod messages;
 #[path = "files/npy.rs"]

@@ -1,4 +1,4 @@
-"""Tensors of any framework in files and messages: safetensors, .npy, .npz, and TensorFlow's and ONNX's TensorProto."""
+"""Tensors of any framework in files (safetensors, .npy, .npz) and messages (TensorProto)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 class Loaded(dict):  # type: ignore[type-arg]
     """Tensors by name, in the order of the file.
 
-    `copied` says which of them couldn't share the file's memory, and why; `metadata` is that of the file, or None.
+    `copied` says which of them couldn't share the file's memory, and why; `metadata` is that of the
+    file, or None.
     """
 
-    def __init__(self, tensors: dict[str, Any], copied: dict[str, str], metadata: dict[str, str] | None) -> None:
+    def __init__(
+        self, tensors: dict[str, Any], copied: dict[str, str], metadata: dict[str, str] | None
+    ) -> None:
         super().__init__(tensors)
         self.copied = copied
         self.metadata = metadata
@@ -44,11 +47,12 @@ def open_file(
 ) -> TensorFile:
     """Opens a file of tensors, and reads their descriptions only.
 
-    `TensorFile.load(names, to, device)` gives tensors of a framework, by name. They share the file's memory, so that
-    programs must not change or truncate the file while they are used; `save` never does.
+    `TensorFile.load(names, to, device)` gives tensors of a framework, by name. They share the
+    file's memory, so that programs must not change or truncate the file while they are used; `save`
+    never does.
 
-    `writable=True` gives tensors that may be written. The file stays as it is. By default that depends on `to`: PyTorch
-    and Paddle have no read-only tensors.
+    `writable=True` gives tensors that may be written. The file stays as it is. By default that
+    depends on `to`: PyTorch and Paddle have no read-only tensors.
     """
     return _core._open_file(path, format, to, writable)
 
@@ -64,11 +68,13 @@ def load(
 ) -> Loaded:
     """Loads tensors of a file as those of a framework, and returns them by name as `Loaded`.
 
-    Nothing is copied where the framework can use the file's bytes as they are; `.copied` of the result names those that
-    were copied. `names` loads some of the tensors and reads no others. The format is that of the file's name or first bytes;
-    messages need `format="tf_proto"` or `format="onnx_proto"`, and their tensor is called as the message or the file is.
+    Nothing is copied where the framework can use the file's bytes as they are; `.copied` of the
+    result names those that were copied. `names` loads some of the tensors and reads no others. The
+    format is that of the file's name or first bytes; messages need `format="tf_proto"` or
+    `format="onnx_proto"`, and their tensor is called as the message or the file is.
 
-    Programs must not change or truncate the file while its tensors are used; `save` never does. See `open_file` for `writable`.
+    Programs must not change or truncate the file while its tensors are used; `save` never does. See
+    `open_file` for `writable`.
     """
     file = open_file(path, format=format, to=to, writable=writable)
     return _load(file, to, device, names)
@@ -82,7 +88,7 @@ def loads(
     names: Iterable[str] | None = None,
     format: str | None = None,
 ) -> Loaded:
-    """Loads tensors of bytes as `load` does: of any object with a buffer, whose memory they share."""
+    """Loads tensors of bytes as `load` does, of any object with a buffer, and shares them."""
     return _load(_core._open_bytes(data, format), to, device, names)
 
 
@@ -94,11 +100,14 @@ def save(
     align: int | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Saves tensors of any framework by name to a file. Returns the names of those that couldn't be aligned.
+    """Saves tensors of any framework by name to a file.
 
-    Without `align` the bytes are those that safetensors, NumPy, TensorFlow and ONNX write. With `align=64` JAX and TensorFlow
-    can share all tensors of the file, or all but those that are returned. `metadata` are texts by name, which safetensors
-    has. The formats that hold one tensor take that tensor, too.
+    Returns the names of those that couldn't be aligned.
+
+    Without `align` the bytes are those that safetensors, NumPy, TensorFlow and ONNX write. With
+    `align=64` JAX and TensorFlow can share all tensors of the file, or all but those that are
+    returned. `metadata` are texts by name, which safetensors has. The formats that hold one tensor
+    take that tensor, too.
 
     The file appears under its name when it is complete.
     """
@@ -106,7 +115,11 @@ def save(
 
 
 def dumps(
-    tensors: Tensors, format: str, *, align: int | None = None, metadata: Mapping[str, str] | None = None
+    tensors: Tensors,
+    format: str,
+    *,
+    align: int | None = None,
+    metadata: Mapping[str, str] | None = None,
 ) -> bytes:
     """Returns the bytes of a file or message, as `save` writes them.
 
@@ -115,7 +128,9 @@ def dumps(
     return _core._save_bytes(_named(tensors, ""), format, align or 1, _items(metadata))
 
 
-def _load(file: TensorFile, to: str, device: _DeviceLike | None, names: Iterable[str] | None) -> Loaded:
+def _load(
+    file: TensorFile, to: str, device: _DeviceLike | None, names: Iterable[str] | None
+) -> Loaded:
     tensors, copied = file.load(None if names is None else list(names), to, device)
     return Loaded(tensors, copied, file.metadata)
 

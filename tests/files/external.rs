@@ -1,6 +1,6 @@
 //! External data of ONNX's messages: elements in other files, in or below the folder.
 
-use super::messages::Fields;
+use super::fields::Fields;
 use super::{only, refused};
 use dlbridge::files::{FileError, Format, OpenOptions, TensorFile};
 use std::fs;
