@@ -2,6 +2,8 @@
 //!
 //! `DLBRIDGE_WRITE_DOCS=1 cargo test --all-features errors_table` writes it anew.
 
+mod files;
+
 use super::*;
 use crate::cuda::CudaError as GpuError;
 use crate::device::{Device, DeviceKind};
@@ -44,6 +46,7 @@ The message is made of the same fields. `dlbridge.explain` returns them without 
 | `ValueError` | another shape or layout, a value that the dtype doesn't have, memory that is in use |
 | `LookupError` | no op, kernel, framework, device or dtype of this name |
 | `MemoryError` | the memory can't be allocated |
+| `OSError` | a file can't be read or written; it has Python's own attributes |
 | `dlbridge.CudaError`, a `RuntimeError` | a GPU, its driver or a library of NVIDIA's failed, or can't do that now |
 | `RuntimeError` | a kernel failed |
 
@@ -321,6 +324,7 @@ fn errors_table_in_the_docs_is_up_to_date() {
             .chain(exchange())
             .chain(calls())
             .chain(gpus())
+            .chain(files::files())
         {
             let value = error.value(py);
             let field = |name| {
