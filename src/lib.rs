@@ -50,6 +50,8 @@
 //! | `kernels` | ops and kernels: the registry, dispatch and the call frame (`kernel`) |
 //! | `ops` | the ops that come with the crate (`ops`); turns on `kernels` |
 //! | `cuda` | memory, streams and kernels on NVIDIA GPUs (`cuda`), whose driver is loaded on first use; turns on `ops` |
+//! | `files` | tensors in safetensors, `.npy` and `.npz` files (`files`) |
+//! | `proto` | TensorFlow's and ONNX's messages of tensors (`files`); turns on `files` |
 //! | `ndarray` | conversion of typed views to and from views of the `ndarray` crate |
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
 //! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |
@@ -66,6 +68,8 @@ pub mod cuda;
 pub mod device;
 pub mod dtype;
 pub mod error;
+#[cfg(feature = "files")]
+pub mod files;
 mod interchange;
 pub mod layout;
 #[cfg(feature = "ops")]

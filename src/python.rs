@@ -66,6 +66,8 @@ mod dtype_and_device;
 mod error;
 mod export;
 mod fastcall;
+#[cfg(feature = "files")]
+mod files;
 mod frameworks;
 mod import;
 #[cfg(any(feature = "cuda", feature = "kernels"))]
@@ -90,6 +92,8 @@ pub use detach::{Detach, detach};
 pub use dtype_and_device::{PyDType, PyDevice};
 pub use error::{CudaError, Refused, fields_of};
 pub use export::{Conversion, Explanation, Like, Outcome, convert, explain, to_framework};
+#[cfg(feature = "files")]
+pub use files::PyTensorFile;
 pub use import::own::Wanted;
 pub use import::passed::Passed;
 pub use on_device::to_device;
@@ -107,6 +111,8 @@ pub mod package {
     pub use super::cuda::PyStream;
     pub use super::error::{raise, wrong_argument, wrong_value};
     pub use super::fastcall::fastcall;
+    #[cfg(feature = "files")]
+    pub use super::files::{dump_tensors, open_file, read_bytes, save_tensors};
     #[cfg(feature = "cuda")]
     pub use super::launch::{PyKernel, PyKernels};
     pub use super::on_device::make;

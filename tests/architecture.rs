@@ -40,10 +40,11 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 13] = [
+const FLOORS: [(&str, u8); 14] = [
     ("device", 2),
     ("dtype", 2),
     ("error", 3),
+    ("files", 6),
     ("layout", 2),
     ("storage", 3),
     ("tensor", 3),

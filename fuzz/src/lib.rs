@@ -4,6 +4,7 @@
 
 use dlbridge::dlpack::{DLDataType, DLDataTypeCode};
 use dlbridge::error::LayoutError;
+use dlbridge::files::{Format, SaveOptions, TensorFile};
 use dlbridge::layout::{Layout, MAX_RANK};
 use dlbridge::{DType, dtype::TypeCode};
 use libfuzzer_sys::arbitrary::{Arbitrary, Result, Unstructured};
@@ -147,4 +148,45 @@ pub fn raw_dtype(u: &mut Unstructured<'_>) -> Result<DLDataType> {
         bits: u8::arbitrary(u)?,
         lanes: u16::arbitrary(u)?,
     })
+}
+
+/// Tensors of more bytes than this aren't read: a message may have one value for all elements.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Reads bytes as a file; the tensors that it has are inside of the bytes or copies, and come back
+/// from a file that is written of them.
+pub fn read_and_write(format: Format, data: &[u8]) {
+    let Ok(file) = TensorFile::from_bytes(data, format) else {
+        return;
+    };
+    for stored in file.iter().filter(|stored| stored.nbytes() <= MOST_BYTES) {
+        let Ok(tensor) = stored.tensor(1) else {
+            continue;
+        };
+        assert_eq!(tensor.shape(), stored.shape());
+        assert_eq!(tensor.is_copied(), stored.copy_reason(1).is_some());
+        // Every byte is read.
+        let aligned = stored.tensor(64).expect("it was read before");
+        assert!(tensor.is_empty() || aligned.data_ptr().addr().is_multiple_of(64));
+        let bytes = |tensor: &dlbridge::Tensor| {
+            let bytes = tensor.contiguous().unwrap().as_bytes().unwrap();
+            bytes.to_vec::<u8>().unwrap()
+        };
+        let options = SaveOptions::new(format);
+        let Ok(written) = options.to_bytes(&[(stored.name(), &tensor)]) else {
+            continue;
+        };
+        let back = TensorFile::from_bytes(written, format).expect("it was written");
+        let back = back
+            .iter()
+            .next()
+            .expect("one was written")
+            .tensor(1)
+            .expect("it was written");
+        assert_eq!(
+            (back.shape(), back.dtype()),
+            (tensor.shape(), tensor.dtype())
+        );
+        assert_eq!(bytes(&back), bytes(&aligned));
+    }
 }

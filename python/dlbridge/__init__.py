@@ -6,6 +6,7 @@ from ._core import (
     DType,
     Op,
     Tensor,
+    TensorFile,
     _restore,  # noqa: F401 (pickles call it by this name)
     arange,
     asarray,
@@ -18,6 +19,7 @@ from ._core import (
 )
 from . import cuda, ops
 from ._explain import Explanation, explain
+from ._files import Loaded, dumps, load, loads, open_file, save
 from ._readonly import ReadOnlyWarning, readonly
 from ._record import Call, Calls, record
 from ._views import expand_dims, permute_dims
@@ -31,24 +33,31 @@ __all__ = [
     "DType",
     "Device",
     "Explanation",
+    "Loaded",
     "Op",
     "ReadOnlyWarning",
     "Tensor",
+    "TensorFile",
     "arange",
     "asarray",
     "convert",
     "cuda",
+    "dumps",
     "empty",
     "expand_dims",
     "explain",
     "from_dlpack",
     "full",
     "kernels",
+    "load",
+    "loads",
     "ones",
+    "open_file",
     "ops",
     "permute_dims",
     "readonly",
     "record",
+    "save",
     "to_mxnet_func",
     "to_pytorch_func",
     "wrap",

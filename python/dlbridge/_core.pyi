@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, final, overload
 
 from typing_extensions import Buffer, CapsuleType
@@ -12,6 +13,7 @@ __all__ = [
     "Op",
     "Stream",
     "Tensor",
+    "TensorFile",
     "_Recorder",
     "_cuda_add_search_path",
     "_cuda_check",
@@ -26,8 +28,12 @@ __all__ = [
     "_kernels",
     "_op",
     "_op_names",
+    "_open_bytes",
+    "_open_file",
     "_outlook",
     "_restore",
+    "_save_bytes",
+    "_save_file",
     "arange",
     "asarray",
     "convert",
@@ -112,6 +118,31 @@ class Device:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class TensorFile:
+    """A file of tensors, of which only the descriptions were read."""
+
+    @property
+    def format(self) -> str:
+        """Returns the format's name."""
+    @property
+    def names(self) -> list[str]:
+        """Returns the names of the tensors, in the order of the file."""
+    @property
+    def metadata(self) -> dict[str, str] | None:
+        """Returns the metadata: names and texts; None where the file has none."""
+    def describe(self, name: str) -> tuple[str, list[int]]:
+        """Returns the dtype and the shape of a tensor, without reading it."""
+    def load(
+        self,
+        names: list[str] | None = None,
+        to: str = "dlbridge",
+        device: _DeviceLike | None = None,
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Returns tensors of a framework by name, and by name why some were copied."""
+    def __len__(self) -> int: ...
+    def __contains__(self, name: str, /) -> bool: ...
 
 @final
 class Op:
@@ -484,6 +515,23 @@ def _cuda_trim(device: _DeviceLike | int | None = None) -> None: ...
 def _outlook(
     x: _TensorLike, to: str, readonly: _Policy | None = None
 ) -> tuple[_Outcome, str | None, str | None, str | None, str | None, str | None]: ...
+def _open_bytes(data: Buffer, format: str | None) -> TensorFile: ...
+def _open_file(
+    path: str | PathLike[str], format: str | None, to: str, writable: bool | None
+) -> TensorFile: ...
+def _save_bytes(
+    tensors: Sequence[tuple[str, _TensorLike]],
+    format: str,
+    align: int,
+    metadata: Sequence[tuple[str, str]] | None,
+) -> bytes: ...
+def _save_file(
+    path: str | PathLike[str],
+    tensors: Sequence[tuple[str, _TensorLike]],
+    format: str | None,
+    align: int,
+    metadata: Sequence[tuple[str, str]] | None,
+) -> list[str]: ...
 def _restore(elements: Buffer, shape: Sequence[int], dtype: _DTypeLike) -> Tensor: ...
 def _op(name: str) -> Callable[..., Any]: ...
 def _op_names() -> list[str]: ...

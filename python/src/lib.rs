@@ -3,6 +3,7 @@
 
 mod asarray;
 mod cuda;
+mod files;
 mod make;
 mod ops;
 
@@ -34,6 +35,8 @@ mod _core {
         properties, synchronize, trim,
     };
     #[pymodule_export]
+    use super::files::{open_bytes, open_file, save_bytes, save_file};
+    #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
     use super::ops::{kernels, op, op_names};
@@ -42,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use dlbridge::python::package::{PyKernel, PyKernels, PyRecorder, PyStream};
     #[pymodule_export]
-    use dlbridge::python::{CudaError, PyOp};
+    use dlbridge::python::{CudaError, PyOp, PyTensorFile};
 }
 
 /// The tensor of any framework's object, of a buffer, or in a capsule.

@@ -15,7 +15,9 @@
 //! [`Incompatibility`].
 
 mod fields;
-#[cfg(all(test, feature = "kernels", feature = "cuda", not(miri)))]
+#[cfg(feature = "files")]
+mod files;
+#[cfg(all(test, feature = "proto", feature = "cuda", not(miri)))]
 mod tests;
 
 use crate::dlpack::python::{AllocationError, type_lookup};

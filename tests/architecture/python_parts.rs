@@ -19,7 +19,7 @@ const LEVELS: [&[&str]; 13] = [
     &["export"],
     &["argument"],
     &["class", "detach", "launch", "on_device"],
-    &["ops", "fastcall"],
+    &["ops", "fastcall", "files"],
 ];
 
 /// Parts of several names: files that stand in for others, and two that are one.

@@ -2,6 +2,7 @@
 //!
 //! `DLBRIDGE_WRITE_DOCS=1 cargo test --all-features errors_table` writes it anew.
 
+mod files;
 mod samples;
 
 use super::*;
@@ -46,6 +47,7 @@ which each error has.
 | `IndexError` | an index or an axis that the tensor doesn't have |
 | `LookupError` | no op, kernel, framework, device or dtype of this name |
 | `MemoryError` | the memory can't be allocated |
+| `OSError` | a file can't be read or written; it has Python's own attributes |
 | `dlbridge.CudaError`, a `RuntimeError` | a GPU, its driver or a library of NVIDIA's failed, or can't do that now |
 | `RuntimeError` | a kernel failed |
 
@@ -71,6 +73,7 @@ fn errors_table_in_the_docs_is_up_to_date() {
             .chain(exchange())
             .chain(calls())
             .chain(gpus())
+            .chain(files::files())
         {
             let value = error.value(py);
             let field = |name| {

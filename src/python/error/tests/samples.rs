@@ -8,7 +8,7 @@ use crate::kernel::{Attribute, AttributeKind};
 use crate::python::error::*;
 
 /// Returns the name of an error's variant.
-fn variant(error: &impl std::fmt::Debug) -> String {
+pub(super) fn variant(error: &impl std::fmt::Debug) -> String {
     let text = format!("{error:?}");
     let end = text.find(|c: char| !c.is_alphanumeric());
     text[..end.unwrap_or(text.len())].to_owned()

@@ -1,0 +1,153 @@
+"""Files of NumPy: bytes as it writes them, and arrays that share the mapped file."""
+
+import io
+import zipfile
+
+import dlbridge
+import files_cases
+import numpy as np
+import pytest
+from files_cases import NATIVE, array, arrays, same
+from support import refused
+
+
+def saved(x):
+    file = io.BytesIO()
+    np.save(file, x)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_npy_is_numpy_s_both_ways(name, tmp_path):
+    for x in arrays(name):
+        assert dlbridge.dumps(x, "npy") == saved(x)
+        back = dlbridge.loads(saved(x), "numpy").only
+        assert same(back, x)
+        assert back.flags.f_contiguous or not x.flags.f_contiguous
+        assert dlbridge.save(tmp_path / "x.npy", x) == []
+        assert (tmp_path / "x.npy").read_bytes() == saved(x)
+        assert same(np.load(tmp_path / "x.npy"), x)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_npz_is_numpy_s_both_ways(name, tmp_path):
+    path = tmp_path / "x.npz"
+    named = {f"{i}/é" if i % 2 else f"x{i}": x for i, x in enumerate(arrays(name))}
+    np.savez(path, **named)
+    assert dlbridge.dumps(named, "npz") == path.read_bytes()
+    loaded = dlbridge.load(path, "numpy")
+    assert list(loaded) == list(named) and all(same(loaded[key], named[key]) for key in named)
+    np.savez_compressed(path, **named)
+    loaded = dlbridge.load(path, "numpy")
+    assert all(same(loaded[key], named[key]) for key in named)
+    assert loaded.copied == dict.fromkeys(named, "compressed in the file")
+    dlbridge.save(path, named, align=64)
+    assert dlbridge.load(path).copied == {}
+    with np.load(path) as theirs:
+        assert all(same(theirs[key], named[key]) for key in named)
+    assert zipfile.ZipFile(path).testzip() is None
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_npy_of_every_version(version):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, np.arange(6).reshape(2, 3), version=version)
+    assert same(dlbridge.loads(file.getvalue(), "numpy").only, np.arange(6).reshape(2, 3))
+
+
+@pytest.mark.parametrize("name", ["int16", "uint32", "float64", "complex64", "complex128"])
+def test_big_endian_is_copied(name):
+    x = array(name, (2, 3))
+    swapped = saved(x.astype(x.dtype.newbyteorder(">")))
+    loaded = dlbridge.loads(swapped, "numpy")
+    assert same(loaded.only, x) and loaded.copied == {"tensor": "big-endian in the file"}
+
+
+def test_tensors_share_the_mapped_file(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(1 << 16))
+    file = dlbridge.open_file(path)
+    (first, copied), (second, _) = file.load(), file.load(None, "numpy")
+    assert first["x"].data_ptr == second["x"].ctypes.data and copied == {}
+    assert first["x"].readonly and not second["x"].flags.writeable
+    del file, first
+    assert second["x"][-1] == (1 << 16) - 1
+
+
+def test_writable_tensors_leave_the_file_as_it_is(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(10))
+    before = path.read_bytes()
+    file = dlbridge.open_file(path, writable=True)
+    x = file.load(None, "numpy")[0]["x"]
+    x[3] = 77
+    assert file.load()[0]["x"][3].item() == 77
+    assert path.read_bytes() == before and np.load(path)[3] == 3
+
+
+def test_bytes_are_shared():
+    data = np.frombuffer(saved(np.arange(10)), "u1").copy()
+    x = dlbridge.loads(data, "numpy").only
+    inside = x.ctypes.data - data.ctypes.data
+    assert 0 < inside < data.nbytes and not x.flags.writeable
+    data[inside] = 9
+    assert x[0] == 9
+
+
+def test_save_replaces_a_file_that_is_in_use(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(1000))
+    x = dlbridge.load(path, "numpy").only
+    dlbridge.save(path, np.zeros(3))
+    assert same(x, np.arange(1000)) and same(np.load(path), np.zeros(3))
+    assert [file.name for file in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_description_without_reading():
+    file = dlbridge._core._open_bytes(dlbridge.dumps({"a": np.zeros((2, 3), "f4")}, "npz"), None)
+    assert (file.format, file.names, file.metadata, len(file)) == ("npz", ["a"], None, 1)
+    assert file.describe("a") == ("float32", [2, 3]) and "a" in file and "b" not in file
+    assert repr(file) == "TensorFile(Npz, 1 tensors)"
+
+
+def test_loads_some_and_says_what_is_missing():
+    data = dlbridge.dumps({name: np.arange(3) for name in "abc"}, "npz")
+    assert list(dlbridge.loads(data, names=("c", "a"))) == ["c", "a"]
+    with refused(LookupError, 'no tensor is called "x"; there are ["a", "b", "c"]'):
+        dlbridge.loads(data, names=["x"])
+    with refused(ValueError, "expected 1 tensor, got 3"):
+        _ = dlbridge.loads(data).only
+
+
+def test_errors_of_files_are_python_s(tmp_path):
+    path = tmp_path / "missing.npy"
+    with pytest.raises(FileNotFoundError) as error:
+        dlbridge.load(path)
+    assert error.value.filename == str(path)
+    with pytest.raises(FileNotFoundError):
+        dlbridge.save(tmp_path / "no" / "x.npy", np.zeros(1))
+    with refused(ValueError, "can't tell the format of"):
+        dlbridge.save(tmp_path / "x", np.zeros(1))
+    with refused(LookupError, 'no format is called "zip"; there are safetensors, npy, npz'):
+        dlbridge.loads(b"", format="zip")
+    with refused(ValueError, "truncated npy: the version needs 8 bytes, and there are 0"):
+        dlbridge.loads(b"", format="npy")
+    with refused(ValueError, "expected a power of two up to 4096 as align, got 3"):
+        dlbridge.dumps(np.zeros(1), "npy", align=3)
+    with refused(TypeError, "elements of type |O of npy have no DLPack equivalent") as error:
+        dlbridge.loads(saved(np.array([{}])))
+    assert (error.value.kind, error.value.found) == ("dtype", "|O")
+    with refused(TypeError, "npy has no bfloat16 elements") as error:
+        dlbridge.dumps(array("bfloat16", (3,)), "npy")
+    assert error.value.remedy == "write it to safetensors, or cast it"
+    with refused(ValueError, "npz: the format has no metadata") as error:
+        dlbridge.dumps({}, "npz", metadata={"a": "b"})
+    assert error.value.remedy == "write it to safetensors"
+
+
+def test_objects_that_are_not_tensors_are_refused():
+    with pytest.raises(TypeError):
+        dlbridge.dumps({"x": "text"}, "npz")
+    with pytest.raises(TypeError):
+        dlbridge.loads("text")
+    assert files_cases.dtype_of("bfloat16").name == "bfloat16"

@@ -1,0 +1,56 @@
+"""safetensors against its own package, with NumPy's arrays."""
+
+import dlbridge
+import numpy as np
+import pytest
+from files_cases import NATIVE, SHAPES, array, same
+from support import framework, refused
+
+theirs = framework("safetensors.numpy")
+NAMES = [name for name in NATIVE if name != "complex128"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_the_package_s_both_ways(name, tmp_path):
+    named = {f'{i}é"\n': array(name, shape) for i, shape in enumerate(SHAPES)}
+    path = tmp_path / "x.safetensors"
+    for metadata in (None, {"made by": 'a "test"\n'}):
+        expected = theirs.save(named, metadata)
+        assert dlbridge.dumps(named, "safetensors", metadata=metadata) == expected
+        dlbridge.save(path, named, metadata=metadata)
+        assert path.read_bytes() == expected
+        loaded = dlbridge.load(path, "numpy")
+        assert loaded.metadata == metadata and loaded.copied == {}
+        assert loaded.keys() == named.keys()
+        assert all(same(loaded[key], named[key]) for key in named)
+
+
+def test_dtypes_are_ordered_as_the_package_orders_them():
+    named = {name: array(name, (2, 4)) for name in NAMES}
+    assert dlbridge.dumps(named, "safetensors") == theirs.save(named)
+    assert same(theirs.load(dlbridge.dumps(named, "safetensors"))["uint16"], named["uint16"])
+
+
+def test_strided_arrays_are_written_in_row_major_order():
+    x = array("float32", (4, 6)).T
+    back = theirs.load(dlbridge.dumps({"x": x}, "safetensors"))["x"]
+    assert np.array_equal(back, x)
+
+
+def test_aligned_files_are_read_by_the_package(tmp_path):
+    path = tmp_path / "x.safetensors"
+    named = {"a": array("float32", (5,)), "b": array("int64", (16,)), "c": array("int8", (64,))}
+    assert dlbridge.save(path, named, align=64) == []
+    back = theirs.load_file(path)
+    assert all(same(back[key], named[key]) for key in named)
+    file = dlbridge.open_file(path)
+    assert all(x.data_ptr % 64 == 0 for x in file.load()[0].values())
+    named["d"] = array("int8", (5,))
+    assert dlbridge.save(path, named, align=64) == ["d"]
+
+
+def test_elements_that_the_format_lacks_are_refused():
+    with refused(TypeError, "safetensors has no complex128 elements"):
+        dlbridge.dumps({"x": array("complex128", (2,))}, "safetensors")
+    with refused(ValueError, "truncated safetensors: the header needs 18 bytes"):
+        dlbridge.loads(b"\x0a\0\0\0\0\0\0\0{}")

@@ -1,0 +1,61 @@
+//! Large buffers: memory for copies, and copies on several threads.
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::storage::Storage;
+use crate::tensor::Tensor;
+use memmap2::MmapMut;
+use std::{slice, thread};
+
+/// The size from which a buffer is a mapping of its own, for which the system is asked for huge
+/// pages: a page fault for each 4 KiB takes longer than the copy.
+const MAPPED: usize = 4 << 20;
+
+/// The size from which a thread more is worth its start.
+const PER_THREAD: usize = 8 << 20;
+
+/// The number of threads from which a copy gets no faster: memory is the limit.
+const MOST_THREADS: usize = 4;
+
+/// Allocates zeroed bytes, aligned to 64 at least, and to a page if they are many.
+pub(super) fn zeroed(bytes: usize) -> Result<Tensor, Error> {
+    if bytes >= MAPPED
+        && let Ok(mapping) = MmapMut::map_anon(bytes)
+    {
+        // The system may have no huge pages, and it works without.
+        #[cfg(target_os = "linux")]
+        let _ = mapping.advise(memmap2::Advice::HugePage);
+        return Tensor::from_storage(Storage::from_owner_mut(mapping), &[bytes], DType::U8);
+    }
+    Tensor::from_storage(Storage::zeroed(bytes)?, &[bytes], DType::U8)
+}
+
+/// Returns the bytes of a storage on the host.
+pub(super) fn bytes(storage: &Storage) -> &[u8] {
+    assert_eq!(storage.device(), Device::CPU);
+    if storage.nbytes() == 0 {
+        return &[];
+    }
+    // SAFETY: a storage's bytes on the host are initialised and live as long as it, which is
+    // borrowed. A view to write through needs the only handle to the memory, and the storage is one
+    // of a file or of a copy that is kept here.
+    unsafe { slice::from_raw_parts(storage.data_ptr(), storage.nbytes()) }
+}
+
+/// Copies bytes, on several threads if they are many.
+pub(super) fn copy(from: &[u8], to: &mut [u8]) {
+    assert_eq!(from.len(), to.len());
+    let most = thread::available_parallelism().map_or(1, usize::from);
+    let threads = (from.len() / PER_THREAD).clamp(1, most.min(MOST_THREADS));
+    // Pages are faulted in by the thread that writes them first: none shares one with another.
+    let part = from.len().div_ceil(threads).next_multiple_of(2 << 20);
+    if threads == 1 {
+        return to.copy_from_slice(from);
+    }
+    thread::scope(|scope| {
+        for (from, to) in from.chunks(part).zip(to.chunks_mut(part)) {
+            scope.spawn(move || to.copy_from_slice(from));
+        }
+    });
+}

@@ -1,0 +1,85 @@
+//! External data: elements in another file, in or below the message's folder.
+
+use super::message::Entry;
+use crate::files::error::FileError;
+use crate::files::format::Format;
+use crate::files::source::Source;
+use crate::files::stored::part;
+use crate::storage::Storage;
+use std::path::{Component, Path, PathBuf};
+
+const FORMAT: Format = Format::OnnxProto;
+
+/// Returns the bytes that the entries name.
+pub(super) fn open(
+    name: &str,
+    entries: &[Entry],
+    folder: Option<(&Path, Source)>,
+) -> Result<Storage, FileError> {
+    let Some((folder, source)) = folder else {
+        return Err(FileError::Unsupported {
+            format: FORMAT,
+            what: format!("the elements of {name:?} are in another file"),
+            remedy: "open the message by its path, which says where that is",
+        });
+    };
+    let location = text(entries, "location").unwrap_or_default();
+    let path = find(name, location, folder)?;
+    let bytes = source.open(&path)?;
+    let offset = number(name, entries, "offset")?.unwrap_or(0);
+    let rest = (bytes.nbytes() as u64).saturating_sub(offset);
+    let length = number(name, entries, "length")?.unwrap_or(rest);
+    let end = offset.saturating_add(length);
+    let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
+    let found = range.and_then(|(start, end)| part(&bytes, start..end));
+    found.ok_or_else(|| {
+        let what = format!("the external data of {name:?}");
+        FileError::truncated(FORMAT, &what, end, bytes.nbytes())
+    })
+}
+
+fn text<'a>(entries: &'a [Entry], key: &str) -> Option<&'a str> {
+    let mut found = entries
+        .iter()
+        .filter(|entry| entry.key.as_deref() == Some(key));
+    found.next()?.value.as_deref()
+}
+
+fn number(name: &str, entries: &[Entry], key: &str) -> Result<Option<u64>, FileError> {
+    let Some(text) = text(entries, key) else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|_| {
+        let expected = format!("a number of bytes as {key} of {name:?}");
+        FileError::malformed(FORMAT, expected, format!("{text:?}"))
+    })
+}
+
+/// Returns the path of a file that is in the folder or below, also behind symbolic links.
+fn find(name: &str, location: &str, folder: &Path) -> Result<PathBuf, FileError> {
+    let outside = || FileError::OutsideFolder {
+        name: name.to_owned(),
+        location: location.to_owned(),
+    };
+    let relative = Path::new(location);
+    let is_below = relative
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    // Elsewhere a backslash separates folders, and a message means the same everywhere.
+    if location.is_empty() || !is_below || location.contains(['\\', '\0']) {
+        return Err(outside());
+    }
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let resolve = |path: &Path| {
+        path.canonicalize()
+            .map_err(|error| FileError::io(path, error))
+    };
+    let (folder, path) = (resolve(folder)?, resolve(&folder.join(relative))?);
+    if !path.starts_with(&folder) || !path.is_file() {
+        return Err(outside());
+    }
+    Ok(path)
+}
