@@ -43,7 +43,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A CUDA stream: work on it runs in the order in which it was enqueued.
+/// A stream of a GPU: the order in which it does what it is asked for.
 ///
 /// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or
 /// anyone with `__cuda_stream__`, or of a handle, which its creator must keep.

@@ -113,11 +113,10 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
 /// refused.
 #[inline(never)]
 fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+    let places = PLACES.get();
     // SAFETY: the object is a tensor of PyTorch, as all callers have checked its type.
-    if let Some(is_followed) = PLACES
-        .get()
-        .and_then(|places| unsafe { places.is_followed(object) })
-    {
+    let is_followed = places.and_then(|places| unsafe { places.is_followed(object) });
+    if let Some(is_followed) = is_followed {
         return match is_followed {
             true => Err(not_exchangeable(followed()).into()),
             false => forward::guard(object),
