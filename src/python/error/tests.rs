@@ -313,6 +313,16 @@ fn gpus() -> Vec<(String, PyErr)> {
     errors.into_iter().map(row).chain([failed]).collect()
 }
 
+fn files() -> Vec<(String, PyErr)> {
+    let row = |error| {
+        (
+            format!("FileError::{}", variant(&error)),
+            PyErr::from(error),
+        )
+    };
+    files::files().into_iter().map(row).collect()
+}
+
 #[test]
 fn errors_table_in_the_docs_is_up_to_date() {
     Python::initialize();
@@ -324,7 +334,7 @@ fn errors_table_in_the_docs_is_up_to_date() {
             .chain(exchange())
             .chain(calls())
             .chain(gpus())
-            .chain(files::files())
+            .chain(files())
         {
             let value = error.value(py);
             let field = |name| {
