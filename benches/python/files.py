@@ -1,7 +1,8 @@
 """Files of 1 GB loaded into each framework, compared with the package safetensors.
 
-Each round is a process of its own, that loads a file which the system has in its cache, and reads nothing of it. Times
-are minima; memory is what the process has more than before, without pages of the file that it shares.
+Each round is a process of its own, that loads a file which the system has in its cache, and reads
+nothing of it. Times are minima; memory is what the process has more than before, without pages of
+the file that it shares.
 """
 
 import json

@@ -1,13 +1,12 @@
-//! The rows of files and messages.
+//! Errors of files and messages, for the table.
 
 use super::samples::variant;
 use crate::dtype::DType;
 use crate::files::{FileError, Format};
-use pyo3::prelude::*;
 
-pub(super) fn files() -> Vec<(String, PyErr)> {
+pub(super) fn files() -> Vec<FileError> {
     let (format, name) = (Format::Safetensors, || "x".to_owned());
-    let errors = [
+    vec![
         FileError::Truncated {
             format,
             what: "the header".to_owned(),
@@ -64,10 +63,5 @@ pub(super) fn files() -> Vec<(String, PyErr)> {
             expected: 1,
             found: 2,
         },
-    ];
-    let row = |error: FileError| {
-        let name = format!("FileError::{}", variant(&error));
-        (name, PyErr::from(error))
-    };
-    errors.into_iter().map(row).collect()
+    ]
 }
