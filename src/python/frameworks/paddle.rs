@@ -47,7 +47,7 @@ pub(super) static ROW: Framework = Framework {
         Export::Table {
             find: table,
             vendor: &VENDOR,
-            without: |py, capsule| from_capsule(intern!(py, "paddle"), capsule),
+            without: import_capsule,
         },
     )
 };
@@ -77,6 +77,29 @@ static TRIED: Tried = Tried::new(|py, tensor| {
     let is_older = matches!(table(py), Ok(None));
     [is_older.then_some(Question::DType(tensor.dtype())), None]
 });
+
+/// Imports a capsule in a release without an exchange table.
+///
+/// # Errors
+///
+/// A `BufferError` before 3.0, which copies the memory, and reads it without its strides.
+fn import_capsule<'py>(
+    py: Python<'py>,
+    capsule: Bound<'py, PyCapsule>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let name = intern!(py, "paddle");
+    let class = py.import(name)?.getattr(intern!(py, "Tensor"))?;
+    if !class.hasattr(intern!(py, "__dlpack__"))? {
+        return Err(not_exchangeable(
+            Incompatibility::from_reason(
+                Kind::Exchange,
+                "Paddle before 3.0 copies what it takes, and ignores strides",
+            )
+            .with_remedy("install Paddle 3.0 or newer"),
+        ));
+    }
+    from_capsule(name, capsule)
+}
 
 /// Asks a tensor of a release before `__dlpack__`, which is 2.6.
 fn ask_capsule<'py>(
