@@ -148,7 +148,7 @@ impl Tensor {
     ///
     /// The owner keeps the tensor's memory.
     #[cfg(feature = "python")]
-    pub(crate) unsafe fn export_kept_by<O: Send + 'static>(self, owner: O) -> Managed<Versioned> {
+    pub(crate) unsafe fn export_kept_by<A: Abi, O: Send + 'static>(self, owner: O) -> Managed<A> {
         let mut flags = Flags::empty();
         flags.set(Flags::READ_ONLY, self.is_read_only());
         flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, self.is_padded());

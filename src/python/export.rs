@@ -2,6 +2,7 @@
 
 mod conversion;
 mod convert;
+mod deliver;
 mod export_to;
 mod misfit;
 mod permitted;
@@ -22,7 +23,8 @@ use crate::storage::Owner;
 use crate::tensor::Tensor;
 pub use conversion::Conversion;
 pub use convert::{Explanation, Outcome, convert, explain};
-use export_to::{by_table, export_to, own};
+use deliver::own;
+use export_to::{by_table, export_to};
 pub(super) use permitted::answer_read_only;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, intern};

@@ -8,6 +8,7 @@ pub(super) mod constraints;
 mod cupy;
 mod dlbridge;
 mod dtypes;
+mod entrance;
 mod jax;
 #[cfg(test)]
 mod made_up;
@@ -22,11 +23,13 @@ mod pyarrow;
 mod row;
 mod tensorflow;
 pub(super) mod torch;
+mod tried;
 mod tvm;
 mod tvm_ffi;
 
 use crate::python::error::unknown_name;
 pub(super) use common::root_module;
+pub(super) use entrance::{Entrance, legacy_capsule};
 #[cfg(feature = "cuda")]
 use pyo3::Borrowed;
 use pyo3::ffi;
@@ -35,6 +38,7 @@ use pyo3::types::PyType;
 #[cfg(feature = "cuda")]
 pub(super) use row::CurrentStream;
 pub(super) use row::{CapsuleMethods, Export, Framework, OTHER, Streams, TableVendor};
+pub(super) use tried::Question;
 
 /// All frameworks, in the order in which error messages list them.
 static FRAMEWORKS: &[&Framework] = &[

@@ -8,7 +8,8 @@
 use super::error::{caused, not_exchangeable};
 use super::frameworks::{Framework, root_module};
 use pyo3::exceptions::{
-    PyBufferError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError,
+    PyBufferError, PyNotImplementedError, PyRecursionError, PyRuntimeError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyTypeInfo};
@@ -33,6 +34,7 @@ fn by_framework(py: Python<'_>, framework: &str, verb: &str, error: PyErr) -> Py
     let kind = error.get_type(py);
     let is_refusal = [
         PyRuntimeError::type_object(py),
+        PyNotImplementedError::type_object(py),
         PyTypeError::type_object(py),
         PyValueError::type_object(py),
     ]

@@ -6,7 +6,7 @@ mod files;
 mod samples;
 
 use super::*;
-use samples::{calls, exchange, gpus, values};
+use samples::{calls, exchange, gpus, values, variant};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -73,7 +73,10 @@ fn errors_table_in_the_docs_is_up_to_date() {
             .chain(exchange())
             .chain(calls())
             .chain(gpus())
-            .chain(files::files())
+            .chain(files::files().into_iter().map(|error| {
+                let name = format!("FileError::{}", variant(&error));
+                (name, PyErr::from(error))
+            }))
         {
             let value = error.value(py);
             let field = |name| {

@@ -1,7 +1,8 @@
 //! Conversions that may copy, and what would become of them.
 
 use super::conversion::Conversion;
-use super::export_to::{deliver, export_to, settled};
+use super::deliver::{deliver, settled};
+use super::export_to::export_to;
 use super::misfit::{misfit, permit};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::cuda;

@@ -1,11 +1,12 @@
 //! Whether a framework can have a tensor, and why not.
 
 use super::conversion::Conversion;
+use super::deliver::deliver;
 use crate::device::Device;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::not_exchangeable;
-use crate::python::frameworks::Framework;
 use crate::python::frameworks::constraints::{Arranged, Needs, lacks_dtype};
+use crate::python::frameworks::{Framework, Question};
 use crate::python::{cuda, readonly};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -17,14 +18,57 @@ pub(super) fn misfit(
     py: Python<'_>,
     tensor: &Tensor,
 ) -> PyResult<Option<Incompatibility>> {
-    let misfit = unmet_need(framework, tensor);
-    let is_for_good = misfit
-        .as_ref()
-        .is_some_and(|misfit| misfit.copy_to.is_none());
-    match framework.more {
-        // What no copy cures is said first.
-        Some(ask) if !is_for_good => Ok(ask(py, tensor)?.or(misfit)),
-        _ => Ok(misfit),
+    let is_for_good = |misfit: &Option<Incompatibility>| {
+        misfit
+            .as_ref()
+            .is_some_and(|misfit| misfit.copy_to.is_none())
+    };
+    let mut misfit = unmet_need(framework, tensor);
+    // What no copy cures is said first.
+    if let Some(ask) = framework.more
+        && !is_for_good(&misfit)
+    {
+        misfit = ask(py, tensor)?.or(misfit);
+    }
+    if let Some(tried) = framework.tried
+        && !is_for_good(&misfit)
+    {
+        let attempt = |sample| deliver(framework, py, sample);
+        if let Some((question, why)) = tried.refused(py, tensor, attempt)? {
+            return Ok(Some(refused_by_release(
+                framework.title,
+                tensor,
+                question,
+                &why,
+                misfit,
+            )));
+        }
+    }
+    Ok(misfit)
+}
+
+/// Says what the installed release refuses. A copy that is made for another reason is row-major.
+#[cold]
+fn refused_by_release(
+    title: &str,
+    tensor: &Tensor,
+    question: Question,
+    why: &str,
+    misfit: Option<Incompatibility>,
+) -> Incompatibility {
+    match question {
+        Question::DType(dtype) => {
+            let reason = format!("the installed release of {title} has no {dtype} ({why})");
+            lacks_dtype(dtype.to_string(), reason)
+        }
+        Question::Transposed => misfit.unwrap_or_else(|| {
+            let found = format!("strides {:?}", tensor.strides());
+            let wanted = "elements that are row-major without gaps";
+            let reason = format!("the installed release of {title} needs {wanted} ({why})");
+            Incompatibility::new(Kind::Layout, found, wanted)
+                .with_reason(reason)
+                .with_copy_to(tensor.device())
+        }),
     }
 }
 

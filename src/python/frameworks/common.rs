@@ -2,11 +2,10 @@
 
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::{Table, type_lookup};
-use crate::python::error::not_exchangeable;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyCapsule, PyString, PyType};
 
 /// Returns the first part of the name of the module that a type says it is from.
 pub(in crate::python) fn root_module(kind: &Bound<'_, PyType>) -> String {
@@ -14,19 +13,31 @@ pub(in crate::python) fn root_module(kind: &Bound<'_, PyType>) -> String {
     module.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// Returns the exchange table of a module's class `Tensor`, looked up once.
+/// Returns the exchange table of a module's class `Tensor`; `None` for a release without one. A
+/// table is looked up once, a missing one each time: another package may add it.
 pub(super) fn table_of_class(
     py: Python<'_>,
     known: &'static PyOnceLock<Table>,
-    module: &str,
-) -> PyResult<Table> {
-    let find = || {
-        let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
-        Table::of_type(kind.cast::<PyType>()?).ok_or_else(|| {
-            not_exchangeable(format!("this version of {module} has no exchange table"))
-        })
-    };
-    known.get_or_try_init(py, find).copied()
+    module: &Bound<'_, PyString>,
+) -> PyResult<Option<Table>> {
+    if let Some(table) = known.get(py) {
+        return Ok(Some(*table));
+    }
+    let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
+    let found = Table::of_type(kind.cast::<PyType>()?);
+    Ok(found.map(|table| *known.get_or_init(py, || table)))
+}
+
+/// Imports a legacy capsule by a module's function `utils.dlpack.from_dlpack`.
+pub(super) fn from_capsule<'py>(
+    module: &Bound<'py, PyString>,
+    capsule: Bound<'py, PyCapsule>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = module.py();
+    py.import(module)?
+        .getattr(intern!(py, "utils"))?
+        .getattr(intern!(py, "dlpack"))?
+        .call_method1(intern!(py, "from_dlpack"), (capsule,))
 }
 
 /// Returns whether memory is pinned host memory, or managed memory.

@@ -4,6 +4,7 @@ use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs, lacks_dtype};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
 use super::row::{Export, Framework, Streams};
+use super::tried::{Question, Tried};
 use crate::dtype::DType;
 use crate::error::Incompatibility;
 use crate::tensor::Tensor;
@@ -20,6 +21,7 @@ pub(super) static ROW: Framework = Framework {
         ..Streams::UNKNOWN
     },
     more: Some(narrows),
+    tried: Some(&TRIED),
     ..Framework::new(
         "jax",
         "JAX",
@@ -54,6 +56,16 @@ fn has_dtype(dtype: DType) -> bool {
                 | DType::F8_E8M0FNU
         )
 }
+
+/// Releases differ in the small floats that they have, and 0.7.2 takes row-major elements alone.
+static TRIED: Tried = Tried::new(|_, tensor| {
+    let dtype = tensor.dtype();
+    let is_in_all = is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype);
+    [
+        (!is_in_all).then_some(Question::DType(dtype)),
+        (!tensor.layout().is_contiguous()).then_some(Question::Transposed),
+    ]
+});
 
 /// Returns why JAX would have other numbers than it is given, if it would.
 fn narrows(py: Python<'_>, tensor: &Tensor) -> PyResult<Option<Incompatibility>> {

@@ -15,6 +15,7 @@ pub(super) static ROW: Framework = Framework {
         is_tensor: is_array,
         ask,
         correct: meant,
+        read_only: false,
     }),
     alike: Some(alike),
     ..Framework::new(

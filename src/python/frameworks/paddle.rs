@@ -3,10 +3,11 @@
 
 mod export;
 
-use super::common::{root_module, table_of_class};
+use super::common::{from_capsule, root_module, table_of_class};
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex};
-use super::row::{Export, Framework, Streams, TableVendor};
+use super::row::{CapsuleMethods, Export, Framework, Streams, TableVendor};
+use super::tried::{Question, Tried};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
@@ -14,12 +15,19 @@ use crate::python::error::{Refused, not_exchangeable};
 use crate::python::type_attribute::Attribute;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyCapsule, PyType};
 use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
     cast: Some("x.astype(\"{}\")"),
     vendor: Some(&VENDOR),
+    capsule_methods: Some(CapsuleMethods {
+        is_tensor: |object| Ok(is_paddle(&object.get_type())),
+        ask: ask_capsule,
+        correct: |descriptor| *descriptor,
+        read_only: false,
+    }),
+    tried: Some(&TRIED),
     streams: Streams {
         asks: true,
         ..Streams::UNKNOWN
@@ -37,7 +45,11 @@ pub(super) static ROW: Framework = Framework {
             most_dimensions: 9,
             ..ANYTHING
         },
-        Export::Table(table, &VENDOR),
+        Export::Table {
+            find: table,
+            vendor: &VENDOR,
+            without: import_capsule,
+        },
     )
 };
 
@@ -55,9 +67,72 @@ static VENDOR: TableVendor = TableVendor {
     ..TableVendor::new("paddle")
 };
 
-fn table(py: Python<'_>) -> PyResult<Table> {
+/// Returns the exchange table, which Paddle has from 3.3 on.
+fn table(py: Python<'_>) -> PyResult<Option<Table>> {
     static TABLE: PyOnceLock<Table> = PyOnceLock::new();
-    table_of_class(py, &TABLE, "paddle")
+    table_of_class(py, &TABLE, intern!(py, "paddle"))
+}
+
+/// Releases without a table lack some of the dtypes.
+static TRIED: Tried = Tried::new(|py, tensor| {
+    let is_older = matches!(table(py), Ok(None));
+    [is_older.then_some(Question::DType(tensor.dtype())), None]
+});
+
+/// Imports a capsule in a release without an exchange table.
+///
+/// # Errors
+///
+/// A `BufferError` before 3.0, which copies the memory, and reads it without its strides.
+fn import_capsule<'py>(
+    py: Python<'py>,
+    capsule: Bound<'py, PyCapsule>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let name = intern!(py, "paddle");
+    let class = py.import(name)?.getattr(intern!(py, "Tensor"))?;
+    if !class.hasattr(intern!(py, "__dlpack__"))? {
+        return Err(not_exchangeable(
+            Incompatibility::from_reason(
+                Kind::Exchange,
+                "Paddle before 3.0 copies what it takes, and ignores strides",
+            )
+            .with_remedy("install Paddle 3.0 or newer"),
+        ));
+    }
+    from_capsule(name, capsule)
+}
+
+/// Asks a tensor of a release before `__dlpack__`, which is 2.6.
+fn ask_capsule<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    is_written: bool,
+) -> PyResult<Option<Bound<'py, PyCapsule>>> {
+    let py = object.py();
+    if !is_paddle(&object.get_type()) {
+        return Ok(None);
+    }
+    guard(object).map_err(PyErr::from)?;
+    let is_contiguous = object.call_method0(intern!(py, "is_contiguous"))?;
+    if !is_contiguous.is_truthy()? {
+        // Its capsule would say nothing of strides.
+        return Err(not_exchangeable(
+            Incompatibility::from_reason(
+                Kind::Layout,
+                "this release of Paddle can't share a tensor that isn't contiguous",
+            )
+            .with_remedy("pass tensor.contiguous()"),
+        ));
+    }
+    let capsule = py
+        .import(intern!(py, "paddle"))?
+        .getattr(intern!(py, "utils"))?
+        .getattr(intern!(py, "dlpack"))?
+        .call_method1(intern!(py, "to_dlpack"), (object,));
+    let capsule = capsule.map_err(|error| clarify(object, error))?;
+    if is_written {
+        note_written(object);
+    }
+    Ok(Some(capsule.cast_into()?))
 }
 
 fn has_dtype(dtype: DType) -> bool {

@@ -13,6 +13,8 @@ use pyo3::prelude::*;
 pub(super) static ROW: Framework = Framework {
     // Its own copy of a tensor with gaps has other elements than the tensor.
     copies_right: false,
+    // From 26 on it gives capsules that say so.
+    legacy_is_read_only: true,
     ..Framework::new(
         "pyarrow",
         "PyArrow",

@@ -1,6 +1,8 @@
 //! The form of a row: what is known of a framework, and of whose exchange table its tensors have.
 
 use super::constraints::Needs;
+use super::entrance::{Entrance, ImportCapsule};
+use super::tried::Tried;
 use crate::dlpack::DLTensor;
 use crate::dlpack::python::Table;
 use crate::dtype::DType;
@@ -36,6 +38,8 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) copies_right: bool,
     /// Whether a capsule keeps the memory, without the object that gave it.
     pub(in crate::python) capsule_keeps_memory: bool,
+    /// Whether its arrays are immutable, which legacy capsules of its older releases can't say.
+    pub(in crate::python) legacy_is_read_only: bool,
     /// In place of `__dlpack__`, methods that give capsules.
     pub(in crate::python) capsule_methods: Option<CapsuleMethods>,
 
@@ -50,6 +54,8 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) surely_has: fn(&Tensor) -> bool,
     /// Finds what takes Python code to find out.
     pub(in crate::python) more: Option<Ask>,
+    /// What its releases differ in, and what the installed one accepts of that.
+    pub(in crate::python) tried: Option<&'static Tried>,
     /// How it takes a tensor that meets its constraints.
     pub(in crate::python) export: Export,
     /// Makes an exported object one of the same class as another object of the framework.
@@ -66,8 +72,13 @@ pub(in crate::python) enum Export {
     OurClass,
     /// The tensor itself becomes an object.
     Tensor(for<'py> fn(Python<'py>, Tensor) -> PyResult<Bound<'py, PyAny>>),
-    /// By the exchange table of its tensors, which the function finds.
-    Table(fn(Python<'_>) -> PyResult<Table>, &'static TableVendor),
+    /// By the exchange table of its tensors; in releases without one, by a function of the
+    /// framework that takes a legacy capsule.
+    Table {
+        find: fn(Python<'_>) -> PyResult<Option<Table>>,
+        vendor: &'static TableVendor,
+        without: ImportCapsule,
+    },
     /// By a function of the framework that takes an object with `__dlpack__`.
     Object(Import<PyAny>),
     /// By a function of the framework that takes a legacy capsule.
@@ -84,6 +95,8 @@ pub(in crate::python) struct CapsuleMethods {
     /// Whether an object of the framework has them.
     pub(in crate::python) is_tensor: fn(Borrowed<'_, '_, PyAny>) -> PyResult<bool>,
     pub(in crate::python) ask: AskCapsule,
+    /// Whether the framework's tensors are immutable, which such a capsule can't say.
+    pub(in crate::python) read_only: bool,
     /// Corrects a descriptor of the framework's to what it means.
     pub(in crate::python) correct: fn(&DLTensor) -> DLTensor,
 }
@@ -114,7 +127,7 @@ pub(in crate::python) type CurrentStream =
 
 impl Streams {
     /// Those of a framework that says nothing of its streams.
-    pub(super) const UNKNOWN: Self = Self {
+    pub(in crate::python) const UNKNOWN: Self = Self {
         current: None,
         asks: false,
         misreads_unordered: None,
@@ -140,12 +153,14 @@ impl Framework {
             guard_capsule: None,
             copies_right: true,
             capsule_keeps_memory: true,
+            legacy_is_read_only: false,
             capsule_methods: None,
             streams: Streams::UNKNOWN,
             needs,
             copies: false,
             surely_has: |_| false,
             more: None,
+            tried: None,
             export,
             alike: None,
         }
@@ -202,7 +217,7 @@ pub(in crate::python) struct TableVendor {
     pub(in crate::python) framework: Option<&'static Framework>,
     /// Makes an object of a tensor.
     pub(in crate::python) make:
-        for<'py> fn(Python<'py>, Table, Tensor) -> PyResult<Bound<'py, PyAny>>,
+        for<'py> fn(Python<'py>, Entrance, Tensor) -> PyResult<Bound<'py, PyAny>>,
 }
 
 /// Refuses a tensor whose memory isn't its value. Returns whether Python code may have run.
@@ -231,7 +246,7 @@ impl TableVendor {
             keep_memory: |_, _| Ok(None),
             stream_lasts: |_, _, _| false,
             framework: None,
-            make: |py, table, tensor| table.make_object(py, tensor.into_dlpack()),
+            make: |py, entrance, tensor| entrance.make_object(py, tensor),
         }
     }
 

@@ -3,7 +3,9 @@
 use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
-use super::row::{Export, Framework};
+use super::row::{CapsuleMethods, Export, Framework};
+use super::tried::{Question, Tried};
+use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
 use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;
@@ -14,6 +16,14 @@ pub(super) static ROW: Framework = Framework {
     cast: Some("tensorflow.cast(x, \"{}\")"),
     shares_buffers: true,
     guard_capsule: Some(guard),
+    // For releases whose tensors have no `__dlpack__`, and buffers that can't express bfloat16.
+    capsule_methods: Some(CapsuleMethods {
+        is_tensor,
+        ask: ask_capsule,
+        correct: |descriptor| *descriptor,
+        read_only: true,
+    }),
+    tried: Some(&TRIED),
     ..Framework::new(
         "tensorflow",
         "TensorFlow",
@@ -40,6 +50,39 @@ fn has_dtype(dtype: DType) -> bool {
     is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype) || dtype == DType::BF16
 }
 
+/// Releases before 2.16 have no bool in DLPack.
+static TRIED: Tried = Tried::new(|_, tensor| {
+    let is_bool = tensor.dtype() == DType::BOOL;
+    [is_bool.then_some(Question::DType(DType::BOOL)), None]
+});
+
+/// Returns whether an object is one of TensorFlow's tensors, and not a variable or a symbol.
+fn is_tensor(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    let name = type_lookup::type_name(&object.get_type());
+    Ok(name.as_deref() == Some("EagerTensor"))
+}
+
+/// Asks a tensor of a release before `__dlpack__` for a capsule.
+#[cold]
+fn ask_capsule<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    _: bool,
+) -> PyResult<Option<Bound<'py, PyCapsule>>> {
+    if !is_tensor(object)? {
+        return Ok(None);
+    }
+    guard(object)?;
+    let py = object.py();
+    let capsule = dlpack(py)?.call_method1(intern!(py, "to_dlpack"), (object,))?;
+    Ok(Some(capsule.cast_into()?))
+}
+
+fn dlpack(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "tensorflow"))?
+        .getattr(intern!(py, "experimental"))?
+        .getattr(intern!(py, "dlpack"))
+}
+
 /// Refuses elements that DLPack hasn't: asked for those of strings, TensorFlow aborts the process.
 fn guard(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     let py = object.py();
@@ -62,8 +105,5 @@ fn from_dlpack<'py>(
     capsule: Bound<'py, PyCapsule>,
     _: DType,
 ) -> PyResult<Bound<'py, PyAny>> {
-    py.import(intern!(py, "tensorflow"))?
-        .getattr(intern!(py, "experimental"))?
-        .getattr(intern!(py, "dlpack"))?
-        .call_method1(intern!(py, "from_dlpack"), (capsule,))
+    dlpack(py)?.call_method1(intern!(py, "from_dlpack"), (capsule,))
 }

@@ -4,13 +4,13 @@
 mod own;
 
 use crate::dlpack::python::{Named, Offer, Table, Wish, ask};
-use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Versioned};
+use crate::dlpack::{Abi, Flags, Legacy, Versioned};
 use crate::python::borrows::{Entry, Keep, NoteWritten};
 use crate::python::cuda;
 use crate::python::error::Refused;
-use crate::python::frameworks::{TableVendor, numpy, torch, vendor_of_layout};
+use crate::python::frameworks::{CapsuleMethods, TableVendor, numpy, torch, vendor_of_layout};
 use crate::python::import::buffer::Buffer;
-use crate::python::import::capsule::{by_method, guard_capsule};
+use crate::python::import::capsule::{by_method, flags_of, guard_capsule, is_immutable_in_legacy};
 use crate::python::import::guard::{clarify, guard_protocol, guard_table};
 use crate::python::import::recheck::check_borrowed;
 use crate::python::import::type_cache::ImportPath;
@@ -83,9 +83,7 @@ impl Entry {
         match known.map_or_else(|| ImportPath::discover(object), Ok) {
             Ok(path) => self.borrow_along(path, object, is_written)?,
             Err(error) => match by_method(object, is_written)? {
-                Some((capsule, methods)) => {
-                    self.borrow_corrected_capsule(&capsule, methods.correct)?
-                }
+                Some((capsule, methods)) => self.borrow_corrected_capsule(&capsule, methods)?,
                 None => self.borrow_by_interface(object, error)?,
             },
         }
@@ -114,8 +112,16 @@ impl Entry {
                     Ok(buffer) => self.borrow_buffer(buffer),
                     Err(error) => Err(error.into()),
                 };
-                if outcome.is_ok() || !speaks_dlpack {
+                if outcome.is_ok() {
                     return outcome;
+                }
+                if !speaks_dlpack {
+                    return match by_method(object, false)? {
+                        Some((capsule, methods)) => {
+                            self.borrow_corrected_capsule(&capsule, methods)
+                        }
+                        None => outcome,
+                    };
                 }
                 guard_capsule(object)?;
                 self.borrow_capsule(object)?;
@@ -281,7 +287,11 @@ impl Entry {
         let capsule = ask(&object, &wish).map_err(|error| refusal::by_producer(object, error))?;
         match Offer::from_capsule(capsule.as_any().as_borrowed())? {
             Offer::Versioned(capsule) => self.borrow_managed::<Versioned>(capsule),
-            Offer::Legacy(capsule) => self.borrow_managed::<Legacy>(capsule),
+            Offer::Legacy(capsule) => {
+                self.borrow_managed::<Legacy>(capsule)?;
+                self.read_only |= is_immutable_in_legacy(object);
+                Ok(())
+            }
         }
     }
 
@@ -302,14 +312,14 @@ impl Entry {
     fn borrow_corrected_capsule(
         &mut self,
         capsule: &Bound<'_, PyCapsule>,
-        correct: fn(&DLTensor) -> DLTensor,
+        methods: &CapsuleMethods,
     ) -> Result<(), Refused> {
         let (managed, lent) = Offer::lend::<Legacy>(capsule.as_borrowed())?;
         // SAFETY: the capsule keeps the managed tensor.
-        let descriptor = correct(unsafe { managed.as_ref() }.descriptor());
+        let descriptor = (methods.correct)(unsafe { managed.as_ref() }.descriptor());
         // SAFETY: the capsule keeps the managed tensor; it was just made, so no other code takes
         // it.
-        unsafe { self.fill(&descriptor, Flags::empty()) }?;
+        unsafe { self.fill(&descriptor, flags_of(methods)) }?;
         self.set_keep(Keep::Capsule { _lent: lent });
         Ok(())
     }

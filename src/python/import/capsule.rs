@@ -1,11 +1,12 @@
 //! Capsules that are got at in another way than by `__dlpack__`, or that are not to be asked for.
 
 use crate::dlpack::python::Offer;
-use crate::dlpack::{Abi, DLTensor, Flags, Legacy, Managed};
+use crate::dlpack::{Abi, Flags, Legacy, Managed};
 use crate::interchange::Described;
 use crate::layout::Layout;
 use crate::python::error::not_importable;
 use crate::python::frameworks::{CapsuleMethods, Framework};
+use crate::python::refusal;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -32,15 +33,14 @@ pub(super) fn by_method<'py>(
     let Some(methods) = framework.and_then(|framework| framework.capsule_methods.as_ref()) else {
         return Ok(None);
     };
-    let capsule = (methods.ask)(object, is_written)?;
+    let capsule = (methods.ask)(object, is_written);
+    let capsule = capsule.map_err(|error| refusal::by_producer(object, error))?;
     Ok(capsule.map(|capsule| (capsule, methods)))
 }
 
 /// Takes the tensor in a capsule that such a method just made.
-pub(super) fn take(
-    capsule: &Bound<'_, PyCapsule>,
-    correct: fn(&DLTensor) -> DLTensor,
-) -> PyResult<Tensor> {
+pub(super) fn take(capsule: &Bound<'_, PyCapsule>, methods: &CapsuleMethods) -> PyResult<Tensor> {
+    let correct = methods.correct;
     let check = |managed: &Legacy| {
         let mut layout = Layout::SCALAR;
         let descriptor = correct(managed.descriptor());
@@ -54,6 +54,19 @@ pub(super) fn take(
     let managed: Managed<Legacy> = unsafe { Offer::take(capsule.as_borrowed(), check) }?;
     let descriptor = correct(managed.descriptor());
     // SAFETY: the managed tensor keeps the memory that it describes.
-    unsafe { Tensor::adopt(&descriptor, Flags::empty(), Owner::small(managed)) }
+    unsafe { Tensor::adopt(&descriptor, flags_of(methods), Owner::small(managed)) }
         .map_err(not_importable)
+}
+
+/// Returns what such a capsule can't say.
+pub(super) fn flags_of(methods: &CapsuleMethods) -> Flags {
+    let mut flags = Flags::empty();
+    flags.set(Flags::READ_ONLY, methods.read_only);
+    flags
+}
+
+/// Returns whether the framework of an object has immutable arrays, where a legacy capsule came,
+/// which can't say so.
+pub(super) fn is_immutable_in_legacy(object: Borrowed<'_, '_, PyAny>) -> bool {
+    Framework::of_type(&object.get_type()).is_some_and(|framework| framework.legacy_is_read_only)
 }

@@ -71,7 +71,7 @@ pub(in crate::python) fn from_object_for(
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
             if let Some((capsule, methods)) = capsule::by_method(object, true)? {
-                return shared(capsule::take(&capsule, methods.correct)?);
+                return shared(capsule::take(&capsule, methods)?);
             }
             match cuda::by_interface(object)? {
                 Some(tensor) => shared(tensor),
@@ -155,7 +155,8 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
                 error,
                 is_read_only,
             }),
-            Err((error, _)) => Err(error),
+            // There may be another way, and else the error stays the same.
+            Err((error, _)) => Ok(Found::Nothing(error.into())),
         },
         ImportPath::Protocol => Ok(Found::Protocol),
     }

@@ -2,7 +2,7 @@
 
 use crate::dlpack::Flags;
 use crate::error::{Incompatibility, IncompatibilityKind};
-use crate::python::borrows::{Entry, list_borrowed};
+use crate::python::borrows::{Entry, Keep, list_borrowed};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::numpy;
 use crate::python::frameworks::torch;
@@ -27,9 +27,10 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
         if entry.object != object.as_ptr() {
             continue;
         }
+        let is_kept_by_object = matches!(entry.keep(), Keep::Object);
         let mut now = Entry::new();
         // SAFETY: the object is there as long as the entry that is made of it.
-        let is_there = unsafe { borrow_again(object.as_borrowed(), &mut now) };
+        let is_there = unsafe { borrow_again(object.as_borrowed(), &mut now, is_kept_by_object) };
         if entry.object == object.as_ptr() && is_there == Some(true) && !entry.is_the_same_as(&now)
         {
             return Err(changed(&object));
@@ -48,7 +49,11 @@ pub(in crate::python) fn check_borrowed(py: Python<'_>) -> Result<(), Refused> {
 /// # Safety
 ///
 /// The object stays as long as the entry is used.
-unsafe fn borrow_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Option<bool> {
+unsafe fn borrow_again(
+    object: Borrowed<'_, '_, PyAny>,
+    now: &mut Entry,
+    is_kept_by_object: bool,
+) -> Option<bool> {
     match ImportPath::for_object(object).ok()? {
         // SAFETY: the type cache found that the object is a `numpy.ndarray`; it stays as long as
         // the entry is used.
@@ -66,6 +71,12 @@ unsafe fn borrow_again(object: Borrowed<'_, '_, PyAny>, now: &mut Entry) -> Opti
             };
             // SAFETY: the object keeps what the descriptor says.
             Some(unsafe { now.fill(descriptor, Flags::empty()) }.is_ok())
+        }
+        // A tensor of a release without a table, read by PyTorch's functions.
+        ImportPath::Protocol if is_kept_by_object => {
+            let descriptor = torch::describe_usual(object);
+            // SAFETY: the object keeps what the descriptor says.
+            Some(descriptor.is_some_and(|it| unsafe { now.fill(&it, Flags::empty()) }.is_ok()))
         }
         ImportPath::Own | ImportPath::Buffer(_) | ImportPath::Protocol => None,
     }

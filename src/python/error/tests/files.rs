@@ -1,6 +1,5 @@
 //! Errors of files and messages, for the table.
 
-use super::samples::variant;
 use crate::dtype::DType;
 use crate::files::{FileError, Format};
 

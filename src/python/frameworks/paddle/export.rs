@@ -10,11 +10,12 @@
 //! released soon after, by another thread.
 
 use crate::device::Device;
-use crate::dlpack::python::{Table, foreign};
+use crate::dlpack::python::foreign;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::attach::deferring_releases;
 use crate::python::error::{caused, not_exchangeable};
+use crate::python::frameworks::entrance::Entrance;
 use crate::python::frameworks::numpy;
 use crate::python::releaser;
 use crate::tensor::Tensor;
@@ -83,7 +84,7 @@ fn given() -> MutexGuard<'static, BTreeSet<usize>> {
 /// Returns a tensor as one of Paddle's.
 pub(super) fn make<'py>(
     py: Python<'py>,
-    table: Table,
+    entrance: Entrance,
     tensor: Tensor,
 ) -> PyResult<Bound<'py, PyAny>> {
     releaser::drain(py);
@@ -91,12 +92,11 @@ pub(super) fn make<'py>(
         Some(given) => {
             // SAFETY: what was given has a handle to the tensor, whose memory so stays for as long
             // as the export.
-            let managed = unsafe { tensor.export_kept_by(given) };
-            table.make_object(py, managed)
+            unsafe { entrance.make_object_kept_by(py, tensor, given) }
         }
         // NumPy has arrays of the host's memory only. Of an address on a GPU, Paddle loses the
         // first deleter.
-        None if tensor.device() != Device::CPU => table.make_object(py, tensor.into_dlpack()),
+        None if tensor.device() != Device::CPU => entrance.make_object(py, tensor),
         None => again(py, &tensor).map_err(|error| {
             let message = "Paddle has this memory already, and can't have it twice";
             let misfit = Incompatibility::from_reason(IncompatibilityKind::Alias, message);

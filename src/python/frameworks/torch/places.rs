@@ -8,8 +8,8 @@ use super::library::{IsFollowed, finds_same_tensor, is_followed};
 use super::probed::Probed;
 use super::sample::{Sample, words_of};
 use super::shim::Shim;
-use crate::dlpack::DLTensor;
-use crate::dlpack::python::Table;
+use crate::dlpack::python::{Offer, Table};
+use crate::dlpack::{Abi, DLTensor, Legacy};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{Borrowed, ffi};
@@ -21,8 +21,8 @@ use std::mem::MaybeUninit;
 pub(super) struct Places {
     /// The type `torch.Tensor`, to which [`Torch`] holds a reference for good.
     pub(super) kind: *mut ffi::PyTypeObject,
-    /// Its exchange table, of which the call that borrows is there.
-    table: Table,
+    /// Its exchange table, of which the call that borrows is there; releases before 2.10 have none.
+    table: Option<Table>,
     /// In the Python object: the pointer to the tensor.
     tensor: usize,
     /// In the tensor: the set of dispatch keys.
@@ -140,13 +140,14 @@ impl Places {
     ///
     /// The object is a tensor of PyTorch.
     unsafe fn borrow(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+        let table = self.table?;
         let mut room = MaybeUninit::uninit();
         // SAFETY: the object is a tensor of PyTorch, as callers see to, and the table is that of
         // PyTorch's class, whose `can_borrow` was checked when it was found.
-        let descriptor = unsafe { self.table.borrow_to(object, &mut room) };
+        let descriptor = unsafe { table.borrow_to(object, &mut room) };
         if descriptor.is_none() {
             // It will fail again where its error is passed on.
-            drop(self.table.borrow_error(object.py()));
+            drop(table.borrow_error(object.py()));
         }
         descriptor.copied()
     }
@@ -242,7 +243,8 @@ pub(super) fn find_places(py: Python<'_>, of: &Torch) -> PyResult<Option<Places>
     else {
         return Ok(None);
     };
-    let Some(table) = Table::of_type(plain_type).filter(|table| table.can_borrow()) else {
+    let table = Table::of_type(plain_type);
+    if table.is_some_and(|table| !table.can_borrow()) {
         return Ok(None);
     };
     let objects: Vec<_> = plain.iter().chain(&followed).map(|s| &s.object).collect();
@@ -251,8 +253,19 @@ pub(super) fn find_places(py: Python<'_>, of: &Torch) -> PyResult<Option<Places>
         return Ok(None);
     }
     let shim = Shim::load(py, of).unwrap_or(None).filter(|shim| {
-        // SAFETY: the pointer to the tensor was found there, and the samples are PyTorch's.
-        unsafe { shim.agrees(table, &plain, tensor) }
+        plain.iter().all(|sample| {
+            let object = sample.object.as_borrowed();
+            // SAFETY: the pointer to the tensor was found there, and the samples are PyTorch's, as
+            // is the table.
+            unsafe {
+                match table {
+                    Some(table) => table
+                        .borrow(object)
+                        .is_ok_and(|theirs| shim.agrees(object, tensor, &theirs)),
+                    None => by_capsule(of, object, |theirs| shim.agrees(object, tensor, theirs)),
+                }
+            }
+        })
     });
     let is_followed = is_followed(py, of).unwrap_or(None).filter(|ask| {
         // SAFETY: the samples are tensors of PyTorch, whose pointer to the C++ tensor is there; the
@@ -276,6 +289,24 @@ pub(super) fn find_places(py: Python<'_>, of: &Torch) -> PyResult<Option<Places>
         keys: keys * 8,
         autograd: autograd * 8,
     }))
+}
+
+/// Returns whether the descriptor in a tensor's capsule passes a check.
+fn by_capsule(
+    of: &Torch,
+    object: Borrowed<'_, '_, PyAny>,
+    check: impl FnOnce(&DLTensor) -> bool,
+) -> bool {
+    let function = of.c.bind(object.py()).getattr("_to_dlpack");
+    let Ok(capsule) = function.and_then(|function| function.call1((object,))) else {
+        return false;
+    };
+    match Offer::from_capsule(capsule.as_borrowed()) {
+        Ok(Offer::Legacy(capsule)) => Offer::look::<Legacy>(capsule)
+            // SAFETY: the capsule was just made, and keeps the managed tensor.
+            .is_ok_and(|managed| check(unsafe { managed.as_ref() }.descriptor())),
+        _ => false,
+    }
 }
 
 /// Where in the Python object the pointer to the tensor is.

@@ -4,10 +4,11 @@ use super::class::is_tensor_type;
 use super::{clarify, guard, guard_negated, keep, lock, note_written};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::{DType, TypeCode};
-use crate::python::frameworks::common::{is_pinned_or_managed, table_of_class};
+use crate::python::frameworks::common::{from_capsule, is_pinned_or_managed, table_of_class};
 use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
 use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
 use crate::python::frameworks::row::{Export, Framework, Streams, TableVendor};
+use crate::python::frameworks::tried::{Question, Tried};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 pub(in crate::python::frameworks) static ROW: Framework = Framework {
     cast: Some("x.to(torch.{})"),
     vendor: Some(&VENDOR),
+    tried: Some(&TRIED),
     streams: Streams {
         asks: true,
         ..Streams::UNKNOWN
@@ -33,7 +35,11 @@ pub(in crate::python::frameworks) static ROW: Framework = Framework {
             writes_all: true,
             ..ANYTHING
         },
-        Export::Table(table, &VENDOR),
+        Export::Table {
+            find: table,
+            vendor: &VENDOR,
+            without: |py, capsule| from_capsule(intern!(py, "torch"), capsule),
+        },
     )
 };
 
@@ -62,10 +68,17 @@ static VENDOR: TableVendor = TableVendor {
     ..TableVendor::new("torch")
 };
 
-fn table(py: Python<'_>) -> PyResult<Table> {
+/// Returns the exchange table, which PyTorch has from 2.10 on.
+fn table(py: Python<'_>) -> PyResult<Option<Table>> {
     static TABLE: PyOnceLock<Table> = PyOnceLock::new();
-    table_of_class(py, &TABLE, "torch")
+    table_of_class(py, &TABLE, intern!(py, "torch"))
 }
+
+/// Releases without a table lack some of the dtypes.
+static TRIED: Tried = Tried::new(|py, tensor| {
+    let is_older = matches!(table(py), Ok(None));
+    [is_older.then_some(Question::DType(tensor.dtype())), None]
+});
 
 fn has_dtype(dtype: DType) -> bool {
     is_common(dtype)

@@ -10,11 +10,10 @@
 use super::alias::{Alias, Handle, Release};
 use super::class::Torch;
 use super::library::Library;
-use super::sample::Sample;
 use crate::device::Device;
 use crate::dlpack::DLTensor;
-use crate::dlpack::python::Table;
 use crate::dtype::DType;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -178,39 +177,34 @@ impl Shim {
         })
     }
 
-    /// Returns whether tensors look as they do through the exchange table.
+    /// Returns whether a tensor looks as PyTorch itself describes it.
     ///
     /// # Safety
     ///
-    /// In each object, the C++ tensor is that many bytes behind the start. The table is PyTorch's.
+    /// In the object, a plain tensor of PyTorch, the C++ tensor is that many bytes behind the
+    /// start.
     pub(super) unsafe fn agrees(
         &self,
-        table: Table,
-        samples: &[Sample<'_>],
+        object: Borrowed<'_, '_, PyAny>,
         tensor: usize,
+        theirs: &DLTensor,
     ) -> bool {
-        samples.iter().all(|Sample { object, .. }| {
-            // SAFETY: the C++ tensor is that many bytes behind each object's start, as callers see
-            // to, so that is a handle; the samples are plain tensors, and the table is that of
-            // their type.
-            let (ours, theirs) = unsafe {
-                let handle = object.as_ptr().byte_add(tensor).cast();
-                (self.describe(handle), table.borrow(object.as_borrowed()))
-            };
-            let (Some(ours), Ok(theirs)) = (ours, theirs) else {
-                return false;
-            };
-            let numbers = |pointer: *const i64| {
-                let rank = usize::try_from(ours.ndim).unwrap_or(0);
-                // SAFETY: as many numbers as the rank, which both agree on where this is called.
-                (0..rank).map(move |axis| unsafe { *pointer.add(axis) })
-            };
-            ours.ndim == theirs.ndim
-                && ours.data == theirs.data
-                && ours.dtype == theirs.dtype
-                && ours.device == theirs.device
-                && numbers(ours.shape).eq(numbers(theirs.shape))
-                && numbers(ours.strides).eq(numbers(theirs.strides))
-        })
+        // SAFETY: the C++ tensor is that many bytes behind the object's start, by this function's
+        // contract, so that is a handle; the sample is a plain tensor.
+        let ours = unsafe { self.describe(object.as_ptr().byte_add(tensor).cast()) };
+        let Some(ours) = ours else {
+            return false;
+        };
+        let numbers = |pointer: *const i64| {
+            let rank = usize::try_from(ours.ndim).unwrap_or(0);
+            // SAFETY: as many numbers as the rank, which both agree on where this is called.
+            (0..rank).map(move |axis| unsafe { *pointer.add(axis) })
+        };
+        ours.ndim == theirs.ndim
+            && ours.data == theirs.data
+            && ours.dtype == theirs.dtype
+            && ours.device == theirs.device
+            && numbers(ours.shape).eq(numbers(theirs.shape))
+            && numbers(ours.strides).eq(numbers(theirs.strides))
     }
 }

@@ -28,8 +28,11 @@ impl Entry {
         }
         // SAFETY: the entry has a reference to the object.
         let object = unsafe { Borrowed::from_ptr(py, self.object) };
-        let Ok(ImportPath::Table(table, vendor)) = ImportPath::for_object(object) else {
-            return Ok(None);
+        let by_table = match ImportPath::for_object(object) {
+            Ok(ImportPath::Table(table, vendor)) => Some((table, vendor)),
+            // A tensor of a release without a table, read by PyTorch's functions.
+            Ok(ImportPath::Protocol) => None,
+            _ => return Ok(None),
         };
         let mut now = Self::new();
         let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false) {
@@ -39,7 +42,7 @@ impl Entry {
             Keep::Owner {
                 _kept: Owner::small(alias),
             }
-        } else {
+        } else if let Some((table, vendor)) = by_table {
             let owner = (vendor.keep_memory)(object, false)?;
             // SAFETY: the type cache found the table in the object's type, so its functions take
             // the object.
@@ -53,10 +56,17 @@ impl Entry {
                 Some(owner) => Keep::Owner { _kept: owner },
                 None => Keep::Managed { _kept: managed },
             }
+        } else {
+            return Err(changed());
         };
         if !self.is_the_same_as(&now) {
-            return Err(not_exchangeable("other code changed the tensor during the call").into());
+            return Err(changed());
         }
         Ok(Some(keep))
     }
+}
+
+#[cold]
+fn changed() -> Refused {
+    not_exchangeable("other code changed the tensor during the call").into()
 }

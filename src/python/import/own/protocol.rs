@@ -65,7 +65,13 @@ pub(super) fn by_protocol(
     };
     let tensor = match Offer::from_capsule(capsule.as_any().as_borrowed())? {
         Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep),
-        Offer::Legacy(capsule) => of_capsule::<Legacy>(capsule, wanted, keep),
+        Offer::Legacy(capsule) => {
+            let tensor = of_capsule::<Legacy>(capsule, wanted, keep);
+            match framework.is_some_and(|framework| framework.legacy_is_read_only) {
+                true => tensor.map(Tensor::into_read_only),
+                false => tensor,
+            }
+        }
     };
     let capsule = capsule.into_ptr();
     // SAFETY: this thread is attached, and the reference was its own. The producer's destructor may

@@ -1,0 +1,118 @@
+"""The page about releases, of what was seen in each environment."""
+
+HEAD = """# Compatibility
+
+Releases of the frameworks with which dlbridge was tried. This page is written by
+`./dev compat --all`, which runs `python/compat/check.py` in one environment after another: every
+dtype of whole bytes and every layout both ways, `explain` against `convert`, tensors that must be
+refused, ops with and without `out=`, memory that stays flat, and times. PyTorch's CUDA builds ran
+on the CPU, without NVIDIA's libraries. A release that isn't here wasn't tried.
+
+## Ranges
+
+{ranges}
+
+## Releases
+
+Counts are of tensors: shared, copied, and refused with a `BufferError`; in the column *out* they
+agree with `explain`. Those that the framework itself doesn't have aren't counted.
+
+{releases}
+
+## Ways and times
+
+Times are in nanoseconds, of four float32 elements, the shortest of three runs of 2,000 calls. The
+*ratio* is of `ops.add(x, y, out=out)`, or `ops.add(x, y)` where tensors are immutable, to the
+framework's own addition. A result is made by the way out, an `out=` argument by the way in. The
+machine did other work meanwhile, so compare the times of one row alone.
+
+- **Fast**: an exchange table, PyTorch's C functions, the struct of a NumPy array, the buffer
+  protocol.
+- **Fallback**: `__dlpack__`, a function of the framework that gives or takes a capsule
+  (`from_dlpack`).
+
+{ways}
+"""
+
+
+def page(reports):
+    return HEAD.format(ranges=ranges(reports), releases=releases(reports), ways=ways(reports))
+
+
+def rows(heading, lines):
+    rule = "|".join("---" for _ in heading)
+    texts = [" | ".join(heading), *(" | ".join(map(str, line)) for line in lines)]
+    return "\n".join([f"| {texts[0]} |", f"|{rule}|", *(f"| {text} |" for text in texts[1:])])
+
+
+def key(release):
+    return [int(part) for part in release.partition("+")[0].split(".") if part.isdigit()]
+
+
+def title(report):
+    release = report["release"].partition("+")[0]
+    return release + (f" with {report['remark']}" if report["remark"] else "")
+
+
+def ranges(reports):
+    frameworks = {}
+    for report in reports:
+        frameworks.setdefault(report["framework"], []).append(report)
+    lines = []
+    for name, seen in frameworks.items():
+        seen = sorted(seen, key=lambda report: key(report["release"]))
+        failed = [title(report) for report in seen if report["failed"]]
+        lines.append(
+            (name, title(seen[0]), title(seen[-1]), len(seen), ", ".join(failed) or "none")
+        )
+    return rows(("framework", "oldest", "newest", "tried", "failed"), lines)
+
+
+def counts(seen):
+    return "/".join(str(seen.get(outcome, 0)) for outcome in ("shared", "copied", "refused"))
+
+
+def releases(reports):
+    heading = ("framework", "release", "Python", "in", "out", "tests passed", "failed")
+    lines = [
+        (
+            report["framework"],
+            title(report),
+            report["python"],
+            counts(report["counts"]["in"]),
+            counts(report["counts"]["out"]),
+            report["passed"],
+            "; ".join(report["failed"]) or "none",
+        )
+        for report in reports
+    ]
+    return rows(heading, lines)
+
+
+def ways(reports):
+    heading = ("framework", "release", "way in", "way out", "import", "export", "`add`")
+    heading += ("`add` with `out=`", "own", "ratio")
+    lines = []
+    for report in reports:
+        times = report["times"]
+        ours, own = times.get("add out", times["add"]), times.get("own add out")
+        own = own or times.get("own add")
+        lines.append(
+            (
+                report["framework"],
+                title(report),
+                report["ways"]["in"],
+                report["ways"]["out"],
+                number(times["import"]),
+                number(times["export"]),
+                number(times["add"]),
+                number(times.get("add out")),
+                number(own),
+                f"{ours / own:.1f}" if own else "",
+            )
+        )
+    return rows(heading, lines)
+
+
+def number(nanoseconds):
+    return "" if nanoseconds is None else f"{nanoseconds:,.0f}"

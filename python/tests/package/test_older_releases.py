@@ -1,0 +1,159 @@
+"""What older releases of PyArrow, JAX and TensorFlow do, by stand-ins of their modules."""
+
+import textwrap
+
+from support import in_new_process
+
+START = """
+import sys, types
+import dlbridge
+from dlbridge import ops
+
+def refused(call, text):
+    try:
+        call()
+    except BufferError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+def module(name, **attributes):
+    made = sys.modules[name] = types.ModuleType(name)
+    vars(made).update(attributes)
+    return made
+
+def class_of(module, name, **methods):
+    return type(name, (), {"__module__": module, **methods})
+"""
+
+
+def with_stand_ins(code):
+    return in_new_process(START + textwrap.dedent(code))
+
+
+def test_pyarrow_legacy_capsules_are_read_only():
+    with_stand_ins("""
+        memory = dlbridge.asarray([1.0, 2.0, 3.0])
+        Array = class_of(
+            "pyarrow.lib", "Array",
+            __dlpack__=lambda self, stream=None: memory.__dlpack__(),
+            __dlpack_device__=lambda self: (1, 0),
+        )
+        x = Array()
+        ours = dlbridge.from_dlpack(x)
+        assert ours.readonly and ours.data_ptr == memory.data_ptr
+        refused(lambda: ops.add(x, 1, out=x), "read-only")
+        assert memory.tolist() == [1, 2, 3]
+        copy = dlbridge.from_dlpack(x, copy=True)
+        assert not copy.readonly and copy.data_ptr != memory.data_ptr
+        # Of another package, memory in such a capsule may be written.
+        Other = class_of(
+            "other", "Array", __dlpack__=Array.__dlpack__, __dlpack_device__=Array.__dlpack_device__
+        )
+        assert not dlbridge.from_dlpack(Other()).readonly
+        ops.add(Other(), 1, out=Other())
+        assert memory.tolist() == [2, 3, 4]
+    """)
+
+
+JAX = """
+    attempts = []
+    class Array:
+        def __init__(self, source):
+            self.ours = source
+    def from_dlpack(x, copy=None):
+        ours = dlbridge.from_dlpack(x)
+        attempts.append((ours.shape, ours.strides))
+        refuse(ours)
+        return Array(ours)
+    jax = module("jax", config=types.SimpleNamespace(jax_enable_x64=True))
+    jax.dlpack = module("jax.dlpack", from_dlpack=from_dlpack)
+"""
+
+
+def test_jax_that_needs_row_major_is_given_copies():
+    code = """
+        def refuse(ours):
+            if not ours.is_contiguous:
+                raise RuntimeError("UNIMPLEMENTED: non-default layout")
+        x = dlbridge.zeros([4, 16]).T
+        reason = (
+            "the installed release of JAX needs elements that are row-major without gaps"
+            " (UNIMPLEMENTED: non-default layout)"
+        )
+        for _ in range(2):
+            explained = dlbridge.explain(x, "jax")
+            assert (explained.outcome, explained.kind) == ("copied", "layout"), explained
+            assert explained.reason == reason, explained
+            refused(lambda: dlbridge.convert(x, "jax", copy=False), reason)
+        assert attempts == [((3, 2), (1, 3))], attempts
+        made = dlbridge.convert(x, "jax", copy=None)
+        assert made.ours.is_contiguous and made.ours.data_ptr != x.data_ptr
+        assert dlbridge.explain(x.T, "jax").outcome == "shared"
+        assert dlbridge.convert(x.T, "jax").ours.data_ptr == x.data_ptr
+    """
+    with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
+
+
+def test_jax_that_takes_any_order_is_given_memory_itself():
+    code = """
+        refuse = lambda ours: None
+        x = dlbridge.zeros([4, 16]).T
+        assert dlbridge.explain(x, "jax").outcome == "shared"
+        assert dlbridge.convert(x, "jax").ours.data_ptr == x.data_ptr
+    """
+    with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
+
+
+def test_jax_dtype_that_release_refuses_is_explained():
+    code = """
+        def refuse(ours):
+            if ours.dtype == "float8_e3m4":
+                raise TypeError("no float8_e3m4")
+        x = dlbridge.zeros([4], "float8_e3m4")
+        reason = "the installed release of JAX has no float8_e3m4 (no float8_e3m4)"
+        assert dlbridge.explain(x, "jax").reason == reason
+        refused(lambda: dlbridge.convert(x, "jax", copy=None), reason)
+        assert dlbridge.explain(dlbridge.zeros([4], "bfloat16"), "jax").outcome == "shared"
+    """
+    with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
+
+
+TENSORFLOW = """
+    class Shape:
+        name = "bfloat16"
+    memory = dlbridge.zeros([32], "bfloat16")
+    EagerTensor = class_of("tensorflow.python.framework.ops", "EagerTensor", dtype=Shape())
+    def to_dlpack(x):
+        return memory.__dlpack__()
+    def from_dlpack(capsule):
+        ours = dlbridge.from_dlpack(capsule)
+        if ours.dtype == "bool":
+            raise RuntimeError("bool isn't supported")
+        return ours
+    dlpack = types.SimpleNamespace(to_dlpack=to_dlpack, from_dlpack=from_dlpack)
+    module("tensorflow", experimental=types.SimpleNamespace(dlpack=dlpack))
+"""
+
+
+def test_tensorflow_without_methods_is_asked_by_its_function():
+    code = """
+        x = EagerTensor()
+        ours = dlbridge.from_dlpack(x)
+        assert (ours.dtype, ours.data_ptr) == ("bfloat16", memory.data_ptr) and ours.readonly
+        refused(lambda: ops.add(x, 1, out=x), "read-only")
+        x.dtype.name = "string"
+        refused(lambda: dlbridge.from_dlpack(x), "TensorFlow's string has no DLPack equivalent")
+    """
+    with_stand_ins(textwrap.dedent(TENSORFLOW) + textwrap.dedent(code))
+
+
+def test_tensorflow_bool_that_release_refuses_is_explained():
+    code = """
+        x = dlbridge.zeros([4], "bool")
+        reason = "the installed release of TensorFlow has no bool (bool isn't supported)"
+        assert dlbridge.explain(x, "tensorflow").reason == reason
+        refused(lambda: dlbridge.convert(x, "tensorflow", copy=None), reason)
+        assert dlbridge.convert(dlbridge.zeros([16]), "tensorflow").shape == (16,)
+    """
+    with_stand_ins(textwrap.dedent(TENSORFLOW) + textwrap.dedent(code))
