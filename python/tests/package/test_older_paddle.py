@@ -47,7 +47,7 @@ def check_both_ways():
     del array, again
     assert alive() is not None and made.tolist() == [0, 5, 0]
     del made
-    dlbridge.convert(dlbridge.zeros([1]), "paddle")  # Which releases what waits.
+    dlbridge.convert(dlbridge.zeros([1]), "paddle")  # Pending releases happen here.
     made = ops.add(paddle.ones([2, 2]), 1)
     assert isinstance(made, paddle.Tensor) and made.tolist() == [[2, 2], [2, 2]]
 """
