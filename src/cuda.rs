@@ -79,7 +79,7 @@ pub use memory::foreign::{import, import_unordered};
 pub use memory::pinned::{managed, pinned, settle};
 pub use memory::pointer::{PointerKind, device_of, device_of_range};
 #[cfg(feature = "python")]
-pub(crate) use memory::stream_order::{is_ordered, use_on, writer_of};
+pub(crate) use memory::tensor_uses::{is_ordered, use_on, writer_of};
 pub use module::Module;
 pub use module::argument::Argument;
 pub use module::call::Call;
@@ -90,6 +90,6 @@ pub use stream::Stream;
 pub use stream::current_stack::Current;
 pub use stream::deferred::release_after;
 #[cfg(feature = "python")]
-pub(crate) use stream::peer_streams;
+pub(crate) use stream::last_writer::Use;
 #[cfg(feature = "python")]
-pub(crate) use stream::stream_uses::Use;
+pub(crate) use stream::peer_streams;

@@ -7,7 +7,7 @@ pub(super) mod foreign;
 pub(super) mod pinned;
 pub(super) mod pointer;
 mod reachable;
-pub(super) mod stream_order;
+pub(super) mod tensor_uses;
 
 use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;
@@ -16,7 +16,7 @@ use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::reachable::{Place, Reachable};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::{self, Release};
-use crate::cuda::stream::stream_uses::{Joined, StreamUses, Use};
+use crate::cuda::stream::last_writer::{Joined, StreamUses, Use};
 use crate::device::Device;
 use crate::storage::{Access, Storage, SyncOwner};
 use cudarc::driver::sys;

@@ -3,9 +3,9 @@
 mod current;
 pub(super) mod current_stack;
 pub(super) mod deferred;
+pub(super) mod last_writer;
 #[cfg(feature = "python")]
 pub(crate) mod peer_streams;
-pub(super) mod stream_uses;
 
 use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;

@@ -1,10 +1,10 @@
 //! Call frame: validates arguments against the op and each other, allocates results, dispatches to
 //! a kernel and executes it.
 
-mod call_key;
 mod checks;
+mod write_key;
 
-pub use call_key::lookup;
+pub use write_key::lookup;
 
 use super::alias;
 use super::attribute::Attribute;
@@ -21,11 +21,11 @@ use super::shapes::{self, Expected};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::tensor::Tensor;
-use call_key::write_call_key;
 use checks::{check_for_kernel, check_output, main_device, missing, output_type, type_variables};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
+use write_key::write_call_key;
 
 /// Arguments by their places; [`Operand::ABSENT`] for results that are to be made.
 pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;

@@ -8,19 +8,19 @@
 //! Entries stay where they are made, and are used again: an argument is a pointer to one. With a
 //! GIL, the list needs no lock: arguments are made and dropped by the thread that is attached.
 
+mod beyond_call;
 mod entry;
 mod fill;
 mod fork;
-mod keep;
-mod kept;
+mod keep_alive;
 mod lists;
 #[cfg(test)]
 mod tests;
 
 use crate::tensor::Tensor;
+pub(super) use beyond_call::is_kept;
 pub(super) use entry::{Entry, NoteWritten};
-pub(super) use keep::{Aligned, Keep};
-pub(super) use kept::is_kept;
+pub(super) use keep_alive::{Aligned, Keep};
 use lists::BORROWS;
 use pyo3::prelude::*;
 use pyo3::{Borrowed, ffi};
@@ -211,7 +211,7 @@ pub(super) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
     // SAFETY: a thread that has an entry in use is attached. Memory is registered and entries are
     // entered one after the other, so that neither is missed by the other: the entry excludes
     // writers until it is done.
-    let kept = unsafe { BORROWS.with(|_| kept::KeptMemory::new(entry)) };
+    let kept = unsafe { BORROWS.with(|_| beyond_call::KeptMemory::new(entry)) };
     tensor.with_storage(|storage| storage.guarded(kept))
 }
 

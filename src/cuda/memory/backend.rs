@@ -6,7 +6,7 @@ use crate::cuda::memory::Memory;
 use crate::cuda::memory::array::empty;
 use crate::cuda::memory::pinned::managed;
 use crate::cuda::stream::Stream;
-use crate::cuda::stream::stream_uses::Use;
+use crate::cuda::stream::last_writer::Use;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::kernel::Failure;

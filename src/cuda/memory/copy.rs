@@ -10,10 +10,10 @@ mod transfer;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::array::empty;
-use crate::cuda::memory::stream_order::{is_ordered, use_on};
+use crate::cuda::memory::tensor_uses::{is_ordered, use_on};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
-use crate::cuda::stream::stream_uses::Use;
+use crate::cuda::stream::last_writer::Use;
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
 use checks::{check_elements, refused};
@@ -51,7 +51,7 @@ pub fn to_host(tensor: &Tensor) -> Result<Tensor, CudaError> {
     if tensor.device().is_host_accessible() {
         return Ok(tensor.copy()?);
     }
-    let stream = match crate::cuda::memory::stream_order::writer_of(tensor) {
+    let stream = match crate::cuda::memory::tensor_uses::writer_of(tensor) {
         Some(stream) => stream,
         None => Stream::current(Gpu::from_device(tensor.device())?),
     };

@@ -2,7 +2,7 @@
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::memory::Memory;
-use crate::cuda::memory::stream_order::is_ordered;
+use crate::cuda::memory::tensor_uses::is_ordered;
 use crate::cuda::stream::Stream;
 use crate::device::DeviceKind;
 use crate::storage::Storage;

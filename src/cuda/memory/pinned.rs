@@ -6,7 +6,7 @@ use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::Memory;
 use crate::cuda::memory::reachable::Place;
-use crate::cuda::memory::stream_order::keeper;
+use crate::cuda::memory::tensor_uses::keeper;
 use crate::cuda::stream::deferred;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;

@@ -2,13 +2,13 @@
 
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::error::launch::LaunchError;
-use crate::cuda::memory::stream_order::{is_ordered, use_on};
+use crate::cuda::memory::tensor_uses::{is_ordered, use_on};
 use crate::cuda::module::argument::Argument;
 use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::{Launch, USUAL};
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
-use crate::cuda::stream::stream_uses::Use;
+use crate::cuda::stream::last_writer::Use;
 use crate::device::DeviceKind;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;

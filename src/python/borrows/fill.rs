@@ -1,7 +1,7 @@
 //! Descriptions of tensors, filled into an entry.
 
 use super::Entry;
-use super::keep::Aligned;
+use super::keep_alive::Aligned;
 use crate::device::Device;
 use crate::dlpack::{DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;

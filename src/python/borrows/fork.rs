@@ -111,7 +111,7 @@ fn own_stack() -> Option<Range<usize>> {
 mod locks {
     #[cfg(Py_GIL_DISABLED)]
     use super::BORROWS;
-    use crate::python::borrows::kept;
+    use crate::python::borrows::beyond_call;
     use std::cell::UnsafeCell;
     use std::sync::MutexGuard;
 
@@ -119,7 +119,7 @@ mod locks {
     struct Locked(UnsafeCell<Option<Guards>>);
 
     struct Guards {
-        _kept: MutexGuard<'static, kept::Head>,
+        _kept: MutexGuard<'static, beyond_call::Head>,
         // Dropped last, as it was locked first.
         #[cfg(Py_GIL_DISABLED)]
         _lists: MutexGuard<'static, ()>,
@@ -141,7 +141,7 @@ mod locks {
         #[cfg(Py_GIL_DISABLED)]
         let lists = BORROWS.guard();
         let guards = Guards {
-            _kept: kept::lock(),
+            _kept: beyond_call::lock(),
             #[cfg(Py_GIL_DISABLED)]
             _lists: lists,
         };

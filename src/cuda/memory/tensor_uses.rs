@@ -3,7 +3,7 @@
 use super::Memory;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::stream::Stream;
-use crate::cuda::stream::stream_uses::Use;
+use crate::cuda::stream::last_writer::Use;
 use crate::tensor::Tensor;
 
 /// Returns what keeps a tensor's memory, where that is known here.
