@@ -61,7 +61,7 @@ fn check_copy(copy: Option<bool>) -> PyResult<()> {
         let error = Incompatibility::new(IncompatibilityKind::Copy, "copy=False", "copy=None");
         return Err(raise::<PyBufferError>(
             error
-                .with_reason("elements of another dtype, or from Python's objects, are a copy")
+                .with_reason("elements of another dtype, or of Python objects, need a copy, which copy=False forbids")
                 .with_remedy("pass copy=None"),
         ));
     }

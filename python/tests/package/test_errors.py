@@ -179,7 +179,7 @@ X = np.ones((2, 3), "f4")
         (
             BufferError,
             lambda: dlbridge.asarray([1], copy=False),
-            "elements of another dtype, or from Python's objects, are a copy; pass copy=None",
+            "elements of another dtype, or of Python objects, need a copy, which copy=False forbids; pass copy=None",
             ("copy", "copy=False", "copy=None", "pass copy=None"),
         ),
         (
