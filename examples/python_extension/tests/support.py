@@ -92,6 +92,12 @@ KNOWN = {
     "paddle": Paddle,
 }
 framework = KNOWN[NAME]()
+#: The remedy that an error names for a tensor of another element type.
+CASTS = {
+    "torch": "cast it with x.to(torch.float32)",
+    "tensorflow": 'cast it with tensorflow.cast(x, "float32")',
+}
+CAST = CASTS.get(NAME, 'cast it with x.astype("float32")')
 
 
 def only(*names):
