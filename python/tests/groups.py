@@ -17,6 +17,8 @@ FRAMEWORKS = ["tensorflow", "paddle", "jax", "tvm", "torch", "cupy", "mxnet"]
 # Those that get along with each other.
 RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
+#: Long emulations of GPUs' kernels: run where they are named, as `./dev test --full` does.
+EMULATIONS = {"test_double_flat.py", "test_double_kernels.py"}
 OWN_PROCESS = re.compile(r"^pytestmark = .*pytest\.mark\.own_process", re.MULTILINE)
 NEEDED = re.compile(r"framework\(\"([\w.]+)\"\)")
 
@@ -32,6 +34,11 @@ class Group(NamedTuple):
     def parts(self):
         """Each file as a group of its own."""
         return [Group(file.name, [file]) for file in self.files]
+
+
+def usual_files():
+    """The files that run where none are named."""
+    return sorted(file for file in TESTS.rglob("test_*.py") if file.name not in EMULATIONS)
 
 
 def split(files):

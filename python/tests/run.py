@@ -1,6 +1,6 @@
 """Runs the Python tests, the files that need the same framework in one process.
 
-    python python/tests/run.py                           # all files
+    python python/tests/run.py                           # all but the long emulations
     python python/tests/run.py python/tests/test_jax.py  # these
     python python/tests/run.py --list                    # which files share a process
 
@@ -45,7 +45,7 @@ def main():
         "--durations", type=int, default=0, help="print the slowest tests of each process"
     )
     arguments = arguments.parse_args()
-    work = groups.split(arguments.files or sorted(TESTS.rglob("test_*.py")))
+    work = groups.split(arguments.files or groups.usual_files())
     if arguments.list:
         for group in work:
             print(group.name, *(f"    {name_of(file)}" for file in group.files), sep="\n")
