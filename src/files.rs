@@ -55,8 +55,6 @@ mod source;
 mod stored;
 #[cfg(feature = "proto")]
 mod tensorflow;
-#[cfg(feature = "proto")]
-pub(crate) mod tensorflow_dtype;
 mod writer;
 
 pub use error::FileError;

@@ -80,6 +80,8 @@ pub mod storage;
 pub mod tensor;
 #[cfg(all(feature = "tensorflow", unix))]
 pub mod tensorflow;
+#[cfg(any(feature = "proto", all(feature = "tensorflow", unix)))]
+mod tensorflow_types;
 pub mod view;
 
 pub use device::{Device, DeviceKind};

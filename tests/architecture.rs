@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 14] = [
+const FLOORS: [(&str, u8); 15] = [
     ("device", 2),
     ("dtype", 2),
     ("error", 3),
@@ -54,6 +54,7 @@ const FLOORS: [(&str, u8); 14] = [
     ("cuda", 6),
     ("ops", 6),
     ("tensorflow", 6),
+    ("tensorflow_types", 3),
     ("python", 7),
 ];
 

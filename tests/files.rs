@@ -17,6 +17,8 @@ mod npy;
 mod npz;
 #[path = "files/options.rs"]
 mod options;
+#[path = "files/replacing.rs"]
+mod replacing;
 #[path = "files/round_trips.rs"]
 mod round_trips;
 #[path = "files/safetensors.rs"]

@@ -2,11 +2,12 @@
 
 HEAD = """# Compatibility
 
-Releases of the frameworks with which dlbridge was tried. This page is written by
-`./dev compat --all`, which runs `python/compat/check.py` in one environment after another: every
-dtype of whole bytes and every layout both ways, `explain` against `convert`, tensors that must be
-refused, ops with and without `out=`, memory that stays flat, and times. PyTorch's CUDA builds ran
-on the CPU, without NVIDIA's libraries. A release that isn't here wasn't tried.
+Releases of the frameworks with which dlbridge was tried. `python/compat/table.py` makes this page
+of what `python/compat/check.py` found in the environment of each: every dtype of whole bytes and
+every layout both ways, `explain` against `convert`, tensors that must be refused, ops with and
+without `out=`, memory that stays flat, and times. `./dev compat --all` makes one environment after
+another. PyTorch's CUDA builds ran on the CPU, without NVIDIA's libraries. A release that isn't here
+wasn't tried.
 
 ## Ranges
 

@@ -111,7 +111,9 @@ def save(
 
     The file appears under its name when it is complete.
     """
-    return _core._save_file(path, _named(tensors, path), format, align or 1, _items(metadata))
+    return _core._save_file(
+        path, _named(tensors, path), format, 1 if align is None else align, _items(metadata)
+    )
 
 
 def dumps(
@@ -125,7 +127,9 @@ def dumps(
 
     A single tensor in place of tensors by name has no name.
     """
-    return _core._save_bytes(_named(tensors, ""), format, align or 1, _items(metadata))
+    return _core._save_bytes(
+        _named(tensors, ""), format, 1 if align is None else align, _items(metadata)
+    )
 
 
 def _load(

@@ -37,7 +37,7 @@ pub(super) fn save_file(
     path: PathBuf,
     tensors: Named<'_>,
     format: Option<&str>,
-    align: usize,
+    align: i64,
     metadata: Metadata,
 ) -> PyResult<Vec<String>> {
     save_tensors(py, path, tensors, format, (align, metadata))
@@ -50,7 +50,7 @@ pub(super) fn save_bytes<'py>(
     py: Python<'py>,
     tensors: Named<'py>,
     format: &str,
-    align: usize,
+    align: i64,
     metadata: Metadata,
 ) -> PyResult<Bound<'py, PyBytes>> {
     dump_tensors(py, tensors, format, (align, metadata))

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
 use memmap2::MmapMut;
+use std::sync::{Mutex, PoisonError};
 use std::{slice, thread};
 
 /// The size from which a buffer is a mapping of its own, for which the system is asked for huge
@@ -38,24 +39,53 @@ pub(super) fn bytes(storage: &Storage) -> &[u8] {
         return &[];
     }
     // SAFETY: a storage's bytes on the host are initialised and live as long as it, which is
-    // borrowed. A view to write through needs the only handle to the memory, and the storage is one
-    // of a file or of a copy that is kept here.
+    // borrowed. A view to write through needs the only handle to the memory, and this is another
+    // one; that foreign code doesn't write the memory either is the promise of the code that shared
+    // it.
     unsafe { slice::from_raw_parts(storage.data_ptr(), storage.nbytes()) }
 }
 
-/// Copies bytes, on several threads if they are many.
+/// Copies bytes, on several threads if they are many and the system has the threads.
 pub(super) fn copy(from: &[u8], to: &mut [u8]) {
     assert_eq!(from.len(), to.len());
     let most = thread::available_parallelism().map_or(1, usize::from);
     let threads = (from.len() / PER_THREAD).clamp(1, most.min(MOST_THREADS));
-    // Pages are faulted in by the thread that writes them first: none shares one with another.
-    let part = from.len().div_ceil(threads).next_multiple_of(2 << 20);
     if threads == 1 {
         return to.copy_from_slice(from);
     }
-    thread::scope(|scope| {
-        for (from, to) in from.chunks(part).zip(to.chunks_mut(part)) {
-            scope.spawn(move || to.copy_from_slice(from));
+    // Pages are faulted in by the thread that writes them first: none shares one with another.
+    let part = from.len().div_ceil(threads).next_multiple_of(2 << 20);
+    let parts = Mutex::new(from.chunks(part).zip(to.chunks_mut(part)));
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((from, to)) = next() {
+            to.copy_from_slice(from);
         }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            // Without that thread, the others do its part.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_of_many_bytes_copies_each() {
+        let sizes: &[usize] = match cfg!(miri) {
+            true => &[0, 5],
+            false => &[0, 5, 2 * PER_THREAD, 3 * PER_THREAD + 7],
+        };
+        for &size in sizes {
+            let from: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+            let mut to = vec![255; size];
+            copy(&from, &mut to);
+            assert!(from == to, "{size} bytes");
+        }
+    }
 }

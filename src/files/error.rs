@@ -171,6 +171,27 @@ impl FileError {
         Self::Io { path, error }
     }
 
+    /// Creates the error of an element type that the format lacks, and safetensors has.
+    #[cold]
+    pub(super) fn unwritable(format: Format, name: &str, dtype: DType) -> Self {
+        Self::Unwritable {
+            format,
+            name: name.to_owned(),
+            dtype,
+            remedy: "write it to safetensors, or cast it",
+        }
+    }
+
+    /// Creates the error of a name that the format can't hold.
+    #[cold]
+    pub(super) fn bad_name(format: Format, name: &str) -> Self {
+        Self::Unsupported {
+            format,
+            what: format!("a tensor can't be called {name:?}"),
+            remedy: "rename it",
+        }
+    }
+
     /// Creates the error of bytes that the format doesn't allow.
     #[cold]
     pub(super) fn malformed(

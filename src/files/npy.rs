@@ -94,12 +94,7 @@ pub(super) fn parts(
     tensor: &Tensor,
 ) -> Result<(Vec<u8>, Tensor), FileError> {
     let dtype = tensor.dtype();
-    let descr = dtype::descr_of(dtype).ok_or_else(|| FileError::Unwritable {
-        format,
-        name: name.to_owned(),
-        dtype,
-        remedy: "write it to safetensors, or cast it",
-    })?;
+    let descr = dtype::descr_of(dtype).ok_or_else(|| FileError::unwritable(format, name, dtype))?;
     // Columns are written as they lie, if they lie one after another.
     let layout = tensor.layout();
     let column_major = layout.is_f_contiguous() && !layout.is_contiguous();

@@ -126,12 +126,7 @@ pub(super) fn write<W: Write + Seek>(
     (name, tensor): (&str, &Tensor),
 ) -> Result<(), FileError> {
     let dtype = tensor.dtype();
-    let number = number_of(dtype).ok_or_else(|| FileError::Unwritable {
-        format: FORMAT,
-        name: name.to_owned(),
-        dtype,
-        remedy: "write it to safetensors, or cast it",
-    })?;
+    let number = number_of(dtype).ok_or_else(|| FileError::unwritable(FORMAT, name, dtype))?;
     let message = TensorProto {
         dims: tensor.shape().iter().map(|size| *size as i64).collect(),
         data_type: Some(number),

@@ -8,8 +8,8 @@ use super::{npy, npz, safetensors};
 use super::{onnx, tensorflow};
 use crate::tensor::Tensor;
 use std::collections::HashSet;
-use std::fs::{self, OpenOptions};
-use std::io::{Cursor, Seek, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Cursor, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,10 +77,10 @@ impl SaveOptions {
         self
     }
 
-    /// Writes tensors to a file, which appears under its name when it is complete. Returns the
-    /// names of those that couldn't be aligned: in safetensors nothing can be between tensors, so
-    /// that those of a size that is no multiple of the alignment come last, and only the first of
-    /// them is aligned.
+    /// Writes tensors to a file, which appears under its name when it is complete: a file that was
+    /// there gives it its permissions, and a symbolic link stays one. Returns the names of those
+    /// that couldn't be aligned: in safetensors nothing can be between tensors, so that those of a
+    /// size that is no multiple of the alignment come last, and only the first of them is aligned.
     ///
     /// # Errors
     ///
@@ -92,18 +92,22 @@ impl SaveOptions {
         tensors: &[(&str, &Tensor)],
     ) -> Result<Vec<String>, FileError> {
         let path = path.as_ref();
-        let temporary = beside(path);
         let failed = |error| FileError::io(path, error);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)
-            .map_err(failed)?;
-        let mut writer = Writer::new(file, path);
+        // Behind links, so that the file that they lead to is replaced, and not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let replaced = fs::metadata(&target).ok();
+        if replaced.as_ref().is_some_and(|file| !file.is_file()) {
+            return Err(failed(not_a_file(&target)));
+        }
+        let (temporary, file) = create_beside(&target).map_err(failed)?;
+        let mut writer = Writer::new(&file, path);
         let written = self.write(&mut writer, tensors).and_then(|unaligned| {
-            fs::rename(&temporary, path)
-                .map_err(failed)
-                .map(|()| unaligned)
+            if let Some(replaced) = replaced {
+                file.set_permissions(replaced.permissions())
+                    .map_err(failed)?;
+            }
+            fs::rename(&temporary, &target).map_err(failed)?;
+            Ok(unaligned)
         });
         if written.is_err() {
             // The error is more important than a file that stays.
@@ -169,6 +173,10 @@ impl SaveOptions {
         }
         let mut names = HashSet::new();
         for (name, _) in tensors {
+            // Zip's readers, ours among them, refuse such a name, or cut it off.
+            if format == Format::Npz && name.contains('\0') {
+                return Err(FileError::bad_name(format, name));
+            }
             if !names.insert(name) {
                 let name = (*name).to_owned();
                 return Err(FileError::Duplicate { format, name });
@@ -178,12 +186,31 @@ impl SaveOptions {
     }
 }
 
-/// Returns a name beside a file that nothing has.
-fn beside(path: &Path) -> PathBuf {
+/// Returns the error of a path that leads to a folder or a device.
+fn not_a_file(path: &Path) -> io::Error {
+    match path.is_dir() {
+        // With the system's own number and words.
+        true => OpenOptions::new()
+            .write(true)
+            .open(path)
+            .err()
+            .unwrap_or_else(|| ErrorKind::IsADirectory.into()),
+        false => io::Error::new(ErrorKind::InvalidInput, "expected a regular file"),
+    }
+}
+
+/// Creates a file in the same folder under a name that nothing has. A process of the same number
+/// may have left one, as in another container.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.{count}.tmp", process::id()));
-    path.with_file_name(name)
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".dlbridge-{}-{count}.tmp", process::id());
+        let temporary = path.with_file_name(name);
+        match File::create_new(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
 }

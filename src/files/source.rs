@@ -37,7 +37,12 @@ impl Source {
             return Ok(Storage::from_vec(fs::read(path).map_err(failed)?));
         };
         let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.len() == 0 {
+        let about = file.metadata().map_err(failed)?;
+        if about.is_dir() {
+            // Reading says so in the system's own words, which mapping doesn't.
+            fs::read(path).map_err(failed)?;
+        }
+        if about.len() == 0 {
             return Ok(Storage::from_vec(Vec::<u8>::new()));
         }
         let mut options = MmapOptions::new();

@@ -6,11 +6,11 @@ use super::error::FileError;
 use super::format::Format;
 use super::message::{Head, bytes_of, decode, part, write_with_elements};
 use super::stored::{Found, checked_shape};
-use super::tensorflow_dtype::{from_number, name_of, number_of};
 use super::writer::{Writer, with_bytes};
 use crate::dtype::{DType, Scalar, read_small_bits};
 use crate::storage::Storage;
 use crate::tensor::Tensor;
+use crate::tensorflow_types::{code_of, dtype_of, name_of};
 use message::{Dim, Shape, TensorProto};
 use prost::Message;
 use std::io::{Seek, Write};
@@ -22,8 +22,10 @@ const TENSOR_CONTENT: u32 = 4;
 /// Reads the description of the tensor.
 pub(super) fn read(storage: &Storage, name: &str) -> Result<Found, FileError> {
     let message: TensorProto = decode(FORMAT, storage)?;
-    let Some(dtype) = from_number(message.dtype) else {
-        return Err(Head::unsupported(FORMAT, name, name_of(message.dtype)));
+    let Some(dtype) = dtype_of(message.dtype) else {
+        let unnamed = || format!("number {}", message.dtype);
+        let found = name_of(message.dtype).map_or_else(unnamed, str::to_owned);
+        return Err(Head::unsupported(FORMAT, name, found));
     };
     let shape = message.tensor_shape.clone().unwrap_or_default();
     if shape.unknown_rank {
@@ -89,12 +91,7 @@ pub(super) fn write<W: Write + Seek>(
     (name, tensor): (&str, &Tensor),
 ) -> Result<(), FileError> {
     let dtype = tensor.dtype();
-    let number = number_of(dtype).ok_or_else(|| FileError::Unwritable {
-        format: FORMAT,
-        name: name.to_owned(),
-        dtype,
-        remedy: "write it to safetensors, or cast it",
-    })?;
+    let number = code_of(dtype).ok_or_else(|| FileError::unwritable(FORMAT, name, dtype))?;
     let dim = tensor.shape().iter().map(|size| Dim { size: *size as i64 });
     let mut message = TensorProto {
         dtype: number,

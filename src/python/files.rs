@@ -1,6 +1,6 @@
 //! The class `TensorFile`, and tensors of any framework written to files.
 
-use super::error::unknown_name;
+use super::error::{unknown_name, wrong_value};
 use super::export::{Conversion, Outcome, convert, explain};
 use super::frameworks::Framework;
 use super::import::own::Wanted;
@@ -207,7 +207,7 @@ pub fn save_tensors(
     path: PathBuf,
     tensors: Named<'_>,
     format: Option<&str>,
-    options: (usize, Option<Vec<(String, String)>>),
+    options: (i64, Option<Vec<(String, String)>>),
 ) -> PyResult<Vec<String>> {
     let format = format_named(format)?.or_else(|| Format::of_path(&path));
     let options = options_of(format, options)?;
@@ -223,7 +223,7 @@ pub fn dump_tensors<'py>(
     py: Python<'py>,
     tensors: Named<'py>,
     format: &str,
-    options: (usize, Option<Vec<(String, String)>>),
+    options: (i64, Option<Vec<(String, String)>>),
 ) -> PyResult<Bound<'py, PyBytes>> {
     let options = options_of(format_named(Some(format))?, options)?;
     let bytes = with_host_tensors(py, &tensors, |tensors| options.to_bytes(tensors))?;
@@ -232,20 +232,19 @@ pub fn dump_tensors<'py>(
 
 fn options_of(
     format: Option<Format>,
-    (align, metadata): (usize, Option<Vec<(String, String)>>),
+    (align, metadata): (i64, Option<Vec<(String, String)>>),
 ) -> PyResult<SaveOptions> {
     let format = format.ok_or_else(|| crate::files::UnknownFormat {
         what: "the file by its name".to_owned(),
     });
     let format = format.map_err(crate::files::FileError::from)?;
-    let is_valid = align.is_power_of_two() && align <= SaveOptions::LARGEST_ALIGN;
-    if !is_valid {
-        return Err(pyo3::exceptions::PyValueError::new_err(format!(
-            "expected a power of two up to {} as align, got {align}",
-            SaveOptions::LARGEST_ALIGN
-        )));
-    }
-    let options = SaveOptions::new(format).align(align);
+    let is_valid = |align: &usize| align.is_power_of_two() && *align <= SaveOptions::LARGEST_ALIGN;
+    let Some(valid) = usize::try_from(align).ok().filter(is_valid) else {
+        let wanted = format!("a power of two up to {}", SaveOptions::LARGEST_ALIGN);
+        let reason = format!("expected {wanted} as align, got {align}");
+        return Err(wrong_value(align.to_string(), wanted, reason));
+    };
+    let options = SaveOptions::new(format).align(valid);
     let metadata = metadata.into_iter().flatten();
     Ok(metadata.fold(options, |options, (name, text)| {
         options.metadata(name, text)

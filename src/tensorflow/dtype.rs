@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind};
+use crate::tensorflow_types::{TABLE, code_of, dtype_of, name_of};
 use std::fmt;
 
 /// An element type of TensorFlow, by its code.
@@ -21,43 +22,6 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataType(i32);
 
-/// Codes, names and equivalents. Elements of less than a byte each take a byte in TensorFlow.
-const TABLE: [(i32, &str, Option<DType>); 33] = [
-    (1, "DT_FLOAT", Some(DType::F32)),
-    (2, "DT_DOUBLE", Some(DType::F64)),
-    (3, "DT_INT32", Some(DType::I32)),
-    (4, "DT_UINT8", Some(DType::U8)),
-    (5, "DT_INT16", Some(DType::I16)),
-    (6, "DT_INT8", Some(DType::I8)),
-    (7, "DT_STRING", None),
-    (8, "DT_COMPLEX64", Some(DType::C64)),
-    (9, "DT_INT64", Some(DType::I64)),
-    (10, "DT_BOOL", Some(DType::BOOL)),
-    (11, "DT_QINT8", None),
-    (12, "DT_QUINT8", None),
-    (13, "DT_QINT32", None),
-    (14, "DT_BFLOAT16", Some(DType::BF16)),
-    (15, "DT_QINT16", None),
-    (16, "DT_QUINT16", None),
-    (17, "DT_UINT16", Some(DType::U16)),
-    (18, "DT_COMPLEX128", Some(DType::C128)),
-    (19, "DT_HALF", Some(DType::F16)),
-    (20, "DT_RESOURCE", None),
-    (21, "DT_VARIANT", None),
-    (22, "DT_UINT32", Some(DType::U32)),
-    (23, "DT_UINT64", Some(DType::U64)),
-    (24, "DT_FLOAT8_E5M2", Some(DType::F8_E5M2)),
-    (25, "DT_FLOAT8_E4M3FN", Some(DType::F8_E4M3FN)),
-    (26, "DT_FLOAT8_E4M3FNUZ", Some(DType::F8_E4M3FNUZ)),
-    (27, "DT_FLOAT8_E4M3B11FNUZ", Some(DType::F8_E4M3B11FNUZ)),
-    (28, "DT_FLOAT8_E5M2FNUZ", Some(DType::F8_E5M2FNUZ)),
-    (29, "DT_INT4", Some(DType::I4)),
-    (30, "DT_UINT4", Some(DType::U4)),
-    (31, "DT_INT2", Some(DType::I2)),
-    (32, "DT_UINT2", Some(DType::U2)),
-    (33, "DT_FLOAT4_E2M1FN", Some(DType::F4_E2M1FN)),
-];
-
 impl DataType {
     /// Returns the type of a code.
     pub const fn from_code(code: i32) -> Self {
@@ -70,8 +34,7 @@ impl DataType {
     ///
     /// When TensorFlow has none like it.
     pub fn from_dtype(dtype: DType) -> Result<Self, Incompatibility> {
-        let row = TABLE.iter().find(|(.., known)| *known == Some(dtype));
-        row.map(|(code, ..)| Self(*code)).ok_or_else(|| {
+        code_of(dtype).map(Self).ok_or_else(|| {
             let wanted = "an element type of TensorFlow";
             Incompatibility::new(IncompatibilityKind::DType, dtype.to_string(), wanted)
                 .with_remedy("cast it first")
@@ -85,9 +48,8 @@ impl DataType {
     /// When the elements aren't plain numbers: strings, resources, variants; or numbers that need a
     /// scale, which DLPack has no types for.
     pub fn dtype(self) -> Result<DType, Incompatibility> {
-        let row = TABLE.iter().find(|(code, ..)| *code == self.0);
-        if let Some((.., Some(dtype))) = row {
-            return Ok(*dtype);
+        if let Some(dtype) = dtype_of(self.0) {
+            return Ok(dtype);
         }
         let remedy = match self.name() {
             "DT_STRING" => "decode it in TensorFlow first, as by tf.io.decode_raw",
@@ -108,8 +70,7 @@ impl DataType {
 
     /// Returns TensorFlow's name, such as `DT_FLOAT`; `DT_?` for a code that isn't known.
     pub fn name(self) -> &'static str {
-        let row = TABLE.iter().find(|(code, ..)| *code == self.0);
-        row.map_or("DT_?", |(_, name, _)| name)
+        name_of(self.0).unwrap_or("DT_?")
     }
 
     /// Returns all types that are known, by their codes.

@@ -67,6 +67,10 @@ fn options_that_a_format_lacks_are_refused() {
         SaveOptions::new(FORMAT).to_bytes(&[("__metadata__", &x)]),
         "safetensors: a tensor can't be called \"__metadata__\"; rename it",
     );
+    refused(
+        SaveOptions::new(Format::Npz).to_bytes(&[("a\0b", &x)]),
+        "npz: a tensor can't be called \"a\\0b\"; rename it",
+    );
     let long = "x".repeat(70_000);
     refused(
         SaveOptions::new(Format::Npz).to_bytes(&[(&long, &x)]),

@@ -11,7 +11,9 @@ pub(crate) mod memory;
 #[path = "../../examples/tensorflow/replace.rs"]
 mod replace;
 
-use crate::fixture::{Check, Fixture};
+use crate::fixture::Check;
+#[cfg(feature = "python")]
+use crate::fixture::Fixture;
 
 pub(crate) const CHECKS: &[Check] = &[
     ("inspection_runs", |fixture| {

@@ -151,3 +151,19 @@ def test_objects_that_are_not_tensors_are_refused():
     with pytest.raises(TypeError):
         dlbridge.loads("text")
     assert files_cases.dtype_of("bfloat16").name == "bfloat16"
+
+
+@pytest.mark.parametrize("align", [0, -1, 3, 8192])
+def test_save_refuses_align_that_is_no_power_of_two(align, tmp_path):
+    text = f"expected a power of two up to 4096 as align, got {align}"
+    with refused(ValueError, text) as caught:
+        dlbridge.save(tmp_path / "x.npy", np.ones(2), align=align)
+    error = caught.value
+    assert (error.kind, error.found) == ("argument", str(align))
+    assert error.wanted == "a power of two up to 4096"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_load_of_folder_is_oserror(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        dlbridge.load(tmp_path, "numpy", format="npy")

@@ -2,20 +2,15 @@
 
 import textwrap
 
+from older import REFUSED
 from support import in_new_process
 
-START = """
+START = (
+    REFUSED
+    + """
 import sys, types
 import dlbridge
 from dlbridge import ops
-
-def refused(call, text):
-    try:
-        call()
-    except BufferError as error:
-        assert text in str(error), error
-    else:
-        raise AssertionError("not refused")
 
 def module(name, **attributes):
     made = sys.modules[name] = types.ModuleType(name)
@@ -25,6 +20,7 @@ def module(name, **attributes):
 def class_of(module, name, **methods):
     return type(name, (), {"__module__": module, **methods})
 """
+)
 
 
 def with_stand_ins(code):

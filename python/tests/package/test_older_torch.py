@@ -3,27 +3,22 @@
 import textwrap
 
 import pytest
+from older import REFUSED
 from support import framework, in_new_process
 
 torch = framework("torch")
 if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
     pytest.skip("this release has no exchange table to remove", allow_module_level=True)
 
-WITHOUT_TABLE = """
+WITHOUT_TABLE = (
+    REFUSED
+    + """
 import torch
 table = torch.Tensor.__dlpack_c_exchange_api__
 del torch.Tensor.__dlpack_c_exchange_api__
 import sys, weakref
 import dlbridge, dlbridge_testing as ext, numpy as np
 from dlbridge import ops
-
-def refused(call, text):
-    try:
-        call()
-    except BufferError as error:
-        assert text in str(error), error
-    else:
-        raise AssertionError("not refused")
 
 def called(call):
     names = set()
@@ -34,6 +29,7 @@ def called(call):
         sys.setprofile(None)
     return names
 """
+)
 
 
 def without_table(code):

@@ -65,11 +65,7 @@ fn plan<'a>(name: &'a str, tensor: &'a Tensor) -> Result<Planned<'a>, FileError>
         remedy,
     };
     if name == METADATA {
-        return Err(FileError::Unsupported {
-            format: FORMAT,
-            what: format!("a tensor can't be called {METADATA:?}"),
-            remedy: "rename it",
-        });
+        return Err(FileError::bad_name(FORMAT, name));
     }
     let dtype = tensor.dtype();
     let mut shape = tensor.shape().to_vec();
