@@ -315,3 +315,33 @@ def test_numbers_between_arrays():
         assert ext.number_f32(x.T) == ([2, 2], [0, 2, 1, 3])
         assert ext.number_f32(np.float32(3)) == ([], [3])
         assert ext.number_f32(torch.ones(())) == ([], [1])
+
+
+def test_strided_layout_is_repeated_with_other_memory_and_dtypes():
+    strides = [(4, 12), (-4, 12), (8, 24), (0, 4), (4, 0)]
+    arrays = []
+    for dtype in ("float32", "int32", "float64"):
+        for steps in strides:
+            room = np.arange(64).astype(dtype)
+            start = room[20:]
+            arrays.append(np.lib.stride_tricks.as_strided(start, (3, 4), steps))
+    uneven = np.lib.stride_tricks.as_strided(np.zeros(64), (3, 4), (4, 12))
+    read_only = np.lib.stride_tricks.as_strided(arrays[0], (3, 4), (4, 12), writeable=False)
+    for x in arrays:
+        item = x.itemsize
+        if any(stride % item for stride in x.strides):
+            with refused(BufferError, "no multiples"):
+                ext.describe(x)
+            continue
+        for _ in range(3):
+            seen = ext.describe(x)
+            assert (seen["shape"], seen["ptr"]) == ([3, 4], x.ctypes.data)
+            assert [stride * item for stride in seen["strides"]] == list(x.strides)
+            assert READ[x.dtype.name](x) == x.ravel().tolist()
+            assert not seen["readonly"]
+        other = x.copy()
+        twin = np.lib.stride_tricks.as_strided(other, (3, 4), x.strides[::-1])
+        assert ext.describe(twin)["strides"] == seen["strides"][::-1]
+        assert ext.describe(read_only)["readonly"]
+        with refused(BufferError, "no multiples"):
+            ext.describe(uneven)

@@ -26,14 +26,14 @@ impl Layout {
         self.len = 1;
     }
 
-    /// Returns whether C's sizes and strides describe this layout.
+    /// Returns whether C's sizes and strides are those of this layout. Without strides, only the
+    /// sizes are compared, as for a layout that is row-major.
     ///
     /// # Safety
     ///
-    /// [`become_row_major`](Self::become_row_major) made the layout, and the caller promises what
-    /// it asks for.
+    /// `sizes`, and `strides` unless it is NULL, point to `rank` numbers.
     #[inline(always)]
-    pub(crate) unsafe fn is_row_major_of(
+    pub(crate) unsafe fn is_described_by(
         &self,
         rank: usize,
         sizes: *const isize,

@@ -19,6 +19,7 @@ mod tests;
 
 use crate::tensor::Tensor;
 pub(super) use beyond_call::is_kept;
+use entry::KeptLayout;
 pub(super) use entry::{Entry, NoteWritten};
 pub(super) use keep_alive::{Aligned, Keep};
 use lists::BORROWS;
@@ -182,7 +183,7 @@ pub(super) unsafe fn give_back(mut entry: NonNull<Entry>) {
     // before the lists are read.
     unsafe {
         let this = entry.as_mut();
-        if !this.is_usual {
+        if this.kept_layout == KeptLayout::None {
             this.become_scalar();
         }
         this.note_written = None; // It may have been set for an argument that was refused.

@@ -46,11 +46,10 @@ fn become_row_major(layout: &mut Layout, sizes: &[isize], strides: Option<&[isiz
     unsafe { layout.become_row_major(sizes.len(), sizes.as_ptr(), strides) }
 }
 
-fn is_row_major_of(layout: &Layout, sizes: &[isize], strides: Option<&[isize]>) -> bool {
+fn is_described_by(layout: &Layout, sizes: &[isize], strides: Option<&[isize]>) -> bool {
     let strides = strides.map_or(ptr::null(), <[isize]>::as_ptr);
-    // SAFETY: `sizes` and `strides` hold as many numbers as the rank, and `become_row_major` made
-    // the layout.
-    unsafe { layout.is_row_major_of(sizes.len(), sizes.as_ptr(), strides) }
+    // SAFETY: `sizes` and `strides` hold as many numbers as the rank.
+    unsafe { layout.is_described_by(sizes.len(), sizes.as_ptr(), strides) }
 }
 
 #[test]
@@ -84,13 +83,13 @@ fn only_the_same_numbers_are_the_same() {
         }
         let strides = layout.strides().to_vec();
         for theirs in shapes() {
-            assert_eq!(is_row_major_of(&layout, &theirs, None), ours == theirs);
+            assert_eq!(is_described_by(&layout, &theirs, None), ours == theirs);
         }
-        assert!(is_row_major_of(&layout, &ours, Some(&strides)));
+        assert!(is_described_by(&layout, &ours, Some(&strides)));
         for axis in 0..ours.len() {
             let mut other = strides.clone();
             other[axis] += 1;
-            assert!(!is_row_major_of(&layout, &ours, Some(&other)));
+            assert!(!is_described_by(&layout, &ours, Some(&other)));
         }
     }
 }

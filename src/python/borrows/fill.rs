@@ -1,17 +1,19 @@
 //! Descriptions of tensors, filled into an entry.
 
-use super::Entry;
+use super::entry::{Entry, KeptLayout};
 use super::keep_alive::Aligned;
 use crate::device::Device;
 use crate::dlpack::{DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;
 use crate::interchange::Described;
+use crate::layout::Layout;
 use crate::python::error::{Refused, not_importable};
 use std::ptr;
 
 impl Entry {
-    /// Fills in what a descriptor says in the usual case: elements one after another, on the host,
-    /// that may be written. `false`, and a blank entry, in any other.
+    /// Fills in what a descriptor says in the usual case: elements on the host that may be written,
+    /// one after another, or in the layout that the entry keeps. `false`, and a blank entry, in any
+    /// other.
     ///
     /// # Safety
     ///
@@ -26,7 +28,8 @@ impl Entry {
         {
             return false;
         }
-        let (shape, strides) = (descriptor.shape.cast(), descriptor.strides.cast());
+        let shape: *const isize = descriptor.shape.cast();
+        let strides: *const isize = descriptor.strides.cast();
         let (Ok(dtype), Ok(rank)) = (
             DType::try_from(descriptor.dtype),
             usize::try_from(descriptor.ndim),
@@ -37,9 +40,15 @@ impl Entry {
             return false;
         }
         self.read_only = false;
+        let first = descriptor.data.cast();
         // SAFETY: a true descriptor has as many sizes, and strides or NULL, as its rank says.
-        let is_arranged = unsafe { self.arrange(rank, shape, strides) };
-        is_arranged && self.place(descriptor.data.cast(), dtype)
+        unsafe {
+            let is_same = |layout: &Layout| {
+                !strides.is_null() && layout.is_described_by(rank, shape, strides)
+            };
+            self.place_as_before(first, dtype, is_same)
+                || self.arrange(rank, shape, strides) && self.place(first, dtype)
+        }
     }
 
     /// Fills in the layout of elements one after another. Where the entry was last used for one of
@@ -57,10 +66,11 @@ impl Entry {
         sizes: *const isize,
         strides: *const isize,
     ) -> bool {
-        // SAFETY: there are as many sizes, and strides or NULL, as the rank says; where `is_usual`
-        // is set, the layout is row-major.
+        // SAFETY: there are as many sizes, and strides or NULL, as the rank says; the layout is
+        // row-major where the entry says that it keeps such a one.
         unsafe {
-            self.is_usual && self.layout.is_row_major_of(rank, sizes, strides)
+            self.kept_layout == KeptLayout::RowMajor
+                && self.layout.is_described_by(rank, sizes, strides)
                 || self.arrange_anew(rank, sizes, strides)
         }
     }
@@ -78,14 +88,62 @@ impl Entry {
         strides: *const isize,
     ) -> bool {
         // SAFETY: there are as many sizes, and strides or NULL, as the rank says.
-        self.is_usual = unsafe { self.layout.become_row_major(rank, sizes, strides) };
-        self.is_usual
+        let is_row_major = unsafe { self.layout.become_row_major(rank, sizes, strides) };
+        self.kept_layout = if is_row_major {
+            KeptLayout::RowMajor
+        } else {
+            KeptLayout::None
+        };
+        is_row_major
+    }
+
+    /// Fills in the address of elements of the strided layout and the dtype that the entry keeps.
+    /// `false` where it keeps none or others, or where the elements don't lie in the address space:
+    /// the validator tells why.
+    #[inline(always)]
+    pub(in crate::python) fn place_as_before(
+        &mut self,
+        first: *mut u8,
+        dtype: DType,
+        is_same: impl FnOnce(&Layout) -> bool,
+    ) -> bool {
+        let KeptLayout::Strided { start, end } = self.kept_layout else {
+            return false;
+        };
+        if dtype != self.dtype || !is_same(&self.layout) {
+            return false;
+        }
+        let address = first.addr();
+        let (Some(low), Some(high)) = (
+            address.checked_add_signed(start),
+            address.checked_add_signed(end),
+        ) else {
+            return false;
+        };
+        if address == 0 || low == 0 {
+            return false;
+        }
+        self.first = first;
+        self.bytes = low..high;
+        true
+    }
+
+    /// Keeps the layout that was validated, if it is one that [`KeptLayout::Strided`] describes.
+    #[inline]
+    pub(in crate::python) fn keep_strided(&mut self) {
+        if self.device == Device::CPU && !self.padded && !self.layout().is_contiguous() {
+            let first = self.first.addr();
+            self.kept_layout = KeptLayout::Strided {
+                start: self.bytes.start.wrapping_sub(first) as isize,
+                end: self.bytes.end.wrapping_sub(first) as isize,
+            };
+        }
     }
 
     /// Makes a blank entry's layout a scalar's.
     #[inline]
     pub(in crate::python) fn become_scalar(&mut self) {
-        self.is_usual = false;
+        self.kept_layout = KeptLayout::None;
         self.layout.become_scalar();
     }
 
@@ -135,6 +193,7 @@ impl Entry {
         self.device = described.device;
         self.padded = described.padded;
         self.read_only = flags.contains(Flags::READ_ONLY);
+        self.keep_strided();
         Ok(())
     }
 

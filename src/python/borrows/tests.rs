@@ -1,9 +1,12 @@
 //! Tests of the lists without Python, which Miri runs.
 
 use super::*;
+use crate::device::Device;
+use crate::dlpack::{DLDevice, DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;
 use crate::python::borrows::Aligned;
 use crate::tensor::Tensor;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
@@ -177,4 +180,92 @@ fn memory_that_is_kept_twice_is_kept_once_by_each() {
     assert!(entered(&whole, true).is_none());
     drop(again);
     left(entered(&whole, true).unwrap());
+}
+
+/// Returns a descriptor of 3 x 4 elements in a column-major layout at this address.
+fn column_major(first: usize, dtype: DType) -> DLTensor {
+    static SIZES: [i64; 2] = [3, 4];
+    static STRIDES: [i64; 2] = [1, 3];
+    DLTensor {
+        data: ptr::without_provenance_mut(first),
+        device: Device::CPU.into(),
+        ndim: 2,
+        dtype: dtype.into(),
+        shape: (&raw const SIZES).cast_mut().cast(),
+        strides: (&raw const STRIDES).cast_mut().cast(),
+        byte_offset: 0,
+    }
+}
+
+/// Validates a descriptor in an entry, and returns the bytes of the entry's next use, if that is on
+/// the fast path.
+fn reused(first: &DLTensor, second: &DLTensor) -> Option<Range<usize>> {
+    // SAFETY: the test holds the lock that stands in for the GIL; the descriptors' numbers are
+    // static, their elements aren't read, and the entries are given back once.
+    unsafe {
+        let mut entry = blank();
+        entry.as_mut().fill(first, Flags::empty()).unwrap();
+        give_back(entry);
+        let mut again = blank();
+        assert_eq!(again, entry);
+        let is_reused = again.as_mut().fill_usual(second);
+        let bytes = again.as_ref().bytes.clone();
+        give_back(again);
+        is_reused.then_some(bytes)
+    }
+}
+
+#[test]
+fn strided_layout_is_reused_for_the_same_numbers_and_dtype() {
+    let _attached = attach();
+    let before = column_major(0x1000, DType::F32);
+    let bytes = |first| reused(&before, &column_major(first, DType::F32));
+    assert_eq!(bytes(0x1000), Some(0x1000..0x1030));
+    assert_eq!(bytes(0x2000), Some(0x2000..0x2030));
+    assert_eq!(reused(&before, &column_major(0x1000, DType::F64)), None);
+    let without_strides = DLTensor {
+        strides: ptr::null_mut(),
+        ..before
+    };
+    assert_eq!(reused(&before, &without_strides), Some(0x1000..0x1030));
+    let swapped = DLTensor {
+        shape: before.strides,
+        strides: before.shape,
+        ..before
+    };
+    assert_eq!(reused(&before, &swapped), None);
+}
+
+#[test]
+fn strided_layout_is_validated_at_an_address_that_cant_be() {
+    let _attached = attach();
+    let before = column_major(0x1000, DType::F32);
+    for first in [0, usize::MAX - 46, usize::MAX] {
+        assert_eq!(reused(&before, &column_major(first, DType::F32)), None);
+    }
+    let last = usize::MAX - 48;
+    let bytes = reused(&before, &column_major(last, DType::F32));
+    assert_eq!(bytes, Some(last..usize::MAX));
+    // One element lies at address 0, the others above.
+    static STRIDES: [i64; 2] = [1, -3];
+    let backwards = |first| DLTensor {
+        strides: (&raw const STRIDES).cast_mut().cast(),
+        ..column_major(first, DType::F32)
+    };
+    assert_eq!(reused(&backwards(0x1000), &backwards(36)), None);
+    assert_eq!(reused(&backwards(0x1000), &backwards(40)), Some(4..52));
+}
+
+#[test]
+fn layout_of_other_devices_and_of_padded_elements_is_validated_each_time() {
+    let _attached = attach();
+    let cuda = DLTensor {
+        device: DLDevice {
+            device_type: DLDeviceType::CUDA,
+            device_id: 0,
+        },
+        ..column_major(0x1000, DType::F32)
+    };
+    assert_eq!(reused(&cuda, &column_major(0x1000, DType::F32)), None);
+    assert_eq!(reused(&column_major(0x1000, DType::F32), &cuda), None);
 }

@@ -21,6 +21,7 @@ use super::constraints::{ANYTHING, Needs};
 use super::row::{Export, Framework};
 
 use crate::device::Device;
+use crate::layout::Layout;
 use crate::python::borrows::Entry;
 use crate::python::error::{Refused, not_importable};
 use pyo3::prelude::*;
@@ -116,6 +117,11 @@ pub(in crate::python) unsafe fn borrow(
     let (dtype, padded) = array.dtype(object.py())?;
     let is_row_major = array.is_row_major();
     let item = (dtype.step_bits(padded) / 8) as isize;
+    let is_same = |layout: &Layout| array.has_layout(layout, item);
+    if !padded && entry.place_as_before(array.data, dtype, is_same) {
+        entry.read_only = !array.is_writable();
+        return Ok(());
+    }
     let mut is_uneven = false;
     entry.become_scalar();
     let outcome = entry.layout.rebuild(array.rank as usize, |axis| {
@@ -145,5 +151,6 @@ pub(in crate::python) unsafe fn borrow(
     entry.device = Device::CPU;
     entry.padded = padded;
     entry.read_only = !array.is_writable();
+    entry.keep_strided();
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::element_type::ElementType;
 use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
+use crate::layout::Layout;
 use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -66,6 +67,20 @@ impl Array {
     #[inline]
     pub(in crate::python) fn is_row_major(&self) -> bool {
         self.flags & IS_ROW_MAJOR != 0
+    }
+
+    /// Returns whether the array's sizes and strides are those of a layout of elements of `item`
+    /// bytes.
+    pub(super) fn has_layout(&self, layout: &Layout, item: isize) -> bool {
+        let layout = layout.as_ref();
+        let mut dims = layout.shape().iter().zip(layout.strides()).enumerate();
+        layout.rank() == self.rank as usize
+            && dims.all(|(axis, (&size, &stride))| {
+                // SAFETY: as many sizes and strides as dimensions, and the ranks are equal.
+                let (our_size, our_stride) =
+                    unsafe { (*self.sizes.add(axis), *self.strides.add(axis)) };
+                our_size as usize == size && stride.checked_mul(item) == Some(our_stride)
+            })
     }
 
     /// Returns the strides in elements, in `room`; NULL where they are row-major.

@@ -57,10 +57,10 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
     else {
         return Ok(());
     };
-    // SAFETY: a dictionary and a string, which are kept. What is found is borrowed from the
-    // dictionary, and compared.
-    let current = unsafe { ffi::PyDict_GetItem(namespace.as_ptr(), name.as_ptr()) };
-    if current == none.as_ptr() || current.is_null() {
+    // SAFETY: a dictionary and a string, which are kept. The result is borrowed from the
+    // dictionary, and only compared. What comparing with other keys raises, `check` raises again.
+    let current = unsafe { ffi::PyDict_GetItemWithError(namespace.as_ptr(), name.as_ptr()) };
+    if current == none.as_ptr() {
         return Ok(());
     }
     check(object, namespace.bind(py), name.bind(py))
