@@ -50,7 +50,7 @@
 //! elements at one place, and shares no memory with another argument. Results may be exactly where
 //! an input is if the op [says so](Op::in_place) and the kernel takes [`Source`]s and [`Target`]s.
 
-mod alias;
+mod argument_overlap;
 mod attribute;
 pub(crate) mod backend;
 mod call;
@@ -58,7 +58,7 @@ mod choose;
 mod dispatch_cache;
 mod in_place;
 #[macro_use]
-mod collect;
+mod declared_ops;
 mod argument_type;
 mod call_key;
 mod definition;
@@ -100,6 +100,6 @@ pub(crate) use handle::complete;
 /// For the macros.
 #[doc(hidden)]
 pub mod __private {
-    pub use super::collect::Registration;
+    pub use super::declared_ops::Registration;
     pub use inventory::submit;
 }

@@ -6,7 +6,7 @@ mod write_key;
 
 pub use write_key::lookup;
 
-use super::alias;
+use super::argument_overlap;
 use super::attribute::Attribute;
 use super::backend::Backend;
 use super::call_key::CallKey;
@@ -128,7 +128,7 @@ impl Frame<'_> {
             made.push((at, tensor));
         }
 
-        let coincide = alias::check(op, operands)?;
+        let coincide = argument_overlap::check(op, operands)?;
         let mut key = CallKey::new();
         write_call_key(&mut key, operands, self.attributes, self.label, device);
         let found = match self.handle.find(&key) {
@@ -137,7 +137,7 @@ impl Frame<'_> {
         };
         check_for_kernel(op, operands, &found, device)?;
         if !coincide.is_empty() {
-            alias::check_for_kernel(op, operands, &found.kernel, coincide)?;
+            argument_overlap::check_for_kernel(op, operands, &found.kernel, coincide)?;
         }
         let found = (&found, device);
         self.execute(op, operands, found, around)?;

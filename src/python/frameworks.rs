@@ -20,7 +20,7 @@ pub(super) mod numpy;
 mod onnxruntime;
 mod paddle;
 mod pyarrow;
-mod row;
+mod row_type;
 mod tensorflow;
 pub(super) mod torch;
 mod tried;
@@ -36,8 +36,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 #[cfg(feature = "cuda")]
-pub(super) use row::CurrentStream;
-pub(super) use row::{CapsuleMethods, Export, Framework, OTHER, Streams, TableVendor};
+pub(super) use row_type::CurrentStream;
+pub(super) use row_type::{CapsuleMethods, Export, Framework, OTHER, Streams, TableVendor};
 pub(super) use tried::Question;
 
 /// All frameworks, in the order in which error messages list them.

@@ -2,7 +2,7 @@
 
 use super::constraints::{ANYTHING, Needs};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
-use super::row::{Export, Framework, Streams};
+use super::row_type::{Export, Framework, Streams};
 use crate::device::DeviceKind;
 use crate::dtype::DType;
 use pyo3::intern;

@@ -1,7 +1,7 @@
 //! Our own class, as one of the frameworks.
 
 use super::constraints::ANYTHING;
-use super::row::{Export, Framework, Streams};
+use super::row_type::{Export, Framework, Streams};
 
 pub(super) static ROW: Framework = Framework {
     cast: Some("dlbridge.asarray(x, dtype=\"{}\")"),

@@ -3,7 +3,7 @@
 use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs, lacks_dtype};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
-use super::row::{Export, Framework, Streams};
+use super::row_type::{Export, Framework, Streams};
 use super::tried::{Question, Tried};
 use crate::dtype::DType;
 use crate::error::Incompatibility;

@@ -2,7 +2,7 @@
 //! the table.
 
 use super::constraints::{ANYTHING, Arranged, Needs};
-use super::row::{Export, Framework};
+use super::row_type::{Export, Framework};
 use crate::dtype::DType;
 use pyo3::prelude::*;
 

@@ -1,7 +1,7 @@
 //! MXNet: arrays without `__dlpack__`, but with methods that give capsules.
 
 use super::constraints::{ANYTHING, Arranged, Needs};
-use super::row::{CapsuleMethods, Export, Framework};
+use super::row_type::{CapsuleMethods, Export, Framework};
 use crate::dlpack::{DLDataType, DLTensor};
 use crate::dtype::DType;
 use crate::python::error::not_exchangeable;

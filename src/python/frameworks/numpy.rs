@@ -18,7 +18,7 @@ use make::{lacks, surely_has};
 #[cfg(feature = "cuda")]
 use super::common::root_module;
 use super::constraints::{ANYTHING, Needs};
-use super::row::{Export, Framework};
+use super::row_type::{Export, Framework};
 
 use crate::device::Device;
 use crate::layout::Layout;

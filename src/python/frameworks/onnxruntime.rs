@@ -2,7 +2,7 @@
 
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_wide_unsigned};
-use super::row::{Export, Framework};
+use super::row_type::{Export, Framework};
 use crate::dtype::DType;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -6,7 +6,7 @@ mod export;
 use super::common::{from_capsule, root_module, table_of_class};
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex};
-use super::row::{CapsuleMethods, Export, Framework, Streams, TableVendor};
+use super::row_type::{CapsuleMethods, Export, Framework, Streams, TableVendor};
 use super::tried::{Question, Tried};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::DType;

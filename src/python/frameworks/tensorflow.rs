@@ -3,7 +3,7 @@
 use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
-use super::row::{CapsuleMethods, Export, Framework};
+use super::row_type::{CapsuleMethods, Export, Framework};
 use super::tried::{Question, Tried};
 use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;

@@ -22,7 +22,7 @@ mod row;
 mod sample;
 mod shim;
 mod storage;
-mod version;
+mod version_counter;
 
 use crate::dlpack::DLTensor;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use class::is_tensor_type;
 pub(super) use row::ROW;
 use storage::{keep, lock};
-pub(in crate::python) use version::note_written;
+pub(in crate::python) use version_counter::note_written;
 
 /// The keys that a plain tensor may have.
 static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);

@@ -1,7 +1,7 @@
 //! TVM.
 
 use super::constraints::{Arranged, Needs};
-use super::row::{Export, Framework};
+use super::row_type::{Export, Framework};
 use super::tvm_ffi;
 use crate::dtype::DType;
 use pyo3::intern;

@@ -1,7 +1,7 @@
 //! TVM FFI, the part of TVM that other compilers use as well.
 
 use super::constraints::{ANYTHING, Needs};
-use super::row::{Export, Framework};
+use super::row_type::{Export, Framework};
 use crate::dtype::{DType, TypeCode};
 use pyo3::intern;
 use pyo3::prelude::*;

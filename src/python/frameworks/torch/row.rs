@@ -7,7 +7,7 @@ use crate::dtype::{DType, TypeCode};
 use crate::python::frameworks::common::{from_capsule, is_pinned_or_managed, table_of_class};
 use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
 use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
-use crate::python::frameworks::row::{Export, Framework, Streams, TableVendor};
+use crate::python::frameworks::row_type::{Export, Framework, Streams, TableVendor};
 use crate::python::frameworks::tried::{Question, Tried};
 use pyo3::intern;
 use pyo3::prelude::*;
