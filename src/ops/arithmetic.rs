@@ -1,4 +1,4 @@
-//! `add`, `sub`, `mul` and `div`: arithmetic of two tensors, by element.
+//! `add`, `sub`, `mul` and `div`: elementwise arithmetic of two tensors.
 
 use super::number;
 use crate::kernel::CallError;
@@ -50,22 +50,22 @@ macro_rules! arithmetic {
 }
 
 arithmetic!(
-    add by number::Number::plus,
+    add by number::Number::add,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The sum of two tensors, by element: out = a + b. Sums of integers wrap around."
 );
 arithmetic!(
-    sub by number::Number::minus,
+    sub by number::Number::sub,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The difference of two tensors, by element: out = a - b. Differences of integers wrap around."
 );
 arithmetic!(
-    mul by number::Number::times,
+    mul by number::Number::mul,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The product of two tensors, by element: out = a * b. Products of integers wrap around."
 );
 arithmetic!(
-    div by number::Float::over,
+    div by number::Float::div,
     for [f32, f64, f16, bf16],
     "The quotient of two tensors of floats, by element: out = a / b."
 );

@@ -1,4 +1,4 @@
-//! Which dimensions axes stand for.
+//! Normalisation of axes: which dimensions they stand for.
 
 use crate::kernel::Failure;
 

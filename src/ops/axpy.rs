@@ -1,4 +1,4 @@
-//! `axpy`: a multiple of a tensor is added to another one, in place.
+//! `axpy`: adds a multiple of a tensor to another one, in place.
 
 use super::number::Number;
 use crate::dtype::Element;
@@ -37,7 +37,7 @@ register_kernel!(
 
 fn kernel<T: Number>(alpha: T, x: View<'_, T>, mut y: ViewMut<'_, T>) {
     for (y, x) in y.iter_mut().zip(&x) {
-        *y = y.plus(alpha.times(*x));
+        *y = y.add(alpha.mul(*x));
     }
 }
 

@@ -1,4 +1,4 @@
-//! `cast`: the same numbers as elements of another type.
+//! `cast`: conversion of elements to another dtype.
 
 mod convert;
 

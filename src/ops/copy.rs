@@ -1,4 +1,4 @@
-//! `copy`: the same elements, somewhere else.
+//! `copy`: elements copied to new memory or to `out`.
 
 use crate::kernel::CallError;
 use crate::kernel::Failure;

@@ -1,4 +1,4 @@
-//! `image_to_tensor`: images as networks take them.
+//! `image_to_tensor`: images resized, normalised and transposed for a network.
 
 mod resize;
 

@@ -1,4 +1,4 @@
-//! `matmul`: the product of two matrices.
+//! `matmul`: matrix multiplication.
 
 use super::number::Number;
 use crate::kernel::CallError;
@@ -44,9 +44,9 @@ fn kernel<T: Number>(
     let (a, b, mut out) = (a.0, b.0, out.0);
     let (rows, columns) = (out.shape()[0], out.shape()[1]);
     let inner = a.shape()[1];
-    let mut sums = vec![T::NOTHING; columns];
+    let mut sums = vec![T::EMPTY_SUM; columns];
     for row in 0..rows {
-        sums.fill(T::NOTHING);
+        sums.fill(T::EMPTY_SUM);
         for k in 0..inner {
             let factor = a[[row, k]];
             for (column, sum) in sums.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! `max`: the largest element along some axes, or all.
+//! `max`: reduction to the largest element along some axes, or all.
 
 use super::number::Number;
 use super::reduce::{call, reduce, reduced, reduction};
@@ -30,7 +30,7 @@ register_kernel!(
     Kernel::new("max").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
         Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| {
-            reduce(axes.as_deref(), x, out, T::LEAST, T::larger, |largest| largest)
+            reduce(axes.as_deref(), x, out, T::LOWEST, T::max_or_nan, |largest| largest)
         })
     })
 );

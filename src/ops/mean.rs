@@ -1,4 +1,4 @@
-//! `mean`: the mean of elements along some axes, or all.
+//! `mean`: arithmetic mean along some axes, or all.
 
 use super::number::Float;
 use super::reduce::{call, reduce, reduction};
@@ -33,7 +33,7 @@ fn kernel<T: Float>(
     // Without results there is nothing to divide.
     let count = x.len().checked_div(out.len()).unwrap_or(0);
     let mean = |sum| T::mean(sum, count);
-    reduce(axes, x, out, T::NOTHING, T::add_one, mean)
+    reduce(axes, x, out, T::EMPTY_SUM, T::add_one, mean)
 }
 
 /// Returns the mean of floats along some axes: all for `None`, none for `Some(&[])`.

@@ -1,32 +1,32 @@
-//! The numbers that ops calculate with.
+//! Traits of the element types that ops calculate with.
 
 use crate::dtype::Element;
 use half::{bf16, f16};
 
-/// A number: sums, differences and products of integers wrap around, as in NumPy and PyTorch.
+/// A number. Integer arithmetic wraps around, as in NumPy and PyTorch.
 #[allow(
     dead_code,
     reason = "a build can leave out the ops that need some of it"
 )]
 pub(super) trait Number: Element + PartialOrd {
-    /// What many are added up in.
+    /// The accumulator of sums.
     type Sum: Copy;
 
-    const NOTHING: Self::Sum;
-    /// None is less.
-    const LEAST: Self;
+    const EMPTY_SUM: Self::Sum;
+    /// No element is less.
+    const LOWEST: Self;
 
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-    fn times(self, other: Self) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
 
-    /// Creates a sum, and one more product.
+    /// Returns the sum with one more product.
     fn add_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
     fn add_one(sum: Self::Sum, a: Self) -> Self::Sum;
     fn from_sum(sum: Self::Sum) -> Self;
 
     /// Returns the larger one, or NaN if either is NaN.
-    fn larger(self, other: Self) -> Self {
+    fn max_or_nan(self, other: Self) -> Self {
         let is_none = other.partial_cmp(&other).is_none();
         if other > self || is_none { other } else { self }
     }
@@ -38,23 +38,23 @@ pub(super) trait Number: Element + PartialOrd {
     reason = "a build can leave out the ops that need some of it"
 )]
 pub(super) trait Float: Number {
-    /// What it is where something is calculated in several steps, to be rounded after the last.
+    /// The type of intermediate results, which are rounded once, at the end.
     type Wide: Wide;
 
-    fn over(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
     /// Divides a sum by a count: the mean.
     fn mean(sum: Self::Sum, count: usize) -> Self;
     fn widen(self) -> Self::Wide;
     fn narrow(wide: Self::Wide) -> Self;
 }
 
-/// A float with functions.
+/// A float type that intermediate results have.
 #[allow(
     dead_code,
     reason = "a build can leave out the ops that need some of it"
 )]
 pub(super) trait Wide: Float<Wide = Self> {
-    fn of(number: f64) -> Self;
+    fn from_f64(number: f64) -> Self;
     fn exp(self) -> Self;
     fn sqrt(self) -> Self;
 }
@@ -63,16 +63,16 @@ macro_rules! integers {
     ($($ty:ty),*) => {$(
         impl Number for $ty {
             type Sum = Self;
-            const NOTHING: Self = 0;
-            const LEAST: Self = Self::MIN;
+            const EMPTY_SUM: Self = 0;
+            const LOWEST: Self = Self::MIN;
 
-            fn plus(self, other: Self) -> Self {
+            fn add(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
-            fn minus(self, other: Self) -> Self {
+            fn sub(self, other: Self) -> Self {
                 self.wrapping_sub(other)
             }
-            fn times(self, other: Self) -> Self {
+            fn mul(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
             fn add_product(sum: Self, a: Self, b: Self) -> Self {
@@ -92,16 +92,16 @@ macro_rules! floats {
     ($($ty:ty, $Sum:ty, $up:expr, $down:expr, $Wide:ty, $widen:expr, $narrow:expr;)*) => {$(
         impl Number for $ty {
             type Sum = $Sum;
-            const NOTHING: $Sum = 0.0;
-            const LEAST: Self = <$ty>::NEG_INFINITY;
+            const EMPTY_SUM: $Sum = 0.0;
+            const LOWEST: Self = <$ty>::NEG_INFINITY;
 
-            fn plus(self, other: Self) -> Self {
+            fn add(self, other: Self) -> Self {
                 self + other
             }
-            fn minus(self, other: Self) -> Self {
+            fn sub(self, other: Self) -> Self {
                 self - other
             }
-            fn times(self, other: Self) -> Self {
+            fn mul(self, other: Self) -> Self {
                 self * other
             }
             fn add_product(sum: $Sum, a: Self, b: Self) -> $Sum {
@@ -121,7 +121,7 @@ macro_rules! floats {
         impl Float for $ty {
             type Wide = $Wide;
 
-            fn over(self, other: Self) -> Self {
+            fn div(self, other: Self) -> Self {
                 self / other
             }
             fn mean(sum: $Sum, count: usize) -> Self {
@@ -142,7 +142,7 @@ macro_rules! floats {
 macro_rules! wide {
     ($($ty:ident),*) => {$(
         impl Wide for $ty {
-            fn of(number: f64) -> Self {
+            fn from_f64(number: f64) -> Self {
                 number as $ty
             }
             fn exp(self) -> Self {

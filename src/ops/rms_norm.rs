@@ -1,4 +1,4 @@
-//! `rms_norm`: rows are scaled to a root mean square of 1, and then by weights.
+//! `rms_norm`: root mean square normalisation along the last axis, with weights.
 
 use super::number::{Float, Number, Wide};
 use crate::kernel::AttributeKind;
@@ -48,12 +48,12 @@ fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: View<'_, T>, out: Target
     let last = x.shape().len() - 1;
     for (x, out) in x.lines(last).zip(out.lines(last)) {
         let add = |sum, x: T| T::Wide::add_product(sum, x.widen(), x.widen());
-        let squares = x.iter().fold(T::Wide::NOTHING, add);
+        let squares = x.iter().fold(T::Wide::EMPTY_SUM, add);
         let root = T::Wide::mean(squares, x.len())
-            .plus(T::Wide::of(eps))
+            .add(T::Wide::from_f64(eps))
             .sqrt();
         for ((out, x), weight) in out.iter().zip(x.iter()).zip(&weight) {
-            out.set(T::narrow(x.widen().over(root).times(weight.widen())));
+            out.set(T::narrow(x.widen().div(root).mul(weight.widen())));
         }
     }
 }

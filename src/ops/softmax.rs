@@ -1,4 +1,4 @@
-//! `softmax`: numbers as parts of one, the larger the more.
+//! `softmax`: softmax along one axis.
 
 use super::axis::dimension;
 use super::number::{Float, Number, Wide};
@@ -44,15 +44,18 @@ fn kernel<T: Float>(axis: i64, x: Source<'_, T>, out: Target<'_, T>) -> Result<(
     let mut powers = Vec::new();
     for (x, out) in x.lines(axis).zip(out.lines(axis)) {
         // Powers of what is at most 0, so that none is too large.
-        let largest = x.iter().map(T::widen).fold(T::Wide::LEAST, T::Wide::larger);
-        powers.clear();
-        powers.extend(x.iter().map(|x| x.widen().minus(largest).exp()));
-        let sum: Sums<T> = powers
+        let largest = x
             .iter()
-            .fold(T::Wide::NOTHING, |sum, power| T::Wide::add_one(sum, *power));
+            .map(T::widen)
+            .fold(T::Wide::LOWEST, T::Wide::max_or_nan);
+        powers.clear();
+        powers.extend(x.iter().map(|x| x.widen().sub(largest).exp()));
+        let sum: Sums<T> = powers.iter().fold(T::Wide::EMPTY_SUM, |sum, power| {
+            T::Wide::add_one(sum, *power)
+        });
         let sum = T::Wide::from_sum(sum);
         for (out, power) in out.iter().zip(&powers) {
-            out.set(T::narrow(power.over(sum)));
+            out.set(T::narrow(power.div(sum)));
         }
     }
     Ok(())

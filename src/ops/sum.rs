@@ -1,4 +1,4 @@
-//! `sum`: elements are added up along some axes, or all.
+//! `sum`: summation along some axes, or all.
 
 use super::number::Number;
 use super::reduce::{call, reduce, reduction};
@@ -21,7 +21,7 @@ register_kernel!(
     Kernel::new("sum").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
         Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| {
-            reduce(axes.as_deref(), x, out, T::NOTHING, T::add_one, T::from_sum)
+            reduce(axes.as_deref(), x, out, T::EMPTY_SUM, T::add_one, T::from_sum)
         })
     })
 );

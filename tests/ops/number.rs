@@ -7,9 +7,9 @@ use std::fmt::Debug;
 
 pub(crate) trait Number: Element + PartialEq + Debug {
     fn of(small: i8) -> Self;
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-    fn times(self, other: Self) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
     fn compare(self, other: Self) -> Option<Ordering>;
     fn sum(all: impl Iterator<Item = Self>) -> Self;
     fn sum_of_products(all: impl Iterator<Item = (Self, Self)>) -> Self;
@@ -20,9 +20,9 @@ pub(crate) trait Float: Number {
     /// Half of the distance between 1 and the next number.
     const ROUNDING: f64;
     /// The least number above 0.
-    const LEAST: f64;
+    const SMALLEST: f64;
 
-    fn over(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
     fn mean(all: impl Iterator<Item = Self>) -> Self;
     fn to_f64(self) -> f64;
 
@@ -31,7 +31,7 @@ pub(crate) trait Float: Number {
     fn is_close(self, exact: f64) -> bool {
         let found = self.to_f64();
         let steps = 40.0 * (0.5_f64).powi(24).min(Self::ROUNDING);
-        let allowed = exact.abs() * (Self::ROUNDING + steps) + Self::LEAST.max(1e-37);
+        let allowed = exact.abs() * (Self::ROUNDING + steps) + Self::SMALLEST.max(1e-37);
         found == exact || (found - exact).abs() <= allowed || found.is_nan() && exact.is_nan()
     }
 }
@@ -43,13 +43,13 @@ macro_rules! integers {
                 small as $ty
             }
             // As wide as can be, and then cut off.
-            fn plus(self, other: Self) -> Self {
+            fn add(self, other: Self) -> Self {
                 (self as i128 + other as i128) as $ty
             }
-            fn minus(self, other: Self) -> Self {
+            fn sub(self, other: Self) -> Self {
                 (self as i128 - other as i128) as $ty
             }
-            fn times(self, other: Self) -> Self {
+            fn mul(self, other: Self) -> Self {
                 (self as i128).wrapping_mul(other as i128) as $ty
             }
             fn compare(self, other: Self) -> Option<Ordering> {
@@ -68,22 +68,22 @@ macro_rules! integers {
 }
 
 macro_rules! floats {
-    ($($ty:ty, $Sum:ty, $from:expr, $up:expr, $down:expr, $digits:expr, $least:expr;)*) => {$(
+    ($($ty:ty, $Sum:ty, $from:expr, $up:expr, $down:expr, $digits:expr, $smallest:expr;)*) => {$(
         impl Number for $ty {
             fn of(small: i8) -> Self {
                 let from: fn(i8) -> $ty = $from;
                 from(small)
             }
             // Of numbers of a few digits that is exact, so that it is rounded once.
-            fn plus(self, other: Self) -> Self {
+            fn add(self, other: Self) -> Self {
                 let (up, down): (fn($ty) -> $Sum, fn($Sum) -> $ty) = ($up, $down);
                 down(up(self) + up(other))
             }
-            fn minus(self, other: Self) -> Self {
+            fn sub(self, other: Self) -> Self {
                 let (up, down): (fn($ty) -> $Sum, fn($Sum) -> $ty) = ($up, $down);
                 down(up(self) - up(other))
             }
-            fn times(self, other: Self) -> Self {
+            fn mul(self, other: Self) -> Self {
                 let (up, down): (fn($ty) -> $Sum, fn($Sum) -> $ty) = ($up, $down);
                 down(up(self) * up(other))
             }
@@ -102,9 +102,9 @@ macro_rules! floats {
 
         impl Float for $ty {
             const ROUNDING: f64 = 1.0 / (1_u64 << $digits) as f64;
-            const LEAST: f64 = $least;
+            const SMALLEST: f64 = $smallest;
 
-            fn over(self, other: Self) -> Self {
+            fn div(self, other: Self) -> Self {
                 let (up, down): (fn($ty) -> $Sum, fn($Sum) -> $ty) = ($up, $down);
                 down(up(self) / up(other))
             }

@@ -1,4 +1,4 @@
-//! What the ops do, said as plainly as can be: by index, over lists of numbers.
+//! What the ops do, as naive loops: by index, over lists of numbers.
 
 use crate::number::{Float, Number};
 use dlbridge::Tensor;
@@ -64,7 +64,7 @@ impl<T: Number> List<T> {
     }
 
     pub(crate) fn axpy(&self, alpha: T, x: &Self) -> Option<Self> {
-        let sum = |index: &[usize]| self.at(index).plus(alpha.times(x.at(index)));
+        let sum = |index: &[usize]| self.at(index).add(alpha.mul(x.at(index)));
         (self.shape == x.shape).then(|| Self::from_fn(&self.shape, sum))
     }
 

@@ -29,9 +29,9 @@ macro_rules! of_each_type {
                 fn arithmetic((a, b) in two::<T>(), lies in [lie(), lie(), lie()]) {
                     let (x, y) = (lies[0].tensor(&a), lies[1].tensor(&b));
                     for (name, made, expected) in [
-                        ("add", ops::add(&x, &y), a.zip(&b, T::plus)),
-                        ("sub", ops::sub(&x, &y), a.zip(&b, T::minus)),
-                        ("mul", ops::mul(&x, &y), a.zip(&b, T::times)),
+                        ("add", ops::add(&x, &y), a.zip(&b, T::add)),
+                        ("sub", ops::sub(&x, &y), a.zip(&b, T::sub)),
+                        ("mul", ops::mul(&x, &y), a.zip(&b, T::mul)),
                     ] {
                         prop_assert_eq!(tested(made), expected.clone());
                         let Some(expected) = expected else { continue };
