@@ -1,5 +1,4 @@
-//! What messages of Protocol Buffers have in common: their bytes are shared, and their values
-//! become elements.
+//! Shared code of protocol buffer messages: bytes are shared, typed values become elements.
 
 use super::bulk;
 use super::error::FileError;

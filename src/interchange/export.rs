@@ -1,4 +1,4 @@
-//! A [`Tensor`] becomes a managed tensor.
+//! Export of a [`Tensor`] as a managed tensor.
 
 use crate::dlpack::{Abi, DLTensor, Description, Flags, Managed, Versioned, export};
 use crate::dtype::DType;

@@ -1,4 +1,4 @@
-//! A managed tensor becomes a [`Tensor`].
+//! Import of a managed tensor as a [`Tensor`].
 
 use crate::device::Device;
 use crate::dlpack::{Abi, DLTensor, Flags, Managed};

@@ -25,7 +25,7 @@ register_op!(
         .shapes(|question| {
             let (x, weight) = (question.shape("x"), question.shape("weight"));
             match x.last() {
-                None => Err("x has no axis, along which there would be a mean".into()),
+                None => Err("x has rank 0, and the mean is taken along its last axis".into()),
                 Some(last) if weight != [*last] => {
                     Err(format!("weight has shape {weight:?}, and the last axis of x {last} elements").into())
                 }

@@ -1,4 +1,4 @@
-//! Export: tensors become objects of a framework.
+//! Export of tensors to objects of a framework.
 
 mod conversion;
 mod convert;

@@ -200,7 +200,7 @@ fn rows_are_scaled_to_their_root_mean_square() {
     let error = ops::rms_norm(&Tensor::scalar(1.0), &weight, 0.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "rms_norm: x has no axis, along which there would be a mean"
+        "rms_norm: x has rank 0, and the mean is taken along its last axis"
     );
     let error = ops::rms_norm(&x, &Tensor::from([1.0_f32, 1.0]), 0.0).unwrap_err();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Whether a framework can have a tensor, and why not.
+//! Checks whether a framework can have a tensor, with the reason where it can't.
 
 use super::conversion::Conversion;
 use super::deliver::deliver;

@@ -1,4 +1,4 @@
-//! What several rows ask.
+//! Helpers that several rows use.
 
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::{Table, type_lookup};

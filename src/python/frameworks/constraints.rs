@@ -1,4 +1,4 @@
-//! What a framework can have, and why a tensor isn't that.
+//! Constraints of a framework: dtypes, layouts and devices that it takes without a copy.
 
 use crate::device::Device;
 use crate::dtype::DType;

@@ -1,4 +1,4 @@
-//! Whether TensorFlow shares a tensor's memory, found out before it is asked to.
+//! Check, before the call, whether TensorFlow will share a tensor's memory.
 
 use super::super::dtype::DataType;
 use super::super::library::TensorFlow;

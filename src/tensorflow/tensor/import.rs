@@ -1,4 +1,4 @@
-//! A [`TfTensor`] becomes a [`Tensor`], which keeps it.
+//! Import of a [`TfTensor`] as a [`Tensor`], which keeps it.
 
 use super::{ALIGNMENT, TfTensor};
 use crate::device::Device;

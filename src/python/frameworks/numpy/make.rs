@@ -1,4 +1,4 @@
-//! A tensor becomes a NumPy array.
+//! Construction of a NumPy array from a tensor.
 
 use super::array::{Array, IS_WRITABLE, MAX_RANK};
 use super::element_type::NUMBERED;

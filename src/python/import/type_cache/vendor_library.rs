@@ -1,6 +1,7 @@
-//! Which library a function is from. A class can be given another class's exchange table in plain
-//! Python; the functions in it then read objects of a layout that they don't know. The library's
-//! file says whose they are.
+//! Lookup of the library that a function is from.
+//!
+//! Plain Python can give a class another class's exchange table; its functions then read objects of
+//! a layout that they don't know. The library's file tells whose they are.
 
 use crate::python::frameworks::{OTHER, TableVendor, vendor_of_library};
 use std::ffi::c_void;
