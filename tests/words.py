@@ -76,7 +76,7 @@ def too_wide(suffix, text):
             yield number
 
 
-def test_itself():
+def test_patterns_find_forbidden_words_alone():
     """The patterns find what they should, and nothing else."""
     bad = "Whoever asks\n// SAFETY: as above.\nX is none of ours\nthe Processor"
     assert [number for number, *_ in findings(bad)] == [1, 2, 3, 4]
@@ -87,7 +87,7 @@ def test_itself():
 
 
 def main():
-    test_itself()
+    test_patterns_find_forbidden_words_alone()
     count = 0
     for name in tracked_files():
         path = ROOT / name

@@ -111,7 +111,7 @@ if sys.version_info >= (3, 12):
 
 @pytest.mark.parametrize("make, change", CHANGES)
 @pytest.mark.parametrize("later", LATER)
-def test_borrowed_argument_is_changed(make, change, later):
+def test_borrowed_argument_changed_during_the_call_is_refused(make, change, later):
     x, out = make(), np.ones(LARGE, "f4")
     kind = f"{type(x).__module__}.{type(x).__qualname__}"
     with refused(BufferError, CHANGED + kind, "pass a copy"):

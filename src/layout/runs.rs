@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_as_few_as_can_be() {
+    fn other_layouts_have_the_fewest_runs() {
         assert_eq!(runs(&[2, 3], &[4, 1]), [(0, 3, 1), (4, 3, 1)]);
         assert_eq!(runs(&[3, 2], &[1, 3]), [(0, 2, 3), (1, 2, 3), (2, 2, 3)]);
         assert_eq!(runs(&[2, 2], &[-4, -2]), [(0, 4, -2)]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn many_dimensions_that_do_not_continue_each_other() {
+    fn dimensions_that_are_not_adjacent_are_not_merged() {
         let shape = [2; 10];
         let strides: Vec<isize> = (0..10).map(|axis| 3_isize.pow(9 - axis)).collect();
         let found = runs(&shape, &strides);

@@ -43,7 +43,7 @@ mod tests {
     use crate::layout::Layout;
 
     #[test]
-    fn find_invalid_takes_no_more_steps_than_there_are_bytes() {
+    fn find_invalid_visits_each_byte_at_most_once() {
         let huge = 1 << 40;
         let layouts = [
             (vec![huge, 64], vec![0, 1]),

@@ -18,8 +18,8 @@ fn problem(launched: Result<(), CudaError>) -> LaunchError {
 }
 
 #[test]
-fn an_empty_grid_launches_nothing() {
-    on_double("launch_errors::an_empty_grid_launches_nothing", || {
+fn empty_grid_launches_nothing() {
+    on_double("launch_errors::empty_grid_launches_nothing", || {
         let stream = stream(0);
         let kernel = axpy(stream.gpu());
         let x = cuda::zeros(&[0], DType::F32, &stream).unwrap();
@@ -99,8 +99,8 @@ fn too_large_launches_fail() {
 }
 
 #[test]
-fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
-    let test = "launch_errors::shared_memory_is_allowed_and_counts_with_what_is_declared";
+fn dynamic_and_static_shared_memory_are_added_up() {
+    let test = "launch_errors::dynamic_and_static_shared_memory_are_added_up";
     on_double(test, || {
         let stream = stream(0);
         let kernel = kernel(stream.gpu(), "sharing");
@@ -141,8 +141,8 @@ fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
 }
 
 #[test]
-fn shared_memory_that_is_allowed_by_many_threads_is_the_most() {
-    let test = "launch_errors::shared_memory_that_is_allowed_by_many_threads_is_the_most";
+fn shared_memory_limit_raised_by_many_threads_is_the_largest() {
+    let test = "launch_errors::shared_memory_limit_raised_by_many_threads_is_the_largest";
     on_double(test, || {
         let kernel = kernel(Gpu::new(0).unwrap(), "sharing");
         std::thread::scope(|scope| {
@@ -162,8 +162,8 @@ fn shared_memory_that_is_allowed_by_many_threads_is_the_most() {
 }
 
 #[test]
-fn arguments_must_be_the_kernels() {
-    on_double("launch_errors::arguments_must_be_the_kernels", || {
+fn mismatched_arguments_are_refused() {
+    on_double("launch_errors::mismatched_arguments_are_refused", || {
         let (here, far) = (stream(0), stream(1));
         let kernel = axpy(here.gpu());
         let x = cuda::zeros(&[2], DType::F32, &here).unwrap();

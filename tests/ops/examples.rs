@@ -102,7 +102,7 @@ fn means_go_along_axes() {
 }
 
 #[test]
-fn the_largest_is_found_along_axes() {
+fn max_goes_along_axes() {
     let x = Tensor::from([[3_i32, -2, 1], [-4, -5, 6]]);
     let max = |axes: Option<&[i64]>, keeps| {
         let max = ops::max(&x, axes, keeps).unwrap();
@@ -173,7 +173,7 @@ fn softmax_is_stable() {
 }
 
 #[test]
-fn rows_are_scaled_to_their_root_mean_square() {
+fn rms_norm_scales_rows() {
     let x = Tensor::from([[3.0_f64, -4.0], [0.0, 0.0]]);
     let weight = Tensor::from([2.0_f64, 1.0]);
     let root = 12.5_f64.sqrt();
@@ -210,7 +210,7 @@ fn rows_are_scaled_to_their_root_mean_square() {
 }
 
 #[test]
-fn elements_of_any_whole_bytes_are_copied() {
+fn copy_accepts_every_whole_byte_dtype() {
     let bytes: Vec<u8> = (0..48).collect();
     for dtype in [
         DType::BF16,
@@ -235,7 +235,7 @@ fn elements_of_any_whole_bytes_are_copied() {
 }
 
 #[test]
-fn matrices_are_multiplied() {
+fn matmul_multiplies_matrices() {
     let x = Tensor::from([[1_i32, 2, 3], [4, 5, 6]]);
     let product = ops::matmul(&x, &x.transpose()).unwrap();
     assert_eq!(product.to_vec::<i32>().unwrap(), [14, 32, 32, 77]);

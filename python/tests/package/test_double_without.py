@@ -71,7 +71,7 @@ assert not hasattr(host, "__cuda_array_interface__")
 
 
 @pytest.mark.parametrize("what", WITHOUT)
-def test_errors_are_clear(what):
+def test_missing_driver_error_names_the_reason(what):
     libraries = sysconfig.get_config_var("LIBDIR") or ""
     environment = {name: value or libraries for name, value in WITHOUT[what].items()}
     assert in_new_process(f"REASON = {REASONS[what]!r}\n{ASKED}", **environment) == ""
@@ -81,7 +81,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 
 @needs_fork
-def test_fork_before_the_first_use():
+def test_fork_before_first_use_leaves_child_usable():
     code = """
     import os, sys
     import dlbridge
@@ -112,7 +112,7 @@ def test_fork_before_the_first_use():
     assert in_new_process(f"FOLDER = {FOLDER!r}\n{textwrap.dedent(code)}") == "both\n"
 
 
-def test_what_is_alive_at_the_end_of_the_process():
+def test_exit_with_live_gpu_tensors_succeeds():
     code = """
     import sys
     sys.path.insert(0, FOLDER)

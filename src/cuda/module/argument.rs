@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_c_has_them() {
+    fn numbers_have_their_c_representation() {
         assert_eq!(read(&Argument::from(-2_i8)), [0xFE]);
         assert_eq!(read(&Argument::from(true)), [1]);
         assert_eq!(read(&Argument::from(0x0102_u16)), 0x0102_u16.to_ne_bytes());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_numbers_of_eight_bytes() {
+    fn addresses_have_eight_bytes() {
         let address = std::ptr::without_provenance::<f32>(0x7000_1234);
         let bytes = 0x7000_1234_u64.to_ne_bytes();
         assert_eq!(read(&Argument::from(address)), bytes);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_stay_where_they_are() {
+    fn structs_keep_their_address() {
         #[derive(Clone, Copy)]
         #[repr(C)]
         struct Sizes {

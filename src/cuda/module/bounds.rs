@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cubin_must_be_whole() {
+    fn truncated_cubin_is_refused() {
         let whole = elf();
         assert!(terminated(&whole).is_ok());
         for len in 4..whole.len() {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn some_sections_take_no_room() {
+    fn sections_without_contents_are_accepted() {
         let mut image = elf();
         let mut is_taken = |kind: u32| {
             image[184 + 4..184 + 8].copy_from_slice(&kind.to_le_bytes());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fat_binary_must_be_whole() {
+    fn truncated_fat_binary_is_refused() {
         let mut whole = [&FAT[..], &[1, 0, 16, 0], &8_u64.to_le_bytes(), &[7; 8]].concat();
         assert!(terminated(&whole).is_ok());
         for len in 4..whole.len() {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn text_gets_its_end() {
+    fn text_is_nul_terminated() {
         for text in [&b".version 8.0"[..], b".version 8.0\0", b"0123456789abcdef"] {
             let copy = terminated(text).unwrap();
             assert!(copy.as_ptr().addr().is_multiple_of(16));

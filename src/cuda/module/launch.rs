@@ -242,7 +242,7 @@ mod tests {
     use super::Launch;
 
     #[test]
-    fn every_element_has_a_thread() {
+    fn launch_for_count_has_a_thread_for_every_element() {
         for (elements, blocks) in [(0, 0), (1, 1), (256, 1), (257, 2), (1 << 20, 4096)] {
             assert_eq!(Launch::over(elements, 256).grid, [blocks, 1, 1]);
         }

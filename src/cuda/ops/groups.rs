@@ -53,7 +53,7 @@ mod tests {
     use super::Groups;
 
     #[test]
-    fn blocks_are_whole_warps() {
+    fn blocks_are_multiples_of_a_warp() {
         for lanes in [0, 1, 3, 16, 32, 33, 100, 5000] {
             let launch = Groups::of(lanes, 512).launch(1000);
             let [x, y, _] = launch.block;

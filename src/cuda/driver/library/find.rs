@@ -204,7 +204,7 @@ mod tests {
     };
 
     #[test]
-    fn the_processs_own_library_is_found() {
+    fn loaded_library_is_found() {
         let maps = "\
             7f00-7f01 r--p 00000000 08:01 11                         /usr/lib/libc.so.6\n\
             7f01-7f02 r--p 00000000 00:00 0 \n\
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_than_the_driver_comes_last() {
+    fn libraries_newer_than_the_driver_come_last() {
         let (thirteen, twelve) = ("libnvrtc.so.13", "libnvrtc.so.12");
         for (driver, expected) in [
             (None, [vec![thirteen, twelve], vec![]]),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_comes_before_packages_and_what_is_installed() {
+    fn configured_folders_precede_packages_and_installations() {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let found = NVRTC.folders(
             &paths(&["/loader"]),

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extent_is_exact_or_an_error() {
+    fn extent_is_exact_or_an_error() {
         let of = |shape: &[i64], strides: Option<&[i64]>| extent(64, shape, strides, 4);
         assert_eq!(of(&[], None).unwrap(), Some(64..68));
         assert_eq!(of(&[2, 3], None).unwrap(), Some(64..88));
