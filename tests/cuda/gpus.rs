@@ -1,4 +1,4 @@
-//! What GPUs there are, and what is said where there are none.
+//! Devices, and the errors where there are none.
 
 use crate::double::{driver_folder, fail, in_child, live, on_double};
 use dlbridge::cuda::{self, CudaError, Gpu, PointerKind, Stream};
@@ -16,7 +16,7 @@ fn missing_driver_is_an_error() {
             let error = Gpu::new(0).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "there is no CUDA driver here: libcuda.so.1, which comes with NVIDIA's driver, was not found"
+                "there is no CUDA driver here: libcuda.so.1 was not found; install NVIDIA's driver"
             );
             assert_eq!(cuda::device_of(std::ptr::null()), Err(CudaError::NoDriver));
         },
