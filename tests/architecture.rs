@@ -141,7 +141,7 @@ fn imports_point_down() {
     for (file, name) in named_at_top(&modules) {
         assert!(
             file == "lib.rs" || FLOORS.iter().any(|(module, _)| *module == name),
-            "{file}: crate::{name} is no module; name where it is from"
+            "{file}: expected a module, got crate::{name}; name where it is from"
         );
     }
     for (file, imported) in imports(&modules) {

@@ -1,4 +1,4 @@
-//! The deleter is called exactly once, whatever happens in between.
+//! Ownership: the deleter is called exactly once, whatever happens in between.
 
 use dlbridge_dlpack::*;
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-"""What arguments ask for, and what is said of those that aren't as asked for."""
+"""Requirements of arguments, and the errors for arguments that don't meet them."""
 
 import sys
 

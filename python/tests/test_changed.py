@@ -55,7 +55,7 @@ CHANGES += [(torch_tensor, change) for change in (set_, data, resize_, transpose
 
 
 class Later:
-    """A tensor of ones that runs a function when it is asked for."""
+    """A tensor of ones that runs a function when it is imported."""
 
     def __init__(self, function):
         self.function, self.ones = function, np.ones(LARGE, "f4")

@@ -82,7 +82,9 @@ def test_producer_error_is_passed_on(kind):
 @pytest.mark.parametrize("answer", [None, 3, "capsule", [], Made, object()])
 def test_result_that_is_not_a_capsule_is_refused(answer):
     for look in LOOKS:
-        with refused(TypeError, "is no capsule of a DLPack tensor", type(answer).__name__):
+        with refused(
+            TypeError, "expected a capsule of a DLPack tensor, got", type(answer).__name__
+        ):
             look(Producer(lambda **keywords: answer))
 
 
@@ -176,7 +178,7 @@ class TestWishes:
     def test_unrequested_copy_is_refused(self):
         x, made = producer(flags=IS_COPIED)
         with refused(
-            BufferError, "the producer copied the tensor, though copy=False was asked for"
+            BufferError, "the producer copied the tensor, though copy=False was requested"
         ):
             ext.import_(x, copy=False)
         assert made.deleted == 1
@@ -208,7 +210,7 @@ class TestWishes:
 
     def test_tensor_on_another_device_than_requested_is_refused(self):
         x, made = producer(device=(CUDA, 0))
-        with refused(BufferError, "memory on cpu was asked for, and the producer's is on cuda:0"):
+        with refused(BufferError, "expected memory on cpu, got the producer's on cuda:0"):
             ext.import_(x, device="cpu")
         assert made.deleted == 1
 
@@ -226,14 +228,14 @@ class TestWishes:
     def test_device_and_copy_requests_of_a_capsule_are_honoured(self):
         made = Made()
         capsule = made.capsule()
-        with refused(BufferError, "memory on cuda:0 was asked for, and the producer's is on cpu"):
+        with refused(BufferError, "expected memory on cuda:0, got the producer's on cpu"):
             ext.import_(capsule, device="cuda:0")
         assert name_of(capsule) == "dltensor_versioned"
         copy = ext.import_(capsule, copy=True)
         assert copy.data_ptr != made.data and made.deleted == 1
         made = Made(flags=IS_COPIED)
         capsule = made.capsule()
-        with refused(BufferError, "though copy=False was asked for"):
+        with refused(BufferError, "though copy=False was requested"):
             ext.import_(capsule, copy=False)
         assert made.deleted == 1
 

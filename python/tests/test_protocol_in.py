@@ -100,7 +100,7 @@ def test_capsule_of_another_name_is_refused(name):
     made = Made()
     capsule = capsule_of(made.address, name)
     for use in [ext.identity, *BORROWING, *OWNING]:
-        with refused(TypeError, "PyCapsule is no capsule of a DLPack tensor"):
+        with refused(TypeError, "expected a capsule of a DLPack tensor, got PyCapsule"):
             use(capsule)
     assert name_of(capsule) == name.decode() and made.deleted == 0
 

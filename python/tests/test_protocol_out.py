@@ -174,7 +174,7 @@ def test_pinned_memory_is_copied_to_the_host():
     assert ext.read_f32(capsule) == [0, 1, 2, 3, 4, 5]
     with refused(BufferError, "copy=False forbids"):
         pinned.__dlpack__(dl_device=(CPU, 0), copy=False)
-    # A copy is on the same device, unless another one is asked for.
+    # A copy is on the same device, unless another one is requested.
     with refused(BufferError, "a tensor on cuda_host:0 can't be copied to cuda_host:0"):
         pinned.__dlpack__(copy=True)
     far = ext.identity(Made(device=(CUDA, 0)).capsule())

@@ -157,7 +157,7 @@ def test_written_argument_refuses_read_only_memory():
 
 
 def test_metaclass_is_not_called():
-    # In a new process, since there is room for so many types only.
+    # In a new process, since there is room for a bounded number of types.
     output = in_new_process("""
         import dlbridge_testing as ext
         from made import capsule_of

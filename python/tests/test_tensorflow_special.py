@@ -1,4 +1,4 @@
-"""TensorFlow's objects that are no tensors with elements in memory: each is refused, and none ends
+"""TensorFlow's objects without elements in memory: each is refused, and none ends
 the process.
 """
 

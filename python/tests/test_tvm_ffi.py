@@ -104,7 +104,7 @@ def test_read_only_memory_is_refused_or_loses_its_flag():
     with pytest.raises(BufferError):
         tvm_ffi.from_dlpack(
             memory
-        )  # NumPy refuses, since it isn't asked for a capsule that can tell.
+        )  # NumPy refuses, since the request is for an unversioned capsule.
 
 
 def test_requested_alignment_and_contiguity_are_checked():

@@ -5,7 +5,7 @@ use super::{INLINE_RANK, LayoutRef};
 /// Equally spaced elements that follow each other in logical order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Where the first one is, counted in elements from the one of index 0.
+    /// Offset of the first one, in elements from index 0.
     pub(crate) offset: isize,
     /// How many there are.
     pub(crate) len: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Run {
 
 /// The runs that a layout consists of: a single one where it is dense.
 pub(crate) struct Runs {
-    /// Where the next run begins, and how long all of them are.
+    /// Start of the next run, and the length of all runs.
     next: Run,
     /// How many runs are left.
     left: usize,
@@ -155,7 +155,7 @@ pub(crate) struct Merged {
 struct Dim {
     size: usize,
     stride: isize,
-    /// Which index along it the next run has.
+    /// Index of the next run along it.
     index: usize,
 }
 

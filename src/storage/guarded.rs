@@ -72,8 +72,8 @@ impl Storage {
     /// Returns the owner that is kept with a guard.
     #[inline]
     pub(super) fn inner(&self) -> Option<&Owner> {
-        // SAFETY: the owner is there as long as `self`, and only shared references are made to what
-        // is inside, but by who has the only handle.
+        // SAFETY: the owner is there as long as `self`, and only shared references are made to
+        // its value, except through the only handle.
         self.owner.inner().map(|inner| unsafe { inner.as_ref() })
     }
 

@@ -1,4 +1,4 @@
-//! What was compiled is kept, and found again, and nothing else is.
+//! The cache of compiled kernels: which compilations it serves, and which it doesn't.
 
 use crate::compiler::{cache, child, compiler_calls, with_compiler, with_compiler_in_each};
 use crate::double::is_child;

@@ -1,4 +1,4 @@
-//! Graphs: what may be done while one is captured.
+//! Graphs: work during a capture.
 
 use crate::double::on_double;
 use cudarc::driver::sys;

@@ -1,4 +1,4 @@
-//! What may be done beside the capture of a graph, and doesn't end it.
+//! Work beside the capture of a graph, which doesn't end it.
 
 use crate::capture::capture;
 use crate::double::{calls, live, on_double};

@@ -1,4 +1,4 @@
-//! What the compiler is asked, and what becomes of its answers.
+//! Compilation: what reaches the compiler, and what becomes of its results.
 
 use crate::compiler::{
     NOTHING_ELSE, compiler_calls, compiler_folder, journal, with_compiler, with_compiler_in_each,

@@ -1,4 +1,4 @@
-//! Where the compiler is found, and what is said where it isn't.
+//! Search for the compiler, and the error where it isn't found.
 
 use crate::compiler::{NOTHING_ELSE, compiler_folder};
 use crate::double::{driver_folder, in_child, is_child};

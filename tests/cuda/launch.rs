@@ -126,7 +126,7 @@ fn many_arguments_reach_the_kernel() {
         let stream = stream();
         let kernel = kernel(stream.gpu(), "many");
         let arguments: Vec<Argument<'_>> = (0..17_u64).map(Argument::from).collect();
-        // SAFETY: the kernel takes so many numbers.
+        // SAFETY: the kernel takes as many numbers.
         unsafe { kernel.launch(&stream, Launch::over(1, 1), &arguments) }.unwrap();
         let all: Vec<String> = (0..17).map(|number| number.to_string()).collect();
         let all = format!("many<<<[1, 1, 1], [1, 1, 1], 0>>>({})", all.join(", "));

@@ -1,4 +1,4 @@
-//! What is allocated, and when it is released.
+//! Allocation, and the order of releases.
 
 use crate::double::{calls, journal, live, on_double, peek};
 use dlbridge::cuda::{self, CudaError, Gpu, Stream};

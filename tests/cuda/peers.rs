@@ -102,7 +102,7 @@ fn copy_of_pinned_memory_does_not_block() {
         cuda::copy_into(&mut to, &device, &here).unwrap();
         assert_eq!(calls("cuStreamSynchronize"), waits);
         drop(device);
-        // Whose stream it was asked for is the one to wait for.
+        // The stream of the request is the one to wait for.
         here.synchronize().unwrap();
         assert_eq!(to.to_vec::<i32>().unwrap(), [7; 6]);
     });

@@ -129,7 +129,7 @@ fn deferred_releases_are_drained_without_an_allocation() {
                 for _ in 0..64 {
                     release_after(&stream, Counted(drops.clone())).unwrap();
                 }
-                // No memory is asked for, and no code waits by way of this crate.
+                // Nothing is allocated, and no code waits by way of this crate.
                 let raw = stream.handle().cast();
                 // SAFETY: a stream that is there.
                 let answer = unsafe { cudarc::driver::sys::cuStreamSynchronize(raw) };

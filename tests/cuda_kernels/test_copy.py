@@ -17,7 +17,7 @@ KINDS = ["contiguous", "off by one", "transposed", "backwards", "every second", 
 
 
 class Elements(Array):
-    """Of so many bytes, all of them counted through, so that none is like another."""
+    """Elements of a size in bytes, with distinct bytes, so that none is like another."""
 
     def __init__(self, bytes, shape, kind="contiguous"):
         super().__init__(DEVICE, f"bytes{bytes}", shape, kind)

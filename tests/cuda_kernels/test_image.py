@@ -46,7 +46,7 @@ class Images:
         assert_same(self.out.values, wanted)
 
     def pixels(self):
-        """The layout of all dimensions but the colours', and what else is asked for."""
+        """The layout of all dimensions but the colours', and what else is requested."""
         of_out, of_x = self.out.strides, self.x.strides
         shape = (*self.batch, *self.out_size)
         strides = [(*of_out[:-3], *of_out[-2:]), of_x[:-1]]

@@ -6,7 +6,7 @@ use dlbridge::files::{FileError, Format, SaveOptions, TensorFile};
 
 const FORMAT: Format = Format::Safetensors;
 
-/// Returns a file with a header and so many bytes of tensors.
+/// Returns a file with a header and a number of bytes of tensors.
 fn file(header: &str, data: usize) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.bytes());

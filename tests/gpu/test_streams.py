@@ -1,4 +1,4 @@
-"""Order: what a slow stream writes late is seen by who reads on another one. Without the order it
+"""Order: what a slow stream writes late is visible to readers on another one. Without the order it
 wouldn't be.
 """
 

@@ -1,4 +1,4 @@
-//! Who may read and who may write: each refusal has its own reason.
+//! Access to imported memory: each refusal has its own reason.
 
 use crate::foreign::{Counter, ForeignAbi, Producer};
 use dlbridge::dlpack::{Flags, Legacy, Versioned};

@@ -1,4 +1,4 @@
-//! What an exported managed tensor looks like to its consumer, and when an export is refused.
+//! Exported managed tensors, and refused exports.
 
 use crate::consumers::{counted, numbers};
 use crate::foreign::{Counter, ForeignAbi, Producer};

@@ -236,7 +236,7 @@ fn what_is_wrong_twice_is_released_once<A: ForeignAbi>() {
 
 #[test]
 fn padded_flag_on_packed_vectors_is_refused() {
-    // Three lanes of 4 bits are no whole bytes, and where the padding would be is not defined.
+    // Three lanes of 4 bits don't fill whole bytes, and where the padding would be is not defined.
     let dtype = DType::I4.with_lanes(3).unwrap();
     let deletions = Counter::default();
     let mut producer = Producer::two_rows();

@@ -1,4 +1,4 @@
-//! Which arguments may share memory: compared with the addresses of all their elements.
+//! Aliasing of arguments: compared with the addresses of all their elements.
 
 use crate::cases::cases;
 use crate::part::{Part, buffer, part, part_of, shape};

@@ -1,4 +1,4 @@
-//! Which two kernels can't both be registered.
+//! Pairs of kernels that can't both be registered.
 
 use crate::support::{copies, copy};
 use dlbridge::device::DeviceKind;

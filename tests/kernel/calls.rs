@@ -1,4 +1,4 @@
-//! How arguments are bound: by position and name, given and made, tensors, views and numbers.
+//! Binding of arguments: by position and name, given and made, tensors, views and numbers.
 
 use crate::support::{copies, copy, op};
 use dlbridge::kernel::{Kernel, Op, OpHandle, Operand, Source, Target};

@@ -213,7 +213,7 @@ fn overlap_is_checked_between_devices_that_share_memory() {
     assert!(!are_apart((cuda, 0x1000), (managed(), 0x1004)));
     assert!(are_apart((cuda, 0x1000), (Device::CPU, 0x1000)));
     assert!(are_apart((cuda, 0x1000), (Device::cuda(1), 0x1000)));
-    // Handles are no addresses: the next number is another buffer.
+    // Handles aren't addresses: the next number is another buffer.
     assert!(!are_apart((metal, 0x1000), (metal, 0x1000)));
     assert!(are_apart((metal, 0x1000), (metal, 0x1001)));
 }

@@ -1,4 +1,4 @@
-//! Which kernel a call gets, and which kernels are refused: compared with a naive model.
+//! Dispatch and registration, compared with a naive model.
 
 use crate::cases::cases;
 use crate::model::{Argument, Asked, CallModel, KernelModel, chosen};

@@ -160,7 +160,7 @@ fn states_of_many_attributes_are_bounded() {
         assert_eq!(call(&op, 1, n), 1 + n);
     }
     assert_eq!(counts.made(), made);
-    // So are the last, when they are asked for again and again.
+    // So are the last, when they are requested again and again.
     for _ in 0..10 {
         for n in MANY - 10..MANY {
             assert_eq!(call(&op, 1, n), 1 + n);

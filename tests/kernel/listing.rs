@@ -1,4 +1,4 @@
-//! What there is: kernels and ops as they are listed, and registries that leave some out.
+//! Lists of kernels and ops, and registries without some.
 
 use dlbridge::DType;
 use dlbridge::device::DeviceKind;

@@ -1,4 +1,4 @@
-//! What can be registered, and what is refused.
+//! Registration, and its errors.
 
 use crate::support::{copies, copy};
 use dlbridge::device::DeviceKind;
@@ -122,7 +122,7 @@ fn assert_no_kernel(op: Op, kernel: Kernel, problem: &str) {
     registry.define(op).unwrap();
     let error = registry.register(kernel).unwrap_err();
     assert_eq!(error.op(), name);
-    let text = format!("the kernel is no kernel of op {name:?}: {problem}");
+    let text = format!("the kernel can't be a kernel of op {name:?}: {problem}");
     assert_eq!(error.to_string(), text);
     assert!(matches!(error, RegistrationError::BadKernel { .. }));
     assert!(registry.kernels().is_empty());

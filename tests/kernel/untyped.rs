@@ -1,4 +1,4 @@
-//! Arguments of kernels that say nothing of elements, and what they can be asked.
+//! Untyped arguments of kernels.
 
 use crate::devices::invented;
 use crate::support::{Written, copy, op, refused};

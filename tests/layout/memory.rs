@@ -160,7 +160,7 @@ fn invariant_7_far_elements() {
             Err(LayoutError::ExtentTooLarge { dtype: DType::F32 })
         ));
     }
-    // So many bits are more than there are, though as many elements would do.
+    // The bits are more than there are, though as many elements would do.
     let all = Layout::contiguous(&[isize::MAX as usize]).unwrap();
     assert!(check(&all, DType::U1, false, at(8)).is_ok());
     for (dtype, padded) in [(DType::I2, false), (DType::U1, true)] {

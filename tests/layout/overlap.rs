@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Listing as many takes Miri too long.
 const MANY: usize = if cfg!(miri) { 300 } else { 10_000 };
 
-/// Layouts of up to so many elements are always decided.
+/// Number of elements up to which a layout is always decided.
 const ALWAYS_DECIDED: usize = 256;
 
 /// Far more than any answer needs, and far less than looking at each element would.
@@ -26,8 +26,8 @@ fn truth(layout: &Layout) -> Overlap {
     }
 }
 
-/// Shapes of up to so many elements, with strides that don't nest in each other: those of about
-/// the same length, so that no answer is at hand.
+/// Shapes of a bounded number of elements, with strides that don't nest in each other: those of
+/// about the same length, so that no answer is at hand.
 fn tangled(max_len: usize, reach: isize) -> impl Strategy<Value = Layout> {
     let dims = prop::collection::vec((2..=9_usize, -reach..=reach), 1..=8);
     dims.prop_map(move |dims| {

@@ -7,7 +7,7 @@ use dlbridge::layout::Layout;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A shape of so many elements: a factor at a time is taken out, and ones are put between.
+/// A shape of a number of elements: a factor at a time is taken out, and ones are put between.
 fn shape_of(len: usize) -> impl Strategy<Value = Vec<usize>> {
     let choices = prop::collection::vec((any::<Index>(), prop::bool::weighted(0.2)), 0..5);
     choices.prop_map(move |choices| {

@@ -153,7 +153,7 @@ fn cast_refuses_non_numbers() {
     let call = op.call().input(&x).attribute("dtype", DType::F32);
     let error = call.output(&mut misaligned).run().unwrap_err().to_string();
     assert!(
-        error.ends_with("failed: out isn't aligned, or has bytes that are no float32"),
+        error.ends_with("failed: out isn't aligned, or has bytes that aren't valid float32"),
         "{error}"
     );
 }

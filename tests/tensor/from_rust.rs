@@ -1,4 +1,4 @@
-//! Tensors of what Rust programs have: vectors, slices, arrays, iterators, single numbers.
+//! Tensors from vectors, slices, arrays, iterators and single numbers.
 
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Error, LayoutError};

@@ -1,4 +1,4 @@
-//! Typed views that are read: indices, slices, and what they refuse.
+//! Typed views that are read: indices, slices, and their errors.
 
 use crate::model::{cases, indices, numbers, shapes, steps, viewed};
 use dlbridge::error::Error;

@@ -47,7 +47,7 @@ fn label_selects_another_kernel() -> Result<(), CallError> {
         refused
             .unwrap_err()
             .to_string()
-            .contains("NaN is no brightness")
+            .contains("NaN isn't a brightness")
     );
     Ok(())
 }

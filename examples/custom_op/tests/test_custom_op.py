@@ -78,7 +78,7 @@ def test_attributes_are_applied_and_checked():
 def test_label_selects_another_kernel():
     x = tensor([1.0, float("inf")])
     assert numbers(image.normalize(x))[0] == 1
-    with pytest.raises(RuntimeError, match="failed: inf is no brightness"):
+    with pytest.raises(RuntimeError, match="failed: inf isn't a brightness"):
         image.normalize(x, label="strict")
     assert numbers(image.normalize(tensor([1.0]), label="strict")) == [1]
     with pytest.raises(LookupError, match='label "fast"; there are'):

@@ -106,7 +106,7 @@ def test_buffer_request_unfit_for_layout_is_refused():
             else:
                 with refused(BufferError, "copy it first"), lent(t, flags):
                     pass
-    # Who asks for no strides takes elements one after another, and who asks for no shape as well.
+    # A request without strides or without a shape expects contiguous elements.
     for flags in (0, 0x8):
         for t in (columns, gaps):
             with refused(BufferError, "copy it first"), lent(t, flags):
@@ -136,7 +136,7 @@ class Buffer(ctypes.Structure):
 
 
 class lent:
-    """A buffer, by C's own function, so that anything can be asked for."""
+    """A buffer, by C's own function, so that every request can be made."""
 
     def __init__(self, t, flags):
         self.t, self.flags, self.buffer = t, flags, Buffer()

@@ -206,7 +206,7 @@ def answer(exporter, flags):
                 if 0 not in (shape or [])
                 else bool(told)
             )
-            # Python reads the shape for that, also where none was asked for.
+            # Python reads the shape for that, also where none was requested.
             orders = (
                 [is_contiguous(buffer, order) for order in (b"C", b"F", b"A")]
                 if buffer.shape

@@ -44,7 +44,7 @@ class Plain(Array):
 
 
 def wild():
-    """A handle that is no stream."""
+    """A handle that isn't a stream."""
     return 0xDEAD_BEE0
 
 
@@ -117,9 +117,9 @@ def test_interface_to_freed_memory_is_refused():
     [
         (
             {"typestr": "<f8", "shape": (1,), "data": "odd"},
-            ["is no multiple of the element's 8 bytes"],
+            ["isn't a multiple of the element's 8 bytes"],
         ),
-        ({"typestr": "<<u1"}, ["is no element type"]),
+        ({"typestr": "<<u1"}, ["has no DLPack equivalent"]),
         ({"typestr": 5}, ['["typestr"] must be a str, and is int']),
         (
             {"typestr": "<f2", "shape": (2,), "descr": [("a", "|u1"), ("b", "|u1")]},

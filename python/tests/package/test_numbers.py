@@ -110,7 +110,7 @@ def test_item_of_several_elements_is_refused():
         for act in (dlbridge.Tensor.item, bool, int, float, complex):
             with refused(ValueError, "only a tensor of one number"):
                 act(t)
-    # What isn't an integer is no index; which values it has doesn't matter.
+    # Only integer dtypes are indices, whatever their values.
     with refused(TypeError):
         operator.index(dlbridge.zeros(2, "int32"))
 

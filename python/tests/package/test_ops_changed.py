@@ -24,7 +24,7 @@ CHANGES = {
 
 
 class Later:
-    """A tensor of ones that runs a function when it is asked for."""
+    """A tensor of ones that runs a function when it is imported."""
 
     def __init__(self, function):
         self.function, self.ones = function, np.ones(LARGE, "f4")

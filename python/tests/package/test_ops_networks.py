@@ -57,9 +57,9 @@ def test_softmax_equals_torch(dtype):
     x = torch.tensor([1e4, 1e4, -1e4]).to(dtype)
     assert ops.softmax(x).tolist() == [0.5, 0.5, 0]
     assert torch.isnan(ops.softmax(torch.tensor([-torch.inf, -torch.inf], dtype=dtype))).all()
-    with refused(ValueError, "softmax: there is no axis 1 in a tensor of rank 1"):
+    with refused(ValueError, "softmax: axis 1 is out of bounds for a tensor of rank 1"):
         ops.softmax(x, axis=1)
-    with refused(ValueError, "softmax: there is no axis -1 in a tensor of rank 0"):
+    with refused(ValueError, "softmax: axis -1 is out of bounds for a tensor of rank 0"):
         ops.softmax(x[0])
     with refused(
         ValueError,
@@ -83,7 +83,7 @@ def test_rms_norm_equals_torch(dtype):
     assert_close(ops.rms_norm(x, torch.ones_like(x)), torch.ones(4, dtype=torch.float64))
     with refused(ValueError, "rms_norm: weight has shape [3], and the last axis of x 4 elements"):
         ops.rms_norm(x, x[:3])
-    with refused(ValueError, "rms_norm: x has no axis, along which there would be a mean"):
+    with refused(ValueError, "rms_norm: expected x of rank 1 or more, got rank 0"):
         ops.rms_norm(x[0], x)
     with refused(
         ValueError, 'rms_norm: argument "out" is to be written, and shares memory with "weight"'

@@ -1,4 +1,4 @@
-"""Arithmetic, means, largest elements, copies and casts: NumPy is asked for each layout, shape and
+"""Arithmetic, means, largest elements, copies and casts: compared with NumPy for each layout, shape and
 element type.
 """
 
@@ -112,7 +112,7 @@ def test_copy_equals_numpy(dtype):
         for array in layouts(x):
             copy = ops.copy(array)
             assert copy.dtype == x.dtype and copy.shape == x.shape and copy.flags.c_contiguous
-            assert copy.tobytes() == x.tobytes()  # Of some types 0 is no number.
+            assert copy.tobytes() == x.tobytes()  # Some types have no 0.
             assert not np.shares_memory(copy, array)
             for out in layouts(np.zeros(shape, dtype)):
                 assert ops.copy(array, out=out) is out and out.tobytes() == x.tobytes()

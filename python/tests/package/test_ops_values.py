@@ -1,4 +1,4 @@
-"""What the ops compute, and where: NumPy is asked for each layout, shape and element type."""
+"""What the ops compute, and where: compared with NumPy for each layout, shape and element type."""
 
 import itertools
 import random

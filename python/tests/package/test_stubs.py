@@ -175,7 +175,7 @@ WRONG = [
 ]
 
 
-# Of the stubs of ops, what is no op.
+# Names in the stubs of ops that aren't ops.
 ALIASES = ["_Input", "_Memory", "_Axes"]
 
 

@@ -49,7 +49,7 @@ def test_mlx_views_are_imported():
         1,
         2,
         3,
-    ]  # Worked out when it is asked for.
+    ]  # Computed on demand.
 
 
 def test_write_to_imported_memory_is_visible_in_mlx():

@@ -29,7 +29,7 @@ def test_permute_equals_numpy(seed):
 
 
 def some_shape(choose, size):
-    """Any shape of so many elements."""
+    """A random shape of a number of elements."""
     shape, left = [], size
     while left > 1 and choose.random() < 0.8:
         divisor = choose.choice([n for n in range(1, left + 1) if left % n == 0])

@@ -6,7 +6,7 @@ use crate::cuda::driver::error::CudaError;
 /// The version of a GPU's instructions, as a number: 90 for `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Architecture {
-    /// Of the GPU itself.
+    /// The GPU's own.
     Own(i32),
     /// An older one, from which the driver compiles.
     Virtual(i32),

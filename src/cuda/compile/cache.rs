@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The folder's variable.
 const VARIABLE: &str = "DLBRIDGE_CACHE";
 
-/// What a file begins with.
+/// Magic bytes of a cache file.
 const MAGIC: &[u8; 8] = b"dlbridge";
 
-/// Where an image is kept.
+/// Path of a cached image.
 pub(super) struct Place(PathBuf);
 
 impl Place {

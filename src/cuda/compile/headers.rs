@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The header by which the folder is known.
 pub(super) const KNOWN_BY: &str = "cuda_fp16.h";
 
-/// What is said where something can't be included, and they weren't found.
+/// Note for a failed include when CUDA's headers weren't found.
 pub(super) const MISSING: &str = "\nCUDA's headers were not found: they are looked for beside NVRTC, and in CUDA_PATH/include; \
     in Python, the package nvidia-cuda-runtime has them";
 

@@ -27,7 +27,7 @@ pub struct Argument<'a> {
 #[derive(Clone, Copy)]
 enum Place {
     Here(Small),
-    /// Where it lies is lent.
+    /// The borrowed address.
     There(*const c_void),
 }
 
@@ -125,7 +125,7 @@ mod tests {
     /// Returns the value's bytes, as the driver reads them.
     fn read(argument: &Argument<'_>) -> Vec<u8> {
         let address = argument.address().cast::<u8>();
-        // SAFETY: so many bytes are there, none of them padding.
+        // SAFETY: the argument has this many bytes, none of them padding.
         unsafe { std::slice::from_raw_parts(address, argument.bytes()) }.to_vec()
     }
 

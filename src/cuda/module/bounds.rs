@@ -62,7 +62,7 @@ fn number(image: &[u8], at: usize, bytes: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
-/// Returns whether so many bytes are there.
+/// Returns whether a range of bytes is inside.
 fn holds(image: &[u8], at: u64, bytes: u64) -> bool {
     at.checked_add(bytes)
         .is_some_and(|end| end <= image.len() as u64)
@@ -88,7 +88,7 @@ fn is_whole_elf(image: &[u8]) -> bool {
         return false;
     };
     if sections.0 != 0 && sections.2 == 0 {
-        // There are so many that their number is in the first one.
+        // The count is too large for the header: it is in the first section.
         let Some(count) = number(image, (sections.0 as usize).saturating_add(32), 8) else {
             return false;
         };

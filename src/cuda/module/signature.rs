@@ -5,11 +5,11 @@
 //! passed with the wrong bits. Without a source, or with one that takes a preprocessor to read,
 //! pointers count as written: read-only memory is refused.
 
-/// What is known of a kernel's parameters, in their order.
+/// A kernel's parameters, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature(Vec<ParameterKind>);
 
-/// What a parameter of a kernel is.
+/// Kind of a kernel's parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterKind {
@@ -17,14 +17,14 @@ pub enum ParameterKind {
     Source,
     /// An address of memory that the kernel may write.
     Target,
-    /// A whole number of so many bytes.
+    /// An integer of a size in bytes.
     Int {
         /// How many.
         bytes: usize,
-        /// Whether it may be negative.
+        /// Whether it is signed.
         is_signed: bool,
     },
-    /// A floating point number of so many bytes.
+    /// A float of a size in bytes.
     Float {
         /// How many.
         bytes: usize,

@@ -65,7 +65,7 @@ struct Reduction {
     bytes: usize,
 }
 
-/// What is to be merged, and into what.
+/// A reduction: its input and its result.
 struct Task {
     /// The dimensions of the result, in the result and in x.
     kept: Strided<2>,

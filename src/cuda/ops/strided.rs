@@ -145,8 +145,8 @@ impl<const N: usize> Strided<N> {
         (self.count() as i128) < limit && self.strides.iter().all(|strides| reach(strides) < limit)
     }
 
-    /// Returns whether all strides but the fastest dimension's are multiples of so many elements,
-    /// in the tensor of this number.
+    /// Returns whether all strides but the fastest dimension's are multiples of a number of
+    /// elements, in the tensor of this number.
     pub(super) fn steps_by(&self, tensor: usize, elements: usize) -> bool {
         let strides = &self.strides[tensor][1..self.rank as usize];
         strides.iter().all(|stride| stride % elements as i64 == 0)

@@ -1,4 +1,4 @@
-//! Whether a framework can have a tensor, and why not.
+//! Constraints of frameworks, checked for a tensor.
 
 use super::conversion::Conversion;
 use super::deliver::deliver;

@@ -1,4 +1,4 @@
-//! What several rows ask.
+//! Queries that several rows share.
 
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::{Table, type_lookup};

@@ -1,4 +1,4 @@
-//! Capsules that are got at in another way than by `__dlpack__`, or that are not to be asked for.
+//! Capsules that are got at in another way than by `__dlpack__`, or that must not be requested.
 
 use crate::dlpack::python::Offer;
 use crate::dlpack::{Abi, Flags, Legacy, Managed};

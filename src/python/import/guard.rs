@@ -1,4 +1,4 @@
-//! What is asked before a framework's tensor is used, and what errors of its table mean.
+//! Checks before a framework's tensor is used, and the meaning of its table's errors.
 
 use crate::python::error::Refused;
 use crate::python::frameworks::{OTHER, TableVendor, vendor_of_layout};

@@ -43,7 +43,7 @@ fn failed_calls_are_named() {
         let mut rows = 2;
         for function in asking {
             for (code, name) in codes {
-                // Something that wasn't asked for yet.
+                // A problem that isn't cached yet.
                 rows += 1;
                 let b = sent(&numbers(5, 4));
                 let a = sent(&numbers(5, rows)).transpose();

@@ -1,4 +1,4 @@
-//! Algorithms: asked for once for each problem, and kept, within bounds; and what is done where
+//! Algorithms: queried once for each problem, and cached, within bounds; and what is done where
 //! there is none.
 
 use super::library::{

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A library that is looked for.
 pub(in crate::cuda) struct Sought {
-    /// What it is called, with the number of its CUDA, the newest first.
+    /// File names, with their CUDA version, the newest first.
     pub(in crate::cuda) names: [&'static str; 2],
     /// Where the package of each CUDA has it, below the folder in which there are Python's
     /// packages.
@@ -30,9 +30,9 @@ pub(in crate::cuda) struct Sought {
     pub(in crate::cuda) variable: &'static str,
 }
 
-/// It is nowhere.
+/// The library was not found.
 pub(in crate::cuda) struct NotFound {
-    /// Where it was said to be, if that was said.
+    /// The configured path, if there is one.
     pub(in crate::cuda) told: Option<PathBuf>,
 }
 
@@ -171,7 +171,7 @@ fn loader_folders() -> Vec<PathBuf> {
     folders.filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Where the toolkit is put when nothing else is said.
+/// Default folder of the toolkit.
 pub(in crate::cuda) const INSTALLED: &str = "/usr/local/cuda";
 
 /// Returns where the environment says that a toolkit is.

@@ -29,8 +29,8 @@ struct Dim {
 }
 
 impl Plan {
-    /// Returns the plan for elements of so many bytes, of which there is at least one. It reads and
-    /// writes exactly the bytes that the elements touch, and its rows are at most `most` bytes
+    /// Returns the plan for elements of a size in bytes, of which there is at least one. It reads
+    /// and writes exactly the bytes that the elements touch, and its rows are at most `most` bytes
     /// apart.
     pub(super) fn new(
         to: LayoutRef<'_>,
