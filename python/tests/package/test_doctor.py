@@ -80,9 +80,9 @@ def test_route_option_restricts_the_report():
         (["--dtypes", "float31"], "no float31 among the dtypes"),
         (["--layouts", "round"], "no round among the layouts"),
         (["--frameworks", "numbers"], "no framework is called numbers"),
-        (["--also", "numpy:ndarray"], "no adapter"),
+        (["--also", "numpy:ndarray"], "can't be an adapter"),
         (["--also", "nothing.there:Class"], "nothing"),
-        (["--also", "dlbridge._doctor.adapters.numpy:None"], "no adapter"),
+        (["--also", "dlbridge._doctor.adapters.numpy:None"], "can't be an adapter"),
         (["--route", "around"], "invalid choice"),
     ],
 )
