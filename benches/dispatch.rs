@@ -12,7 +12,7 @@ fn main() {
 
 const MANY: [usize; 2] = [10, 10_000];
 
-/// `nothing(a, b, *, n) -> out`, with so many kernels, each for another number, that do nothing.
+/// `nothing(a, b, *, n) -> out`, with `count` kernels, each for another number, that do nothing.
 fn nothing(kernels: usize) -> OpHandle {
     let registry = Registry::new();
     let op = Op::new("nothing")
@@ -29,7 +29,7 @@ fn nothing(kernels: usize) -> OpHandle {
     registry.op("nothing").unwrap()
 }
 
-/// Registering so many kernels of one op.
+/// Registering that many kernels of one op.
 #[divan::bench(args = MANY, sample_count = 10, sample_size = 1)]
 fn registration(kernels: usize) -> OpHandle {
     nothing(kernels)

@@ -1,6 +1,6 @@
 //! CUDA: memory, streams and kernels on NVIDIA GPUs.
 //!
-//! Nothing here is linked to CUDA: the driver is looked up when it is first asked for, and where
+//! Nothing here is linked to CUDA: the driver is looked up on first use, and where
 //! there is none, that is an error like any other.
 //!
 //! ```
@@ -24,7 +24,7 @@
 //!
 //! # Order
 //!
-//! Work on a GPU is asked for on a [`Stream`], and done later, in the order of that stream. Each
+//! Work on a GPU is enqueued on a [`Stream`], and done later, in the order of that stream. Each
 //! thread has a current stream for each GPU ([`Stream::current`]); what is called without one uses
 //! that.
 //!

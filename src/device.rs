@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_goes_to_c_and_back_and_to_its_name_and_back() {
+    fn every_kind_round_trips_through_c_and_its_name() {
         for kind in DeviceKind::ALL {
             for id in [0, 1, i32::MAX] {
                 let device = Device::new(*kind, id);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_device_is_refused() {
+    fn invalid_device_names_are_refused() {
         let raw = |value, device_id| DLDevice {
             device_type: DLDeviceType(value),
             device_id,
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_reaches_has_addresses() {
+    fn host_accessible_kinds_have_addresses() {
         for kind in DeviceKind::ALL {
             assert!(kind.has_addresses() || !kind.is_host_accessible());
         }

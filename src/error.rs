@@ -31,19 +31,19 @@ pub enum Error {
     DTypeMismatch {
         /// What they are.
         found: DType,
-        /// What was asked for.
+        /// The requested one.
         wanted: DType,
     },
     /// The CPU can't reach the memory.
     #[error("the CPU can't reach memory on {device}; copy the tensor to the host first")]
     NotOnHost {
-        /// Where the memory is.
+        /// Device of the memory.
         device: Device,
     },
     /// Others than the CPU use the memory, and it can't wait for them.
     #[error("the memory on {device} is in use: {reason}")]
     InUse {
-        /// Where the memory is.
+        /// Device of the memory.
         device: Device,
         /// What keeps the CPU from waiting, or what failed.
         reason: String,
@@ -58,10 +58,10 @@ pub enum Error {
         /// What their type asks for.
         alignment: usize,
     },
-    /// Writing was asked for, and the owner forbids it.
+    /// Writing was requested, and the owner forbids it.
     #[error("the tensor is read-only; copy it to get one that can be written")]
     ReadOnly,
-    /// Writing was asked for, and others may be reading or writing.
+    /// Writing was requested, and others may be reading or writing.
     #[error(
         "the tensor's memory is shared {with}, so writing needs a copy, or an unsafe promise that no other code uses it"
     )]
@@ -69,7 +69,7 @@ pub enum Error {
         /// Whom it is shared with.
         with: SharedWith,
     },
-    /// Writing was asked for, and several elements are at one place.
+    /// Writing was requested, and several elements are at one place.
     #[error(
         "elements of shape {shape:?}, strides {strides:?} overlap, so they can't be written through; copy the tensor first"
     )]
@@ -110,7 +110,7 @@ pub enum Error {
     /// There is not enough memory.
     #[error("can't allocate {bytes} bytes of memory")]
     OutOfMemory {
-        /// How many were asked for.
+        /// The requested number.
         bytes: usize,
     },
     /// Several elements where one was wanted.

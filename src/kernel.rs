@@ -35,7 +35,7 @@
 //!
 //! # Which kernel a call gets
 //!
-//! Those of the op, of the label that is asked for (none, mostly), whose device reaches the
+//! Those of the op, of the requested label (none, mostly), whose device reaches the
 //! arguments, and whose element types, ranks, layouts and attribute values they have. Among several
 //! the one of the highest priority; then, for memory that several devices reach, such as CUDA's
 //! managed memory, the one for that kind of memory, or else CUDA's before the CPU's; then the one

@@ -56,6 +56,7 @@
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
 //! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |
 
+#![warn(missing_debug_implementations)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // First, as its macros are used in those that come below.

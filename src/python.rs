@@ -37,7 +37,7 @@
 //!
 //! Each of them may be in an `Option`, a `Vec`, a `HashMap` or a tuple. What [`In`], [`Out`] and
 //! [`Owned`] ask of the tensor is in their parameters: element type, rank, [layout](Arrangement)
-//! and [device](Place). An error says what was asked for and what came, and Python adds the
+//! and [device](Place). An error says what was expected and what was found, and Python adds the
 //! argument's name to it.
 //!
 //! | a result that is | has the type |

@@ -199,10 +199,11 @@ impl Storage {
     /// # Panics
     ///
     /// When the range leaves the memory, or the device has no addresses to calculate with.
+    #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         assert!(
             range.start <= range.end && range.end <= self.memory.bytes,
-            "{range:?} is no range of {} bytes",
+            "range {range:?} is out of bounds for {} bytes",
             self.memory.bytes
         );
         assert!(
@@ -221,6 +222,7 @@ impl Storage {
     }
 
     /// Makes the memory read-only through this handle or those made from it.
+    #[must_use]
     pub fn into_read_only(mut self) -> Self {
         self.forbid_writing();
         self

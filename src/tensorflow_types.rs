@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_leads_to_its_type_and_back() {
+    fn every_code_round_trips() {
         for (code, name, dtype) in TABLE {
             assert_eq!((dtype_of(code), name_of(code)), (dtype, Some(name)));
             if let Some(dtype) = dtype {

@@ -141,7 +141,7 @@ fn imports_point_down() {
     for (file, name) in named_at_top(&modules) {
         assert!(
             file == "lib.rs" || FLOORS.iter().any(|(module, _)| *module == name),
-            "{file}: crate::{name} is no module; name where it is from"
+            "{file}: expected a module, got crate::{name}; name where it is from"
         );
     }
     for (file, imported) in imports(&modules) {
@@ -160,7 +160,7 @@ fn imports_point_down() {
 }
 
 #[test]
-fn no_file_is_in_a_circle_of_imports() {
+fn files_have_no_circular_imports() {
     let mut found = Vec::new();
     for (folder, least) in [("src", 500), ("dlpack/src", 20)] {
         let imports = imports(&read_crate(folder));
@@ -193,7 +193,7 @@ fn no_floor_below_cuda_uses_its_feature() {
 }
 
 #[test]
-fn every_module_has_a_floor_and_is_in_the_architecture() {
+fn every_module_has_a_floor_and_is_documented() {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     for path in rust_files(&root().join("src")) {
         let module = module_of(&path);

@@ -6,7 +6,7 @@
 //! every function pointer. Last, the header's text is read for anything that neither knows of, so
 //! that a new version of DLPack fails here, and is not overlooked.
 //!
-//! The header is no part of this repository. `support/c_compiler.rs` says where it is looked for.
+//! The header isn't part of this repository. `support/c_compiler.rs` says where it is looked for.
 
 #[path = "support/c_compiler.rs"]
 mod c_compiler;

@@ -105,7 +105,7 @@ fn concurrent_first_clones_share_one_refcount() {
 }
 
 #[test]
-fn the_last_handle_releases_on_any_thread() {
+fn last_handle_on_any_thread_releases() {
     for round in 0..ROUNDS / THREADS + 2 {
         let drops = Counter::default();
         let tensor = KINDS[round % KINDS.len()](&drops);
@@ -186,7 +186,7 @@ fn writes_follow_all_reads() {
 }
 
 #[test]
-fn a_copy_moves_between_threads_that_write_it() {
+fn copy_moved_between_threads_is_writable() {
     fn import_and_add_one(managed: Managed<Versioned>) -> Tensor {
         let mut tensor = Tensor::from_dlpack(managed).unwrap();
         let mut view = tensor

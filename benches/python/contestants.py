@@ -51,7 +51,7 @@ class Contestants:
 
 
 def _title(label, name, names):
-    """The label, with the function's name where it is not the first that was asked for."""
+    """The label, with the function's name where it is not the first that was requested."""
     if name == names[0]:
         return label
     ending = name.removeprefix(names[0]).strip("_").replace("_", " ")

@@ -20,7 +20,7 @@ THEIRS = {"numpy": "numpy", "torch": "torch", "jax": "flax", "tensorflow": "tens
 
 
 def resident():
-    """Bytes of this process that are no pages of files."""
+    """Bytes of this process that aren't pages of files."""
     text = Path("/proc/self/status").read_text()
     return 1024 * int(text.split("RssAnon:")[1].split()[0])
 

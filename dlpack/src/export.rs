@@ -9,12 +9,12 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
-/// What an export says about its memory.
+/// Flags of an export.
 #[derive(Debug, Clone, Copy)]
 pub struct Description<'a> {
     /// The memory, or a handle to it on devices without addresses.
     pub data: *mut c_void,
-    /// Where the memory is.
+    /// Device of the memory.
     pub device: DLDevice,
     /// The type of one element.
     pub dtype: DLDataType,

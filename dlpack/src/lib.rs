@@ -33,6 +33,7 @@
 //! drop(managed); // calls the deleter, which drops the vector
 //! ```
 
+#![warn(missing_debug_implementations)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod abi;

@@ -41,7 +41,7 @@ pub enum FromRawError {
         .found.major, .found.minor, VERSION.major, VERSION.minor
     )]
     Version {
-        /// What the tensor says that it is.
+        /// The tensor's version.
         found: DLPackVersion,
     },
 }

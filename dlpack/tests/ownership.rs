@@ -1,4 +1,4 @@
-//! The deleter is called exactly once, whatever happens in between.
+//! Ownership: the deleter is called exactly once, whatever happens in between.
 
 use dlbridge_dlpack::*;
 use std::ffi::c_void;
@@ -70,7 +70,7 @@ fn exports_keep_what_they_are_given<A: Abi>() {
 }
 
 #[test]
-fn exports_keep_what_they_are_given_in_both_abis() {
+fn export_keeps_its_owner_in_both_abis() {
     exports_keep_what_they_are_given::<Versioned>();
     exports_keep_what_they_are_given::<Legacy>();
 }
@@ -97,13 +97,13 @@ fn ownership_goes_out_and_comes_back<A: Abi>() {
 }
 
 #[test]
-fn ownership_goes_out_and_comes_back_in_both_abis() {
+fn ownership_round_trips_in_both_abis() {
     ownership_goes_out_and_comes_back::<Versioned>();
     ownership_goes_out_and_comes_back::<Legacy>();
 }
 
 #[test]
-fn a_consumer_that_changes_the_descriptor_does_not_disturb_the_release() {
+fn descriptor_changed_by_consumer_is_released() {
     let (managed, drops) = exported::<Legacy>(&[3, 4], &[4, 1], false);
     // SAFETY: `managed` owns the struct.
     unsafe {
@@ -115,7 +115,7 @@ fn a_consumer_that_changes_the_descriptor_does_not_disturb_the_release() {
 }
 
 #[test]
-fn an_owner_that_panics_when_dropped_is_contained() {
+fn panic_of_owner_in_deleter_is_caught() {
     let (managed, drops) = exported::<Versioned>(&[3], &[1], true);
     drop(managed);
     let owner_and_payload = 2;
@@ -123,7 +123,7 @@ fn an_owner_that_panics_when_dropped_is_contained() {
 }
 
 #[test]
-fn a_payload_that_panics_when_dropped_is_contained_too() {
+fn panic_of_panic_payload_in_deleter_is_caught() {
     static DROPS: AtomicUsize = AtomicUsize::new(0);
     struct Bomb;
     impl Drop for Bomb {
@@ -138,7 +138,7 @@ fn a_payload_that_panics_when_dropped_is_contained_too() {
 }
 
 #[test]
-fn null_is_refused() {
+fn from_raw_refuses_null() {
     // SAFETY: NULL is allowed.
     let error = unsafe { Managed::<Versioned>::from_raw(ptr::null_mut()) }.unwrap_err();
     assert_eq!(error, FromRawError::Null);
@@ -165,7 +165,7 @@ unsafe extern "C" fn delete_future_header(this: *mut Versioned) {
 }
 
 #[test]
-fn a_foreign_major_version_is_released_and_not_read_any_further() {
+fn foreign_major_version_is_released_unread() {
     for major in [0, 2, u32::MAX] {
         let calls = AtomicUsize::new(0);
         let found = DLPackVersion { major, minor: 7 };
@@ -191,7 +191,7 @@ fn a_foreign_major_version_is_released_and_not_read_any_further() {
 }
 
 #[test]
-fn a_newer_minor_version_is_taken() {
+fn newer_minor_version_is_accepted() {
     let (managed, drops) = exported::<Versioned>(&[3], &[1], false);
     let raw = managed.into_raw().as_ptr();
     // SAFETY: no other code has it.
@@ -204,7 +204,7 @@ fn a_newer_minor_version_is_taken() {
 }
 
 #[test]
-fn a_null_deleter_releases_nothing_and_does_not_crash() {
+fn null_deleter_is_not_called() {
     let mut managed = Versioned {
         version: VERSION,
         manager_ctx: ptr::null_mut(),
@@ -219,7 +219,7 @@ fn a_null_deleter_releases_nothing_and_does_not_crash() {
 }
 
 #[test]
-fn dlpark_gets_and_gives_without_a_copy() {
+fn dlpark_round_trip_shares_memory() {
     let (managed, drops) = exported::<Versioned>(&[2, 3], &[3, 1], false);
     let ptr = managed.as_ptr();
     let theirs: dlpark::Managed<Versioned> = managed.into();
@@ -233,7 +233,7 @@ fn dlpark_gets_and_gives_without_a_copy() {
 }
 
 #[test]
-fn it_is_released_on_whichever_thread_has_it_last() {
+fn last_handle_on_any_thread_releases() {
     let (managed, drops) = exported::<Versioned>(&[3], &[1], false);
     std::thread::spawn(move || drop(managed)).join().unwrap();
     assert_eq!(drops.load(SeqCst), 1);

@@ -65,7 +65,7 @@ pub(crate) fn run(tensorflow: TensorFlow) -> Result<(), Box<dyn Error>> {
         .unwrap_err();
     println!("{error}");
 
-    // A label is asked for by name; a second kernel that matches equally well is refused.
+    // A label is requested by name; a second kernel that matches equally well is refused.
     let zeros = op
         .call()
         .input(&a)

@@ -13,10 +13,10 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use std::time::{Duration, Instant};
 
-/// Up to so many pairs of elements it is always found out whether two share memory.
+/// Pairs of elements up to which it is always decided whether two share memory.
 const ALWAYS_DECIDED: usize = 4096;
 
-/// Regions of up to so many bits have their bytes listed one by one.
+/// Bits of a region up to which its bytes are listed one by one.
 const FEW: usize = 5000;
 
 /// Far more than an answer needs, on however slow a machine.

@@ -5,7 +5,7 @@ use dlbridge::Tensor;
 use dlbridge::dlpack::{Flags, Legacy, Managed};
 use dlbridge::layout::Overlap;
 
-/// So many numbers are read one by one.
+/// Numbers that are read one by one.
 const FEW: usize = 100;
 
 /// Nothing here may panic; elements are read only where there is memory.

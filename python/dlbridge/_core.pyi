@@ -204,7 +204,7 @@ class Kernel:
 
 @final
 class Stream:
-    """A stream of a GPU: the order in which it does what it is asked for.
+    """A stream of a GPU: the order in which it does its work.
 
     Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or
     anyone with `__cuda_stream__`, or of a handle, which its creator must keep.

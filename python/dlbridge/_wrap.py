@@ -25,7 +25,7 @@ def wrap(
 
     Its arguments, and those in tuples, lists and dicts, are handed over where they are tensors, and
     its results back, without copies: what the function writes to is what it was called with. What
-    is no tensor stays as it is. `over` is whose tensors the function takes and gives, if not
+    isn't a tensor stays as it is. `over` is whose tensors the function takes and gives, if not
     dlbridge's. `readonly` is as of `convert`, and holds both ways; without it, the policy at the
     time of each call does.
 

@@ -77,7 +77,9 @@ def is_available() -> bool:
 
 
 def check() -> None:
-    """Raises a BufferError that says why no GPU can be used, where that is so."""
+    """Raises an error that says why no GPU can be used, where that is so: a BufferError if there is
+    no driver or no GPU, a CudaError if the driver doesn't work.
+    """
     _core._cuda_check()
 
 

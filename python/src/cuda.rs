@@ -3,7 +3,6 @@
 use dlbridge::Device;
 use dlbridge::cuda::{Gpu, Module, Source, Stream, count};
 use dlbridge::python::package::{PyKernels, PyStream};
-use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 fn failed(error: dlbridge::cuda::CudaError) -> PyErr {
@@ -120,12 +119,9 @@ pub(super) fn load(
     Ok(PyKernels::new(module, None))
 }
 
-/// Says why there is no GPU, where that is so.
+/// Raises an error that says why no GPU can be used, where that is so.
 #[pyfunction]
 #[pyo3(name = "_cuda_check")]
 pub(super) fn check() -> PyResult<()> {
-    match count() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(PyBufferError::new_err(error.to_string())),
-    }
+    count().map(drop).map_err(failed)
 }

@@ -138,7 +138,7 @@ fn outlook(
 }
 
 /// Whether an error says that an object's tensor can't be exchanged. A `TypeError` that Python code
-/// raised when it was asked for the tensor is a fault of its own.
+/// raised while exporting the tensor is a fault of its own.
 fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     let is_ours = || error.traceback(py).is_none();
     error.is_instance_of::<PyBufferError>(py)

@@ -69,7 +69,7 @@ def main():
 
 
 def existing(name):
-    """A file that was asked for, by its path or by its name in this folder."""
+    """A file that was requested, by its path or by its name in this folder."""
     for path in (Path(name), TESTS / name):
         if path.is_file():
             return path.resolve()

@@ -39,7 +39,7 @@ class text:
         return done
 
 
-def test_read_arguments_may_share_memory():
+def test_read_arguments_that_share_memory_are_accepted():
     x, out = f32(3), f32(3)
     ext.add(x, x, out)
     assert out.tolist() == [0, 2, 4]
@@ -204,7 +204,7 @@ def test_equal_addresses_on_different_devices_are_accepted():
     ext.writing(x, lambda: ext.describe_out(handle))
 
 
-def test_packed_elements_of_one_byte():
+def test_packed_elements_of_one_byte_are_aliases():
     made = Made((8,), dtype=INT4)
 
     def nibbles(byte, shape, strides, flags=0):
@@ -284,7 +284,7 @@ def bytes_of(view, begin):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_views(seed):
+def test_overlap_of_random_views_agrees_with_brute_force(seed):
     rng = random.Random(seed)
     memory = np.zeros(rng.choice([40, 80, 200]), "u1")
     meetings = 0

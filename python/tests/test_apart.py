@@ -57,7 +57,7 @@ def test_extension_accepts_tensors_of_another_extension(other):
 
 
 @pytest.mark.parametrize("way", ["__dlpack__", "__dlpack_c_exchange_api__"])
-def test_table_or_dlpack_alone_is_enough(other, way):
+def test_tensor_with_table_or_dlpack_alone_is_accepted(other, way):
     # With the other one taken away before a type is seen first. With a table, `__dlpack__` is never
     # called.
     code = """
@@ -113,7 +113,7 @@ def test_result_is_of_the_arguments_class(other):
     assert type(sums) is type(ours) and ext.read_f32(sums) == [-1, -1]
 
 
-def test_read_only_stays_read_only(other):
+def test_read_only_tensor_stays_read_only(other):
     x = np.ones((2, 2), "float32")
     x.flags.writeable = False
     ours = ext.identity(x)

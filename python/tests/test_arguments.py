@@ -1,4 +1,4 @@
-"""What arguments ask for, and what is said of those that aren't as asked for."""
+"""Requirements of arguments, and the errors for arguments that don't meet them."""
 
 import sys
 
@@ -60,7 +60,7 @@ def call(function, *arguments):
 
 
 @pytest.mark.parametrize("case", MISMATCHES)
-def test_mismatches(case):
+def test_mismatch_error_names_expected_and_found(case):
     function, make, kind, wanted, got = MISMATCHES[case]
     x = make()
     with refused(kind) as error:
@@ -83,7 +83,7 @@ def names_argument(error, name):
         assert error.__notes__ == [f"while processing '{name}'"]
 
 
-def test_devices_by_name():
+def test_device_mismatch_error_names_the_device():
     with refused(BufferError) as error:
         ext.on_cuda(f32(2))
     assert str(error.value) == f"expected a tensor, on a CUDA device; {found('float32', [2], [1])}"
@@ -112,7 +112,7 @@ def test_devices_by_name():
     assert ext.read_f32(ext.identity(Made(device=(CUDA_HOST, 0)).capsule())) == [0, 1, 2, 3, 4, 5]
 
 
-def test_shapes():
+def test_shape_mismatch_error_names_both_shapes():
     x = f32(2, 3)
     ext.has_shape(x, [2, 3])
     for shape in ([3, 2], [2], [], [2, 3, 1], [6]):
@@ -155,7 +155,7 @@ def test_error_names_the_argument():
     names_argument(error.value, "b")
 
 
-def test_optional():
+def test_optional_argument_accepts_none():
     assert ext.optional() is None and ext.optional(None) is None and ext.optional(f32(3)) == 3
     with refused(TypeError, "expected a tensor, got", "int"):
         ext.optional(3)
@@ -163,7 +163,7 @@ def test_optional():
         ext.optional(np.zeros(3))
 
 
-def test_many():
+def test_sequence_argument_checks_each_tensor():
     assert (
         ext.many([]) == []
         and ext.many([f32(3), f32(2, 2)]) == [3, 6]
@@ -181,7 +181,7 @@ def test_many():
             ext.many(wrong)
 
 
-def test_named():
+def test_mapping_argument_checks_each_tensor():
     assert ext.named({}) == {} and ext.named({"a": f32(3), "b": f32(2)}) == {"a": 3, "b": 1}
     with refused(TypeError, "expected a tensor, got"):
         ext.named({"a": f32(3), "b": "c"})
@@ -190,7 +190,7 @@ def test_named():
             ext.named(wrong)
 
 
-def test_tuples():
+def test_tuple_argument_checks_each_tensor():
     x, out = f32(3), np.zeros(3, "f4")
     ext.pair((x, out))
     assert (x == out).all()

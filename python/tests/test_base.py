@@ -118,7 +118,7 @@ def test_array_and_numpys_own_import_coexist(counted):
     assert counted() == 0
 
 
-def test_each_object_has_a_reference_of_its_type():
+def test_each_base_object_refers_to_its_type():
     for number, place in enumerate((INSIDE, APART)):
         kind = type(bases()[number].base)
         assert kind.__name__ == place
@@ -133,7 +133,7 @@ def test_each_object_has_a_reference_of_its_type():
 
 
 @pytest.mark.parametrize("name", ["bool", "int8", "uint64", "float16", "float32", "complex128"])
-def test_element_types_are_counted(name):
+def test_dtype_references_are_balanced(name):
     tensor = ext.zeros([2], name)
     array_of(tensor)
     dtype = np.dtype(name)
@@ -176,7 +176,7 @@ def test_base_class_cannot_be_created_or_changed_by_python():
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0, 3), (2, 3), (1,) * 9, (1,) * 64])
-def test_any_shape(shape):
+def test_array_of_every_shape_outlives_its_tensor(shape):
     tensor = ext.ones(list(shape), "float64")
     first, second = array_of(tensor), array_of(tensor)
     del tensor
@@ -191,7 +191,7 @@ def test_any_shape(shape):
     assert (place_of(first), place_of(second)) == (INSIDE, APART)
 
 
-def test_read_only_stays_read_only(counted):
+def test_read_only_array_stays_read_only(counted):
     array = array_of(ext.counted(3))
     assert not array.flags.writeable
     with refused(ValueError, "cannot set WRITEABLE flag"):
@@ -210,7 +210,7 @@ def test_release_keeps_a_pending_exception(counted):
         assert counted() == 0
 
 
-def test_release_may_run_python_code():
+def test_release_that_runs_python_code_succeeds():
     released = []
 
     class Telling(np.ndarray):
@@ -233,7 +233,7 @@ def test_release_may_run_python_code():
         assert released == [3] * (number + 1)
 
 
-def test_released_by_other_threads(counted):
+def test_release_by_other_threads_succeeds(counted):
     tensors = [ext.counted_mut(4) for _ in range(50)]
     arrays = [array_of(tensor) for tensor in tensors for _ in range(4)]
     del tensors
@@ -255,7 +255,7 @@ def test_released_by_other_threads(counted):
     assert counted() == 0
 
 
-def test_one_tensor_and_many_threads(counted):
+def test_arrays_of_one_tensor_by_many_threads_are_correct(counted):
     """The room is taken by one of them at a time."""
     tensor = ext.counted_mut(4)
 

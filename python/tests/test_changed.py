@@ -55,7 +55,7 @@ CHANGES += [(torch_tensor, change) for change in (set_, data, resize_, transpose
 
 
 class Later:
-    """A tensor of ones that runs a function when it is asked for."""
+    """A tensor of ones that runs a function when it is imported."""
 
     def __init__(self, function):
         self.function, self.ones = function, np.ones(LARGE, "f4")
@@ -111,7 +111,7 @@ if sys.version_info >= (3, 12):
 
 @pytest.mark.parametrize("make, change", CHANGES)
 @pytest.mark.parametrize("later", LATER)
-def test_borrowed_argument_is_changed(make, change, later):
+def test_borrowed_argument_changed_during_the_call_is_refused(make, change, later):
     x, out = make(), np.ones(LARGE, "f4")
     kind = f"{type(x).__module__}.{type(x).__qualname__}"
     with refused(BufferError, CHANGED + kind, "pass a copy"):

@@ -16,7 +16,7 @@ def far():
     return ext.identity(Made(device=(CUDA, 1)).capsule())
 
 
-def test_attributes():
+def test_attributes_describe_the_tensor():
     x = ext.zeros([2, 3], "float32")
     assert (x.shape, x.strides, x.ndim, x.size, x.nbytes) == ((2, 3), (3, 1), 2, 6, 24)
     assert type(x.shape) is type(x.strides) is tuple and not x.readonly
@@ -38,7 +38,7 @@ def test_attributes():
         ([1] * 12, "bool", 1, 1),
     ],
 )
-def test_sizes(shape, dtype, size, nbytes):
+def test_size_and_nbytes_of_every_shape_are_correct(shape, dtype, size, nbytes):
     x = ext.zeros(shape, dtype)
     assert (x.shape, x.ndim, x.size, x.nbytes, str(x.dtype)) == (
         tuple(shape),
@@ -49,12 +49,12 @@ def test_sizes(shape, dtype, size, nbytes):
     )
 
 
-def test_a_view_tells_the_bytes_of_its_elements():
+def test_nbytes_of_strided_view_counts_its_elements():
     x = ext.identity(Made((2,), (30,)).capsule())
     assert (x.size, x.nbytes) == (2, 8)
 
 
-def test_read_only():
+def test_readonly_reports_the_source():
     assert ext.counted(2).readonly and not ext.counted_mut(2).readonly
     assert ext.read_only(ext.from_list([1], [1])).readonly
     assert ext.identity(Made(flags=READ_ONLY).capsule()).readonly
@@ -64,7 +64,7 @@ DTYPES = "bool int8 int16 uint64 float16 float32 float64 bfloat16 complex64 floa
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_element_types(name):
+def test_dtype_of_every_name_compares_and_hashes_by_name(name):
     x = ext.zeros([2], name).dtype
     assert str(x) == x.name == name and repr(x) == f'DType("{name}")'
     assert x == name and not x != name and name == x
@@ -84,7 +84,7 @@ def test_element_types(name):
         assert x != other and not x == other
 
 
-def test_bits_and_lanes_of_element_types():
+def test_dtype_reports_bits_and_lanes():
     for name, bits, lanes in [
         ("float32", 32, 1),
         ("int4", 4, 1),
@@ -105,7 +105,7 @@ def test_equal_dtypes_and_devices_have_equal_hashes():
     assert {"cpu": 1}[x.device] == {x.device: 1}["cpu"] == 1
 
 
-def test_devices():
+def test_device_reports_kind_and_id():
     cpu, cuda, pinned = (
         ext.zeros([2], "int8").device,
         far().device,
@@ -169,7 +169,7 @@ def test_class_has_name_and_module():
             kind()
 
 
-def test_copies():
+def test_copy_shares_and_deepcopy_copies():
     x = ext.from_list([1, 2], [2])
     assert copy.copy(x).data_ptr == x.data_ptr
     deep = copy.deepcopy(x)
@@ -189,7 +189,7 @@ def test_pickle_without_the_package_is_refused():
             sys.modules["dlbridge"] = saved
 
 
-def test_weak_references(counted):
+def test_weak_reference_is_cleared_with_the_tensor(counted):
     x = ext.counted(3)
     gone = []
     reference = weakref.ref(x, lambda reference: gone.append(reference))
@@ -208,7 +208,7 @@ def test_tensors_hash_by_identity_and_compare_by_elements():
     )
 
 
-def test_text():
+def test_repr_and_str_show_elements():
     assert repr(ext.from_list([1, 2.5], [2])) == "Tensor([1.0, 2.5], dtype=float32)"
     assert str(ext.from_list([1, 2.5], [2])) == "[1.0 2.5]"
     assert repr(ext.zeros([2, 2], "int8")) == "Tensor([[0, 0],\n        [0, 0]], dtype=int8)"
@@ -219,11 +219,11 @@ def test_text():
         assert "cuda:1" in text and "float32" in text and "2, 3" in text
 
 
-def test_long_text_is_short():
+def test_long_text_is_shortened():
     assert len(repr(ext.zeros([1000, 1000], "float32"))) < 1000
 
 
-def test_elements_may_change():
+def test_text_after_a_write_shows_new_elements():
     x = ext.zeros([2], "float32")
     before = hash(x)
     ext.write_f32(x, 3)

@@ -57,7 +57,7 @@ HOLDERS = [our_object, our_capsule, our_old_capsule, a_part, an_array, a_memoryv
 
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("hold", HOLDERS)
-def test_dropped_by_python(unraisable, hold, versioned):
+def test_exception_of_deleter_in_python_is_unraisable(unraisable, hold, versioned):
     held = hold(leaving(versioned))
     assert unraisable == []
     del held
@@ -65,7 +65,7 @@ def test_dropped_by_python(unraisable, hold, versioned):
 
 
 @pytest.mark.parametrize("hold", HOLDERS)
-def test_dropped_while_another_exception_is_on_its_way(unraisable, hold):
+def test_exception_of_deleter_keeps_a_pending_exception(unraisable, hold):
     def two(*values): ...
 
     things = [hold(leaving())]
@@ -75,13 +75,13 @@ def test_dropped_while_another_exception_is_on_its_way(unraisable, hold):
 
 
 @pytest.mark.parametrize("release", [ext.release, ext.release_detached, ext.release_on_thread])
-def test_dropped_by_rust(unraisable, release):
+def test_exception_of_deleter_in_rust_is_unraisable(unraisable, release):
     key = ext.keep(leaving().capsule())
     assert release(key) is True
     assert unraisable == [MemoryError]
 
 
-def test_dropped_by_rust_while_another_exception_is_on_its_way(unraisable):
+def test_exception_of_deleter_in_rust_keeps_a_raised_exception(unraisable):
     ext.entrust(leaving().capsule())
     error = ValueError("the first one")
     assert ext.release_while_raised(error) is error
@@ -97,7 +97,7 @@ def capsule_that_leaves(made):
 
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("call", [ext.read_f32, ext.describe, ext.own_f32, ext.sum_detached])
-def test_the_capsule_of_an_argument(unraisable, call, versioned):
+def test_exception_of_arguments_deleter_is_unraisable(unraisable, call, versioned):
     made = Made(versioned=versioned)
     capsules = []
     assert (
@@ -107,7 +107,7 @@ def test_the_capsule_of_an_argument(unraisable, call, versioned):
 
 
 @pytest.mark.parametrize("call", [ext.read_i64, ext.own_f32])
-def test_the_capsule_of_an_argument_that_is_refused(unraisable, call):
+def test_exception_of_refused_arguments_deleter_is_unraisable(unraisable, call):
     made = Made(dtype=(2, 16, 1))
     with pytest.raises(TypeError):
         call(Producer(lambda **_: capsule_that_leaves(made)))

@@ -88,6 +88,6 @@ def body():
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_exit_while_a_daemon_thread_is_in(body):
+def test_exit_with_daemon_thread_in_a_callback_succeeds(body):
     framework("numpy")
     assert in_new_process(START + BODIES[body] + LEAVE) == "leaving\n"

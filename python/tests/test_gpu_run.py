@@ -116,7 +116,7 @@ def run(folder, *arguments):
     return done.returncode, said, log.read_text() if log.exists() else ""
 
 
-def test_tests_that_fail_are_named_and_the_others_go_on(folder):
+def test_failed_tests_are_named_and_other_steps_run(folder):
     status, report, log = run(folder, "--only", "test_good.py,test_bad.py,test_import.py")
     assert status == 1
     assert "a GPU\n" in report
@@ -134,7 +134,7 @@ def test_tests_that_fail_are_named_and_the_others_go_on(folder):
     assert "No module named 'there_is_no_such_module'" in log
 
 
-def test_of_a_crash_is_said_where_it_was(folder):
+def test_crash_report_names_the_running_test(folder):
     status, report, _ = run(folder, "--only", "test_crash.py,examples")
     assert status == 1
     assert (
@@ -147,7 +147,7 @@ def test_of_a_crash_is_said_where_it_was(folder):
     assert "- examples/example.py: ok, it shines (" in report
 
 
-def test_what_takes_too_long_is_ended_with_all_that_it_started(folder):
+def test_step_over_its_limit_is_killed_with_its_children(folder):
     status, report, _ = run(folder, "--only", "test_hang.py,examples/example.py", "--limit", "4")
     assert status == 1
     assert (
@@ -160,7 +160,7 @@ def test_what_takes_too_long_is_ended_with_all_that_it_started(folder):
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Its previous owner has exited.
 
 
-def test_what_there_is_no_time_for_is_said(folder):
+def test_steps_after_the_deadline_are_reported_as_not_run(folder):
     status, report, _ = run(folder, "--deadline", "0", "--only", "test_good.py,figures")
     assert status == 1
     for name in ("test_good.py", "figures.py"):
@@ -168,7 +168,7 @@ def test_what_there_is_no_time_for_is_said(folder):
     assert "Steps: 0 ok, 0 FAILED, 2 not run." in report
 
 
-def test_several_calls_share_a_report(folder):
+def test_calls_append_to_one_report(folder):
     assert run(folder, "--only", "test_good.py")[0] == 0
     assert run(folder, "--only", "examples/example.py")[0] == 0
     report = (folder / "out" / "report.md").read_text()
@@ -177,14 +177,14 @@ def test_several_calls_share_a_report(folder):
     assert status == 2
 
 
-def test_figures_are_shown_also_when_some_failed(folder):
+def test_figures_are_shown_despite_failures(folder):
     status, report, _ = run(folder, "--only", "figures")
     assert status == 1
     assert "- figures.py: FAILED, it ended with status 1 (" in report
     assert "  - a part failed\n" in report and "\n| a | b |\n" in report
 
 
-def test_sanitizers_watch_our_own_kernels(folder):
+def test_sanitizer_errors_fail_the_step(folder):
     status, report, log = run(folder, "--only", "sanitizers")
     assert status == 1
     assert "- compute-sanitizer memcheck: ok, ERROR SUMMARY: 0 errors (" in report
@@ -195,7 +195,7 @@ def test_sanitizers_watch_our_own_kernels(folder):
     assert "every op ran with none" in log
 
 
-def test_wheels_that_cant_be_installed_are_in_the_report(folder):
+def test_failed_installation_of_wheels_is_reported(folder):
     (folder / "wheels").mkdir()
     (folder / "wheels" / "broken-1.0-py3-none-any.whl").write_text("no wheel")
     status, report, log = run(folder, "--wheels", "wheels")

@@ -112,7 +112,7 @@ def test_typed_argument_of_immutable_tensor_refuses_to_be_written():
         lambda x: jnp.broadcast_to(x, (2, 3, 4)),
     ],
 )
-def test_what_looks_like_a_view_is_an_array_of_its_own(view):
+def test_view_expressions_are_imported_as_arrays(view):
     x = view(jnp.arange(12, dtype="float32").reshape(3, 4))
     assert ext.describe(x)["ptr"] == address(x)
     assert ext.read_f32(x) == x.ravel().tolist() == ext.own_f32(x)
@@ -133,7 +133,7 @@ def test_sub_byte_elements_are_packed():
                 look(jnp.zeros(4, name))
 
 
-def test_zeros_like():
+def test_zeros_like_returns_jax_array():
     x = array()
     for dtype in ("float32", "float64", "int64", "bool", "bfloat16"):
         where, new = ext.zeros_like(x, [2, 5], dtype)
@@ -143,7 +143,7 @@ def test_zeros_like():
     assert ext.zeros_like(x, [0, 3], "float32")[1].shape == (0, 3)
 
 
-def test_like():
+def test_like_returns_jax_array_of_our_memory():
     ours = ext.from_list([1, 2, 3], [3])
     for x in (array(), array("bfloat16"), jnp.zeros(())):
         y = ext.like(x, ours)
@@ -152,7 +152,7 @@ def test_like():
     assert fresh.tolist() == [0, 1, 2]
 
 
-def test_memory_from_anywhere_is_shared_or_refused():
+def test_result_memory_is_shared_or_refused():
     # A vector is where the allocator had room: aligned by chance.
     for size in range(1, 200):
         x = jnp.ones(size, "float32")
@@ -165,7 +165,7 @@ def test_memory_from_anywhere_is_shared_or_refused():
             assert where % ALIGNMENT == 0 and address(y) == where and (y == 2).all()
 
 
-def test_memory_that_is_not_aligned():
+def test_export_of_unaligned_memory_is_refused():
     ours = ext.from_bytes([0] * 16, [4], "float32", 4)
     assert ours.data_ptr % ALIGNMENT == 4
     with refused(BufferError, "aligned to 64 bytes", "copy"):
@@ -216,7 +216,7 @@ def test_memory_is_released_with_the_last_array(counted):
     assert counted() == 0
 
 
-def test_what_jax_has_not():
+def test_export_of_unsupported_dtype_is_refused():
     with refused(BufferError, "int4"):
         ext.to(ext.zeros([4], "int4"), "jax")
     with refused(BufferError, "float32x4"):
@@ -234,13 +234,13 @@ def test_what_jax_has_not():
             ext.to(x, "jax")
 
 
-def test_read_only_memory_stays_so():
+def test_read_only_memory_is_shared():
     ours = ext.read_only(ext.from_list([1, 2], [2]))
     x = ext.to(ours, "jax")
     assert address(x) == ours.data_ptr and x.tolist() == [1, 2]
 
 
-def test_narrowed_without_x64():
+def test_wide_dtype_without_x64_is_refused():
     jax.config.update("jax_enable_x64", False)
     try:
         for name in ("float64", "int64", "uint64", "complex128"):
@@ -266,7 +266,7 @@ def test_views_are_used_without_the_gil():
         ext.double_detached(x, x)
 
 
-def test_together_with_numpy():
+def test_call_with_numpy_arguments_is_accepted():
     x, y, out = jnp.arange(3, dtype="float32"), np.arange(3, dtype="f4"), np.zeros(3, "f4")
     ext.add(x, y, out)
     assert out.tolist() == [0, 2, 4]

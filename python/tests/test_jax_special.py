@@ -15,7 +15,7 @@ def address(x):
 
 
 @pytest.mark.parametrize("transform", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())])
-def test_tracers(transform):
+def test_traced_array_is_refused(transform):
     x = jnp.ones((2, 3), "float32")
     for look in LOOKS:
         with refused(BufferError, "traced array"):
@@ -23,7 +23,7 @@ def test_tracers(transform):
     assert ext.read_f32(x) == [1] * 6
 
 
-def test_what_has_no_memory_of_its_own():
+def test_object_without_memory_is_refused():
     for x in (jax.random.key(0), jax.ShapeDtypeStruct((2,), "float32"), jnp.float32):
         for look in LOOKS:
             with refused(TypeError, "expected a tensor, got"):
@@ -31,7 +31,7 @@ def test_what_has_no_memory_of_its_own():
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
-def test_deleted_and_donated(name):
+def test_deleted_or_donated_array_is_refused(name):
     deleted = jnp.ones(4, name) + 1
     deleted.delete()
     donated = jnp.ones(4, name) + 1
@@ -44,7 +44,7 @@ def test_deleted_and_donated(name):
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
-def test_deleted_and_donated_while_kept(name):
+def test_array_deleted_or_donated_while_kept_stays_readable(name):
     for end in (lambda x: x.delete(), jax.jit(lambda x: x * 5, donate_argnums=0)):
         x = jnp.ones(1024, name) + 1
         key = ext.keep(x)
@@ -56,7 +56,7 @@ def test_deleted_and_donated_while_kept(name):
         assert new is None or address(new) != kept.data_ptr and (new == 10).all()
 
 
-def test_deleted_during_the_call():
+def test_array_deleted_during_the_call_stays_readable():
     x = jnp.ones(1024, "float32") + 1
     assert ext.call_while_detached(x, x.delete) == 2048
     assert x.is_deleted()
@@ -65,7 +65,7 @@ def test_deleted_during_the_call():
     assert y.is_deleted()
 
 
-def test_several_devices():
+def test_array_on_several_devices_is_refused():
     in_new_process(
         """
         import dlbridge_testing as ext, jax, jax.numpy as jnp, numpy as np

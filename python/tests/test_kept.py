@@ -20,7 +20,7 @@ def f32(*shape):
     return np.arange(np.prod(shape, dtype=int), dtype="f4").reshape(shape)
 
 
-def test_owned_and_out_of_one_call():
+def test_owned_and_written_argument_of_one_call_conflict():
     x, y = f32(3), np.zeros(3, "f4")
     for copy in (ext.copy_owned, ext.copy_tensor):
         with refused(ValueError, KEPT, "pass a copy"):
@@ -37,7 +37,7 @@ def test_owned_and_out_of_one_call():
     ext.copy_owned_backwards(y, x)
 
 
-def test_lookup_of_the_documentation():
+def test_documentation_example_keeps_its_matrix():
     matrix = f32(3, 4)
     lookup = ext.Lookup(matrix)
     out = np.zeros(4, "f4")
@@ -70,7 +70,7 @@ RELEASES = [
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_kept_until_dropped(release):
+def test_kept_memory_refuses_writes_until_dropped(release):
     x = f32(4)
     keys = [ext.keep(x), ext.keep(x[1:]), ext.keep(x)]
     while keys:
@@ -146,7 +146,7 @@ def test_memory_being_written_cannot_be_kept():
     ext.double(x)
 
 
-def test_tensor_that_is_no_argument():
+def test_tensor_kept_within_a_call_refuses_writes():
     x = f32(4)
     for object in (x, ext.identity(x), memoryview(x)):
         with refused(ValueError, KEPT):
@@ -156,7 +156,7 @@ def test_tensor_that_is_no_argument():
         ext.double(x)
 
 
-def test_memory_on_devices():
+def test_kept_device_memory_allows_writes_unless_host_accessible():
     x = f32(4)
     fields = dict(data=x.ctypes.data, shape=x.shape)
     # Rust code can't read what only a GPU reaches, and reads pinned memory.

@@ -58,7 +58,7 @@ def numbers(x):
 
 @pytest.mark.parametrize("consumer", SHARE)
 @pytest.mark.parametrize("first", ["producer", "consumer"])
-def test_our_object_and_a_consumer(counted, consumer, first):
+def test_memory_lives_until_producer_and_consumer_are_dropped(counted, consumer, first):
     ours = ext.counted_mut(4)
     theirs = SHARE[consumer](ours)
     assert address(theirs) == ours.data_ptr and counted() == 1
@@ -209,7 +209,7 @@ CHAINS = [
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_chains(counted, count):
+def test_chain_of_frameworks_releases_memory_once(counted, count):
     chains = [steps for steps in CHAINS if len(steps) == count]
     assert len(chains) > 15
     for steps in chains:
@@ -237,7 +237,7 @@ def test_pytorch_destroys_tensors_without_the_gil():
     assert in_new_process(code) == "there\n"
 
 
-def test_a_chain_from_numpy_to_numpy():
+def test_chain_from_numpy_to_numpy_keeps_the_array():
     array, alive = watched()
     where = array.ctypes.data
     last = ext.to(ext.identity(torch.from_dlpack(ext.identity(array))), "numpy")
@@ -254,7 +254,7 @@ def test_a_chain_from_numpy_to_numpy():
     assert alive() is None
 
 
-def test_many_consumers_of_one_object(counted):
+def test_memory_lives_until_the_last_of_many_consumers(counted):
     ours = ext.counted_mut(4)
     theirs = [share(ours) for share in SHARE.values() for _ in range(5)]
     del ours
@@ -267,7 +267,7 @@ def test_many_consumers_of_one_object(counted):
     assert counted() == 0
 
 
-def test_results_in_a_framework_own_their_memory(counted):
+def test_framework_result_owns_its_memory(counted):
     for like in (np.zeros(1, "float32"), torch.zeros(1), ext.zeros([1], "float32")):
         y = ext.like(like, ext.counted_mut(4))
         del like

@@ -67,7 +67,7 @@ def check_lasting():
 """
 
 
-def test_types_are_not_mixed_up():
+def test_type_cache_under_churn_confuses_no_types():
     code = """
 order = random.Random(1)
 types, addresses = [], []
@@ -91,7 +91,7 @@ print("done")
     assert in_new_process(START + code) == "done\n"
 
 
-def test_what_was_used_before_stays_known():
+def test_type_cache_under_churn_keeps_lasting_types():
     code = """
 check_lasting()
 for turn in range(400):
@@ -102,7 +102,7 @@ print("done")
     assert in_new_process(START + code) == "done\n"
 
 
-def test_many_threads_make_types():
+def test_type_cache_with_types_of_many_threads_is_correct():
     code = """
 sys.setswitchinterval(1e-6)
 errors, gate = [], threading.Barrier(8)

@@ -96,11 +96,11 @@ check_refused("refused, to be kept", lambda: ext.own_f64(next(capsules)), ROUNDS
 
 
 @pytest.mark.parametrize("lane", LANES)
-def test_arguments(lane):
+def test_borrowed_arguments_do_not_leak(lane):
     assert in_new_process(START + LANES[lane] + "\nprint('flat')") == "flat\n"
 
 
-def test_arguments_of_torch():
+def test_torch_arguments_do_not_leak():
     framework("torch")
     code = """
 import warnings
@@ -127,7 +127,7 @@ print("flat")
     assert in_new_process(START + code) == "flat\n"
 
 
-def test_arguments_of_jax():
+def test_jax_arguments_do_not_leak():
     framework("jax")
     code = """
 import jax
@@ -141,7 +141,7 @@ print("flat")
     assert in_new_process(START + code) == "flat\n"
 
 
-def test_results():
+def test_results_do_not_leak():
     code = """
 x, ours, bf16 = np.zeros(4, "f4"), ext.zeros([4], "float32"), ext.zeros([4], "bfloat16")
 check("own", lambda: ext.like(ours, ours))

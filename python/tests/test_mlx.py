@@ -57,7 +57,7 @@ def test_shared_with_our_objects(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_export_is_a_copy(name):
+def test_export_copies(name):
     ours = ext.ones([2, 3], name)
     x = ext.to(ours, "mlx")
     assert type(x) is mx.array and name_of(x) == name and x.shape == (2, 3)
@@ -66,7 +66,7 @@ def test_export_is_a_copy(name):
     assert x.tolist() == [[1] * 3] * 2
 
 
-def test_no_precision_is_lost():
+def test_export_of_float64_keeps_precision():
     x = np.array([1 + 2.0**-40])
     assert np.array(ext.to(x, "mlx")).tolist() == x.tolist()
 
@@ -117,7 +117,7 @@ def test_writes_are_visible_to_the_framework():
         lambda x: mx.as_strided(x, (2, 2), (1, 1), 3),
     ],
 )
-def test_views(view):
+def test_views_are_imported_without_copy(view):
     x = view(mx.arange(12, dtype=mx.float32).reshape(3, 4))
     for look in (ext.describe, ext.describe_owned):
         seen = look(x)
@@ -151,7 +151,7 @@ def test_lazy_array_is_evaluated_on_import():
     assert ext.read_f32(ext.take_out(kept)) == [404] * 3
 
 
-def test_transformations():
+def test_array_in_transformation_is_refused():
     x = mx.ones((2, 3))
     for transform in (mx.compile, mx.vmap):
         for look in LOOKS:
@@ -198,7 +198,7 @@ def test_import_of_every_rank_and_of_no_elements():
     assert ext.to(ours, "mlx").tolist() == [0] * 4
 
 
-def test_what_mlx_has_not(counted):
+def test_export_of_unsupported_dtype_is_refused(counted):
     for name in ("int4", "float32x4", "float8_e4m3fn", "complex128", "complex32"):
         with refused(BufferError, f"MLX has no {name}"):
             ext.to(ext.zeros([4], name), "mlx")
@@ -217,7 +217,7 @@ def test_views_are_used_without_the_gil():
     assert mx.array_equal(out, 2 * x + 2)
 
 
-def test_together_with_numpy():
+def test_call_with_numpy_arguments_is_accepted():
     x, y, out = mx.arange(3, dtype=mx.float32), np.arange(3, dtype="f4"), np.zeros(3, "f4")
     ext.add(x, y, out)
     assert out.tolist() == [0, 2, 4]

@@ -45,7 +45,7 @@ def test_round_trip_shares_memory(name):
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
-def test_types_of_ml_dtypes(name):
+def test_ml_dtypes_array_is_imported(name):
     x = np.array([0, 1, 1, 0]).astype(getattr(ml_dtypes, name))
     seen = ext.describe(x)
     assert (seen["dtype"], seen["ptr"], seen["strides"]) == (name, x.ctypes.data, [1])
@@ -83,7 +83,7 @@ def test_swapped_byte_order_is_refused():
     assert ext.describe(np.zeros(3, dtype=">u1"))["dtype"] == "uint8"
 
 
-def test_both_numbers_of_one_type():
+def test_type_codes_of_equal_width_have_one_dtype():
     # "l" and "q" are both of 64 bits on most machines.
     for code in "bBhHiIlLqQ":
         x = np.zeros(2, dtype=code)
@@ -106,7 +106,7 @@ def test_both_numbers_of_one_type():
         lambda x: np.lib.stride_tricks.sliding_window_view(x[0], 2),
     ],
 )
-def test_views(view):
+def test_views_round_trip_without_copy(view):
     x = view(array((3, 4)))
     for look in (ext.describe, ext.describe_owned):
         seen = look(x)
@@ -122,10 +122,10 @@ def test_views(view):
     ] or not x.size
 
 
-def test_strides_between_elements():
+def test_stride_unaligned_to_itemsize_is_refused():
     x = np.zeros(3, dtype=[("a", "u1"), ("b", "<f4")])["b"]  # 5 bytes apart
     for look in (ext.describe, ext.describe_out, ext.describe_owned):
-        with refused(BufferError, "no multiples", "4 bytes"):
+        with refused(BufferError, "aren't multiples", "4 bytes"):
             look(x)
     # Of a single element, the stride says nothing.
     assert ext.read_f32(np.zeros(1, dtype=[("a", "u1"), ("b", "<f4")])["b"][:1].astype("f4")) == [0]
@@ -134,7 +134,7 @@ def test_strides_between_elements():
     assert ext.describe(pairs)["strides"] == [2]
 
 
-def test_memory_that_is_not_aligned():
+def test_unaligned_array_is_refused_for_typed_access():
     x = np.zeros(9, dtype="u1")[1:].view("<f4")
     assert ext.describe(x)["ptr"] == x.ctypes.data
     with refused(BufferError, "not aligned to 4 bytes", "pass a copy"):
@@ -173,7 +173,7 @@ def test_writes_are_visible_to_the_framework():
     assert x.tolist() == [1 + 2j] * 2
 
 
-def test_read_only_arrays():
+def test_read_only_array_refuses_writes():
     x = array()
     x.flags.writeable = False
     assert ext.describe(x)["readonly"] and ext.describe_owned(x)["readonly"]
@@ -200,7 +200,7 @@ def test_invalid_bools_are_refused():
     assert ext.read_bool(x[:2]) == [False, True]
 
 
-def test_subclasses_and_scalars():
+def test_subclasses_and_scalars_are_accepted():
     class Sub(np.ndarray):
         pass
 
@@ -214,7 +214,7 @@ def test_subclasses_and_scalars():
         ext.write_f32(scalar, 1)
 
 
-def test_a_file_mapped_into_memory(tmp_path):
+def test_memmap_is_read_and_written_in_place(tmp_path):
     x = np.memmap(tmp_path / "numbers", dtype="f4", mode="w+", shape=(2, 2))
     ext.write_f32(x, 3)
     assert (x == 3).all() and ext.describe(x)["ptr"] == x.ctypes.data
@@ -250,7 +250,7 @@ def test_numpy_imports_our_objects():
     assert turned.tolist() == x.T.tolist() and turned.ctypes.data == ours.data_ptr
 
 
-def test_what_numpy_has_not():
+def test_export_of_unsupported_dtype_or_rank_is_refused():
     with refused(BufferError, "NumPy has no int4"):
         ext.to(ext.zeros([4], "int4"), "numpy")  # packed
     with refused(BufferError, "NumPy has no float32x4"):

@@ -18,7 +18,7 @@ def scalar_class(name, module="ml_dtypes", base=np.void):
     "name",
     ["float32", "float64", "complex128", "bfloat16", "float8_e5m2", "int4", "float32x4", "handle"],
 )
-def test_a_structured_dtype_named_as_one_of_ml_dtypes(name):
+def test_structured_dtype_named_like_ml_dtype_is_refused(name):
     for fields in (
         [("a", "u1")],
         [("a", "u1"), ("b", "u1")],
@@ -32,7 +32,7 @@ def test_a_structured_dtype_named_as_one_of_ml_dtypes(name):
                 look(x)
 
 
-def test_the_other_byte_order_of_extension_dtypes():
+def test_swapped_byte_order_of_ml_dtype_is_refused():
     for name in ("bfloat16", "complex32"):
         native = np.dtype(getattr(ml_dtypes, name))
         x = np.zeros(3, native.newbyteorder(">"))
@@ -43,7 +43,7 @@ def test_the_other_byte_order_of_extension_dtypes():
         assert ext.describe(np.zeros(3, native.newbyteorder("=")))["dtype"] == name
 
 
-def test_extension_dtypes_with_metadata_or_of_structs():
+def test_ml_dtype_with_metadata_or_in_struct_is_checked():
     struct = np.zeros(3, np.dtype([("a", ml_dtypes.bfloat16), ("b", ml_dtypes.bfloat16)]))
     assert ext.describe(struct["b"])["strides"] == [2]
     for look in LOOKS:
@@ -51,7 +51,7 @@ def test_extension_dtypes_with_metadata_or_of_structs():
             look(struct)
 
 
-def test_a_module_ml_dtypes_that_lies():
+def test_replaced_ml_dtypes_attributes_are_refused():
     assert (
         in_new_process("""
         import dlbridge_testing as ext, ml_dtypes, numpy as np
@@ -79,7 +79,7 @@ def test_a_module_ml_dtypes_that_lies():
 @pytest.mark.skipif(
     not hasattr(np.dtypes, "register_dlpack_dtype"), reason="NumPy 2.5 is the first that registers"
 )
-def test_dtypes_that_are_registered_for_dlpack():
+def test_registered_dtypes_are_exchanged():
     # In a process of its own, since what is registered stays.
     assert (
         in_new_process("""
@@ -147,7 +147,7 @@ def test_masked_arrays_are_refused():
     assert ext.read_f32(x.filled(5)) == [5, 1] and ext.read_f32(x.data) == [1, 1]
 
 
-def test_a_masked_array_that_says_itself_what_it_is():
+def test_masked_array_with_own_dlpack_is_accepted():
     class Filled(np.ma.MaskedArray):
         def __dlpack__(self, **keywords):
             return self.filled(9).__dlpack__(**keywords)
@@ -156,7 +156,7 @@ def test_a_masked_array_that_says_itself_what_it_is():
     assert ext.read_f32(x) == [9, 1] == ext.own_f32(x)
 
 
-def test_other_derived_classes_are_their_elements():
+def test_derived_classes_share_memory():
     x = np.arange(4, dtype="f4").reshape(2, 2)
 
     class Image(np.ndarray):
@@ -173,7 +173,7 @@ def test_other_derived_classes_are_their_elements():
             look(record)
 
 
-def test_dtypes_whose_text_raises():
+def test_dtype_with_raising_repr_is_refused():
     assert (
         in_new_process("""
         import dlbridge_testing as ext, numpy as np

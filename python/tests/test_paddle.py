@@ -51,7 +51,7 @@ def test_round_trip_shares_memory(name):
     assert ext.to(y, "numpy").view("u1")[0, 0] == ext.to(x, "numpy").view("u1")[0, 0] == 1
 
 
-def test_values_on_both_sides():
+def test_round_trip_keeps_values():
     assert ext.describe(zeros("uint16"))["dtype"] == "bfloat16"  # An old name for it.
     reads = {
         "float32": ext.read_f32,
@@ -102,7 +102,7 @@ def test_writes_are_visible_to_the_framework():
         lambda x: paddle.as_strided(x, [2, 2], [-1, 1], 12),
     ],
 )
-def test_views(view):
+def test_views_are_imported_without_copy(view):
     x = view(numbers(3, 4))
     for look in (ext.describe, ext.describe_owned):
         seen = look(x)
@@ -118,7 +118,7 @@ def test_views(view):
         assert 0 in x.shape or (y.data_ptr() == x.data_ptr() and y.tolist() == x.tolist())
 
 
-def test_negative_strides():
+def test_negative_strides_are_imported_and_export_refused():
     x = numbers(3, 4)[::-1]
     assert x.strides == [-4, 1]
     assert ext.read_f32(x) == [8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3]
@@ -178,13 +178,13 @@ def test_memory_is_released_with_the_last_tensor(counted):
     assert counted() == 0
 
 
-def test_memory_that_is_not_aligned():
+def test_unaligned_memory_is_shared():
     ours = ext.from_bytes([0] * 16, [4], "float32", 4)
     x = ext.to(ours, "paddle")
     assert x.data_ptr() == ours.data_ptr and (x + 1).tolist() == [1] * 4
 
 
-def test_what_paddle_has_not(counted):
+def test_export_of_unsupported_dtype_is_refused(counted):
     for name in ("int4", "float32x4", "uint16", "complex32", "float8_e4m3"):
         with refused(BufferError, f"Paddle has no {name}"):
             ext.to(ext.zeros([4], name), "paddle")
@@ -208,7 +208,7 @@ def test_what_paddle_has_not(counted):
         lambda: paddle.sparse.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 2.0], [2, 2]),
     ],
 )
-def test_sparse_tensors(make):
+def test_sparse_tensor_is_refused(make):
     x = make()
     for look in LOOKS:
         with refused(BufferError, "sparse"):
@@ -217,12 +217,12 @@ def test_sparse_tensors(make):
     assert ext.read_f32(x.to_dense()) == [0, 1, 2, 0]
 
 
-def test_without_a_shape_yet():
+def test_uninitialized_tensor_is_empty():
     for look in LOOKS:
         assert look(paddle.Tensor())["shape"] == [0]
 
 
-def test_what_autograd_follows_is_refused():
+def test_tensor_that_requires_grad_is_refused():
     leaf = paddle.ones([2])
     leaf.stop_gradient = False
     for x in (leaf, leaf * 3, paddle.nn.Linear(2, 2).weight):
@@ -247,7 +247,7 @@ def test_views_are_used_without_the_gil():
     assert (out == 2 * x).all()
 
 
-def test_a_changed_tensor_is_noticed():
+def test_tensor_changed_during_the_call_is_refused():
     x = paddle.ones([2])
 
     class Changing:
@@ -261,7 +261,7 @@ def test_a_changed_tensor_is_noticed():
         ext.copy_pairs_detached(x, Changing(), paddle.zeros([2]), paddle.zeros([2]))
 
 
-def test_together_with_numpy():
+def test_call_with_numpy_arguments_is_accepted():
     x, y, out = paddle.arange(3, dtype="float32"), np.arange(3, dtype="f4"), np.zeros(3, "f4")
     ext.add(x, y, out)
     assert out.tolist() == [0, 2, 4]
@@ -301,7 +301,7 @@ REPLACE = {
 
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("replace", REPLACE)
-def test_other_memory_leaves_what_is_kept(replace, keep):
+def test_kept_memory_survives_replaced_storage(replace, keep):
     x = paddle.arange(1 << 18, dtype="float32")
     where, kept = x.data_ptr(), KEEP[keep](x)
     REPLACE[replace](x)
@@ -310,7 +310,7 @@ def test_other_memory_leaves_what_is_kept(replace, keep):
     assert array.ctypes.data == where and (array == np.arange(1 << 18)).all() and len(others) == 8
 
 
-def test_a_write_counts_once():
+def test_write_increments_version_once():
     x = paddle.ones([3])
     for count in range(1, 4):
         ext.write_f32(x, 2)
@@ -318,7 +318,7 @@ def test_a_write_counts_once():
         assert x.inplace_version == count
 
 
-def test_a_gradient_of_what_was_written_is_an_error():
+def test_backward_after_a_write_raises():
     w, x = paddle.ones([3]), paddle.ones([3])
     w.stop_gradient = False
     loss = (w * x).sum()
@@ -327,7 +327,7 @@ def test_a_gradient_of_what_was_written_is_an_error():
         loss.backward()
 
 
-def test_a_subclass_that_refuses():
+def test_subclass_with_raising_dlpack_is_refused():
     class Refusing(paddle.Tensor):
         def __dlpack__(self, **keywords):
             raise BufferError("refused by its class")

@@ -82,7 +82,7 @@ def released(counted, count):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_one_tensor_handed_over_several_times(counted, order):
+def test_tensor_exported_three_times_is_released_in_any_order(counted, order):
     ours = ext.counted_mut(1000)
     theirs = [ext.to(ours, "paddle") for _ in range(3)]
     assert {x.data_ptr() for x in theirs} == {ours.data_ptr}
@@ -95,7 +95,7 @@ def test_one_tensor_handed_over_several_times(counted, order):
     released(counted, 0)
 
 
-def test_in_a_loop(counted):
+def test_export_in_a_loop_keeps_the_tensor(counted):
     ours = ext.counted_mut(1000)
     for _ in range(50):
         # The last one is dropped after the next one was made.
@@ -105,7 +105,7 @@ def test_in_a_loop(counted):
     released(counted, 0)
 
 
-def test_an_address_is_given_again_when_it_is_free(counted):
+def test_address_is_exported_again_after_release(counted):
     ours = ext.counted_mut(1000)
     for _ in range(3):
         theirs = ext.to(ours, "paddle")
@@ -132,7 +132,7 @@ NAMES = """bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 co
         lambda x: x[:0],
     ],
 )
-def test_what_is_given_twice_is_the_same(name, view):
+def test_second_export_equals_the_first(name, view):
     ours = ext.zeros([2, 4], name)
     x = view(ours)
     first, second = ext.to(x, "paddle"), ext.to(x, "paddle")

@@ -45,7 +45,7 @@ class Forwarding:
     [("numpy", [keeper]) for keeper in KEEPERS]
     + [("torch", list(KEEPERS)), ("jax", list(KEEPERS))],
 )
-def test_exit_with_live_tensors(name, keepers):
+def test_exit_with_live_tensors_succeeds(name, keepers):
     framework(name)
     frameworks = {"torch", "jax"}
     wanted = [x for x in ALIVE.values() if not any(other in x for other in frameworks - {name})]
@@ -58,12 +58,12 @@ def test_exit_with_live_tensors(name, keepers):
     assert in_new_process("\n".join(lines)) == said
 
 
-def test_exit_by_an_error():
+def test_exit_by_an_error_keeps_its_status():
     code = START + "sys.kept = ext.counted(4)\next.keep(np.ones(3))\nraise SystemExit(3)"
     assert in_new_process(code, status=3) == ""
 
 
-def test_a_deleter_with_a_python_function_at_exit():
+def test_exit_with_deleter_that_runs_python_succeeds():
     # A producer whose memory goes with an object that has `__del__`, kept by Rust code until after
     # Python.
     code = (
@@ -82,7 +82,7 @@ del x
     assert in_new_process(code.replace("{keep}", "keep")) == ""
 
 
-def test_a_thread_ends_with_tensors_in_it():
+def test_thread_exit_drops_its_tensors():
     code = (
         START
         + """
@@ -104,7 +104,7 @@ assert ext.drops() == before + 4 and ext.alive() == 0
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2, 5, 20])
-def test_a_foreign_thread_releases_while_python_ends(delay):
+def test_release_on_foreign_thread_during_exit_succeeds(delay):
     # Each of them wants the GIL for the array. From some moment on it gets it never again.
     code = (
         START
@@ -126,7 +126,7 @@ for _ in range(10):
     "call", ["write_until_let_go(x, 1)", "read_until_let_go(x)", "call_while_detached(x, hold)"]
 )
 @pytest.mark.parametrize("goes_on", [False, True])
-def test_exit_while_a_daemon_thread_is_in_a_detached_call(call, goes_on):
+def test_exit_with_daemon_thread_in_a_detached_call_succeeds(call, goes_on):
     code = (
         START
         + f"""
@@ -172,7 +172,7 @@ def in_child(function):
 
 @needs_fork
 @pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_fork_with_live_tensors(name):
+def test_fork_with_live_tensors_leaves_child_usable(name):
     framework(name)
     code = (
         START
@@ -209,7 +209,7 @@ print("both")
 
 
 @needs_fork
-def test_multiprocessing_by_fork():
+def test_multiprocessing_by_fork_shares_tensors():
     code = (
         START
         + """
@@ -231,7 +231,7 @@ if __name__ == "__main__":
 
 
 @needs_fork
-def test_fork_while_another_thread_is_in_a_detached_call():
+def test_fork_during_a_detached_call_leaves_child_usable():
     code = (
         START
         + "import os\n"
@@ -291,7 +291,7 @@ print("both")
 
 
 @needs_fork
-def test_fork_while_other_threads_keep_and_drop():
+def test_fork_while_threads_keep_and_drop_leaves_child_usable():
     code = (
         START
         + "import os\n"

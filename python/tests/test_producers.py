@@ -9,7 +9,7 @@ LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
 VERSION = {"max_version": (1, 3)}
 
 
-def test_producer_gets_the_version_first():
+def test_producer_is_called_with_max_version():
     for look in LOOKS:
         x, made = producer()
         assert look(x)["ptr"] == made.data
@@ -53,7 +53,7 @@ def test_type_error_of_the_producer_is_passed_on():
         )
 
 
-def test_another_error_without_keywords():
+def test_second_error_of_older_producer_has_the_first_as_cause():
     def answer():
         raise OverflowError("too old")
 
@@ -66,7 +66,7 @@ def test_another_error_without_keywords():
 @pytest.mark.parametrize(
     "kind", [BufferError, ValueError, RuntimeError, KeyError, KeyboardInterrupt, SystemExit]
 )
-def test_the_producers_error_is_passed_on(kind):
+def test_producer_error_is_passed_on(kind):
     mine = kind("mine")
 
     def answer(**keywords):
@@ -82,7 +82,9 @@ def test_the_producers_error_is_passed_on(kind):
 @pytest.mark.parametrize("answer", [None, 3, "capsule", [], Made, object()])
 def test_result_that_is_not_a_capsule_is_refused(answer):
     for look in LOOKS:
-        with refused(TypeError, "is no capsule of a DLPack tensor", type(answer).__name__):
+        with refused(
+            TypeError, "expected a capsule of a DLPack tensor, got", type(answer).__name__
+        ):
             look(Producer(lambda **keywords: answer))
 
 
@@ -106,7 +108,7 @@ def test_consumed_capsule_is_refused():
     ]
 
 
-def test_read_only_memory():
+def test_read_only_capsule_refuses_writes():
     x, _ = producer(flags=READ_ONLY)
     assert ext.describe(x)["readonly"]
     made = Made(flags=READ_ONLY)
@@ -115,7 +117,7 @@ def test_read_only_memory():
     assert made.deleted == 1
 
 
-def test_the_capsule_is_kept_for_the_call():
+def test_capsule_is_kept_for_the_call():
     made = Made()
     x = Producer(lambda **keywords: made.capsule())
     assert ext.reading(x, lambda: made.deleted) == 0 and made.deleted == 1
@@ -176,19 +178,19 @@ class TestWishes:
     def test_unrequested_copy_is_refused(self):
         x, made = producer(flags=IS_COPIED)
         with refused(
-            BufferError, "the producer copied the tensor, though copy=False was asked for"
+            BufferError, "the producer copied the tensor, though copy=False was requested"
         ):
             ext.import_(x, copy=False)
         assert made.deleted == 1
 
-    def test_a_copy_that_was_wanted_of_read_only_memory(self):
+    def test_requested_copy_of_read_only_memory_is_writable(self):
         x, _ = producer(flags=READ_ONLY)
         tensor = ext.import_(x, copy=True)
         assert not tensor.readonly
         ext.write_f32(tensor, 1)
         assert ext.read_f32(tensor) == [1] * 6
 
-    def test_of_an_older_producer(self):
+    def test_copy_request_to_older_producer_is_honoured(self):
         made = Made(versioned=False)
         x = OldProducer(made.capsule)
         tensor = ext.import_(x, copy=True)
@@ -197,7 +199,7 @@ class TestWishes:
         tensor = ext.import_(OldProducer(made.capsule), copy=False)
         assert tensor.data_ptr == made.data
 
-    def test_a_device(self):
+    def test_requested_device_reaches_the_producer(self):
         x, made = producer()
         tensor = ext.import_(x, device="cpu")
         assert x.asked == [{**VERSION, "dl_device": (1, 0)}] and tensor.data_ptr == made.data
@@ -208,11 +210,11 @@ class TestWishes:
 
     def test_tensor_on_another_device_than_requested_is_refused(self):
         x, made = producer(device=(CUDA, 0))
-        with refused(BufferError, "memory on cpu was asked for, and the producer's is on cuda:0"):
+        with refused(BufferError, "expected memory on cpu, got the producer's on cuda:0"):
             ext.import_(x, device="cpu")
         assert made.deleted == 1
 
-    def test_a_device_of_an_older_producer(self):
+    def test_device_request_to_older_producer_is_checked(self):
         made = Made(versioned=False)
         assert ext.import_(OldProducer(made.capsule), device="cpu").data_ptr == made.data
         made = Made(versioned=False, device=(CUDA, 0))
@@ -223,21 +225,21 @@ class TestWishes:
             ext.import_(x, device="cpu")
         assert x.asked == [] and isinstance(error.value.__cause__, TypeError)
 
-    def test_of_a_capsule(self):
+    def test_device_and_copy_requests_of_a_capsule_are_honoured(self):
         made = Made()
         capsule = made.capsule()
-        with refused(BufferError, "memory on cuda:0 was asked for, and the producer's is on cpu"):
+        with refused(BufferError, "expected memory on cuda:0, got the producer's on cpu"):
             ext.import_(capsule, device="cuda:0")
         assert name_of(capsule) == "dltensor_versioned"
         copy = ext.import_(capsule, copy=True)
         assert copy.data_ptr != made.data and made.deleted == 1
         made = Made(flags=IS_COPIED)
         capsule = made.capsule()
-        with refused(BufferError, "though copy=False was asked for"):
+        with refused(BufferError, "though copy=False was requested"):
             ext.import_(capsule, copy=False)
         assert made.deleted == 1
 
-    def test_a_copy_of_memory_that_the_host_cannot_reach(self):
+    def test_copy_of_gpu_memory_without_driver_is_refused(self):
         x, made = producer(device=(CUDA, 0))
         with refused(BufferError, "the CPU can't reach memory on cuda:0"):
             ext.import_(x, copy=True)

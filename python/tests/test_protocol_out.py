@@ -90,7 +90,7 @@ COPIES = {
 @pytest.mark.parametrize(
     "version", VERSIONS, ids=lambda version: "unset" if version is UNSET else str(version)
 )
-def test_every_request_is_answered(version):
+def test_every_request_returns_or_raises_as_specified(version):
     tensor = ext.from_list([1, 2, 3], [3])
     for stream, device, copy in itertools.product(STREAMS, DEVICES, COPIES):
         request = {"stream": stream, "max_version": version, "dl_device": device, "copy": copy}
@@ -114,7 +114,7 @@ def test_every_request_is_answered(version):
         assert (ctypes.c_float * 3).from_address(managed.dl_tensor.data)[:] == [1, 2, 3]
 
 
-def test_arguments_have_names_only():
+def test_arguments_are_keyword_only():
     tensor = ext.from_list([1], [1])
     with refused(TypeError, "positional"):
         tensor.__dlpack__(None)
@@ -157,7 +157,7 @@ def test_refused_request_leaks_nothing(counted):
 @pytest.mark.parametrize(
     "device", [(CPU, 0), (CPU, 1), (CUDA, 3), (CUDA_HOST, 0), (8, 2), (18, 2**31 - 1)]
 )
-def test_devices(device):
+def test_exported_device_equals_the_imported(device):
     tensor = ext.identity(Made(device=device).capsule())
     assert tensor.__dlpack_device__() == device
     managed = content_of(tensor.__dlpack__(max_version=(1, 0), dl_device=device, copy=False))
@@ -165,7 +165,7 @@ def test_devices(device):
     assert managed.dl_tensor.data == tensor.data_ptr
 
 
-def test_a_copy_to_the_host():
+def test_pinned_memory_is_copied_to_the_host():
     pinned = ext.identity(Made(device=(CUDA_HOST, 0)).capsule())
     capsule = pinned.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0))
     managed = content_of(capsule)
@@ -174,7 +174,7 @@ def test_a_copy_to_the_host():
     assert ext.read_f32(capsule) == [0, 1, 2, 3, 4, 5]
     with refused(BufferError, "copy=False forbids"):
         pinned.__dlpack__(dl_device=(CPU, 0), copy=False)
-    # A copy is on the same device, unless another one is asked for.
+    # A copy is on the same device, unless another one is requested.
     with refused(BufferError, "a tensor on cuda_host:0 can't be copied to cuda_host:0"):
         pinned.__dlpack__(copy=True)
     far = ext.identity(Made(device=(CUDA, 0)).capsule())
@@ -283,7 +283,7 @@ def test_unconsumed_capsule_releases_its_tensor(counted, request_):
 
 
 @pytest.mark.parametrize("request_", [{}, {"max_version": (1, 0)}])
-def test_a_consumed_capsule_is_not_released_again(counted, request_):
+def test_consumed_capsule_is_released_once(counted, request_):
     tensor = ext.counted_mut(3)
     capsules = [tensor.__dlpack__(**request_) for _ in range(2)]
     del tensor
@@ -301,7 +301,7 @@ def test_a_consumed_capsule_is_not_released_again(counted, request_):
     assert counted() == 0
 
 
-def test_a_pending_exception_survives_the_destructor():
+def test_capsule_destructor_keeps_a_pending_exception():
     # The memory's owner runs Python, which no exception may be on its way through.
     output = in_new_process("""
         import dlbridge_testing as ext

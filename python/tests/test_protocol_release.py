@@ -9,7 +9,7 @@ from made import Made
 from support import framework, in_new_process
 
 
-def test_many_threads_and_one_capsule():
+def test_capsule_taken_by_many_threads_is_consumed_once():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -39,7 +39,7 @@ def test_many_threads_and_one_capsule():
 
 
 @pytest.mark.parametrize("release", [ext.release, ext.release_detached, ext.release_on_thread])
-def test_released_from_anywhere(release):
+def test_release_from_every_thread_runs_the_deleter_on_main(release):
     made = Made()
     thread = []
     made.when_deleted = lambda: thread.append(threading.get_ident())
@@ -52,7 +52,7 @@ def test_released_from_anywhere(release):
 @pytest.mark.parametrize(
     "thing", ["tensor", "ext.identity(tensor)", "ext.transposed(tensor)", "ext.to(tensor, 'numpy')"]
 )
-def test_a_pending_exception_survives_a_deleter_that_runs_python(thing):
+def test_deleter_that_runs_python_keeps_a_pending_exception(thing):
     # A value on the stack is dropped while the exception is on its way, which its destructor has
     # to leave as it is. In a process of its own, since a lost exception ends the process.
     if "numpy" in thing:

@@ -60,7 +60,7 @@ def test_immutable_tensor_refuses_to_be_written(name):
         ext.write_f32(ext.identity(array()), 1)
 
 
-def test_slices():
+def test_slices_share_memory():
     x = array()
     for part in (x[1:3], x[5:], x.slice(2), x[1:][1:][:2]):
         for look in LOOKS:
@@ -70,7 +70,7 @@ def test_slices():
     assert ext.read_f32(turned) == [5, 4, 3, 2, 1, 0]
 
 
-def test_without_elements():
+def test_array_without_elements_is_accepted():
     for x in (pa.array([], pa.float32()), array()[3:3], array()[6:]):
         for look in LOOKS:
             assert look(x)["shape"] == [0]
@@ -83,7 +83,7 @@ def test_memory_outlives_the_array():
     assert ext.read_f32(ext.take_out(key))[-1] == 999
 
 
-def test_nulls():
+def test_array_with_nulls_is_refused():
     x = pa.array([1, None, 3, 4], pa.float32())
     for y in (x, x[:2], pa.nulls(3, pa.float32()), pa.nulls(3)):
         for look in ALL_LOOKS:
@@ -93,7 +93,7 @@ def test_nulls():
     assert ext.read_f32(x.fill_null(2)) == [1, 2, 3, 4]
 
 
-def test_bools_are_bits():
+def test_bit_packed_bools_are_refused():
     for x in (pa.array([True, False]), pa.array([True] * 100)[8:16]):
         for look in ALL_LOOKS:
             with refused(BufferError, "Bit-packed boolean"):
@@ -115,7 +115,7 @@ def test_bools_are_bits():
     ],
     ids=lambda x: str(x.type),
 )
-def test_types_that_dlpack_has_not(x):
+def test_array_without_dlpack_equivalent_is_refused(x):
     for look in ALL_LOOKS:
         with refused(BufferError, "not compatible with DLPack"):
             look(x)
@@ -148,7 +148,7 @@ def test_object_that_is_not_a_tensor_is_refused():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 8])
-def test_tensors(name, shape):
+def test_tensors_of_every_shape_share_memory(name, shape):
     memory = np.arange(int(np.prod(shape))).reshape(shape).astype(name)
     x = pa.Tensor.from_numpy(memory)
     for look in ALL_LOOKS:
@@ -158,7 +158,7 @@ def test_tensors(name, shape):
         assert not seen["readonly"] and x.is_mutable
 
 
-def test_tensors_are_written_if_they_may_be():
+def test_tensors_are_written_unless_read_only():
     memory = np.zeros((3, 4), "f4")
     x = pa.Tensor.from_numpy(memory)
     ext.write_f32(x, 5)
@@ -219,7 +219,7 @@ def test_results_are_arrays_and_tensors():
 @pytest.mark.parametrize(
     "name", "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
 )
-def test_every_type_becomes_an_array(name):
+def test_every_dtype_is_exported_as_array(name):
     memory = np.arange(4).astype(name)
     y = ext.to(memory, "pyarrow")
     assert str(y.type) == {"float16": "halffloat", "float32": "float", "float64": "double"}.get(
@@ -232,7 +232,7 @@ def test_every_type_becomes_an_array(name):
     assert y.to_pylist() == [9, 1, 2, 3]
 
 
-def test_what_pyarrow_has_not():
+def test_export_of_unsupported_dtype_is_refused():
     for name in ("bool", "complex64", "float8_e4m3fn", "int4", "float32x4"):
         with refused(BufferError, f"PyArrow has no {name}"):
             ext.to(ext.zeros([4], name), "pyarrow")
@@ -262,7 +262,7 @@ def test_views_are_used_without_the_gil():
         ext.double_detached(out, x)
 
 
-def test_together_with_numpy():
+def test_call_with_numpy_arguments_is_accepted():
     x, y, out = array(size=3), np.arange(3, dtype="f4"), np.zeros(3, "f4")
     ext.add(x, y, out)
     assert out.tolist() == [0, 2, 4]

@@ -33,7 +33,7 @@ THINGS = {
 
 
 @pytest.mark.parametrize("thing", THINGS)
-def test_no_deadlock_with_a_lock_that_the_holder_of_the_gil_wants(thing):
+def test_release_under_a_lock_of_the_gil_holder_does_not_deadlock(thing):
     code = (
         START
         + f"""
@@ -49,7 +49,7 @@ print("released")
     assert in_new_process(code, timeout=60) == "released\n"
 
 
-def test_many_threads_release_at_once():
+def test_release_by_many_threads_does_not_wait_for_the_gil():
     code = (
         START
         + """
@@ -93,7 +93,7 @@ print("released")
     assert in_new_process(code, timeout=60) == "released\n"
 
 
-def test_releases_while_an_exception_is_raised_keep_it():
+def test_release_keeps_a_raised_exception():
     class Watched(np.ndarray): ...
 
     def fail():
@@ -150,7 +150,7 @@ def test_references_do_not_grow():
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="this system has no fork")
-def test_a_forked_child_releases_too():
+def test_forked_child_releases_memory():
     code = (
         START
         + """
@@ -179,7 +179,7 @@ print("both")
     assert in_new_process(code, timeout=60, PYTHONWARNINGS="ignore::DeprecationWarning") == "both\n"
 
 
-def test_the_thread_ends_when_there_is_nothing_to_do():
+def test_release_thread_without_work_ends():
     code = (
         START
         + """

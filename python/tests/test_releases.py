@@ -62,7 +62,7 @@ def test_cycles_through_our_object_are_not_collected():
     assert alive() is None
 
 
-def test_weak_references(counted):
+def test_weak_reference_is_cleared_with_the_tensor(counted):
     ours, told = ext.counted(4), []
     alive = weakref.ref(ours, told.append)
     by_name = weakref.WeakValueDictionary(ours=ours)
@@ -109,7 +109,7 @@ def deleting(then):
     return x
 
 
-def test_release_may_run_python_code():
+def test_release_that_runs_python_code_succeeds():
     happened = []
     for release in (ext.release, ext.release_detached, ext.release_on_thread):
         key = ext.keep(deleting(lambda: happened.append(ext.own_f32(ext.from_list([1], [1])))))
@@ -140,7 +140,7 @@ def test_release_keeps_a_pending_exception(counted):
     assert len(happened) == 2 and type(happened[1]) is RuntimeError
 
 
-def test_dropped_by_an_exception(counted):
+def test_exception_drops_its_tensors(counted):
     # Python empties its stack with the exception set.
     happened = []
 
@@ -156,7 +156,7 @@ def test_dropped_by_an_exception(counted):
         happened.clear()
 
 
-def test_an_array_that_comes_back_to_life():
+def test_resurrected_array_is_usable():
     saved = []
 
     class Back(np.ndarray):
@@ -183,7 +183,7 @@ def test_an_array_that_comes_back_to_life():
 @pytest.mark.parametrize(
     "wrap", [lambda x: x, torch.from_numpy, ext.identity, memoryview, lambda x: Forwarding(x)]
 )
-def test_a_call_has_the_last_reference(use, wrap):
+def test_argument_referenced_by_the_call_alone_lives_until_it_returns(use, wrap):
     x, alive = watched()
     things = [wrap(x)]
     del x
@@ -197,7 +197,7 @@ def test_a_call_has_the_last_reference(use, wrap):
     assert alive() is None
 
 
-def test_an_argument_drops_the_one_before_it(counted):
+def test_argument_that_drops_an_earlier_one_leaves_it_alive(counted):
     class Clearing:
         def __dlpack__(self, **keywords):
             values.clear()
@@ -217,7 +217,7 @@ def test_an_argument_drops_the_one_before_it(counted):
 
 
 @pytest.mark.parametrize("version", [None, (1, 0)])
-def test_a_callback_takes_the_capsule_that_is_read(counted, version):
+def test_capsule_taken_by_a_callback_stays_alive(counted, version):
     capsule = ext.counted_mut(4).__dlpack__(max_version=version)
     seen = []
 

@@ -223,7 +223,7 @@ def test_entries_in_use_are_not_reused(seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_many_entries_at_once(seed):
+def test_call_with_many_arguments_reads_each(seed):
     choose = random.Random(seed)
     arguments = [Argument(choose) for _ in range(1500)]
     arguments = [x for x in arguments if x.array.dtype == np.float32 and x.array.flags.aligned]
@@ -233,7 +233,7 @@ def test_many_entries_at_once(seed):
         assert ext.many([x.object for x in some]) == [x.array.sum() for x in some]
 
 
-def test_alternating_shapes():
+def test_reused_entry_of_another_shape_reads_the_new_shape():
     """Each call finds the entry of the one before it."""
     pairs = [
         ((2, 3), (3, 2)),
@@ -256,7 +256,7 @@ def test_alternating_shapes():
                 )
 
 
-def test_sizes_are_the_same_and_strides_are_not():
+def test_reused_entry_of_other_strides_reads_the_new_strides():
     for x in (np.arange(9, dtype="f4").reshape(3, 3), torch.arange(9.0).reshape(3, 3)):
         for _ in range(10):
             for view in (x, x.T, x, x[:, ::3], x[:, :1], x, x[::2, ::2], x[:2, :2], x.T, x):
@@ -266,7 +266,7 @@ def test_sizes_are_the_same_and_strides_are_not():
             assert ext.row_major(x) == list(range(9))
 
 
-def test_a_shape_that_changes_in_place():
+def test_reshaped_argument_is_read_with_its_new_shape():
     x = np.arange(6, dtype="f4")
     t = torch.arange(6.0)
     for shape in [(6,), (2, 3), (3, 2), (1, 6), (6, 1), (1,) * 7 + (6,), (1,) * 8 + (6,)] * 3:
@@ -307,7 +307,7 @@ def test_entry_is_reused_after_a_refusal():
         assert (out == 2 * x).all()
 
 
-def test_numbers_between_arrays():
+def test_numbers_between_arrays_leave_entries_correct():
     x = np.arange(4, dtype="f4").reshape(2, 2)
     for _ in range(10):
         assert ext.number_f32(x) == ([2, 2], [0, 1, 2, 3])

@@ -45,7 +45,7 @@ def test_each_file_has_its_counts(tmp_path):
     assert "one is not two" in output
 
 
-def test_a_crash_is_told_of_the_file_that_crashes(tmp_path):
+def test_crash_is_reported_for_its_file(tmp_path):
     counts, output = outcomes_of(
         tmp_path, good=GOOD, crashing="import os\ndef test_it(): os.abort()"
     )
@@ -54,19 +54,19 @@ def test_a_crash_is_told_of_the_file_that_crashes(tmp_path):
     assert "ended by SIGABRT" in output
 
 
-def test_a_file_that_cannot_be_collected_fails_and_the_others_run(tmp_path):
+def test_uncollectable_file_fails_and_the_others_run(tmp_path):
     counts, output = outcomes_of(tmp_path, broken="import there_is_no_such_module", good=GOOD)
     assert counts[1:] == [("test_broken", 0, 1, 0), ("test_good", 1, 0, 1)]
     assert "there_is_no_such_module" in output
 
 
-def test_a_test_of_another_module_is_of_the_file_that_imports_it(tmp_path):
+def test_imported_test_counts_for_the_importing_file(tmp_path):
     (tmp_path / "shared_tests.py").write_text("def test_shared(): pass")
     counts, _ = outcomes_of(tmp_path, importing="from shared_tests import *", good=GOOD)
     assert counts[1:] == [("test_importing", 1, 0, 0), ("test_good", 1, 0, 1)]
 
 
-def test_a_status_without_a_failed_test_is_a_failure(tmp_path):
+def test_failing_status_without_failed_tests_is_a_failure(tmp_path):
     # As of a process that fails after its last test.
     counts, _ = outcomes_of(
         tmp_path, ending="import atexit, os\natexit.register(os._exit, 3)\ndef test_it(): pass"
@@ -74,7 +74,7 @@ def test_a_status_without_a_failed_test_is_a_failure(tmp_path):
     assert sum(failed for _, _, failed, _ in counts) == 1
 
 
-def test_tensorflow_and_paddle_never_meet():
+def test_tensorflow_and_paddle_are_in_different_processes():
     work = groups.split(sorted(TESTS.rglob("test_*.py")))
     assert sorted(file for group in work for file in group.files) == sorted(
         TESTS.rglob("test_*.py")

@@ -51,7 +51,7 @@ def test_read_only_result_is_flagged(counted):
     release(y)
 
 
-def test_a_type_that_cannot_make_an_object(counted):
+def test_table_that_makes_no_object_raises_buffer_error(counted):
     def refuse(address, out):
         Deleter(DLManagedTensorVersioned.from_address(address).deleter)(address)
         return -1
@@ -72,7 +72,7 @@ def test_a_type_that_cannot_make_an_object(counted):
         assert counted() == 0
 
 
-def test_the_error_of_a_type_that_cannot_make_an_object():
+def test_error_of_table_that_makes_no_object_is_passed_on():
     # This one leaves an exception behind, and keeps what it was given.
     x, _ = instance(make=NO_MEMORY)
     y = ext.from_list([1], [1])
@@ -102,7 +102,7 @@ def test_zeros_like_uses_the_tables_allocator(shape, dtype, parts):
     assert made.deleted == 1
 
 
-def test_without_an_allocator():
+def test_zeros_like_without_allocator_uses_our_memory():
     x, calls = instance(allocate=None)
     where, y = ext.zeros_like(x, [2, 3], "float32")
     assert calls == ["borrow", "make"] and where % 64 == 0
@@ -121,7 +121,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("name, kind", ERRORS)
-def test_the_allocators_error_is_passed_on(name, kind):
+def test_allocator_error_is_passed_on(name, kind):
     def fail(prototype, out, context, set_error):
         SetError(set_error)(context, name, b"no room for \xc3\xa9")
         return -1
@@ -131,7 +131,7 @@ def test_the_allocators_error_is_passed_on(name, kind):
         ext.zeros_like(x, [2], "float32")
 
 
-def test_errors_of_an_allocator_that_are_odd():
+def test_unusual_allocator_errors_are_passed_on():
     def twice(prototype, out, context, set_error):
         SetError(set_error)(context, b"ValueError", b"first")
         SetError(set_error)(context, b"TypeError", b"second")
@@ -176,7 +176,7 @@ def test_allocator_with_another_shape_is_refused(fields):
     # Nothing was written to it.
     before, seen = made.values(), []
     made.delete = lambda: seen.append(made.values())
-    with refused(BufferError, "the framework allocated something else than was asked for"):
+    with refused(BufferError, "the framework's allocator returned another tensor than requested"):
         ext.zeros_like(x, [2], "float32")
     assert seen == [before]
 
@@ -200,12 +200,12 @@ def test_allocator_with_read_only_memory_is_refused():
     made, seen = Made((2,), flags=READ_ONLY), []
     made.delete = lambda: seen.append(made.values()[:2])
     x, _ = instance(allocate=lambda prototype, out, context, set_error: write(out, made.address))
-    with refused(BufferError, "the framework allocated something else than was asked for"):
+    with refused(BufferError, "the framework's allocator returned another tensor than requested"):
         ext.zeros_like(x, [2], "float32")
     assert seen == [[0, 1]]
 
 
-def test_sizes_that_are_refused_before_the_allocator_sees_them():
+def test_excessive_size_is_refused_before_the_allocator_is_called():
     x, calls = instance()
     with refused(ValueError, "more elements than memory has addresses"):
         ext.zeros_like(x, [2**40, 2**40], "float32")

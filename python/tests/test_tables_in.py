@@ -31,7 +31,7 @@ def test_read_argument_is_borrowed_and_written_or_kept_argument_is_owned():
     assert x.deleted == [1, 1, 1]
 
 
-def test_what_is_written_is_kept_until_the_end_of_the_call():
+def test_written_argument_is_kept_until_the_call_returns():
     kind, _ = kind_with()
     x = kind()
     assert ext.writing(x, lambda: x.deleted) == [0] and x.deleted == [1]
@@ -50,7 +50,7 @@ def test_table_is_found_on_the_type(spelled):
     assert ext.read_f32(kind()) == [0, 1, 2, 3, 4, 5] and calls == ["borrow"]
 
 
-def test_a_derived_type_has_it_too():
+def test_table_is_found_on_a_derived_type():
     kind, calls = kind_with()
 
     class Derived(kind):
@@ -120,7 +120,7 @@ def test_invalid_table_is_ignored(case):
         ext.describe(type_with(UNUSABLE[case]())())
 
 
-def test_the_older_spelling_where_the_newer_is_none():
+def test_table_under_the_older_name_is_found():
     kind = type_with(0, __c_dlpack_exchange_api__=capsule_of(table(), NAME))
     assert ext.read_f32(kind()) == [0, 1, 2, 3, 4, 5]
 
@@ -130,14 +130,14 @@ def test_newer_minor_versions_are_accepted(version):
     assert ext.read_f32(type_of(table(version=version))()) == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_first_usable_table_of_a_chain():
+def test_first_usable_table_of_a_chain_is_used():
     first, last = [], []
     ours = table(calls=first, prev=table(calls=last))
     kind = type_of(header((3, 0), header((2, 1), ours)))
     assert ext.own_f32(kind()) == [0, 1, 2, 3, 4, 5] and first == ["own"] and last == []
 
 
-def test_without_the_borrowed_call():
+def test_table_without_borrowed_call_uses_the_owned():
     kind, calls = kind_with(borrow=None)
     x = kind()
     assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and calls == ["own"] and x.deleted == [1]
@@ -146,7 +146,7 @@ def test_without_the_borrowed_call():
     assert ext.sum_detached(x) == 15 and calls == ["own"] * 3
 
 
-def test_read_only_memory_is_not_written():
+def test_written_argument_refuses_read_only_memory():
     kind, calls = kind_with()
     x = kind(flags=READ_ONLY)
     with refused(BufferError, "read-only", "pass a copy", "Exchanged of float32"):
@@ -157,7 +157,7 @@ def test_read_only_memory_is_not_written():
 
 
 def test_metaclass_is_not_called():
-    # In a new process, since there is room for so many types only.
+    # In a new process, since there is room for a bounded number of types.
     output = in_new_process("""
         import dlbridge_testing as ext
         from made import capsule_of
@@ -214,7 +214,7 @@ def test_invalid_descriptor_is_refused(case):
     assert calls == ["borrow", "own", "own"] and x.deleted == [1, 1]
 
 
-def test_other_versions_of_what_a_table_gives():
+def test_tensor_of_another_major_version_is_refused():
     kind, _ = kind_with()
     x = kind(version=(2, 0))
     for look in (ext.describe_out, ext.describe_owned):
@@ -247,7 +247,7 @@ def test_error_of_the_table_is_passed_on(function, looks):
     "functions, looks",
     [(["own"], [ext.describe_out, ext.identity]), (["own", "borrow"], [ext.describe])],
 )
-def test_failures_without_an_error(functions, looks):
+def test_failure_without_exception_is_refused(functions, looks):
     for status in (-1, 1):
         kind, _ = kind_with(**{function: lambda thing, out: status for function in functions})
         for look in looks:
@@ -261,7 +261,7 @@ def test_failed_borrow_falls_back_to_owning():
     assert ext.read_f32(x) == [0, 1, 2, 3, 4, 5] and calls == ["borrow", "own"] and x.deleted == [1]
 
 
-def test_success_without_a_tensor():
+def test_success_without_tensor_is_refused():
     kind, _ = kind_with(own=lambda thing, out: write(out, None))
     for look in (ext.describe_out, ext.identity):
         with refused(BufferError, "the pointer to the managed tensor is NULL"):
@@ -281,7 +281,7 @@ def test_success_without_a_tensor():
     ],
     ids=str,
 )
-def test_a_tensor_that_changes_between_the_calls(fields):
+def test_tensor_changed_between_borrowing_and_owning_is_refused(fields):
     # Borrowed first, and owned before other threads run.
     kind, _ = kind_with()
     x = kind()
@@ -291,7 +291,7 @@ def test_a_tensor_that_changes_between_the_calls(fields):
     assert x.deleted == [1]
 
 
-def test_a_tensor_that_makes_no_sense_any_more():
+def test_tensor_invalid_on_owning_is_refused():
     # In a process of its own, which a number read at NULL would end.
     output = in_new_process("""
         import dlbridge_testing as ext

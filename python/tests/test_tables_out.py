@@ -57,7 +57,7 @@ def owned(tensor):
     return DLManagedTensorVersioned.from_address(out.value)
 
 
-def test_the_header():
+def test_table_has_version_and_all_functions():
     assert name_of(capsule) == "dlpack_exchange_api"
     assert (table.header.version.major, table.header.version.minor, table.header.prev_api) == (
         1,
@@ -70,7 +70,7 @@ def test_the_header():
     assert again == ctypes.addressof(table)
 
 
-def test_owned(counted):
+def test_owned_export_shares_memory(counted):
     tensor = ext.counted_mut(3)
     first, second = owned(tensor), owned(tensor)
     del tensor
@@ -91,7 +91,7 @@ def test_owned_export_flags_read_only_memory(counted):
     release(managed)
 
 
-def test_owned_is_shared_also_where_it_was_copied_before():
+def test_owned_export_of_copied_tensor_has_no_copied_flag():
     tensor = ext.import_(Made().capsule(), copy=True)
     managed = owned(tensor)
     # Its consumer isn't alone: the object has the memory, too.
@@ -99,7 +99,7 @@ def test_owned_is_shared_also_where_it_was_copied_before():
     release(managed)
 
 
-def test_borrowed():
+def test_borrowed_export_describes_the_tensor():
     for tensor in (
         ext.zeros([2, 3], "bool"),
         ext.transposed(ext.from_list([1, 2], [1, 2])),
@@ -118,7 +118,7 @@ def test_borrowed():
 
 
 @pytest.mark.parametrize("wrong", [3, None, "text", object(), ext.Tensor, [1]])
-def test_of_another_type(wrong):
+def test_export_of_another_type_is_refused(wrong):
     out, seen = c_void_p(7), DLTensor(ndim=7)
     with refused(TypeError, "is not an instance of 'Tensor'"):
         own(wrong, byref(out))
@@ -128,7 +128,7 @@ def test_of_another_type(wrong):
     assert out.value == 7 and seen.ndim == 7
 
 
-def test_of_another_type_that_has_our_table():
+def test_object_with_borrowed_table_is_refused():
     # Our own calls look at the status.
     class Other:
         __dlpack_c_exchange_api__ = capsule
@@ -138,14 +138,14 @@ def test_of_another_type_that_has_our_table():
             look(Other())
 
 
-def test_of_no_object():
+def test_export_of_null_is_refused():
     of_null = ctypes.PYFUNCTYPE(c_int, c_void_p, c_void_p)
     out = DLTensor()
     for address in (
         table.managed_tensor_from_py_object_no_sync,
         table.dltensor_from_py_object_no_sync,
     ):
-        with refused(RuntimeError, "NULL is no object"):
+        with refused(RuntimeError, "expected an object, got NULL"):
             of_null(address)(None, ctypes.addressof(out))
 
 
@@ -158,7 +158,7 @@ def made_object(made):
     return thing
 
 
-def test_objects_are_made():
+def test_managed_tensor_becomes_our_object():
     made = Made((2, 2), (1, 2), flags=READ_ONLY)
     thing = made_object(made)
     assert type(thing) is ext.Tensor and made.deleted == 0
@@ -231,7 +231,7 @@ def allocated(shape, dtype, device=(CPU, 0), ndim=None, strides=None):
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4), (1,) * 9])
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64, BOOL, (0, 4, 1), (2, 32, 4), (10, 8, 1)])
-def test_memory_is_allocated(shape, dtype):
+def test_allocator_returns_memory_of_requested_shape_and_dtype(shape, dtype):
     managed = allocated(shape, dtype)
     seen = managed.dl_tensor
     assert (managed.version.major, managed.version.minor) == (
@@ -253,7 +253,7 @@ def test_memory_is_allocated(shape, dtype):
     release(managed)
 
 
-def test_strides_of_a_prototype_do_not_matter():
+def test_allocator_ignores_strides_of_the_prototype():
     managed = allocated((2, 3), FLOAT32, strides=(1, 1000))
     assert managed.dl_tensor.strides[:2] == [3, 1]
     release(managed)
@@ -283,7 +283,7 @@ def test_failed_allocation_reports_the_error(arguments, kind, message):
     assert found[0] == kind and message in found[1]
 
 
-def test_host_memory_has_no_stream():
+def test_current_stream_of_host_memory_is_null():
     for device in [(CPU, 0), (CUDA_HOST, 0)]:
         out = c_void_p(7)
         assert stream(*device, byref(out)) == 0 and out.value is None

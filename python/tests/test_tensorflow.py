@@ -73,7 +73,7 @@ def test_our_tensor_is_shared_with_the_framework(name):
     assert x.numpy().tobytes() == b"\1" * ours.nbytes
 
 
-def test_read_only_memory_is_given_to_those_who_never_write():
+def test_read_only_memory_is_shared_and_never_written():
     ours = ext.read_only(ext.zeros([64], "float32"))
     x = ext.to(ours, "tensorflow")
     assert np.from_dlpack(x).ctypes.data == ours.data_ptr
@@ -89,7 +89,7 @@ def test_read_only_memory_is_given_to_those_who_never_write():
 
 
 @pytest.mark.parametrize("jit", [False, True])
-def test_no_operation_writes_to_memory_that_is_not_its_own(jit):
+def test_operations_never_write_shared_memory(jit):
     ours = ext.read_only(ext.ones([64], "float32"))
 
     @tf.function(jit_compile=jit)
@@ -110,7 +110,7 @@ def test_writes_from_rust_are_visible_to_the_framework():
     assert ext.describe(x)["readonly"] and not ours.readonly
 
 
-def test_operations_leave_our_memory_alone():
+def test_operations_leave_shared_memory_unchanged():
     ours = ext.ones([1000], "float32")
     for operation in (tf.negative, tf.nn.relu, tf.sqrt, tf.function(lambda x: tf.nn.relu(x - 5))):
         # The only reference, so that TensorFlow could take the memory for the result.
@@ -140,7 +140,7 @@ def test_typed_argument_of_immutable_tensor_refuses_to_be_written():
         assert not x.numpy().any()
 
 
-def test_what_shares_memory_within_tensorflow():
+def test_views_within_tensorflow_keep_their_address():
     x = tensor("float32", (4, 16))
     assert ext.describe(tf.reshape(x, [64]))["ptr"] == address(x)
     rows = x[1:3]  # 64 bytes into it, so that it needn't be copied.
@@ -150,7 +150,7 @@ def test_what_shares_memory_within_tensorflow():
     assert ext.read_f32(tf.Variable([1.0, 2.0]).value()) == [1, 2]
 
 
-def test_zeros_like():
+def test_zeros_like_returns_tensorflow_tensor():
     x = tensor()
     for dtype in ("float32", "float64", "int64", "bool", "bfloat16"):
         where, new = ext.zeros_like(x, [2, 5], dtype)
@@ -160,7 +160,7 @@ def test_zeros_like():
     assert ext.zeros_like(x, [0, 3], "float32")[1].shape == (0, 3)
 
 
-def test_like():
+def test_like_returns_tensorflow_tensor_of_our_memory():
     ours = ext.from_list([1, 2, 3], [3])
     for x in (tensor(), tensor("bfloat16"), tensor("float32", ())):
         y = ext.like(x, ours)
@@ -170,7 +170,7 @@ def test_like():
     assert ext.fresh_like(tensor(), tensor()).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_memory_from_anywhere_is_shared_or_refused():
+def test_result_memory_is_shared_or_refused():
     # A vector is where the allocator had room: aligned by chance.
     for size in range(1, 200):
         try:
@@ -183,7 +183,7 @@ def test_memory_from_anywhere_is_shared_or_refused():
             assert where % ALIGNMENT == 0 and address(y) == where and (y + 1 == 3).numpy().all()
 
 
-def test_memory_that_is_not_aligned():
+def test_export_of_unaligned_memory_is_refused():
     for skip in (1, 4, 16, 32, 48):
         ours = ext.from_bytes([0] * 16, [4], "float32", skip)
         assert ours.data_ptr % ALIGNMENT == skip
@@ -207,7 +207,7 @@ def test_tensorflow_imports_our_capsules():
         tf.experimental.dlpack.from_dlpack(ours.__dlpack__(max_version=(1, 0)))
 
 
-def test_capsules_of_tensorflow():
+def test_tensorflow_capsule_is_consumed_once():
     x = tensor()
     capsule = tf.experimental.dlpack.to_dlpack(x)
     assert ext.read_f32(capsule) == [0, 1, 2, 3, 4, 5]
@@ -235,7 +235,7 @@ def test_import_of_every_rank_and_of_no_elements():
         assert ext.to(ext.zeros(shape, "float32"), "tensorflow").shape == tuple(shape)
 
 
-def test_what_tensorflow_has_not(counted):
+def test_export_of_unsupported_dtype_or_layout_is_refused(counted):
     for name in (
         "int4",
         "complex32",
@@ -270,7 +270,7 @@ def test_views_are_used_without_the_gil():
         ext.double_detached(x, x)
 
 
-def test_together_with_numpy():
+def test_call_with_numpy_arguments_is_accepted():
     x, y, out = tf.range(3, dtype="float32"), np.arange(3, dtype="f4"), np.zeros(3, "f4")
     ext.add(x, y, out)
     assert out.tolist() == [0, 2, 4]

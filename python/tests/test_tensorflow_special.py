@@ -1,4 +1,4 @@
-"""TensorFlow's objects that are no tensors with elements in memory: each is refused, and none ends
+"""TensorFlow's objects without elements in memory: each is refused, and none ends
 the process.
 """
 
@@ -38,13 +38,13 @@ def test_objects_without_dlpack_are_refused(make):
             look(x)
 
 
-def test_parts_of_them_are_tensors():
+def test_components_of_composite_tensors_are_accepted():
     assert ext.read_f32(tf.Variable([1.0, 2.0]).value()) == [1, 2]
     assert ext.read_f32(tf.ragged.constant([[1.0], [2.0, 3.0]]).flat_values) == [1, 2, 3]
     assert ext.read_f32(tf.sparse.eye(2).values) == [1, 1]
 
 
-def test_a_variable_is_assigned_to_elsewhere():
+def test_assigned_variable_leaves_its_imported_value_unchanged():
     variable = tf.Variable([1.0] * 100)
     kept = ext.identity(variable.value())
     variable.assign([2.0] * 100)
@@ -52,7 +52,7 @@ def test_a_variable_is_assigned_to_elsewhere():
     assert ext.read_f32(variable.value()) == [2] * 100
 
 
-def test_elements_that_are_no_numbers():
+def test_tensor_of_non_numbers_is_refused():
     # In a process of its own, since TensorFlow's to_dlpack aborts the process that it is called in.
     in_new_process(
         """
@@ -78,7 +78,7 @@ def test_elements_that_are_no_numbers():
     )
 
 
-def test_types_that_its_dlpack_lacks():
+def test_dtype_without_dlpack_equivalent_is_refused():
     names = "float8_e5m2 float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz float8_e4m3b11fnuz int4 uint4".split()
     made = 0
     for name in names:
@@ -93,7 +93,7 @@ def test_types_that_its_dlpack_lacks():
     assert made >= 2
 
 
-def test_quantized_elements_are_what_is_in_memory():
+def test_quantized_tensor_is_imported_as_integers():
     x = tf.quantization.quantize([0.0, 1.0], 0, 1, tf.quint8).output
     assert ext.describe(x)["dtype"] == "uint8"
     assert ext.read_u8(x) == [0, 255]
@@ -111,14 +111,14 @@ def test_symbolic_tensors_are_refused(name):
                 look(x)
 
 
-def test_within_functions_that_run_python():
+def test_tensor_in_py_function_is_accepted():
     def read(x):
         return sum(ext.read_f32(x))
 
     assert tf.function(lambda x: tf.py_function(read, [x], tf.float32))(tf.ones(3)) == 3
 
 
-def test_gradients_are_recorded_all_the_same():
+def test_tensor_under_gradient_tape_is_accepted():
     x = tf.constant([1.0, 2.0])
     with tf.GradientTape() as tape:
         tape.watch(x)

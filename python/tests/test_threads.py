@@ -86,7 +86,7 @@ MAKE = {
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_readers_on_several_threads_share(kind):
+def test_readers_on_several_threads_share_memory(kind):
     x = MAKE[kind]([1, 2, 3])
     with Calls(*[(ext.read_until_let_go, x)] * 4) as calls:
         assert ext.read_f32(x) == [1, 2, 3] and ext.sum_detached(x) == 6
@@ -139,7 +139,7 @@ def test_disjoint_parts_are_written_by_several_threads():
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_many_threads_read_one_tensor(kind):
+def test_reads_of_one_tensor_by_many_threads_are_correct(kind):
     x = MAKE[kind]([1, 2, 3, 4])
 
     def body(i):
@@ -155,7 +155,7 @@ def test_many_threads_read_one_tensor(kind):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_many_threads_write_one_tensor(kind):
+def test_writes_of_one_tensor_by_many_threads_are_exclusive(kind):
     size = 1000
     tensors = [MAKE[kind]([0.0] * size) for _ in range(3)]
     sources = [np.full(size, i, "float32") for i in range(THREADS)]
@@ -184,7 +184,7 @@ def test_many_threads_write_one_tensor(kind):
         assert ext.sum_detached(x) == size
 
 
-def test_owners_are_counted_by_many_threads(counted):
+def test_owners_shared_by_many_threads_are_released_once(counted):
     shared = ext.counted_mut(4)
     array = np.from_dlpack(shared)
     tensor = ext.to(shared, "torch")
@@ -209,7 +209,7 @@ def test_owners_are_counted_by_many_threads(counted):
     assert counted() == 0
 
 
-def test_one_capsule_is_taken_once(counted):
+def test_capsule_taken_by_many_threads_is_consumed_once(counted):
     for _ in range(100):
         capsule, outcomes = ext.counted_mut(4).__dlpack__(max_version=(1, 0)), []
 
@@ -262,6 +262,6 @@ FIRST_USE = """
         ("jax", "jax.numpy.zeros(4)"),
     ],
 )
-def test_the_first_use_of_a_type_is_by_many_threads(name, make):
+def test_first_use_of_a_type_by_many_threads_succeeds(name, make):
     framework(name)
     assert in_new_process(FIRST_USE.format(name=name, make=make)) == "done\n"

@@ -69,7 +69,7 @@ def test_writes_are_visible_to_the_framework():
         lambda x: torch.as_strided(x, (2, 2), (1, 1), 3),
     ],
 )
-def test_views(view):
+def test_views_are_imported_without_copy(view):
     x = view(torch.arange(12.0).view(3, 4))
     for look in (ext.describe, ext.describe_owned):
         seen = look(x)
@@ -95,7 +95,7 @@ def test_like_and_zeros_like():
     assert ext.zeros_like(x, [0, 3], "float32")[1].shape == (0, 3)
 
 
-def test_subclasses():
+def test_subclasses_share_memory():
     class Sub(torch.Tensor):
         pass
 
@@ -122,7 +122,7 @@ def test_torch_imports_our_objects():
     assert ext.identity(capsule).data_ptr == x.data_ptr()
 
 
-def test_what_torch_has_not(counted):
+def test_export_of_unsupported_dtype_or_layout_is_refused(counted):
     import numpy as np
 
     with refused(BufferError, "PyTorch has no int4"):
@@ -140,7 +140,7 @@ def test_what_torch_has_not(counted):
     assert counted() == 0
 
 
-def test_modes():
+def test_no_grad_and_inference_mode_are_accepted():
     with torch.no_grad():
         x = torch.ones(2)
         assert ext.read_f32(x) == [1, 1]
@@ -161,7 +161,7 @@ def test_modes():
         assert ext.read_f32(torch.ones(1, device="cpu")) == [1]
 
 
-def test_modes_that_see_every_call():
+def test_dispatch_mode_is_accepted():
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Mode(TorchDispatchMode):
@@ -175,7 +175,7 @@ def test_modes_that_see_every_call():
         assert ext.doubled(x)[1].tolist() == [4, 4]
 
 
-def test_a_changed_tensor_is_noticed():
+def test_tensor_changed_during_the_call_is_refused():
     x = torch.ones(2)
     with refused(BufferError, "resized or re-pointed a"):
         # Between the look at the tensor and its use without the GIL, the callback of another

@@ -72,7 +72,7 @@ def test_fakes_of_torch_classes_have_the_expected_outcomes():
     assert outcomes == {name: ["as expected"] * 4 for name in FAKES}
 
 
-def test_a_subclass_with_a_faked_address():
+def test_subclass_with_replaced_attributes_is_read_correctly():
     said = in_new_process("""
         import torch, dlbridge_testing as ext
         class Fake(torch.Tensor):
@@ -121,7 +121,7 @@ class Elsewhere(torch.Tensor):
 
 
 @pytest.mark.parametrize("kind", [Refusing, Derived, Intercepting])
-def test_a_class_that_refuses(kind):
+def test_class_with_raising_dlpack_is_refused(kind):
     x = torch.ones(3).as_subclass(kind)
     for look in (ext.describe, ext.describe_out, ext.describe_owned):
         for _ in range(2):
@@ -130,13 +130,13 @@ def test_a_class_that_refuses(kind):
     assert ext.read_f32(x.as_subclass(torch.Tensor)) == [1, 1, 1]
 
 
-def test_a_class_that_exports_other_memory():
+def test_class_that_exports_other_memory_is_read_from_there():
     x = torch.ones(3).as_subclass(Elsewhere)
     x.other = torch.arange(3.0)
     assert ext.read_f32(x) == ext.own_f32(x) == [0, 1, 2]
 
 
-def test_what_such_a_class_computes_is_refused_all_the_same():
+def test_lazy_tensor_of_class_with_own_dlpack_is_refused():
     class Other(torch.Tensor):
         def __dlpack__(self, **keywords):
             return super().__dlpack__(**keywords)
@@ -151,7 +151,7 @@ def test_what_such_a_class_computes_is_refused_all_the_same():
         ext.describe_owned(torch.ones(3, requires_grad=True).as_subclass(Other))
 
 
-def test_arrays_whose_class_refuses():
+def test_array_class_with_raising_dlpack_is_refused():
     import numpy as np
 
     class Refusing(np.ndarray):

@@ -53,7 +53,7 @@ class Watched:
     "dtype", "bool uint8 int16 int64 float16 bfloat16 float64 complex64 float8_e5m2".split()
 )
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_view_is_kept(view, dtype):
+def test_kept_view_keeps_its_layout(view, dtype):
     x = VIEWS[view](numbers(dtype))
     for _ in range(2):
         seen = ext.describe_owned(x)
@@ -90,7 +90,7 @@ def test_last_handle_releases_the_memory():
     assert not watched.is_there
 
 
-def test_what_was_written_on_the_object_goes_with_it():
+def test_attributes_of_the_object_are_released_with_it():
     class Note:
         pass
 
@@ -106,7 +106,7 @@ def test_what_was_written_on_the_object_goes_with_it():
     assert note() is None
 
 
-def test_released_by_threads_that_python_does_not_know():
+def test_release_by_foreign_thread_succeeds():
     watched = Watched()
     ext.entrust(watched.tensor)
     watched.tensor = None
@@ -129,7 +129,7 @@ def test_release_keeps_a_pending_exception():
     assert not watched.is_there
 
 
-def test_many_threads():
+def test_imports_by_many_threads_are_correct():
     watched = Watched()
     tensors = [watched.tensor, *(numbers()[row] for row in range(4))]
 
@@ -148,7 +148,7 @@ def test_many_threads():
     assert not watched.is_there
 
 
-def test_it_stays_as_it_was_when_the_object_changes():
+def test_kept_tensor_keeps_its_layout_after_changes():
     x = numbers()
     ours = ext.identity(x)
     x.t_()
@@ -159,7 +159,7 @@ def test_it_stays_as_it_was_when_the_object_changes():
     assert ext.describe_owned(x)["shape"] == [1, 6, 4]
 
 
-def test_memory_that_is_shared_until_it_is_written():
+def test_write_to_lazily_cloned_tensor_leaves_its_source_unchanged():
     x = torch.arange(3.0)
     y = torch._lazy_clone(x)
     ours = ext.identity(y)

@@ -144,12 +144,12 @@ def test_ordinary_tensor_is_accepted_as_the_first_tensor():
 @pytest.mark.parametrize(
     "mode", ["torch.inference_mode()", "torch.no_grad()", "torch.device('meta')"]
 )
-def test_the_first_tensor_under_a_mode(mode):
+def test_first_tensor_under_a_mode_is_accepted(mode):
     plain = {"plain": "torch.ones(2, device='cpu')"}
     assert first_tensors(plain, mode) == {"plain": ["taken"] * 9}
 
 
-def test_tensors_from_before_a_mode():
+def test_tensor_created_before_a_mode_is_accepted():
     output = in_new_process("""
         import os, torch, dlbridge_testing as ext
         x = torch.ones(2)
@@ -192,7 +192,7 @@ TRANSFORMS = """
 
 
 @pytest.mark.parametrize("is_first", [False, True])
-def test_in_functional_transforms(is_first):
+def test_tensor_in_functional_transform_is_refused(is_first):
     code = "import os, torch, dlbridge_testing as ext\n"
     code += "" if is_first else "ext.describe(torch.ones(2))\n"
     code += (
@@ -224,7 +224,7 @@ DUALS = {
     "look",
     [*LOOKS, lambda x: ext.write_f32(x, 1), lambda x: ext.add(torch.ones(3), torch.ones(3), x)],
 )
-def test_dual_tensors(name, look):
+def test_dual_tensor_is_refused_and_its_primal_accepted(name, look):
     forward = torch.autograd.forward_ad
     with forward.dual_level():
         x = DUALS[name](forward.make_dual(torch.ones(3), torch.ones(3)))
@@ -238,7 +238,7 @@ def test_dual_tensors(name, look):
     assert ext.read_f32(x) == x.flatten().tolist()
 
 
-def test_the_tensors_of_a_forward_transform():
+def test_tensor_in_forward_transform_is_refused():
     seen = []
 
     def spy(x):
@@ -252,7 +252,7 @@ def test_the_tensors_of_a_forward_transform():
     assert len(seen) == 1 and ext.read_f32(torch.ones(3)[1:]) == [1, 1]
 
 
-def test_dtypes_that_dlpack_lacks():
+def test_dtype_without_dlpack_equivalent_is_refused():
     for name in ("bits8", "bits16", "bits1x8", "bits2x4", "bits4x2"):
         x = torch.empty(4, dtype=getattr(torch, name))
         for look in LOOKS:
@@ -281,7 +281,7 @@ def test_remedy_of_the_error_works(name, remedy):
     ext.describe(remedy(x))
 
 
-def test_a_tensor_that_changes_its_nature():
+def test_tensor_that_starts_to_require_grad_is_refused():
     x = torch.ones(2)
     assert ext.read_f32(x) == [1, 1]
     x.requires_grad_()
@@ -291,7 +291,7 @@ def test_a_tensor_that_changes_its_nature():
     assert ext.read_f32(x) == [1, 1]
 
 
-def test_subclasses_that_compute_their_value():
+def test_wrapper_subclass_is_refused():
     class Wrapper(torch.Tensor):
         @staticmethod
         def __new__(cls, inner):
@@ -306,7 +306,7 @@ def test_subclasses_that_compute_their_value():
             look(Wrapper(torch.ones(2)))
 
 
-def test_subclasses_that_see_functions():
+def test_subclass_with_torch_function_is_accepted():
     seen = []
 
     class Logged(torch.Tensor):
@@ -322,7 +322,7 @@ def test_subclasses_that_see_functions():
     assert seen  # autograd's part of a view is asked about in words
 
 
-def test_deleted_storage():
+def test_tensor_with_resized_storage_is_refused():
     x = torch.ones(2)
     x.untyped_storage().resize_(0)
     for look in LOOKS:
@@ -330,7 +330,7 @@ def test_deleted_storage():
             look(x)
 
 
-def test_other_devices_tell_where_they_are():
+def test_cuda_tensor_reports_its_device():
     if not torch.cuda.is_available():
         pytest.skip("there is no CUDA device")
     x = torch.ones(2, device="cuda")

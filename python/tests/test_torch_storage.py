@@ -65,7 +65,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("keep", KEEP)
 @pytest.mark.parametrize("replace", REPLACE)
-def test_another_storage_leaves_what_is_kept(replace, keep, kind):
+def test_kept_memory_survives_replaced_storage(replace, keep, kind):
     watched = Watched(KINDS[kind])
     view = watched.tensor[1:]
     kept = [KEEP[keep](watched.tensor), KEEP[keep](view)]
@@ -82,7 +82,7 @@ def test_another_storage_leaves_what_is_kept(replace, keep, kind):
     not hasattr(torch.utils, "swap_tensors"), reason="this release has no swap_tensors"
 )
 @pytest.mark.parametrize("keep", KEEP)
-def test_swapped_tensors(keep):
+def test_kept_memory_survives_swapped_tensors(keep):
     watched = Watched()
     kept = KEEP[keep](watched.tensor)
     torch.utils.swap_tensors(watched.tensor, torch.zeros(3))
@@ -93,7 +93,7 @@ def test_swapped_tensors(keep):
 
 
 @pytest.mark.parametrize("keep", KEEP)
-def test_a_module_of_another_type(keep):
+def test_kept_parameter_survives_module_conversion(keep):
     linear = torch.nn.Linear(300, 300)
     expected = linear.weight.tolist()
     kept = KEEP[keep](linear.weight.detach())
@@ -128,7 +128,7 @@ MAKE = {
 )
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("resize", RESIZE)
-def test_a_storage_of_which_something_is_kept_is_not_resized(resize, make):
+def test_kept_storage_refuses_resizing(resize, make):
     x = MAKE[make]()
     if not x.numel() and resize == "a view's":
         pytest.skip("there is no such view")
@@ -142,7 +142,7 @@ def test_a_storage_of_which_something_is_kept_is_not_resized(resize, make):
     assert ext.to(kept, "torch").tolist() == seen
 
 
-def test_what_is_borrowed_or_copied_may_be_resized():
+def test_borrowed_storage_stays_resizable():
     x, out = torch.ones(6), torch.zeros(6)
     ext.add(x, x, out)
     ext.double_detached(x, out)
@@ -152,7 +152,7 @@ def test_what_is_borrowed_or_copied_may_be_resized():
         tensor.resize_(1 << 20)
 
 
-def test_a_copy_leaves_the_storage_as_it_is():
+def test_copied_storage_stays_resizable():
     dlbridge = framework("dlbridge")
     x = torch.ones(6)
     dlbridge.from_dlpack(x, copy=True)
@@ -160,7 +160,7 @@ def test_a_copy_leaves_the_storage_as_it_is():
     assert x.untyped_storage().resizable()
 
 
-def test_set_during_a_call_without_the_gil():
+def test_set_during_a_detached_call_keeps_the_memory():
     watched = Watched()
 
     def callback():
@@ -171,7 +171,7 @@ def test_set_during_a_call_without_the_gil():
     assert not watched.is_there
 
 
-def test_shared_memory_is_new_memory_as_for_numpy():
+def test_share_memory_leaves_kept_memory_unchanged():
     """PyTorch moves the storage itself to shared memory, and refuses that for `Tensor.numpy()` no
     more than here.
     """
@@ -187,7 +187,7 @@ def test_shared_memory_is_new_memory_as_for_numpy():
         assert x.data_ptr() == before and kept is not None
 
 
-def test_the_first_tensor_is_kept_as_the_others():
+def test_first_tensor_is_kept_like_later_ones():
     said = in_new_process("""
         import torch, dlbridge_testing as ext
         modes = [torch.no_grad, torch.inference_mode, lambda: torch.device("meta")]

@@ -59,7 +59,7 @@ def has_function():
 
 
 @pytest.mark.parametrize("object, is_probed", [("object", True), ("another", False)])
-def test_probe_is_off_where_torch_disagrees(object, is_probed):
+def test_probe_is_disabled_where_torch_disagrees(object, is_probed):
     if not has_function():
         pytest.skip("this PyTorch has no torch_tensor_from_pyobject")
     code = COUNT + REPLACED.replace("{object}", object)
@@ -105,7 +105,7 @@ def test_requires_grad_runs_python_code_only_without_c_function(hidden):
     assert seen > 0 if hidden else seen == 0
 
 
-def test_views_that_autograd_follows_are_refused():
+def test_view_that_requires_grad_is_refused():
     in_new_process(
         """
         import torch

@@ -31,7 +31,7 @@ MAKE = {
 
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("write", WRITE)
-def test_a_write_counts_once(write, make):
+def test_write_increments_version_once(write, make):
     x = MAKE[make]()
     if write == "second of three" and not x.is_contiguous():
         pytest.skip("add takes row-major tensors")
@@ -45,7 +45,7 @@ def test_a_write_counts_once(write, make):
     assert x._version == before
 
 
-def test_views_share_the_count():
+def test_views_share_the_version():
     base = torch.zeros(6)
     view, alias = base[3:], base.detach()
     ext.write_f32(view, 1)
@@ -56,7 +56,7 @@ def test_views_share_the_count():
 
 
 @pytest.mark.parametrize("write", WRITE)
-def test_a_gradient_of_what_was_written_is_an_error(write):
+def test_backward_after_a_write_raises(write):
     w, x = torch.ones(3, requires_grad=True), torch.ones(3)
     loss = (w * x).sum()
     WRITE[write](x)
@@ -67,7 +67,7 @@ def test_a_gradient_of_what_was_written_is_an_error(write):
     assert w.grad.tolist() == x.tolist()
 
 
-def test_a_parameter_that_is_written_as_its_detached_self():
+def test_backward_after_a_write_to_detached_parameter_raises():
     w = torch.ones(3, requires_grad=True)
     loss = (w * w).sum()
     ext.write_f32(w.detach(), 2)
@@ -75,7 +75,7 @@ def test_a_parameter_that_is_written_as_its_detached_self():
         loss.backward()
 
 
-def test_what_was_not_written_is_not_counted():
+def test_refused_write_leaves_version_unchanged():
     x = torch.ones(3)
     with refused(TypeError):
         ext.write_f32(torch.ones(3, dtype=torch.int64), 1)
@@ -84,14 +84,14 @@ def test_what_was_not_written_is_not_counted():
     assert x._version == 0
 
 
-def test_a_failed_call_counts_what_it_may_have_written():
+def test_failed_call_increments_version():
     x = torch.ones(3)
     with pytest.raises(ValueError, match="expected shape"):
         ext.double_detached(torch.ones(4), x)
     assert x._version == 1
 
 
-def test_inference_tensors_are_written_without():
+def test_inference_tensor_is_written_without_version():
     with torch.inference_mode():
         x = torch.ones(3)
         ext.write_f32(x, 2)
@@ -100,7 +100,7 @@ def test_inference_tensors_are_written_without():
     assert x.is_inference() and x.tolist() == [4] * 3
 
 
-def test_the_first_tensor_that_is_written():
+def test_first_written_tensor_increments_version():
     said = in_new_process("""
         import torch, dlbridge_testing as ext
         with torch.inference_mode():
@@ -117,7 +117,7 @@ def test_the_first_tensor_that_is_written():
     assert said.splitlines()[-1] == "done"
 
 
-def test_a_tensor_swapped_during_the_call():
+def test_tensor_swapped_during_the_call_increments_a_version():
     x, y = torch.ones(3), torch.zeros(3)
 
     class Swapping:

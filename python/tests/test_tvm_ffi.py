@@ -47,7 +47,7 @@ def test_round_trip_shares_memory(name):
     assert ext.to(ours, "numpy")[1, 2] == 0
 
 
-def test_arrays_of_others():
+def test_tensor_of_numpy_memory_shares_memory():
     memory = np.zeros((3, 4), "f4")
     x = tvm_ffi.from_dlpack(memory)
     for look in LOOKS:
@@ -78,7 +78,7 @@ def test_writes_are_visible_to_the_framework():
         lambda x: np.lib.stride_tricks.as_strided(x, (2, 2), (4, 4)),
     ],
 )
-def test_views(view):
+def test_views_are_imported_without_copy(view):
     memory = view(np.arange(12, dtype="f4").reshape(3, 4))
     x = tvm_ffi.from_dlpack(memory)
     for look in (ext.describe, ext.describe_owned):
@@ -95,7 +95,7 @@ def test_written_argument_refuses_overlapping_elements():
         ext.write_f32(x, 1)
 
 
-def test_what_is_read_only_is_not_for_its_tensors():
+def test_read_only_memory_is_refused_or_loses_its_flag():
     # Through the exchange table, read-only tensors get in. It has no flag to remember that by.
     x = wrapped(ext.read_only(ext.from_list([1, 2], [2])))
     assert ext.describe(x)["readonly"] is False
@@ -104,10 +104,10 @@ def test_what_is_read_only_is_not_for_its_tensors():
     with pytest.raises(BufferError):
         tvm_ffi.from_dlpack(
             memory
-        )  # NumPy refuses, since it isn't asked for a capsule that can tell.
+        )  # NumPy refuses, since the request is for an unversioned capsule.
 
 
-def test_strides_and_alignment_as_asked_for():
+def test_requested_alignment_and_contiguity_are_checked():
     ours = ext.transposed(ext.from_list([1, 2, 3, 4], [2, 2]))
     x = tvm_ffi.from_dlpack(ours)
     assert tuple(x.strides) == (1, 2) and x.data_ptr() == ours.data_ptr
@@ -133,7 +133,7 @@ def test_memory_is_released_with_the_last_tensor(counted):
     assert counted() == 0
 
 
-def test_its_functions_take_ours_and_return_them(counted):
+def test_functions_accept_and_return_dlbridge_tensors(counted):
     seen = []
     function = tvm_ffi.convert(lambda x, y: (seen.append(ext.describe(x)["ptr"]), y)[1])
     first, second = ext.counted_mut(4), ext.counted_mut(3)
@@ -191,7 +191,7 @@ def test_views_are_used_without_the_gil():
     assert (out == 2 * memory).all()
 
 
-def test_together_with_numpy():
+def test_call_with_numpy_arguments_is_accepted():
     a, b, out = np.arange(3, dtype="f4"), np.ones(3, "f4"), np.zeros(3, "f4")
     ext.add(tvm_ffi.from_dlpack(a), b, out)
     assert out.tolist() == [1, 2, 3]

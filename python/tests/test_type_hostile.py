@@ -40,7 +40,7 @@ def run_with_torch(code):
     run("import torch\n" + code)
 
 
-def test_a_number_is_no_table():
+def test_number_as_table_is_ignored():
     run("""
 real = table()
 for number in (4096, real, real + 8, 2**63, -8, True):
@@ -55,7 +55,7 @@ all_refuse(type_with(Index())())
 """)
 
 
-def test_a_capsule_that_only_the_metaclass_has():
+def test_table_of_the_metaclass_is_ignored():
     run("""
 capsule = capsule_of(table(), NAME)
 class Meta(type):
@@ -104,20 +104,20 @@ print("done")
 
 
 @pytest.mark.parametrize("module", ["torch", "paddle"])
-def test_the_table_of_a_framework_is_for_its_own_objects(module):
+def test_table_of_a_framework_on_another_type_is_refused(module):
     framework(module)
     # Paddle warns when it is imported.
     assert "done" in in_new_process(BORROWED_TABLE.format(module=module)).splitlines()
 
 
-def test_our_own_table_is_for_our_own_objects():
+def test_own_table_on_another_type_is_refused():
     run("""
 class Plain: __dlpack_c_exchange_api__ = getattr(type(ext.from_list([1.0], [1])), API)
 all_refuse(Plain())
 """)
 
 
-def test_a_table_for_another_framework_on_a_derived_class():
+def test_table_on_a_derived_class_replaces_the_inherited():
     run_with_torch("""
 class Mixed(torch.Tensor): pass
 x = torch.arange(3.0).as_subclass(Mixed)
@@ -131,7 +131,7 @@ assert ext.read_f32(x) == [0, 1, 2] and calls == ["borrow"]
 """)
 
 
-def test_a_table_whose_capsule_is_dropped():
+def test_table_with_dropped_capsule_is_kept():
     run("""
 import ctypes, gc
 from made import api
@@ -199,7 +199,7 @@ class Base(Exchanged):
         'Meta("Kind", (Base,), {"__dlpack__": lambda self, **keywords: np.zeros(1, "f4").__dlpack__(**keywords)})',
     ],
 )
-def test_an_object_that_becomes_another(kind):
+def test_object_that_changes_its_class_is_not_misread(kind):
     run(f"""
 {SWAPPING}
 Kind = {kind}
@@ -215,7 +215,7 @@ for turn in range(3):
 """)
 
 
-def test_a_class_attribute_that_lies():
+def test_lying_class_attribute_is_ignored():
     run_with_torch("""
 for lie in (np.ndarray, torch.Tensor, type(ext.from_list([1.0], [1])), type(capsule_of(1, b"dltensor"))):
     class Liar: __class__ = property(lambda self: lie)
@@ -224,7 +224,7 @@ for lie in (np.ndarray, torch.Tensor, type(ext.from_list([1.0], [1])), type(caps
 """)
 
 
-def test_a_type_that_changes_is_looked_at_again():
+def test_changed_type_is_discovered_again():
     run("""
 class Base(Exchanged): pass
 class Kind(Base): pass
@@ -258,7 +258,7 @@ for turn in range(4):
 """)
 
 
-def test_a_type_that_changes_all_the_time():
+def test_constantly_changing_type_stays_correct():
     run("""
 calls = []
 kind = type_of(table(calls=calls))
@@ -270,7 +270,7 @@ assert ext.read_f32(other(shape=(1,))) == [0] and len(calls) == 3001
 """)
 
 
-def test_numpy_with_another_ndarray():
+def test_replaced_numpy_ndarray_is_not_misread():
     run("""
 class Fake:
     __slots__ = tuple("abcdefghijkl")
@@ -285,7 +285,7 @@ all_refuse(Fake())
 """)
 
 
-def test_numpy_with_another_table_of_functions():
+def test_replaced_numpy_function_table_is_not_misread():
     run("""
 core = np._core._multiarray_umath
 core._ARRAY_API = core._UFUNC_API
@@ -294,7 +294,7 @@ assert answer.startswith("BufferError: expected the table of NumPy's C interface
 """)
 
 
-def test_classes_named_as_a_frameworks():
+def test_class_named_like_a_frameworks_is_refused():
     run("""
 for module, name in [("torch", "Tensor"), ("torch._C", "TensorBase"), ("paddle", "Tensor"), ("numpy", "ndarray"),
                      ("jaxlib._jax", "ArrayImpl"), ("tensorflow", "Tensor"), ("mlx.core", "array"), ("mxnet", "NDArray"),
@@ -314,7 +314,7 @@ for module, name in [("torch", "Tensor"), ("torch._C", "TensorBase"), ("paddle",
 """)
 
 
-def test_a_tensor_seen_while_its_framework_is_hidden():
+def test_tensor_of_hidden_module_is_checked():
     run_with_torch("""
 class Sub(torch.Tensor): pass
 for kind in (Sub, torch.nn.Parameter):
@@ -330,7 +330,7 @@ for kind in (Sub, torch.nn.Parameter):
 """)
 
 
-def test_a_derived_class_that_overrides_dlpack():
+def test_derived_class_with_own_dlpack_is_asked():
     run_with_torch("""
 class Refusing(torch.Tensor):
     def __dlpack__(self, *arguments, **keywords): raise BufferError("not mine to give")
@@ -376,7 +376,7 @@ METHODS = """
 """
 
 
-def test_what_dlpack_may_be():
+def test_dlpack_attribute_of_every_kind_raises_cleanly():
     lines = [f"check({line})" for line in METHODS.strip().splitlines()]
     run(
         """
@@ -395,7 +395,7 @@ def check(method):
     )
 
 
-def test_odd_names():
+def test_type_with_unusual_name_is_reported():
     run("""
 for name, module in [("n", "\\ud800"), ("x" * 100_000, "y" * 100_000), ("", ""), ("a.b", None), ("n", 5)]:
     kind = type(name, (), dict(__module__=module))

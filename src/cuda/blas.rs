@@ -30,16 +30,16 @@ const CUBLASLT: Sought = Sought {
     variable: "DLBRIDGE_CUBLASLT",
 };
 
-/// What the variable says where the library shall not be used.
+/// Value of the variable that disables the library.
 const NONE: &str = "none";
 
 /// The most memory that a product may need beside its matrices.
 const MOST_WORKSPACE: u64 = 32 << 20;
 
-/// So many plans are kept for a GPU.
+/// Plans that are kept for a GPU.
 const MOST_PLANS: usize = 512;
 
-/// What was told and found, and what was made of it: that stays.
+/// Configured path, found library and handles, kept for the process.
 struct Known {
     told: Option<PathBuf>,
     library: Option<&'static Lt>,
@@ -93,7 +93,7 @@ unsafe impl Sync for Blas {}
 
 impl Blas {
     /// Returns the library on a GPU; `None` where it isn't found, or doesn't start and the user
-    /// didn't name it. The next one who wants it tries again.
+    /// didn't name it. The next call tries again.
     pub(super) fn of(gpu: Gpu) -> Result<Option<&'static Self>, CudaError> {
         let named = CUBLASLT.named();
         if named
@@ -193,7 +193,7 @@ impl Blas {
         Ok(true)
     }
 
-    /// Returns the algorithm for a problem: asked for once.
+    /// Returns the algorithm for a problem, from the cache if it is there.
     fn plan(&self, problem: &Problem, may_have: bool) -> Result<Option<Arc<Plan>>, CudaError> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = plans.get(&(*problem, may_have)) {

@@ -25,7 +25,7 @@ const OLDEST: i32 = 12_000;
 /// The oldest driver that tells a kernel's parameters.
 const WITH_PARAMETERS: i32 = 12_040;
 
-/// What was looked up.
+/// The loaded functions.
 struct Driver {
     version: i32,
     functions: Functions,

@@ -49,7 +49,7 @@ unsafe impl Send for Raw {}
 // SAFETY: a shared reference only copies the handle.
 unsafe impl Sync for Raw {}
 
-/// How much the driver's compiler can say when it fails.
+/// Size of the driver's compiler log.
 const LOG_BYTES: usize = 16 << 10;
 
 impl Module {
@@ -72,7 +72,7 @@ impl Module {
         Self::with_names(gpu, image, Vec::new())
     }
 
-    /// Returns the same, with names by which its functions can be asked for besides their own.
+    /// Returns the same, with names by which its functions are found besides their own.
     pub(super) fn with_names(
         gpu: Gpu,
         image: &[u8],

@@ -22,11 +22,11 @@ mod type_names;
 
 use crate::cuda::driver::gpu::Gpu;
 
-/// So many threads a block, unless a kernel says otherwise.
+/// Threads per block, unless a kernel says otherwise.
 const THREADS: usize = 256;
 
-/// Returns the number of blocks for so many tasks, with so many tasks per block, within the limit
-/// of a grid.
+/// Returns the number of blocks for a number of tasks, with a number of tasks per block, within the
+/// limit of a grid.
 fn blocks(tasks: usize, of_block: usize) -> u32 {
     let blocks = tasks.div_ceil(of_block).max(1);
     u32::try_from(blocks)

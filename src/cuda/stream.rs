@@ -43,11 +43,11 @@ unsafe impl Sync for Raw {}
 /// How long a stream is there.
 #[derive(Clone)]
 pub(super) enum Life {
-    /// As long as the GPU.
+    /// Lives as long as the GPU.
     Lasting,
-    /// As long as what keeps it, which may be anything.
+    /// Lives as long as its keeper.
     Kept { _keeper: Arc<dyn Any + Send + Sync> },
-    /// As long as its creator promised; it may be gone when memory is released.
+    /// Untracked: it may be destroyed before memory is released.
     Unknown,
 }
 
@@ -117,6 +117,7 @@ impl Stream {
     /// # Safety
     ///
     /// The stream is there as long as `keeper` isn't dropped.
+    #[must_use]
     pub unsafe fn kept(mut self, keeper: impl Any + Send + Sync) -> Self {
         if matches!(self.life, Life::Unknown) && !self.is_of_thread() {
             let _keeper = Arc::new(keeper);
@@ -130,6 +131,7 @@ impl Stream {
     /// # Safety
     ///
     /// That is true.
+    #[must_use]
     pub unsafe fn lasting(mut self) -> Self {
         if !self.is_of_thread() {
             self.life = Life::Lasting;

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn positive_patterns_are_in_the_order_of_their_numbers() {
+    fn positive_bit_patterns_are_ordered_by_value() {
         for code in TypeCode::ALL {
             let Some(format) = Format::from_code(code) else {
                 continue;

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_frameworks() {
+    fn names_equal_those_of_the_frameworks() {
         for (dtype, name) in [
             (DType::F32, "float32"),
             (DType::BF16, "bfloat16"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_refused() {
+    fn unknown_names_are_refused() {
         for name in [
             "",
             "float",

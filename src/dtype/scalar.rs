@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_as_their_type_says() {
+    fn read_interprets_bytes_by_dtype() {
         let read = |dtype, bytes: &[u8]| Scalar::read(dtype, bytes, 0);
         assert_eq!(read(DType::I16, &(-2_i16).to_ne_bytes()), Scalar::Int(-2));
         assert_eq!(
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written_again() {
+    fn read_after_write_returns_the_number() {
         // Each pattern of every type of up to 16 bits, but those of NaN, of which there are many.
         for dtype in DType::ALL {
             let bits = u32::from(dtype.bits());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_between_go_to_the_nearest_and_ties_to_even() {
+    fn write_rounds_to_nearest_even() {
         let store = |number, dtype| Scalar::Float(number).read_back(dtype);
         assert_eq!(store(0.1, DType::F32), f64::from(0.1_f32));
         assert_eq!(store(1.0 + 1.0 / 16.0, DType::F8_E4M3FN), 1.0);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_has_not_is_not_stored() {
+    fn write_refuses_numbers_out_of_range() {
         for (number, dtype) in [
             (Scalar::Int(128), DType::I8),
             (Scalar::Int(-1), DType::U64),
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_numbers_are_found_across_bytes() {
+    fn packed_numbers_across_bytes_round_trip() {
         // Four numbers of six bits in three bytes, the first one lowest.
         let numbers = [1_u8, 42, 63, 17];
         let mut bytes = [0xff; 3];

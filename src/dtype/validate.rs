@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_c_struct_goes_both_ways_or_is_refused() {
+    fn c_struct_round_trips_or_is_refused() {
         let mut taken = 0;
         // All that could be taken, and under an interpreter few others.
         let largest = if cfg!(miri) { 20 } else { 255 };

@@ -30,27 +30,6 @@ impl Error {
     }
 }
 
-/// Splits an error's text at the remedy that it ends with.
-fn with_text(
-    fields: Incompatibility,
-    text: String,
-    remedy: Option<&'static str>,
-) -> Incompatibility {
-    let Some(remedy) = remedy else {
-        return fields.with_reason(text);
-    };
-    let reason = text
-        .strip_suffix(remedy)
-        .and_then(|text| text.strip_suffix("; "));
-    match reason {
-        Some(reason) => fields.with_reason(reason.to_owned()).with_remedy(remedy),
-        None => {
-            debug_assert!(false, "{text:?} doesn't end with {remedy:?}");
-            fields.with_reason(text)
-        }
-    }
-}
-
 fn of_dtype(error: &DTypeError) -> Incompatibility {
     let fields = match error {
         DTypeError::Code { code } => {
@@ -73,7 +52,7 @@ fn of_dtype(error: &DTypeError) -> Incompatibility {
         DTypeError::Name { .. } => Some("names are like \"float32\", \"int4\", \"float8_e4m3fn\""),
         _ => None,
     };
-    with_text(fields, error.to_string(), remedy)
+    fields.with_text(error.to_string(), remedy)
 }
 
 fn of_device(error: &DeviceError) -> Incompatibility {
@@ -94,7 +73,7 @@ fn of_device(error: &DeviceError) -> Incompatibility {
         DeviceError::Name { .. } => Some("names are like \"cpu\" and \"cuda:1\""),
         _ => None,
     };
-    with_text(fields, error.to_string(), remedy)
+    fields.with_text(error.to_string(), remedy)
 }
 
 fn of_layout(error: &LayoutError) -> Incompatibility {
@@ -156,7 +135,7 @@ fn of_layout(error: &LayoutError) -> Incompatibility {
             None,
         ),
     };
-    with_text(fields, error.to_string(), remedy)
+    fields.with_text(error.to_string(), remedy)
 }
 
 /// Describes a tensor whose memory can't be used as requested.
@@ -235,5 +214,5 @@ fn of_memory(error: &Error) -> Incompatibility {
             None,
         ),
     };
-    with_text(fields, error.to_string(), remedy)
+    fields.with_text(error.to_string(), remedy)
 }

@@ -210,6 +210,23 @@ impl Incompatibility {
         self
     }
 
+    /// Sets the sentence to an error's text, without the remedy that the text ends with.
+    pub(crate) fn with_text(self, text: String, remedy: Option<&'static str>) -> Self {
+        let Some(remedy) = remedy else {
+            return self.with_reason(text);
+        };
+        let reason = text
+            .strip_suffix(remedy)
+            .and_then(|text| text.strip_suffix("; "));
+        match reason {
+            Some(reason) => self.with_reason(reason.to_owned()).with_remedy(remedy),
+            None => {
+                debug_assert!(false, "{text:?} doesn't end with {remedy:?}");
+                self.with_reason(text)
+            }
+        }
+    }
+
     /// Returns what is wrong, in a sentence without the remedy.
     pub fn reason(&self) -> Cow<'_, str> {
         match (&self.reason, &self.wanted, &self.found) {

@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 use std::sync::{Mutex, PoisonError};
 use std::{slice, thread};
 
-/// The size from which a buffer is a mapping of its own, for which the system is asked for huge
+/// The size from which a buffer is a mapping of its own, for which huge pages are requested
 /// pages: a page fault for each 4 KiB takes longer than the copy.
 const MAPPED: usize = 4 << 20;
 

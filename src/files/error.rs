@@ -76,7 +76,7 @@ pub enum FileError {
     Shape {
         /// The tensor.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         error: Error,
     },
     /// The bytes of two tensors, or of two members of an archive, overlap.

@@ -51,6 +51,7 @@ pub struct TensorFile {
 
 /// Tensors that were loaded, and which of them were copied.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The tensors, in the order of the file, or of the names that were requested.
     pub tensors: Vec<(String, Tensor)>,
@@ -129,8 +130,8 @@ impl TensorFile {
     ///
     /// # Safety
     ///
-    /// As of [`OpenOptions::map`]: no program changes or truncates the file while a tensor of it is
-    /// in use.
+    /// The same as for [`OpenOptions::map`]: no program changes or truncates the file while a
+    /// tensor of it is in use.
     ///
     /// # Errors
     ///
@@ -261,7 +262,7 @@ impl TensorFile {
     ///
     /// # Errors
     ///
-    /// As of [`load`](Self::load), and when there is no tensor of a name.
+    /// The same as for [`load`](Self::load), and when there is no tensor of a name.
     pub fn load_names(&self, names: &[&str], align: usize) -> Result<Loaded, FileError> {
         let mut loaded = Loaded {
             tensors: Vec::with_capacity(names.len()),

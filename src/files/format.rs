@@ -7,6 +7,7 @@ use std::str::FromStr;
 /// Neither a name nor the first bytes tell the format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("can't tell the format of {what}; pass one of safetensors, npy, npz, tf_proto, onnx_proto")]
+#[non_exhaustive]
 pub struct UnknownFormat {
     /// The file, or where the bytes are from.
     pub what: String,

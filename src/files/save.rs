@@ -80,7 +80,8 @@ impl SaveOptions {
     /// Writes tensors to a file, which appears under its name when it is complete: a file that was
     /// there gives it its permissions, and a symbolic link stays one. Returns the names of those
     /// that couldn't be aligned: in safetensors nothing can be between tensors, so that those of a
-    /// size that is no multiple of the alignment come last, and only the first of them is aligned.
+    /// size that isn't a multiple of the alignment come last, and only the first of them is
+    /// aligned.
     ///
     /// # Errors
     ///

@@ -53,7 +53,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`to_dlpack_as`](Self::to_dlpack_as).
+    /// The same as for [`to_dlpack_as`](Self::to_dlpack_as).
     pub fn into_dlpack_as<A: Abi>(mut self) -> Result<Managed<A>, Incompatibility> {
         self.check_abi::<A>()?;
         let flags = self.ownership_flags();

@@ -71,7 +71,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`from_dlpack`](Self::from_dlpack).
+    /// The same as for [`from_dlpack`](Self::from_dlpack).
     ///
     /// # Safety
     ///
@@ -196,7 +196,7 @@ impl Described {
     ///
     /// # Errors
     ///
-    /// As of [`Tensor::from_dlpack`].
+    /// The same as for [`Tensor::from_dlpack`].
     ///
     /// # Safety
     ///

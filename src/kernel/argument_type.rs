@@ -1,4 +1,4 @@
-//! [`Parameter`]: the types that a kernel's arguments can have, and what each of them asks for.
+//! [`Parameter`]: the types of a kernel's arguments, and the requirements of each.
 
 mod untyped;
 
@@ -55,9 +55,9 @@ pub struct Wants {
     pub(super) may_coincide: bool,
     /// Whether the CPU accesses the elements.
     pub(super) on_host: bool,
-    /// What the address must be a multiple of.
+    /// The required alignment of the address.
     pub(super) alignment: usize,
-    /// Whether every pattern of bits is an element.
+    /// Whether every bit pattern is a valid element.
     pub(super) any_bits: bool,
 }
 

@@ -24,7 +24,7 @@ pub enum Attribute {
     OptionalInts(Option<Vec<i64>>),
 }
 
-/// What kind of value an attribute has.
+/// Kind of an attribute's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AttributeKind {

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
 
-/// What is done around the calls of kernels on a kind of device.
+/// Hooks around calls of kernels on a kind of device.
 pub(crate) struct Backend {
     pub(crate) kind: DeviceKind,
     /// Makes a result, which isn't written yet, where it isn't the frame that makes it.

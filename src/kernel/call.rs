@@ -11,6 +11,7 @@ use crate::dtype::{DType, Element};
 use crate::error::Error;
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
+use std::fmt;
 use std::ops::Range;
 
 /// A call that is being put together.
@@ -45,6 +46,14 @@ pub struct Call<'r, 'a> {
     /// Numbers that were given by value, and which arguments they are.
     numbers: Vec<(usize, Number)>,
     problem: Option<Box<Reason>>,
+}
+
+impl fmt::Debug for Call<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("op", &self.handle)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Room for a number of any type, and aligned for it.
@@ -171,8 +180,8 @@ impl<'r, 'a> Call<'r, 'a> {
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run); and when the op has no result, or several, or it was given: then
-    /// nothing is done.
+    /// The same as for [`run`](Self::run); and when the op has no result, or several, or it was
+    /// given: then nothing is done.
     pub fn make(mut self) -> Result<Tensor, CallError> {
         let results = self.given()..self.operands.len();
         let count = results.filter(|at| !self.has(*at)).count();

@@ -25,17 +25,17 @@ pub(super) struct Registered {
     pub(super) label: String,
     pub(super) priority: i32,
     pub(super) wants: Vec<Wants>,
-    /// What each of the op's type variables may be; `None` for anything.
+    /// Dtypes of each of the op's type variables; `None` for any.
     pub(super) types: Vec<Option<Vec<DType>>>,
     /// The values that an attribute may have, by its place.
     pub(super) attributes: Vec<(usize, Vec<Attribute>)>,
-    /// Which arguments stay on the host, a bit each.
+    /// Bit mask of arguments that stay on the host.
     pub(super) host_memory: u32,
     pub(super) releases_from: Option<u64>,
     make: Make,
     states: FactoryCache,
     pub(super) origin: &'static str,
-    /// How much it asks for: of two that match, the one that asks for more is taken.
+    /// Specificity: of two kernels that match, the more specific one is chosen.
     demands: [usize; 4],
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Chosen {
     pub(super) compute: Compute,
 }
 
-/// What a choice depends on, of one argument.
+/// Properties of an argument that dispatch depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
     pub(super) dtype: DType,

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 /// What [`register_op!`](crate::register_op) and [`register_kernel!`](crate::register_kernel) leave
 /// behind for the program to find.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Registration {
     pub(super) is_op: bool,
     pub(super) register: fn(&Registry) -> Result<(), RegistrationError>,

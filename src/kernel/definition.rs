@@ -25,6 +25,7 @@ use std::sync::Arc;
 /// What the function's arguments are says what the kernel is for: the op's element types, ranks,
 /// and how elements lie. What is left to say is on which device (the host, unless [`on`](Self::on)
 /// says otherwise), and what tells it from other kernels of the same op.
+#[must_use = "a kernel is used after `Registry::register` or `register_kernel!`"]
 pub struct Kernel {
     pub(super) op: String,
     pub(super) device: DeviceKind,
@@ -168,7 +169,8 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// What a factory is given.
+/// Arguments of a factory.
+#[derive(Debug)]
 pub struct KernelContext<'a> {
     pub(super) op: &'a Op,
     pub(super) attributes: &'a [Attribute],

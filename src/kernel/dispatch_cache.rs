@@ -17,12 +17,12 @@ const MOST: usize = BUCKETS;
 /// Others that are kept, as where an attribute is another number in each call.
 const MOST_OTHERS: usize = 64;
 
-/// What was chosen. Nothing that was found is dropped before the cache is, so that it may be used
+/// Chosen kernels. Nothing that was found is dropped before the cache is, so that it may be used
 /// while the cache is cleared.
 pub(super) struct Cache {
     buckets: Box<[AtomicPtr<Slot>; BUCKETS]>,
     count: AtomicUsize,
-    /// What was cleared: the first of each chain.
+    /// Cleared entries: the first of each chain.
     retired: Mutex<Vec<Chain>>,
     others: Mutex<Others>,
 }

@@ -19,7 +19,7 @@ pub enum RegistrationError {
     BadOp {
         /// The op.
         op: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The kernel's op isn't defined.
@@ -31,13 +31,13 @@ pub enum RegistrationError {
         kernel: String,
     },
     /// The kernel isn't one of its op.
-    #[error("{kernel} is no kernel of op {op:?}: {problem}")]
+    #[error("{kernel} can't be a kernel of op {op:?}: {problem}")]
     BadKernel {
         /// The op.
         op: String,
         /// The kernel.
         kernel: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Another kernel matches some calls equally well.
@@ -70,14 +70,15 @@ impl RegistrationError {
 /// Why a call can't be made, or went wrong: which op's, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{op}: {reason}")]
+#[non_exhaustive]
 pub struct CallError {
     /// The op.
     pub op: String,
-    /// What is wrong.
+    /// The problem.
     pub reason: Box<Reason>,
 }
 
-/// What is wrong with a call.
+/// Reason of a failed call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -90,7 +91,7 @@ pub enum Reason {
     /// The op has no kernel for such a call.
     #[error("no kernel for {wanted}; {}", tried(.there_are))]
     NoKernel {
-        /// What was called with.
+        /// The arguments of the call.
         wanted: String,
         /// The kernels there are, each with the reason why it doesn't match this call.
         there_are: Vec<String>,
@@ -133,7 +134,7 @@ pub enum Reason {
         attribute: String,
         /// Its kind.
         wanted: AttributeKind,
-        /// What was given.
+        /// The given value.
         found: Attribute,
     },
     /// An argument isn't what the op, its kernel or the other arguments ask for.
@@ -181,7 +182,7 @@ pub enum Reason {
     },
 }
 
-/// What a kernel, a rule or a factory says when it gives up.
+/// Error of a kernel, a rule or a factory.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Reason {

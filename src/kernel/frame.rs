@@ -50,7 +50,7 @@ pub(crate) type Made = SmallVec<[(usize, Tensor); 1]>;
 /// moving them, to be read at once, takes longer than most of what is done with them.
 pub(crate) struct Frame<'r> {
     pub(crate) handle: &'r OpHandle,
-    /// Which arguments there are, a bit each.
+    /// Bit mask of the given arguments.
     pub(crate) present: u32,
     pub(crate) attributes: &'r [Attribute],
     pub(crate) label: &'r str,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A kernel, called with arguments that were checked.
 pub(super) type Compute = Arc<dyn Fn(&[Operand<'_>]) -> Result<(), Failure> + Send + Sync>;
 
-/// What a kernel returns: nothing, or a `Result` of that.
+/// Return types of kernels: nothing, or a `Result` of it.
 pub trait Outcome {
     #[doc(hidden)]
     fn into_result(self) -> Result<(), Failure>;
@@ -41,6 +41,7 @@ pub trait KernelFunction<M>: Send + Sync + 'static {
 
 /// Hides what kernels are called through.
 #[doc(hidden)]
+#[expect(missing_debug_implementations, reason = "no code sees one")]
 pub struct Shared(pub(super) Compute);
 
 macro_rules! functions {

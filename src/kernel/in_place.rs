@@ -3,6 +3,7 @@
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
 use std::cell::Cell;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
@@ -14,6 +15,18 @@ pub struct Source<'a, T>(Cells<'a, T>);
 /// Elements that are read and written, one by one and by value, where a [`Source`] of the same call
 /// may be, too.
 pub struct Target<'a, T>(Cells<'a, T>);
+
+impl<T> fmt::Debug for Source<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Source").field(&self.0.layout).finish()
+    }
+}
+
+impl<T> fmt::Debug for Target<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.0.layout).finish()
+    }
+}
 
 struct Cells<'a, T> {
     first: NonNull<Cell<T>>,

@@ -29,6 +29,7 @@ use crate::dtype::DType;
 /// assert_eq!(op.signature(), "scale(factor: T, x: T, *, times: int = 1) -> x");
 /// ```
 #[derive(Clone)]
+#[must_use = "an op is known after `Registry::define` or `register_op!`"]
 pub struct Op {
     pub(super) name: String,
     pub(super) doc: String,
@@ -39,7 +40,7 @@ pub struct Op {
     pub(super) broadcasts: bool,
     pub(super) shapes: Option<ShapeRule>,
     pub(super) work: Option<WorkRule>,
-    /// Which output may be exactly where which input is.
+    /// Pairs of output and input that may share their memory.
     pub(super) in_place: Vec<(String, String)>,
 }
 
@@ -49,7 +50,8 @@ pub type ShapeRule = fn(&ShapeContext<'_>) -> Result<Vec<Vec<usize>>, Failure>;
 /// Estimates how much a call has to do, in elements that are touched.
 pub type WorkRule = fn(&ShapeContext<'_>) -> u64;
 
-/// What a rule can query about a call.
+/// Context of a call, for rules.
+#[derive(Debug)]
 pub struct ShapeContext<'a> {
     pub(super) op: &'a Op,
     pub(super) operands: &'a [Operand<'a>],

@@ -22,7 +22,7 @@ pub struct Operand<'a> {
     pub(super) writable: bool,
     /// The addresses of the bytes that the elements touch; all there are where that isn't known.
     pub(super) bytes: Range<usize>,
-    /// What keeps the memory, where that is a tensor.
+    /// Keeper of the memory, if it is a tensor.
     pub(super) storage: Option<&'a Storage>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     ///
-    /// As of [`from_raw`](Self::from_raw), and that is true.
+    /// The same as for [`from_raw`](Self::from_raw), and that is true.
     #[inline(always)]
     pub(crate) unsafe fn from_known(
         first: *mut u8,
@@ -210,19 +210,19 @@ fn bytes_touched(
     }
 }
 
-/// What can be read by a call.
+/// Types that a call can read.
 pub trait IntoOperand<'a> {
     /// Returns the tensor as an operand.
     fn into_operand(self) -> Operand<'a>;
 }
 
-/// What can be written by a call.
+/// Types that a call can write.
 pub trait IntoOperandMut<'a> {
     /// Returns the tensor as an operand.
     ///
     /// # Errors
     ///
-    /// As of [`Operand::write`].
+    /// The same as for [`Operand::write`].
     fn into_operand_mut(self) -> Result<Operand<'a>, Error>;
 }
 

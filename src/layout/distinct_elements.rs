@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn distinct_visits_the_same_places() {
+    fn distinct_visits_every_place_once() {
         let sizes = [1, 2, 3, 5];
         let steps = [-4, -3, -1, 0, 1, 2, 3, 6];
         for a in sizes {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_strides_that_are_no_multiples() {
+    fn distinct_of_coprime_strides_visits_every_place() {
         for (shape, strides) in [([40, 50], [2, 3]), ([7, 90], [65, 64]), ([3, 3], [128, 1])] {
             let layout = Layout::strided(&shape, &strides).unwrap();
             let expected: BTreeSet<_> = places(layout.as_ref(), 0).into_iter().collect();

@@ -31,7 +31,7 @@ pub enum LayoutError {
     /// (3) A size is below 0.
     #[error("dimension {axis} has the negative size {size}")]
     NegativeSize {
-        /// Which dimension.
+        /// The dimension.
         axis: usize,
         /// Its size.
         size: i64,
@@ -101,7 +101,7 @@ pub enum LayoutError {
     /// A dimension that isn't there.
     #[error("axis {axis} is out of bounds for a tensor of rank {rank}")]
     NoSuchAxis {
-        /// Which dimension was named.
+        /// The requested dimension.
         axis: usize,
         /// The rank.
         rank: usize,
@@ -115,13 +115,13 @@ pub enum LayoutError {
         rank: usize,
     },
     /// A range that leaves its dimension.
-    #[error("{start}..{stop} is no range of dimension {axis}, whose size is {size}")]
+    #[error("range {start}..{stop} is out of bounds for axis {axis} with size {size}")]
     OutOfRange {
-        /// Which dimension.
+        /// The dimension.
         axis: usize,
-        /// Where the range begins.
+        /// Start of the range.
         start: usize,
-        /// Where the range ends.
+        /// End of the range.
         stop: usize,
         /// The dimension's size.
         size: usize,
@@ -132,7 +132,7 @@ pub enum LayoutError {
     /// A split into parts that don't add up.
     #[error("parts of {parts:?} don't make up dimension {axis} of size {size}")]
     UnevenSplit {
-        /// Which dimension.
+        /// The dimension.
         axis: usize,
         /// The parts' sizes.
         parts: Vec<usize>,
@@ -142,7 +142,7 @@ pub enum LayoutError {
     /// Only dimensions of size 1 can be squeezed.
     #[error("dimension {axis} has size {size} and can't be squeezed: only size 1 can")]
     NotSqueezable {
-        /// Which dimension.
+        /// The dimension.
         axis: usize,
         /// Its size.
         size: usize,
@@ -152,7 +152,7 @@ pub enum LayoutError {
     NotBroadcastable {
         /// The sizes.
         from: Vec<usize>,
-        /// What they should become.
+        /// The target sizes.
         to: Vec<usize>,
     },
     /// Strides that no view of the new shape has.
@@ -164,7 +164,7 @@ pub enum LayoutError {
         from: Vec<usize>,
         /// The strides.
         strides: Vec<isize>,
-        /// What the sizes should become.
+        /// The target sizes.
         to: Vec<usize>,
     },
     /// Elements that can't be read as others where they lie.
@@ -174,13 +174,13 @@ pub enum LayoutError {
     NotCastable {
         /// The element type.
         from: DType,
-        /// What it should become.
+        /// The target dtype.
         to: DType,
         /// The sizes.
         shape: Vec<usize>,
         /// The strides.
         strides: Vec<isize>,
-        /// What is in the way.
+        /// The obstacle.
         reason: &'static str,
     },
     /// A view of packed elements that would begin inside a byte.

@@ -33,7 +33,7 @@ impl Overlap {
     }
 }
 
-/// Where a tensor's elements are.
+/// Memory region of a tensor's elements.
 #[derive(Debug, Clone, Copy)]
 pub struct Region<'a> {
     /// The address of the element of index 0.

@@ -5,7 +5,7 @@ use super::{INLINE_RANK, LayoutRef};
 /// Equally spaced elements that follow each other in logical order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Where the first one is, counted in elements from the one of index 0.
+    /// Offset of the first one, in elements from index 0.
     pub(crate) offset: isize,
     /// How many there are.
     pub(crate) len: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Run {
 
 /// The runs that a layout consists of: a single one where it is dense.
 pub(crate) struct Runs {
-    /// Where the next run begins, and how long all of them are.
+    /// Start of the next run, and the length of all runs.
     next: Run,
     /// How many runs are left.
     left: usize,
@@ -155,7 +155,7 @@ pub(crate) struct Merged {
 struct Dim {
     size: usize,
     stride: isize,
-    /// Which index along it the next run has.
+    /// Index of the next run along it.
     index: usize,
 }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_as_few_as_can_be() {
+    fn other_layouts_have_the_fewest_runs() {
         assert_eq!(runs(&[2, 3], &[4, 1]), [(0, 3, 1), (4, 3, 1)]);
         assert_eq!(runs(&[3, 2], &[1, 3]), [(0, 2, 3), (1, 2, 3), (2, 2, 3)]);
         assert_eq!(runs(&[2, 2], &[-4, -2]), [(0, 4, -2)]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn many_dimensions_that_do_not_continue_each_other() {
+    fn dimensions_that_are_not_adjacent_are_not_merged() {
         let shape = [2; 10];
         let strides: Vec<isize> = (0..10).map(|axis| 3_isize.pow(9 - axis)).collect();
         let found = runs(&shape, &strides);

@@ -53,7 +53,7 @@ mod tests {
     use super::slice_eq;
 
     #[test]
-    fn a_difference_is_found_wherever_it_is() {
+    fn difference_at_every_index_is_found() {
         for count in 0..12 {
             let numbers: Vec<isize> = (1..=count).collect();
             assert!(slice_eq(&numbers, &numbers.clone()));

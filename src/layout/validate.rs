@@ -67,7 +67,7 @@ impl Layout {
     ///
     /// # Safety
     ///
-    /// As of [`from_c`](Self::from_c).
+    /// The same as for [`from_c`](Self::from_c).
     #[inline]
     pub(crate) unsafe fn become_c(
         &mut self,
@@ -162,7 +162,7 @@ impl Layout {
 /// A size, and a stride unless it is the row-major one.
 pub(crate) type Dim = (usize, Option<isize>);
 
-/// What checking finds out.
+/// Result of validation.
 struct Facts {
     len: usize,
     contiguous: bool,

@@ -164,6 +164,7 @@ impl Layout {
     }
 
     /// Reverses the dimensions.
+    #[must_use]
     pub fn reversed(&self) -> Self {
         Self::collect(self.rank(), self.as_ref().dims().rev())
             .expect("the same dimensions satisfy the same invariants")
@@ -195,8 +196,8 @@ impl Layout {
                 rank: rank + 1,
             });
         }
-        // The stride that a contiguous layout has there, so that contiguous stays contiguous to
-        // those who look at it.
+        // The stride that a contiguous layout has there, so that consumers which compare all
+        // strides still see a contiguous layout.
         let stride = match self.as_ref().dims().nth(axis) {
             Some((size, stride)) => stride.saturating_mul(size.max(1) as isize),
             None => 1,
@@ -317,8 +318,9 @@ impl Layout {
             // What fits no more becomes what `build` refuses.
             is_whole.then(|| usize::try_from(bits / new as u128).unwrap_or(usize::MAX))
         };
-        let last = convert(size)
-            .ok_or_else(|| refuse("the last dimension is no whole number of the new elements"))?;
+        let last = convert(size).ok_or_else(|| {
+            refuse("the last dimension doesn't hold a whole number of the new elements")
+        })?;
         let dims = self.as_ref();
         Self::build(self.rank(), |axis| {
             if axis + 1 == dims.rank() {
@@ -329,7 +331,7 @@ impl Layout {
                 Some(Ok(step)) => Ok((size, Some(step * stride.signum()))),
                 Some(Err(_)) => Ok((size, Some(isize::MIN))),
                 None if size <= 1 || self.is_empty() => Ok((size, Some(0))),
-                None => Err(refuse("a stride is no whole number of the new elements")),
+                None => Err(refuse("a stride isn't a multiple of the new elements")),
             }
         })
     }

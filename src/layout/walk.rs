@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_runs_of_both() {
+    fn pieces_are_runs_of_both_layouts() {
         let dense = strided(&[2, 3], &[3, 1]);
         assert_eq!(both(&dense, &dense), [[(0, 6, 1), (0, 6, 1)]]);
         let padded = strided(&[2, 3], &[4, 1]);

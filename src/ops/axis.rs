@@ -1,4 +1,4 @@
-//! Normalisation of axes: which dimensions they stand for.
+//! Axes, resolved to dimensions.
 
 use crate::kernel::Failure;
 
@@ -8,7 +8,7 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
     let dimension = usize::try_from(from_start).ok();
     dimension
         .filter(|dimension| *dimension < rank)
-        .ok_or_else(|| format!("there is no axis {axis} in a tensor of rank {rank}").into())
+        .ok_or_else(|| format!("axis {axis} is out of bounds for a tensor of rank {rank}").into())
 }
 
 /// Returns for each dimension whether it is one of the axes; `None` stands for all of them.

@@ -56,7 +56,11 @@ kernels_between!(
 
 fn write<S: Number, D: Number>(x: View<'_, S>, mut out: UntypedMut<'_>) -> Result<(), Failure> {
     let Some(mut out) = out.view_mut::<D>() else {
-        return Err(format!("out isn't aligned, or has bytes that are no {}", D::DTYPE).into());
+        return Err(format!(
+            "out isn't aligned, or has bytes that aren't valid {}",
+            D::DTYPE
+        )
+        .into());
     };
     for (out, x) in out.iter_mut().zip(&x) {
         *out = x.to();

@@ -25,7 +25,7 @@ register_op!(
         .shapes(|question| {
             let (x, weight) = (question.shape("x"), question.shape("weight"));
             match x.last() {
-                None => Err("x has rank 0, and the mean is taken along its last axis".into()),
+                None => Err("expected x of rank 1 or more, got rank 0".into()),
                 Some(last) if weight != [*last] => {
                     Err(format!("weight has shape {weight:?}, and the last axis of x {last} elements").into())
                 }

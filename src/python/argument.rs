@@ -166,9 +166,9 @@ macro_rules! common {
 
 /// A tensor that is read during the call, of any framework, without a copy.
 ///
-/// Its parameters say what is asked for: the element type (or [`Any`]), the rank, how the elements
-/// lie in memory, and on which device. Unless they say otherwise, typed elements are in memory that
-/// the CPU reaches.
+/// Its parameters declare the requirements: the element type (or [`Any`]), the rank, how the
+/// elements lie in memory, and on which device. Unless they say otherwise, typed elements are in
+/// memory that the CPU reaches.
 ///
 /// ```no_run
 /// use dlbridge::python::{In, RowMajor};

@@ -13,7 +13,7 @@ pub trait Kind: sealed::Sealed + 'static {
     const WANTED: Option<DType>;
     /// Required alignment of the data pointer, if the elements are accessed.
     const ALIGNMENT: usize;
-    /// Whether every pattern of bits is an element.
+    /// Whether every bit pattern is a valid element.
     const ANY_BITS: bool;
     /// Where elements of this kind are expected, unless an argument says otherwise.
     type Home: Place;

@@ -38,7 +38,7 @@ pub(super) unsafe fn next_call_id() -> usize {
     // SAFETY: the thread is attached, and the closure runs no Python code.
     unsafe {
         BORROWS.with(|lists| {
-            // Not 0, and none that is in use, unless so many calls are under way.
+            // Not 0, and none that is in use, unless `usize::MAX` calls are in flight.
             lists.call_ids = lists.call_ids.wrapping_add(1).max(1);
             lists.call_ids
         })
@@ -128,7 +128,7 @@ pub(super) unsafe fn enter(entry: NonNull<Entry>, is_written: bool) -> bool {
 ///
 /// # Safety
 ///
-/// As of [`enter`], which returned `true` for it.
+/// The same as for [`enter`], which returned `true` for it.
 #[inline(never)]
 pub(super) unsafe fn leave(entry: NonNull<Entry>) {
     // SAFETY: the thread is attached, and `enter` put the entry into the list, in which its
@@ -163,7 +163,7 @@ unsafe fn tell(mut entry: NonNull<Entry>) {
 ///
 /// # Safety
 ///
-/// As of [`give_back`].
+/// The same as for [`give_back`].
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn give_back_unused(entry: NonNull<Entry>) {

@@ -42,7 +42,7 @@ impl PyTensor {
     ///
     /// # Errors
     ///
-    /// As of [`dlbridge::python::from_object`](super::from_object).
+    /// The same as for [`dlbridge::python::from_object`](super::from_object).
     pub fn from_object<'py>(
         object: &Bound<'py, PyAny>,
         wanted: Wanted,

@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 /// Runs `body` while other threads may run Python. Releasing and taking the GIL costs some 40 ns;
 /// it pays for work of microseconds.
 ///
-/// The arguments' memory is owned before: what was borrowed from a framework for the time that it
-/// can't run is asked for in the way that lasts.
+/// The arguments' memory is owned before: a framework's tensor that is borrowed, which is valid
+/// only while the framework can't run, is requested again by the owned call of the exchange table.
 ///
 /// ```no_run
 /// use dlbridge::python::{In, Out, detach};

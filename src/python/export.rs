@@ -191,7 +191,7 @@ fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyRe
         strides: std::ptr::null_mut(),
         byte_offset: 0,
     };
-    // SAFETY: as many sizes as the rank says.
+    // SAFETY: the prototype's shape has `ndim` sizes, which outlive the call.
     let managed = unsafe { table.allocate(py, &prototype) }?;
     let descriptor = *managed.descriptor();
     // What was allocated for us is ours alone, which is what this flag says of memory.
@@ -203,7 +203,7 @@ fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyRe
         tensor.shape() == shape && tensor.dtype() == dtype && tensor.layout().is_contiguous();
     if !is_as_asked || tensor.is_read_only() || tensor.device() != Device::CPU {
         return Err(not_exchangeable(
-            "the framework allocated something else than was asked for",
+            "the framework's allocator returned another tensor than requested",
         ));
     }
     // SAFETY: no other code has the memory, all of which is written.

@@ -36,7 +36,7 @@ impl Else {
     /// Returns a built-in function, if it takes its arguments as [`call`] does.
     fn of(function: &Bound<'_, PyAny>) -> Option<Self> {
         let pointer = function.as_ptr();
-        // SAFETY: it is asked for what it is, and then for what such a one has. The flags tell the
+        // SAFETY: its type is checked before its fields are read. The flags tell the
         // function's type.
         unsafe {
             if ffi::PyCFunction_Check(pointer) == 0 || ffi::PyCFunction_GetFlags(pointer) != CALLED

@@ -50,7 +50,7 @@ pub fn open_file(
 ///
 /// # Errors
 ///
-/// As of [`open_file`]; and a `TypeError` for an object without bytes.
+/// The same as for [`open_file`]; and a `TypeError` for an object without bytes.
 pub fn read_bytes(data: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<PyTensorFile> {
     let shared = Wanted {
         copy: Some(false),
@@ -218,7 +218,7 @@ pub fn save_tensors(
 ///
 /// # Errors
 ///
-/// As of [`save_tensors`].
+/// The same as for [`save_tensors`].
 pub fn dump_tensors<'py>(
     py: Python<'py>,
     tensors: Named<'py>,

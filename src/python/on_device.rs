@@ -20,7 +20,7 @@ pub fn make(shape: &[usize], dtype: DType, device: Device) -> PyResult<Tensor> {
 ///
 /// # Errors
 ///
-/// As of [`make`].
+/// The same as for [`make`].
 pub fn to_device(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
     cuda::to_device(tensor, device)
 }

@@ -22,6 +22,7 @@ use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -30,6 +31,12 @@ use std::ptr;
 pub struct PyOp {
     handle: OpHandle,
     names: Names,
+}
+
+impl fmt::Debug for PyOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PyOp").field(&self.handle).finish()
+    }
 }
 
 #[pymethods]
@@ -82,7 +89,7 @@ pub fn op_function<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'p
 ///
 /// # Errors
 ///
-/// As of [`op_function`].
+/// The same as for [`op_function`].
 pub fn op_named<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     match Registry::global().op(name) {
         Ok(handle) => op_function(py, &handle),

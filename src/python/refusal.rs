@@ -14,7 +14,7 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyTypeInfo};
 
-/// Returns what was raised when an object was asked for its tensor.
+/// Returns the exception of an object's export.
 #[cold]
 pub(super) fn by_producer(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
     let module = root_module(&object.get_type());

@@ -144,8 +144,8 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// As of [`from_raw`](Self::from_raw), until `owner` is dropped; and no other code uses memory
-    /// whose access is exclusive.
+    /// The same as for [`from_raw`](Self::from_raw), until `owner` is dropped; and no other code
+    /// uses memory whose access is exclusive.
     #[inline]
     pub(crate) unsafe fn from_parts(
         data: *mut u8,

@@ -72,8 +72,8 @@ impl Storage {
     /// Returns the owner that is kept with a guard.
     #[inline]
     pub(super) fn inner(&self) -> Option<&Owner> {
-        // SAFETY: the owner is there as long as `self`, and only shared references are made to what
-        // is inside, but by who has the only handle.
+        // SAFETY: the owner is there as long as `self`, and only shared references are made to
+        // its value, except through the only handle.
         self.owner.inner().map(|inner| unsafe { inner.as_ref() })
     }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_goes_with_the_last_handle_and_before_the_memory() {
+    fn guard_is_dropped_with_the_last_handle_before_the_memory() {
         let (drops, bytes) = (Arc::new(AtomicUsize::new(0)), Arc::<[u8]>::from([1, 2, 3]));
         let storage = Storage::from_owner(Arc::clone(&bytes));
         let guard = Guard(Arc::clone(&drops), Arc::clone(&bytes));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn unguarded_handles_keep_the_memory_and_not_the_guard() {
+    fn unguarded_handle_keeps_memory_without_the_guard() {
         let (drops, bytes) = (Arc::new(AtomicUsize::new(0)), Arc::<[u8]>::from([1, 2, 3]));
         let storage = Storage::from_owner(Arc::clone(&bytes));
         assert!(storage.unguarded().is_none());

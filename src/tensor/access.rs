@@ -29,8 +29,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view); and when the memory is read-only, or other code may be using it
-    /// (another handle, the library that it came from), or elements overlap each other.
+    /// The same as for [`view`](Self::view); and when the memory is read-only, or other code may be
+    /// using it (another handle, the library that it came from), or elements overlap each other.
     pub fn view_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T>, Error> {
         self.check_exclusive()?;
         // SAFETY: this is the only handle, it is borrowed, and no other code uses the memory.
@@ -45,7 +45,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view); and when the memory is read-only, or elements overlap each other.
+    /// The same as for [`view`](Self::view); and when the memory is read-only, or elements overlap
+    /// each other.
     pub unsafe fn view_mut_unchecked<T: Element>(&self) -> Result<ViewMut<'_, T>, Error> {
         if self.is_read_only() {
             return Err(Error::ReadOnly);
@@ -109,7 +110,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view).
+    /// The same as for [`view`](Self::view).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
         Ok(self.view::<T>()?.to_vec())
     }
@@ -118,7 +119,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`view`](Self::view); and when there are more elements, or none.
+    /// The same as for [`view`](Self::view); and when there are more elements, or none.
     pub fn item<T: Element>(&self) -> Result<T, Error> {
         if self.len() != 1 {
             let elements = self.len();
@@ -129,6 +130,7 @@ impl Tensor {
     }
 
     /// Returns the same tensor as read-only, for this handle and those made from it.
+    #[must_use]
     pub fn into_read_only(self) -> Self {
         // SAFETY: the storage stays, and so do element type, offset and padding.
         unsafe { self.with_parts(|parts| parts.storage.forbid_writing()) }

@@ -54,7 +54,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`copy`](Self::copy).
+    /// The same as for [`copy`](Self::copy).
     pub fn contiguous(&self) -> Result<Self, Error> {
         if self.layout().is_contiguous() {
             Ok(self.clone())
@@ -91,7 +91,7 @@ impl Tensor {
     ///
     /// # Safety
     ///
-    /// As of [`copy_elements`](Self::copy_elements).
+    /// The same as for [`copy_elements`](Self::copy_elements).
     unsafe fn copy_bits(&self, from: *const u8, to: *mut u8, bits: usize) {
         // SAFETY: `to` is memory for `nbytes` bytes that nothing else has; they are written before
         // the slice exists.
@@ -151,7 +151,7 @@ pub(crate) unsafe fn copy_items(
 ///
 /// # Safety
 ///
-/// As of [`copy_items`].
+/// The same as for [`copy_items`].
 unsafe fn copy_arrays<const N: usize>(
     (from, ours): (*const u8, LayoutRef<'_>),
     (to, theirs): (*mut u8, LayoutRef<'_>),
@@ -178,7 +178,7 @@ unsafe fn copy_arrays<const N: usize>(
 ///
 /// # Safety
 ///
-/// As of [`copy_items`].
+/// The same as for [`copy_items`].
 unsafe fn copy_wide_items(
     (from, ours): (*const u8, LayoutRef<'_>),
     (to, theirs): (*mut u8, LayoutRef<'_>),

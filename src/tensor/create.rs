@@ -192,7 +192,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As of [`zeros`](Self::zeros) and [`ones`](Self::ones).
+    /// The same as for [`zeros`](Self::zeros) and [`ones`](Self::ones).
     pub fn eye(size: usize, dtype: DType) -> Result<Self, Error> {
         let lanes = usize::from(dtype.lanes());
         let tensor = Self::zeros(&[size, size], dtype)?;

@@ -142,7 +142,7 @@ impl Tensor {
     }
 }
 
-/// What is printed along a dimension: the first elements, a gap if there are others, the last ones.
+/// Printed entries along a dimension: the first elements, a gap if there are others, the last ones.
 #[derive(Clone, Copy)]
 struct Axis {
     size: usize,

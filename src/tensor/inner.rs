@@ -17,7 +17,7 @@ pub(super) struct TensorInner {
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) storage: Storage,
-    /// Where the element of index 0 is, in bytes from the storage's beginning.
+    /// Offset of the element of index 0, in bytes from the storage's beginning.
     pub(crate) offset: usize,
     pub(crate) dtype: DType,
     /// Whether sub-byte elements are each padded to whole bytes.

@@ -126,6 +126,7 @@ impl Tensor {
     }
 
     /// Reverses the dimensions: of a matrix, returns its transpose.
+    #[must_use]
     pub fn transpose(&self) -> Self {
         self.rearranged(self.0.layout.reversed())
     }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_equivalent_has_one_code_and_leads_back() {
+    fn every_equivalent_dtype_round_trips() {
         for data_type in DataType::all() {
             if let Ok(dtype) = data_type.dtype() {
                 assert_eq!(DataType::from_dtype(dtype), Ok(data_type));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_equivalents_say_what_to_do() {
+    fn dtypes_without_equivalent_name_the_remedy() {
         let text = |code| DataType::from_code(code).dtype().unwrap_err().to_string();
         assert_eq!(
             text(7),

@@ -24,7 +24,7 @@ pub enum TensorFlowError {
     Load {
         /// The file.
         path: PathBuf,
-        /// What the loader says.
+        /// The loader's message.
         problem: String,
     },
     /// A library that lacks a function.
@@ -56,7 +56,7 @@ pub enum TensorFlowError {
         .asked.display(), .loaded.display()
     )]
     OtherLoaded {
-        /// The file that was asked for.
+        /// The requested file.
         asked: PathBuf,
         /// The file that is loaded.
         loaded: PathBuf,
@@ -142,7 +142,7 @@ pub enum TensorFlowError {
     NoOutput {
         /// The name, such as `"y:0"`.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A SavedModel without such a signature, or a signature without such a tensor.

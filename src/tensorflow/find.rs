@@ -6,7 +6,7 @@
 //!    of `python`.
 //!
 //! A folder is that of the Python package, one with such a package in it, or an unpacked release
-//! for C, which has the library in `lib`. Python is asked for the place of its package, and doesn't
+//! for C, which has the library in `lib`. It asks Python for the place of its package, and doesn't
 //! import it.
 
 use super::error::TensorFlowError;

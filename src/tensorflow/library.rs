@@ -76,7 +76,7 @@ static LOADING: Mutex<()> = Mutex::new(());
 
 impl TensorFlow {
     /// Finds and loads TensorFlow: what the process has already, what `DLBRIDGE_TENSORFLOW` names,
-    /// or the package of a Python, which is asked for its place.
+    /// or the package of a Python, which reports its place.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl TensorFlow {
         }
     }
 
-    /// Loads TensorFlow from the package of a Python, which is asked for its place.
+    /// Loads TensorFlow from the package of a Python, which reports its place.
     ///
     /// # Errors
     ///
@@ -250,7 +250,7 @@ fn examine(library: unix::Library, path: PathBuf) -> Result<Loaded, TensorFlowEr
 fn file_of(function: *const ()) -> Option<PathBuf> {
     // SAFETY: the struct is plain numbers and pointers, of which zeros are values.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked for, and the struct is written here.
+    // SAFETY: any address may be queried, and the struct is written here.
     let found = unsafe { libc::dladdr(function.cast(), &mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return None;

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_messages_say_where_and_why() {
+    fn malformed_messages_are_refused_with_position() {
         for (bytes, text) in [
             (&[0x08][..], "malformed message at byte 1: its end"),
             (

@@ -43,7 +43,7 @@ mod tests {
     use crate::layout::Layout;
 
     #[test]
-    fn find_invalid_takes_no_more_steps_than_there_are_bytes() {
+    fn find_invalid_visits_each_byte_at_most_once() {
         let huge = 1 << 40;
         let layouts = [
             (vec![huge, 64], vec![0, 1]),
@@ -68,7 +68,7 @@ mod tests {
         // A byte between the elements isn't one of them.
         let layout = Layout::strided(&[1 << 10, 1 << 10], &[2, 3]).unwrap();
         bytes[1] = 7;
-        // SAFETY: as many bytes as the layout reaches.
+        // SAFETY: the bytes cover the layout's extent.
         let view = unsafe { View::<u8>::from_raw(NonNull::from(&mut bytes[0]), layout.as_ref()) };
         assert_eq!(view.find_invalid(|byte| byte < 2), None);
     }

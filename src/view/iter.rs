@@ -4,6 +4,7 @@
 use super::{View, ViewMut};
 use crate::dtype::Element;
 use crate::layout::{LayoutRef, Run, Runs};
+use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -79,7 +80,7 @@ impl<'a, T: Element> IntoIterator for &'a mut ViewMut<'_, T> {
 struct Cursor<T> {
     first: NonNull<T>,
     runs: Runs,
-    /// What is left of the current run.
+    /// Rest of the current run.
     run: Run,
     /// How many elements are left in all.
     total: usize,
@@ -139,6 +140,12 @@ macro_rules! iterator {
         pub struct $Iter<'a, T> {
             cursor: Cursor<T>,
             elements: PhantomData<$Ref>,
+        }
+
+        impl<T> fmt::Debug for $Iter<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($Iter)).finish_non_exhaustive()
+            }
         }
 
         // SAFETY: it is the references that it will give out, to elements that may be sent.

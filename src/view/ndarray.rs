@@ -166,7 +166,7 @@ mod tests {
     use ndarray::{Array3, s};
 
     #[test]
-    fn layouts_of_all_kinds_go_over_and_back() -> Result<(), Error> {
+    fn every_layout_round_trips() -> Result<(), Error> {
         let numbers: Vec<i32> = (0..24).collect();
         let tensor = Tensor::from_vec(numbers.clone(), &[2, 3, 4])?;
         let array = Array3::from_shape_vec((2, 3, 4), numbers).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_through_a_view_is_seen() -> Result<(), Error> {
+    fn writes_through_a_view_are_visible() -> Result<(), Error> {
         let mut tensor = Tensor::from([[1_u8, 2], [3, 4]]).step_by(1, -1)?;
         let mut view = tensor.view_mut::<u8>()?.into_ndarray()?;
         assert_eq!(view[[0, 0]], 2);

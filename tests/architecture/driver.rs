@@ -80,7 +80,7 @@ fn calls_through<'a>(code: &'a str, prefix: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn this_test_finds_calls_of_the_driver() {
+fn calls_of_the_driver_are_detected() {
     let code =
         "sys::cuInit(0); sys::CUresult::CUDA_SUCCESS; ask!(cuInit(0)); sys::cuStreamQuery(s)";
     assert_eq!(calls_through(code, "sys::cu"), ["Init", "StreamQuery"]);

@@ -28,7 +28,7 @@
 #define SIZES_15(a, ...) sizeof(a), SIZES_14(__VA_ARGS__)
 #define SIZES_16(a, ...) sizeof(a), SIZES_15(__VA_ARGS__)
 
-// A function with so many arguments of these types.
+// A function with arguments of these types.
 #define FUNCTION(name, answer, count, ...)                                                     \
   do {                                                                                         \
     _Static_assert(                                                                            \

@@ -179,7 +179,7 @@ impl Library {
 
     /// The kinds of malformed tensors, in the order of their numbers.
     pub(crate) fn malformed_names(&self) -> Vec<String> {
-        // SAFETY: names are asked for one after another, up to the first NULL; each is a literal.
+        // SAFETY: names are read one after another, up to the first NULL; each is a literal.
         (0..)
             .map(|which| unsafe { (self.peer_malformed_name)(which) })
             .take_while(|name| !name.is_null())

@@ -80,7 +80,10 @@ fn expected(name: &str) -> Option<Refusal> {
 
 fn each_is_refused_for_its_reason<A: Abi>(library: &Library) {
     let names = library.malformed_names();
-    assert!(names.len() > 20, "C has so many: {names:?}");
+    assert!(
+        names.len() > 20,
+        "expected more than 20 cases, got {names:?}"
+    );
     for (which, name) in (0..).zip(&names) {
         let counts = library.counts();
         let Some(raw) = library.make_malformed::<A>(which, &counts) else {

@@ -1,4 +1,4 @@
-//! Counts what a thread allocates.
+//! Counts of a thread's allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

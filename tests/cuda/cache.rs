@@ -1,4 +1,4 @@
-//! What was compiled is kept, and found again, and nothing else is.
+//! The cache of compiled kernels: which compilations it serves, and which it doesn't.
 
 use crate::compiler::{cache, child, compiler_calls, with_compiler, with_compiler_in_each};
 use crate::double::is_child;
@@ -35,8 +35,8 @@ fn files() -> Vec<PathBuf> {
 }
 
 #[test]
-fn another_process_needs_no_compiler() {
-    let test = "cache::another_process_needs_no_compiler";
+fn cached_kernel_in_another_process_needs_no_compiler() {
+    let test = "cache::cached_kernel_in_another_process_needs_no_compiler";
     let body = || {
         let is_first = std::env::var("TEST_STEP").unwrap() == "first";
         let source = Source::new("#warning careful").kernel("f<int>");
@@ -65,37 +65,41 @@ fn another_process_needs_no_compiler() {
 }
 
 #[test]
-fn whatever_differs_is_compiled() {
-    with_compiler("cache::whatever_differs_is_compiled", &[], || {
-        let source = || Source::new("int x;").header("h.h", "int h;");
-        let others = [
-            source(),
-            Source::new("int x; ").header("h.h", "int h;"),
-            source().name("other.cu"),
-            source().option("-DA"),
-            source().option("-DA").option("-DB"),
-            source().option("-DA-DB"),
-            source().option("-DB").option("-DA"),
-            source().kernel("k"),
-            source().header("g.h", ""),
-            Source::new("int x;").header("h.h", "int g;"),
-            Source::new("int x;").header("hh.h", "int h;"),
-            Source::new("int x;"),
-        ];
-        for (place, other) in others.iter().enumerate() {
-            assert!(!compile(other).unwrap().is_cached(), "{other:?}");
-            assert_eq!(compilations(), place + 1);
-        }
-        assert!(
-            !source()
-                .compile_for_architecture((8, 0))
-                .unwrap()
-                .is_cached()
-        );
-        for other in others {
-            assert!(compile(&other).unwrap().is_cached(), "{other:?}");
-        }
-    });
+fn different_options_or_source_are_compiled() {
+    with_compiler(
+        "cache::different_options_or_source_are_compiled",
+        &[],
+        || {
+            let source = || Source::new("int x;").header("h.h", "int h;");
+            let others = [
+                source(),
+                Source::new("int x; ").header("h.h", "int h;"),
+                source().name("other.cu"),
+                source().option("-DA"),
+                source().option("-DA").option("-DB"),
+                source().option("-DA-DB"),
+                source().option("-DB").option("-DA"),
+                source().kernel("k"),
+                source().header("g.h", ""),
+                Source::new("int x;").header("h.h", "int g;"),
+                Source::new("int x;").header("hh.h", "int h;"),
+                Source::new("int x;"),
+            ];
+            for (place, other) in others.iter().enumerate() {
+                assert!(!compile(other).unwrap().is_cached(), "{other:?}");
+                assert_eq!(compilations(), place + 1);
+            }
+            assert!(
+                !source()
+                    .compile_for_architecture((8, 0))
+                    .unwrap()
+                    .is_cached()
+            );
+            for other in others {
+                assert!(compile(&other).unwrap().is_cached(), "{other:?}");
+            }
+        },
+    );
 }
 
 #[test]
@@ -199,8 +203,8 @@ fn damaged_cache_entries_are_compiled_again() {
 }
 
 #[test]
-fn without_a_folder_all_is_compiled() {
-    let test = "cache::without_a_folder_all_is_compiled";
+fn missing_cache_folder_compiles_every_time() {
+    let test = "cache::missing_cache_folder_compiles_every_time";
     // No cache is wanted; and folders that can't be made.
     let folders = ["", "/proc/nowhere/dlbridge", "/dev/null"];
     let environments = folders.map(|folder| [("DLBRIDGE_CACHE", folder)]);
@@ -215,8 +219,8 @@ fn without_a_folder_all_is_compiled() {
 }
 
 #[test]
-fn the_folder_is_where_caches_are() {
-    let test = "cache::the_folder_is_where_caches_are";
+fn cache_folder_follows_the_platform() {
+    let test = "cache::cache_folder_follows_the_platform";
     let body = || {
         let folder = std::env::var_os("TEST_EXPECTED")
             .map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! Graphs: what may be done while one is captured.
+//! Graphs: work during a capture.
 
 use crate::double::on_double;
 use cudarc::driver::sys;
@@ -74,9 +74,9 @@ fn uncapturable_work_fails_and_the_capture_goes_on() {
 }
 
 #[test]
-fn memory_that_is_dropped_meanwhile_is_released_later() {
+fn memory_dropped_during_capture_is_released_later() {
     on_double(
-        "capture::memory_that_is_dropped_meanwhile_is_released_later",
+        "capture::memory_dropped_during_capture_is_released_later",
         || {
             let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
             let spare = cuda::zeros(&[2], DType::I32, &stream).unwrap();

@@ -1,4 +1,4 @@
-//! What may be done beside the capture of a graph, and doesn't end it.
+//! Work beside the capture of a graph, which doesn't end it.
 
 use crate::capture::capture;
 use crate::double::{calls, live, on_double};
@@ -46,77 +46,92 @@ fn deferred_releases_are_polled_during_a_capture() {
 }
 
 #[test]
-fn memory_of_the_host_is_made_and_freed() {
-    on_double("capture_mode::memory_of_the_host_is_made_and_freed", || {
-        captured_beside(|_| {
-            for make in [cuda::pinned, cuda::managed] {
-                let memory = make(&[2], DType::F32, gpu()).unwrap();
-                let before = live("memory");
-                drop(memory);
-                assert_eq!(live("memory"), before - 1);
-            }
-        });
-    });
-}
-
-#[test]
-fn other_streams_are_waited_for() {
-    on_double("capture_mode::other_streams_are_waited_for", || {
-        let other = Stream::new(gpu()).unwrap();
-        captured_beside(|_| {
-            let mut y = cuda::zeros(&[2], DType::I32, &other).unwrap();
-            assert!(!other.is_done().unwrap());
-            other.synchronize().unwrap();
-            cuda::copy_into(&mut y, &Tensor::from([3, 4]), &other).unwrap();
-            assert_eq!(cuda::to_host(&y).unwrap().to_vec::<i32>().unwrap(), [3, 4]);
-        });
-    });
-}
-
-#[test]
-fn other_threads_go_on() {
-    on_double("capture_mode::other_threads_go_on", || {
-        captured_beside(|_| {
-            let work = || {
-                let other = Stream::new(gpu()).unwrap();
-                let x = cuda::to_device(&Tensor::from([1_i32, 2]), &other).unwrap();
-                let pinned = cuda::pinned(&[2], DType::I32, gpu()).unwrap();
-                let _y = cuda::to_device(&pinned, &other).unwrap();
-                drop(pinned);
-                assert_eq!(cuda::to_host(&x).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
-            };
-            thread::spawn(work).join().unwrap();
-        });
-    });
-}
-
-#[test]
-fn modules_are_loaded_and_unloaded() {
-    on_double("capture_mode::modules_are_loaded_and_unloaded", || {
-        captured_beside(|_| {
-            let module = Module::load(gpu(), PTX).unwrap();
-            assert_eq!(live("modules"), 1);
-            drop(module);
-            assert_eq!(live("modules"), 0);
-        });
-    });
-}
-
-#[test]
-fn a_gpu_is_used_for_the_first_time() {
-    on_double("capture_mode::a_gpu_is_used_for_the_first_time", || {
-        captured_beside(|_| {
-            let other = Gpu::new(1).unwrap();
-            cuda::zeros(&[2], DType::I32, &Stream::new(other).unwrap()).unwrap();
-            other.trim().unwrap();
-        });
-    });
-}
-
-#[test]
-fn the_default_stream_is_not_queried_while_a_blocking_stream_is_captured() {
+fn pinned_memory_during_capture_is_allocated_and_freed() {
     on_double(
-        "capture_mode::the_default_stream_is_not_queried_while_a_blocking_stream_is_captured",
+        "capture_mode::pinned_memory_during_capture_is_allocated_and_freed",
+        || {
+            captured_beside(|_| {
+                for make in [cuda::pinned, cuda::managed] {
+                    let memory = make(&[2], DType::F32, gpu()).unwrap();
+                    let before = live("memory");
+                    drop(memory);
+                    assert_eq!(live("memory"), before - 1);
+                }
+            });
+        },
+    );
+}
+
+#[test]
+fn other_streams_during_capture_are_awaited() {
+    on_double(
+        "capture_mode::other_streams_during_capture_are_awaited",
+        || {
+            let other = Stream::new(gpu()).unwrap();
+            captured_beside(|_| {
+                let mut y = cuda::zeros(&[2], DType::I32, &other).unwrap();
+                assert!(!other.is_done().unwrap());
+                other.synchronize().unwrap();
+                cuda::copy_into(&mut y, &Tensor::from([3, 4]), &other).unwrap();
+                assert_eq!(cuda::to_host(&y).unwrap().to_vec::<i32>().unwrap(), [3, 4]);
+            });
+        },
+    );
+}
+
+#[test]
+fn other_threads_during_capture_are_unaffected() {
+    on_double(
+        "capture_mode::other_threads_during_capture_are_unaffected",
+        || {
+            captured_beside(|_| {
+                let work = || {
+                    let other = Stream::new(gpu()).unwrap();
+                    let x = cuda::to_device(&Tensor::from([1_i32, 2]), &other).unwrap();
+                    let pinned = cuda::pinned(&[2], DType::I32, gpu()).unwrap();
+                    let _y = cuda::to_device(&pinned, &other).unwrap();
+                    drop(pinned);
+                    assert_eq!(cuda::to_host(&x).unwrap().to_vec::<i32>().unwrap(), [1, 2]);
+                };
+                thread::spawn(work).join().unwrap();
+            });
+        },
+    );
+}
+
+#[test]
+fn modules_during_capture_are_loaded_and_unloaded() {
+    on_double(
+        "capture_mode::modules_during_capture_are_loaded_and_unloaded",
+        || {
+            captured_beside(|_| {
+                let module = Module::load(gpu(), PTX).unwrap();
+                assert_eq!(live("modules"), 1);
+                drop(module);
+                assert_eq!(live("modules"), 0);
+            });
+        },
+    );
+}
+
+#[test]
+fn first_use_of_gpu_during_capture_succeeds() {
+    on_double(
+        "capture_mode::first_use_of_gpu_during_capture_succeeds",
+        || {
+            captured_beside(|_| {
+                let other = Gpu::new(1).unwrap();
+                cuda::zeros(&[2], DType::I32, &Stream::new(other).unwrap()).unwrap();
+                other.trim().unwrap();
+            });
+        },
+    );
+}
+
+#[test]
+fn default_stream_is_not_queried_during_capture_of_blocking_stream() {
+    on_double(
+        "capture_mode::default_stream_is_not_queried_during_capture_of_blocking_stream",
         || {
             let _entered = gpu().enter().unwrap();
             let mut raw = ptr::null_mut();
@@ -148,9 +163,9 @@ fn the_default_stream_is_not_queried_while_a_blocking_stream_is_captured() {
 }
 
 #[test]
-fn foreign_memory_is_released_after_the_capture_of_its_stream() {
+fn foreign_memory_is_released_after_capture_of_its_stream() {
     on_double(
-        "capture_mode::foreign_memory_is_released_after_the_capture_of_its_stream",
+        "capture_mode::foreign_memory_is_released_after_capture_of_its_stream",
         || {
             let other = Stream::new(gpu()).unwrap();
             let kernel = axpy(gpu());
@@ -171,9 +186,9 @@ fn foreign_memory_is_released_after_the_capture_of_its_stream() {
 }
 
 #[test]
-fn a_graph_uses_completed_foreign_work_only() {
+fn graph_uses_completed_foreign_work_only() {
     on_double(
-        "capture_mode::a_graph_uses_completed_foreign_work_only",
+        "capture_mode::graph_uses_completed_foreign_work_only",
         || {
             let [stream, other, busy] = [(); 3].map(|()| Stream::new(gpu()).unwrap());
             let done = cuda::zeros(&[2], DType::I32, &other).unwrap();

@@ -1,4 +1,4 @@
-//! What the compiler is asked, and what becomes of its answers.
+//! Compilation: what reaches the compiler, and what becomes of its results.
 
 use crate::compiler::{
     NOTHING_ELSE, compiler_calls, compiler_folder, journal, with_compiler, with_compiler_in_each,
@@ -80,12 +80,12 @@ fn gpus_unknown_to_the_compiler_get_a_compatible_architecture() {
 }
 
 #[test]
-fn headers_come_along_and_cudas_are_found() {
+fn own_headers_and_those_of_cuda_are_found() {
     let root = tempfile::tempdir().unwrap();
     let toolkit = root.path().display().to_string();
     fs::create_dir(root.path().join("include")).unwrap();
     fs::write(root.path().join("include/cuda_fp16.h"), "").unwrap();
-    let test = "compile::headers_come_along_and_cudas_are_found";
+    let test = "compile::own_headers_and_those_of_cuda_are_found";
     with_compiler(test, &[("CUDA_PATH", &toolkit)], || {
         let source = Source::new("#include \"own.h\"").header("own.h", "int own;");
         let image = compile(&source).unwrap();
@@ -101,8 +101,8 @@ fn headers_come_along_and_cudas_are_found() {
 }
 
 #[test]
-fn mistakes_are_shown_with_their_line() {
-    with_compiler("compile::mistakes_are_shown_with_their_line", &[], || {
+fn compile_errors_show_their_line() {
+    with_compiler("compile::compile_errors_show_their_line", &[], || {
         let text = "int x;\n    #error here it is\nint y;";
         let error = compile(&Source::new(text).name("axpy.cu")).unwrap_err();
         assert_eq!(
@@ -146,11 +146,11 @@ fn mistakes_are_shown_with_their_line() {
 }
 
 #[test]
-fn kernels_have_their_names_of_cpp() {
+fn cpp_kernel_names_are_mangled() {
     let folders = [driver_folder(), compiler_folder()];
     // In a child process neither is known, nor needed.
     let folders = std::env::join_paths(folders).unwrap();
-    let test = "compile::kernels_have_their_names_of_cpp";
+    let test = "compile::cpp_kernel_names_are_mangled";
     let environment = [&NOTHING_ELSE[..], &[("DLBRIDGE_CACHE", "")]].concat();
     in_child(test, Path::new(&folders), &environment, || {
         let source = Source::new("").kernel("fill<float>").kernel("n::f");
@@ -170,8 +170,8 @@ fn kernels_have_their_names_of_cpp() {
 }
 
 #[test]
-fn whatever_fails_is_named() {
-    let test = "compile::whatever_fails_is_named";
+fn failed_compilation_names_the_cause() {
+    let test = "compile::failed_compilation_names_the_cause";
     let functions = [
         "nvrtcVersion",
         "nvrtcGetNumSupportedArchs",

@@ -41,8 +41,8 @@ const VIEWS: [(&str, Look); 9] = [
 ];
 
 #[test]
-fn any_view_is_sent_and_fetched() {
-    on_double("copies::any_view_is_sent_and_fetched", || {
+fn every_view_round_trips_through_the_gpu() {
+    on_double("copies::every_view_round_trips_through_the_gpu", || {
         let stream = stream(0);
         let host = counted(&[4, 3, 5]);
         let device = cuda::to_device(&host, &stream).unwrap();
@@ -64,8 +64,8 @@ fn any_view_is_sent_and_fetched() {
 }
 
 #[test]
-fn any_view_is_written() {
-    on_double("copies::any_view_is_written", || {
+fn every_view_is_written() {
+    on_double("copies::every_view_is_written", || {
         let stream = stream(0);
         for (name, look) in VIEWS {
             let new = counted(look(&counted(&[4, 3, 5])).shape());

@@ -257,7 +257,7 @@ pub(crate) fn peek(address: *const u8, bytes: usize) -> Vec<u8> {
     let mut found = vec![0; bytes];
     let peek: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> c_int =
         control("cudaDoublePeek");
-    // SAFETY: there is room for so many bytes.
+    // SAFETY: the buffer has room for the bytes.
     let answer = unsafe { peek(found.as_mut_ptr().cast(), address.cast(), bytes) };
     assert_eq!(answer, 0, "{address:p} is in no live memory");
     found

@@ -62,29 +62,26 @@ fn failed_calls_leak_nothing() {
 }
 
 #[test]
-fn after_what_ends_all_work_nothing_waits_for_it() {
-    on_double(
-        "failures::after_what_ends_all_work_nothing_waits_for_it",
-        || {
-            let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
-            let is_kept_after = |code| {
-                let kept = Arc::new(());
-                cuda::release_after(&stream, kept.clone()).unwrap();
-                fail("cuEventQuery", 1, code);
-                // It drains the pending releases.
-                cuda::pinned(&[1], DType::U8, stream.gpu()).unwrap();
-                forget_failures();
-                let is_kept = Arc::strong_count(&kept) == 2;
-                stream.synchronize().unwrap();
-                is_kept
-            };
-            assert!(is_kept_after(2), "memory may be there next time");
-            // Addresses, instructions, and what the GPU is connected by.
-            for code in [
-                4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 810, 911,
-            ] {
-                assert!(!is_kept_after(code), "{code}");
-            }
-        },
-    );
+fn release_after_fatal_error_does_not_wait() {
+    on_double("failures::release_after_fatal_error_does_not_wait", || {
+        let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
+        let is_kept_after = |code| {
+            let kept = Arc::new(());
+            cuda::release_after(&stream, kept.clone()).unwrap();
+            fail("cuEventQuery", 1, code);
+            // It drains the pending releases.
+            cuda::pinned(&[1], DType::U8, stream.gpu()).unwrap();
+            forget_failures();
+            let is_kept = Arc::strong_count(&kept) == 2;
+            stream.synchronize().unwrap();
+            is_kept
+        };
+        assert!(is_kept_after(2), "memory may be there next time");
+        // Addresses, instructions, and what the GPU is connected by.
+        for code in [
+            4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 810, 911,
+        ] {
+            assert!(!is_kept_after(code), "{code}");
+        }
+    });
 }

@@ -1,4 +1,4 @@
-//! Where the compiler is found, and what is said where it isn't.
+//! Search for the compiler, and the error where it isn't found.
 
 use crate::compiler::{NOTHING_ELSE, compiler_folder};
 use crate::double::{driver_folder, in_child, is_child};
@@ -25,8 +25,8 @@ fn put(root: &Path, file: &str) -> PathBuf {
 }
 
 #[test]
-fn each_place_is_looked_at() {
-    let test = "find::each_place_is_looked_at";
+fn library_is_found_in_each_search_path() {
+    let test = "find::library_is_found_in_each_search_path";
     let body = || {
         if let Some(path) = told("TEST_SET_PATH") {
             cuda::set_nvrtc_path(path);
@@ -182,8 +182,8 @@ fn libraries_newer_than_the_driver_come_last() {
 }
 
 #[test]
-fn a_loaded_library_is_used() {
-    let test = "find::a_loaded_library_is_used";
+fn loaded_library_is_used() {
+    let test = "find::loaded_library_is_used";
     let body = || {
         let path = told("TEST_EXPECTED").unwrap();
         // SAFETY: the double runs nothing when it is loaded.
@@ -218,9 +218,9 @@ fn a_loaded_library_is_used() {
 }
 
 #[test]
-fn without_a_compiler_there_is_an_error() {
+fn missing_compiler_is_an_error() {
     let nothing = tempfile::tempdir().unwrap();
-    let test = "find::without_a_compiler_there_is_an_error";
+    let test = "find::missing_compiler_is_an_error";
     let cache = nothing.path().display().to_string();
     let own = [("DLBRIDGE_CACHE", cache.as_str())];
     let all: Vec<_> = NOTHING_ELSE.into_iter().chain(own).collect();

@@ -1,14 +1,14 @@
-//! What GPUs there are, and what is said where there are none.
+//! Devices, and the errors where there are none.
 
 use crate::double::{driver_folder, fail, in_child, live, on_double};
 use dlbridge::cuda::{self, CudaError, Gpu, PointerKind, Stream};
 use dlbridge::{DType, Device, DeviceKind};
 
 #[test]
-fn without_a_driver_there_is_an_error() {
+fn missing_driver_is_an_error() {
     let nothing = tempfile::tempdir().unwrap();
     in_child(
-        "gpus::without_a_driver_there_is_an_error",
+        "gpus::missing_driver_is_an_error",
         nothing.path(),
         &[],
         || {
@@ -16,7 +16,7 @@ fn without_a_driver_there_is_an_error() {
             let error = Gpu::new(0).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "there is no CUDA driver here: libcuda.so.1, which comes with NVIDIA's driver, was not found"
+                "there is no CUDA driver here: libcuda.so.1 was not found; install NVIDIA's driver"
             );
             assert_eq!(cuda::device_of(std::ptr::null()), Err(CudaError::NoDriver));
         },
@@ -24,9 +24,9 @@ fn without_a_driver_there_is_an_error() {
 }
 
 #[test]
-fn a_driver_without_gpus_is_another_error() {
+fn driver_without_gpus_is_another_error() {
     let environment = [("LIBCUDA_DOUBLE_DEVICES", "0")];
-    let test = "gpus::a_driver_without_gpus_is_another_error";
+    let test = "gpus::driver_without_gpus_is_another_error";
     in_child(test, &driver_folder(), &environment, || {
         assert_eq!(cuda::count(), Err(CudaError::NoGpu));
         assert_eq!(Gpu::new(0), Err(CudaError::NoGpu));
@@ -34,8 +34,8 @@ fn a_driver_without_gpus_is_another_error() {
 }
 
 #[test]
-fn gpus_are_known_by_their_numbers() {
-    on_double("gpus::gpus_are_known_by_their_numbers", || {
+fn gpus_are_identified_by_ordinal() {
+    on_double("gpus::gpus_are_identified_by_ordinal", || {
         assert_eq!(cuda::count(), Ok(2));
         let gpu = Gpu::new(1).unwrap();
         assert_eq!((gpu.id(), gpu.device()), (1, Device::cuda(1)));
@@ -82,8 +82,8 @@ fn the_previous_context_is_restored() {
 }
 
 #[test]
-fn an_address_tells_its_device() {
-    on_double("gpus::an_address_tells_its_device", || {
+fn address_has_its_device() {
+    on_double("gpus::address_has_its_device", || {
         let gpu = Gpu::new(1).unwrap();
         let stream = Stream::default_of(gpu);
         let own = cuda::empty(&[3], DType::F32, &stream).unwrap();

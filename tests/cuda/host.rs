@@ -24,8 +24,8 @@ fn both() -> [Tensor; 2] {
 }
 
 #[test]
-fn the_host_looks_at_pinned_and_managed_memory() {
-    on_double("host::the_host_looks_at_pinned_and_managed_memory", || {
+fn host_reads_pinned_and_managed_memory() {
+    on_double("host::host_reads_pinned_and_managed_memory", || {
         let gpu = Gpu::new(0).unwrap();
         let mut pinned = cuda::pinned(&[2], DType::F32, gpu).unwrap();
         assert_eq!(pinned.device().to_string(), "cuda_host:0");
@@ -42,29 +42,26 @@ fn the_host_looks_at_pinned_and_managed_memory() {
 }
 
 #[test]
-fn memory_of_the_host_is_kept_until_the_kernel_ran() {
-    on_double(
-        "host::memory_of_the_host_is_kept_until_the_kernel_ran",
-        || {
-            let stream = Stream::new(gpu()).unwrap();
-            let kernel = axpy(gpu());
-            let mut x = cuda::pinned(&[2], DType::F32, gpu()).unwrap();
-            x.view_mut::<f32>().unwrap().fill(2.0);
-            let mut y = cuda::managed(&[2], DType::F32, gpu()).unwrap();
-            run(&kernel, 1.5, &x, &mut y, &stream).unwrap();
-            let result = y.clone();
-            drop((x, y));
-            assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
-            stream.synchronize().unwrap();
-            assert_eq!(live("pinned memory"), 0);
-            assert_eq!(result.to_vec::<f32>().unwrap(), [3.0, 3.0]);
-        },
-    );
+fn pinned_memory_is_kept_until_the_kernel_ends() {
+    on_double("host::pinned_memory_is_kept_until_the_kernel_ends", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        let mut x = cuda::pinned(&[2], DType::F32, gpu()).unwrap();
+        x.view_mut::<f32>().unwrap().fill(2.0);
+        let mut y = cuda::managed(&[2], DType::F32, gpu()).unwrap();
+        run(&kernel, 1.5, &x, &mut y, &stream).unwrap();
+        let result = y.clone();
+        drop((x, y));
+        assert_eq!((live("pinned memory"), live("managed memory")), (1, 1));
+        stream.synchronize().unwrap();
+        assert_eq!(live("pinned memory"), 0);
+        assert_eq!(result.to_vec::<f32>().unwrap(), [3.0, 3.0]);
+    });
 }
 
 #[test]
-fn the_cpu_waits_for_kernels() {
-    on_double("host::the_cpu_waits_for_kernels", || {
+fn host_access_waits_for_kernels() {
+    on_double("host::host_access_waits_for_kernels", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         for mut y in both() {
@@ -117,33 +114,30 @@ fn cpu_kernels_wait_for_gpu_kernels() {
 }
 
 #[test]
-fn a_kernels_gpu_is_found_behind_arguments_of_the_host() {
-    on_double(
-        "host::a_kernels_gpu_is_found_behind_arguments_of_the_host",
-        || {
-            let registry = Registry::new();
-            let fill = Op::new("fill").input("value", "T").output("y", "T");
-            let fill = fill.shapes(|_| Ok(vec![vec![2]]));
-            registry.define(fill).unwrap();
-            let runs = |value: f32, _: UntypedMut<'_>| assert_eq!(value, 7.0);
-            let managed = Kernel::new("fill").on(DeviceKind::CudaManaged);
-            let managed = managed.host_memory("value").function(runs);
-            registry.register(managed).unwrap();
-            let fill = registry.op("fill").unwrap();
+fn gpu_of_kernel_is_found_after_host_arguments() {
+    on_double("host::gpu_of_kernel_is_found_after_host_arguments", || {
+        let registry = Registry::new();
+        let fill = Op::new("fill").input("value", "T").output("y", "T");
+        let fill = fill.shapes(|_| Ok(vec![vec![2]]));
+        registry.define(fill).unwrap();
+        let runs = |value: f32, _: UntypedMut<'_>| assert_eq!(value, 7.0);
+        let managed = Kernel::new("fill").on(DeviceKind::CudaManaged);
+        let managed = managed.host_memory("value").function(runs);
+        registry.register(managed).unwrap();
+        let fill = registry.op("fill").unwrap();
 
-            let stream = Stream::new(gpu()).unwrap();
-            let kernel = axpy(gpu());
-            let [_, mut y] = both();
-            let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
-            run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
-            let waits = calls("cuStreamWaitEvent");
-            fill.call().number(7.0_f32).output(&mut y).run().unwrap();
-            assert_eq!(calls("cuStreamWaitEvent"), waits + 1);
-            // Nothing is of a GPU but the number's place.
-            let alone = fill.call().number(7.0_f32).make();
-            assert!(alone.is_err(), "numbers alone are on no GPU");
-        },
-    );
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = axpy(gpu());
+        let [_, mut y] = both();
+        let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
+        run(&kernel, 1.0, &x, &mut y, &stream).unwrap();
+        let waits = calls("cuStreamWaitEvent");
+        fill.call().number(7.0_f32).output(&mut y).run().unwrap();
+        assert_eq!(calls("cuStreamWaitEvent"), waits + 1);
+        // Nothing is of a GPU but the number's place.
+        let alone = fill.call().number(7.0_f32).make();
+        assert!(alone.is_err(), "numbers alone are on no GPU");
+    });
 }
 
 #[test]
@@ -222,8 +216,8 @@ fn dropping_memory_does_not_block() {
 }
 
 #[test]
-fn a_graph_does_not_block_the_host() {
-    on_double("host::a_graph_does_not_block_the_host", || {
+fn graph_does_not_block_the_host() {
+    on_double("host::graph_does_not_block_the_host", || {
         let stream = Stream::new(gpu()).unwrap();
         let kernel = axpy(gpu());
         let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();

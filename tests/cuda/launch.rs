@@ -33,8 +33,8 @@ fn fetched(tensor: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn a_kernel_computes_with_tensors() {
-    on_double("launch::a_kernel_computes_with_tensors", || {
+fn launched_kernel_writes_its_tensors() {
+    on_double("launch::launched_kernel_writes_its_tensors", || {
         let stream = stream();
         let kernel = axpy(stream.gpu());
         let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0, 3.0]), &stream).unwrap();
@@ -67,8 +67,8 @@ fn streams_wait_for_each_other() {
 }
 
 #[test]
-fn without_order_there_would_be_a_race() {
-    on_double("launch::without_order_there_would_be_a_race", || {
+fn missing_wait_is_detected_as_a_race() {
+    on_double("launch::missing_wait_is_detected_as_a_race", || {
         let (one, other) = (stream(), stream());
         let kernel = axpy(one.gpu());
         let x = cuda::zeros(&[2], DType::F32, &one).unwrap();
@@ -103,8 +103,8 @@ extern "C" fn look(launch: *const Launched, _: *mut c_void) -> c_int {
 }
 
 #[test]
-fn values_of_any_kind_arrive() {
-    on_double("launch::values_of_any_kind_arrive", || {
+fn arguments_of_every_kind_reach_the_kernel() {
+    on_double("launch::arguments_of_every_kind_reach_the_kernel", || {
         register("mixed", "v1 v2 v8 v24", look);
         let stream = stream();
         let kernel = kernel(stream.gpu(), "mixed");
@@ -121,12 +121,12 @@ fn values_of_any_kind_arrive() {
 }
 
 #[test]
-fn there_may_be_many_arguments() {
-    on_double("launch::there_may_be_many_arguments", || {
+fn many_arguments_reach_the_kernel() {
+    on_double("launch::many_arguments_reach_the_kernel", || {
         let stream = stream();
         let kernel = kernel(stream.gpu(), "many");
         let arguments: Vec<Argument<'_>> = (0..17_u64).map(Argument::from).collect();
-        // SAFETY: the kernel takes so many numbers.
+        // SAFETY: the kernel takes as many numbers.
         unsafe { kernel.launch(&stream, Launch::over(1, 1), &arguments) }.unwrap();
         let all: Vec<String> = (0..17).map(|number| number.to_string()).collect();
         let all = format!("many<<<[1, 1, 1], [1, 1, 1], 0>>>({})", all.join(", "));
@@ -136,8 +136,8 @@ fn there_may_be_many_arguments() {
 }
 
 #[test]
-fn a_graph_launches_again() {
-    on_double("launch::a_graph_launches_again", || {
+fn captured_launch_is_replayed() {
+    on_double("launch::captured_launch_is_replayed", || {
         let stream = stream();
         let kernel = axpy(stream.gpu());
         let x = cuda::to_device(&Tensor::from([1.0_f32, 2.0]), &stream).unwrap();
@@ -153,8 +153,8 @@ fn a_graph_launches_again() {
 }
 
 #[test]
-fn a_launch_allocates_nothing() {
-    on_double("launch::a_launch_allocates_nothing", || {
+fn launch_allocates_nothing() {
+    on_double("launch::launch_allocates_nothing", || {
         let (stream, other) = (stream(), stream());
         let kernel = axpy(stream.gpu());
         let x = cuda::zeros(&[2], DType::F32, &stream).unwrap();

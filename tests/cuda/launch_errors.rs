@@ -18,8 +18,8 @@ fn problem(launched: Result<(), CudaError>) -> LaunchError {
 }
 
 #[test]
-fn an_empty_grid_launches_nothing() {
-    on_double("launch_errors::an_empty_grid_launches_nothing", || {
+fn empty_grid_launches_nothing() {
+    on_double("launch_errors::empty_grid_launches_nothing", || {
         let stream = stream(0);
         let kernel = axpy(stream.gpu());
         let x = cuda::zeros(&[0], DType::F32, &stream).unwrap();
@@ -49,27 +49,27 @@ fn too_large_launches_fail() {
         let cases = [
             (
                 Launch::new([1, 65_536, 1], [1, 1, 1]),
-                "kernel nothing: a grid has at most 65535 blocks along y, and 65536 were asked for",
+                "kernel nothing: a grid has at most 65535 blocks along y, got 65536",
             ),
             (
                 Launch::over(usize::MAX, 1),
-                "kernel nothing: a grid has at most 2147483647 blocks along x, and 4294967295 were asked for",
+                "kernel nothing: a grid has at most 2147483647 blocks along x, got 4294967295",
             ),
             (
                 Launch::new([1, 1, 1], [1, 1, 65]),
-                "kernel nothing: a block has 1 to 64 threads along z, and 65 were asked for",
+                "kernel nothing: a block has 1 to 64 threads along z, got 65",
             ),
             (
                 Launch::new([1, 1, 1], [0, 1, 1]),
-                "kernel nothing: a block has 1 to 1024 threads along x, and 0 were asked for",
+                "kernel nothing: a block has 1 to 1024 threads along x, got 0",
             ),
             (
                 Launch::new([1, 1, 1], [u32::MAX; 3]),
-                "kernel nothing: a block has 1 to 1024 threads along x, and 4294967295 were asked for",
+                "kernel nothing: a block has 1 to 1024 threads along x, got 4294967295",
             ),
             (
                 Launch::new([1, 1, 1], [512, 3, 1]),
-                "kernel nothing: a block of it has at most 1024 threads, and 1536 were asked for",
+                "kernel nothing: a block of it has at most 1024 threads, got 1536",
             ),
         ];
         for (wanted, text) in cases {
@@ -99,8 +99,8 @@ fn too_large_launches_fail() {
 }
 
 #[test]
-fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
-    let test = "launch_errors::shared_memory_is_allowed_and_counts_with_what_is_declared";
+fn dynamic_and_static_shared_memory_are_added_up() {
+    let test = "launch_errors::dynamic_and_static_shared_memory_are_added_up";
     on_double(test, || {
         let stream = stream(0);
         let kernel = kernel(stream.gpu(), "sharing");
@@ -111,12 +111,12 @@ fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
         };
         let left = 49_152 - 16_384;
         assert_eq!(kernel.static_shared(), 16_384);
-        // As much as that needs no permission, and the driver isn't asked for one.
+        // As much as that needs no permission, and no call of the driver.
         kernel.allow_dynamic_shared(left).unwrap();
         launch(left).unwrap();
         assert_eq!(calls("cuFuncSetAttribute"), 0);
         let error = launch(left + 1).unwrap_err();
-        let text = "kernel sharing: a block of it has at most 32768 bytes of dynamic shared memory, and 32769 were asked for; `Function::allow_dynamic_shared` allows more";
+        let text = "kernel sharing: a block of it has at most 32768 bytes of dynamic shared memory, got 32769; `Function::allow_dynamic_shared` allows more";
         assert_eq!(error.to_string(), text);
         for bytes in [left + 1, 100_000] {
             kernel.allow_dynamic_shared(bytes).unwrap();
@@ -141,8 +141,8 @@ fn shared_memory_is_allowed_and_counts_with_what_is_declared() {
 }
 
 #[test]
-fn shared_memory_that_is_allowed_by_many_threads_is_the_most() {
-    let test = "launch_errors::shared_memory_that_is_allowed_by_many_threads_is_the_most";
+fn shared_memory_limit_raised_by_many_threads_is_the_largest() {
+    let test = "launch_errors::shared_memory_limit_raised_by_many_threads_is_the_largest";
     on_double(test, || {
         let kernel = kernel(Gpu::new(0).unwrap(), "sharing");
         std::thread::scope(|scope| {
@@ -162,8 +162,8 @@ fn shared_memory_that_is_allowed_by_many_threads_is_the_most() {
 }
 
 #[test]
-fn arguments_must_be_the_kernels() {
-    on_double("launch_errors::arguments_must_be_the_kernels", || {
+fn mismatched_arguments_are_refused() {
+    on_double("launch_errors::mismatched_arguments_are_refused", || {
         let (here, far) = (stream(0), stream(1));
         let kernel = axpy(here.gpu());
         let x = cuda::zeros(&[2], DType::F32, &here).unwrap();

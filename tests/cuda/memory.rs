@@ -1,4 +1,4 @@
-//! What is allocated, and when it is released.
+//! Allocation, and the order of releases.
 
 use crate::double::{calls, journal, live, on_double, peek};
 use dlbridge::cuda::{self, CudaError, Gpu, Stream};
@@ -26,26 +26,29 @@ fn stream() -> Stream {
 }
 
 #[test]
-fn tensors_on_a_gpu_are_like_others() {
-    on_double("memory::tensors_on_a_gpu_are_like_others", || {
-        let stream = stream();
-        let zeros = cuda::zeros(&[2, 3], DType::F32, &stream).unwrap();
-        assert_eq!(zeros.device(), Device::cuda(0));
-        assert_eq!((zeros.shape(), zeros.strides()), (&[2, 3][..], &[3, 1][..]));
-        assert_eq!(zeros.data_ptr().addr() % 256, 0);
-        assert!(!zeros.is_read_only());
-        assert!(zeros.view::<f32>().is_err(), "the CPU can't look at it");
-        assert_eq!(
-            cuda::to_host(&zeros).unwrap().to_vec::<f32>().unwrap(),
-            [0.0; 6]
-        );
-        let part = zeros.slice(0, 1..2).unwrap().transpose();
-        drop(zeros);
-        assert_eq!(
-            cuda::to_host(&part).unwrap().to_string(),
-            "[[0.]\n [0.]\n [0.]]"
-        );
-    });
+fn gpu_tensors_have_the_attributes_of_host_tensors() {
+    on_double(
+        "memory::gpu_tensors_have_the_attributes_of_host_tensors",
+        || {
+            let stream = stream();
+            let zeros = cuda::zeros(&[2, 3], DType::F32, &stream).unwrap();
+            assert_eq!(zeros.device(), Device::cuda(0));
+            assert_eq!((zeros.shape(), zeros.strides()), (&[2, 3][..], &[3, 1][..]));
+            assert_eq!(zeros.data_ptr().addr() % 256, 0);
+            assert!(!zeros.is_read_only());
+            assert!(zeros.view::<f32>().is_err(), "the CPU can't look at it");
+            assert_eq!(
+                cuda::to_host(&zeros).unwrap().to_vec::<f32>().unwrap(),
+                [0.0; 6]
+            );
+            let part = zeros.slice(0, 1..2).unwrap().transpose();
+            drop(zeros);
+            assert_eq!(
+                cuda::to_host(&part).unwrap().to_string(),
+                "[[0.]\n [0.]\n [0.]]"
+            );
+        },
+    );
 }
 
 #[test]
@@ -111,8 +114,8 @@ fn memory_is_released_in_stream_order() {
 }
 
 #[test]
-fn a_reader_on_another_stream_is_awaited() {
-    on_double("memory::a_reader_on_another_stream_is_awaited", || {
+fn release_waits_for_readers_on_other_streams() {
+    on_double("memory::release_waits_for_readers_on_other_streams", || {
         let (one, other) = (stream(), stream());
         let from = cuda::to_device(&Tensor::from([1.0_f32, 2.0, 3.0]), &one).unwrap();
         let mut to = cuda::empty(&[3], DType::F32, &other).unwrap();
@@ -125,30 +128,33 @@ fn a_reader_on_another_stream_is_awaited() {
 }
 
 #[test]
-fn writers_and_readers_take_turns() {
-    on_double("memory::writers_and_readers_take_turns", || {
-        let streams: Vec<_> = (0..4).map(|_| stream()).collect();
-        let mut shared = cuda::to_device(&Tensor::from([0_i64]), &streams[0]).unwrap();
-        let mut seen = Vec::new();
-        for round in 0..12 {
-            let (writer, readers) = (&streams[round % 4], [round + 1, round + 2, round + 1]);
-            let new = cuda::to_device(&Tensor::from([round as i64]), writer).unwrap();
-            cuda::copy_into(&mut shared, &new, writer).unwrap();
-            for reader in readers {
-                let reader = &streams[reader % 4];
-                let mut copy = cuda::empty(&[1], DType::I64, reader).unwrap();
-                cuda::copy_into(&mut copy, &shared, reader).unwrap();
-                seen.push((round as i64, copy));
+fn writers_and_readers_on_two_streams_are_ordered() {
+    on_double(
+        "memory::writers_and_readers_on_two_streams_are_ordered",
+        || {
+            let streams: Vec<_> = (0..4).map(|_| stream()).collect();
+            let mut shared = cuda::to_device(&Tensor::from([0_i64]), &streams[0]).unwrap();
+            let mut seen = Vec::new();
+            for round in 0..12 {
+                let (writer, readers) = (&streams[round % 4], [round + 1, round + 2, round + 1]);
+                let new = cuda::to_device(&Tensor::from([round as i64]), writer).unwrap();
+                cuda::copy_into(&mut shared, &new, writer).unwrap();
+                for reader in readers {
+                    let reader = &streams[reader % 4];
+                    let mut copy = cuda::empty(&[1], DType::I64, reader).unwrap();
+                    cuda::copy_into(&mut copy, &shared, reader).unwrap();
+                    seen.push((round as i64, copy));
+                }
             }
-        }
-        drop(shared);
-        for (round, copy) in seen {
-            assert_eq!(
-                cuda::to_host(&copy).unwrap().to_vec::<i64>().unwrap(),
-                [round]
-            );
-        }
-    });
+            drop(shared);
+            for (round, copy) in seen {
+                assert_eq!(
+                    cuda::to_host(&copy).unwrap().to_vec::<i64>().unwrap(),
+                    [round]
+                );
+            }
+        },
+    );
 }
 
 #[test]
@@ -177,22 +183,19 @@ fn foreign_memory_is_released_after_our_work() {
 }
 
 #[test]
-fn a_stream_of_unknown_lifetime_is_not_queried_later() {
-    on_double(
-        "memory::a_stream_of_unknown_lifetime_is_not_queried_later",
-        || {
-            let gpu = Gpu::new(0).unwrap();
-            let owned = stream();
-            // SAFETY: it is there as long as `owned`, and not used later.
-            let borrowed = unsafe { Stream::from_raw(gpu, owned.handle()) };
-            assert_eq!(borrowed, owned);
-            let tensor = cuda::zeros(&[4], DType::I32, &borrowed).unwrap();
-            drop((borrowed, owned));
-            drop(tensor);
-            assert_eq!(calls("cuCtxSynchronize"), 1);
-            gpu.synchronize().unwrap();
-        },
-    );
+fn untracked_stream_is_not_queried_later() {
+    on_double("memory::untracked_stream_is_not_queried_later", || {
+        let gpu = Gpu::new(0).unwrap();
+        let owned = stream();
+        // SAFETY: it is there as long as `owned`, and not used later.
+        let borrowed = unsafe { Stream::from_raw(gpu, owned.handle()) };
+        assert_eq!(borrowed, owned);
+        let tensor = cuda::zeros(&[4], DType::I32, &borrowed).unwrap();
+        drop((borrowed, owned));
+        drop(tensor);
+        assert_eq!(calls("cuCtxSynchronize"), 1);
+        gpu.synchronize().unwrap();
+    });
 }
 
 #[test]

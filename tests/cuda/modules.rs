@@ -13,8 +13,8 @@ fn gpu() -> Gpu {
 }
 
 #[test]
-fn a_kernel_tells_of_itself() {
-    on_double("modules::a_kernel_tells_of_itself", || {
+fn kernel_reports_its_attributes() {
+    on_double("modules::kernel_reports_its_attributes", || {
         let module = Module::load(Gpu::new(1).unwrap(), PTX).unwrap();
         let kernel = module.function("mixed").unwrap();
         assert_eq!((kernel.name(), kernel.gpu().id()), ("mixed", 1));
@@ -38,9 +38,9 @@ fn a_kernel_tells_of_itself() {
 }
 
 #[test]
-fn an_old_driver_tells_no_parameters() {
+fn old_driver_reports_no_parameters() {
     let environment = [("LIBCUDA_DOUBLE_VERSION", "12030")];
-    let test = "modules::an_old_driver_tells_no_parameters";
+    let test = "modules::old_driver_reports_no_parameters";
     in_child(test, &driver_folder(), &environment, || {
         let kernel = axpy(gpu());
         assert_eq!(kernel.parameters(), None);
@@ -60,9 +60,9 @@ fn an_old_driver_tells_no_parameters() {
 }
 
 #[test]
-fn a_driver_may_be_too_old() {
+fn driver_that_is_too_old_is_an_error() {
     let environment = [("LIBCUDA_DOUBLE_VERSION", "11040")];
-    let test = "modules::a_driver_may_be_too_old";
+    let test = "modules::driver_that_is_too_old_is_an_error";
     in_child(test, &driver_folder(), &environment, || {
         assert_eq!(
             Gpu::new(0).unwrap_err().to_string(),
@@ -98,8 +98,8 @@ fn load_rejects_data_that_is_not_an_image() {
 }
 
 #[test]
-fn it_is_unloaded_with_its_last_handle() {
-    on_double("modules::it_is_unloaded_with_its_last_handle", || {
+fn module_is_unloaded_with_its_last_handle() {
+    on_double("modules::module_is_unloaded_with_its_last_handle", || {
         let module = Module::load(gpu(), PTX).unwrap();
         let (one, other) = (
             module.function("axpy").unwrap(),
@@ -116,8 +116,8 @@ fn it_is_unloaded_with_its_last_handle() {
 }
 
 #[test]
-fn it_is_there_until_its_kernels_ran() {
-    on_double("modules::it_is_there_until_its_kernels_ran", || {
+fn module_is_kept_until_its_kernels_end() {
+    on_double("modules::module_is_kept_until_its_kernels_end", || {
         let stream = Stream::new(gpu()).unwrap();
         let x = cuda::to_device(&Tensor::from([2.0_f32]), &stream).unwrap();
         let mut y = cuda::zeros(&[1], DType::F32, &stream).unwrap();
@@ -138,8 +138,8 @@ fn it_is_there_until_its_kernels_ran() {
 }
 
 #[test]
-fn it_does_not_keep_streams_without_end() {
-    on_double("modules::it_does_not_keep_streams_without_end", || {
+fn module_keeps_a_bounded_number_of_streams() {
+    on_double("modules::module_keeps_a_bounded_number_of_streams", || {
         let kernel = kernel(gpu(), "nothing");
         for _ in 0..50 {
             let stream = Stream::new(gpu()).unwrap();
@@ -154,9 +154,9 @@ fn it_does_not_keep_streams_without_end() {
 }
 
 #[test]
-fn it_is_waited_for_where_a_stream_may_be_gone() {
+fn unload_with_untracked_stream_waits_for_the_gpu() {
     on_double(
-        "modules::it_is_waited_for_where_a_stream_may_be_gone",
+        "modules::unload_with_untracked_stream_waits_for_the_gpu",
         || {
             let kernel = kernel(gpu(), "nothing");
             let made = Stream::new(gpu()).unwrap();
@@ -172,23 +172,20 @@ fn it_is_waited_for_where_a_stream_may_be_gone() {
 }
 
 #[test]
-fn it_is_not_unloaded_while_a_graph_is_captured() {
-    on_double(
-        "modules::it_is_not_unloaded_while_a_graph_is_captured",
-        || {
-            let stream = Stream::new(gpu()).unwrap();
-            let kernel = kernel(gpu(), "nothing");
-            // SAFETY: it takes no arguments, and does nothing.
-            unsafe { kernel.launch(&stream, Launch::over(1, 1), &[]) }.unwrap();
-            stream.synchronize().unwrap();
-            capture(&stream, 1, || {
-                drop(kernel);
-                assert_eq!(live("modules"), 1);
-            });
-            stream.synchronize().unwrap();
-            assert_eq!(live("modules"), 0);
-        },
-    );
+fn unload_during_capture_is_deferred() {
+    on_double("modules::unload_during_capture_is_deferred", || {
+        let stream = Stream::new(gpu()).unwrap();
+        let kernel = kernel(gpu(), "nothing");
+        // SAFETY: it takes no arguments, and does nothing.
+        unsafe { kernel.launch(&stream, Launch::over(1, 1), &[]) }.unwrap();
+        stream.synchronize().unwrap();
+        capture(&stream, 1, || {
+            drop(kernel);
+            assert_eq!(live("modules"), 1);
+        });
+        stream.synchronize().unwrap();
+        assert_eq!(live("modules"), 0);
+    });
 }
 
 /// Loads, launches, and looks at the result; what it makes it drops.

@@ -27,9 +27,9 @@ fn filled(number: i32, has_gaps: bool, stream: &Stream) -> Tensor {
 }
 
 #[test]
-fn a_stream_of_any_gpu_will_do() {
+fn copy_between_gpus_accepts_streams_of_either() {
     let environment = [("LIBCUDA_DOUBLE_DEVICES", "3")];
-    let test = "peers::a_stream_of_any_gpu_will_do";
+    let test = "peers::copy_between_gpus_accepts_streams_of_either";
     in_child(test, &driver_folder(), &environment, || {
         let streams = [0, 1, 2].map(stream);
         let mut number = 0;
@@ -67,9 +67,9 @@ fn a_stream_of_any_gpu_will_do() {
 type Make = fn(&[usize], DType, Gpu) -> Result<Tensor, CudaError>;
 
 #[test]
-fn memory_of_the_host_is_copied_by_the_gpu_of_the_other_side() {
+fn host_memory_is_copied_by_the_other_sides_gpu() {
     on_double(
-        "peers::memory_of_the_host_is_copied_by_the_gpu_of_the_other_side",
+        "peers::host_memory_is_copied_by_the_other_sides_gpu",
         || {
             let (here, there) = (stream(0), stream(1));
             let (gpu, shape) = (here.gpu(), [2, 3]);
@@ -93,8 +93,8 @@ fn memory_of_the_host_is_copied_by_the_gpu_of_the_other_side() {
 }
 
 #[test]
-fn pinned_memory_is_not_waited_for() {
-    on_double("peers::pinned_memory_is_not_waited_for", || {
+fn copy_of_pinned_memory_does_not_block() {
+    on_double("peers::copy_of_pinned_memory_does_not_block", || {
         let (here, there) = (stream(0), stream(1));
         let device = filled(7, true, &there);
         let mut to = cuda::pinned(&[2, 3], DType::I32, here.gpu()).unwrap();
@@ -102,39 +102,37 @@ fn pinned_memory_is_not_waited_for() {
         cuda::copy_into(&mut to, &device, &here).unwrap();
         assert_eq!(calls("cuStreamSynchronize"), waits);
         drop(device);
-        // Whose stream it was asked for is the one to wait for.
+        // The stream of the request is the one to wait for.
         here.synchronize().unwrap();
         assert_eq!(to.to_vec::<i32>().unwrap(), [7; 6]);
     });
 }
 
 #[test]
-fn a_crossing_is_captured_where_nothing_else_is_needed() {
-    on_double(
-        "peers::a_crossing_is_captured_where_nothing_else_is_needed",
-        || {
-            let (here, there) = (stream(0), stream(1));
-            let [from, other] = [false, true].map(|has_gaps| filled(7, has_gaps, &there));
-            let mut pinned = cuda::pinned(&[2, 3], DType::I32, here.gpu()).unwrap();
-            let [mut to, mut kept] = [1, 2].map(|number| filled(number, false, &here));
-            there.synchronize().unwrap();
-            here.synchronize().unwrap();
-            let mut errors = Vec::new();
+fn copy_between_gpus_is_captured() {
+    on_double("peers::copy_between_gpus_is_captured", || {
+        let (here, there) = (stream(0), stream(1));
+        let [from, other] = [false, true].map(|has_gaps| filled(7, has_gaps, &there));
+        let mut pinned = cuda::pinned(&[2, 3], DType::I32, here.gpu()).unwrap();
+        let [mut to, mut kept] = [1, 2].map(|number| filled(number, false, &here));
+        there.synchronize().unwrap();
+        here.synchronize().unwrap();
+        let mut errors = Vec::new();
+        cuda::copy_into(&mut to, &from, &here).unwrap();
+        cuda::copy_into(&mut kept, &other, &here).unwrap();
+        cuda::copy_into(&mut pinned, &from, &here).unwrap();
+        capture(&here, 2, || {
             cuda::copy_into(&mut to, &from, &here).unwrap();
-            cuda::copy_into(&mut kept, &other, &here).unwrap();
-            cuda::copy_into(&mut pinned, &from, &here).unwrap();
-            capture(&here, 2, || {
-                cuda::copy_into(&mut to, &from, &here).unwrap();
-                errors.push(cuda::copy_into(&mut kept, &other, &here).unwrap_err());
-                errors.push(cuda::copy_into(&mut pinned, &from, &here).unwrap_err());
-            });
-            for error in errors {
-                let expected = "memory of another GPU than the stream's can't be copied while a graph is captured";
-                assert_eq!(error.to_string(), expected);
-            }
-            assert_eq!((numbers(&to), numbers(&kept)), (vec![7; 6], vec![7; 6]));
-        },
-    );
+            errors.push(cuda::copy_into(&mut kept, &other, &here).unwrap_err());
+            errors.push(cuda::copy_into(&mut pinned, &from, &here).unwrap_err());
+        });
+        for error in errors {
+            let expected =
+                "memory of another GPU than the stream's can't be copied while a graph is captured";
+            assert_eq!(error.to_string(), expected);
+        }
+        assert_eq!((numbers(&to), numbers(&kept)), (vec![7; 6], vec![7; 6]));
+    });
 }
 
 /// Copies of all kinds on a stream of another GPU; what it makes it drops.

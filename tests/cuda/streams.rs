@@ -12,8 +12,8 @@ fn gpu() -> Gpu {
 }
 
 #[test]
-fn the_current_stream_is_the_innermost() {
-    on_double("streams::the_current_stream_is_the_innermost", || {
+fn current_stream_is_the_innermost() {
+    on_double("streams::current_stream_is_the_innermost", || {
         let (one, other) = (Stream::new(gpu()).unwrap(), Stream::new(gpu()).unwrap());
         assert_eq!(Stream::current(gpu()), Stream::default_of(gpu()));
         let outer = one.make_current();
@@ -35,8 +35,8 @@ fn the_current_stream_is_the_innermost() {
 }
 
 #[test]
-fn handles_of_the_default_stream_are_one() {
-    on_double("streams::handles_of_the_default_stream_are_one", || {
+fn default_stream_handles_are_equal() {
+    on_double("streams::default_stream_handles_are_equal", || {
         for handle in [0, 1] {
             let handle = std::ptr::without_provenance_mut(handle);
             // SAFETY: handles of the default stream.
@@ -48,8 +48,8 @@ fn handles_of_the_default_stream_are_one() {
 }
 
 #[test]
-fn one_stream_waits_for_another() {
-    on_double("streams::one_stream_waits_for_another", || {
+fn wait_for_orders_streams() {
+    on_double("streams::wait_for_orders_streams", || {
         let (slow, fast) = (Stream::new(gpu()).unwrap(), Stream::new(gpu()).unwrap());
         let tensor = cuda::zeros(&[3], DType::F32, &slow).unwrap();
         assert!(!slow.is_done().unwrap());
@@ -92,27 +92,30 @@ fn memory_is_kept_until_its_work_is_done() {
 }
 
 #[test]
-fn only_the_first_that_waits_is_asked_for() {
-    on_double("streams::only_the_first_that_waits_is_asked_for", || {
-        let streams = [(); 2].map(|()| Stream::new(gpu()).unwrap());
-        let drops = Arc::new(AtomicUsize::new(0));
-        for stream in &streams {
-            let tensor = cuda::zeros(&[3], DType::F32, stream).unwrap();
-            for _ in 0..50 {
-                release_after(stream, Counted(drops.clone())).unwrap();
+fn repeated_drains_query_the_first_pending_release_only() {
+    on_double(
+        "streams::repeated_drains_query_the_first_pending_release_only",
+        || {
+            let streams = [(); 2].map(|()| Stream::new(gpu()).unwrap());
+            let drops = Arc::new(AtomicUsize::new(0));
+            for stream in &streams {
+                let tensor = cuda::zeros(&[3], DType::F32, stream).unwrap();
+                for _ in 0..50 {
+                    release_after(stream, Counted(drops.clone())).unwrap();
+                }
+                drop(tensor);
             }
-            drop(tensor);
-        }
-        let asked = calls("cuEventQuery");
-        drop(cuda::zeros(&[3], DType::F32, &streams[0]).unwrap());
-        assert_eq!(calls("cuEventQuery") - asked, 2);
-        assert_eq!(drops.load(Ordering::Relaxed), 0);
-        streams[1].synchronize().unwrap();
-        assert_eq!(drops.load(Ordering::Relaxed), 50);
-        streams[0].synchronize().unwrap();
-        assert_eq!(drops.load(Ordering::Relaxed), 100);
-        assert!(live("events") <= 100, "they are used again");
-    });
+            let asked = calls("cuEventQuery");
+            drop(cuda::zeros(&[3], DType::F32, &streams[0]).unwrap());
+            assert_eq!(calls("cuEventQuery") - asked, 2);
+            assert_eq!(drops.load(Ordering::Relaxed), 0);
+            streams[1].synchronize().unwrap();
+            assert_eq!(drops.load(Ordering::Relaxed), 50);
+            streams[0].synchronize().unwrap();
+            assert_eq!(drops.load(Ordering::Relaxed), 100);
+            assert!(live("events") <= 100, "they are used again");
+        },
+    );
 }
 
 #[test]
@@ -126,7 +129,7 @@ fn deferred_releases_are_drained_without_an_allocation() {
                 for _ in 0..64 {
                     release_after(&stream, Counted(drops.clone())).unwrap();
                 }
-                // No memory is asked for, and no code waits by way of this crate.
+                // Nothing is allocated, and no code waits by way of this crate.
                 let raw = stream.handle().cast();
                 // SAFETY: a stream that is there.
                 let answer = unsafe { cudarc::driver::sys::cuStreamSynchronize(raw) };
@@ -144,8 +147,8 @@ fn deferred_releases_are_drained_without_an_allocation() {
 }
 
 #[test]
-fn a_framework_keeps_its_stream() {
-    on_double("streams::a_framework_keeps_its_stream", || {
+fn foreign_stream_is_not_destroyed() {
+    on_double("streams::foreign_stream_is_not_destroyed", || {
         let drops = Arc::new(AtomicUsize::new(0));
         let made = Stream::new(gpu()).unwrap();
         // SAFETY: the keeper keeps it.
@@ -166,8 +169,8 @@ fn a_framework_keeps_its_stream() {
 }
 
 #[test]
-fn default_streams_of_two_gpus_are_two() {
-    on_double("streams::default_streams_of_two_gpus_are_two", || {
+fn default_streams_of_two_gpus_differ() {
+    on_double("streams::default_streams_of_two_gpus_differ", || {
         let far = Stream::default_of(Gpu::new(1).unwrap());
         let tensor = cuda::zeros(&[3], DType::F32, &Stream::default_of(gpu())).unwrap();
         let sent = cuda::to_device(&tensor, &far).unwrap();
@@ -192,27 +195,24 @@ fn strange() -> (sys::CUstream, Stream) {
 }
 
 #[test]
-fn a_stream_that_may_be_destroyed_is_not_queried() {
-    on_double(
-        "streams::a_stream_that_may_be_destroyed_is_not_queried",
-        || {
-            let (raw, stream) = strange();
-            let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();
-            // SAFETY: no work is queued on it any more.
-            unsafe { sys::cuStreamDestroy_v2(raw).result().unwrap() };
-            let other = Stream::new(gpu()).unwrap();
-            let copy = cuda::to_device(&tensor, &other).unwrap();
-            for tensor in [&tensor, &copy] {
-                let numbers = cuda::to_host(tensor).unwrap();
-                assert_eq!(numbers.to_vec::<f32>().unwrap(), [0.0; 3]);
-            }
-        },
-    );
+fn untracked_stream_is_not_queried() {
+    on_double("streams::untracked_stream_is_not_queried", || {
+        let (raw, stream) = strange();
+        let tensor = cuda::zeros(&[3], DType::F32, &stream).unwrap();
+        // SAFETY: no work is queued on it any more.
+        unsafe { sys::cuStreamDestroy_v2(raw).result().unwrap() };
+        let other = Stream::new(gpu()).unwrap();
+        let copy = cuda::to_device(&tensor, &other).unwrap();
+        for tensor in [&tensor, &copy] {
+            let numbers = cuda::to_host(tensor).unwrap();
+            assert_eq!(numbers.to_vec::<f32>().unwrap(), [0.0; 3]);
+        }
+    });
 }
 
 #[test]
-fn each_thread_has_its_own_default_stream() {
-    on_double("streams::each_thread_has_its_own_default_stream", || {
+fn per_thread_default_streams_differ() {
+    on_double("streams::per_thread_default_streams_differ", || {
         // SAFETY: that one is there as long as its thread.
         let own = || unsafe { Stream::from_raw(gpu(), std::ptr::without_provenance_mut(2)) };
         let here = own();

@@ -64,8 +64,8 @@ fn each_copy_fails(work: impl Fn() -> Result<(), CudaError>) {
 }
 
 #[test]
-fn a_fetch_that_fails_leaves_no_copy_to_the_host_under_way() {
-    let test = "transfers::a_fetch_that_fails_leaves_no_copy_to_the_host_under_way";
+fn failed_to_host_leaves_no_copy_in_flight() {
+    let test = "transfers::failed_to_host_leaves_no_copy_in_flight";
     on_double(test, || {
         be_late_with_pageable_memory();
         let sent = cuda::to_device(&counted(&[4, 3, 5]), &stream(0)).unwrap();
@@ -76,8 +76,8 @@ fn a_fetch_that_fails_leaves_no_copy_to_the_host_under_way() {
 }
 
 #[test]
-fn an_upload_that_fails_leaves_no_copy_from_the_host_under_way() {
-    let test = "transfers::an_upload_that_fails_leaves_no_copy_from_the_host_under_way";
+fn failed_to_device_leaves_no_copy_in_flight() {
+    let test = "transfers::failed_to_device_leaves_no_copy_in_flight";
     on_double(test, || {
         be_late_with_pageable_memory();
         let stream = stream(0);
@@ -98,8 +98,8 @@ fn an_upload_that_fails_leaves_no_copy_from_the_host_under_way() {
 }
 
 #[test]
-fn a_crossing_that_fails_leaves_no_memory_in_use() {
-    let test = "transfers::a_crossing_that_fails_leaves_no_memory_in_use";
+fn failed_copy_between_gpus_releases_memory() {
+    let test = "transfers::failed_copy_between_gpus_releases_memory";
     on_double(test, || {
         be_late_with_pageable_memory();
         let sent = cuda::to_device(&counted(&[4, 3, 5]), &stream(0)).unwrap();
@@ -115,8 +115,8 @@ fn a_crossing_that_fails_leaves_no_memory_in_use() {
 }
 
 #[test]
-fn an_upload_of_others_pinned_memory_that_fails_is_waited_for() {
-    let test = "transfers::an_upload_of_others_pinned_memory_that_fails_is_waited_for";
+fn failed_upload_of_foreign_pinned_memory_is_awaited() {
+    let test = "transfers::failed_upload_of_foreign_pinned_memory_is_awaited";
     on_double(test, || {
         let stream = stream(0);
         let gpu = stream.gpu();

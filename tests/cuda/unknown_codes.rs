@@ -104,8 +104,8 @@ fn with_unknown(function: &str) {
 }
 
 #[test]
-fn each_function_may_answer_an_unknown_code() {
-    let test = "unknown_codes::each_function_may_answer_an_unknown_code";
+fn unknown_codes_of_every_function_are_errors() {
+    let test = "unknown_codes::unknown_codes_of_every_function_are_errors";
     let of_child = std::env::var("DLBRIDGE_TEST_FUNCTION");
     if is_child() {
         return with_unknown(&of_child.unwrap());
@@ -126,35 +126,38 @@ fn each_function_may_answer_an_unknown_code() {
 }
 
 #[test]
-fn unknown_statuses_are_numbers() {
-    on_double("unknown_codes::unknown_statuses_are_numbers", || {
-        let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
-        let sent = cuda::to_device(&Tensor::from([1.0_f32]), &stream).unwrap();
-        for status in [3, 9999, -1] {
-            write("cuStreamIsCapturing", status);
+fn unknown_codes_are_printed_as_numbers() {
+    on_double(
+        "unknown_codes::unknown_codes_are_printed_as_numbers",
+        || {
+            let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
+            let sent = cuda::to_device(&Tensor::from([1.0_f32]), &stream).unwrap();
+            for status in [3, 9999, -1] {
+                write("cuStreamIsCapturing", status);
+                assert_eq!(
+                    stream.is_capturing(),
+                    Ok(true),
+                    "{status} isn't known to be no capture"
+                );
+                assert_eq!(stream.is_capturing(), Ok(false));
+                write("cuPointerGetAttributes", status);
+                let error = cuda::device_of(sent.data_ptr()).unwrap_err();
+                assert!(matches!(error, CudaError::UnknownAddress { .. }), "{error}");
+            }
+            // A mode is handed back as it came.
+            write("cuThreadExchangeStreamCaptureMode", 9999);
+            stream.synchronize().unwrap();
             assert_eq!(
-                stream.is_capturing(),
-                Ok(true),
-                "{status} isn't known to be no capture"
+                cuda::to_host(&sent).unwrap().to_vec::<f32>().unwrap(),
+                [1.0]
             );
-            assert_eq!(stream.is_capturing(), Ok(false));
-            write("cuPointerGetAttributes", status);
-            let error = cuda::device_of(sent.data_ptr()).unwrap_err();
-            assert!(matches!(error, CudaError::UnknownAddress { .. }), "{error}");
-        }
-        // A mode is handed back as it came.
-        write("cuThreadExchangeStreamCaptureMode", 9999);
-        stream.synchronize().unwrap();
-        assert_eq!(
-            cuda::to_host(&sent).unwrap().to_vec::<f32>().unwrap(),
-            [1.0]
-        );
-    });
+        },
+    );
 }
 
 #[test]
-fn work_may_fail_late_with_any_code() {
-    let test = "unknown_codes::work_may_fail_late_with_any_code";
+fn late_failure_with_any_code_is_reported() {
+    let test = "unknown_codes::late_failure_with_any_code_is_reported";
     let of_child = std::env::var("DLBRIDGE_TEST_CODE");
     if is_child() {
         return fails_late(of_child.unwrap().parse().unwrap());

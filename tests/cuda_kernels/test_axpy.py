@@ -56,7 +56,7 @@ def run(element, entry, shape, layouts=("contiguous",) * 2, x_shape=None, blocks
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("element", modules.NUMBERS)
-def test_contiguous(element, entry):
+def test_contiguous_arrays_equal_numpy(element, entry):
     for shape in [(0,), (1,), (5,), (1030,), (3, 32), (2, 3, 160)]:
         for blocks in [1, 2, 20]:
             run(element, entry, shape, blocks=blocks, order=blocks % 3)
@@ -64,7 +64,7 @@ def test_contiguous(element, entry):
 
 @pytest.mark.parametrize("entry", ["strided", "strided_wide"])
 @pytest.mark.parametrize("element", modules.NUMBERS)
-def test_layouts(element, entry):
+def test_strided_layouts_equal_numpy(element, entry):
     kinds = ["contiguous", "off by one", "transposed", "backwards", "every second", "padded"]
     for shape in [(), (37,), (3, 5), (4, 3, 50)]:
         for number, kind in enumerate(kinds):
@@ -72,7 +72,7 @@ def test_layouts(element, entry):
 
 
 @pytest.mark.parametrize("element", modules.NUMBERS)
-def test_rows(element):
+def test_rows_equal_numpy(element):
     for shape in [(5,), (7, 5), (3, 1, 37)]:
         run(element, "rows", shape, ("padded", "padded"))
     for x_shape in [(), (32,), (6, 1)]:
@@ -81,7 +81,7 @@ def test_rows(element):
 
 
 @pytest.mark.parametrize("element", ["f32", "f64"])
-def test_nothing_is_fused(element):
+def test_product_is_rounded_before_the_sum(element):
     """The product is rounded before it is added, so that what remains is 0 and not the rounding."""
     alpha = TYPES[element].type(1) + numpy.finfo(TYPES[element]).eps
     x, y = (
@@ -93,7 +93,7 @@ def test_nothing_is_fused(element):
 
 
 @pytest.mark.parametrize("count", [2**30 + 2**29, 2**31 - 1024, 2**31 - 2])
-def test_many(count):
+def test_index_beyond_32_bits_is_reached_once(count):
     """Each element is done once, where what a grid takes at once leads beyond what 32 bits count.
 
     All elements are the same one, to which 1 is added by one thread after another: once for each

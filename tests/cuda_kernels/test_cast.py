@@ -150,7 +150,7 @@ def interesting(source, result):
 
 
 @pytest.mark.parametrize(("source", "result"), PAIRS)
-def test_values(source, result):
+def test_cast_of_every_pair_equals_exact_arithmetic(source, result):
     values = interesting(source, result)
     x = Array(DEVICE, source, values.shape).fill(values)
     out = Array(DEVICE, result, values.shape)
@@ -160,7 +160,7 @@ def test_values(source, result):
 
 
 @pytest.mark.parametrize("result", modules.NUMBERS)
-def test_any_byte_but_0_is_true(result):
+def test_cast_from_bool_treats_nonzero_bytes_as_true(result):
     bytes = DEVICE.memory(256)
     bytes[:] = numpy.arange(256)
     out = Array(DEVICE, result, (256,))
@@ -170,7 +170,7 @@ def test_any_byte_but_0_is_true(result):
 
 @pytest.mark.parametrize("entry", ["flat", "strided", "strided_wide"])
 @pytest.mark.parametrize(("source", "result"), LAID_OUT)
-def test_layouts(source, result, entry):
+def test_strided_layouts_equal_numpy(source, result, entry):
     kinds = ["contiguous"]
     if entry != "flat":
         kinds += ["off by one", "transposed", "backwards", "every second"]

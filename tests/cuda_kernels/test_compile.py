@@ -40,7 +40,7 @@ def compiled():
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", MODULES)
-def test_for_all_architectures(compiled, compiler, name):
+def test_modules_compile_for_every_architecture_without_warnings(compiled, compiler, name):
     for architecture in ARCHITECTURES:
         result = compiled[compiler, name, architecture].result()
         assert result.code, result.log
@@ -80,7 +80,7 @@ WIDE = {
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", WIDE)
-def test_memory_is_moved_16_bytes_at_once(compiler, name):
+def test_vector_kernels_move_16_bytes(compiler, name):
     ptx = nvrtc.compile(COMPILERS[compiler], MODULES[name], 80, "PTX").code.decode()
     bodies = dict(re.findall(r"\.entry (\w+)\((.*?)^}", ptx, re.MULTILINE | re.DOTALL))
     for access, entries in zip(("ld", "st"), WIDE[name]):
@@ -90,20 +90,20 @@ def test_memory_is_moved_16_bytes_at_once(compiler, name):
             ), entry
 
 
-def test_headers_dont_know_macros():
+def test_headers_are_independent_of_macros():
     """A macro that a header happens to use as a name would change the header."""
     macros = {macro for module in MODULES.values() for macro, _ in module.macros}
     for header in modules.headers():
         assert not macros & set(re.findall(r"\w+", header.read_text())), header
 
 
-def test_every_file_is_in_a_module():
+def test_every_source_file_belongs_to_a_module():
     assert {module.file for module in MODULES.values()} == {
         file.name for file in modules.KERNELS.glob("*.cu")
     }
 
 
-def test_the_readme_has_every_entry_and_macro():
+def test_readme_lists_every_entry_and_macro():
     words = set(re.findall(r"`(\w+)", (modules.KERNELS / "README.md").read_text()))
     for module in MODULES.values():
         assert {*module.entries(), *(macro for macro, _ in module.macros)} <= words, module

@@ -17,7 +17,7 @@ KINDS = ["contiguous", "off by one", "transposed", "backwards", "every second", 
 
 
 class Elements(Array):
-    """Of so many bytes, all of them counted through, so that none is like another."""
+    """Elements of a size in bytes, with distinct bytes, so that none is like another."""
 
     def __init__(self, bytes, shape, kind="contiguous"):
         super().__init__(DEVICE, f"bytes{bytes}", shape, kind)
@@ -51,7 +51,7 @@ def run(bytes, entry, x, out, blocks=2, order=0):
 
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("bytes", SIZES)
-def test_contiguous(bytes, entry):
+def test_contiguous_arrays_equal_numpy(bytes, entry):
     for shape in [(0,), (1,), (7,), (4099,), (3, 32), (2, 5, 64)]:
         for blocks in [1, 3, 40]:
             run(
@@ -66,7 +66,7 @@ def test_contiguous(bytes, entry):
 
 @pytest.mark.parametrize("entry", ["strided", "strided_wide"])
 @pytest.mark.parametrize("bytes", SIZES)
-def test_layouts(bytes, entry):
+def test_strided_layouts_equal_numpy(bytes, entry):
     for shape in [(), (1,), (37,), (5, 7), (3, 1, 11), (2, 3, 2, 1, 2, 3, 2, 2)]:
         for kinds in itertools.product(KINDS, KINDS):
             x, out = (Elements(bytes, shape, kind) for kind in kinds)
@@ -74,7 +74,7 @@ def test_layouts(bytes, entry):
 
 
 @pytest.mark.parametrize("bytes", SIZES)
-def test_rows(bytes):
+def test_rows_equal_numpy(bytes):
     for shape in [(5,), (7, 5), (3, 1, 37)]:
         run(
             bytes,
@@ -92,7 +92,7 @@ def test_rows(bytes):
 @pytest.mark.parametrize(
     ("entry", "stride"), [("strided", (1 << 30) - 1), ("strided_wide", 3 << 29)]
 )
-def test_far_apart(entry, stride):
+def test_offsets_around_32_bits_are_reached(entry, stride):
     """Offsets up to the ends of what 32 bits hold, and beyond, in both directions."""
     memory = numpy.frombuffer(
         mmap.mmap(-1, 2 * stride + 1), numpy.uint8
@@ -133,7 +133,7 @@ def transpose(bytes, pack, batch, rows, columns, gap=0, order=0, blocks=None):
 
 
 @pytest.mark.parametrize("bytes", SIZES)
-def test_transpose(bytes):
+def test_transpose_equals_numpy(bytes):
     for rows, columns in [(1, 1), (1, 70), (70, 1), (32, 32), (33, 31), (65, 130), (129, 3)]:
         for order, (batch, gap) in enumerate([((), 0), ((3,), 1), ((2, 2), 5)]):
             transpose(bytes, 1, batch, rows, columns, gap, order)
@@ -142,7 +142,7 @@ def test_transpose(bytes):
 
 
 @pytest.mark.parametrize(("bytes", "pack"), [(1, 4), (2, 2)])
-def test_transpose_of_packs(bytes, pack):
+def test_packed_transpose_equals_numpy(bytes, pack):
     for rows, columns in [(4, 4), (4, 132), (132, 8), (128, 128), (64, 260)]:
         for order, (batch, gap) in enumerate([((), 0), ((3,), 4), ((2, 2), 8)]):
             transpose(bytes, pack, batch, rows, columns, gap, order)

@@ -59,13 +59,13 @@ def operands(name, shape, layouts=("contiguous",) * 3, shapes=None):
 
 @pytest.mark.parametrize("entry", ["flat", "strided", "strided_wide"])
 @pytest.mark.parametrize("name", NAMES)
-def test_contiguous(name, entry):
+def test_contiguous_arrays_equal_numpy(name, entry):
     for shape in SHAPES:
         run(name, entry, *operands(name, shape))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_of_any_length(name):
+def test_rows_of_any_length_equal_numpy(name):
     for shape in [(1,), (5,), (16,), (1031,), (7, 5), (3, 1, 37), (2, 3, 4, 33), (0, 4), (3, 0)]:
         a, b, out = operands(name, shape, ("padded",) * 3)
         run(name, "rows", a, b, out)
@@ -74,7 +74,7 @@ def test_rows_of_any_length(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_broadcast(name):
+def test_broadcast_equals_numpy(name):
     """Of the whole, of rows, of columns; both at once."""
     for shape in [(6, 32), (2, 3, 64), (4, 16)]:
         for shapes in [
@@ -90,7 +90,7 @@ def test_broadcast(name):
 
 @pytest.mark.parametrize("entry", ["strided", "strided_wide"])
 @pytest.mark.parametrize("name", SOME)
-def test_layouts(name, entry):
+def test_strided_layouts_equal_numpy(name, entry):
     kinds = ["contiguous", "off by one", "transposed", "backwards", "every second", "padded"]
     for shape in [(1,), (37,), (3, 5), (4, 3, 50), (2, 1, 3, 2, 2, 3, 1, 2)]:
         for number, kind in enumerate(kinds):
@@ -99,14 +99,14 @@ def test_layouts(name, entry):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_misaligned(name):
+def test_misaligned_arrays_equal_numpy(name):
     for count in [0, 1, 15, 1000]:
         run(name, "strided", *operands(name, (count,), ("off by one",) * 3))
 
 
 @pytest.mark.parametrize("entry", ["flat", "rows", "strided", "strided_wide"])
 @pytest.mark.parametrize("name", SOME)
-def test_in_place(name, entry):
+def test_in_place_result_equals_numpy(name, entry):
     for shape in [(1000,), (3, 64)]:
         a, b, _ = operands(name, shape)
         a.values = a.look(a.bytes.view(a.values.dtype))  # To be written.
@@ -119,7 +119,7 @@ def test_in_place(name, entry):
 
 @pytest.mark.parametrize("entry", ["flat", "rows", "strided", "strided_wide"])
 @pytest.mark.parametrize("name", SOME)
-def test_grids(name, entry):
+def test_every_grid_size_equals_numpy(name, entry):
     """A grid that goes over the elements several times, one that is just enough, one with blocks to
     spare.
     """
@@ -128,7 +128,7 @@ def test_grids(name, entry):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_nothing(name):
+def test_empty_arrays_are_not_written(name):
     for entry in ["flat", "strided", "strided_wide"]:
         run(name, entry, *operands(name, (0,)))
         run(name, entry, *operands(name, (2, 0, 3)))

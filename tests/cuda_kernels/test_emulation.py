@@ -20,15 +20,15 @@ DEVICE = Device([module(str(HERE / "mistakes.cu"), "test")])
         ("lane_outside_of_the_mask", "a lane .* that isn't in the mask"),
     ],
 )
-def test_mistakes_of_threads(kernel, mistake):
+def test_thread_mistakes_are_detected(kernel, mistake):
     arguments = [] if kernel.startswith("barrier") else [DEVICE.memory(256)]
     for order in range(3):
         with pytest.raises(Mistake, match=mistake):
             DEVICE.launch(f"test_{kernel}", 1, (64, 1), *arguments, order=order)
-        test_what_is_right()  # A mistake leaves nothing behind.
+        test_correct_kernel_passes()  # A mistake leaves nothing behind.
 
 
-def test_what_is_right():
+def test_correct_kernel_passes():
     out = DEVICE.memory(3 * 256).view("i4")
     for order in range(4):
         out[:] = 0
@@ -37,7 +37,7 @@ def test_what_is_right():
         assert out.tolist() == (sums[:1] * 32 + sums[1:] * 32) * 3
 
 
-def test_a_race_depends_on_the_order():
+def test_race_result_depends_on_thread_order():
     results = []
     for order in (0, 1):
         out = DEVICE.memory(256).view("i4")
@@ -54,7 +54,7 @@ def test_a_race_depends_on_the_order():
         ("overflow", "signed integer overflow"),
     ],
 )
-def test_what_sanitizers_find(kernel, report):
+def test_memory_errors_are_detected_by_sanitizers(kernel, report):
     """In a process of its own, which ends with that."""
     code = f"from test_emulation import *; DEVICE.launch('test_{kernel}', 1, (64, 1), DEVICE.memory(256))"
     environment = {

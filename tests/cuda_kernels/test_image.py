@@ -46,7 +46,7 @@ class Images:
         assert_same(self.out.values, wanted)
 
     def pixels(self):
-        """The layout of all dimensions but the colours', and what else is asked for."""
+        """The layout of all dimensions but the colours', and what else is requested."""
         of_out, of_x = self.out.strides, self.x.strides
         shape = (*self.batch, *self.out_size)
         strides = [(*of_out[:-3], *of_out[-2:]), of_x[:-1]]
@@ -61,7 +61,7 @@ class Images:
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("result", RESULTS)
-def test_planes(result, channels):
+def test_planes_equal_numpy(result, channels):
     for batch, height, width in [((), 4, 4), ((3,), 8, 31), ((2, 2), 2, 600), ((0,), 4, 4)]:
         images = Images(result, batch, height, width, channels)
         strides = [array.strides[:-3] for array in (images.out, images.x)]
@@ -77,7 +77,7 @@ def test_planes(result, channels):
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("result", RESULTS)
-def test_pixels(result, channels):
+def test_pixels_equal_numpy(result, channels):
     for batch, height, width in [
         ((), 1, 1),
         ((), 5, 7),
@@ -118,7 +118,7 @@ def resized(images, height, width):
 
 
 @pytest.mark.parametrize("result", RESULTS)
-def test_resized(result):
+def test_resized_images_equal_numpy(result):
     for batch, channels in [((), 3), ((2,), 1), ((2, 2), 4)]:
         for shape, out_shape in [
             ((5, 7), (10, 14)),
@@ -136,7 +136,7 @@ def test_resized(result):
                 images.run("resized", images.pixels(), wanted, 2, number)
 
 
-def test_resized_as_by_pytorch():
+def test_resized_images_equal_torch():
     torch = pytest.importorskip("torch")
     for shape, out_shape in [
         ((5, 7), (10, 14)),

@@ -50,7 +50,7 @@ def run(element, sizes, layouts=("contiguous",) * 3, blocks=3, order=0, values=v
 
 
 @pytest.mark.parametrize("element", modules.NUMBERS)
-def test_sizes(element):
+def test_every_size_equals_numpy(element):
     around = [
         (1, 1, 1),
         (3, 5, 2),
@@ -63,7 +63,7 @@ def test_sizes(element):
 
 
 @pytest.mark.parametrize("element", ["f16", "f64", "i8"])
-def test_without_elements(element):
+def test_empty_matrices_equal_numpy(element):
     run(element, (3, 0, 70))
     for sizes in [(0, 4, 5), (5, 4, 0)]:
         run(element, sizes)
@@ -73,7 +73,7 @@ KINDS = ["contiguous", "off by one", "transposed", "backwards", "every second", 
 
 
 @pytest.mark.parametrize("element", ["i16", "u64", "bf16", "f32"])
-def test_layouts(element):
+def test_strided_layouts_equal_numpy(element):
     for number, kind in enumerate(KINDS):
         run(element, (67, 18, 33), (kind, KINDS[number - 1], KINDS[number - 2]), order=number % 3)
     for kinds in itertools.product(["contiguous", "transposed"], repeat=3):
@@ -81,7 +81,7 @@ def test_layouts(element):
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_special_numbers(element):
+def test_special_numbers_equal_numpy(element):
     def mostly_normal(generator, element, shape):
         special = some_numbers(generator, element, shape)
         return numpy.where(
@@ -92,7 +92,7 @@ def test_special_numbers(element):
     run(element, (20, 3, 20), values=some_numbers)
 
 
-def test_one_row_for_all():
+def test_broadcast_row_equals_numpy():
     a, row = Array(DEVICE, "f32", (5, 3)), Array(DEVICE, "f32", (1, 70))
     out = Array(DEVICE, "f32", (5, 70))
     generator = numpy.random.default_rng(3)
@@ -114,7 +114,7 @@ def test_one_row_for_all():
         ("f64", [1.0, 1 + 2**-52], [-((1 + 2**-52) * (1 + 2**-52)), 1 + 2**-52], 0.0),
     ],
 )
-def test_products_are_rounded_where_they_arent_exact(element, a_values, b_values, wanted):
+def test_inexact_products_are_rounded(element, a_values, b_values, wanted):
     """What a fused operation would not see."""
     a = Array(DEVICE, element, (1, 2)).fill(numpy.array([a_values]).astype(TYPES[element]))
     b = Array(DEVICE, element, (2, 1)).fill(numpy.array([b_values]).T.astype(TYPES[element]))

@@ -143,7 +143,7 @@ def can_merge_nothing(name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_rows(name):
+def test_rows_of_every_length_equal_numpy(name):
     """Of all lengths, and with that of all alignments; in groups of all sizes."""
     for rows, length in [(1, 1), (5, 3), (33, 17), (4, 100), (3, 1027), (70, 64)]:
         for block in blocks_for(name, (32, 2), (1, 32), (4, 16), (32, 1), (64, 1), (256, 1)):
@@ -156,7 +156,7 @@ def test_rows(name):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_rows_anywhere(name):
+def test_unaligned_and_padded_rows_equal_numpy(name):
     for kind in ["off by one", "padded"]:
         for shape, axes in [((37,), [0]), ((6, 50), [1]), ((2, 3, 41), [2])]:
             reduction = Reduction(name, shape, axes, kind, "every second")
@@ -165,7 +165,7 @@ def test_rows_anywhere(name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_few_long_rows(name):
+def test_long_rows_split_over_blocks_equal_numpy(name):
     for rows, length in [(1, 30_000), (2, 5_003), (3, 40)]:
         for splits in [2, 17]:
             reduction = Reduction(name, (rows, length), [1])
@@ -174,7 +174,7 @@ def test_few_long_rows(name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_strided(name):
+def test_strided_layouts_equal_numpy(name):
     for shape, axes in [
         ((5, 4, 3), [1]),
         ((5, 4, 3), [0, 2]),
@@ -188,7 +188,7 @@ def test_strided(name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_columns(name):
+def test_columns_equal_numpy(name):
     for shape, axes in [
         ((9, 1), [0]),
         ((1, 70), [0]),
@@ -206,7 +206,7 @@ def test_columns(name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_columns_of_packs(name):
+def test_packed_columns_equal_numpy(name):
     for shape, axes in [
         ((9, 16), [0]),
         ((1, 80), [0]),
@@ -221,7 +221,7 @@ def test_columns_of_packs(name):
 
 @pytest.mark.parametrize("name", ["max_f16", "max_bf16", "max_f32", "max_f64"])
 @pytest.mark.parametrize("entry", ["rows", "strided", "columns"])
-def test_nan_is_the_largest(name, entry):
+def test_max_propagates_nan(name, entry):
     for place in range(0, 40, 3):
         for other in [1.0, numpy.inf]:
             reduction = Reduction(
@@ -235,7 +235,7 @@ def test_nan_is_the_largest(name, entry):
 
 
 @pytest.mark.parametrize("element", modules.NUMBERS)
-def test_largest_of_the_smallest(element):
+def test_max_of_lowest_values_equals_numpy(element):
     """Where all are the smallest number there is, that is the result."""
     for entry, axis in [("rows", 1), ("strided", 1), ("columns", 0)]:
         reduction = Reduction(f"max_{element}", (6, 6), [axis])
@@ -244,7 +244,7 @@ def test_largest_of_the_smallest(element):
         reduction.run(entry, (32, 1))
 
 
-def test_sums_are_wider_than_their_elements():
+def test_sum_accumulates_in_wider_type():
     """What would be lost in sums of the type itself: small after large, and what overflows on the
     way.
     """

@@ -60,7 +60,7 @@ def run(
 
 @pytest.mark.parametrize("entry", HELD)
 @pytest.mark.parametrize(("element", "pack"), PACKS)
-def test_lengths(element, pack, entry):
+def test_every_length_equals_numpy(element, pack, entry):
     packs = HELD[entry][pack > 1]
     for order, block in enumerate([(1, 32), (4, 16), (32, 2), (64, 1)]):
         most = block[0] * packs * pack
@@ -72,7 +72,7 @@ def test_lengths(element, pack, entry):
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_large_blocks(element):
+def test_large_blocks_equal_numpy(element):
     pack = modules.WIDEST[element]
     for entry in ["held_many", "looped"]:
         run(entry, element, (2, 1024 * 4 * pack - pack), block=(1024, 1), pack=pack, order=2)
@@ -80,7 +80,7 @@ def test_large_blocks(element):
 
 @pytest.mark.parametrize("entry", HELD)
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_layouts(element, entry):
+def test_strided_layouts_equal_numpy(element, entry):
     kinds = ["contiguous", "off by one", "transposed", "backwards", "every second"]
     for shape in [(7,), (6, 40), (3, 4, 9), (2, 3, 1, 2, 5)]:
         for number, kind in enumerate(kinds):
@@ -96,7 +96,7 @@ def test_layouts(element, entry):
 
 @pytest.mark.parametrize("entry", HELD)
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_scales(element, entry):
+def test_extreme_scales_equal_numpy(element, entry):
     """Rows so small that eps decides, rows of zeros, and rows whose squares don't fit into the
     type.
     """
@@ -106,13 +106,13 @@ def test_scales(element, entry):
 
 @pytest.mark.parametrize("entry", HELD)
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_nothing(element, entry):
+def test_empty_arrays_are_not_written(element, entry):
     run(entry, element, (0, 5))
     run(entry, element, (0, 3, 8))
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_infinities_and_nan(element):
+def test_infinities_and_nan_equal_numpy(element):
     for entry in HELD:
         for special in [numpy.inf, numpy.nan]:
             x = Array(DEVICE, element, (2, 8)).fill(1)

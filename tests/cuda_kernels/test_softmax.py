@@ -83,7 +83,7 @@ def split(x, out, splits, block, pack=1, order=0):
 
 @pytest.mark.parametrize("entry", HELD)
 @pytest.mark.parametrize(("element", "pack"), PACKS)
-def test_held(element, pack, entry):
+def test_held_rows_equal_numpy(element, pack, entry):
     packs = HELD[entry][pack > 1]
     for order, block in enumerate([(1, 32), (4, 16), (32, 2), (64, 1)]):
         most = block[0] * packs * pack
@@ -104,7 +104,7 @@ def test_held(element, pack, entry):
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_held_in_large_blocks(element):
+def test_held_rows_in_large_blocks_equal_numpy(element):
     pack = modules.WIDEST[element]
     length = 1024 * 4 * pack - pack
     x = made(element, (2, length))
@@ -112,7 +112,7 @@ def test_held_in_large_blocks(element):
 
 
 @pytest.mark.parametrize(("element", "pack"), PACKS)
-def test_long_rows(element, pack):
+def test_long_rows_equal_numpy(element, pack):
     for length in {pack, 32 * pack, 1000 // pack * pack, 3000 // pack * pack}:
         for order, block in enumerate([(32, 1), (128, 1)]):
             x, out = made(element, (3, length), seed=length), Array(DEVICE, element, (3, length))
@@ -122,7 +122,7 @@ def test_long_rows(element, pack):
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_any_axis_and_layout(element):
+def test_every_axis_and_layout_equals_numpy(element):
     """With single elements, by each of the kernels."""
     for shape in [(7,), (6, 40), (3, 4, 9), (2, 3, 1, 2, 5)]:
         for kind in ["contiguous", "off by one", "transposed", "backwards", "every second"]:
@@ -142,7 +142,7 @@ def test_any_axis_and_layout(element):
 
 
 @pytest.mark.parametrize(("element", "pack"), PACKS)
-def test_columns(element, pack):
+def test_columns_equal_numpy(element, pack):
     for shape, axis in [
         ((9, 8 * pack), 0),
         ((3, 100, 2 * pack), 1),
@@ -155,7 +155,7 @@ def test_columns(element, pack):
 
 
 @pytest.mark.parametrize(("element", "pack"), PACKS)
-def test_in_place(element, pack):
+def test_in_place_result_equals_numpy(element, pack):
     for length in [8 * pack, 64 * pack]:
         for call in [
             lambda x: run("softmax", "held_several", x, x, -1, (32, 2), 2, 1, pack),
@@ -167,7 +167,7 @@ def test_in_place(element, pack):
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_special_numbers(element):
+def test_special_numbers_equal_the_formula(element):
     """Rows of infinities and NaN are what the formula makes of them; large numbers don't
     overflow.
     """
@@ -202,7 +202,7 @@ def test_special_numbers(element):
 
 
 @pytest.mark.parametrize("element", modules.FLOATS)
-def test_nothing(element):
+def test_empty_arrays_are_not_written(element):
     for shape in [(0, 5), (3, 0)]:
         for entry, module, block in [
             ("held_few", "softmax", (32, 1)),

@@ -1,4 +1,4 @@
-//! Brackets and line breaks, what is left out, and what stands behind the elements.
+//! Brackets, line breaks, omitted elements, and the text behind the elements.
 
 use crate::{check, packed};
 use dlbridge::dlpack::{Description, Flags, Versioned, export};

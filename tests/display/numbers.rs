@@ -50,7 +50,7 @@ fn non_finite_numbers_are_aligned() {
 }
 
 #[test]
-fn other_numbers() {
+fn integers_bools_complex_and_handles_print() {
     check_row([1_i16, -20, 300], "[  1 -20 300]");
     check_row([u64::MAX, 0], "[18446744073709551615                    0]");
     check_row([true, false], "[ True False]");
@@ -75,7 +75,7 @@ fn other_numbers() {
 }
 
 #[test]
-fn rank_0_is_the_number_in_all_its_digits() {
+fn rank_0_prints_all_digits() {
     macro_rules! scalars {
         ($($value:expr => $text:literal, $dtype:literal;)*) => {$(
             let debug = concat!($text, ", dtype=", $dtype);
@@ -129,7 +129,7 @@ fn e4m3(number: f32) -> F8E4M3Fn {
 }
 
 #[test]
-fn every_small_float_can_be_read_back() {
+fn every_small_float_parses_back() {
     let step = if cfg!(miri) { 31 } else { 1 };
     macro_rules! read_back {
         ($($ty:ident)*) => {$(
@@ -157,7 +157,7 @@ fn every_small_float_can_be_read_back() {
 }
 
 #[test]
-fn a_precision_can_be_asked_for() {
+fn precision_sets_fractional_digits() {
     let tensor = Tensor::from([1.0 / 3.0, 2.0]);
     assert_eq!(format!("{tensor:.3}"), "[0.333 2.000]");
     let debug = "Tensor([0.3, 2.0], dtype=float64)";

@@ -6,7 +6,7 @@ use dlbridge::files::{FileError, Format, SaveOptions, TensorFile};
 
 const FORMAT: Format = Format::Safetensors;
 
-/// Returns a file with a header and so many bytes of tensors.
+/// Returns a file with a header and a number of bytes of tensors.
 fn file(header: &str, data: usize) -> Vec<u8> {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.bytes());
@@ -50,7 +50,7 @@ fn truncated_files_are_refused() {
 }
 
 #[test]
-fn shapes_that_no_tensor_has_are_refused() {
+fn invalid_shapes_are_refused() {
     let open = |shape: &str, offsets: &str, data| {
         open(&format!("{{{}}}", entry("x", "F32", shape, offsets)), data)
     };
@@ -180,7 +180,7 @@ fn malformed_headers_are_refused() {
 }
 
 #[test]
-fn names_that_are_given_twice_are_refused() {
+fn duplicate_names_are_refused() {
     let x = entry("x", "U8", "[1]", "[0,1]");
     let text = "invalid safetensors: two tensors are called \"x\"; names must differ";
     refused(open(&format!("{{{x},{x}}}"), 1), text);

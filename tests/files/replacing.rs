@@ -1,4 +1,4 @@
-//! What `save` does to the file that it replaces.
+//! Replacement of existing files by `save`.
 
 use super::{numbered, refused};
 use dlbridge::DType;

@@ -1,4 +1,4 @@
-//! Which tensors share the file's memory: by their addresses, and by writing.
+//! Sharing of the file's memory: by addresses, and by writing.
 
 use super::{numbered, written};
 use dlbridge::files::{Copied, Format, OpenOptions, SaveOptions, TensorFile};

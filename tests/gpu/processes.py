@@ -33,7 +33,7 @@ class Ended(NamedTuple):
 
 
 def attempt(command, environment, limit):
-    """Runs a command for so many seconds at most."""
+    """Runs a command with a time limit in seconds."""
     # Not through pipes, which a process that such a process started could hold open.
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         begin = time.monotonic()

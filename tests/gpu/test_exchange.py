@@ -25,7 +25,7 @@ def numbers(shape, dtype):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", [*DTYPES, "bfloat16"])
-def test_torch_there_and_back(torch, shape, dtype):
+def test_torch_round_trip_shares_memory(torch, shape, dtype):
     theirs = torch.tensor(numbers(shape, "float32" if dtype == "bfloat16" else dtype)).to(
         "cuda", getattr(torch, dtype)
     )
@@ -43,7 +43,7 @@ def test_torch_there_and_back(torch, shape, dtype):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cupy_there_and_back(cupy, shape, dtype):
+def test_cupy_round_trip_shares_memory(cupy, shape, dtype):
     theirs = cupy.asarray(numbers(shape, dtype))
     ours = dlbridge.from_dlpack(theirs)
     back = ours.to("cupy")
@@ -56,7 +56,7 @@ def test_cupy_there_and_back(cupy, shape, dtype):
 
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
-def test_jax_there_and_back(jax, shape, dtype):
+def test_jax_round_trip_shares_memory(jax, shape, dtype):
     theirs = jax.device_put(numbers(shape, dtype), jax.devices("gpu")[0])
     ours = dlbridge.from_dlpack(theirs)
     assert ours.readonly and ours.device == "cuda:0"
@@ -68,7 +68,7 @@ def test_jax_there_and_back(jax, shape, dtype):
 
 @pytest.mark.parametrize("to", ["torch", "cupy", "jax"])
 @pytest.mark.parametrize("source", ["torch", "cupy", "jax"])
-def test_from_any_to_any_in_one_hop(request, source, to):
+def test_convert_between_frameworks_shares_memory(request, source, to):
     modules = {name: request.getfixturevalue(name) for name in (source, to)}
     array = numbers((4, 8), "float32")
     make = {
@@ -89,7 +89,7 @@ def test_from_any_to_any_in_one_hop(request, source, to):
     np.testing.assert_array_equal(host, array)
 
 
-def test_strides_are_kept(torch, cupy):
+def test_convert_keeps_strides(torch, cupy):
     theirs = torch.arange(24, device="cuda", dtype=torch.float32).reshape(4, 6).t()[1:, ::2]
     array = dlbridge.convert(theirs, "cupy")
     assert array.shape == tuple(theirs.shape)
@@ -97,7 +97,7 @@ def test_strides_are_kept(torch, cupy):
     np.testing.assert_array_equal(array.get(), theirs.cpu().numpy())
 
 
-def test_the_older_interface(cupy):
+def test_cuda_array_interface_shares_memory(cupy):
     theirs = cupy.arange(6, dtype="float32").reshape(2, 3)
 
     class Old:
@@ -111,7 +111,7 @@ def test_the_older_interface(cupy):
     assert ours.tolist() == [[7.0] * 3] * 2
 
 
-def test_numba_takes_ours():
+def test_numba_shares_dlbridge_memory():
     try:
         from numba import cuda as numba_cuda
     except ImportError as error:  # Also where its parts don't fit together.
@@ -125,7 +125,7 @@ def test_numba_takes_ours():
     assert back.data_ptr == ours.data_ptr
 
 
-def test_to_the_host_and_back(torch):
+def test_host_round_trip_keeps_values(torch):
     theirs = torch.arange(12, device="cuda", dtype=torch.float32).reshape(3, 4).t()
     host = dlbridge.from_dlpack(theirs, device="cpu")
     np.testing.assert_array_equal(np.asarray(host), theirs.cpu().numpy())
@@ -137,7 +137,7 @@ def test_to_the_host_and_back(torch):
     )
 
 
-def test_the_deleter_runs_once(torch):
+def test_framework_memory_is_released_once(torch):
     # What earlier tests left must not be released meanwhile.
     gc.collect()
     torch.cuda.synchronize()

@@ -16,7 +16,7 @@ extern "C" __global__ void negate(const short* x, short* y, int count) {
 """
 
 
-def test_an_op_is_captured_and_replayed(torch):
+def test_op_is_captured_and_replayed(torch):
     a = torch.ones(1000, device="cuda")
     b = torch.ones(1000, device="cuda")
     out = torch.zeros(1000, device="cuda")
@@ -37,7 +37,7 @@ def test_an_op_is_captured_and_replayed(torch):
         assert bool((out == (1 + value) * value).all())
 
 
-def test_a_compiled_kernel_is_captured(torch):
+def test_compiled_kernel_is_captured(torch):
     module = dlbridge.cuda.compile(
         'extern "C" __global__ void scale(float* x, float by, int count) {'
         " int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < count) x[i] *= by; }"
@@ -54,7 +54,7 @@ def test_a_compiled_kernel_is_captured(torch):
     assert bool((x == 9).all())
 
 
-def test_what_cant_be_captured_says_so(torch):
+def test_allocation_during_capture_is_refused(torch):
     a = torch.ones(10, device="cuda")
     dlbridge.ops.add(a, a)
     torch.cuda.synchronize()
@@ -97,7 +97,7 @@ def negate(x, out):
 
 # No other test here calls these, so each loads its module while a graph is captured.
 @pytest.mark.parametrize("first_call", [subtract, negate])
-def test_a_kernel_is_loaded_while_a_graph_is_captured(torch, first_call):
+def test_module_loaded_during_capture_keeps_it_valid(torch, first_call):
     """Meanwhile memory waits for a slow stream, and is looked at when the module is loaded: that
     may not end the capture, either."""
     slow = torch.cuda.Stream()
@@ -132,7 +132,7 @@ def test_a_kernel_is_loaded_while_a_graph_is_captured(torch, first_call):
     del kept
 
 
-def test_matrices_are_multiplied_for_the_first_time_while_a_graph_is_captured(torch):
+def test_first_matmul_during_capture_keeps_it_valid(torch):
     a, b = (torch.randn(64, 64, device="cuda", dtype=torch.float16) for _ in range(2))
     out = torch.zeros_like(a)
     torch.cuda.synchronize()

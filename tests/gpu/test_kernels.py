@@ -20,7 +20,7 @@ def axpy():
     return dlbridge.cuda.compile(AXPY, name="axpy.cu").kernel("axpy")
 
 
-def test_tensors_of_any_framework(axpy, torch, cupy, jax):
+def test_launch_accepts_tensors_of_every_framework(axpy, torch, cupy, jax):
     y = torch.ones(1000, device="cuda")
     axpy(4, 256, 2.0, torch.ones(1000, device="cuda"), y, 1000)
     axpy(4, 256, 2.0, cupy.ones(1000, dtype="float32"), y, 1000)
@@ -29,7 +29,7 @@ def test_tensors_of_any_framework(axpy, torch, cupy, jax):
     assert bool((y == 9).all())
 
 
-def test_what_is_written_must_be_writable(axpy, torch, jax):
+def test_launch_refuses_to_write_read_only_tensor(axpy, torch, jax):
     x = torch.ones(10, device="cuda")
     with pytest.raises(BufferError, match="argument 2: the tensor is read-only"):
         axpy(1, 32, 1.0, x, jax.numpy.ones(10), 10)
@@ -39,7 +39,7 @@ def test_what_is_written_must_be_writable(axpy, torch, jax):
         axpy(1, 32, 1.0, x, x)
 
 
-def test_an_error_of_the_compiler_shows_the_line():
+def test_compile_error_shows_the_line():
     with pytest.raises(ValueError) as caught:
         dlbridge.cuda.compile(
             'extern "C" __global__ void f(int* x) {\n  x[0] = wrong;\n}\n', name="bad.cu"
@@ -48,12 +48,12 @@ def test_an_error_of_the_compiler_shows_the_line():
 
 
 @pytest.mark.parametrize("header", ["cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"])
-def test_headers_are_found(header):
+def test_cuda_headers_are_found(header):
     module = dlbridge.cuda.compile(f'#include <{header}>\nextern "C" __global__ void f() {{}}')
     module.kernel("f")(1, 1)
 
 
-def test_a_launch_that_cant_be_says_why(axpy, torch):
+def test_launch_with_invalid_block_is_refused(axpy, torch):
     x = torch.ones(10, device="cuda")
     with pytest.raises((ValueError, BufferError), match="threads|block"):
         axpy(1, 4096, 1.0, x, x.clone(), 10)

@@ -18,7 +18,7 @@ def used(torch):
 
 
 @pytest.mark.parametrize("way", ["torch", "cupy", "jax", "op", "kernel", "send and fetch"])
-def test_memory_is_flat(request, torch, way):
+def test_repeated_calls_do_not_leak(request, torch, way):
     x = torch.ones(1 << 18, device="cuda")  # 1 MiB
     out = torch.empty_like(x)
     host = dlbridge.ones(
@@ -51,7 +51,7 @@ def test_memory_is_flat(request, torch, way):
 
 
 @pytest.mark.parametrize("kind", ["cuda_managed", "cuda_host"])
-def test_the_cpu_waits_for_kernels(kind):
+def test_host_access_waits_for_kernels(kind):
     source = 'extern "C" __global__ void count(float* x) { for (int i = 0; i < 1000; ++i) x[threadIdx.x] += 1; }'
     kernel = dlbridge.cuda.compile(source).kernel("count")
     x = dlbridge.zeros(256, "float32", device=kind)

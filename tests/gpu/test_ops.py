@@ -42,7 +42,7 @@ def close(torch, ours, theirs, dtype, size=1):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
-def test_arithmetic(torch, name, dtype, layout):
+def test_arithmetic_equals_torch(torch, name, dtype, layout):
     if name == "div" and dtype in INTEGERS:
         pytest.skip("integers have no quotients")
     theirs = getattr(torch, name)
@@ -61,7 +61,7 @@ def test_arithmetic(torch, name, dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", FLOATS + INTEGERS)
-def test_axpy(torch, dtype):
+def test_axpy_equals_torch(torch, dtype):
     for shape in SHAPES:
         x, y = values(torch, shape, dtype, 1), values(torch, shape, dtype, 2)
         expected = y + 3 * x
@@ -71,7 +71,7 @@ def test_axpy(torch, dtype):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool", "complex64", "complex128"])
-def test_copy(torch, dtype, layout):
+def test_copy_equals_torch(torch, dtype, layout):
     for shape in SHAPES:
         x = LAYOUTS[layout](values(torch, shape, "float32").to(getattr(torch, dtype)))
         copy = ops.copy(x)
@@ -83,7 +83,7 @@ def test_copy(torch, dtype, layout):
 
 @pytest.mark.parametrize("result", [*FLOATS, *INTEGERS, "bool"])
 @pytest.mark.parametrize("source", [*FLOATS, *INTEGERS, "bool"])
-def test_cast(torch, source, result):
+def test_cast_equals_torch(torch, source, result):
     x = values(torch, (65, 33), "float32").mul(20).to(getattr(torch, source))
     if source in FLOATS and result == "uint8":
         x = x.abs()  # What is below 0 is 0 here, and anything in PyTorch.
@@ -93,7 +93,7 @@ def test_cast(torch, source, result):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("axis", [[], [0], [-1], [0, -1]], ids=str)
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_reductions(torch, dtype, axis, layout):
+def test_reductions_equal_torch(torch, dtype, axis, layout):
     for shape in [*SHAPES, (3, 1 << 17), (1 << 17, 3)]:
         x = LAYOUTS[layout](values(torch, shape, dtype))
         axes = axis or list(range(x.dim()))
@@ -109,7 +109,7 @@ def test_reductions(torch, dtype, axis, layout):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_reductions_of_integers(torch, dtype):
+def test_integer_reductions_equal_torch(torch, dtype):
     x = values(torch, (37, 41), dtype)
     assert torch.equal(ops.sum(x, axis=[0]), x.sum(0, dtype=x.dtype))
     assert torch.equal(ops.max(x), x.max())
@@ -118,7 +118,7 @@ def test_reductions_of_integers(torch, dtype):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("axis", [-1, 0])
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_softmax(torch, dtype, axis, layout):
+def test_softmax_equals_torch(torch, dtype, axis, layout):
     for shape in [*SHAPES, (4, 40_000), (2, 1 << 18)]:
         x = LAYOUTS[layout](values(torch, shape, dtype))
         theirs = x.double().softmax(axis).to(x.dtype)
@@ -127,7 +127,7 @@ def test_softmax(torch, dtype, axis, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_rms_norm(torch, dtype, layout):
+def test_rms_norm_equals_torch(torch, dtype, layout):
     for shape in [*SHAPES, (4, 40_000)]:
         x = LAYOUTS[layout](values(torch, shape, dtype))
         weight = values(torch, x.shape[-1:], dtype, 3)
@@ -140,7 +140,7 @@ def test_rms_norm(torch, dtype, layout):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("size", [(0, 0), (224, 224), (31, 77)], ids=str)
-def test_image_to_tensor(torch, size, channels, dtype):
+def test_image_to_tensor_equals_torch(torch, size, channels, dtype):
     image = torch.randint(0, 256, (2, 120, 160, channels), dtype=torch.uint8, device="cuda")
     mean = torch.linspace(0.4, 0.5, channels, device="cuda")
     std = torch.linspace(0.2, 0.3, channels, device="cuda")
@@ -156,7 +156,7 @@ def test_image_to_tensor(torch, size, channels, dtype):
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "int32", "int64"])
-def test_matmul(torch, dtype):
+def test_matmul_equals_torch(torch, dtype):
     for m, k, n in [(64, 64, 64), (1, 128, 7), (129, 33, 65), (256, 512, 384)]:
         a, b = values(torch, (m, k), dtype, 1), values(torch, (k, n), dtype, 2)
         theirs = (a.double() @ b.double()).to(a.dtype)
@@ -173,7 +173,7 @@ def test_every_op_is_tested():
     assert of_gpu == known
 
 
-def test_numbers_are_the_host_s(torch):
+def test_mixed_devices_are_refused(torch):
     x = torch.arange(5, device="cuda", dtype=torch.float32)
     with pytest.raises((LookupError, BufferError, ValueError)):
         ops.add(x, np.ones(5, "float32"))

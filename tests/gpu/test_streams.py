@@ -1,4 +1,4 @@
-"""Order: what a slow stream writes late is seen by who reads on another one. Without the order it
+"""Order: what a slow stream writes late is visible to readers on another one. Without the order it
 wouldn't be.
 """
 
@@ -34,7 +34,7 @@ def streams(torch):
     return streams
 
 
-def test_it_would_fail_without_the_order(torch, streams):
+def test_read_without_a_wait_sees_the_old_value(torch, streams):
     """The control: reading on another stream, without a wait, sees the old value."""
     slow, fast = streams
     tensor = torch.zeros(1 << 16, device="cuda")
@@ -48,7 +48,7 @@ def test_it_would_fail_without_the_order(torch, streams):
     assert not out.any(), "the slow stream isn't slow, so the other tests here say nothing"
 
 
-def test_an_op_runs_on_torch_s_current_stream(torch, streams):
+def test_op_runs_on_the_current_torch_stream(torch, streams):
     slow, _ = streams
     tensor = torch.zeros(1 << 16, device="cuda")
     out = torch.empty_like(tensor)
@@ -61,7 +61,7 @@ def test_an_op_runs_on_torch_s_current_stream(torch, streams):
     assert bool((out == 2).all())
 
 
-def test_what_ours_holds_is_ordered_to_another_stream(torch, streams):
+def test_export_to_another_stream_is_ordered(torch, streams):
     slow, fast = streams
     with torch.cuda.stream(slow):
         tensor = torch.zeros(1 << 16, device="cuda")
@@ -75,7 +75,7 @@ def test_what_ours_holds_is_ordered_to_another_stream(torch, streams):
     assert bool((out == 1).all())
 
 
-def test_with_a_stream_of_ours(torch, streams):
+def test_op_on_dlbridge_stream_is_ordered(torch, streams):
     slow, _ = streams
     with torch.cuda.stream(slow):
         tensor = torch.zeros(1 << 16, device="cuda")
@@ -87,7 +87,7 @@ def test_with_a_stream_of_ours(torch, streams):
     assert out.tolist()[:3] == [2.0, 2.0, 2.0]
 
 
-def test_streams_of_torch_and_cupy_are_joined(torch, cupy, streams):
+def test_streams_of_torch_and_cupy_are_ordered(torch, cupy, streams):
     slow, _ = streams
     array = cupy.full(1 << 16, 3, dtype="float32")
     tensor = torch.zeros(1 << 16, device="cuda")
@@ -102,14 +102,14 @@ def test_streams_of_torch_and_cupy_are_joined(torch, cupy, streams):
             assert bool(result)
 
 
-def test_jax_s_arrays_are_asked_to_be_ready(jax, torch):
+def test_jax_array_is_ready_before_the_op(jax, torch):
     array = jax.numpy.full(1 << 16, 2.0, dtype="float32") * 3
     tensor = torch.ones(1 << 16, device="cuda")
     out = dlbridge.ops.add(tensor, array)
     assert isinstance(out, torch.Tensor) and bool((out == 7).all())
 
 
-def test_memory_is_released_after_its_uses(torch, streams):
+def test_memory_is_released_after_its_last_use(torch, streams):
     slow, fast = streams
     for _ in range(20):
         with torch.cuda.stream(slow):
@@ -127,7 +127,7 @@ def test_memory_is_released_after_its_uses(torch, streams):
         del other
 
 
-def test_a_framework_s_stream_is_one_of_ours(torch, cupy):
+def test_framework_stream_becomes_current(torch, cupy):
     for theirs, handle in [
         (torch.cuda.Stream(), lambda stream: stream.cuda_stream),
         (cupy.cuda.Stream(non_blocking=True), lambda stream: stream.ptr),
@@ -140,7 +140,7 @@ def test_a_framework_s_stream_is_one_of_ours(torch, cupy):
     assert dlbridge.cuda.current_stream().handle == 0
 
 
-def test_nothing_waits_for_the_gpu(torch):
+def test_calls_do_not_block_on_the_gpu(torch):
     """Calls return while the GPU is still busy with what came before."""
     call_everything(torch, 1 << 10)
     tensor = torch.ones(1 << 10, device="cuda")

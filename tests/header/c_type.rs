@@ -1,4 +1,4 @@
-//! How C spells the Rust types that the ABI is made of.
+//! C spellings of the ABI's Rust types.
 
 use dlbridge_dlpack::*;
 use std::ffi::{c_char, c_void};

@@ -1,4 +1,4 @@
-//! Who may read and who may write: each refusal has its own reason.
+//! Access to imported memory: each refusal has its own reason.
 
 use crate::foreign::{Counter, ForeignAbi, Producer};
 use dlbridge::dlpack::{Flags, Legacy, Versioned};
@@ -46,7 +46,7 @@ fn import(flags: Flags) -> Tensor {
 }
 
 #[test]
-fn our_own_memory_is_written() {
+fn own_memory_is_writable() {
     let mut tensor = Tensor::from([[1, 2], [3, 4]]);
     tensor.view_mut::<i32>().unwrap()[[1, 0]] = 7;
     assert_eq!(tensor.to_vec::<i32>().unwrap(), [1, 2, 7, 4]);
@@ -58,7 +58,7 @@ fn our_own_memory_is_written() {
 }
 
 #[test]
-fn any_other_handle_is_in_the_way_while_it_lasts() {
+fn second_handle_refuses_writes_until_dropped() {
     let mut tensor = Tensor::from([1.0_f32, 2.0]);
     macro_rules! in_the_way {
         ($($other:expr),* $(,)?) => {$(
@@ -99,7 +99,7 @@ fn foreign_memory_is_written_only_on_a_promise<A: ForeignAbi>() {
 }
 
 #[test]
-fn a_foreign_copy_is_ours_to_write() {
+fn imported_exclusive_copy_is_writable() {
     let mut tensor = import(Flags::IS_COPIED);
     tensor.view_mut::<f32>().unwrap().fill(1.0);
     let clone = tensor.clone();
@@ -108,7 +108,7 @@ fn a_foreign_copy_is_ours_to_write() {
 }
 
 #[test]
-fn what_is_read_only_is_never_written() {
+fn read_only_memory_refuses_writes() {
     let copied = Flags::READ_ONLY | Flags::IS_COPIED;
     for mut tensor in [
         import(Flags::READ_ONLY),
@@ -129,7 +129,7 @@ fn what_is_read_only_is_never_written() {
 }
 
 #[test]
-fn one_read_only_handle_leaves_the_others_as_they_are() {
+fn read_only_handle_leaves_other_handles_writable() {
     let mut tensor = Tensor::from([1_u8, 2]);
     drop(tensor.clone().into_read_only());
     assert!(!tensor.is_read_only());
@@ -137,7 +137,7 @@ fn one_read_only_handle_leaves_the_others_as_they_are() {
 }
 
 #[test]
-fn raw_memory_counts_as_shared() {
+fn raw_memory_refuses_safe_writes() {
     let mut numbers = Box::new([1_u32, 2]);
     let data = numbers.as_mut_ptr().cast();
     // SAFETY: the box outlives the storage, and is left alone while that is used.
@@ -222,7 +222,7 @@ fn elements_of_another_type<A: ForeignAbi>() {
 }
 
 #[test]
-fn vector_elements_are_no_single_numbers() {
+fn vector_dtype_refuses_scalar_views() {
     let mut producer = Producer::two_rows();
     producer.dtype.lanes = 2;
     producer.shape = Some(vec![3]);
@@ -238,7 +238,7 @@ fn vector_elements_are_no_single_numbers() {
 }
 
 #[test]
-fn other_refusals_of_memory() {
+fn inaccessible_or_unaligned_memory_is_refused() {
     let matrix = Tensor::from([[1_u8, 2], [3, 4]]);
     let gaps = Error::NotContiguous {
         shape: vec![2, 2],

@@ -64,7 +64,7 @@ fn booleans_that_are_neither<A: ForeignAbi>() {
     };
     assert_eq!(tensor.view::<bool>().unwrap_err(), invalid.clone());
     assert_eq!(tensor.to_vec::<bool>().unwrap_err(), invalid);
-    // What isn't looked at is no obstacle, and as bytes everything is there.
+    // Values aren't checked before they are read, and as bytes every value is valid.
     let good = tensor.select(1, 1).unwrap();
     assert_eq!(good.to_vec::<bool>().unwrap(), [true, true]);
     let bytes = tensor.bit_cast(DType::U8).unwrap();

@@ -1,4 +1,4 @@
-//! What an exported managed tensor looks like to its consumer, and when an export is refused.
+//! Exported managed tensors, and refused exports.
 
 use crate::consumers::{counted, numbers};
 use crate::foreign::{Counter, ForeignAbi, Producer};
@@ -98,7 +98,7 @@ fn our_own_memory_is_aligned<A: ForeignAbi>() {
 }
 
 #[test]
-fn read_only_is_marked() {
+fn export_of_read_only_memory_is_flagged() {
     let tensor = Tensor::from_owner(&[1.0_f32, 2.0][..], &[2]).unwrap();
     assert_eq!(tensor.to_dlpack().flags(), Flags::READ_ONLY);
     let part = tensor.slice(0, 1..).unwrap();
@@ -106,7 +106,7 @@ fn read_only_is_marked() {
 }
 
 #[test]
-fn an_exclusive_copy_is_marked_when_it_moves() {
+fn export_of_exclusive_copy_is_flagged_as_copied() {
     let copy = || Tensor::from([1, 2, 3]).copy().unwrap();
     assert_eq!(copy().into_dlpack().flags(), Flags::IS_COPIED);
     let into_versioned = copy().into_dlpack_as::<Versioned>().unwrap();
@@ -125,7 +125,7 @@ fn an_exclusive_copy_is_marked_when_it_moves() {
 }
 
 #[test]
-fn what_is_shared_is_not_marked_as_a_copy() {
+fn export_of_shared_copy_is_not_flagged_as_copied() {
     let copy = || Tensor::from([1, 2, 3]).copy().unwrap();
     assert_eq!(copy().to_dlpack().flags(), Flags::empty());
     let to_versioned = copy().to_dlpack_as::<Versioned>().unwrap();
@@ -150,7 +150,7 @@ fn what_is_shared_is_not_marked_as_a_copy() {
 }
 
 #[test]
-fn what_was_not_copied_is_not_marked_as_a_copy() {
+fn export_of_original_is_not_flagged_as_copied() {
     let fresh = Tensor::from_vec(vec![1_u8, 2], &[2]).unwrap();
     assert_eq!(fresh.into_dlpack().flags(), Flags::empty());
     // Read-only memory is never exclusive.
@@ -159,7 +159,7 @@ fn what_was_not_copied_is_not_marked_as_a_copy() {
 }
 
 #[test]
-fn the_legacy_abi_refuses_what_is_read_only() {
+fn legacy_export_refuses_read_only_memory() {
     let drops = Counter::default();
     let tensor = counted(&[1.0_f32], &drops).into_read_only();
     let error = tensor.to_dlpack_as::<Legacy>().unwrap_err();
@@ -178,7 +178,7 @@ fn the_legacy_abi_refuses_what_is_read_only() {
 }
 
 #[test]
-fn read_only_memory_is_exported_unmarked_on_a_promise() {
+fn unchecked_legacy_export_accepts_read_only_memory() {
     let drops = Counter::default();
     let tensor = counted(&[1.0_f32, 2.0], &drops).into_read_only();
     // SAFETY: nothing is written.
@@ -201,7 +201,7 @@ fn read_only_memory_is_exported_unmarked_on_a_promise() {
 }
 
 #[test]
-fn the_legacy_abi_refuses_what_is_padded() {
+fn legacy_export_refuses_padded_elements() {
     let deletions = Counter::default();
     let mut producer = Producer::of(&[1_u8, 2, 3], &[3], &[1]);
     producer.dtype = DType::I4.into();

@@ -75,7 +75,7 @@ fn a_part_keeps_the_whole_import_alive<A: ForeignAbi>() {
 }
 
 #[test]
-fn parts_know_their_bytes() {
+fn part_of_handle_has_its_bytes() {
     let storage = Storage::from_vec(vec![0_u8, 1, 2, 3, 4, 5, 6, 7]);
     let part = storage.slice(2..6);
     assert_eq!((part.nbytes(), part.handles()), (4, 2));
@@ -88,7 +88,7 @@ fn parts_know_their_bytes() {
 }
 
 #[test]
-fn what_is_no_part_panics() {
+fn part_out_of_bounds_panics() {
     let storage = Storage::from_vec(vec![0_u8; 8]);
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     for range in [0..9, 9..9, 5..4, 8..usize::MAX] {
@@ -105,7 +105,7 @@ fn what_is_no_part_panics() {
 }
 
 #[test]
-fn parts_are_written_when_they_are_the_only_handle_left() {
+fn last_part_of_handle_is_writable() {
     let storage = Storage::from_vec(vec![1_u8, 2, 3, 4]);
     let mut low = Tensor::from_storage(storage.slice(0..2), &[2], DType::U8).unwrap();
     let high = Tensor::from_storage(storage.slice(2..4), &[2], DType::U8).unwrap();
@@ -117,7 +117,7 @@ fn parts_are_written_when_they_are_the_only_handle_left() {
 }
 
 #[test]
-fn a_weak_handle_knows_what_the_storage_was() {
+fn weak_handle_describes_its_storage() {
     let storage = Storage::from_vec(vec![1_u16, 2, 3, 4]);
     let weak: WeakStorage = storage.slice(2..6).into_read_only().downgrade();
     let upgraded = weak.upgrade().unwrap();
@@ -129,7 +129,7 @@ fn a_weak_handle_knows_what_the_storage_was() {
 }
 
 #[test]
-fn memory_that_needs_no_owner_has_handles_like_any_other() {
+fn static_memory_has_handles() {
     let mut empty = Tensor::zeros(&[0], DType::F32).unwrap();
     let weak = empty.storage().downgrade();
     assert!(empty.view_mut::<f32>().is_err());
@@ -142,7 +142,7 @@ fn memory_that_needs_no_owner_has_handles_like_any_other() {
 }
 
 #[test]
-fn an_owner_can_be_named() {
+fn owner_has_a_name() {
     let tensor = Tensor::from(vec![1_u8]);
     assert!(tensor.storage().owner_name().contains("Vec<u8>"));
     let imported = imported::<Versioned>(&Counter::default());

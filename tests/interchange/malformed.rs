@@ -235,8 +235,8 @@ fn what_is_wrong_twice_is_released_once<A: ForeignAbi>() {
 }
 
 #[test]
-fn padding_that_means_nothing() {
-    // Three lanes of 4 bits are no whole bytes, and where the padding would be is not defined.
+fn padded_flag_on_packed_vectors_is_refused() {
+    // Three lanes of 4 bits don't fill whole bytes, and where the padding would be is not defined.
     let dtype = DType::I4.with_lanes(3).unwrap();
     let deletions = Counter::default();
     let mut producer = Producer::two_rows();
@@ -249,7 +249,7 @@ fn padding_that_means_nothing() {
 }
 
 #[test]
-fn foreign_major_versions() {
+fn foreign_major_version_is_refused() {
     for major in [0, 2, u32::MAX] {
         let deletions = Counter::default();
         let mut producer = Producer::two_rows();
@@ -264,7 +264,7 @@ fn foreign_major_versions() {
 }
 
 #[test]
-fn null_instead_of_a_managed_tensor() {
+fn null_managed_tensor_is_refused() {
     // SAFETY: NULL is allowed.
     let error = unsafe { Managed::<Versioned>::from_raw(ptr::null_mut()) }.unwrap_err();
     assert_eq!(error, FromRawError::Null);

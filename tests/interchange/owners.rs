@@ -82,7 +82,7 @@ fn drop_panics<T>(value: T) -> bool {
 }
 
 #[test]
-fn an_owner_is_dropped_after_its_last_user() {
+fn owner_is_dropped_after_its_last_user() {
     let drops = Counter::default();
     for (i, tensor) in tensors_of_witnesses(&drops, false).into_iter().enumerate() {
         let part = tensor.slice(0, 2..).unwrap();
@@ -234,7 +234,7 @@ fn owners_of_every_kind_share_their_memory() {
 }
 
 #[test]
-fn a_vec_is_taken_over_with_its_capacity() {
+fn vec_keeps_its_allocation() {
     let mut vec = Vec::with_capacity(100);
     vec.extend([1_u32, 2, 3]);
     let data = vec.as_ptr();
@@ -246,7 +246,7 @@ fn a_vec_is_taken_over_with_its_capacity() {
 }
 
 #[test]
-fn an_owner_that_writes_is_written_in_place() {
+fn mutable_owner_is_written_in_place() {
     let drops = Counter::default();
     let owner = Witness::<0>::new(&drops, false);
     let data = owner.numbers.as_ptr();

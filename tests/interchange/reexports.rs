@@ -130,7 +130,7 @@ fn read_only_survives_a_chain() {
 }
 
 #[test]
-fn a_copy_is_passed_on_as_one_only_while_it_is_unique() {
+fn reexport_of_copy_is_flagged_only_while_unique() {
     let deletions = Counter::default();
     let mut producer = Producer::two_rows();
     producer.flags = Flags::IS_COPIED;
@@ -159,14 +159,14 @@ fn a_copy_is_passed_on_as_one_only_while_it_is_unique() {
 }
 
 #[test]
-fn a_shared_import_is_not_marked_as_a_copy() {
+fn reexport_of_shared_import_is_not_flagged_as_copied() {
     let deletions = Counter::default();
     let managed: Managed<Versioned> = imported::<Versioned>(&deletions).into_dlpack();
     assert_eq!(managed.flags(), Flags::empty());
 }
 
 #[test]
-fn unknown_flags_are_not_passed_on() {
+fn reexport_drops_unknown_flags() {
     let deletions = Counter::default();
     let mut producer = Producer::two_rows();
     producer.flags = Flags::from_bits_retain(1 << 40 | 1 << 63) | Flags::READ_ONLY;
@@ -177,7 +177,7 @@ fn unknown_flags_are_not_passed_on() {
 }
 
 #[test]
-fn a_handle_and_its_offset_leave_as_they_came() {
+fn reexport_keeps_handle_and_offset() {
     let deletions = Counter::default();
     for &kind in DeviceKind::ALL {
         let mut producer = Producer::two_rows();

@@ -155,7 +155,7 @@ fn handed_on_by_another_library_it_is_foreign<A: ForeignAbi>() {
 }
 
 #[test]
-fn a_consumer_that_forbids_writing_is_heard() {
+fn reimport_with_read_only_flag_is_read_only() {
     let drops = Counter::default();
     let raw = counted(&[1_u16, 2, 3], &drops)
         .into_dlpack()
@@ -172,7 +172,7 @@ fn a_consumer_that_forbids_writing_is_heard() {
 }
 
 #[test]
-fn a_consumer_cannot_allow_writing() {
+fn reimport_without_read_only_flag_stays_read_only() {
     let drops = Counter::default();
     let read_only = counted(&[1_u16, 2, 3], &drops).into_read_only();
     let raw = read_only.to_dlpack().into_raw().as_ptr();

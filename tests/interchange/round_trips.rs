@@ -107,7 +107,7 @@ fn packed_bytes(tensor: &Tensor) -> Vec<u8> {
 }
 
 #[test]
-fn every_dtype_and_layout_comes_back_as_it_went() {
+fn every_dtype_and_layout_round_trips() {
     // What Miri could find doesn't depend on the code.
     let few = [DType::U1, DType::F6_E2M3FN, DType::BOOL, DType::C128];
     let dtypes = if cfg!(miri) { &few } else { DType::ALL };
@@ -136,7 +136,7 @@ fn every_dtype_and_layout_comes_back_as_it_went() {
 }
 
 #[test]
-fn vector_types_come_back_with_their_lanes() {
+fn vector_dtypes_keep_their_lanes() {
     for (dtype, lanes) in [
         (DType::F32, 4),
         (DType::U1, 8),
@@ -155,7 +155,7 @@ fn vector_types_come_back_with_their_lanes() {
 }
 
 #[test]
-fn read_only_comes_back_read_only() {
+fn round_trip_keeps_read_only() {
     let tensor = base(DType::F32).into_read_only();
     for (_, make_view) in VIEWS {
         let view = make_view(&tensor).unwrap();
@@ -167,7 +167,7 @@ fn read_only_comes_back_read_only() {
 }
 
 #[test]
-fn padded_comes_back_padded() {
+fn round_trip_keeps_padded() {
     let deletions = Counter::default();
     for dtype in [DType::U1, DType::I4, DType::F6_E3M2FN, DType::F4_E2M1FN] {
         let mut producer = Producer::of(&[1_u8, 0, 1, 0, 0, 1], &[2, 3], &[3, 1]);
@@ -222,7 +222,7 @@ fn writes_reach_the_original<T: Element + PartialEq + Debug>(element: impl Fn(u8
 }
 
 #[test]
-fn writes_through_what_came_back_reach_the_original() {
+fn writes_after_round_trip_reach_the_original() {
     writes_reach_the_original(f32::from);
     if cfg!(miri) {
         return;
@@ -238,7 +238,7 @@ fn writes_through_what_came_back_reach_the_original() {
 }
 
 #[test]
-fn devices_come_back_as_they_went() {
+fn round_trip_keeps_device() {
     let deletions = Counter::default();
     let kinds = dlbridge::DeviceKind::ALL;
     for &kind in kinds {

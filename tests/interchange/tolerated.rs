@@ -181,7 +181,7 @@ fn the_largest_rank<A: ForeignAbi>() {
 }
 
 #[test]
-fn a_newer_minor_version_with_flags_of_its_own() {
+fn newer_minor_version_with_unknown_flags_is_accepted() {
     let deletions = Counter::default();
     let mut producer = Producer::two_rows();
     producer.version = DLPackVersion {

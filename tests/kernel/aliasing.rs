@@ -1,4 +1,4 @@
-//! Which arguments may share memory: compared with the addresses of all their elements.
+//! Aliasing of arguments: compared with the addresses of all their elements.
 
 use crate::cases::cases;
 use crate::part::{Part, buffer, part, part_of, shape};
@@ -166,7 +166,7 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn in_place_is_allowed_as_the_op_and_the_kernel_say(parts in inputs_and_output()) {
+    fn in_place_needs_permission_of_op_and_kernel(parts in inputs_and_output()) {
         let cells = || Kernel::new("sum").function(sum);
         let views = || Kernel::new("sum").function(sum_of_views);
         for in_place in [&[][..], &[("y", "a")], &[("y", "b")], &[("y", "a"), ("y", "b")]] {

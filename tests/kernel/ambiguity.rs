@@ -1,4 +1,4 @@
-//! Which two kernels can't both be registered.
+//! Pairs of kernels that can't both be registered.
 
 use crate::support::{copies, copy};
 use dlbridge::device::DeviceKind;
@@ -149,7 +149,7 @@ proptest! {
 
     /// The index of kernels finds what a comparison with each of them finds.
     #[test]
-    fn registration_refuses_what_clashes_with_any_kernel(
+    fn registration_rejects_kernels_that_clash_with_any_other(
         all in proptest::collection::vec(asked(), 1..12)
     ) {
         let registry = Registry::new();

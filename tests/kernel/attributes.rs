@@ -61,7 +61,7 @@ fn attributes_convert_losslessly() {
 }
 
 #[test]
-fn values_and_kinds_are_written_as_in_python() {
+fn values_and_kinds_display_as_in_python() {
     let values: Vec<_> = examples().iter().map(ToString::to_string).collect();
     assert_eq!(
         values,
@@ -196,7 +196,7 @@ fn attributes_of_the_wrong_kind_are_rejected_by_every_reader() {
 }
 
 #[test]
-fn different_values_are_different_calls() {
+fn calls_with_different_attributes_are_cached_apart() {
     let (op, told) = telling();
     let values: [(&str, Attribute); 12] = [
         ("text", "a".into()),
@@ -223,7 +223,7 @@ fn different_values_are_different_calls() {
 }
 
 #[test]
-fn kernels_are_for_some_values() {
+fn kernels_are_restricted_to_attribute_values() {
     let op = op(
         Op::new("power").input("x", "T").output("y", "T").attribute(
             "exponent",
@@ -261,7 +261,7 @@ fn round() -> Op {
 }
 
 #[test]
-fn results_of_the_type_that_an_attribute_says_tell_kernels_apart() {
+fn result_dtype_set_by_attribute_distinguishes_kernels() {
     fn kernel<T: Element + From<u8>>(x: View<'_, f64>, mut y: ViewMut<'_, T>) {
         let pairs = y.iter_mut().zip(&x);
         pairs.for_each(|(y, x)| *y = T::from(*x as u8));
@@ -317,7 +317,7 @@ fn results_of_the_type_that_an_attribute_says_tell_kernels_apart() {
 }
 
 #[test]
-fn rules_see_the_types_of_inputs() {
+fn rules_receive_input_dtypes() {
     let small = Op::new("small").input("x", "T").output("y", "T");
     let small = small.shapes(|question| match question.dtype("x").bits() {
         8 => Ok(vec![question.shape("x").to_vec()]),

@@ -1,4 +1,4 @@
-//! How arguments are bound: by position and name, given and made, tensors, views and numbers.
+//! Binding of arguments: by position and name, given and made, tensors, views and numbers.
 
 use crate::support::{copies, copy, op};
 use dlbridge::kernel::{Kernel, Op, OpHandle, Operand, Source, Target};
@@ -32,7 +32,7 @@ fn numbers(tensor: &Tensor) -> Vec<i32> {
 }
 
 #[test]
-fn arguments_come_by_position_by_name_or_both() {
+fn arguments_are_positional_or_named() {
     let op = fused();
     let (a, b) = (Tensor::from([1, 2]), Tensor::from([10, 20]));
     let m = || Tensor::from([100, 200]);
@@ -65,7 +65,7 @@ fn arguments_come_by_position_by_name_or_both() {
 }
 
 #[test]
-fn results_are_given_or_made_each_for_itself() {
+fn each_result_is_given_or_made() {
     let op = fused();
     let (a, b) = (Tensor::from([1, 2]), Tensor::from([10, 20]));
     let (mut m, mut sum, mut product) = (a.copy().unwrap(), a.copy().unwrap(), a.copy().unwrap());
@@ -94,7 +94,7 @@ fn results_are_given_or_made_each_for_itself() {
 }
 
 #[test]
-fn results_that_are_made_are_zeros_of_the_first_shape_and_type() {
+fn made_results_are_zeros_of_the_first_shape_and_dtype() {
     let nothing = |_: View<'_, f32>, _: ViewMut<'_, f32>| {};
     let op = op(copy(), [Kernel::new("copy").function(nothing)]);
     for shape in [&[][..], &[0], &[2, 0, 3], &[2, 3]] {
@@ -185,7 +185,7 @@ fn calls_can_be_moved_before_they_are_made() {
 }
 
 #[test]
-fn inputs_are_broadcast_where_the_op_says_so() {
+fn broadcasting_op_broadcasts_inputs() {
     let kernel = |a: View<'_, i32>, b: View<'_, i32>, mut c: ViewMut<'_, i32>| {
         assert_eq!((a.shape(), b.shape()), (c.shape(), c.shape()));
         c.iter_mut()
@@ -226,7 +226,7 @@ fn inputs_are_broadcast_where_the_op_says_so() {
 }
 
 #[test]
-fn a_kernel_may_call_an_op() {
+fn kernel_calls_another_op() {
     let inner = op(copy(), [Kernel::new("copy").function(copies)]);
     let outer = |inner: OpHandle| {
         move |x: View<'_, f32>, y: ViewMut<'_, f32>| -> Result<(), dlbridge::kernel::CallError> {

@@ -114,7 +114,7 @@ fn call_rejects_several_devices() {
 }
 
 #[test]
-fn results_on_a_device_without_memory_of_ours_are_given() {
+fn results_on_foreign_device_must_be_given() {
     let op = op(copy(), [named("rocm", DeviceKind::Rocm)]);
     let layout = Layout::contiguous(&PAIR).unwrap();
     assert_refused!(
@@ -127,7 +127,7 @@ fn results_on_a_device_without_memory_of_ours_are_given() {
 }
 
 #[test]
-fn a_factor_stays_on_the_host_and_the_result_says_where_the_call_is() {
+fn host_scalar_with_device_result_runs_on_the_device() {
     let fills = |value: f32, _: UntypedMut<'_>| {
         RAN.with_borrow_mut(|ran| ran.push(if value == 2.0 { "filled" } else { "misread" }));
     };
@@ -200,7 +200,7 @@ fn are_apart(x: (Device, usize), y: (Device, usize)) -> bool {
 }
 
 #[test]
-fn addresses_are_compared_where_the_memory_may_be_the_same() {
+fn overlap_is_checked_between_devices_that_share_memory() {
     let (cuda, metal) = (Device::cuda(0), Device::new(DeviceKind::Metal, 0));
     let pinned = Device::new(DeviceKind::CudaHost, 0);
     for device in [Device::CPU, cuda, managed(), pinned] {
@@ -213,7 +213,7 @@ fn addresses_are_compared_where_the_memory_may_be_the_same() {
     assert!(!are_apart((cuda, 0x1000), (managed(), 0x1004)));
     assert!(are_apart((cuda, 0x1000), (Device::CPU, 0x1000)));
     assert!(are_apart((cuda, 0x1000), (Device::cuda(1), 0x1000)));
-    // Handles are no addresses: the next number is another buffer.
+    // Handles aren't addresses: the next number is another buffer.
     assert!(!are_apart((metal, 0x1000), (metal, 0x1000)));
     assert!(are_apart((metal, 0x1000), (metal, 0x1001)));
 }

@@ -1,4 +1,4 @@
-//! Which kernel a call gets, and which kernels are refused: compared with a naive model.
+//! Dispatch and registration, compared with a naive model.
 
 use crate::cases::cases;
 use crate::model::{Argument, Asked, CallModel, KernelModel, chosen};
@@ -237,7 +237,7 @@ proptest! {
     #![proptest_config(cases(250))]
 
     #[test]
-    fn calls_get_the_kernel_of_the_model(
+    fn dispatch_agrees_with_the_model(
         models in prop::collection::vec(kernel_model(), 0..=8),
         picks in prop::collection::vec(any::<Index>(), 60),
     ) {
@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn kernels_that_come_later_are_taken_into_account(
+    fn kernels_registered_later_are_chosen(
         models in prop::collection::vec(kernel_model(), 1..=6),
         picks in prop::collection::vec(any::<Index>(), 20),
     ) {

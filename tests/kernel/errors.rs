@@ -23,7 +23,7 @@ fn lookup_of_an_unknown_op_fails() {
 }
 
 #[test]
-fn no_kernel_is_for_the_call_and_each_says_why() {
+fn missing_kernel_error_lists_the_reason_of_each() {
     let of_matrices = |_: dlbridge::kernel::Ranked<View<'_, f32>, 2>, _: ViewMut<'_, f32>| {};
     let slices = |_: &[f32], _: &mut [f32]| {};
     let untyped = |_: Untyped<'_>, _: UntypedMut<'_>| {};
@@ -61,7 +61,7 @@ fn no_kernel_is_for_the_call_and_each_says_why() {
 }
 
 #[test]
-fn arguments_are_as_many_as_the_op_has() {
+fn call_rejects_wrong_argument_count() {
     let (op, x) = (copying(), Tensor::from([1.0_f32]));
     let (mut y, mut z) = (x.copy().unwrap(), x.copy().unwrap());
     let text = r#"copy: argument "x" is missing"#;
@@ -120,7 +120,7 @@ fn call_rejects_unknown_attributes() {
 }
 
 #[test]
-fn element_types_agree() {
+fn call_rejects_mismatched_dtypes() {
     let kernel = |_: View<'_, f32>, _: View<'_, f32>, _: View<'_, u8>, _: ViewMut<'_, f32>| {};
     let mixed = Op::new("f")
         .input("a", "T")
@@ -140,7 +140,7 @@ fn element_types_agree() {
 }
 
 #[test]
-fn shapes_fit() {
+fn call_rejects_mismatched_shapes() {
     let kernel = |_: View<'_, f32>, _: ViewMut<'_, f32>, _: ViewMut<'_, f32>| {};
     let written = Op::new("f")
         .input("a", "T")
@@ -171,7 +171,7 @@ fn shapes_fit() {
 }
 
 #[test]
-fn rules_and_kernels_refuse_in_their_own_words() {
+fn errors_of_rules_and_kernels_are_passed_on() {
     let x = Tensor::from([1.0_f32]);
     let ruled = copy().shapes(|_| Err("no shape is good enough".into()));
     let text = "copy: no shape is good enough";
@@ -213,7 +213,7 @@ fn make_rejects_ops_with_other_than_one_result() {
 }
 
 #[test]
-fn results_that_cannot_be_made_are_named() {
+fn error_names_the_result_that_cannot_be_made() {
     let op = op(
         copy().shapes(|_| Ok(vec![vec![usize::MAX, 2]])),
         [Kernel::new("copy").function(copies)],

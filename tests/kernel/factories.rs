@@ -68,7 +68,7 @@ fn call(op: &OpHandle, x: i64, n: i64) -> i64 {
 }
 
 #[test]
-fn a_state_is_made_once_for_the_same_attributes() {
+fn state_is_made_once_for_equal_attributes() {
     let counts = Arc::default();
     let registry = Registry::new();
     registry.define(plus()).unwrap();
@@ -102,7 +102,7 @@ fn a_state_is_made_once_for_the_same_attributes() {
 }
 
 #[test]
-fn a_refusal_is_an_error_each_time_and_not_kept() {
+fn failed_factory_is_called_again() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counts = asked.clone();
     let kernel = Kernel::new("plus").factory(move |context: &KernelContext<'_>| {
@@ -138,7 +138,7 @@ fn a_refusal_is_an_error_each_time_and_not_kept() {
 const MANY: i64 = if cfg!(miri) { 20 } else { 3000 };
 
 #[test]
-fn as_many_attributes_as_there_are_numbers_are_right_and_bounded() {
+fn states_of_many_attributes_are_bounded() {
     let counts = Arc::default();
     let registry = Registry::new();
     registry.define(plus()).unwrap();
@@ -160,7 +160,7 @@ fn as_many_attributes_as_there_are_numbers_are_right_and_bounded() {
         assert_eq!(call(&op, 1, n), 1 + n);
     }
     assert_eq!(counts.made(), made);
-    // So are the last, when they are asked for again and again.
+    // So are the last, when they are requested again and again.
     for _ in 0..10 {
         for n in MANY - 10..MANY {
             assert_eq!(call(&op, 1, n), 1 + n);
@@ -183,7 +183,7 @@ fn as_many_attributes_as_there_are_numbers_are_right_and_bounded() {
 }
 
 #[test]
-fn a_factory_may_register_kernels_and_call_ops() {
+fn factory_registers_kernels_and_calls_ops() {
     let registry = Arc::new(Registry::new());
     registry.define(plus()).unwrap();
     let (inside, next) = (Arc::downgrade(&registry), AtomicI64::new(0));
@@ -221,7 +221,7 @@ fn a_factory_may_register_kernels_and_call_ops() {
 }
 
 #[test]
-fn dropping_a_state_may_call_the_op() {
+fn dropped_state_calls_the_op() {
     /// Calls the op it belongs to when it is dropped.
     struct Farewell(Arc<Mutex<Option<OpHandle>>>, Arc<AtomicUsize>);
 
@@ -264,7 +264,7 @@ fn dropping_a_state_may_call_the_op() {
 }
 
 #[test]
-fn factories_are_told_the_op_and_the_device() {
+fn factory_receives_op_and_device() {
     let kernel = Kernel::new("plus").factory(|context: &KernelContext<'_>| {
         assert_eq!(context.op().name(), "plus");
         let device = context.device();

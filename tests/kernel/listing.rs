@@ -1,4 +1,4 @@
-//! What there is: kernels and ops as they are listed, and registries that leave some out.
+//! Lists of kernels and ops, and registries without some.
 
 use dlbridge::DType;
 use dlbridge::device::DeviceKind;
@@ -53,7 +53,7 @@ fn listing_shows_the_kernels_requirements() {
 }
 
 #[test]
-fn a_new_registry_is_empty_and_ops_can_be_left_out() {
+fn new_registry_is_empty_and_builtin_ops_are_optional() {
     assert!(Registry::new().ops().is_empty());
     assert!(Registry::new().op("add").is_err());
     let (some, refused) = Registry::collected(|name| name == "add" || name == "sum");

@@ -53,7 +53,7 @@ unsafe fn over<'a>(numbers: *mut f32, layout: &'a Layout) -> Operand<'a> {
 }
 
 #[test]
-fn memory_is_shared_as_the_op_says_or_not_at_all() {
+fn overlap_is_allowed_only_where_the_op_permits_it() {
     let op = copying();
     let mut numbers = [1.0_f32, 2.0, 3.0];
     let first = numbers.as_mut_ptr();
@@ -96,7 +96,7 @@ fn memory_is_shared_as_the_op_says_or_not_at_all() {
 }
 
 #[test]
-fn elements_are_aligned_and_values_of_their_type() {
+fn call_rejects_unaligned_or_invalid_elements() {
     let op = copying();
     let bytes = Tensor::from([0_u8; 13]);
     let start = (0..4)

@@ -1,4 +1,4 @@
-//! Which kernel a call gets, said as plainly as can be, from what the documentation says.
+//! A naive model of dispatch, written from the documentation.
 
 use dlbridge::DType;
 use dlbridge::device::DeviceKind;

@@ -94,7 +94,7 @@ fn observers_are_called_until_they_are_dropped() {
 }
 
 #[test]
-fn an_observer_may_end_itself() {
+fn observer_ends_itself() {
     let op = watched("ends_itself");
     let slot = Arc::new(Mutex::new(None::<Observer>));
     let (inside, count) = (slot.clone(), Arc::new(AtomicUsize::new(0)));
@@ -115,7 +115,7 @@ fn an_observer_may_end_itself() {
 }
 
 #[test]
-fn an_observer_may_hold_another_one_and_begin_others() {
+fn observer_starts_others() {
     let op = watched("holds_another");
     let (count, inner) = count("holds_another");
     let begun = Mutex::new(Vec::new());
@@ -132,7 +132,7 @@ fn an_observer_may_hold_another_one_and_begin_others() {
 }
 
 #[test]
-fn calls_by_an_observer_are_not_told() {
+fn calls_by_an_observer_are_not_observed() {
     let op = watched("called_by_observer");
     let (inner, calls) = (op.clone(), Arc::new(AtomicUsize::new(0)));
     let counted = calls.clone();
@@ -150,7 +150,7 @@ fn calls_by_an_observer_are_not_told() {
 }
 
 #[test]
-fn calls_within_kernels_are_told_first() {
+fn nested_calls_are_observed_first() {
     let inner = watched("within");
     let outer = move |x: View<'_, f32>, y: ViewMut<'_, f32>| {
         inner.call().input(x).output(y).run().map(drop)
@@ -169,7 +169,7 @@ fn calls_within_kernels_are_told_first() {
 }
 
 #[test]
-fn a_kernel_that_panics_is_told_of() {
+fn panicking_kernel_is_observed() {
     fn kernel(_: View<'_, f32>, _: ViewMut<'_, f32>) {
         panic!("it panics");
     }
@@ -193,7 +193,7 @@ fn a_kernel_that_panics_is_told_of() {
 }
 
 #[test]
-fn an_observer_that_panics_is_told_of_the_next_call_too() {
+fn panicking_observer_observes_the_next_call() {
     let op = watched("panics");
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();

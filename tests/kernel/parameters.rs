@@ -45,7 +45,7 @@ fn ranked_parameters_require_their_rank() {
 }
 
 #[test]
-fn numbers_by_value_are_of_rank_0() {
+fn number_parameters_require_rank_0() {
     let op = of_function(|x: f32, mut y: ViewMut<'_, f32>| y.fill(x + 1.0));
     let one = Tensor::scalar(1.0_f32);
     assert_eq!(
@@ -99,7 +99,7 @@ fn dispatch_prefers_the_stricter_signature() {
 }
 
 #[test]
-fn sources_and_targets_have_any_strides_and_may_be_the_same() {
+fn sources_and_targets_accept_strides_and_aliases() {
     let op = of_function(|x: Source<'_, i32>, y: Target<'_, i32>| {
         assert_eq!(
             (x.shape(), x.len(), x.is_empty()),
@@ -165,7 +165,7 @@ fn lines_of(x: &Tensor, axis: usize) -> Vec<Vec<i32>> {
 }
 
 #[test]
-fn sources_and_targets_are_gone_through_line_by_line() {
+fn sources_and_targets_iterate_by_lines() {
     let sum_up = |axis: usize| {
         of_function(move |x: Source<'_, i32>, y: Target<'_, i32>| {
             for (x, y) in x.lines(axis).zip(y.lines(axis)) {
@@ -210,13 +210,13 @@ fn sources_and_targets_are_gone_through_line_by_line() {
 
 #[test]
 #[should_panic(expected = "index out of bounds")]
-fn lines_are_along_a_dimension_that_there_is() {
+fn lines_refuse_an_axis_out_of_bounds() {
     let op = of_function(|x: Source<'_, i32>, _: Target<'_, i32>| drop(x.lines(1)));
     let _ = op.call().input(&Tensor::from([1, 2])).make();
 }
 
 #[test]
-fn as_many_arguments_as_there_can_be() {
+fn functions_of_eight_arguments_are_kernels() {
     let kernel = |a: i32,
                   b: i64,
                   c: View<'_, u8>,

@@ -1,4 +1,4 @@
-//! What can be registered, and what is refused.
+//! Registration, and its errors.
 
 use crate::support::{copies, copy};
 use dlbridge::device::DeviceKind;
@@ -20,7 +20,7 @@ fn assert_no_op(op: Op, problem: &str) {
 }
 
 #[test]
-fn names_are_checked() {
+fn definition_rejects_invalid_names() {
     let names = "names are letters, digits and _, in parts between dots";
     for name in ["", ".", "a.", "a..b", "1st", "a-b", "größe", "_a"] {
         assert_no_op(Op::new(name), names);
@@ -52,7 +52,7 @@ fn names_are_checked() {
 }
 
 #[test]
-fn definitions_make_sense() {
+fn definition_rejects_contradictions() {
     let op = || Op::new("f").input("a", "T");
     let many = (0..32).fold(Op::new("f"), |op, at| op.input(format!("a{at}"), "T"));
     assert_no_op(many, "there can be 31 tensors at most");
@@ -94,7 +94,7 @@ fn definitions_make_sense() {
 }
 
 #[test]
-fn an_op_is_defined_once_or_in_the_same_way() {
+fn definition_rejects_a_different_second_definition() {
     let registry = Registry::new();
     registry.define(copy()).unwrap();
     registry.define(copy()).unwrap();
@@ -122,14 +122,14 @@ fn assert_no_kernel(op: Op, kernel: Kernel, problem: &str) {
     registry.define(op).unwrap();
     let error = registry.register(kernel).unwrap_err();
     assert_eq!(error.op(), name);
-    let text = format!("the kernel is no kernel of op {name:?}: {problem}");
+    let text = format!("the kernel can't be a kernel of op {name:?}: {problem}");
     assert_eq!(error.to_string(), text);
     assert!(matches!(error, RegistrationError::BadKernel { .. }));
     assert!(registry.kernels().is_empty());
 }
 
 #[test]
-fn a_kernel_is_of_an_op_that_there_is() {
+fn registration_rejects_unknown_ops() {
     let error = Registry::new()
         .register(Kernel::new("copy").name("mine").function(copies))
         .unwrap_err();
@@ -142,7 +142,7 @@ fn a_kernel_is_of_an_op_that_there_is() {
 }
 
 #[test]
-fn a_function_fits_its_op() {
+fn registration_rejects_functions_unlike_the_op() {
     let function = |_: View<'_, f32>| {};
     assert_no_kernel(copy(), Kernel::new("copy"), "it has no function");
     assert_no_kernel(
@@ -229,7 +229,7 @@ fn registration_rejects_views_for_devices_without_host_access() {
 }
 
 #[test]
-fn something_tells_that_a_call_is_for_a_device() {
+fn registration_rejects_kernels_without_device_arguments() {
     let untyped = |_: Untyped<'_>, _: UntypedMut<'_>| {};
     let kernel = Kernel::new("copy").on(DeviceKind::Cuda).function(untyped);
     assert_no_kernel(

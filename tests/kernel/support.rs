@@ -1,4 +1,4 @@
-//! Registries with what a test is about, and nothing else.
+//! Registries that hold only the ops of a test.
 
 use dlbridge::kernel::{
     CallError, IntoOperandMut, Kernel, Op, OpHandle, Operand, Reason, Registry, Source, Target,

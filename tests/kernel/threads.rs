@@ -89,7 +89,7 @@ fn concurrent_registration_of_ambiguous_kernels_keeps_one() {
 }
 
 #[test]
-fn observers_come_and_go_meanwhile() {
+fn observers_start_and_end_during_calls() {
     let registry = which();
     let op = registry.op("which").unwrap();
     static TOLD: AtomicUsize = AtomicUsize::new(0);
@@ -115,7 +115,7 @@ fn observers_come_and_go_meanwhile() {
 }
 
 #[test]
-fn threads_share_a_factorys_state() {
+fn state_is_shared_between_threads() {
     let registry = Registry::new();
     let op = Op::new("made")
         .input("x", "T")

@@ -1,4 +1,4 @@
-//! Arguments of kernels that say nothing of elements, and what they can be asked.
+//! Untyped arguments of kernels.
 
 use crate::devices::invented;
 use crate::support::{Written, copy, op, refused};
@@ -57,7 +57,7 @@ fn untyped_arguments_report_their_dtype_and_give_typed_views() {
 }
 
 #[test]
-fn views_of_flags_are_given_where_all_bytes_are_some() {
+fn bool_views_require_valid_bytes() {
     let op = of_function(|x: Untyped<'_>, mut y: UntypedMut<'_>| {
         let (Some(x), Some(mut y)) = (x.view::<bool>(), y.view_mut::<bool>()) else {
             return Err("not all bytes are flags");
@@ -88,7 +88,7 @@ fn copied_by_bytes() -> OpHandle {
 }
 
 #[test]
-fn elements_of_any_type_are_copied_from_any_layout_to_any_other() {
+fn copy_of_every_dtype_and_layout_keeps_elements() {
     let op = copied_by_bytes();
     let widest = DType::F64.with_lanes(3).unwrap();
     let odd = [DType::U8.with_lanes(3), DType::F6_E2M3FN.with_lanes(4)].map(Result::unwrap);
@@ -141,7 +141,7 @@ fn bytes_of(tensor: &Tensor) -> Vec<u8> {
 }
 
 #[test]
-fn elements_that_can_not_be_copied_are_refused() {
+fn copy_refuses_mismatched_elements() {
     let copies = |x: Untyped<'_>, mut y: UntypedMut<'_>| y.copy_from(&x);
     let x = Tensor::from([1_i16, 2]);
     let to_fixed = Op::new("f").input("x", "T").output("y", DType::I32);

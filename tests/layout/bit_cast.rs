@@ -51,7 +51,7 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn succeeds_exactly_where_the_elements_are_in_place(
+    fn bit_cast_succeeds_exactly_where_elements_stay_in_place(
         layout in castable(), (from, padded) in storage(), to in dtype(),
     ) {
         let found = layout.bit_cast(from, padded, to);
@@ -80,7 +80,7 @@ proptest! {
 }
 
 #[test]
-fn wider_narrower_and_the_same() {
+fn bit_cast_changes_the_last_dimension() {
     let rows = Layout::contiguous(&[2, 8]).unwrap();
     for (from, padded, to, shape, strides) in [
         (DType::U8, false, DType::F32, [2, 2], [2, 1]),
@@ -124,7 +124,7 @@ fn bit_cast_ignores_irrelevant_strides() {
 }
 
 #[test]
-fn numbers_in_bits_may_be_larger_than_an_address() {
+fn bit_cast_of_sizes_beyond_an_address_in_bits_succeeds() {
     let most = isize::MAX as usize;
     // An empty tensor may have sizes and strides of which there are no bits.
     let empty = Layout::strided(&[0, most], &[isize::MIN, 1]).unwrap();

@@ -56,7 +56,7 @@ proptest! {
 }
 
 #[test]
-fn the_result_satisfies_the_invariants_too() {
+fn broadcast_result_satisfies_the_invariants() {
     let one = Layout::contiguous(&[1]).unwrap();
     let found = one.broadcast_to(&[1; MAX_RANK + 1]);
     assert!(matches!(

@@ -61,7 +61,7 @@ fn facts(layout: LayoutRef<'_>) -> [bool; 3] {
 }
 
 #[test]
-fn orders_have_their_names() {
+fn orders_of_known_layouts_are_named() {
     for (shape, strides, expected) in [
         (&[2, 3][..], &[3, 1][..], [true, false, true]),
         (&[2, 3], &[1, 2], [false, true, true]),
@@ -81,7 +81,7 @@ fn orders_have_their_names() {
 }
 
 #[test]
-fn the_largest_layouts_are_asked_as_well() {
+fn contiguity_of_the_largest_layouts_is_known() {
     let (half, most) = (1_usize << (isize::BITS / 2 - 1), isize::MAX as usize);
     for shape in [&[most][..], &[half, half], &[1, most, 1]] {
         let layout = Layout::contiguous(shape).unwrap();

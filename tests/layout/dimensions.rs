@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn only_size_1_is_squeezed(layout in small(4, 2), axis in any::<Index>()) {
+    fn squeeze_refuses_other_sizes(layout in small(4, 2), axis in any::<Index>()) {
         prop_assume!(layout.rank() > 0);
         let axis = axis.index(layout.rank());
         let found = layout.squeeze(axis);
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn a_new_dimension_keeps_contiguous_strides() {
+fn unsqueeze_keeps_contiguous_strides() {
     let layout = Layout::contiguous(&[2, 3]).unwrap();
     for (axis, strides) in [(0, [6, 3, 1]), (1, [3, 3, 1]), (2, [3, 1, 1])] {
         assert_eq!(layout.unsqueeze(axis).unwrap().strides(), strides);
@@ -96,7 +96,7 @@ fn a_new_dimension_keeps_contiguous_strides() {
 }
 
 #[test]
-fn there_is_room_for_all_dimensions_and_no_more() {
+fn unsqueeze_refuses_rank_beyond_the_maximum() {
     let full = Layout::contiguous(&[1; MAX_RANK]).unwrap();
     assert!(full.unsqueeze(0).is_err());
     let order: Vec<usize> = (0..MAX_RANK).rev().collect();

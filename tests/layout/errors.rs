@@ -1,4 +1,4 @@
-//! What view operations refuse: each reason once, with the sentence that users see.
+//! Errors of view operations: each reason once, with its text.
 
 use dlbridge::DType;
 use dlbridge::error::LayoutError;
@@ -48,19 +48,19 @@ fn out_of_range() {
     refused(
         matrix().slice(1, 1..4),
         expected(1, 4),
-        "1..4 is no range of dimension 1, whose size is 3",
+        "range 1..4 is out of bounds for axis 1 with size 3",
     );
     #[allow(clippy::reversed_empty_ranges, reason = "it is what is refused")]
     let backwards = matrix().slice(1, 2..1);
     refused(
         backwards,
         expected(2, 1),
-        "2..1 is no range of dimension 1, whose size is 3",
+        "range 2..1 is out of bounds for axis 1 with size 3",
     );
     refused(
         matrix().select(1, 3),
         expected(3, 4),
-        "3..4 is no range of dimension 1, whose size is 3",
+        "range 3..4 is out of bounds for axis 1 with size 3",
     );
     let far = matrix().select(1, usize::MAX);
     assert_eq!(far.unwrap_err(), expected(usize::MAX, usize::MAX));
@@ -217,14 +217,14 @@ fn not_castable() {
         matrix(),
         DType::U8,
         DType::U16,
-        "the last dimension is no whole number of the new elements",
-        "uint8 elements of shape [2, 3], strides [3, 1] can't be viewed as uint16: the last dimension is no whole number of the new elements",
+        "the last dimension doesn't hold a whole number of the new elements",
+        "uint8 elements of shape [2, 3], strides [3, 1] can't be viewed as uint16: the last dimension doesn't hold a whole number of the new elements",
     );
     cast(
         Layout::strided(&[2, 2], &[3, 1]).unwrap(),
         DType::U8,
         DType::U16,
-        "a stride is no whole number of the new elements",
-        "uint8 elements of shape [2, 2], strides [3, 1] can't be viewed as uint16: a stride is no whole number of the new elements",
+        "a stride isn't a multiple of the new elements",
+        "uint8 elements of shape [2, 2], strides [3, 1] can't be viewed as uint16: a stride isn't a multiple of the new elements",
     );
 }

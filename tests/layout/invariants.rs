@@ -112,7 +112,7 @@ fn invariant_5_numbers_of_elements() {
             isize::MAX as usize
         );
         assert_eq!(read(&[most, 0, 1], strides).unwrap().len(), 0);
-        // An empty tensor is no excuse: products of some sizes are calculated with elsewhere.
+        // An empty tensor is checked too: products of some sizes are calculated with elsewhere.
         for shape in [[most, 2, 1], [most, 0, 2], [2, most, 0], [0, most, most]] {
             let found = read(&shape, strides);
             assert!(matches!(found, Err(LayoutError::TooManyElements)));

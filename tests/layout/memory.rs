@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn spans_are_the_bytes_that_are_touched(layout in small(4, 4), (dtype, padded) in storage()) {
+    fn byte_range_covers_exactly_the_touched_bytes(layout in small(4, 4), (dtype, padded) in storage()) {
         let place = Place { data: 1 << 30, byte_offset: 0, has_addresses: true };
         let touched = bytes(place.data, layout.as_ref(), dtype, padded);
         let relative = |byte: &i128| (*byte - place.data as i128) as isize;
@@ -160,7 +160,7 @@ fn invariant_7_far_elements() {
             Err(LayoutError::ExtentTooLarge { dtype: DType::F32 })
         ));
     }
-    // So many bits are more than there are, though as many elements would do.
+    // The bits are more than there are, though as many elements would do.
     let all = Layout::contiguous(&[isize::MAX as usize]).unwrap();
     assert!(check(&all, DType::U1, false, at(8)).is_ok());
     for (dtype, padded) in [(DType::I2, false), (DType::U1, true)] {
@@ -260,7 +260,7 @@ fn invariant_9_byte_offsets() {
 }
 
 #[test]
-fn invariant_9_is_not_asked_of_handles() {
+fn invariant_9_does_not_apply_to_handles() {
     let opaque = Device::new(DeviceKind::Vulkan, 0);
     let place = Place {
         data: usize::MAX,

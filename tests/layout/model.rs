@@ -1,4 +1,4 @@
-//! What layouts mean, said as plainly as can be: no cleverness, no limits, `i128` throughout.
+//! A naive model of layouts: no limits, `i128` throughout.
 //!
 //! The fuzz targets share this file.
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Listing as many takes Miri too long.
 const MANY: usize = if cfg!(miri) { 300 } else { 10_000 };
 
-/// Layouts of up to so many elements are always decided.
+/// Number of elements up to which a layout is always decided.
 const ALWAYS_DECIDED: usize = 256;
 
 /// Far more than any answer needs, and far less than looking at each element would.
@@ -26,8 +26,8 @@ fn truth(layout: &Layout) -> Overlap {
     }
 }
 
-/// Shapes of up to so many elements, with strides that don't nest in each other: those of about
-/// the same length, so that no answer is at hand.
+/// Shapes of a bounded number of elements, with strides that don't nest in each other: those of
+/// about the same length, so that no answer is at hand.
 fn tangled(max_len: usize, reach: isize) -> impl Strategy<Value = Layout> {
     let dims = prop::collection::vec((2..=9_usize, -reach..=reach), 1..=8);
     dims.prop_map(move |dims| {
@@ -45,13 +45,13 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn small_layouts_are_decided(layout in small(4, 4)) {
+    fn overlap_of_small_layouts_is_exact(layout in small(4, 4)) {
         prop_assume!(layout.len() <= ALWAYS_DECIDED);
         prop_assert_eq!(layout.as_ref().overlaps_itself(), truth(&layout));
     }
 
     #[test]
-    fn tangled_small_layouts_are_decided(
+    fn overlap_of_tangled_small_layouts_is_exact(
         layout in prop_oneof![tangled(ALWAYS_DECIDED, 30), tangled(ALWAYS_DECIDED, 1000)],
     ) {
         prop_assert_eq!(layout.as_ref().overlaps_itself(), truth(&layout));
@@ -70,7 +70,7 @@ proptest! {
     #[cfg(target_pointer_width = "64")]
     #[test]
     #[cfg_attr(miri, ignore = "it is about time")]
-    fn any_size_and_stride_is_answered_in_time(
+    fn overlap_of_every_layout_ends_in_time(
         exponents in prop::collection::vec(0..56_u32, 2..=56), noise in any::<[isize; 56]>(),
     ) {
         // Pairs of elements, about as far apart as the numbers let them be.
@@ -84,7 +84,7 @@ proptest! {
 }
 
 #[test]
-fn the_smallest_of_the_undecided_are_larger_than_promised() {
+fn overlap_below_the_documented_size_is_exact() {
     // The hardest: a search has three choices for each dimension of two elements.
     for seed in 0..if cfg!(miri) { 1 } else { 100_isize } {
         let strides: Vec<isize> = (0..8)
@@ -99,7 +99,7 @@ fn the_smallest_of_the_undecided_are_larger_than_promised() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 #[cfg_attr(miri, ignore = "it takes as long as can be")]
-fn the_search_gives_up() {
+fn overlap_search_beyond_its_budget_is_unknown() {
     // All sums are odd multiples that can't cancel out early: only the last dimension's stride
     // tells that none do, after 3^40 choices.
     let strides: Vec<isize> = (0..40).map(|axis| (1 << 56) + (1 << axis)).collect();
@@ -112,7 +112,7 @@ fn the_search_gives_up() {
 }
 
 #[test]
-fn common_views_are_decided_at_any_size() {
+fn overlap_of_common_views_is_exact_at_any_size() {
     // About as many elements as there are addresses.
     let big = 1_usize << (isize::BITS / 2 - 4);
     let row = big as isize;
@@ -145,7 +145,7 @@ fn common_views_are_decided_at_any_size() {
 
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn divisors_decide_where_trying_takes_too_long() {
+fn overlap_is_decided_by_divisors() {
     // 100 001 a = 100 000 b needs an a of 100 000.
     for (shape, expected) in [
         ([100_000, 100_000], Overlap::No),

@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn small_regions_are_decided(
+    fn overlap_of_small_regions_is_exact(
         ours in place(40, small(3, 4), storage()), theirs in place(40, small(3, 4), storage()),
     ) {
         prop_assume!(ours.layout.len() * theirs.layout.len() <= ALWAYS_DECIDED);
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn narrow_elements_in_a_narrow_place_are_decided(
+    fn overlap_of_sub_byte_regions_is_exact(
         ours in place(6, small(3, 3), narrow()), theirs in place(6, small(3, 3), narrow()),
     ) {
         prop_assert_eq!(ours.overlaps(&theirs), ours.truth(&theirs));
@@ -141,7 +141,7 @@ proptest! {
     #[cfg(target_pointer_width = "64")]
     #[test]
     #[cfg_attr(miri, ignore = "it is about time")]
-    fn any_size_and_stride_is_answered_in_time(
+    fn overlap_of_every_region_ends_in_time(
         exponents in prop::collection::vec((0..50_u32, 0..50_u32), 1..=48),
         noise in any::<[isize; 48]>(),
         storage in narrow(),
@@ -175,7 +175,7 @@ fn at(address: usize, shape: &[usize], strides: &[isize], dtype: DType) -> Place
 
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn interleaved_views_are_decided_at_any_size() {
+fn overlap_of_interleaved_views_is_exact_at_any_size() {
     let many = 1_000_000;
     // Even and odd elements; columns of one matrix; its halves, from top to bottom and side by
     // side.
@@ -264,7 +264,7 @@ fn empty_regions_never_overlap() {
 #[cfg(target_pointer_width = "64")]
 #[test]
 #[cfg_attr(miri, ignore = "it takes as long as can be")]
-fn the_search_gives_up() {
+fn overlap_search_beyond_its_budget_is_unknown() {
     // Sums of many lengths, all nearly alike, that meet nowhere near.
     let strides: Vec<isize> = (0..24).map(|axis| (1 << 40) + (3 << axis)).collect();
     let ours = at(0, &[2; 24], &strides, DType::U8);

@@ -7,7 +7,7 @@ use dlbridge::layout::Layout;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A shape of so many elements: a factor at a time is taken out, and ones are put between.
+/// A shape of a number of elements: a factor at a time is taken out, and ones are put between.
 fn shape_of(len: usize) -> impl Strategy<Value = Vec<usize>> {
     let choices = prop::collection::vec((any::<Index>(), prop::bool::weighted(0.2)), 0..5);
     choices.prop_map(move |choices| {
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn succeeds_exactly_where_strides_exist((layout, shape) in with_shape()) {
+    fn reshape_succeeds_exactly_where_strides_exist((layout, shape) in with_shape()) {
         let places = offsets(layout.as_ref());
         let strides = strides_of(&shape, &places);
         match layout.reshape(&shape) {
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn there_and_back((layout, shape) in with_shape()) {
+    fn reshape_round_trips((layout, shape) in with_shape()) {
         if let Ok(view) = layout.reshape(&shape) {
             let back = view.reshape(layout.shape()).unwrap();
             prop_assert_eq!(Array::shown(&back, 0), Array::shown(&layout, 0));
@@ -88,7 +88,7 @@ proptest! {
 }
 
 #[test]
-fn both_outcomes_come_up() {
+fn reshape_of_known_layouts_succeeds_or_fails() {
     let layout = Layout::contiguous(&[4, 6]).unwrap();
     let (left, _) = layout.slice(1, 0..3).unwrap();
     let (even, _) = layout.step_by(1, 2).unwrap();
@@ -116,7 +116,7 @@ fn both_outcomes_come_up() {
 }
 
 #[test]
-fn many_dimensions() {
+fn reshape_to_many_dimensions_succeeds() {
     // More runs than are kept without an allocation: each with a gap behind it.
     let shape = [2; 12];
     let strides: Vec<isize> = (0..12).rev().map(|axis| 3_isize.pow(axis)).collect();

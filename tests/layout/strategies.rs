@@ -5,8 +5,8 @@ use dlbridge::layout::Layout;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
-/// So many cases, and far fewer under Miri, which is slow. Failures aren't written to files: what
-/// was found gets a test of its own.
+/// The number of cases, and far fewer under Miri, which is slow. Failures aren't written to files:
+/// what was found gets a test of its own.
 pub(crate) fn cases(cases: u32) -> Config {
     Config {
         cases: if cfg!(miri) { cases.min(4) } else { cases },

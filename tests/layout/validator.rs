@@ -1,4 +1,4 @@
-//! Invariants 1 to 6: what the validator takes and what it refuses.
+//! Invariants 1 to 6: layouts that the validator accepts or refuses.
 
 use crate::model::{bit_range, indices, offsets, violations};
 use crate::strategies::{at_the_limit, cases, extreme, small};
@@ -54,7 +54,7 @@ fn told(error: &LayoutError) -> &'static [u8] {
         LayoutError::StrideCount { .. } => &[4],
         LayoutError::TooManyElements => &[5],
         LayoutError::TooFar => &[6],
-        other => panic!("{other:?} is no error of the validator"),
+        other => panic!("{other:?} isn't an error of the validator"),
     }
 }
 

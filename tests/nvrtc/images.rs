@@ -1,4 +1,4 @@
-//! What becomes of kernels that are right.
+//! Compiled images of correct kernels.
 
 use crate::find::tests;
 use dlbridge::cuda::{CudaError, Image, ImageKind, Source};

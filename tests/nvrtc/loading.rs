@@ -1,4 +1,4 @@
-//! What was compiled is loaded, on the double of the driver.
+//! Compiled kernels, loaded on the double of the driver.
 
 use crate::double::{calls, on_double};
 use crate::find::tests;

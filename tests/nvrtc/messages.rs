@@ -1,4 +1,4 @@
-//! What is said of kernels that are wrong.
+//! Error messages of incorrect kernels.
 
 use crate::find::tests;
 use dlbridge::cuda::{CudaError, Source};

@@ -93,7 +93,7 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn of_any_layout_to_any_other(x in shape().prop_flat_map(list::<f32>), lies in [lie(), lie()]) {
+    fn cast_of_every_layout_equals_the_oracle(x in shape().prop_flat_map(list::<f32>), lies in [lie(), lie()]) {
         let tensor = lies[0].tensor(&x);
         let expected: Vec<_> = x.elements.iter().map(|x| *x as i16).collect();
         let made = ops::cast(&tensor, DType::I16).unwrap();
@@ -123,7 +123,7 @@ fn rounding_happens_once() {
 }
 
 #[test]
-fn types_that_are_no_numbers_are_refused() {
+fn cast_refuses_non_numbers() {
     let x = Tensor::from([1.0_f32]);
     let error = ops::cast(&x, DType::C64).unwrap_err();
     assert!(matches!(*error.reason, Reason::NoKernel { .. }));
@@ -153,7 +153,7 @@ fn types_that_are_no_numbers_are_refused() {
     let call = op.call().input(&x).attribute("dtype", DType::F32);
     let error = call.output(&mut misaligned).run().unwrap_err().to_string();
     assert!(
-        error.ends_with("failed: out isn't aligned, or has bytes that are no float32"),
+        error.ends_with("failed: out isn't aligned, or has bytes that aren't valid float32"),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! What numbers become as another type, by exact arithmetic.
+//! Conversions of numbers between types, by exact arithmetic.
 
 use dlbridge::Element;
 use half::{bf16, f16};

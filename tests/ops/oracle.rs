@@ -1,4 +1,4 @@
-//! What the ops do, as naive loops: by index, over lists of numbers.
+//! A naive oracle of the ops: by index, over lists of numbers.
 
 use crate::number::{Float, Number};
 use dlbridge::Tensor;

@@ -41,7 +41,7 @@ pub(crate) fn trial<N: Send + Sync + 'static>(
 ) -> Trial {
     match needs.clone() {
         Ok(needs) => Trial::test(name, move || body(&needs)),
-        // An ignored trial can still be asked for, and then it has to fail.
+        // An ignored trial can still be requested, and then it has to fail.
         Err(Missing { reason, fails }) => Trial::test(name, {
             let reason = reason.clone();
             move || Err(Failed::from(reason))

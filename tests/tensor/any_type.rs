@@ -45,7 +45,7 @@ fn not_representable(value: &str, dtype: DType) -> Error {
 }
 
 #[test]
-fn zeros_are_zeros() {
+fn zeros_of_every_dtype_are_zero() {
     for dtype in all_dtypes() {
         for shape in [&[][..], &[7], &[3, 5], &[2, 0], &[1, 2, 1, 2]] {
             let count: usize = shape.iter().product();
@@ -69,7 +69,7 @@ fn zeros_are_zeros() {
 }
 
 #[test]
-fn ones_are_ones_where_there_is_one() {
+fn ones_of_every_dtype_are_one_or_refused() {
     for dtype in all_dtypes() {
         for shape in [&[][..], &[7], &[3, 5], &[2, 0]] {
             let ones = Tensor::ones(shape, dtype);
@@ -85,7 +85,7 @@ fn ones_are_ones_where_there_is_one() {
 }
 
 #[test]
-fn ones_leave_the_bits_behind_them_alone() {
+fn ones_leave_trailing_bits_zero() {
     let bytes = |count, dtype| {
         let ones = Tensor::ones(&[count], dtype).unwrap();
         ones.as_bytes().unwrap().to_vec::<u8>().unwrap()
@@ -96,7 +96,7 @@ fn ones_leave_the_bits_behind_them_alone() {
 }
 
 #[test]
-fn a_unit_matrix_has_ones_on_its_diagonal() {
+fn eye_has_ones_on_the_diagonal() {
     for dtype in all_dtypes() {
         for size in [0, 1, 2, 3, 5] {
             let eye = Tensor::eye(size, dtype);
@@ -121,7 +121,7 @@ fn a_unit_matrix_has_ones_on_its_diagonal() {
 }
 
 #[test]
-fn unwritten_memory_is_written_and_read() {
+fn uninitialized_tensor_is_written_and_read() {
     // SAFETY: every element is written before any is read.
     let tensor = unsafe { Tensor::uninit(&[2, 3], DType::I32) }.unwrap();
     let first = tensor.data_ptr().cast_mut().cast::<i32>();

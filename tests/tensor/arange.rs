@@ -40,7 +40,7 @@ fn floats_are_each_calculated_afresh() {
 }
 
 #[test]
-fn no_float_reaches_the_end() {
+fn arange_of_floats_excludes_the_end() {
     // Rounded, the distance is a little more than three steps.
     assert!(counted!(f64: 1.0_f64, 1.3, 0.1).iter().all(|x| *x < 1.3));
     assert!(
@@ -52,13 +52,13 @@ fn no_float_reaches_the_end() {
 
 #[test]
 #[should_panic = "arange can't count in steps of 0"]
-fn integers_do_not_stand_still() {
+fn arange_of_integers_rejects_zero_steps() {
     let _ = Tensor::arange(0, 1, 0);
 }
 
 #[test]
 #[should_panic = "arange can't count in steps of 0"]
-fn floats_do_not_stand_still() {
+fn arange_of_floats_rejects_zero_steps() {
     let _ = Tensor::arange(0.0_f32, 1.0, -0.0);
 }
 

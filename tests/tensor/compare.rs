@@ -93,7 +93,7 @@ fn close(left: f64, right: f64, rtol: f64, atol: f64) -> bool {
 }
 
 #[test]
-fn the_tolerance_itself_is_close_enough() {
+fn difference_equal_to_the_tolerance_is_close() {
     assert!(close(1.5, 1.0, 0.0, 0.5) && !close(1.5, 1.0, 0.0, 0.4999));
     assert!(close(0.5, 1.0, 0.0, 0.5) && !close(0.4999, 1.0, 0.0, 0.5));
     assert!(close(3.0, 2.0, 0.5, 0.0) && !close(3.1, 2.0, 0.5, 0.0));
@@ -125,7 +125,7 @@ fn infinities_are_close_to_themselves_alone() {
 }
 
 #[test]
-fn no_nan_is_close_to_anything() {
+fn nan_is_not_close_to_anything() {
     for (left, right) in [(NAN, NAN), (NAN, 1.0), (1.0, NAN), (NAN, INF), (INF, NAN)] {
         assert!(!close(left, right, 1e-5, 1e300), "{left} and {right}");
     }
@@ -146,7 +146,7 @@ fn complex_numbers_are_as_far_apart_as_in_the_plane() {
 }
 
 #[test]
-fn closeness_does_not_ask_for_the_element_type() {
+fn all_close_ignores_the_dtype() {
     let floats = Tensor::from([1.0_f32, 0.0]);
     for other in [
         Tensor::from([1.0_f64, 0.0]),
@@ -163,7 +163,7 @@ fn closeness_does_not_ask_for_the_element_type() {
 }
 
 #[test]
-fn closeness_asks_for_the_shape_and_the_lanes() {
+fn all_close_requires_equal_shape_and_lanes() {
     let (row, column) = (Tensor::from([[1, 2]]), Tensor::from([[1], [2]]));
     assert_eq!(
         row.all_close(&column, 1.0, 1.0),

@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn a_copy_is_made_only_where_it_is_needed(shape in shapes(), steps in steps()) {
+    fn to_contiguous_copies_only_strided_tensors(shape in shapes(), steps in steps()) {
         let (tensor, model) = viewed(&shape, &steps);
         let contiguous = tensor.contiguous().unwrap();
         prop_assert!(contiguous.layout().is_contiguous());
@@ -112,7 +112,7 @@ proptest! {
 }
 
 #[test]
-fn a_copy_is_written_without_changing_the_original() {
+fn copy_is_independent_of_the_original() {
     let tensor = Tensor::from([[1, 2], [3, 4]]).into_read_only();
     for original in [tensor.clone(), tensor.transpose()] {
         let mut copy = original.copy().unwrap();

@@ -1,4 +1,4 @@
-//! Tensors of what Rust programs have: vectors, slices, arrays, iterators, single numbers.
+//! Tensors from vectors, slices, arrays, iterators and single numbers.
 
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Error, LayoutError};
@@ -8,7 +8,7 @@ use num_complex::Complex;
 use std::fmt::Debug;
 
 #[test]
-fn a_vector_stays_where_it_is() {
+fn vec_becomes_a_tensor_without_copy() {
     let numbers = vec![1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0];
     let address = numbers.as_ptr();
     let tensor = Tensor::from_vec(numbers, &[3, 1, 2]).unwrap();
@@ -23,7 +23,7 @@ fn a_vector_stays_where_it_is() {
 }
 
 #[test]
-fn what_is_behind_a_vectors_length_does_not_count() {
+fn spare_capacity_of_vec_is_excluded() {
     let mut numbers = Vec::with_capacity(100);
     numbers.extend([1_u8, 2, 3]);
     let tensor = Tensor::from(numbers);
@@ -31,7 +31,7 @@ fn what_is_behind_a_vectors_length_does_not_count() {
 }
 
 #[test]
-fn an_owner_is_lent_from_and_dropped_once() {
+fn lent_owner_is_dropped_once() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static DROPS: AtomicUsize = AtomicUsize::new(0);
 
@@ -77,7 +77,7 @@ fn a_slice_is_copied() {
 }
 
 #[test]
-fn arrays_have_the_rank_that_they_are_nested() {
+fn nested_arrays_have_their_depth_as_rank() {
     let cube = [[[1_u8, 2, 3], [4, 5, 6]]; 4];
     for (tensor, shape) in [
         (Tensor::from([1_u8, 2, 3]), &[3][..]),
@@ -161,7 +161,7 @@ fn numbers_of_every_rust_type_come_back() {
 }
 
 #[test]
-fn another_number_of_elements_is_refused() {
+fn mismatched_element_count_is_refused() {
     for (count, shape) in [
         (3, &[2, 2][..]),
         (5, &[2, 2]),
@@ -181,7 +181,7 @@ fn another_number_of_elements_is_refused() {
 }
 
 #[test]
-fn a_storage_may_be_larger_and_not_smaller() {
+fn storage_smaller_than_the_shape_is_refused() {
     let storage = || Storage::from_vec(vec![0x1234_u16, 0x5678, 0x9abc]);
     let tensor = Tensor::from_storage(storage(), &[2], DType::U16).unwrap();
     assert_eq!(tensor.to_vec::<u16>().unwrap(), [0x1234, 0x5678]);
@@ -212,7 +212,7 @@ fn a_storage_may_be_larger_and_not_smaller() {
 }
 
 #[test]
-fn scalars_are_read_of_every_lane() {
+fn scalars_of_every_lane_are_read() {
     let storage = Storage::from_vec((0..6_u8).collect());
     let dtype = DType::U8.with_lanes(3).unwrap();
     let tensor = Tensor::from_storage(storage, &[2], dtype).unwrap();

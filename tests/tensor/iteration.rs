@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fold_takes_up_where_single_steps_stopped(
+    fn fold_continues_after_single_steps(
         shape in shapes(), steps in steps(), taken in 0..40_usize,
     ) {
         let (tensor, model) = viewed(&shape, &steps);
@@ -89,7 +89,7 @@ proptest! {
 }
 
 #[test]
-fn an_iterator_that_is_through_stays_so() {
+fn iterator_is_fused() {
     let tensor = Tensor::from([[1_u8, 2], [3, 4]]).transpose();
     let view = tensor.view::<u8>().unwrap();
     let mut iter = view.iter();
@@ -99,7 +99,7 @@ fn an_iterator_that_is_through_stays_so() {
 }
 
 #[test]
-fn iterators_outlive_the_view_that_they_came_from() {
+fn iterator_outlives_its_view() {
     let tensor = Tensor::from([1_u8, 2, 3]);
     let (iter, slice, element) = {
         let view = tensor.view::<u8>().unwrap();

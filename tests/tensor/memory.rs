@@ -4,7 +4,7 @@ use dlbridge::error::{Error, LayoutError};
 use dlbridge::{DType, Storage, Tensor};
 
 #[test]
-fn our_memory_is_aligned_for_every_framework() {
+fn own_memory_is_aligned_for_every_framework() {
     let check = |tensor: &Tensor| {
         let wanted = if (1..4096).contains(&tensor.nbytes()) {
             64
@@ -42,7 +42,7 @@ fn zeros_are_zeros_also_in_used_memory() {
 }
 
 #[test]
-fn a_storage_tells_the_alignment_of_its_address() {
+fn storage_reports_the_alignment_of_its_address() {
     let storage = Storage::zeroed(8192).unwrap();
     assert!(storage.alignment() >= 256);
     for (start, alignment) in [(1, 1), (2, 2), (4, 4), (24, 8), (48, 16), (128, 128)] {
@@ -53,7 +53,7 @@ fn a_storage_tells_the_alignment_of_its_address() {
 /// What no allocator gives. Miri would stop instead of saying no.
 #[test]
 #[cfg_attr(miri, ignore)]
-fn memory_that_is_not_there_is_an_error() {
+fn failed_allocation_is_an_error() {
     let bytes = 1_usize << 60;
     let error = Error::OutOfMemory { bytes };
     assert_eq!(Tensor::zeros(&[bytes], DType::U8).unwrap_err(), error);
@@ -75,7 +75,7 @@ fn memory_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn sizes_that_no_memory_has_are_refused() {
+fn sizes_beyond_the_address_space_are_refused() {
     let too_large = |dtype| Error::from(LayoutError::ExtentTooLarge { dtype });
     let shape = [1_usize << 60];
     for dtype in [DType::F32, DType::F64, DType::U8.with_lanes(16).unwrap()] {
@@ -115,7 +115,7 @@ fn sizes_that_no_memory_has_are_refused() {
 /// A few bytes repeated so often that the bits of all are too many to count.
 #[test]
 #[cfg_attr(miri, ignore)]
-fn copies_that_no_memory_could_hold_are_refused() {
+fn copies_beyond_the_address_space_are_refused() {
     for (dtype, count) in [
         (DType::F64, 1_usize << 58),
         (DType::F64, 1 << 62),

@@ -1,4 +1,4 @@
-//! What a tensor should be after any view operations: a list of element numbers, no strides.
+//! A naive model of view operations: a list of element numbers, no strides.
 
 use dlbridge::{Error, Tensor};
 use proptest::collection::vec;

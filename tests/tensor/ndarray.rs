@@ -12,7 +12,7 @@ proptest! {
     #![proptest_config(cases(1000))]
 
     #[test]
-    fn what_ndarray_sees_is_the_same(shape in shapes(), steps in steps()) {
+    fn ndarray_view_has_the_same_elements(shape in shapes(), steps in steps()) {
         let (tensor, model) = viewed(&shape, &steps);
         let view = tensor.view::<i32>().unwrap();
         let array = view.to_ndarray();
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn what_ndarray_writes_is_written(shape in shapes(), steps in steps()) {
+    fn ndarray_writes_reach_the_tensor(shape in shapes(), steps in steps()) {
         let whole = counted(&shape);
         let (tensor, model) = views_of(&whole, &steps);
         // SAFETY: no other code uses the memory before the view is gone.
@@ -64,7 +64,7 @@ fn arrays_without_dimensions_and_without_elements() {
 
 #[test]
 #[should_panic = "the layout of this very view"]
-fn the_layout_of_another_array_is_refused() {
+fn unsupported_layout_of_array_is_refused() {
     let (small, large) = (array![1, 2], array![1, 2, 3]);
     let layout = Layout::from_ndarray(&large.view()).unwrap();
     let _ = View::from_ndarray(&small.view(), &layout);

@@ -42,7 +42,7 @@ fn integers(tensor: &Tensor) -> Vec<i128> {
 }
 
 #[test]
-fn an_element_a_byte() {
+fn padded_elements_take_a_byte_each() {
     let tensor = six_nibbles();
     assert!(tensor.is_padded());
     assert_eq!((tensor.nbytes(), tensor.storage().nbytes()), (6, 6));
@@ -95,7 +95,7 @@ fn padded_elements_equal_packed_ones() {
 }
 
 #[test]
-fn as_bytes_padded_elements_are_whole() {
+fn padded_elements_as_bytes_are_whole() {
     let tensor = six_nibbles();
     let bytes = [0xf1, 0xe2, 0xd3, 0xc4, 0xb5, 0xa6];
     let flat = tensor.as_bytes().unwrap();

@@ -1,4 +1,4 @@
-//! Typed views that are read: indices, slices, and what they refuse.
+//! Typed views that are read: indices, slices, and their errors.
 
 use crate::model::{cases, indices, numbers, shapes, steps, viewed};
 use dlbridge::error::Error;
@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn every_index_leads_to_its_element(shape in shapes(), steps in steps()) {
+    fn every_index_returns_its_element(shape in shapes(), steps in steps()) {
         let (tensor, model) = viewed(&shape, &steps);
         let view = tensor.view::<i32>().unwrap();
         for (index, number) in indices(&model.shape).into_iter().zip(numbers(&model)) {
@@ -58,7 +58,7 @@ proptest! {
 }
 
 #[test]
-fn brackets_take_an_index_a_dimension() {
+fn brackets_index_each_dimension() {
     let tensor = Tensor::from([[[1_u16, 2], [3, 4]], [[5, 6], [7, 8]]]);
     let view = tensor.view::<u16>().unwrap();
     assert_eq!((view[[0, 0, 1]], view[[1, 1, 0]]), (2, 7));
@@ -75,7 +75,7 @@ fn words(action: impl FnOnce()) -> String {
 }
 
 #[test]
-fn an_index_that_is_none_panics_with_both_shapes() {
+fn index_out_of_bounds_panics_with_both_shapes() {
     let mut tensor = Tensor::from([[1_u8, 2], [3, 4]]);
     let view = tensor.view::<u8>().unwrap();
     assert_eq!(
@@ -128,7 +128,7 @@ fn elements_of_another_type_are_refused() {
 }
 
 #[test]
-fn elements_between_aligned_addresses_are_refused_and_copied() {
+fn unaligned_elements_are_refused_and_copied() {
     let bytes = Tensor::zeros(&[17], DType::U8).unwrap();
     let odd = bytes.slice(0, 1..).unwrap();
     let doubles = odd.bit_cast(DType::F64).unwrap();
@@ -146,7 +146,7 @@ fn elements_between_aligned_addresses_are_refused_and_copied() {
 }
 
 #[test]
-fn bytes_that_are_no_truth_values_are_refused() {
+fn invalid_bool_bytes_are_refused() {
     let bytes = Tensor::from([1_u8, 0, 1, 2, 255, 0]);
     let bools = bytes.bit_cast(DType::BOOL).unwrap();
     let invalid = |value| Error::InvalidValue {
@@ -169,7 +169,7 @@ fn bytes_that_are_no_truth_values_are_refused() {
 }
 
 #[test]
-fn an_item_is_the_only_element() {
+fn item_returns_the_only_element() {
     let tensor = Tensor::from([[1_i8, 2], [3, 4]]);
     let last = tensor.slice(0, 1..).unwrap().slice(1, 1..).unwrap();
     assert_eq!(last.item::<i8>(), Ok(4));

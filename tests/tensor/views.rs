@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn views_lead_to_the_elements_where_they_are(shape in shapes(), steps in steps()) {
+    fn views_share_memory(shape in shapes(), steps in steps()) {
         let whole = counted(&shape);
         let (tensor, model) = views_of(&whole, &steps);
         prop_assert_eq!(tensor.shape(), &model.shape[..]);
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn another_shape_has_the_same_elements_in_order(shape in shapes(), steps in steps(), at in 0..4_usize) {
+    fn reshape_keeps_elements_in_order(shape in shapes(), steps in steps(), at in 0..4_usize) {
         let (tensor, model) = viewed(&shape, &steps);
         let flat = [model.len()];
         // Two dimensions joined, or all.
@@ -99,7 +99,7 @@ fn ranges_of_every_kind() {
 }
 
 #[test]
-fn ranges_that_leave_their_dimension() {
+fn ranges_out_of_bounds_are_refused() {
     let error = |start, stop| {
         Error::from(LayoutError::OutOfRange {
             axis: 1,
@@ -122,7 +122,7 @@ fn ranges_that_leave_their_dimension() {
 }
 
 #[test]
-fn dimensions_that_are_not_there() {
+fn axis_out_of_bounds_is_refused() {
     let whole = matrix();
     let no_axis = |axis, rank| Error::from(LayoutError::NoSuchAxis { axis, rank });
     assert_eq!(whole.slice(2, ..).unwrap_err(), no_axis(2, 2));
@@ -136,7 +136,7 @@ fn dimensions_that_are_not_there() {
 }
 
 #[test]
-fn other_refusals_name_what_was_asked_for() {
+fn refused_views_name_the_request() {
     let whole = matrix();
     let refused = |result: Result<Tensor, Error>, error: LayoutError| {
         assert_eq!(result.unwrap_err(), Error::from(error));
@@ -189,7 +189,7 @@ fn other_refusals_name_what_was_asked_for() {
 }
 
 #[test]
-fn parts_follow_each_other() {
+fn split_returns_consecutive_parts() {
     let whole = matrix();
     let parts = whole.split(1, &[1, 0, 3]).unwrap();
     assert_eq!(seen(&whole, &parts[0]), (vec![0, 4, 8], 0));
@@ -211,7 +211,7 @@ fn parts_follow_each_other() {
 }
 
 #[test]
-fn steps_that_are_longer_than_the_dimension() {
+fn steps_longer_than_the_dimension_keep_one_element() {
     let whole = matrix();
     for step in [3, 4, isize::MAX] {
         assert_eq!(
@@ -226,7 +226,7 @@ fn steps_that_are_longer_than_the_dimension() {
 }
 
 #[test]
-fn a_view_keeps_all_of_the_memory_alive() {
+fn view_keeps_the_whole_memory_alive() {
     let last = matrix().select(0, 2).unwrap().select(0, 3).unwrap();
     assert_eq!((last.rank(), last.item::<i32>()), (0, Ok(11)));
     assert_eq!(last.storage().nbytes(), 48);

@@ -12,7 +12,7 @@ proptest! {
     /// A view is written through exactly where no element is there twice, and changes its own
     /// elements alone.
     #[test]
-    fn only_the_views_elements_change(shape in shapes(), steps in steps(), how in 0..3_u8) {
+    fn writes_change_the_views_elements_only(shape in shapes(), steps in steps(), how in 0..3_u8) {
         let whole = counted(&shape);
         let (count, (tensor, model)) = (whole.len(), views_of(&whole, &steps));
         let mut seen = vec![false; count];
@@ -67,7 +67,7 @@ const SHARED: Error = Error::Shared {
 };
 
 #[test]
-fn views_of_shared_memory_wait_until_they_are_alone() {
+fn shared_memory_refuses_writes_until_unique() {
     let mut whole = Tensor::from([1, 2, 3, 4]);
     // Parts that don't overlap share their memory all the same.
     let mut parts = whole.split(0, &[2, 2]).unwrap();
@@ -123,7 +123,7 @@ fn broadcast_elements_are_not_written() {
 }
 
 #[test]
-fn what_was_lent_to_be_read_is_read_only() {
+fn memory_lent_immutably_is_read_only() {
     let numbers: Arc<[i32]> = Arc::from([1, 2, 3]);
     let mut tensor = Tensor::from_owner(Arc::clone(&numbers), &[3]).unwrap();
     assert_eq!(tensor.data_ptr().cast(), numbers.as_ptr());
@@ -136,7 +136,7 @@ fn what_was_lent_to_be_read_is_read_only() {
 }
 
 #[test]
-fn what_was_lent_to_be_written_is_written_in_place() {
+fn memory_lent_mutably_is_written_in_place() {
     let storage = Storage::from_owner_mut::<i32>(vec![1, 2, 3].into_boxed_slice());
     let address = storage.data_ptr();
     let mut tensor = Tensor::from_storage(storage, &[3], DType::I32).unwrap();
@@ -146,7 +146,7 @@ fn what_was_lent_to_be_written_is_written_in_place() {
 }
 
 #[test]
-fn no_elements_are_written_without_harm() {
+fn empty_tensor_is_written_without_access() {
     let mut tensor = Tensor::zeros(&[2, 0], DType::I32).unwrap();
     let mut view = tensor.view_mut::<i32>().unwrap();
     view.fill(1);

@@ -1,4 +1,4 @@
-//! The programs in `examples/tensorflow`, which assert what they show.
+//! The programs in `examples/tensorflow`, which assert their results.
 
 #[path = "../../examples/tensorflow/inspection.rs"]
 mod inspection;

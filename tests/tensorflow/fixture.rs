@@ -1,4 +1,4 @@
-//! What the tests share: the library, and one eager runtime.
+//! Fixture of the tests: the library, and one eager runtime.
 
 use crate::trials::Missing;
 use dlbridge::tensorflow::{Context, TensorFlow};

@@ -14,9 +14,9 @@ use std::ptr::{self, NonNull};
 
 /// The names of capsules that hold a managed tensor of this ABI.
 pub trait Named: Abi {
-    /// Of one that no code took yet.
+    /// Name of an unconsumed capsule.
     const NAME_IN_CAPSULE: &'static CStr;
-    /// Of one that was taken.
+    /// Name of a consumed capsule.
     const NAME_WHEN_TAKEN: &'static CStr;
 }
 
@@ -148,7 +148,7 @@ impl<'a, 'py> Offer<'a, 'py> {
         } else {
             let what = object.get_type().fully_qualified_name()?;
             Err(PyTypeError::new_err(format!(
-                "{what} is no capsule of a DLPack tensor"
+                "expected a capsule of a DLPack tensor, got {what}"
             )))
         }
     }
@@ -185,7 +185,7 @@ impl<'a, 'py> Offer<'a, 'py> {
     ///
     /// # Errors
     ///
-    /// As of [`look`](Self::look).
+    /// The same as for [`look`](Self::look).
     pub fn lend<A: Named>(capsule: Borrowed<'_, 'py, PyCapsule>) -> PyResult<(NonNull<A>, Lent)> {
         with_critical_section(&capsule, || {
             let pointer = Self::look::<A>(capsule)?;

@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use pyo3::{PyTypeInfo, intern};
 
-/// What a consumer wants beyond the tensor itself.
+/// A consumer's requests besides the tensor.
 #[derive(Debug, Clone, Default)]
 pub struct Wish<'py> {
     /// `Some(true)`: memory of its own; `Some(false)`: shared memory or an error.
     pub copy: Option<bool>,
-    /// Where the memory should be.
+    /// The requested device.
     pub device: Option<DLDevice>,
     /// The stream on which the memory will be used. Never to be sent to a producer of host
     /// memory: most of them refuse it.
@@ -23,7 +23,7 @@ pub struct Wish<'py> {
 /// Asks an object for a capsule: keywords first, and without them where the producer doesn't know
 /// them. Which of the two ABIs comes is the producer's choice; a capsule is passed on as it is.
 ///
-/// Producers may ignore a wish, and a capsule can't be asked for anything: where the memory is, and
+/// Producers may ignore a wish, and a capsule can't be queried: where the memory is, and
 /// whether it was copied, is for the caller to check.
 ///
 /// # Errors

@@ -16,11 +16,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
 /// Why nothing could be allocated.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct AllocationError {
     /// The name of the Python exception that fits, such as `MemoryError`.
     pub kind: &'static str,
-    /// What went wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -53,7 +54,7 @@ pub unsafe trait Exchange: 'static {
     ///
     /// # Errors
     ///
-    /// As of [`own`](Self::own).
+    /// The same as for [`own`](Self::own).
     fn borrow(object: Borrowed<'_, '_, PyAny>) -> PyResult<DLTensor>;
 
     /// Returns an object around a managed tensor.
@@ -74,8 +75,8 @@ pub unsafe trait Exchange: 'static {
     /// The prototype's shape leads to as many sizes as its rank says.
     unsafe fn allocate(prototype: &DLTensor) -> Result<Managed<Versioned>, AllocationError>;
 
-    /// Returns the stream on which the type's objects are worked on at present; NULL where there
-    /// are no streams.
+    /// Returns the stream on which the type's objects are worked on at present; NULL for a
+    /// device without streams.
     ///
     /// # Errors
     ///
@@ -152,12 +153,12 @@ unsafe fn object<'a, 'py>(
 ) -> PyResult<Borrowed<'a, 'py, PyAny>> {
     // SAFETY: `pointer` is NULL or a live object, by this function's contract.
     unsafe { Borrowed::from_ptr_or_opt(py, pointer.cast::<ffi::PyObject>()) }
-        .ok_or_else(|| PyRuntimeError::new_err("NULL is no object"))
+        .ok_or_else(|| PyRuntimeError::new_err("expected an object, got NULL"))
 }
 
 /// # Safety
 ///
-/// As DLPack says: an object, and room for the answer.
+/// By DLPack's contract: a valid object, and memory for the result.
 unsafe extern "C" fn own<E: Exchange>(from: *mut c_void, out: *mut *mut Versioned) -> c_int {
     guarded(|py| {
         // SAFETY: `from` is a live object, by the exchange API's contract.
@@ -170,7 +171,7 @@ unsafe extern "C" fn own<E: Exchange>(from: *mut c_void, out: *mut *mut Versione
 
 /// # Safety
 ///
-/// As DLPack says: an object, and room for the answer.
+/// By DLPack's contract: a valid object, and memory for the result.
 unsafe extern "C" fn borrow<E: Exchange>(from: *mut c_void, out: *mut DLTensor) -> c_int {
     guarded(|py| {
         // SAFETY: `from` is a live object, by the exchange API's contract.
@@ -183,7 +184,7 @@ unsafe extern "C" fn borrow<E: Exchange>(from: *mut c_void, out: *mut DLTensor) 
 
 /// # Safety
 ///
-/// As DLPack says: a managed tensor that is given away, and room for the answer.
+/// By DLPack's contract: a managed tensor that the caller gives away, and memory for the result.
 unsafe extern "C" fn make_object<E: Exchange>(
     from: *mut Versioned,
     out: *mut *mut c_void,
@@ -203,7 +204,7 @@ unsafe extern "C" fn make_object<E: Exchange>(
 
 /// # Safety
 ///
-/// As DLPack says: a prototype, room for the answer, and a function that takes the context.
+/// By DLPack's contract: a valid prototype, memory for the result, and a function for the context.
 unsafe extern "C" fn allocate<E: Exchange>(
     prototype: *mut DLTensor,
     out: *mut *mut Versioned,
@@ -237,7 +238,7 @@ unsafe extern "C" fn allocate<E: Exchange>(
 
 /// # Safety
 ///
-/// As DLPack says: room for the answer.
+/// By DLPack's contract: memory for the result.
 unsafe extern "C" fn current_stream<E: Exchange>(
     device_type: DLDeviceType,
     device_id: i32,

@@ -50,7 +50,7 @@ pub fn hang_on_unwind<R>(call: impl FnOnce() -> R) -> R {
 ///
 /// # Errors
 ///
-/// What Python raises.
+/// The exception that Python raises.
 pub fn get<'py>(
     object: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,
@@ -72,7 +72,7 @@ pub fn get<'py>(
 ///
 /// # Errors
 ///
-/// What Python raises.
+/// The exception that Python raises.
 pub fn call<'py>(
     callable: &Bound<'py, PyAny>,
     arguments: &Bound<'py, PyTuple>,
@@ -97,7 +97,7 @@ pub fn call<'py>(
 ///
 /// # Errors
 ///
-/// What Python raises.
+/// The exception that Python raises.
 pub fn call_method<'py>(
     object: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,

@@ -15,7 +15,7 @@ pub struct Request<'py> {
     /// The newest DLPack that the consumer understands; `None` for one from before there were
     /// versions.
     pub max_version: Option<(u32, u32)>,
-    /// Where the consumer wants the memory.
+    /// The requested device.
     pub dl_device: Option<DLDevice>,
     /// Whether it wants a copy; `None`: only if there is no other way.
     pub copy: Option<bool>,
@@ -70,7 +70,9 @@ impl<'py> Request<'py> {
                         device_id,
                     }),
                     _ => {
-                        return Err(PyValueError::new_err(format!("{device} is no device")));
+                        return Err(PyValueError::new_err(format!(
+                            "expected a device, got {device}"
+                        )));
                     }
                 },
                 None => {
@@ -124,7 +126,7 @@ fn wrong(argument: &str, wanted: &str, found: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// What answers a request: a tensor that can be exported.
+/// A producer: a tensor that can be exported.
 ///
 /// It is safe to implement: what consumers follow is in a [`Managed`], and who makes one has
 /// promised that it is true, its flags included.

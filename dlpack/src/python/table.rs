@@ -143,7 +143,7 @@ impl Table {
     ///
     /// # Safety
     ///
-    /// As of [`borrow`](Self::borrow).
+    /// The same as for [`borrow`](Self::borrow).
     #[inline(always)]
     pub unsafe fn borrow_to<'a>(
         self,
@@ -224,7 +224,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// What the framework says.
+    /// The framework's error.
     ///
     /// # Safety
     ///
@@ -292,7 +292,7 @@ fn keep(capsule: Bound<'_, PyAny>) {
     }
 }
 
-/// What an allocator says when it fails.
+/// Error of an allocator.
 #[derive(Default)]
 struct AllocatorError(Option<(CString, CString)>);
 

@@ -82,10 +82,10 @@ impl Scale {
     }
 }
 
-/// For those who ask for `label="strict"`.
+/// Selected by `label="strict"`.
 fn check<T: Number>(x: &Source<'_, T>) -> Result<(), String> {
     match x.iter().map(T::up).find(|x| !x.is_finite()) {
-        Some(x) => Err(format!("{x} is no brightness")),
+        Some(x) => Err(format!("{x} isn't a brightness")),
         None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use dlbridge::Tensor;
 use dlbridge::kernel::{CallError, Registry};
 
 #[test]
-fn a_new_tensor() -> Result<(), Box<dyn std::error::Error>> {
+fn call_without_output_makes_a_tensor() -> Result<(), Box<dyn std::error::Error>> {
     let invert = Registry::global().op("image.invert")?;
     let x = Tensor::from([[0_u8, 1], [254, 255]]);
     assert_eq!(
@@ -16,7 +16,7 @@ fn a_new_tensor() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn written_to_a_given_one_with_attributes() -> Result<(), Box<dyn std::error::Error>> {
+fn call_with_output_and_attributes_writes_it() -> Result<(), Box<dyn std::error::Error>> {
     let normalize = Registry::global().op("image.normalize")?;
     let (x, mut y) = (Tensor::from([1.0_f32, 3.0]), Tensor::from([0.0_f32, 0.0]));
     let call = normalize.call().input(&x).output(&mut y);
@@ -38,7 +38,7 @@ fn written_to_a_given_one_with_attributes() -> Result<(), Box<dyn std::error::Er
 }
 
 #[test]
-fn another_kernel_by_its_label() -> Result<(), CallError> {
+fn label_selects_another_kernel() -> Result<(), CallError> {
     let normalize = Registry::global().op("image.normalize")?;
     let x = Tensor::from([f64::NAN]);
     normalize.call().input(&x).make()?;
@@ -47,13 +47,13 @@ fn another_kernel_by_its_label() -> Result<(), CallError> {
         refused
             .unwrap_err()
             .to_string()
-            .contains("NaN is no brightness")
+            .contains("NaN isn't a brightness")
     );
     Ok(())
 }
 
 #[test]
-fn two_results() -> Result<(), Box<dyn std::error::Error>> {
+fn op_with_two_results_returns_both() -> Result<(), Box<dyn std::error::Error>> {
     let results = Registry::global()
         .op("image.range")?
         .call()
@@ -68,7 +68,7 @@ fn two_results() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn it_says_where_kernels_are_from() {
+fn listing_names_the_origin() {
     let mut kernels = Registry::global().kernels();
     kernels.retain(|kernel| kernel.op.starts_with("image."));
     assert_eq!(kernels.len(), 4 + 3 + 3 + 4);

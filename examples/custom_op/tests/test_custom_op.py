@@ -29,7 +29,7 @@ def is_its_own(x):
     return type(x) is type(tensor([1.0]))
 
 
-def test_importing_makes_the_ops_known():
+def test_import_of_extension_registers_its_ops():
     assert "image" not in before and "image" in dir(dlbridge.ops)
     assert dir(image) == ["invert", "normalize", "range"]
     assert repr(image.invert.__self__) == "<op image.invert(x: T) -> y: T>"
@@ -38,7 +38,7 @@ def test_importing_makes_the_ops_known():
     assert "mean 0 and deviation 1" in image.normalize.__doc__
 
 
-def test_kernels_and_where_they_are_from():
+def test_kernels_lists_types_and_origin():
     kernels = [kernel for kernel in dlbridge.kernels() if kernel["op"].startswith("image.")]
     assert sum(len(kernel["descriptions"]) for kernel in kernels) == 14 and {
         kernel["origin"] for kernel in kernels
@@ -55,7 +55,7 @@ def test_kernels_and_where_they_are_from():
     assert {"add", "axpy", "matmul", "sum"} < set(dir(dlbridge.ops))
 
 
-def test_results_are_the_frameworks():
+def test_results_are_of_the_callers_framework():
     x = tensor([[0, 1], [254, 255]], "uint8")
     y = image.invert(x)
     assert (
@@ -65,7 +65,7 @@ def test_results_are_the_frameworks():
     assert type(image.invert(x, like=np.zeros(1))) is np.ndarray
 
 
-def test_attributes():
+def test_attributes_are_applied_and_checked():
     x = tensor([1.0, 3.0])
     assert numbers(image.normalize(x)) == [1, 5]
     assert numbers(image.normalize(x, mean=2, deviation=np.float32(0.5))) == [-2, 2]
@@ -75,17 +75,17 @@ def test_attributes():
         image.normalize(x, deviation=-1)
 
 
-def test_another_kernel_by_its_label():
+def test_label_selects_another_kernel():
     x = tensor([1.0, float("inf")])
     assert numbers(image.normalize(x))[0] == 1
-    with pytest.raises(RuntimeError, match="failed: inf is no brightness"):
+    with pytest.raises(RuntimeError, match="failed: inf isn't a brightness"):
         image.normalize(x, label="strict")
     assert numbers(image.normalize(tensor([1.0]), label="strict")) == [1]
     with pytest.raises(LookupError, match='label "fast"; there are'):
         image.normalize(x, label="fast")
 
 
-def test_two_results():
+def test_op_with_two_results_returns_or_writes_both():
     darkest, brightest = image.range(tensor([[3, 1], [4, 2]], "uint8"))
     assert is_its_own(darkest) and (numbers(darkest), numbers(brightest)) == (1, 4)
     low, high = np.zeros((), "f4"), np.zeros((), "f4")
@@ -113,7 +113,7 @@ def test_two_results():
         image.range(tensor([], "float32"))
 
 
-def test_in_place():
+def test_out_may_be_the_input():
     x = np.array([0.0, 1.0], "f4")
     assert image.invert(x, out=x) is x and x.tolist() == [1, 0]
     assert image.normalize(x, out=x) is x and x.tolist() == [1, -1]
@@ -126,7 +126,7 @@ def test_in_place():
         image.invert(x, out=x[::-1])
 
 
-def test_together_with_the_packages_own():
+def test_custom_ops_compose_with_builtin_ops():
     x = tensor([0.25, 0.75])
     with dlbridge.record() as calls:
         assert numbers(dlbridge.ops.add(image.invert(x), x)) == [1, 1]

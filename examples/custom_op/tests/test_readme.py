@@ -18,21 +18,21 @@ def squeezed(code):
 
 
 @pytest.mark.parametrize("file, code", EXCERPTS)
-def test_excerpts(file, code):
+def test_readme_excerpts_are_in_the_sources(file, code):
     assert squeezed(code) in squeezed((EXAMPLE / file).read_text())
 
 
-def test_there_are_some():
+def test_readme_has_excerpts_and_other_blocks():
     assert len(EXCERPTS) > 6 and len(BLOCKS) > len(EXCERPTS)
 
 
-def test_what_python_shows():
+def test_readme_python_session_prints_what_it_shows():
     (session,) = [code for kind, _, code in BLOCKS if kind == "pycon"]
     test = doctest.DocTestParser().get_doctest(session, {}, "README.md", "README.md", 0)
     results = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
     assert results.attempted > 8 and not results.failed
 
 
-def test_links():
+def test_readme_links_lead_to_files():
     for link in re.findall(r"\]\(([^)#]+)\)", TEXT):
         assert (EXAMPLE / link).exists(), link

@@ -34,7 +34,7 @@ def blocks(language, label=None):
     return [block for block in chosen if label in (None, block.label)]
 
 
-def test_what_is_written_for_python_runs():
+def test_readme_python_sessions_run():
     runner = doctest.DocTestRunner()
     names, tried = {}, 0
     for block in blocks("pycon", NAME):
@@ -48,7 +48,7 @@ def test_what_is_written_for_python_runs():
 
 @only("numpy")
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"line {block.line}")
-def test_every_block_is_of_a_kind_that_is_tested(block):
+def test_readme_blocks_are_all_tested(block):
     kind = (block.language, block.label)
     if block.language in ("toml", "rust", "python") and block.label != "first":
         assert block.code in (EXAMPLE / block.label).read_text()
@@ -59,7 +59,7 @@ def test_every_block_is_of_a_kind_that_is_tested(block):
 
 
 @only("numpy")
-def test_the_tutorial_leads_to_an_extension(tmp_path):
+def test_readme_tutorial_builds_a_working_extension(tmp_path):
     start, build = blocks("sh", "tutorial")
     (lib,), (cargo,), (project,) = (
         blocks("rust", "first"),
@@ -96,7 +96,7 @@ def test_the_tutorial_leads_to_an_extension(tmp_path):
 
 
 @only("numpy")
-def test_the_stubs_are_those_of_the_module():
+def test_stubs_match_the_module():
     stubs = ast.parse((EXAMPLE / "tensor_math.pyi").read_text())
     functions = {node.name: node for node in stubs.body if isinstance(node, ast.FunctionDef)}
     public = {name for name in vars(tensor_math) if not name.startswith("_")} - {"tensor_math"}

@@ -52,7 +52,7 @@ def _watch(pair: Pair, cases: list[list[str]], answers: TextIO) -> None:
     """Has a process of its own do the work, and another one go on where that ends too soon.
 
     They begin as this one is when it has imported the frameworks and used nothing of them, since an
-    import can take half a minute. Who has threads can't begin like that, so that nothing else is
+    import can take half a minute. A process with threads can't fork like that, so that nothing else is
     done here.
     """
     place = mmap.mmap(-1, 8)

@@ -33,7 +33,7 @@ def adapter_class(path: str) -> type[Adapter]:
     found = getattr(importlib.import_module(module), name, None)
     if not (isinstance(found, type) and issubclass(found, Adapter)):
         raise ValueError(
-            f"{path} is no adapter: it should be as package.module:Class, of a subclass of Adapter"
+            f"{path} can't be an adapter: expected package.module:Class, a subclass of Adapter"
         )
     return found
 

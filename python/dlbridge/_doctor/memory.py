@@ -51,7 +51,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def read_bits(address: int, offset: int, bits: int) -> int:
-    """A pattern that begins so many bits behind an address."""
+    """The pattern that begins a number of bits behind an address."""
     start, shift = divmod(offset, 8)
     data = ctypes.string_at(address + start, -(-(shift + bits) // 8))
     return int.from_bytes(data, "little") >> shift & ((1 << bits) - 1)

@@ -45,7 +45,7 @@ def attempt(
         return Verdict("refused", described(error)), x
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # Such as a panic, which is no refusal.
+    except BaseException as error:  # Such as a panic, which doesn't count as a refusal.
         return Verdict("crashed", described(error)), x
     verdict = _judge(producer, x, consumer, y, dtype, before, stage)
     verdict.warned = warned
@@ -57,7 +57,7 @@ def attempt(
 
 
 def _convert(x: Any, to: str) -> tuple[Any, str | None, bool]:
-    """By way of dlbridge; why it isn't shared where a copy has to be asked for; and whether there
+    """By way of dlbridge; why it isn't shared where a copy has to be requested; and whether there
     is a warning that it is read-only."""
     dlbridge: Any = importlib.import_module("dlbridge")
     with warnings.catch_warnings(record=True) as shown:

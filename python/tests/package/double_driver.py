@@ -112,7 +112,7 @@ def devices():
 
 
 class Graph:
-    """What a stream was asked for while this was entered, to be done any number of times."""
+    """The work enqueued on a stream while this was entered, to be done any number of times."""
 
     def __init__(self, handle, device=0, mode=_RELAXED):
         self.handle, self.device, self.mode = handle, device, mode

@@ -15,7 +15,7 @@ def dtype_of(name):
 
 
 def array(name, shape):
-    """Numbers that differ from their neighbours, as far as the dtype has so many."""
+    """Numbers that differ from their neighbours, as far as the dtype has enough."""
     dtype = dtype_of(name)
     numbers = np.arange(int(np.prod(shape))).reshape(shape)
     return np.asarray(numbers % (2 if dtype.itemsize == 1 else 200)).astype(dtype)

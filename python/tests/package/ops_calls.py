@@ -27,7 +27,7 @@ class OpsCalls:
     def is_ours(self, x):
         return isinstance(x, self.kind)
 
-    def test_results_are_its_own(self):
+    def test_results_are_of_the_framework_and_equal_numpy(self):
         for dtype in self.dtypes:
             a, b = self.array((2, 3), dtype), self.array((3,), dtype, 5)
             x, y = self.of(a), self.of(b)
@@ -48,12 +48,12 @@ class OpsCalls:
                 assert self.values(result) == expected.tolist()
             assert self.values(x) == a.tolist() and self.values(y) == b.tolist()
 
-    def test_results_keep_their_memory(self):
+    def test_results_after_arguments_are_dropped_keep_memory(self):
         x = self.of(self.array((64,)))
         results = [ops.add(x, i) for i in range(20)]
         assert [self.values(result)[1] for result in results] == [*range(1, 21)]
 
-    def test_it_is_written_where_that_may_be(self):
+    def test_out_is_written_in_place_or_refused_as_read_only(self):
         a, b = self.array((2, 3)), self.array((2, 3), first=5)
         x, y, out = self.of(a), self.of(b), self.of(np.zeros((2, 3), "f4"))
         if not self.writable:
@@ -75,7 +75,7 @@ class OpsCalls:
         with refused(ValueError, 'argument "out" has shape [2, 3]; the result has [2, 2]'):
             ops.matmul(x, self.of(b.T.copy()), out=out)
 
-    def test_of_several_frameworks_the_first_counts(self):
+    def test_mixed_arguments_return_framework_of_the_first(self):
         a = self.array((3,))
         x, ours = self.of(a), dlbridge.from_dlpack(a)
         assert self.is_ours(ops.add(x, a)) and self.is_ours(ops.add(x, ours))
@@ -88,7 +88,7 @@ class OpsCalls:
         assert ops.add(x, x, out=out) is out and out.tolist() == [0, 2, 4]
         assert ops.add(x, out, out=out) is out and out.tolist() == [0, 3, 6]
 
-    def test_any_layout_and_rank(self):
+    def test_every_layout_and_rank_equals_numpy(self):
         a = self.array((2, 3, 4))
         assert (
             self.values(ops.add(self.of(a), self.of(a[:1, :, :1].copy())))
@@ -99,20 +99,20 @@ class OpsCalls:
         one = self.of(np.array(3, "f4"))
         assert self.values(ops.add(one, one)) == 6 and self.values(ops.sum(one)) == 3
 
-    def test_memory_of_the_caller(self):
+    def test_results_in_caller_memory_equal_numpy(self):
         x = self.of(self.array((3,)))
         y = ops.add(x, x, memory="caller")
         assert self.is_ours(y) and self.values(y) == [0, 2, 4]
         assert ops.add(x, x, memory="caller", like=dlbridge.zeros(1)).tolist() == [0, 2, 4]
 
-    def test_what_has_no_kernel(self):
+    def test_unsupported_dtype_raises_lookup_error(self):
         x = self.of(np.array([True, False]))
         with refused(LookupError, "no kernel for (a: bool of rank 1 on cpu", "there are:"):
             ops.add(x, x)
         with refused(TypeError, "is of kind ints | None, not"):
             ops.sum(x, axis=1.5)
 
-    def test_errors_leave_all_usable(self):
+    def test_arguments_after_an_error_stay_usable(self):
         x = self.of(self.array((3,)))
         for _ in range(3):
             with pytest.raises(ValueError):

@@ -136,12 +136,15 @@ class RoundTrips:
         if "lacking" in metafunc.fixturenames:
             metafunc.parametrize("lacking", [name for name in ALL if name not in self.dtypes])
         if "layout" in metafunc.fixturenames:
-            goes_in = metafunc.function.__name__ == "test_in"
+            goes_in = (
+                metafunc.function.__name__
+                == "test_import_of_every_dtype_and_layout_shares_or_copies"
+            )
             metafunc.parametrize("layout", self.layouts_in if goes_in else LAYOUTS)
             names = self.types_in if goes_in and self.types_in else self.dtypes
             metafunc.parametrize("dtype", [name for name in names if name in OF_ARRAYS])
 
-    def test_out(self, dtype, layout):
+    def test_export_of_every_dtype_and_layout_shares_or_copies(self, dtype, layout):
         copies = f"{self.title} copies all that it takes" if self.copies else None
         reason = self.copied.get(layout) or copies
         for is_ours in (True, False):
@@ -177,7 +180,7 @@ class RoundTrips:
     def check_shared(self, theirs, array):
         assert array.size == 0 or self.pointer(theirs) == array.ctypes.data
 
-    def test_in(self, dtype, layout):
+    def test_import_of_every_dtype_and_layout_shares_or_copies(self, dtype, layout):
         array = LAYOUTS[layout](aligned(dtype))
         x = self.tensor(aligned(dtype), layout)
         for copy in (None, False, True):
@@ -191,7 +194,7 @@ class RoundTrips:
                 assert (ours.owner, ours.readonly) == (self.owner, self.readonly)
                 assert ours.size == 0 or ours.data_ptr == self.pointer(x)
 
-    def test_what_it_has_not(self, lacking):
+    def test_export_of_unsupported_dtype_is_refused(self, lacking):
         ours = dlbridge.empty(SHAPE, lacking)
         for copy in (False, None, True):
             with refused(BufferError, f"{self.title} has no {lacking}"):
@@ -202,7 +205,7 @@ class RoundTrips:
             f"{self.title} has no {lacking}",
         )
 
-    def test_it_is_released_once(self):
+    def test_producer_memory_after_consumer_is_dropped_is_released_once(self):
         from made import Made, Producer
 
         array = aligned("float32")
@@ -218,7 +221,7 @@ class RoundTrips:
         gc.collect()
         assert made.deleted == 1
 
-    def test_it_keeps_the_array_that_it_shares(self):
+    def test_shared_array_lives_as_long_as_its_consumer(self):
         array = aligned("float32")
         gone, expected = weakref.ref(array), array.tolist()
         theirs = dlbridge.convert(array, self.name, copy=None)
@@ -233,7 +236,7 @@ class RoundTrips:
         gc.collect()
         assert gone() is None
 
-    def test_ours_keeps_its_memory(self):
+    def test_imported_tensor_after_source_is_dropped_keeps_memory(self):
         ours = dlbridge.from_dlpack(self.of(aligned("float32")))
         gc.collect()
         again = [

@@ -12,7 +12,7 @@ framework("tvm")
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "bridge.py"
 
 
-def test_it_runs():
+def test_bridge_example_shares_memory_with_each_framework():
     done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split(" differ")[0] for line in done.stdout.splitlines()]

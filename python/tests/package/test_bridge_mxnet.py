@@ -20,7 +20,7 @@ framework("mxnet")
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "bridge.py"
 
 
-def test_it_runs():
+def test_bridge_example_with_mxnet_shares_memory():
     command = [sys.executable, "-W", "ignore", EXAMPLE]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -39,7 +39,7 @@ PADDED = "int2 int4 uint2 uint4 float6_e2m3fn float6_e3m2fn float4_e2m1fn".split
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format(name):
+def test_buffer_format_matches_dtype(name):
     t = dlbridge.full((2, 3), 1, name)
     view = memoryview(t)
     x = t.to("numpy")
@@ -65,7 +65,7 @@ def test_every_format(name):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_layout(seed):
+def test_buffer_of_every_layout_equals_numpy(seed):
     choose = random.Random(seed)
     for _ in range(20):
         x = some_array(choose)
@@ -89,7 +89,7 @@ def test_any_layout(seed):
         np.testing.assert_array_equal(np.asarray(dlbridge.from_dlpack(x)), x)
 
 
-def test_requests_that_do_not_fit_the_layout():
+def test_buffer_request_unfit_for_layout_is_refused():
     rows, columns = dlbridge.arange(6).reshape(2, 3), dlbridge.arange(6).reshape(3, 2).T
     gaps = dlbridge.arange(12).reshape(2, 6)[:, ::2]
     # PyBUF_STRIDES, PyBUF_C_CONTIGUOUS, PyBUF_F_CONTIGUOUS and PyBUF_ANY_CONTIGUOUS
@@ -106,7 +106,7 @@ def test_requests_that_do_not_fit_the_layout():
             else:
                 with refused(BufferError, "copy it first"), lent(t, flags):
                     pass
-    # Who asks for no strides takes elements one after another, and who asks for no shape as well.
+    # A request without strides or without a shape expects contiguous elements.
     for flags in (0, 0x8):
         for t in (columns, gaps):
             with refused(BufferError, "copy it first"), lent(t, flags):
@@ -136,7 +136,7 @@ class Buffer(ctypes.Structure):
 
 
 class lent:
-    """A buffer, by C's own function, so that anything can be asked for."""
+    """A buffer, by C's own function, so that every request can be made."""
 
     def __init__(self, t, flags):
         self.t, self.flags, self.buffer = t, flags, Buffer()
@@ -151,7 +151,7 @@ class lent:
         ctypes.pythonapi.PyBuffer_Release(ctypes.byref(self.buffer))
 
 
-def test_who_asks_to_write():
+def test_writable_buffer_of_read_only_tensor_is_refused():
     read_only = dlbridge.from_dlpack(b"abcd")
     assert memoryview(read_only).readonly and not np.asarray(read_only).flags.writeable
     with refused(TypeError):
@@ -177,7 +177,7 @@ def test_who_asks_to_write():
     assert t[:3].tolist() == list(b"!??")
 
 
-def test_what_takes_bytes():
+def test_bytes_of_every_view_are_in_c_order():
     x = np.arange(6, dtype="i2").reshape(2, 3)
     for view in (x, x.T, x[:, ::-2], x[:1, :1]):
         t = dlbridge.from_dlpack(view)
@@ -186,7 +186,7 @@ def test_what_takes_bytes():
     assert np.frombuffer(dlbridge.from_dlpack(x), "i2").tolist() == x.ravel().tolist()
 
 
-def test_buffers_of_few_elements():
+def test_small_buffers_equal_numpy():
     view = memoryview(dlbridge.asarray(5))
     assert (view.ndim, view.shape, view.tolist(), view.nbytes) == (0, (), 5, 8)
     for shape in (0, (0, 3), (3, 0)):
@@ -200,13 +200,13 @@ def test_buffers_of_few_elements():
 
 
 @pytest.mark.parametrize("name", [*BYTES, *PADDED, "complex32", "handle", "int1", "float32x2"])
-def test_formats_that_buffers_have_not(name):
+def test_dtype_without_buffer_format_is_refused(name):
     with refused(BufferError, f"buffers have no elements of {name}"):
         memoryview(dlbridge.empty(2, name))
 
 
 @pytest.mark.parametrize("name", BYTES)
-def test_arrays_of_ml_dtypes(name):
+def test_array_of_ml_dtype_shares_memory(name):
     t = dlbridge.ones((3, 4), name)[:, ::2]
     for x in (np.asarray(t), np.asarray(t, copy=False), t.__array__(), t.to("numpy")):
         assert (
@@ -221,7 +221,7 @@ def test_arrays_of_ml_dtypes(name):
 
 
 @pytest.mark.parametrize("name", PADDED)
-def test_padded_arrays_of_ml_dtypes(name):
+def test_padded_array_of_ml_dtype_shares_memory(name):
     x = np.array([[0, 1], [1, 0]]).astype(getattr(ml_dtypes, name))
     t = dlbridge.from_dlpack(x)
     y = np.asarray(t.T)
@@ -231,7 +231,7 @@ def test_padded_arrays_of_ml_dtypes(name):
             act(dlbridge.empty(4, name))
 
 
-def test_copies_for_numpy():
+def test_array_protocol_copies_only_on_request():
     t = dlbridge.arange(4)
     for x in (
         np.array(t),
@@ -278,7 +278,7 @@ class Owner(bytearray):
         lambda t: t.T[:3],
     ],
 )
-def test_memory_lives_as_long_as_it_is_seen(look):
+def test_exported_buffer_keeps_memory_until_dropped(look):
     owner = Owner(b"abcd")
     gone = weakref.ref(owner)
     seen = look(dlbridge.from_dlpack(owner))
@@ -293,7 +293,7 @@ def test_memory_lives_as_long_as_it_is_seen(look):
     assert gone() is None
 
 
-def test_a_released_buffer_lets_go():
+def test_released_buffer_unlocks_its_exporter():
     owner = Owner(b"abcd")
     view = memoryview(dlbridge.from_dlpack(owner))
     inner = view[1:]

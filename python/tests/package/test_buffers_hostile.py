@@ -20,7 +20,7 @@ def broadcast(size=HUGE, dtype="int64"):
     return dlbridge.zeros((1,), dtype).broadcast_to((size,))
 
 
-def test_a_length_that_is_no_number():
+def test_buffer_longer_than_address_space_is_refused():
     assert (
         in_new_process("""
         import dlbridge
@@ -39,7 +39,7 @@ def test_a_length_that_is_no_number():
     "shape", [(HUGE,), (2**31, 2**31), (2**33,), (2, HUGE // 2), (2**62,), (2**20, 2**20, 2**20)]
 )
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "complex128"])
-def test_buffers_of_more_elements_than_memory(shape, dtype):
+def test_buffer_of_more_elements_than_memory_is_refused(shape, dtype):
     t = dlbridge.zeros((1,) * len(shape), dtype).broadcast_to(shape)
     for flags in (0, 0x8, 0x18, 0x38, 0x98, 0x11C):
         with pytest.raises(BufferError), lent(t, flags):
@@ -47,7 +47,7 @@ def test_buffers_of_more_elements_than_memory(shape, dtype):
     assert t.shape == shape and t[0, ...].ndim == len(shape) - 1
 
 
-def test_broadcast_buffers_that_memory_could_hold():
+def test_broadcast_buffer_that_fits_memory_is_exported():
     t = dlbridge.arange(3).broadcast_to((4, 3))
     view = memoryview(t)
     assert (
@@ -96,7 +96,7 @@ def interrupted(code):
         "sum(1 for _ in t)",
     ],
 )
-def test_what_takes_for_ever_can_be_interrupted(code):
+def test_endless_operation_is_interruptible(code):
     assert interrupted(code) == "interrupted"
 
 
@@ -117,7 +117,7 @@ def test_what_takes_for_ever_can_be_interrupted(code):
         "np.array(t)",
     ],
 )
-def test_what_takes_more_than_all_memory_is_refused(code):
+def test_copy_larger_than_memory_is_refused(code):
     assert interrupted(code) == "refused"
 
 
@@ -128,11 +128,11 @@ def test_what_takes_more_than_all_memory_is_refused(code):
         "t[2**60:].shape, len(t), t.T.shape, t.reshape(2**30, 2**31).shape, bool(t[1]), t.is_contiguous",
     ],
 )
-def test_what_needs_few_elements_is_quick(code):
+def test_operations_on_few_elements_of_huge_tensor_end(code):
     assert interrupted(code) == "ended"
 
 
-def test_interrupting_a_list():
+def test_tolist_of_huge_tensor_is_interruptible():
     # Lists of elements grow until then.
     assert (
         in_new_process("""
@@ -181,7 +181,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("name", LAYOUTS)
 @pytest.mark.parametrize("writable", [True, False])
-def test_every_request_is_answered_as_numpy_does(name, writable):
+def test_every_buffer_request_is_answered_like_numpy(name, writable):
     array = LAYOUTS[name](np.arange(12, dtype="i4").reshape(3, 4))
     if not writable:
         array = array.view()
@@ -206,7 +206,7 @@ def answer(exporter, flags):
                 if 0 not in (shape or [])
                 else bool(told)
             )
-            # Python reads the shape for that, also where none was asked for.
+            # Python reads the shape for that, also where none was requested.
             orders = (
                 [is_contiguous(buffer, order) for order in (b"C", b"F", b"A")]
                 if buffer.shape
@@ -233,7 +233,7 @@ def is_contiguous(buffer, order):
     return function(buffer, order)
 
 
-def test_bools_of_more_elements_than_memory():
+def test_huge_bool_buffer_is_refused():
     assert (
         in_new_process("""
         import dlbridge, numpy as np
@@ -282,7 +282,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("case", LIES)
-def test_buffers_that_lie(case):
+def test_buffer_with_inconsistent_fields_is_refused_and_released(case):
     lying = Lying(**LIES[case])
     for act in (dlbridge.from_dlpack, dlbridge.asarray):
         with refused(BufferError):
@@ -290,7 +290,7 @@ def test_buffers_that_lie(case):
     assert lying.lent == lying.released >= 2
 
 
-def test_buffers_that_say_odd_things_that_are_true():
+def test_buffer_with_unusual_valid_fields_is_accepted():
     for fields in (
         dict(suboffsets=(-1,)),
         dict(strides=None),
@@ -368,6 +368,6 @@ class Lying:
         return self.kind()
 
 
-def test_pickled_broadcasts_come_back():
+def test_pickled_broadcast_round_trips():
     t = dlbridge.arange(3).broadcast_to((4, 3))
     assert pickle.loads(pickle.dumps(t)).tolist() == [[0, 1, 2]] * 4

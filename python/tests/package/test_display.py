@@ -71,7 +71,7 @@ def test_text_of_any_layout(seed):
         assert str(dlbridge.from_dlpack(x)) == str(x)
 
 
-def test_long_text_is_cut():
+def test_long_text_is_shortened():
     for shape in [(1001,), (2000,), (40, 40), (5, 300), (300, 5), (11, 11, 11), (2, 2, 2, 2, 100)]:
         x = np.arange(np.prod(shape)).reshape(shape)
         t = dlbridge.from_dlpack(x)
@@ -87,7 +87,7 @@ def test_long_text_is_cut():
     )
 
 
-def test_what_repr_says_beyond_the_elements():
+def test_repr_names_dtype_shape_and_read_only():
     assert repr(dlbridge.from_dlpack(b"ab")) == "Tensor([97, 98], dtype=uint8, read-only)"
     assert repr(dlbridge.asarray([1, -2, 3], "int4")) == "Tensor([ 1, -2,  3], dtype=int4)"
     assert repr(dlbridge.zeros((0, 3), "float32")) == "Tensor([], shape=[0, 3], dtype=float32)"
@@ -138,7 +138,7 @@ def drawings(html):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_notebooks_show_what_there_is(seed):
+def test_html_shows_shape_strides_dtype_and_owner(seed):
     choose = random.Random(seed)
     for _ in range(10):
         x = some_array(choose, largest=10, ranks=range(4))
@@ -198,7 +198,7 @@ def check_grid(svg, t):
         (slice(99, None), 0.99, 1),
     ],
 )
-def test_notebooks_show_the_part_of_the_memory(part, begin, end):
+def test_html_shows_the_part_of_the_memory(part, begin, end):
     t = dlbridge.arange(100)[part]
     html = t._repr_html_()
     whole, touched = drawings(html)[-1].iter("rect")
@@ -208,7 +208,7 @@ def test_notebooks_show_the_part_of_the_memory(part, begin, end):
     assert ("in 800 of its owner's" in Page(html).facts["memory"]) == (t.size != 100)
 
 
-def test_notebooks_show_all_types_and_no_memory():
+def test_html_shows_every_dtype_and_empty_tensors():
     for name in ("bool", "int4", "bfloat16", "complex64", "handle", "float32x2", "float6_e2m3fn"):
         t = dlbridge.empty((2, 4), name)
         assert Page(t._repr_html_()).facts["dtype"] == name
@@ -219,7 +219,7 @@ def test_notebooks_show_all_types_and_no_memory():
         )
 
 
-def test_text_is_escaped():
+def test_html_escapes_owner_names():
     kind = type('<b>&amp;"bold"</b>', (bytearray,), {})
     t = dlbridge.from_dlpack(kind(b"ab"))
     html = t._repr_html_()
@@ -227,6 +227,6 @@ def test_text_is_escaped():
     assert Page(html).facts["owner"] == t.owner
 
 
-def test_notebooks_are_shown_little_of_much():
+def test_html_of_large_tensor_is_short():
     assert len(dlbridge.zeros((1000, 1000))._repr_html_()) < 20_000
     assert len(drawings(dlbridge.zeros((3,) * 12)._repr_html_())) == 2

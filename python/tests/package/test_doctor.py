@@ -24,7 +24,7 @@ def doctor(*arguments, status=0):
     return done
 
 
-def test_the_quick_run_of_numpy_and_torch(tmp_path):
+def test_quick_run_of_numpy_and_torch_writes_all_reports(tmp_path):
     files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "html", "markdown")}
     options = [word for kind, file in files.items() for word in (f"--{kind}", file)]
     done = doctor("--quick", "--frameworks", "numpy,torch", *options)
@@ -53,7 +53,7 @@ def test_the_quick_run_of_numpy_and_torch(tmp_path):
     assert "| numpy | 3/0/0 | 3/0/0 |" in files["markdown"].read_text()
 
 
-def test_what_torch_can_not_have():
+def test_pair_report_shows_unsupported_layouts_of_torch():
     layouts = "contiguous,negative,broadcast,empty"
     done = doctor("--pair", "numpy", "torch", "--dtypes", "float32,bfloat16", "--layouts", layouts)
     ours, direct = done.stdout.split("\n\n")
@@ -69,7 +69,7 @@ def test_what_torch_can_not_have():
     assert "refused" in direct and "RuntimeError" in direct
 
 
-def test_one_route_alone():
+def test_route_option_restricts_the_report():
     done = doctor("--quick", "--frameworks", "numpy", "--route", "direct")
     assert "by the consumer's own import" in done.stdout and "dlbridge.convert" not in done.stdout
 
@@ -80,17 +80,17 @@ def test_one_route_alone():
         (["--dtypes", "float31"], "no float31 among the dtypes"),
         (["--layouts", "round"], "no round among the layouts"),
         (["--frameworks", "numbers"], "no framework is called numbers"),
-        (["--also", "numpy:ndarray"], "no adapter"),
+        (["--also", "numpy:ndarray"], "can't be an adapter"),
         (["--also", "nothing.there:Class"], "nothing"),
-        (["--also", "dlbridge._doctor.adapters.numpy:None"], "no adapter"),
+        (["--also", "dlbridge._doctor.adapters.numpy:None"], "can't be an adapter"),
         (["--route", "around"], "invalid choice"),
     ],
 )
-def test_arguments_that_are_wrong(arguments, words):
+def test_invalid_arguments_are_refused(arguments, words):
     assert words in doctor(*arguments, status=2).stderr
 
 
-def test_the_command_takes_other_frameworks(tmp_path, monkeypatch):
+def test_also_option_adds_a_framework(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
     options = [
         "--also",
@@ -119,7 +119,7 @@ def survey_of(*verdicts, route="dlbridge", at_exit=None):
     return survey
 
 
-def test_the_status_is_of_our_own_route():
+def test_status_depends_on_the_dlbridge_route_only():
     assert survey_of(Verdict("refused"), Verdict("copied")).is_well()
     for bad in ("wrong", "crashed", "timeout"):
         assert not survey_of(Verdict("shared"), Verdict(bad)).is_well()
@@ -128,7 +128,7 @@ def test_the_status_is_of_our_own_route():
     assert survey_of(Verdict("wrong", by_producer=True)).is_well()
 
 
-def test_a_failure_on_our_route_is_the_status(monkeypatch):
+def test_failure_on_the_dlbridge_route_sets_exit_status(monkeypatch):
     from dlbridge._doctor import command
 
     monkeypatch.setattr(command.Runner, "survey", lambda *arguments: survey_of(Verdict("wrong")))
@@ -138,7 +138,7 @@ def test_a_failure_on_our_route_is_the_status(monkeypatch):
     assert main() == 1
 
 
-def test_nothing_in_a_reason_is_markup():
+def test_reasons_are_escaped_in_html_and_markdown():
     survey = survey_of(Verdict("refused", "</script><b>*x*</b> & $y |"))
     text = page.page(survey)
     assert_well_formed(text)
@@ -147,7 +147,7 @@ def test_nothing_in_a_reason_is_markup():
     assert "\\<b\\> \\| \\*x\\*" in markdown.page(survey)
 
 
-def test_what_stands_out_is_told_once():
+def test_equal_findings_are_grouped():
     verdicts = [
         Verdict("crashed", f"SIGABRT at 0x{number}0000 with shape [{number}, 4]")
         for number in range(1, 4)
@@ -157,7 +157,7 @@ def test_what_stands_out_is_told_once():
     assert groups[0].reason == "SIGABRT at … with shape …"
 
 
-def test_what_the_route_changes():
+def test_changes_between_routes_are_listed():
     survey = survey_of(Verdict("copied", "it is read-only"))
     survey.pairs += survey_of(Verdict("shared"), route="direct").pairs
     survey.routes.append("direct")
@@ -165,7 +165,7 @@ def test_what_the_route_changes():
     assert "| shared | copied | 1 | it is read-only |" in markdown.page(survey)
 
 
-def test_read_only_memory_that_is_shared_is_a_finding():
+def test_writable_view_of_read_only_memory_is_a_finding():
     said = survey_of(Verdict("shared", writes_readonly=True, warned=True))
     unsaid = survey_of(Verdict("shared", writes_readonly=True))
     for survey, title in [(said, "a warning says that writing"), (unsaid, "holds to be read-only")]:
@@ -175,7 +175,7 @@ def test_read_only_memory_that_is_shared_is_a_finding():
         assert len(found) == 1 and title in found[0] and found[0] in markdown.page(survey)
 
 
-def test_the_last_words_of_a_process():
+def test_last_words_are_stripped_of_addresses_and_paths():
     text = "loading\nF0000 00:00:1712.5   77 tensor.cc:899] Check failed: ptr = 0x7ffd1234\n@ 0x1 (unknown)"
     assert process.last_words(text) == "tensor.cc:899] Check failed: ptr = 0x…"
     assert process.last_words("all is well") == ""
@@ -183,7 +183,7 @@ def test_the_last_words_of_a_process():
 
 
 @pytest.mark.parametrize("dtype", elements.BITS)
-def test_numbers_survive_their_way_through_memory(dtype):
+def test_elements_round_trip_through_memory(dtype):
     import numpy as np
 
     for layout in LAYOUTS.values():
@@ -204,7 +204,7 @@ def test_numbers_survive_their_way_through_memory(dtype):
     )
 
 
-def test_all_types_of_dlbridge_are_tried():
+def test_doctor_tries_every_dtype():
     import dlbridge
 
     for dtype, bits in elements.BITS.items():
@@ -212,7 +212,7 @@ def test_all_types_of_dlbridge_are_tried():
         assert (str(seen), seen.bits * seen.lanes) == (dtype, bits)
 
 
-def test_nothing_is_imported_but_the_standard_library():
+def test_doctor_imports_only_the_standard_library():
     code = "import sys; before = set(sys.modules); import dlbridge; print('dlbridge._doctor' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
     code = """

@@ -38,7 +38,7 @@ def outcomes(pair):
     return {(result.dtype, result.layout): result.verdict.outcome for result in pair.results}
 
 
-def test_a_crash_is_of_one_case_and_the_others_go_on(made):
+def test_crash_is_reported_for_its_case_alone(made):
     survey = made("Crashes")
     assert outcomes(survey.pair("numpy", "crashes", "direct")) == {
         ("float32", "contiguous"): "shared",
@@ -53,7 +53,7 @@ def test_a_crash_is_of_one_case_and_the_others_go_on(made):
     assert "CRASHED 1" in text and "2/0/0 !2" in table.overview(survey)
 
 
-def test_a_crash_is_of_the_step_that_it_is_in(made):
+def test_crash_is_reported_for_its_step(made):
     survey = made("CrashesLater", routes=["dlbridge", "direct"])
     # By way of dlbridge there is no framework of this name to go to.
     assert set(outcomes(survey.pair("numpy", "crashes_later", "dlbridge")).values()) == {"refused"}
@@ -66,7 +66,7 @@ def test_a_crash_is_of_the_step_that_it_is_in(made):
     assert verdicts["int8"].reason.startswith("SIGSEGV")
 
 
-def test_a_producer_that_crashes(made):
+def test_crash_of_producer_marks_case_absent(made):
     survey = made("CrashesMaking", "crashes_making", "numpy", layouts=["offset", "contiguous"])
     assert outcomes(survey.pairs[0]) == {
         ("float32", "offset"): "absent",
@@ -77,7 +77,7 @@ def test_a_producer_that_crashes(made):
     assert "ends the process as it makes it" in survey.pairs[0].results[0].verdict.reason
 
 
-def test_a_crash_at_the_end_is_of_the_route_that_it_comes_from(made):
+def test_crash_at_exit_is_reported_for_its_route(made):
     survey = made("CrashesAtExit", routes=["dlbridge", "direct"])
     ours, direct = (
         survey.pair("numpy", "crashes_at_exit", route) for route in ("dlbridge", "direct")
@@ -89,7 +89,7 @@ def test_a_crash_at_the_end_is_of_the_route_that_it_comes_from(made):
     assert survey.pairs[0].at_exit is None  # Nothing is computed by a producer.
 
 
-def test_frameworks_that_can_not_be_imported(made):
+def test_framework_that_fails_to_import_is_unusable(made):
     survey = made("CrashesOnImport")
     assert list(survey.versions) == ["numpy"] and "SIGABRT" in survey.unusable["crashes_on_import"]
     assert "crashes_on_import can't be used" in table.overview(survey)
@@ -97,7 +97,7 @@ def test_frameworks_that_can_not_be_imported(made):
     assert "ModuleNotFoundError" in survey.unusable["broken"]
 
 
-def test_copies_are_found_whatever_the_address_says(made):
+def test_copy_is_detected_despite_equal_address(made):
     for name in ("Copies", "LiesOfAddress"):
         survey = made(name)
         assert set(outcomes(survey.pairs[0]).values()) == {"copied"}, name
@@ -114,12 +114,12 @@ def test_copies_are_found_whatever_the_address_says(made):
         ("OtherShape", "the shape (3, 4) arrives as (1, 3, 4)"),
     ],
 )
-def test_what_else_arrives_is_wrong(made, name, reason):
+def test_altered_tensor_is_reported_wrong(made, name, reason):
     verdict = made(name, dtypes=["float32"]).pairs[0].results[0].verdict
     assert (verdict.outcome, verdict.reason, verdict.by_producer) == ("wrong", reason, False)
 
 
-def test_a_producer_that_calls_it_something_else(made):
+def test_mislabelled_dtype_is_blamed_on_producer(made):
     survey = made(
         "Mislabelled",
         "mislabelled",
@@ -135,7 +135,7 @@ def test_a_producer_that_calls_it_something_else(made):
     assert survey.is_well()  # No consumer can know.
 
 
-def test_what_takes_too_long(made):
+def test_slow_case_is_reported_as_timeout(made):
     survey = made("Slow", limits=Limits(step=2))
     assert outcomes(survey.pairs[0]) == {
         ("float32", "contiguous"): "shared",
@@ -146,12 +146,12 @@ def test_what_takes_too_long(made):
     assert "silent for 2 seconds (hand over)" in survey.pairs[0].results[1].verdict.reason
 
 
-def test_a_panic_is_no_refusal(made):
+def test_panic_is_reported_as_crash(made):
     verdict = made("Panics").pairs[0].results[0].verdict
     assert (verdict.outcome, verdict.reason) == ("crashed", "BaseException: it panicked")
 
 
-def test_memory_that_was_not_to_be_written(made):
+def test_writes_to_read_only_memory_are_reported(made):
     survey = made("Immutable", "immutable", "numpy")
     assert all(result.verdict.writes_readonly for result in survey.pairs[0].results)
     assert "shared *" in table.details(survey.pairs[0], survey.layouts)
@@ -163,7 +163,7 @@ def test_memory_that_was_not_to_be_written(made):
 
 
 @pytest.mark.parametrize("name", ["EndedByOthers", "WatcherEndedByOthers"])
-def test_an_external_signal_does_not_count_as_a_crash(made, monkeypatch, tmp_path, name):
+def test_external_signal_does_not_count_as_crash(made, monkeypatch, tmp_path, name):
     monkeypatch.setenv("DOCTOR_TEST_FILE", str(tmp_path / "once"))
     pair = made(name, dtypes=["float32"]).pairs[0]
     assert outcomes(pair) == {

@@ -20,7 +20,7 @@ KIND_OF_MEMORY = {
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_made_there(device):
+def test_creation_on_device_has_expected_values(device):
     makers = {
         "zeros": (lambda: dlbridge.zeros((2, 3), "int32", device=device), [[0] * 3] * 2),
         "ones": (lambda: dlbridge.ones((2, 3), "float64", device=device), [[1.0] * 3] * 2),
@@ -42,7 +42,7 @@ def test_made_there(device):
         dlbridge.zeros((1 << 62, 1 << 62), device=device)
 
 
-def test_new_memory_isnt_written_for_nothing():
+def test_zeros_writes_new_memory_once():
     before = double.calls("cuMemsetD8Async")
     dlbridge.zeros((4, 4), device="cuda")
     assert double.calls("cuMemsetD8Async") == before + 1
@@ -50,7 +50,7 @@ def test_new_memory_isnt_written_for_nothing():
 
 @pytest.mark.parametrize("to", ["cpu", *DEVICES])
 @pytest.mark.parametrize("source", ["cpu", *DEVICES])
-def test_moved(source, to):
+def test_to_device_from_every_device_keeps_values(source, to):
     tensor = dlbridge.asarray(GRID, "int32", device=source)
     for view, expected in (
         (tensor, GRID),
@@ -87,7 +87,7 @@ def test_moved(source, to):
 
 
 @pytest.mark.parametrize("device", DEVICES[:2])
-def test_what_is_asked_of_dlpack(device):
+def test_dlpack_with_cpu_device_copies_to_host(device):
     tensor = dlbridge.asarray(GRID, "int32", device=device)
     array = np.from_dlpack(tensor, device="cpu")
     assert array.tolist() == GRID
@@ -112,7 +112,7 @@ def test_what_is_asked_of_dlpack(device):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_frameworks_tensors_are_moved(name):
+def test_framework_tensor_to_every_device_keeps_values(name):
     x = KINDS[name]().fill(3)
     for to in ("cpu", "cuda:1", "cuda_host:0", "cuda_managed:0"):
         moved = dlbridge.from_dlpack(x, device=to)
@@ -125,7 +125,7 @@ def test_frameworks_tensors_are_moved(name):
     assert copy.data_ptr != x.address
 
 
-def test_devices_that_are_not_there():
+def test_missing_device_is_refused():
     host = dlbridge.zeros(3)
     for device in ("cuda:2", "cuda:9", "cuda_managed:2"):
         number = device.split(":")[1]
@@ -160,7 +160,7 @@ def test_devices_that_are_not_there():
         dlbridge.zeros(3, device="gpu")
 
 
-def test_a_tensor_that_says_it_is_on_a_gpu_that_is_not_there():
+def test_tensor_on_missing_gpu_is_refused_and_released():
     x = torch.Tensor()
     x.device_id = 5
     with refused(BufferError, "there is no device cuda:5; there are 2 here"):
@@ -168,7 +168,7 @@ def test_a_tensor_that_says_it_is_on_a_gpu_that_is_not_there():
     assert x.deleted == [1], "it was given back"
 
 
-def test_what_gpus_are():
+def test_cuda_properties_describe_each_gpu():
     assert (dlbridge.cuda.is_available(), dlbridge.cuda.device_count()) == (True, 2)
     assert dlbridge.cuda.check() is None
     properties = dlbridge.cuda.properties("cuda:1")
@@ -184,7 +184,7 @@ def test_what_gpus_are():
 
 @pytest.mark.parametrize("current", [None, 0, 1])
 @pytest.mark.parametrize("name", KINDS)
-def test_the_current_context_stays(name, current):
+def test_current_context_is_unchanged_by_every_call(name, current):
     def all_ways():
         x = KINDS[name]().fill(1)
         tensor = dlbridge.from_dlpack(x)
@@ -208,7 +208,7 @@ def test_the_current_context_stays(name, current):
         assert driver.current_context() == driver.context(current)
 
 
-def test_looked_at():
+def test_tensor_on_gpu_is_displayed_indexed_and_compared():
     tensor = dlbridge.asarray([[1.5, 2], [3, 4]], device="cuda")
     assert "cuda:0" in repr(tensor) and "cuda:0" in tensor._repr_html_()
     assert str(tensor)
@@ -223,7 +223,7 @@ def test_looked_at():
     assert 4 in tensor.tolist()[1]
 
 
-def test_elements_of_another_type():
+def test_asarray_on_gpu_converts_dtype():
     tensor = dlbridge.asarray(dlbridge.asarray(GRID, device="cuda:1"), "float64")
     assert (tensor.device, tensor.dtype, tensor.tolist()) == (
         "cuda:1",
@@ -235,7 +235,7 @@ def test_elements_of_another_type():
 
 
 @pytest.mark.parametrize("device", HOST)
-def test_what_the_host_reaches_is_numpys(device):
+def test_host_accessible_memory_is_shared_with_numpy(device):
     tensor = dlbridge.asarray(GRID, "int32", device=device)
     array = np.from_dlpack(tensor)
     array[0, 0] = 9

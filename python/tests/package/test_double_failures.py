@@ -86,7 +86,7 @@ def leave_contexts():
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_lost(way):
+def test_failing_driver_call_leaks_nothing(way):
     make, source = WAYS[way]
     act, whole = make(), [7] * 16
 
@@ -128,7 +128,7 @@ def test_nothing_is_lost(way):
     assert seen > count // 3, f"{seen} failures were seen, of {count} calls"
 
 
-def test_out_of_memory():
+def test_allocation_failure_raises_memory_error():
     x = KINDS["torch"]().fill(1)
     tensor = dlbridge.from_dlpack(x)
     makers = {
@@ -160,7 +160,7 @@ def test_out_of_memory():
             attempt()
 
 
-def test_there_is_no_such_amount():
+def test_allocation_beyond_gpu_memory_raises_memory_error():
     with refused(MemoryError, "there is not enough memory on cuda:1 for 1125899906842624 bytes"):
         dlbridge.empty(1 << 50, "uint8", device="cuda:1")
     with refused(MemoryError, "there is not enough memory on cuda:0"):
@@ -168,7 +168,7 @@ def test_there_is_no_such_amount():
     assert dlbridge.zeros(4, device="cuda").tolist() == [0] * 4
 
 
-def test_a_producer_that_fails():
+def test_producer_error_is_passed_on():
     class Fails(KINDS["jax"]):
         def __dlpack__(self, **keywords):
             raise KeyError("no")

@@ -67,14 +67,14 @@ def test_round_trip_keeps_values(name):
     again(turn)
 
 
-def test_new_ones():
+def test_zeros_on_gpu_in_a_loop_does_not_leak():
     def turn():
         dlbridge.zeros(16, "uint8", device="cuda")
 
     again(turn)
 
 
-def test_across():
+def test_copies_between_devices_in_a_loop_do_not_leak():
     host = dlbridge.full(16, 3, "uint8")
 
     def turn():
@@ -83,7 +83,7 @@ def test_across():
     again(turn)
 
 
-def test_capsules():
+def test_capsules_in_a_loop_do_not_leak():
     tensor, stream = dlbridge.zeros(16, "uint8", device="cuda"), dlbridge.cuda.Stream()
 
     def turn():
@@ -94,7 +94,7 @@ def test_capsules():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_ops(name):
+def test_ops_in_a_loop_do_not_leak(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
     x, y = kind().fill(7), dlbridge.zeros(16, "uint8", device="cuda")
 
@@ -108,7 +108,7 @@ def test_ops(name):
     assert ext.address(y) == (y.data_ptr, "cuda:0")
 
 
-def test_streams():
+def test_streams_in_a_loop_do_not_leak():
     """The last one: what the double does takes longer with each stream that there ever was."""
 
     def turn():

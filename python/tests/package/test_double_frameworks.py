@@ -23,7 +23,7 @@ def settle():
 
 
 @names
-def test_import(name):
+def test_import_from_framework_shares_memory(name):
     x = KINDS[name]().fill(7)
     tensor = dlbridge.from_dlpack(x)
     assert (tensor.data_ptr, tensor.device, tensor.shape, tensor.dtype) == (
@@ -48,7 +48,7 @@ def test_import(name):
 
 
 @names
-def test_export(name):
+def test_export_to_framework_shares_memory(name):
     tensor = dlbridge.full(16, 3, "uint8", device="cuda")
     address = tensor.data_ptr
     y = given(name, tensor)
@@ -66,7 +66,7 @@ def test_export(name):
 
 
 @names
-def test_there_and_back_is_the_same_tensor(name):
+def test_round_trip_shares_memory(name):
     tensor = dlbridge.full(16, 3, "uint8", device="cuda")
     y = given(name, tensor)
     again = dlbridge.from_dlpack(y)
@@ -77,7 +77,7 @@ def test_there_and_back_is_the_same_tensor(name):
 
 
 @names
-def test_a_tensor_of_none_is_nothing(name):
+def test_empty_tensor_needs_no_driver_calls(name):
     tensor = dlbridge.empty((0, 3), "uint8", device="cuda")
     before = double.calls("cuMemsetD8Async"), double.calls("cuMemcpyAsync")
     assert tensor.tolist() == []
@@ -87,7 +87,7 @@ def test_a_tensor_of_none_is_nothing(name):
 
 
 @names
-def test_of_another_gpu(name):
+def test_tensor_of_second_gpu_keeps_its_device(name):
     x = KINDS[name](device=1).fill(5)
     tensor = dlbridge.from_dlpack(x)
     assert tensor.device == "cuda:1"
@@ -100,7 +100,7 @@ def test_of_another_gpu(name):
 
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("name", HAVE_DLPACK)
-def test_both_kinds_of_capsules(name, versioned):
+def test_both_capsule_kinds_are_accepted(name, versioned):
     x = KINDS[name]().fill(6)
     capsule = x.__dlpack__(stream=driver.DEFAULT, max_version=(1, 0) if versioned else None)
     tensor = dlbridge.from_dlpack(capsule)
@@ -110,7 +110,7 @@ def test_both_kinds_of_capsules(name, versioned):
     assert x.deleted == [1]
 
 
-def test_a_capsule_of_ours():
+def test_exported_capsule_describes_gpu_memory():
     tensor = dlbridge.zeros((2, 3), device="cuda")
     capsule = tensor.__dlpack__(max_version=(1, 3))
     descriptor = content_of(capsule).dl_tensor
@@ -120,7 +120,7 @@ def test_a_capsule_of_ours():
     assert tensor.__dlpack_device__() == (CUDA, 0)
 
 
-def test_torch_is_asked_what_its_memory_means():
+def test_conjugated_torch_tensor_is_refused():
     x = torch.Tensor().fill(1)
     x.is_conjugated = True
     with refused(BufferError, "conjugated", "resolve_conj"):
@@ -139,7 +139,7 @@ class Interface(Numba):
         return {key: value for key, value in interface.items() if value != "left out"}
 
 
-def test_an_interface_of_each_version():
+def test_cuda_array_interface_of_version_2_or_3_is_accepted():
     for version in (2, 3):
         x = Interface().fill(7)
         x.version = version
@@ -149,7 +149,7 @@ def test_an_interface_of_each_version():
         dlbridge.from_dlpack(x)
 
 
-def test_an_interface_with_strides_and_a_shape():
+def test_cuda_array_interface_with_strides_is_accepted():
     x = Interface().fill(0)
     driver.fill(x.address + 8, 1, 8)
     x.says = {"shape": (2, 2), "typestr": "<i2", "strides": (8, 2)}
@@ -162,8 +162,8 @@ def test_an_interface_with_strides_and_a_shape():
 @pytest.mark.parametrize(
     "says, parts",
     [
-        ({"typestr": ">f4"}, ['">f4" is no element type']),
-        ({"typestr": "|O"}, ["is no element type"]),
+        ({"typestr": ">f4"}, ['">f4" has no DLPack equivalent']),
+        ({"typestr": "|O"}, ["has no DLPack equivalent"]),
         ({"mask": 1}, ["a mask"]),
         ({"data": "left out"}, ['lacks "data"']),
         ({"shape": "left out"}, ['lacks "shape"']),
@@ -171,21 +171,21 @@ def test_an_interface_with_strides_and_a_shape():
         ({"version": "left out"}, ['lacks "version"']),
         (
             {"shape": (2, 2), "typestr": "<i2", "strides": (8, 1)},
-            ["a stride of 1 bytes is no multiple"],
+            ["a stride of 1 bytes isn't a multiple"],
         ),
         ({"shape": (2, 2), "strides": (1,)}, ["has 1 strides for 2 dimensions"]),
         ({"shape": (-1,)}, ["-1"]),
         ({"data": (0x10, False)}, ["in no memory that CUDA knows"]),
     ],
 )
-def test_an_interface_that_makes_no_sense(says, parts):
+def test_invalid_cuda_array_interface_is_refused(says, parts):
     x = Interface()
     x.says = says
     with refused(BufferError, *parts):
         dlbridge.from_dlpack(x)
 
 
-def test_an_interface_that_is_read_only():
+def test_read_only_cuda_array_interface_stays_read_only():
     x = Interface().fill(1)
     x.read_only = True
     tensor = dlbridge.from_dlpack(x)
@@ -193,7 +193,7 @@ def test_an_interface_that_is_read_only():
     assert tensor.__cuda_array_interface__["data"] == (x.address, True)
 
 
-def test_our_interface():
+def test_cuda_array_interface_of_tensor_has_all_fields():
     tensor = dlbridge.zeros((2, 3), "int16", device="cuda")
     stream = dlbridge.cuda.Stream()
     assert tensor.__cuda_array_interface__ == {

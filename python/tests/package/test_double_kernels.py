@@ -64,7 +64,7 @@ def cases(shapes=SHAPES):
 
 
 @pytest.mark.parametrize("dtype", TYPES.values())
-def test_arithmetic(dtype):
+def test_arithmetic_equals_numpy(dtype):
     register("elementwise.cu", elements=TYPES)
     for shape, view in cases():
         (a, ours), (b, others) = (pair(numbers(shape, dtype, seed), view) for seed in (1, 2))
@@ -98,7 +98,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_managed_memory_is_waited_for(look):
+def test_managed_memory_is_read_after_its_kernel(look):
     register("elementwise.cu", elements=TYPES)
     x = dlbridge.full(16, 3, "uint8", device="cuda_managed")
     with dlbridge.cuda.stream(dlbridge.cuda.Stream()) as stream:
@@ -112,7 +112,7 @@ def test_managed_memory_is_waited_for(look):
 
 
 @pytest.mark.parametrize("dtype", TYPES.values())
-def test_axpy(dtype):
+def test_axpy_equals_numpy(dtype):
     register("axpy.cu", elements=TYPES)
     for shape, view in cases():
         (x, ours), (y, others) = (pair(numbers(shape, dtype, seed), view) for seed in (1, 2))
@@ -122,7 +122,7 @@ def test_axpy(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
-def test_copy(dtype):
+def test_copy_equals_numpy(dtype):
     register("copy.cu", "transpose.cu", elements=TYPES)
     for shape, view in cases([*SHAPES, (3, 70, 90), (128, 96)]):
         x, ours = pair(numbers(shape, "int16").astype(dtype), view)
@@ -134,7 +134,7 @@ def test_copy(dtype):
     assert kinds_that_ran("transpose.cu") == {"tiles"}
 
 
-def test_copy_of_other_sizes():
+def test_copy_of_unusual_itemsize_equals_numpy():
     register("copy.cu", elements=TYPES)
     wide = dlbridge.asarray(numbers((6, 12), "float32"), device="cuda")
     threes = wide.view("float32x3")
@@ -144,7 +144,7 @@ def test_copy_of_other_sizes():
     )
 
 
-def test_cast():
+def test_cast_equals_numpy():
     register("cast.cu", "copy.cu", elements=TYPES)
     for source in TYPES.values():
         for result in TYPES.values():
@@ -155,7 +155,7 @@ def test_cast():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
-def test_reductions(dtype):
+def test_reductions_equal_numpy(dtype):
     register("reduce_rows.cu", "reduce_columns.cu", elements=TYPES)
     for shape, view in cases(
         [(1, 1), (5, 37), (64, 96), (3, 5000), (5000, 3), (2, 40_000), (4, 5, 6), (17, 33, 64)]
@@ -185,7 +185,7 @@ def test_reductions(dtype):
     assert kinds_that_ran("reduce_columns.cu") >= {"columns", "packed"}
 
 
-def test_reductions_of_nothing():
+def test_reductions_of_no_elements_equal_numpy():
     register("reduce_rows.cu", "reduce_columns.cu", elements=TYPES)
     nothing = dlbridge.zeros((3, 0), device="cuda")
     assert ops.sum(nothing, axis=[1]).tolist() == [0, 0, 0]
@@ -196,7 +196,7 @@ def test_reductions_of_nothing():
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_softmax(dtype):
+def test_softmax_equals_numpy(dtype):
     register("softmax.cu", "softmax_long.cu", "softmax_columns.cu", elements=TYPES)
     for shape, view in cases([*SHAPES, (9, 1000), (2, 40_000), (3000, 3)]):
         x, ours = pair(numbers(shape, dtype), view)
@@ -214,7 +214,7 @@ def test_softmax(dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_rms_norm(dtype):
+def test_rms_norm_equals_numpy(dtype):
     register("rms_norm.cu", elements=TYPES)
     for shape, view in cases([*SHAPES, (9, 1000), (2, 40_000)]):
         x, ours = pair(numbers(shape, dtype), view)
@@ -230,7 +230,7 @@ def test_rms_norm(dtype):
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_image_to_tensor(channels):
+def test_image_to_tensor_equals_numpy(channels):
     register("image.cu", elements=["f32"])
     colours = np.linspace(0.2, 0.6, channels, dtype="float32")
     mean, std = colours, colours + np.float32(0.3)
@@ -247,7 +247,7 @@ def test_image_to_tensor(channels):
     assert kinds_that_ran("image.cu") >= {"pixels", "resized"}
 
 
-def test_what_has_too_many_dimensions_says_so():
+def test_kernel_with_too_many_dimensions_raises_runtime_error():
     register("elementwise.cu", elements=TYPES)
     x = dlbridge.zeros((3,) * 9, "uint8", device="cuda")[(slice(None, None, 2),) * 9]
     with pytest.raises(RuntimeError, match="8 dimensions at most"):

@@ -65,7 +65,7 @@ makes = pytest.mark.parametrize("make", [loaded, compiled])
 
 @makes
 @names
-def test_tensors_of_any_framework(name, make):
+def test_launch_accepts_tensors_of_every_framework(name, make):
     kernel = make()
     x, y = KINDS[name]().fill(5), torch.Tensor().fill(0)
     driver.synchronize()
@@ -78,7 +78,7 @@ def test_tensors_of_any_framework(name, make):
 
 
 @makes
-def test_a_launch_is_in_the_order_of_its_tensors_stream(make):
+def test_launch_runs_on_its_tensors_stream(make):
     kernel, x, y = make(), torch.Tensor(), torch.Tensor()
     driver.synchronize()
     with torch.Tensor.work.on(driver.stream()):
@@ -89,7 +89,7 @@ def test_a_launch_is_in_the_order_of_its_tensors_stream(make):
         assert launches.pop()[2] == torch.Tensor.work.handle()
 
 
-def test_a_launch_on_a_named_stream_waits_for_its_tensors():
+def test_launch_on_named_stream_waits_for_its_tensors():
     kernel, stream = loaded(), dlbridge.cuda.Stream()
     x, ours = torch.Tensor(), dlbridge.zeros(16, "uint8", device="cuda")
     driver.synchronize()
@@ -107,7 +107,7 @@ def test_a_launch_on_a_named_stream_waits_for_its_tensors():
         driver.synchronize()
 
 
-def test_what_is_written_must_be_writable():
+def test_launch_refuses_to_write_read_only_tensor():
     x, ours = KINDS["jax"]().fill(1), dlbridge.zeros(16, "uint8", device="cuda")
     for kernel in (loaded(), compiled()):
         with refused(BufferError, "shift: argument 2: the tensor is read-only"):
@@ -118,7 +118,7 @@ def test_what_is_written_must_be_writable():
     assert ours.tolist() == [2] * 16
 
 
-def test_arguments_must_be_the_kernels():
+def test_launch_with_mismatched_arguments_is_refused():
     kernel, x = compiled(), dlbridge.zeros(16, "uint8", device="cuda")
     with refused(TypeError, "shift takes 4 arguments but 3 were given"):
         kernel(1, 32, 1, x, x)
@@ -147,7 +147,7 @@ def test_arguments_must_be_the_kernels():
     assert launches == []
 
 
-def test_shared_memory_is_allowed_beside_what_is_declared():
+def test_launch_raises_shared_memory_limit_on_demand():
     module = dlbridge.cuda.load(PTX)
     kernel = module.kernel("sharing")
     assert kernel.shared_memory == 16384
@@ -171,14 +171,14 @@ def test_shared_memory_is_allowed_beside_what_is_declared():
     kernel(1, 32, shared=216064)
 
 
-def test_an_error_of_the_compiler_shows_the_line():
+def test_compile_error_shows_the_line():
     with refused(ValueError, "bad.cu(2)", "x[0] = wrong;"):
         dlbridge.cuda.compile(
             'extern "C" __global__ void f(int* x) {\n  x[0] = wrong;\n}\n', name="bad.cu"
         )
 
 
-def test_memory_is_kept_until_the_kernel_ran():
+def test_launch_keeps_memory_until_the_kernel_ends():
     for name, kind in KINDS.items():
         kernel, y = loaded(), torch.Tensor()
         driver.synchronize()
@@ -188,7 +188,7 @@ def test_memory_is_kept_until_the_kernel_ran():
         assert y.values() == [5] * 16, name
 
 
-def test_a_launch_in_a_graph():
+def test_launch_in_graph_is_captured_and_replayed():
     kernel, stream = compiled(), dlbridge.cuda.Stream()
     x, y = (dlbridge.zeros(16, "uint8", device="cuda") for _ in range(2))
     with dlbridge.cuda.stream(stream):

@@ -64,7 +64,7 @@ def copies_on(handle, call):
 
 
 @names
-def test_it_runs_on_the_frameworks_stream(name):
+def test_op_runs_on_the_frameworks_stream(name):
     kind = KINDS[name]
     stream = kind.work.new()
     with kind.work.on(stream):
@@ -77,7 +77,7 @@ def test_it_runs_on_the_frameworks_stream(name):
 
 
 @names
-def test_it_runs_on_the_stream_that_was_made_current(name):
+def test_op_runs_on_the_current_stream(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
     with kind.work.on(kind.work.new()):
         x, y = kind().fill(7), target(kind)
@@ -92,7 +92,7 @@ def test_it_runs_on_the_stream_that_was_made_current(name):
 
 
 @pytest.mark.parametrize("name", ["torch", "cupy", "jax"])
-def test_results_are_of_the_framework(name):
+def test_op_returns_tensor_of_the_framework(name):
     kind = KINDS[name]
     with kind.work.on(kind.work.new()):
         x = kind().fill(7)
@@ -104,7 +104,7 @@ def test_results_are_of_the_framework(name):
         assert z.values() == [7] * 16
 
 
-def test_a_result_of_our_own():
+def test_op_without_allocator_returns_dlbridge_tensor():
     x = KINDS["numba"]().fill(7)
     y = ops.copy(x)
     assert type(y).__name__ == "Tensor" and y.tolist() == [7] * 16
@@ -117,7 +117,7 @@ def test_a_result_of_our_own():
 
 @pytest.mark.parametrize("second", [*KNOWN, *UNKNOWN, "dlbridge"])
 @pytest.mark.parametrize("first", [*KNOWN, *UNKNOWN, "dlbridge"])
-def test_two_frameworks(first, second):
+def test_op_orders_streams_of_two_frameworks(first, second):
     if first == second:
         return
     streams = {name: KINDS[name].work.new() for name in (first, second) if name != "dlbridge"}
@@ -148,7 +148,7 @@ def test_two_frameworks(first, second):
 
 
 @names
-def test_in_place(name):
+def test_op_in_place_writes_its_argument(name):
     kind = KINDS[name]
     with kind.work.on(kind.work.new()):
         x = kind().fill(1)
@@ -161,7 +161,7 @@ def test_in_place(name):
 
 
 @names
-def test_a_call_asks_for_no_wait(name):
+def test_op_does_not_block_the_cpu(name):
     kind, out = KINDS[name], dlbridge.zeros(16, "uint8", device="cuda")
     with kind.work.on(kind.work.new()):
         x = kind().fill(7)
@@ -175,7 +175,7 @@ def test_a_call_asks_for_no_wait(name):
 
 
 @names
-def test_arguments_may_go_right_after_the_call(name):
+def test_argument_dropped_after_the_call_stays_alive_for_the_kernel(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
     with kind.work.on(kind.work.new()):
         out = dlbridge.zeros(16, "uint8", device="cuda")
@@ -189,7 +189,7 @@ def test_arguments_may_go_right_after_the_call(name):
 
 
 @names
-def test_a_kernel_that_fails_after_its_work_was_asked_for(name):
+def test_failing_kernel_with_pending_work_releases_after_it(name):
     kind, ours = KINDS[name], dlbridge.cuda.Stream()
     with kind.work.on(kind.work.new()):
         x, y = kind().fill(7), target(kind)
@@ -200,7 +200,7 @@ def test_a_kernel_that_fails_after_its_work_was_asked_for(name):
         gc.collect()
 
 
-def test_another_gpu():
+def test_op_runs_on_its_tensors_gpu():
     stream = driver.stream(1)
     with torch.Tensor.work.on(stream, 1):
         x = torch.Tensor(device=1).fill(7)
@@ -210,13 +210,13 @@ def test_another_gpu():
         ops.second(torch.Tensor(), torch.Tensor(device=1))
 
 
-def test_managed_memory():
+def test_op_accepts_managed_memory():
     x = dlbridge.full(16, 3, "uint8", device="cuda_managed")
     y = ops.copy(x)
     assert (y.device, y.tolist()) == ("cuda_managed:0", [3] * 16)
 
 
-def test_jax_is_not_asked_in_a_graph():
+def test_jax_array_during_capture_is_refused():
     # It takes the number for "no order" for a stream.
     stream, x = dlbridge.cuda.Stream(), KINDS["jax"]().fill(1)
     y = dlbridge.zeros(16, "uint8", device="cuda")
@@ -224,9 +224,7 @@ def test_jax_is_not_asked_in_a_graph():
         ours = dlbridge.from_dlpack(x)
         driver.synchronize()
         with driver.Graph(stream.handle) as graph:
-            with refused(
-                dlbridge.CudaError, "JAX can't be asked for a tensor while a graph is captured"
-            ):
+            with refused(dlbridge.CudaError, "JAX can't export a tensor while a graph is captured"):
                 ops.copy(x, out=y)
             ops.copy(ours, out=y)
         graph.launch()
@@ -236,7 +234,7 @@ def test_jax_is_not_asked_in_a_graph():
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "jax"])
-def test_a_call_in_a_graph(name):
+def test_op_in_graph_is_captured_and_replayed(name):
     kind = KINDS[name]
     stream = kind.work.new() if name in KNOWN else dlbridge.cuda.Stream()
     working = kind.work.on if name in KNOWN else dlbridge.cuda.stream
@@ -259,7 +257,7 @@ def test_a_call_in_a_graph(name):
     graph.destroy()
 
 
-def test_our_tensors_in_a_graph():
+def test_allocation_during_capture_is_refused():
     stream = dlbridge.cuda.Stream()
     x = dlbridge.full(16, 1, "uint8", device="cuda")
     y = dlbridge.zeros(16, "uint8", device="cuda")
@@ -284,7 +282,7 @@ def test_our_tensors_in_a_graph():
         graph.destroy()
 
 
-def test_borrowed_arguments():
+def test_borrowed_argument_on_gpu_keeps_its_address():
     for name, kind in KINDS.items():
         x = kind(device=1)
         assert ext.address(x) == (x.address, "cuda:1"), name
@@ -296,7 +294,7 @@ def test_borrowed_arguments():
         ext.reading(x, lambda: ext.writable_address(x))
 
 
-def test_an_interface_that_is_read_only_is_not_written():
+def test_written_argument_refuses_read_only_interface():
     x = KINDS["numba"]()
     x.read_only = True
     with refused(BufferError, "read-only"):
@@ -304,7 +302,7 @@ def test_an_interface_that_is_read_only_is_not_written():
     assert ext.address(x)[0] == x.address
 
 
-def test_another_extension_works_on_the_same_stream():
+def test_current_stream_is_shared_with_other_extensions():
     stream = dlbridge.cuda.Stream()
     with dlbridge.cuda.stream(stream):
         assert ext.current_stream(0) == stream.handle
@@ -312,7 +310,7 @@ def test_another_extension_works_on_the_same_stream():
     assert ext.current_stream(0) == 0
 
 
-def test_cupys_and_jaxs_results_are_asked_for_in_order():
+def test_cupy_result_in_jax_is_ordered():
     with cupy.ndarray.work.on(cupy.cuda.Stream()), jax.Array.work.on(driver.stream()):
         x = cupy.ndarray().fill(6)
         y = given("jax", dlbridge.from_dlpack(ops.copy(x)))

@@ -34,7 +34,7 @@ def settle_disorder(values):
 
 @pytest.mark.parametrize("copied", [copied_by_dlbridge, copied_without_order])
 @pytest.mark.parametrize("name", KINDS)
-def test_what_a_framework_writes_late_is_read_on_another_stream(name, copied):
+def test_late_write_by_framework_is_visible_on_another_stream(name, copied):
     kind = KINDS[name]
     theirs, ours = kind.work.new(), dlbridge.cuda.Stream()
     with kind.work.on(theirs):
@@ -54,7 +54,7 @@ def test_what_a_framework_writes_late_is_read_on_another_stream(name, copied):
 
 @pytest.mark.parametrize("is_ordered", [True, False])
 @pytest.mark.parametrize("name", KINDS)
-def test_what_dlbridge_writes_late_is_read_by_a_framework(name, is_ordered):
+def test_late_write_by_dlbridge_is_visible_to_framework(name, is_ordered):
     kind = KINDS[name]
     theirs, ours = kind.work.new(), dlbridge.cuda.Stream()
     with dlbridge.cuda.stream(ours):
@@ -75,7 +75,7 @@ def test_what_dlbridge_writes_late_is_read_by_a_framework(name, is_ordered):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_slow_producer_and_a_fast_consumer(name):
+def test_fast_consumer_waits_for_slow_producer(name):
     kind = KINDS[name]
     theirs, ours = kind.work.new(), dlbridge.cuda.Stream()
     double.run_late(ours.handle, late=False)

@@ -31,7 +31,7 @@ def seen(address, count=16):
 
 
 @names
-def test_a_frameworks_memory_outlasts_the_work_on_another_stream(name):
+def test_framework_memory_outlives_work_on_another_stream(name):
     kind = KINDS[name]
     with kind.work.on(kind.work.new()):
         x = kind().fill(7)
@@ -46,7 +46,7 @@ def test_a_frameworks_memory_outlasts_the_work_on_another_stream(name):
     assert set(double.peek(copy.data_ptr, 16)) == {7}
 
 
-def test_a_release_that_is_too_early_is_seen():
+def test_early_release_is_detected_by_the_double():
     """What the test above would find: the double tells of memory that is released before
     the work.
     """
@@ -62,7 +62,7 @@ def test_a_release_that_is_too_early_is_seen():
 
 
 @names
-def test_our_memory_outlasts_the_work_of_a_framework(name):
+def test_exported_memory_outlives_work_of_the_framework(name):
     kind, target = KINDS[name], sink()
     with dlbridge.cuda.stream(dlbridge.cuda.Stream()) as ours:
         tensor = dlbridge.full(16, 5, "uint8", device="cuda")
@@ -79,7 +79,7 @@ def test_our_memory_outlasts_the_work_of_a_framework(name):
     assert seen(target) == [5] * 16
 
 
-def test_cupys_stream_may_go_before_the_tensor():
+def test_cupy_stream_dropped_before_the_tensor_is_kept():
     tensor, target = dlbridge.full(16, 5, "uint8", device="cuda"), sink()
     stream = cupy.cuda.Stream()
     before = double.live("streams")
@@ -97,7 +97,7 @@ def test_cupys_stream_may_go_before_the_tensor():
 
 @pytest.mark.parametrize("use", ["read", "copy", "give to torch", "interface", "again", "nothing"])
 @pytest.mark.parametrize("name", ["jax", "strange", "one that torch was told of", "a handle"])
-def test_a_stream_that_is_gone_before_the_tensor(name, use):
+def test_tensor_of_destroyed_stream_stays_usable(name, use):
     target, stream = sink(), driver.stream()
     if name == "a handle":
         with dlbridge.cuda.stream(stream):
@@ -137,7 +137,7 @@ def test_a_stream_that_is_gone_before_the_tensor(name, use):
     assert seen(target) == [5] * 16
 
 
-def test_what_a_framework_writes_again_is_waited_for_again():
+def test_each_write_of_framework_is_waited_for():
     kind, theirs = KINDS["torch"], driver.stream()
     with kind.work.on(theirs):
         x = kind().fill(1)
@@ -153,7 +153,7 @@ def test_what_a_framework_writes_again_is_waited_for_again():
                 driver.wait(theirs, ours.handle)
 
 
-def test_threads_own_streams_are_different_ones():
+def test_per_thread_streams_of_two_threads_differ():
     with dlbridge.cuda.stream(driver.PER_THREAD):
         tensor = dlbridge.full(16, 5, "uint8", device="cuda")
 
@@ -169,7 +169,7 @@ def test_threads_own_streams_are_different_ones():
 
 
 @names
-def test_the_last_handle_goes_on_another_thread(name):
+def test_last_handle_dropped_on_another_thread_releases_memory(name):
     x = KINDS[name]().fill(7)
     held = [dlbridge.from_dlpack(x)]
     threads = [threading.Thread(target=held.clear)]
@@ -186,7 +186,7 @@ def test_unconsumed_capsule_releases_its_tensor():
     assert double.live("memory") == 0
 
 
-def test_what_is_pinned_stays_until_copies_are_made():
+def test_pinned_memory_is_kept_until_the_copy_ends():
     target = dlbridge.zeros(16, "uint8", device="cuda")
     stream = dlbridge.cuda.Stream()
     with dlbridge.cuda.stream(stream):

@@ -61,7 +61,7 @@ def fills():
 
 
 @pytest.mark.parametrize("name", kinds())
-def test_each_kind_of_stream_can_be_current(name):
+def test_every_kind_of_stream_becomes_current(name):
     stream, handle = kinds()[name]
     assert current().handle == 0
     with dlbridge.cuda.stream(stream) as entered:
@@ -76,7 +76,7 @@ def test_each_kind_of_stream_can_be_current(name):
     assert ours == fills() and len(ours) == 1
 
 
-def test_streams_of_several_gpus_are_current_at_once():
+def test_streams_of_two_gpus_are_current_at_once():
     first, second = dlbridge.cuda.Stream(), dlbridge.cuda.Stream(device="cuda:1")
     with dlbridge.cuda.stream(first), dlbridge.cuda.stream(second):
         assert (current(), current("cuda:0"), current(1)) == (first, first, second)
@@ -86,13 +86,13 @@ def test_streams_of_several_gpus_are_current_at_once():
     assert current(1).handle == 0
 
 
-def test_an_exception_leaves_the_stream():
+def test_exception_restores_the_previous_stream():
     with pytest.raises(KeyError), dlbridge.cuda.stream(dlbridge.cuda.Stream()):
         raise KeyError
     assert current().handle == 0
 
 
-def test_a_stream_may_be_entered_again():
+def test_stream_entered_twice_is_restored():
     stream = dlbridge.cuda.Stream()
     with stream, stream:
         assert current() == stream
@@ -112,7 +112,7 @@ def test_object_that_is_not_a_stream_is_refused():
     assert dlbridge.cuda.stream(torch.cuda.Stream(1)).device == "cuda:1"
 
 
-def test_streams_are_values():
+def test_streams_compare_and_hash_by_handle():
     stream = dlbridge.cuda.Stream()
     same = dlbridge.cuda.Stream(stream.handle)
     assert stream == same and hash(stream) == hash(same) and stream != current() and stream != 5
@@ -120,7 +120,7 @@ def test_streams_are_values():
     assert repr(stream) == f"Stream({stream.handle:#x}, device='cuda:0')"
 
 
-def test_our_stream_is_destroyed_with_its_last_handle():
+def test_stream_is_destroyed_with_its_last_handle():
     before = double.live("streams")
     stream = dlbridge.cuda.Stream()
     with dlbridge.cuda.stream(stream):
@@ -163,7 +163,7 @@ def test_producer_gets_the_current_stream(name):
         assert None not in x.asked and 0 not in x.asked
 
 
-def test_a_table_tells_the_stream():
+def test_exchange_table_reports_the_stream():
     for name in ("torch", "strange"):
         x = KINDS[name](device=1)
         KINDS[name].work.asked.clear()
@@ -192,7 +192,7 @@ def test_consumer_stream_is_ordered():
     driver.free(copy, stream.handle)
 
 
-def test_a_bare_capsule_is_ready_on_the_default_stream():
+def test_capsule_without_stream_is_ready_on_the_default_stream():
     with dlbridge.cuda.stream(dlbridge.cuda.Stream()):
         tensor = dlbridge.zeros(16, "uint8", device="cuda")
     before = waits()
@@ -218,7 +218,7 @@ def test_invalid_consumer_stream_is_refused():
             tensor.__dlpack__(stream=wrong)
 
 
-def test_the_threads_own_stream_is_another_on_each_thread():
+def test_per_thread_stream_is_not_current_on_another_thread():
     with dlbridge.cuda.stream(driver.PER_THREAD):
         tensor = dlbridge.zeros(16, "uint8", device="cuda")
 
@@ -233,7 +233,7 @@ def test_the_threads_own_stream_is_another_on_each_thread():
     assert found == [0, [0] * 16]
 
 
-def test_threads_have_their_own_streams():
+def test_current_stream_is_per_thread():
     streams = [dlbridge.cuda.Stream() for _ in range(8)]
     begin, wrong = threading.Barrier(len(streams)), []
 

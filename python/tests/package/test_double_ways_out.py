@@ -46,7 +46,7 @@ def test_conversion_to_numpy_without_copy_is_refused():
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_frameworks_tensors_to_numpy(name):
+def test_framework_tensor_to_numpy_copies_to_the_host(name):
     x = KINDS[name]().fill(5)
     assert dlbridge.convert(x, "numpy", copy=None).tolist() == [5] * 16
 
@@ -72,7 +72,7 @@ def test_explain_names_the_copy():
     )
 
 
-def test_to_a_gpu_by_a_copy():
+def test_conversion_from_host_to_gpu_framework_copies():
     host = dlbridge.full(16, 4, "uint8")
     y = host.to("cupy", copy=None)
     assert type(y) is cupy.ndarray and y.values() == [4] * 16
@@ -84,7 +84,7 @@ def test_to_a_gpu_by_a_copy():
     assert copied.values() == [6] * 16
 
 
-def test_copy_stays_on_its_gpu():
+def test_requested_copy_stays_on_its_gpu():
     tensor = dlbridge.full(16, 4, "uint8", device="cuda")
     for name, kind in (("torch", torch.Tensor), ("cupy", cupy.ndarray), ("jax", jax.Array)):
         y = tensor.to(name, copy=True)
@@ -97,7 +97,7 @@ def test_copy_stays_on_its_gpu():
 
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cuda_host:0", "cuda_managed:0"])
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_pickles(protocol, device):
+def test_pickle_of_gpu_tensor_loads_on_cpu(protocol, device):
     tensor = dlbridge.asarray([[1.5, 2, 3], [4, 5, 6]], device=device)
     for view in (tensor, tensor.T, tensor[1], tensor[0, 0]):
         again = pickle.loads(pickle.dumps(view, protocol))
@@ -107,7 +107,7 @@ def test_pickles(protocol, device):
     assert pickle.loads(pickle.dumps(late, protocol)).tolist() == [7] * 16
 
 
-def test_copies_stay_there():
+def test_copies_stay_on_their_gpu():
     tensor = dlbridge.full(16, 7, "uint8", device="cuda:1")
     for copied in (tensor.copy(), copy.copy(tensor), copy.deepcopy(tensor)):
         assert (copied.device, copied.tolist()) == ("cuda:1", [7] * 16)

@@ -14,8 +14,12 @@ WITHOUT = {
     "no GPU": {"LIBCUDA_DOUBLE_DEVICES": "0"},
 }
 REASONS = {
-    "no driver": "there is no CUDA driver here: libcuda.so.1, which comes with NVIDIA's driver, was not found",
+    "no driver": "there is no CUDA driver here: libcuda.so.1 was not found; install NVIDIA's driver",
     "no GPU": "the CUDA driver finds no GPU",
+}
+FIELDS = {
+    "no driver": ("device", "no driver", "a CUDA driver", "install NVIDIA's driver"),
+    "no GPU": ("device", "no GPU", "a GPU", None),
 }
 ASKED = """
 import dlbridge, pickle
@@ -58,6 +62,10 @@ for call in (
 ):
     text = refused(BufferError, call)
     assert REASON in text, text
+try:
+    cuda.check()
+except BufferError as error:
+    assert (error.kind, error.found, error.wanted, error.remedy) == FIELDS, vars(error)
 refused(BufferError, lambda: host.to("cupy", copy=None))
 refused(BufferError, lambda: dlbridge.from_dlpack(Producer()))
 refused(BufferError if REASON == "the CUDA driver finds no GPU" else TypeError, lambda: dlbridge.from_dlpack(Interface()))
@@ -71,17 +79,18 @@ assert not hasattr(host, "__cuda_array_interface__")
 
 
 @pytest.mark.parametrize("what", WITHOUT)
-def test_errors_are_clear(what):
+def test_missing_driver_error_names_the_reason(what):
     libraries = sysconfig.get_config_var("LIBDIR") or ""
     environment = {name: value or libraries for name, value in WITHOUT[what].items()}
-    assert in_new_process(f"REASON = {REASONS[what]!r}\n{ASKED}", **environment) == ""
+    code = f"REASON = {REASONS[what]!r}\nFIELDS = {FIELDS[what]!r}\n{ASKED}"
+    assert in_new_process(code, **environment) == ""
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
 @needs_fork
-def test_fork_before_the_first_use():
+def test_fork_before_first_use_leaves_child_usable():
     code = """
     import os, sys
     import dlbridge
@@ -112,7 +121,7 @@ def test_fork_before_the_first_use():
     assert in_new_process(f"FOLDER = {FOLDER!r}\n{textwrap.dedent(code)}") == "both\n"
 
 
-def test_what_is_alive_at_the_end_of_the_process():
+def test_exit_with_live_gpu_tensors_succeeds():
     code = """
     import sys
     sys.path.insert(0, FOLDER)

@@ -18,7 +18,7 @@ def fields(exception, function, *arguments, **keywords):
     return error.kind, error.found, error.wanted, error.remedy
 
 
-def test_op_dtype():
+def test_op_dtype_mismatch_has_fields():
     a, b = np.ones(3, "f4"), np.ones(3)
     assert fields(TypeError, dlbridge.ops.add, a, b) == (
         "dtype",
@@ -28,7 +28,7 @@ def test_op_dtype():
     )
 
 
-def test_op_out_dtype():
+def test_op_out_dtype_mismatch_has_fields():
     a = np.ones(3, "f4")
     assert fields(TypeError, dlbridge.ops.add, a, a, out=np.ones(3)) == (
         "dtype",
@@ -38,7 +38,7 @@ def test_op_out_dtype():
     )
 
 
-def test_op_shape():
+def test_op_shape_mismatch_has_fields():
     a = np.ones(3, "f4")
     assert fields(ValueError, dlbridge.ops.add, a, a, out=np.ones(4, "f4")) == (
         "shape",
@@ -48,23 +48,23 @@ def test_op_shape():
     )
 
 
-def test_op_alias():
+def test_op_overlapping_out_has_fields():
     x = np.ones(4, "f4")
     kind, found, _, remedy = fields(ValueError, dlbridge.ops.add, x[:3], x[:3], out=x[1:])
     assert (kind, found) == ("alias", "a") and remedy.endswith("pass a copy")
 
 
-def test_op_read_only():
+def test_op_read_only_out_has_fields():
     x = np.ones(3, "f4")
     x.flags.writeable = False
     assert fields(BufferError, dlbridge.ops.add, x, x, out=x)[0] == "readonly"
 
 
-def test_op_argument_that_is_no_tensor():
+def test_op_non_tensor_argument_has_fields():
     assert fields(TypeError, dlbridge.ops.add, np.ones(3), "text")[0] == "type"
 
 
-def test_op_argument_count():
+def test_op_missing_argument_has_fields():
     assert fields(TypeError, dlbridge.ops.add, np.ones(3))[0] == "argument"
 
 
@@ -205,29 +205,29 @@ def test_wrong_argument_has_text_and_fields(exception, call, text, expected):
     assert (error.kind, error.found, error.wanted, error.remedy) == expected
 
 
-def test_op_without_kernel():
+def test_op_without_kernel_has_fields():
     i4 = dlbridge.zeros(4, "int4")
     assert fields(LookupError, dlbridge.ops.add, i4, i4)[0] == "kernel"
 
 
-def test_unknown_names():
+def test_unknown_dtype_or_device_has_fields():
     assert fields(LookupError, dlbridge.zeros, 3, "float33")[:2] == ("name", "float33")
     assert fields(LookupError, dlbridge.zeros, 3, device="gpu")[:2] == ("name", "gpu")
 
 
-def test_conversion_dtype():
+def test_conversion_of_unsupported_dtype_has_fields():
     assert fields(BufferError, dlbridge.convert, dlbridge.zeros(4, "int4"), "numpy")[:2] == (
         "dtype",
         "int4",
     )
 
 
-def test_conversion_rank():
+def test_conversion_of_excessive_rank_has_fields():
     x = dlbridge.zeros((1,) * 65)
     assert fields(BufferError, dlbridge.convert, x, "numpy")[:3] == ("rank", "65", "at most 64")
 
 
-def test_conversion_layout_and_its_remedy():
+def test_conversion_of_unsupported_layout_has_remedy():
     framework("torch")
     kind, found, wanted, remedy = fields(
         BufferError, dlbridge.convert, np.ones(4, "f4")[::-1], "torch"
@@ -236,14 +236,14 @@ def test_conversion_layout_and_its_remedy():
     assert (wanted, remedy) == ("no negative strides", "copy it first")
 
 
-def test_conversion_read_only():
+def test_conversion_of_read_only_memory_has_fields():
     framework("torch")
     x = np.ones(4, "f4")
     x.flags.writeable = False
     assert fields(BufferError, dlbridge.convert, x, "torch", readonly="refuse")[0] == "readonly"
 
 
-def test_torch_states():
+def test_special_torch_tensors_have_fields():
     torch = framework("torch")
     grad = torch.ones(3, requires_grad=True)
     assert fields(BufferError, dlbridge.from_dlpack, grad)[::3] == (
@@ -262,7 +262,7 @@ def test_torch_states():
     )
 
 
-def test_explanations_have_the_same_fields():
+def test_explanation_has_the_exceptions_fields():
     x = np.ones(4, "f4")[::-1]
     explanation = dlbridge.explain(x, "paddle")
     assert (explanation.kind, explanation.found) == ("layout", "shape [4], strides [-1]")

@@ -23,7 +23,7 @@ def skip_without(to):
 
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("to", LIGHT)
-def test_every_layout_and_type(to, name):
+def test_explain_of_every_layout_and_dtype_agrees_with_convert(to, name):
     skip_without(to)
     verdicts = check_all(name, to)
     if to in ("dlbridge", "numpy"):
@@ -33,7 +33,7 @@ def test_every_layout_and_type(to, name):
 
 
 @pytest.mark.parametrize("name", ["int4", "float6_e2m3fn", "handle", "float32x2", "int1"])
-def test_our_own_tensors_that_others_have_not(name):
+def test_explain_of_unsupported_dtype_is_refused(name):
     t = dlbridge.empty((2, 4), name)
     for to in LIGHT[1:]:
         skip_without(to)
@@ -41,7 +41,7 @@ def test_our_own_tensors_that_others_have_not(name):
     assert check(t, "dlbridge") == "shared"
 
 
-def test_many_dimensions():
+def test_explain_beyond_maximum_rank_is_refused():
     for rank in (32, 33, 64, 65):
         t = dlbridge.zeros((1,) * rank)
         assert check(t, "numpy") == ("shared" if rank <= 64 else "refused")
@@ -130,7 +130,7 @@ def test_explain_of_a_non_tensor_names_the_error(x, reason, remedy):
 
 
 @pytest.mark.parametrize("x", [np.zeros(2), dlbridge.zeros(2), 3, "x", np.array(["a"])], ids=repr)
-def test_an_unknown_framework(x):
+def test_explain_to_unknown_framework_raises_lookup_error(x):
     with refused(LookupError, "no framework is called", "nothing", "numpy, torch, jax"):
         dlbridge.explain(x, "nothing")
     for to in ("", "NumPy", "numpy ", "torch.Tensor"):
@@ -140,7 +140,7 @@ def test_an_unknown_framework(x):
         dlbridge.explain(x, None)
 
 
-def test_explanations_are_values():
+def test_explanations_compare_by_value():
     x = np.zeros(4)
     first, again = dlbridge.explain(x[::-1], "torch"), dlbridge.explain(x[::-1], "torch")
     assert first == again and not first != again and first != "copied"

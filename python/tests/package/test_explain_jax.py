@@ -25,7 +25,7 @@ def is_wide(request):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_layout_and_type(name, is_wide):
+def test_explain_of_every_layout_and_dtype_agrees_with_convert(name, is_wide):
     verdicts = check_all(name, "jax", place=here)
     if name in WIDE and not is_wide:
         assert set(verdicts) == {"refused"}
@@ -40,7 +40,7 @@ def test_every_layout_and_type(name, is_wide):
 @pytest.mark.parametrize(
     "name", ["float32", "int8", "bool", "bfloat16", "complex64", "float8_e4m3fn", "uint16"]
 )
-def test_arrays_of_jax(name):
+def test_explain_of_jax_array_agrees_with_convert(name):
     x = jnp.ones((8, 16), name)
     for to, place in [
         ("jax", here),
@@ -60,7 +60,7 @@ def test_arrays_of_jax(name):
     assert "copy=None" in explanation.remedy and 'readonly="share"' in explanation.remedy
 
 
-def test_arrays_that_are_gone():
+def test_explain_of_deleted_array_is_refused():
     x = jnp.ones(3)
     x.delete()
     explanation = dlbridge.explain(x, "numpy")
@@ -69,7 +69,7 @@ def test_arrays_that_are_gone():
         dlbridge.convert(x, "numpy", copy=None)
 
 
-def test_traced_arrays_are_no_memory():
+def test_explain_of_traced_array_is_refused():
     def traced(x):
         explanation = dlbridge.explain(x, "numpy")
         assert explanation.outcome == "refused"
@@ -81,7 +81,7 @@ def test_traced_arrays_are_no_memory():
     jax.jit(traced)(jnp.ones(3))
 
 
-def test_jax_s_names(is_wide):
+def test_jax_dtypes_are_accepted_as_dtypes(is_wide):
     for name in "bool int8 int16 int64 uint8 float16 float32 float64 bfloat16 complex64 float8_e4m3fn int4".split():
         for given in (getattr(jnp, "bool_" if name == "bool" else name), jnp.dtype(name)):
             assert dlbridge.full(2, 1, given).dtype == name
@@ -90,7 +90,7 @@ def test_jax_s_names(is_wide):
         dlbridge.zeros(2, device=object())
 
 
-def test_comparison_with_arrays():
+def test_comparison_with_jax_arrays_equals_numpy():
     t = dlbridge.asarray([1, 2, 3], "int32")
     x = jnp.asarray([1, 5, 3], "int32")
     assert (

@@ -16,20 +16,20 @@ def here(y):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_layout_and_type(name):
+def test_explain_of_every_layout_and_dtype_agrees_with_convert(name):
     verdicts = check_all(name, "paddle", place=here)
     # Some have more dimensions than its tensors.
     assert set(verdicts) in ({"shared", "copied", "refused"}, {"refused"})
 
 
-def test_as_many_dimensions_as_it_has():
+def test_explain_beyond_maximum_rank_is_refused():
     x = np.zeros((1,) * 9, "float32")
     assert check(x, "paddle", place=here) == "shared"
     assert check(x[None], "paddle", place=here) == "refused"
     assert "at most 9 dimensions" in dlbridge.explain(x[None], "paddle").reason
 
 
-def test_tensors():
+def test_explain_of_paddle_tensor_agrees_with_convert():
     for name in ("float32", "int8", "bool", "bfloat16", "complex64", "int64"):
         x = paddle.ones([4, 16]).astype(name)
         for view in (x, x.T, x[:, ::2]):
@@ -47,7 +47,7 @@ def test_tensors():
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64"])
-def test_what_paddle_cannot_have_twice(dtype):
+def test_second_export_of_unsigned_tensor_is_copied(dtype):
     tensor = dlbridge.zeros(64, dtype)
     first = tensor.to("paddle")
     explained = dlbridge.explain(tensor, "paddle")

@@ -18,7 +18,7 @@ def place(y):
 
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("to", ["tvm_ffi", "tvm", "onnxruntime"])
-def test_every_layout_and_type(to, name):
+def test_explain_of_every_layout_and_dtype_agrees_with_convert(to, name):
     if importlib.util.find_spec(to) is None:
         assert not REQUIRE_ALL, f"{to} isn't installed"
         pytest.skip(f"{to} isn't installed")

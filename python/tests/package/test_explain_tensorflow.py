@@ -12,13 +12,13 @@ np = framework("numpy")
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_layout_and_type(name):
+def test_explain_of_every_layout_and_dtype_agrees_with_convert(name):
     verdicts = check_all(name, "tensorflow")
     assert set(verdicts) in ({"shared", "copied"}, {"refused"})
     assert "shared" in verdicts or not hasattr(np, name)
 
 
-def test_tensors():
+def test_explain_of_tensorflow_tensor_agrees_with_convert():
     for name in ("float32", "int8", "bool", "bfloat16", "complex64", "int64"):
         x = tf.cast(tf.ones((4, 16)), name)
         for to, place in [("numpy", lambda y: y.ctypes.data), ("dlbridge", lambda y: y.data_ptr)]:
@@ -31,7 +31,7 @@ def test_tensors():
 @pytest.mark.parametrize(
     "make", [lambda: tf.constant(["text"]), lambda: tf.ragged.constant([[1], [2, 3]])]
 )
-def test_tensors_that_are_no_memory(make):
+def test_explain_of_string_or_ragged_tensor_is_refused(make):
     x = make()
     explanation = dlbridge.explain(x, "numpy")
     assert explanation.outcome == "refused"

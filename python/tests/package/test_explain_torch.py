@@ -17,13 +17,13 @@ SHARED = [name for name in DTYPES if hasattr(torch, name) and name not in PADDED
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_layout_and_type(name):
+def test_explain_of_every_layout_and_dtype_agrees_with_convert(name):
     verdicts = check_all(name, "torch", place=HERE)
     assert set(verdicts) == ({"shared", "copied"} if name in SHARED else {"refused"})
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_tensors_of_every_layout_and_type(name):
+def test_explain_of_every_torch_view_agrees_with_convert(name):
     places = {"torch": HERE, "numpy": lambda y: y.ctypes.data, "dlbridge": lambda y: y.data_ptr}
     for x in arrays(name):
         if any(stride < 0 for stride in x.strides) or not x.flags.writeable:
@@ -43,7 +43,7 @@ def test_tensors_of_every_layout_and_type(name):
         (lambda: torch.ones(3, device="meta"), None),
     ],
 )
-def test_tensors_that_are_not_what_their_memory_says(make, remedy):
+def test_explain_of_special_tensor_is_refused_with_remedy(make, remedy):
     x = make()
     for to in ("numpy", "torch", "jax"):
         explanation = dlbridge.explain(x, to)
@@ -54,7 +54,7 @@ def test_tensors_that_are_not_what_their_memory_says(make, remedy):
             assert explanation.reason in str(error.value)
 
 
-def test_what_pytorch_would_write_to():
+def test_explain_of_read_only_array_warns_of_writes():
     x = np.ones(3, "f4")
     x.flags.writeable = False
     explanation = dlbridge.explain(x, "torch")
@@ -73,7 +73,7 @@ def test_what_pytorch_would_write_to():
     assert x.tolist() == [1, 1, 1]
 
 
-def test_pytorch_s_names():
+def test_torch_dtypes_are_accepted_as_dtypes():
     for name in [name for name in DTYPES if hasattr(torch, name)]:
         assert dlbridge.full(2, 1, getattr(torch, name)).dtype == name
         assert dlbridge.zeros(16, "uint8").view(getattr(torch, name)).dtype == name
@@ -94,7 +94,7 @@ def test_pytorch_s_names():
         dlbridge.zeros(2, torch.qint8)
 
 
-def test_tensors_as_keys():
+def test_torch_scalars_are_indices_and_other_tensors_are_refused():
     t = dlbridge.arange(5)
     assert t[torch.tensor(2)].item() == 2
     # These gather, or are a mask.
@@ -109,7 +109,7 @@ def test_tensors_as_keys():
             t[key]
 
 
-def test_comparison_with_tensors():
+def test_comparison_with_torch_tensors_equals_numpy():
     t = dlbridge.asarray([1.0, 2.0, 3.0])
     x = torch.tensor([1.0, 5.0, 3.0], dtype=torch.float64)
     assert (

@@ -31,7 +31,7 @@ def test_unaligned_tensors_are_copied_and_named(tmp_path):
     assert all(np.array_equal(loaded[key], x) for key, x in named.items())
 
 
-def test_tensors_of_jax_are_saved():
+def test_jax_arrays_are_saved():
     x = jax.numpy.arange(6.0).reshape(2, 3).T
     back = theirs.load(dlbridge.dumps({"x": x}, "safetensors"))["x"]
     assert np.array_equal(back, x)

@@ -18,7 +18,7 @@ def saved(x):
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_npy_is_numpy_s_both_ways(name, tmp_path):
+def test_npy_equals_numpy_when_read_and_written(name, tmp_path):
     for x in arrays(name):
         assert dlbridge.dumps(x, "npy") == saved(x)
         back = dlbridge.loads(saved(x), "numpy").only
@@ -30,7 +30,7 @@ def test_npy_is_numpy_s_both_ways(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NATIVE)
-def test_npz_is_numpy_s_both_ways(name, tmp_path):
+def test_npz_equals_numpy_when_read_and_written(name, tmp_path):
     path = tmp_path / "x.npz"
     named = {f"{i}/é" if i % 2 else f"x{i}": x for i, x in enumerate(arrays(name))}
     np.savez(path, **named)
@@ -49,7 +49,7 @@ def test_npz_is_numpy_s_both_ways(name, tmp_path):
 
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
-def test_npy_of_every_version(version):
+def test_npy_of_every_version_is_read(version):
     file = io.BytesIO()
     np.lib.format.write_array(file, np.arange(6).reshape(2, 3), version=version)
     assert same(dlbridge.loads(file.getvalue(), "numpy").only, np.arange(6).reshape(2, 3))
@@ -74,7 +74,7 @@ def test_tensors_share_the_mapped_file(tmp_path):
     assert second["x"][-1] == (1 << 16) - 1
 
 
-def test_writable_tensors_leave_the_file_as_it_is(tmp_path):
+def test_writes_to_mapped_tensor_leave_the_file_unchanged(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.arange(10))
     before = path.read_bytes()
@@ -85,7 +85,7 @@ def test_writable_tensors_leave_the_file_as_it_is(tmp_path):
     assert path.read_bytes() == before and np.load(path)[3] == 3
 
 
-def test_bytes_are_shared():
+def test_loads_shares_the_bytes():
     data = np.frombuffer(saved(np.arange(10)), "u1").copy()
     x = dlbridge.loads(data, "numpy").only
     inside = x.ctypes.data - data.ctypes.data
@@ -94,7 +94,7 @@ def test_bytes_are_shared():
     assert x[0] == 9
 
 
-def test_save_replaces_a_file_that_is_in_use(tmp_path):
+def test_save_replaces_mapped_file(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.arange(1000))
     x = dlbridge.load(path, "numpy").only
@@ -103,14 +103,14 @@ def test_save_replaces_a_file_that_is_in_use(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["x.npy"]
 
 
-def test_description_without_reading():
+def test_describe_reads_no_elements():
     file = dlbridge._core._open_bytes(dlbridge.dumps({"a": np.zeros((2, 3), "f4")}, "npz"), None)
     assert (file.format, file.names, file.metadata, len(file)) == ("npz", ["a"], None, 1)
     assert file.describe("a") == ("float32", [2, 3]) and "a" in file and "b" not in file
     assert repr(file) == "TensorFile(Npz, 1 tensors)"
 
 
-def test_loads_some_and_says_what_is_missing():
+def test_loads_of_missing_name_lists_the_names():
     data = dlbridge.dumps({name: np.arange(3) for name in "abc"}, "npz")
     assert list(dlbridge.loads(data, names=("c", "a"))) == ["c", "a"]
     with refused(LookupError, 'no tensor is called "x"; there are ["a", "b", "c"]'):
@@ -119,7 +119,7 @@ def test_loads_some_and_says_what_is_missing():
         _ = dlbridge.loads(data).only
 
 
-def test_errors_of_files_are_python_s(tmp_path):
+def test_file_errors_are_os_errors(tmp_path):
     path = tmp_path / "missing.npy"
     with pytest.raises(FileNotFoundError) as error:
         dlbridge.load(path)
@@ -145,7 +145,7 @@ def test_errors_of_files_are_python_s(tmp_path):
     assert error.value.remedy == "write it to safetensors"
 
 
-def test_objects_that_are_not_tensors_are_refused():
+def test_dumps_of_non_tensor_is_refused():
     with pytest.raises(TypeError):
         dlbridge.dumps({"x": "text"}, "npz")
     with pytest.raises(TypeError):
@@ -154,7 +154,7 @@ def test_objects_that_are_not_tensors_are_refused():
 
 
 @pytest.mark.parametrize("align", [0, -1, 3, 8192])
-def test_save_refuses_align_that_is_no_power_of_two(align, tmp_path):
+def test_save_refuses_align_other_than_power_of_two(align, tmp_path):
     text = f"expected a power of two up to 4096 as align, got {align}"
     with refused(ValueError, text) as caught:
         dlbridge.save(tmp_path / "x.npy", np.ones(2), align=align)

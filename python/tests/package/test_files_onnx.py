@@ -16,7 +16,7 @@ EXTENSIONS = """bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fn
 
 
 @pytest.mark.parametrize("name", NATIVE + EXTENSIONS)
-def test_messages_are_onnx_s_both_ways(name):
+def test_messages_equal_onnx_when_read_and_written(name):
     if not hasattr(ml_dtypes, name) and name not in NATIVE:
         pytest.skip(f"ml_dtypes has no {name}")
     for shape in SHAPES:
@@ -77,7 +77,7 @@ def test_external_data_is_read(tmp_path):
         dlbridge.load(path, format=FORMAT)
 
 
-def test_strings_are_refused():
+def test_loads_of_strings_is_refused():
     message = numpy_helper.from_array(np.array(["a"], object)).SerializeToString()
     with refused(TypeError, "elements of type STRING of onnx_proto have no DLPack equivalent"):
         dlbridge.loads(message, format=FORMAT)

@@ -11,7 +11,7 @@ NAMES = [name for name in NATIVE if name != "complex128"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_are_the_package_s_both_ways(name, tmp_path):
+def test_files_equal_safetensors_when_read_and_written(name, tmp_path):
     named = {f'{i}é"\n': array(name, shape) for i, shape in enumerate(SHAPES)}
     path = tmp_path / "x.safetensors"
     for metadata in (None, {"made by": 'a "test"\n'}):
@@ -25,7 +25,7 @@ def test_files_are_the_package_s_both_ways(name, tmp_path):
         assert all(same(loaded[key], named[key]) for key in named)
 
 
-def test_dtypes_are_ordered_as_the_package_orders_them():
+def test_dtypes_are_ordered_like_safetensors():
     named = {name: array(name, (2, 4)) for name in NAMES}
     assert dlbridge.dumps(named, "safetensors") == theirs.save(named)
     assert same(theirs.load(dlbridge.dumps(named, "safetensors"))["uint16"], named["uint16"])
@@ -49,7 +49,7 @@ def test_aligned_files_are_read_by_the_package(tmp_path):
     assert dlbridge.save(path, named, align=64) == ["d"]
 
 
-def test_elements_that_the_format_lacks_are_refused():
+def test_unsupported_dtype_is_refused():
     with refused(TypeError, "safetensors has no complex128 elements"):
         dlbridge.dumps({"x": array("complex128", (2,))}, "safetensors")
     with refused(ValueError, "truncated safetensors: the header needs 18 bytes"):

@@ -13,7 +13,7 @@ FORMAT = "tf_proto"
 
 
 @pytest.mark.parametrize("name", NATIVE + EXTENSIONS)
-def test_messages_are_tensorflow_s_both_ways(name):
+def test_messages_equal_tensorflow_when_read_and_written(name):
     for shape in SHAPES:
         x = array(name, shape)
         message = tf.make_tensor_proto(x).SerializeToString()
@@ -47,13 +47,13 @@ def test_lists_of_values_are_read():
         assert loaded.copied == {"tensor": "a list of values in the message"}
 
 
-def test_strings_are_refused():
+def test_loads_of_strings_is_refused():
     message = tf.make_tensor_proto(["a", "b"]).SerializeToString()
     with refused(TypeError, "elements of type DT_STRING of tf_proto have no DLPack equivalent"):
         dlbridge.loads(message, format=FORMAT)
 
 
-def test_aligned_files_are_shared_and_others_copied(tmp_path):
+def test_aligned_files_are_shared_and_unaligned_copied(tmp_path):
     path = tmp_path / "x.safetensors"
     named = {"a": np.arange(32, dtype="f4"), "b": np.arange(64, dtype="i8").reshape(8, 8)}
     dlbridge.save(path, named, align=64)
@@ -71,6 +71,6 @@ def test_aligned_files_are_shared_and_others_copied(tmp_path):
     assert total.numpy().tolist() == [0, 2]
 
 
-def test_tensors_of_tensorflow_are_saved():
+def test_tensorflow_tensors_are_saved():
     x = tf.reshape(tf.range(6.0), (2, 3))
     assert dlbridge.dumps(x, FORMAT) == tf.make_tensor_proto(x).SerializeToString()

@@ -25,7 +25,7 @@ def bits(x):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_files_are_the_package_s_both_ways(name, tmp_path):
+def test_files_equal_safetensors_when_read_and_written(name, tmp_path):
     shapes = SHAPES[1:] if name == "float4_e2m1fn_x2" else SHAPES
     named = {f"x{i}": tensor(name, shape) for i, shape in enumerate(shapes)}
     path = tmp_path / "x.safetensors"
@@ -38,7 +38,7 @@ def test_files_are_the_package_s_both_ways(name, tmp_path):
         assert (ours.dtype, ours.shape, bits(ours)) == (x.dtype, x.shape, bits(x))
 
 
-def test_tensors_are_the_mapped_file_and_may_be_written(tmp_path, recwarn):
+def test_loaded_tensors_share_the_mapped_file_and_are_writable(tmp_path, recwarn):
     path = tmp_path / "x.safetensors"
     theirs.save_file({"x": torch.arange(1000)}, path)
     before = path.read_bytes()
@@ -51,6 +51,6 @@ def test_tensors_are_the_mapped_file_and_may_be_written(tmp_path, recwarn):
     assert first[6] == 6
 
 
-def test_tensors_that_require_grad_are_refused():
+def test_dumps_of_tensor_that_requires_grad_is_refused():
     with pytest.raises(BufferError, match="detach"):
         dlbridge.dumps({"x": torch.ones(2, requires_grad=True)}, "safetensors")

@@ -21,7 +21,7 @@ IMPORT = """
 """
 
 
-def test_nothing_is_imported_but_the_standard_library():
+def test_import_loads_only_the_standard_library():
     code = (
         IMPORT
         + """
@@ -32,7 +32,7 @@ def test_nothing_is_imported_but_the_standard_library():
     in_new_process(code)
 
 
-def test_little_is_imported():
+def test_import_loads_no_heavy_modules():
     # Of the standard library too, as each module takes its time.
     code = (
         IMPORT
@@ -75,7 +75,7 @@ def test_using_the_package_imports_no_framework():
 
 
 @pytest.mark.parametrize("name", ["numpy", "pyarrow"])
-def test_a_framework_is_imported_when_it_is_asked_for(name):
+def test_conversion_imports_its_framework_alone(name):
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} isn't installed")
     code = (
@@ -92,7 +92,7 @@ def test_a_framework_is_imported_when_it_is_asked_for(name):
     in_new_process(code)
 
 
-def test_a_framework_that_is_not_there():
+def test_conversion_to_missing_framework_raises_import_error():
     code = (
         IMPORT
         + """
@@ -109,7 +109,7 @@ def test_a_framework_that_is_not_there():
     in_new_process(code)
 
 
-def test_arrays_where_ml_dtypes_is_not_there():
+def test_bfloat16_to_numpy_without_ml_dtypes_is_refused():
     if importlib.util.find_spec("numpy") is None:
         pytest.skip("numpy isn't installed")
     code = (
@@ -130,11 +130,11 @@ def test_arrays_where_ml_dtypes_is_not_there():
     in_new_process(code)
 
 
-def test_the_version_is_the_one_that_is_installed():
+def test_version_equals_the_installed_one():
     assert dlbridge.__version__ == importlib.metadata.version("dlbridge")
 
 
-def test_all_names_are_there():
+def test_public_names_exist_with_docstrings():
     assert sorted(dlbridge.__all__) == dlbridge.__all__
     for name in dlbridge.__all__:
         value = getattr(dlbridge, name)

@@ -90,7 +90,7 @@ def test_object_that_is_not_a_tensor_is_refused():
         from_dlpack(x=np.ones(1))
 
 
-def test_from_dlpack_looks_like_a_function():
+def test_from_dlpack_is_a_builtin_function_with_signature():
     assert inspect.isbuiltin(from_dlpack) and repr(from_dlpack) == "<built-in function from_dlpack>"
     assert str(inspect.signature(from_dlpack)) == "(x, /, *, device=None, copy=None)"
     assert "shared memory or an error" in from_dlpack.__doc__
@@ -98,7 +98,7 @@ def test_from_dlpack_looks_like_a_function():
     assert pickle.loads(pickle.dumps(from_dlpack)) is from_dlpack
 
 
-def test_objects_where_others_were():
+def test_reused_object_memory_has_no_old_state():
     """Memory of an object is used again; nothing of the former one is left in it."""
     x, gone = np.ones(3, "f4"), []
     for _ in range(300):
@@ -113,7 +113,7 @@ def test_objects_where_others_were():
     assert len(gone) == 300
 
 
-def test_the_first_ones_are_made_by_many_threads():
+def test_first_import_by_many_threads_succeeds():
     code = """
         import sys, threading
         import dlbridge, numpy as np
@@ -133,7 +133,7 @@ def test_the_first_ones_are_made_by_many_threads():
         assert in_new_process(code) == "done\n"
 
 
-def test_after_an_error_all_is_released():
+def test_failed_import_releases_its_references():
     class Failing(np.ndarray):
         def __dlpack__(self, **keywords):
             raise KeyError("no")

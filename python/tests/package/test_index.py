@@ -51,7 +51,7 @@ def test_index_selects_what_numpy_selects(seed):
             assert_same(t[key[0]], expected)
 
 
-def test_packed_elements():
+def test_index_of_packed_elements_is_checked_for_byte_bounds():
     t = dlbridge.asarray([[1, 2, 3, 4], [5, 6, 7, -8]], "int4")
     assert t[1].tolist() == [5, 6, 7, -8] and t[:, 2:].tolist() == [[3, 4], [7, -8]]
     assert t.T.tolist() == [[1, 5], [2, 6], [3, 7], [4, -8]] and t[:, ::2].tolist() == [
@@ -118,7 +118,7 @@ def test_index_by_arrays_raises_type_error(key):
             t[keys]
 
 
-def test_objects_with_index_method_are_indices():
+def test_object_with_index_method_is_an_index():
     class Two:
         def __index__(self):
             return 2
@@ -137,7 +137,7 @@ def test_objects_with_index_method_are_indices():
         t[Wrong() :]
 
 
-def test_elements_are_not_assigned():
+def test_item_assignment_is_refused():
     t = dlbridge.zeros(3)
     with refused(TypeError):
         t[0] = 1

@@ -31,7 +31,7 @@ NUMBERS = [0, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 1.5, math.inf, 1 - 2j, 
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_asarray_of_a_number(number):
+def test_asarray_of_number_equals_numpy(number):
     for made in (number, [number], (number, number), [[number]], [(number,), (number,)]):
         assert_like(dlbridge.asarray(made), np.asarray(made))
     assert_like(dlbridge.full((2, 3), number), np.full((2, 3), number))
@@ -90,14 +90,14 @@ def test_asarray_of_lists_equals_numpy(seed):
         [[1, 2], [3]],
     ],
 )
-def test_ragged_lists(lists):
+def test_asarray_of_ragged_list_is_refused(lists):
     with refused(ValueError, "not all of one length"):
         dlbridge.asarray(lists)
     with pytest.raises(ValueError):
         np.asarray(lists)
 
 
-def test_lists_that_never_end():
+def test_asarray_of_endless_list_is_refused():
     endless, deep = [], 1
     endless.append(endless)
     for _ in range(70):
@@ -152,7 +152,7 @@ def test_zeros_and_ones_of_every_dtype(name):
 
 
 @pytest.mark.parametrize("name", ["handle", "handle8", "handle16", "handle32"])
-def test_handles(name):
+def test_handle_dtypes_hold_only_zero(name):
     t = dlbridge.zeros(2, name)
     assert t.dtype == name and t.tolist() == [0, 0]
     with refused(ValueError, "can't be stored as " + name):
@@ -181,7 +181,7 @@ def test_values_without_representation_are_refused():
         dlbridge.full(2, 0, "float8_e8m0fnu")
 
 
-def test_defaults():
+def test_default_dtypes_equal_the_array_api():
     for make, numpy_s in [
         (dlbridge.empty, np.empty),
         (dlbridge.zeros, np.zeros),
@@ -220,7 +220,7 @@ def test_defaults():
 @pytest.mark.parametrize(
     "make", [dlbridge.empty, dlbridge.zeros, dlbridge.ones, lambda shape: dlbridge.full(shape, 1)]
 )
-def test_sizes(make):
+def test_shape_arguments_are_checked(make):
     assert make(np.int64(2)).shape == make(np.array([2])).shape == make(range(2, 3)).shape == (2,)
     for shape in (2.0, "3", None, (2.0,), ("3",), [[2]]):
         with refused(TypeError):
@@ -234,7 +234,7 @@ def test_sizes(make):
 
 
 @pytest.mark.parametrize("shape", [-1, (2, -1)])
-def test_negative_sizes(shape):
+def test_negative_size_is_refused(shape):
     for make in (
         dlbridge.empty,
         dlbridge.zeros,
@@ -305,7 +305,7 @@ def test_arange_with_invalid_step_is_refused():
         ((ctypes.c_float * 2 * 2)(), "float32", False),
     ],
 )
-def test_buffers(buffer, name, readonly):
+def test_asarray_of_buffer_shares_memory(buffer, name, readonly):
     view = memoryview(buffer)
     shared = np.asarray(view)
     for t in (
@@ -355,7 +355,7 @@ class Makes:
 
 
 @pytest.mark.parametrize("kind", [Interface, Lends])
-def test_objects_with_numpy_s_older_protocols(kind):
+def test_asarray_of_array_interface_shares_memory(kind):
     x = np.arange(6.0).reshape(2, 3)[:, ::-1]
     thing = kind(x)
     for keywords in ({}, {"copy": False}, {"copy": None, "device": "cpu"}, {"dtype": "float64"}):
@@ -367,7 +367,7 @@ def test_objects_with_numpy_s_older_protocols(kind):
         dlbridge.from_dlpack(thing)
 
 
-def test_objects_that_make_an_array():
+def test_asarray_of_array_method_copies():
     assert dlbridge.asarray(Makes()).tolist() == [0, 1, 2]
     # What was made to be seen is a copy.
     with pytest.raises((BufferError, ValueError)):
@@ -377,7 +377,7 @@ def test_objects_that_make_an_array():
         dlbridge.asarray(Makes())
 
 
-def test_arrays():
+def test_asarray_of_array_shares_or_converts():
     x = np.arange(4.0)
     for t in (
         dlbridge.asarray(x),

@@ -33,7 +33,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", NAMES + EXTENSIONS + OTHERS)
-def test_names_of_element_types(name):
+def test_every_dtype_name_is_accepted(name):
     dtype = dlbridge.empty(1, name).dtype
     assert type(dtype) is dlbridge.DType and str(dtype) == dtype.name == f"{dtype}" == name
     assert repr(dtype) == f'DType("{name}")'
@@ -59,7 +59,7 @@ def test_names_of_element_types(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numpy_s_element_types(name):
+def test_numpy_dtypes_are_accepted(name):
     for given in (
         np.dtype(name),
         getattr(np, name),
@@ -75,7 +75,7 @@ def test_numpy_s_element_types(name):
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
-def test_element_types_of_ml_dtypes(name):
+def test_ml_dtypes_are_accepted(name):
     kind = getattr(ml_dtypes, name)
     for given in (kind, np.dtype(kind)):
         assert dlbridge.full(2, 1, given).dtype == name
@@ -93,7 +93,7 @@ def test_c_type_names_are_dtypes(code):
     assert dlbridge.zeros(2, dtype.type).dtype == dtype.name
 
 
-def test_element_types_of_python():
+def test_python_types_are_accepted_as_dtypes():
     for kind in (bool, int, float, complex):
         assert dlbridge.zeros(2, kind).dtype == np.dtype(kind).name
 
@@ -141,7 +141,7 @@ def test_unknown_dtype_is_refused(given):
 
 
 @pytest.mark.parametrize("name", ["f4", "i2", "u8", "c16"])
-def test_the_other_byte_order_is_another_type(name):
+def test_swapped_byte_order_is_refused(name):
     for given in (
         np.dtype(name).newbyteorder("S"),
         np.zeros(1, np.dtype(name).newbyteorder("S")).dtype,
@@ -164,7 +164,7 @@ def no_gpu(kind, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_devices(kind):
+def test_device_names_of_every_kind_are_accepted(kind):
     for given, name in [
         (kind, f"{kind}:0"),
         (f"{kind}:0", f"{kind}:0"),
@@ -194,7 +194,7 @@ def test_devices(kind):
                 make(np.zeros(2), device=given)
 
 
-def test_the_cpu():
+def test_cpu_device_equals_its_name():
     device = dlbridge.zeros(1).device
     assert (
         type(device) is dlbridge.Device and str(device) == "cpu" and repr(device) == 'Device("cpu")'
@@ -224,7 +224,7 @@ def test_unknown_device_is_refused():
             dlbridge.zeros(2, device=given)
 
 
-def test_values_are_not_made_by_hand_nor_changed():
+def test_dtypes_and_devices_are_immutable():
     for value, names in [
         (dlbridge.zeros(1).dtype, ["name", "bits", "lanes"]),
         (dlbridge.zeros(1).device, ["kind", "id"]),

@@ -49,7 +49,7 @@ def bits(number):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_numbers_of_every_type(name):
+def test_tolist_of_every_dtype_equals_numpy(name):
     x = np.array(extremes(name), name)
     t = dlbridge.from_dlpack(x)
     assert [bits(n) for n in t.tolist()] == [bits(n) for n in x.tolist()]
@@ -60,7 +60,7 @@ def test_numbers_of_every_type(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_pattern_of_the_small_floats(name):
+def test_every_bit_pattern_of_small_floats_equals_ml_dtypes(name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     patterns = np.arange(256**dtype.itemsize).astype(f"u{dtype.itemsize}")
     t = dlbridge.from_dlpack(patterns).view(name)
@@ -73,7 +73,7 @@ def test_every_pattern_of_the_small_floats(name):
 
 
 @pytest.mark.parametrize("name", [name for name in SUB_BYTE if name not in ("int1", "uint1")])
-def test_every_pattern_of_what_is_less_than_a_byte(name):
+def test_every_bit_pattern_below_one_byte_equals_ml_dtypes(name):
     dtype = dlbridge.empty(1, name).dtype
     x = np.arange(2**dtype.bits).astype("u1").view(getattr(ml_dtypes, name))
     expected = x.astype("f8").tolist()
@@ -83,7 +83,7 @@ def test_every_pattern_of_what_is_less_than_a_byte(name):
     assert {type(n) for n in packed.tolist()} == {int if "int" in name else float}
 
 
-def test_lists_follow_the_shape():
+def test_tolist_follows_the_shape():
     x = np.arange(24).reshape(2, 3, 4)
     t = dlbridge.from_dlpack(x)
     for view in (
@@ -100,7 +100,7 @@ def test_lists_follow_the_shape():
     assert dlbridge.asarray([1, -2, 3, 4], "int16").view("int16x2").tolist() == [[1, -2], [3, 4]]
 
 
-def test_only_one_number_is_a_number():
+def test_item_of_several_elements_is_refused():
     for t in (
         dlbridge.zeros(2),
         dlbridge.zeros(0),
@@ -110,12 +110,12 @@ def test_only_one_number_is_a_number():
         for act in (dlbridge.Tensor.item, bool, int, float, complex):
             with refused(ValueError, "only a tensor of one number"):
                 act(t)
-    # What isn't an integer is no index; which values it has doesn't matter.
+    # Only integer dtypes are indices, whatever their values.
     with refused(TypeError):
         operator.index(dlbridge.zeros(2, "int32"))
 
 
-def test_conversions_to_python_s_numbers():
+def test_conversion_of_one_element_equals_python():
     for name, value in [
         ("int8", -3),
         ("uint64", 2**64 - 1),
@@ -139,7 +139,7 @@ def test_conversions_to_python_s_numbers():
         int(dlbridge.asarray(math.nan))
 
 
-def test_integers_alone_are_indices():
+def test_index_protocol_accepts_integers_only():
     for name in ("int8", "uint64", "int4"):
         assert operator.index(dlbridge.asarray(5, name)) == 5
         assert "abcdef"[dlbridge.asarray(5, name)] == "f"
@@ -148,7 +148,7 @@ def test_integers_alone_are_indices():
             operator.index(dlbridge.asarray(value))
 
 
-def test_lengths_and_iteration():
+def test_len_and_iteration_equal_numpy():
     x = np.arange(6).reshape(3, 2)
     t = dlbridge.from_dlpack(x)
     assert len(t) == 3 and [row.tolist() for row in t] == x.tolist()
@@ -164,7 +164,7 @@ def test_lengths_and_iteration():
             act(dlbridge.asarray(1))
 
 
-def test_what_is_in_a_tensor():
+def test_contains_equals_python():
     t = dlbridge.asarray([1.0, 2.5, math.nan])
     assert 1 in t and 2.5 in t and dlbridge.asarray(2.5, "float32") in t and np.float64(1) in t
     assert 3 not in t and math.nan not in t and "1" not in t and None not in t
@@ -184,7 +184,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("left, right", PAIRS)
-def test_comparison_element_by_element(left, right):
+def test_comparison_is_element_wise(left, right):
     x, y = np.asarray(left), np.asarray(right)
     t, u = dlbridge.asarray(left), dlbridge.asarray(right)
     for other in (u, y):
@@ -195,7 +195,7 @@ def test_comparison_element_by_element(left, right):
 
 
 @pytest.mark.parametrize("name", NAMES + SMALL + SUB_BYTE)
-def test_every_type_is_compared(name):
+def test_comparison_of_every_dtype_equals_numpy(name):
     numbers = (
         [-1, 0, -1] if name == "int1" else [1, 1, 1] if name == "float8_e8m0fnu" else [1, 0, 1]
     )
@@ -211,7 +211,7 @@ def test_every_type_is_compared(name):
     "number",
     [1, 2.5, True, 1 + 0j, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 2**200, math.inf],
 )
-def test_comparison_with_any_number(number):
+def test_comparison_with_every_number_equals_numpy(number):
     for name in ("uint64", "int64", "float64", "uint8", "complex128"):
         t = dlbridge.asarray([1, 0, 7], name)
         assert (t == number).tolist() == [1 == number, 0 == number, 7 == number]
@@ -220,7 +220,7 @@ def test_comparison_with_any_number(number):
     assert (t == number).tolist() == [number == 2**64 - 1, number == 2**63]
 
 
-def test_what_can_not_be_compared():
+def test_comparison_with_non_numbers_is_false_or_refused():
     t = dlbridge.asarray([1, 2])
     for other in ("x", None, [1, 2], object(), {}):
         assert (t == other) is False and (t != other) is True
@@ -233,7 +233,7 @@ def test_what_can_not_be_compared():
     assert (dlbridge.zeros(2, "float32x2") == dlbridge.zeros(2)).tolist() == [False, False]
 
 
-def test_equals():
+def test_equals_compares_shape_dtype_and_elements():
     t = dlbridge.asarray([[1.0, 2.0]])
     assert t.equals(t) and t.equals(np.array([[1.0, 2.0]])) and t.equals(t.T.copy().T)
     assert (
@@ -250,7 +250,7 @@ def test_equals():
             t.equals(other)
 
 
-def test_allclose():
+def test_allclose_equals_numpy():
     x = np.array([1.0, -2e5, 1e-9, math.inf])
     t = dlbridge.from_dlpack(x)
     for y in (
@@ -279,13 +279,13 @@ def test_allclose():
         t.allclose([1.0] * 4)
 
 
-def test_hashes_are_of_objects():
+def test_tensors_hash_by_identity():
     t = dlbridge.zeros(3)
     same = dlbridge.from_dlpack(t)
     assert hash(t) == hash(t) and {t: 1}[t] == 1 and len({t, same}) == 2
 
 
-def test_copies_are_apart():
+def test_copy_is_row_major_and_writable():
     x = np.arange(6.0).reshape(2, 3)[:, ::-1]
     x.flags.writeable = False
     t = dlbridge.from_dlpack(x)

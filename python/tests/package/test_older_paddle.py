@@ -57,7 +57,7 @@ def test_tensors_without_table_are_shared_both_ways():
     without_table("check_both_ways()")
 
 
-def test_tensors_without_methods_come_in_by_capsules():
+def test_tensors_without_methods_are_imported_by_capsules():
     without_table("""
         del paddle.Tensor.__dlpack__
         check_in()
@@ -71,7 +71,7 @@ def test_tensors_without_methods_come_in_by_capsules():
     """)
 
 
-def test_dtype_that_release_refuses_is_explained():
+def test_unsupported_dtype_of_release_is_explained():
     without_table("""
         import paddle.utils.dlpack
         own = paddle.utils.dlpack.from_dlpack

@@ -67,7 +67,7 @@ JAX = """
 """
 
 
-def test_jax_that_needs_row_major_is_given_copies():
+def test_jax_without_strides_receives_copies():
     code = """
         def refuse(ours):
             if not ours.is_contiguous:
@@ -91,7 +91,7 @@ def test_jax_that_needs_row_major_is_given_copies():
     with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
 
 
-def test_jax_that_takes_any_order_is_given_memory_itself():
+def test_jax_with_strides_receives_shared_memory():
     code = """
         refuse = lambda ours: None
         x = dlbridge.zeros([4, 16]).T
@@ -101,7 +101,7 @@ def test_jax_that_takes_any_order_is_given_memory_itself():
     with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
 
 
-def test_jax_dtype_that_release_refuses_is_explained():
+def test_unsupported_jax_dtype_of_release_is_explained():
     code = """
         def refuse(ours):
             if ours.dtype == "float8_e3m4":
@@ -132,7 +132,7 @@ TENSORFLOW = """
 """
 
 
-def test_tensorflow_without_methods_is_asked_by_its_function():
+def test_tensorflow_without_methods_is_imported_by_its_function():
     code = """
         x = EagerTensor()
         ours = dlbridge.from_dlpack(x)
@@ -144,7 +144,7 @@ def test_tensorflow_without_methods_is_asked_by_its_function():
     with_stand_ins(textwrap.dedent(TENSORFLOW) + textwrap.dedent(code))
 
 
-def test_tensorflow_bool_that_release_refuses_is_explained():
+def test_unsupported_tensorflow_bool_of_release_is_explained():
     code = """
         x = dlbridge.zeros([4], "bool")
         reason = "the installed release of TensorFlow has no bool (bool isn't supported)"

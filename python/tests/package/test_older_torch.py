@@ -115,7 +115,7 @@ def test_memory_without_table_is_checked_after_python_code():
     """)
 
 
-def test_table_that_comes_later_is_found():
+def test_table_added_later_is_found():
     without_table("""
         class Derived(torch.Tensor):
             pass
@@ -133,7 +133,7 @@ def test_table_that_comes_later_is_found():
     """)
 
 
-def test_dtype_that_release_refuses_is_explained():
+def test_unsupported_dtype_of_release_is_explained():
     without_table("""
         import torch.utils.dlpack
         own, attempts = torch.utils.dlpack.from_dlpack, []

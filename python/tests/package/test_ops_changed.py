@@ -24,7 +24,7 @@ CHANGES = {
 
 
 class Later:
-    """A tensor of ones that runs a function when it is asked for."""
+    """A tensor of ones that runs a function when it is imported."""
 
     def __init__(self, function):
         self.function, self.ones = function, np.ones(LARGE, "f4")
@@ -35,7 +35,7 @@ class Later:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_argument_is_changed_by_a_later_one(name):
+def test_argument_changed_by_a_later_one_is_refused(name):
     make, change = CHANGES[name]
     x = make()
     with refused(BufferError, 'add: argument "b"', CHANGED, "pass a copy"):
@@ -49,7 +49,7 @@ def test_argument_is_changed_by_a_later_one(name):
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_argument_is_changed_by_like(name):
+def test_argument_changed_by_like_is_refused(name):
     make, change = CHANGES[name]
     x = make()
 
@@ -67,7 +67,7 @@ def test_argument_is_changed_by_like(name):
     assert ops.add(x, 1, like=Like()).shape == tuple(x.shape)
 
 
-def test_output_is_kept():
+def test_output_kept_by_rust_code_is_refused():
     x, out = np.ones(4, "f4"), np.zeros(4, "f4")
     key = dlbridge_testing.keep(out[2:])
     with refused(ValueError, "is kept by Rust code, which may read it at any time"):
@@ -78,7 +78,7 @@ def test_output_is_kept():
     assert out.tolist() == [1, 1, 1, 1]
 
 
-def test_package_keeps_nothing():
+def test_imported_tensors_do_not_lock_their_memory():
     x = np.ones(4, "f4")
     kept = [
         dlbridge.from_dlpack(x),

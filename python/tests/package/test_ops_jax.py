@@ -31,7 +31,7 @@ def test_result_is_a_jax_array():
     assert jax.grad(lambda y: (y * ops.add(x, x)).sum())(x).tolist() == [[2] * 4] * 4
 
 
-def test_where_there_are_no_elements_yet():
+def test_traced_array_is_refused():
     def f(x):
         return ops.add(x, x)
 

@@ -20,7 +20,7 @@ def kinds(**attributes):
     return numbers.tolist(), typed.dtype
 
 
-def test_attributes_of_each_kind():
+def test_attributes_of_each_kind_are_accepted():
     assert kinds(flag=True) == ([1, -3, np.inf, 7], "uint8")
     assert kinds(flag=np.False_, count=np.int8(7), factor=0.25, text="", dtype="float16") == (
         [0, 7, 0.25, 0],
@@ -50,7 +50,7 @@ def test_attributes_of_each_kind():
         ("dtype", "dtype", ["float31", 1, 2.5, object()]),
     ],
 )
-def test_values_of_other_kinds(name, kind, values):
+def test_attributes_of_other_kinds_are_refused(name, kind, values):
     for value in values:
         with refused(
             TypeError, f'testing.kinds: attribute "{name}" is of kind {kind}, not {value!r}'
@@ -58,7 +58,7 @@ def test_values_of_other_kinds(name, kind, values):
             kinds(**{"flag": True, name: value})
 
 
-def test_the_signature_of_all_kinds():
+def test_signature_shows_attributes_of_every_kind():
     parameters = inspect.signature(ops.kinds).parameters
     assert list(parameters)[:6] == ["x", "flag", "count", "factor", "text", "dtype"]
     defaults = [parameters[name].default for name in ("flag", "count", "factor", "text", "dtype")]
@@ -68,7 +68,7 @@ def test_the_signature_of_all_kinds():
     assert dlbridge.kernels("testing.kinds")[0]["origin"] == "dlbridge_testing::ops"
 
 
-def test_several_results():
+def test_op_with_two_results_returns_or_writes_both():
     x, numbers, typed = np.zeros(3), np.zeros(4), np.zeros(2, "u1")
     for out in ((numbers, typed), (numbers, None), (None, typed), (None, None), None):
         results = ops.kinds(x, flag=True, out=out)
@@ -90,7 +90,7 @@ def test_several_results():
 
 
 @pytest.mark.parametrize("size", [3, 1000])
-def test_a_kernel_that_panics(size, capfd):
+def test_panicking_kernel_raises_and_releases_arguments(size, capfd):
     x = np.ones(size, "f4")
     assert ops.panics(x, out=x) is x
     x[-1] = -2
@@ -108,7 +108,7 @@ def test_a_kernel_that_panics(size, capfd):
 
 
 @pytest.mark.parametrize("size", [3, 1000])
-def test_a_kernel_that_raises(size):
+def test_raising_kernel_passes_on_the_exception(size):
     x, y = np.ones(size, "f2"), np.zeros(size, bool)
     assert ops.raises(x, y) is y and y.all()
     x[0] = 2.5
@@ -118,12 +118,12 @@ def test_a_kernel_that_raises(size):
     assert not y.any()
 
 
-def test_a_kernel_that_gives_up():
+def test_failing_kernel_raises_runtime_error():
     with refused(RuntimeError, "testing.fails: testing.fails (cpu) failed: 3 are too many"):
         ops.fails(np.ones(3, "f4"))
 
 
-def test_fixed_types():
+def test_fixed_dtypes_are_checked():
     y = np.zeros((), bool)
     assert ops.raises(1, y) is y and y
     with refused(TypeError, 'argument "x" has elements of float32, and float16 is needed'):
@@ -138,7 +138,7 @@ def test_fixed_types():
     assert wrong.view("u1").tolist() == [0, 1, 2]
 
 
-def test_published_once():
+def test_second_publication_of_ops_is_refused():
     with refused(
         ValueError,
         "there are ops of these names already: testing.fails, testing.kinds, testing.panics, testing.raises",

@@ -118,11 +118,11 @@ print("flat")
 """
 
 
-def test_ten_million_calls():
+def test_ten_million_calls_do_not_leak():
     assert "flat\n" in in_new_process(START + MILLIONS)
 
 
-def test_calls_of_all_kinds():
+def test_calls_of_every_kind_do_not_leak():
     framework("torch")
     assert "flat\n" in in_new_process(START + CALLS)
 

@@ -34,7 +34,7 @@ class TestMxnet(OpsCalls):
         return x.asnumpy().tolist()
 
 
-def test_the_older_class():
+def test_op_of_older_array_class_returns_that_class():
     x, out = mx.nd.array([1, 2, 3]), mx.nd.zeros(3)
     assert ops.add(x, x, out=out) is out and out.asnumpy().tolist() == [2, 4, 6]
     assert ops.add(x, 1).asnumpy().tolist() == [2, 3, 4]

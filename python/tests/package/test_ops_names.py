@@ -93,7 +93,7 @@ def row(op, **others):
     }
 
 
-def test_names():
+def test_ops_module_lists_its_ops():
     assert dir(ops) == NAMES
     for name in NAMES:
         function = getattr(ops, name)
@@ -110,7 +110,7 @@ def test_names():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_signatures_and_help(name):
+def test_ops_have_signatures_and_help(name):
     function = getattr(ops, name)
     assert str(inspect.signature(function)) == SIGNATURES[name]
     op = function.__self__
@@ -127,7 +127,7 @@ def test_signatures_and_help(name):
         pickle.dumps(op)
 
 
-def test_kernels():
+def test_kernels_returns_one_row_for_op_and_device():
     kernels = dlbridge.kernels()
     assert isinstance(kernels, list) and dlbridge.kernels is ops.kernels
     assert [(kernel["op"], kernel["device"]) for kernel in kernels] == list(
@@ -171,7 +171,7 @@ def test_kernels():
     assert dlbridge.kernels()
 
 
-def test_kernels_as_a_table(published):
+def test_kernels_print_as_a_table(published):
     lines = str(dlbridge.kernels("matmul")).splitlines()
     assert lines[0].split() == "op device types label priority from".split()
     assert len(lines) == 2 + len(DEVICES)
@@ -194,7 +194,7 @@ def test_kernels_as_a_table(published):
     assert line.split() == "mine.scale cuda T: int8|int16, U: any fast -3 mine".split()
 
 
-def test_ops_of_other_extensions(published):
+def test_ops_of_other_extensions_are_listed(published):
     published(
         {"zeta": len, "image.normalize": str, "image.filter.blur": repr, "image.filter.edges": abs},
         [row("zeta")],
@@ -220,7 +220,7 @@ def test_ops_of_other_extensions(published):
     assert ops.image.late is abs and ops.zeta is len
 
 
-def test_names_that_python_has_too(published):
+def test_op_names_of_python_builtins_are_usable(published):
     names = ["max", "sum", "sorted", "zip", "len", "str", "globals", "getattr"]
     published({name: abs for name in names[2:]}, [row("zip")])
     found = [getattr(ops, name) for name in names]

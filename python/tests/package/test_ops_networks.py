@@ -41,7 +41,7 @@ def assert_close(found, exact):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_softmax(dtype):
+def test_softmax_equals_torch(dtype):
     for shape in SHAPES:
         x = random(shape, dtype)
         for axis in range(-x.ndim, x.ndim):
@@ -57,9 +57,9 @@ def test_softmax(dtype):
     x = torch.tensor([1e4, 1e4, -1e4]).to(dtype)
     assert ops.softmax(x).tolist() == [0.5, 0.5, 0]
     assert torch.isnan(ops.softmax(torch.tensor([-torch.inf, -torch.inf], dtype=dtype))).all()
-    with refused(ValueError, "softmax: there is no axis 1 in a tensor of rank 1"):
+    with refused(ValueError, "softmax: axis 1 is out of bounds for a tensor of rank 1"):
         ops.softmax(x, axis=1)
-    with refused(ValueError, "softmax: there is no axis -1 in a tensor of rank 0"):
+    with refused(ValueError, "softmax: axis -1 is out of bounds for a tensor of rank 0"):
         ops.softmax(x[0])
     with refused(
         ValueError,
@@ -69,7 +69,7 @@ def test_softmax(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rms_norm(dtype):
+def test_rms_norm_equals_torch(dtype):
     for shape in SHAPES:
         x, weight = random(shape, dtype), random(shape[-1:], dtype)
         for eps in (None, 0.5):
@@ -83,7 +83,7 @@ def test_rms_norm(dtype):
     assert_close(ops.rms_norm(x, torch.ones_like(x)), torch.ones(4, dtype=torch.float64))
     with refused(ValueError, "rms_norm: weight has shape [3], and the last axis of x 4 elements"):
         ops.rms_norm(x, x[:3])
-    with refused(ValueError, "rms_norm: x has rank 0, and the mean is taken along its last axis"):
+    with refused(ValueError, "rms_norm: expected x of rank 1 or more, got rank 0"):
         ops.rms_norm(x[0], x)
     with refused(
         ValueError, 'rms_norm: argument "out" is to be written, and shares memory with "weight"'
@@ -101,7 +101,7 @@ def as_torch_does(image, mean, std, height=0, width=0, scale=1 / 255):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_images(dtype):
+def test_image_to_tensor_equals_torch(dtype):
     generator = torch.Generator().manual_seed(5)
     mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     for shape in [(5, 7, 3), (1, 1, 3), (2, 6, 4, 3), (2, 2, 3, 5, 3), (40, 30, 3)]:
@@ -135,7 +135,7 @@ def test_images(dtype):
     assert out.tolist() == plain.tolist()
 
 
-def test_images_of_other_frameworks():
+def test_image_to_tensor_of_mixed_frameworks_returns_the_first():
     image = np.arange(24, dtype="u1").reshape(2, 4, 3)
     mean, std = np.zeros(3, "f4"), torch.ones(3)
     planes = ops.image_to_tensor(image, mean, std, scale=1)
@@ -143,7 +143,7 @@ def test_images_of_other_frameworks():
     assert isinstance(ops.image_to_tensor(image, mean, std, like=std), torch.Tensor)
 
 
-def test_tensor_that_is_not_an_image_is_refused():
+def test_non_image_tensor_is_refused():
     image, three = torch.zeros(4, 5, 3, dtype=torch.uint8), torch.ones(3)
     with refused(
         ValueError, "image_to_tensor: an image has height, width and channels, not shape [5, 3]"

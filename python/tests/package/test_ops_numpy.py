@@ -1,4 +1,4 @@
-"""Arithmetic, means, largest elements, copies and casts: NumPy is asked for each layout, shape and
+"""Arithmetic, means, largest elements, copies and casts: compared with NumPy for each layout, shape and
 element type.
 """
 
@@ -37,7 +37,7 @@ def same(x, y):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_arithmetic(dtype):
+def test_arithmetic_equals_numpy(dtype):
     for op, function in ARITHMETIC.items():
         if op is ops.div and dtype not in FLOATS:
             with refused(LookupError, "no kernel for (a: ", "there are:", "(cpu, T=float64)"):
@@ -56,7 +56,7 @@ def test_arithmetic(dtype):
         assert same(op(numbers((3,), dtype), 2), function(numbers((3,), dtype), np.array(2, dtype)))
 
 
-def test_arithmetic_at_the_ends():
+def test_arithmetic_at_dtype_limits_equals_numpy():
     for dtype in "i1 i2 i4 i8 u1 u2 u4 u8".split():
         least, most = (np.array([end], dtype) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
         for op in (ops.sub, ops.mul):
@@ -70,7 +70,7 @@ def test_arithmetic_at_the_ends():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_means_and_largest_elements(dtype):
+def test_mean_and_max_equal_numpy(dtype):
     for shape in SHAPES:
         x = numbers(shape, dtype)
         for axes in [None, *range(-x.ndim, x.ndim), tuple(range(0, x.ndim, 2)) or None]:
@@ -92,33 +92,33 @@ def test_means_and_largest_elements(dtype):
                     )
 
 
-def test_nan_is_the_largest():
+def test_max_propagates_nan():
     for dtype in FLOATS:
         x = np.array([[1, np.nan, np.inf], [-np.inf, 2, 3]], dtype)
         assert same(ops.max(x, axis=0), np.array([1, np.nan, np.inf], dtype))
         assert np.isnan(ops.max(x)) and np.isnan(ops.mean(x, axis=1)).tolist() == [True, False]
 
 
-def test_means_are_added_up_in_more_digits():
+def test_mean_accumulates_in_wider_type():
     x = np.random.default_rng(0).random(1 << 16)
     for dtype, close in [("f4", 1e-7), ("f2", 1e-3), (ml_dtypes.bfloat16, 1e-2)]:
         assert abs(float(ops.mean(x.astype(dtype))) - x.astype(dtype).astype("f8").mean()) < close
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "?", "c8", "c16", *FLOATS_OF_8_BITS])
-def test_copies(dtype):
+def test_copy_equals_numpy(dtype):
     for shape in SHAPES:
         x = np.asarray(numbers(shape, "i4") % 2).astype(dtype)
         for array in layouts(x):
             copy = ops.copy(array)
             assert copy.dtype == x.dtype and copy.shape == x.shape and copy.flags.c_contiguous
-            assert copy.tobytes() == x.tobytes()  # Of some types 0 is no number.
+            assert copy.tobytes() == x.tobytes()  # Some types have no 0.
             assert not np.shares_memory(copy, array)
             for out in layouts(np.zeros(shape, dtype)):
                 assert ops.copy(array, out=out) is out and out.tobytes() == x.tobytes()
 
 
-def test_copies_that_are_refused():
+def test_invalid_copy_is_refused():
     x = np.arange(6, dtype="f4")
     with refused(
         ValueError, 'copy: argument "out" is to be written, and shares memory with "x"; pass a copy'
@@ -136,7 +136,7 @@ CAST = [*DTYPES, "?"]
 
 
 @pytest.mark.parametrize("source", CAST)
-def test_casts(source):
+def test_cast_equals_numpy(source):
     source = np.dtype(source)
     if source.kind in "iu":
         ends = np.iinfo(source)
@@ -164,7 +164,7 @@ def test_casts(source):
             )
 
 
-def test_casts_of_what_integers_have_not():
+def test_cast_of_floats_beyond_integers_saturates():
     x = [np.nan, np.inf, -np.inf, 1e30, -1e30, 300.9, -300.9]
     for dtype, target in itertools.product(
         FLOATS, map(np.dtype, "i1 i2 i4 i8 u1 u2 u4 u8".split())
@@ -184,7 +184,7 @@ def test_casts_of_what_integers_have_not():
     )
 
 
-def test_types_to_cast_to():
+def test_cast_to_invalid_dtype_is_refused():
     x = np.array([1.5, 2])
     for dtype in ("float16", np.float16, np.dtype("f2"), dlbridge.zeros(1, "float16").dtype):
         assert ops.cast(x, dtype=dtype).dtype == "f2"

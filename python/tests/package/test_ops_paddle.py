@@ -20,7 +20,7 @@ def test_dtypes_without_numpy_equivalent():
     assert y.dtype == paddle.bfloat16 and y.astype("float32").tolist() == [3, 5]
 
 
-def test_tensors_that_gradients_are_of():
+def test_tensor_that_requires_grad_is_refused():
     x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     with refused(BufferError, 'add: argument "a":', "detach()"):
         ops.add(x, x)

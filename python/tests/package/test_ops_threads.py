@@ -48,7 +48,7 @@ def others_turns(function, meanwhile=lambda: None):
     return sum(inside)
 
 
-def test_large_work_is_done_without_the_gil():
+def test_large_op_releases_the_gil():
     a = np.ones((SIZE, SIZE))
     out = np.zeros((SIZE, SIZE))
     large = np.ones(1 << 22, "f4")
@@ -63,7 +63,7 @@ def test_large_work_is_done_without_the_gil():
     assert (out == SIZE).all()
 
 
-def test_small_work_keeps_it():
+def test_small_op_keeps_the_gil():
     a, out = np.ones((8, 8)), np.zeros((8, 8))
     for work in (
         lambda: ops.add(a, a, out=out),
@@ -73,7 +73,7 @@ def test_small_work_keeps_it():
         assert others_turns(work) == 0
 
 
-def test_memory_is_not_used_by_two_calls():
+def test_memory_written_by_another_call_is_refused():
     a, out, row = np.ones((SIZE, SIZE)), np.zeros((SIZE, SIZE)), np.zeros(SIZE)
     seen = []
 
@@ -102,7 +102,7 @@ def test_memory_is_not_used_by_two_calls():
     assert ops.add(a, a, out=out) is out and ops.axpy(1, a, out) is out and (out == 3).all()
 
 
-def test_memory_stays_while_it_is_used():
+def test_memory_is_locked_during_the_call():
     x = bytearray(b"\1" * (1 << 24))
     refusals = []
 
@@ -119,7 +119,7 @@ def test_memory_stays_while_it_is_used():
     x.clear()
 
 
-def test_many_threads_call_at_once():
+def test_calls_by_many_threads_equal_numpy():
     sys.setswitchinterval(1e-5)
     shared = np.arange(1000, dtype="f4")
 
@@ -163,6 +163,6 @@ FIRST_USE = """
 """
 
 
-def test_the_first_calls_are_by_many_threads():
+def test_first_calls_by_many_threads_succeed():
     for _ in range(3):
         assert in_new_process(FIRST_USE) == "done\n"

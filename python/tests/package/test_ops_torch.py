@@ -28,7 +28,7 @@ def test_dtypes_without_numpy_equivalent():
         ops.add(torch.ones(2, dtype=torch.complex64), 1)
 
 
-def test_views():
+def test_views_are_read_and_written_in_place():
     base = torch.zeros(4, 6)
     out = base[::2, 1::2]
     assert ops.add(torch.ones(2, 3), torch.ones(3, 2).T, out=out) is out
@@ -77,7 +77,7 @@ def allocated_by_torch(call):
     return sum(max(event.self_cpu_memory_usage, 0) for event in profile.key_averages())
 
 
-def test_results_in_memory_from_its_allocator():
+def test_caller_memory_is_from_torch_allocator():
     x, array = torch.ones(1024), np.ones(1024, "f4")
     for call in (
         lambda: ops.add(x, x, memory="caller"),
@@ -99,7 +99,7 @@ def test_results_in_memory_from_its_allocator():
     assert ops.copy(powers, memory="caller").float().tolist() == [0.5, 4]
 
 
-def test_with_other_frameworks():
+def test_mixed_frameworks_return_the_first():
     array, x, ours = np.ones(3, "f4"), torch.ones(3), dlbridge.ones(3, "float32")
     assert type(ops.add(array, x)) is np.ndarray and type(ops.add(x, array)) is torch.Tensor
     assert type(ops.add(1, x, like=ours)) is dlbridge.Tensor

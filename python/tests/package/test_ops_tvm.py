@@ -19,7 +19,7 @@ class TestTvm(OpsCalls):
         return x.numpy().tolist()
 
 
-def test_one_memory_for_both():
+def test_op_writes_tvm_memory_in_place():
     x = tvm.runtime.tensor(dlbridge.ones((4, 4), "float32").to("numpy"))
     ours = dlbridge.from_dlpack(x)
     assert ops.add(ours, 1, out=ours) is ours and x.numpy().tolist() == [[2] * 4] * 4

@@ -1,4 +1,4 @@
-"""What the ops compute, and where: NumPy is asked for each layout, shape and element type."""
+"""What the ops compute, and where: compared with NumPy for each layout, shape and element type."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ IN_PLACE = 'argument "out" is to be written, and shares memory with '
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_each_element_type_and_layout(dtype):
+def test_add_and_axpy_of_every_dtype_and_layout_equal_numpy(dtype):
     for shape in SHAPES:
         x, y = numbers(shape, dtype), numbers(shape, dtype, 3)
         for a, b in itertools.product(layouts(x), layouts(y)):
@@ -32,7 +32,7 @@ def test_each_element_type_and_layout(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_along_axes(dtype):
+def test_sum_along_every_axis_equals_numpy(dtype):
     for shape in SHAPES:
         x = numbers(shape, dtype)
         for axes in [None, (), *range(-x.ndim, x.ndim), tuple(range(0, x.ndim, 2))]:
@@ -44,7 +44,7 @@ def test_sums_along_axes(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_products_of_matrices(dtype):
+def test_matmul_equals_numpy(dtype):
     for m, k, n in [(2, 3, 4), (1, 1, 1), (5, 1, 5), (0, 3, 2), (2, 0, 3), (2, 3, 0), (7, 9, 8)]:
         x, y = numbers((m, k), dtype) % 4, numbers((k, n), dtype, 2) % 4
         expected = (x.astype("f8") @ y.astype("f8")).astype(dtype)
@@ -54,7 +54,7 @@ def test_products_of_matrices(dtype):
                 assert ops.matmul(a, b, out=out) is out and np.array_equal(out, expected)
 
 
-def test_integers_wrap_around():
+def test_integer_overflow_wraps_around():
     for dtype in "i1 i2 i4 i8 u1 u2 u4 u8".split():
         most = np.full(2, np.iinfo(dtype).max, dtype)
         assert np.array_equal(ops.add(most, 1), np.full(2, np.iinfo(dtype).min, dtype))
@@ -62,13 +62,13 @@ def test_integers_wrap_around():
         assert np.array_equal(ops.axpy(3, most, most.copy()), most + most * np.array(3, dtype))
 
 
-def test_nan_propagates():
+def test_sum_and_add_propagate_nan():
     x = np.array([np.nan, np.inf, -np.inf, -0.0], "f4")
     assert np.array_equal(ops.add(x, x), x + x, equal_nan=True)
     assert np.isnan(ops.sum(x)) and np.signbit(ops.add(x[3:], x[3:])).all()
 
 
-def test_broadcasting_against_numpy():
+def test_broadcasting_equals_numpy():
     choose = random.Random(8)
     refusals = 0
     for _ in range(1500):
@@ -92,7 +92,7 @@ def test_broadcasting_against_numpy():
     assert 100 < refusals < 1000
 
 
-def test_in_place():
+def test_out_may_be_an_input():
     x, y = numbers((3, 4), "f4"), numbers((3, 4), "f4", 9)
     for give in (
         lambda a, b: ops.add(a, b, out=a),
@@ -149,7 +149,7 @@ def test_overlapping_out_is_refused():
     assert x[:, 0].tolist() == [0] * 4
 
 
-def test_results_against_brute_force_of_places():
+def test_overlap_check_agrees_with_brute_force():
     """Whether two views of 12 numbers meet is what counting their addresses says."""
     choose = random.Random(1)
     base = np.zeros(12, "f4")

@@ -44,7 +44,7 @@ def assert_equal(found, t):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_by_every_protocol(layout, protocol):
+def test_pickle_of_every_layout_round_trips(layout, protocol):
     t = LAYOUTS[layout](dlbridge.arange(12).reshape(3, 4))
     found = pickle.loads(pickle.dumps(t, protocol))
     assert_equal(found, t)
@@ -57,7 +57,7 @@ def test_every_layout_by_every_protocol(layout, protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_type_by_every_protocol(name, protocol):
+def test_pickle_of_every_dtype_round_trips(name, protocol):
     random = dlbridge.asarray(np.random.default_rng(0).integers(0, 256, 24 * 16).astype("u1"))
     whole = dlbridge.empty(24, name).nbytes
     t = random[:whole].view(name)
@@ -87,7 +87,7 @@ def beside(t):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_memory_beside_the_stream(name):
+def test_out_of_band_pickle_shares_memory(name):
     t = dlbridge.empty((30, 40), name)
     stream, [buffer] = beside(t)
     assert len(stream) < 200 and buffer.raw().nbytes == t.nbytes and not buffer.raw().readonly
@@ -98,7 +98,7 @@ def test_memory_beside_the_stream(name):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_beside_the_stream(layout):
+def test_out_of_band_pickle_of_every_layout_round_trips(layout):
     t = LAYOUTS[layout](dlbridge.arange(12).reshape(3, 4))
     stream, [buffer] = beside(t)
     found = pickle.loads(stream, buffers=[buffer])
@@ -107,7 +107,7 @@ def test_layouts_beside_the_stream(layout):
     assert t.size == 0 or (found.data_ptr == t.data_ptr) == t.is_contiguous
 
 
-def test_read_only_memory():
+def test_out_of_band_pickle_keeps_read_only():
     t = dlbridge.from_dlpack(b"abcd")
     for protocol in PROTOCOLS:
         found = pickle.loads(pickle.dumps(t, protocol))
@@ -119,7 +119,7 @@ def test_read_only_memory():
     assert found.readonly and found.data_ptr == t.data_ptr
 
 
-def test_bytes_that_came_another_way():
+def test_out_of_band_pickle_loads_received_bytes():
     stream, _ = beside(dlbridge.asarray([1, 2, 3, 4], "uint8"))
     received = bytearray(b"wxyz")
     found = pickle.loads(stream, buffers=[received])
@@ -134,7 +134,7 @@ def test_bytes_that_came_another_way():
     assert found.tolist() == [0, *b"xyz"] and received == b"wxyz"
 
 
-def test_memory_beside_the_stream_lives_as_long_as_it_is_used():
+def test_out_of_band_memory_lives_as_long_as_its_tensor():
     class Owner(bytearray):
         pass
 
@@ -151,7 +151,7 @@ def test_memory_beside_the_stream_lives_as_long_as_it_is_used():
     assert gone() is None
 
 
-def test_a_stream_that_is_not_of_these_bytes():
+def test_out_of_band_pickle_with_wrong_bytes_is_refused():
     stream, [buffer] = beside(dlbridge.zeros(3, "int32"))
     for wrong in (b"", bytes(11), bytes(13), bytearray(24), np.zeros(3, "f4")[:2]):
         with pytest.raises((BufferError, ValueError), match="bytes"):
@@ -166,13 +166,13 @@ def test_a_stream_that_is_not_of_these_bytes():
             dlbridge._core._restore(*arguments)
 
 
-def test_several_in_one_stream():
+def test_pickle_of_several_tensors_keeps_identity():
     t = dlbridge.arange(1000)
     pair = pickle.loads(pickle.dumps({"first": t, "again": t, "part": t[:3]}))
     assert pair["first"] is pair["again"] and pair["part"].equals(t[:3])
 
 
-def test_what_can_not_be_pickled():
+def test_pickle_of_padded_or_dtype_is_refused():
     x = np.zeros(3, ml_dtypes.int4)
     for protocol in PROTOCOLS:
         with refused(BufferError, "padded int4", "can't be pickled"):
@@ -184,7 +184,7 @@ def test_what_can_not_be_pickled():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_copies(layout):
+def test_copy_shares_and_deepcopy_copies(layout):
     t = LAYOUTS[layout](dlbridge.arange(12).reshape(3, 4))
     same = copy.copy(t)
     assert (same.data_ptr, same.shape, same.strides, same.owner) == (
@@ -200,13 +200,13 @@ def test_copies(layout):
     assert first is second
 
 
-def test_copies_of_read_only_memory():
+def test_deepcopy_of_read_only_memory_is_writable():
     t = dlbridge.from_dlpack(b"abcd")
     assert copy.copy(t).readonly and copy.copy(t).owner == "bytes"
     assert not copy.deepcopy(t).readonly and copy.deepcopy(t).tolist() == list(b"abcd")
 
 
-def test_across_processes():
+def test_pickle_across_processes_round_trips():
     t = dlbridge.arange(12, dtype="bfloat16").reshape(3, 4)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         for view in (t, t.T, t[::-1], t[0, 1], t[:0]):
@@ -221,7 +221,7 @@ def test_across_processes():
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_process_that_has_not_imported_the_package(protocol, tmp_path):
+def test_pickle_loads_in_process_without_import(protocol, tmp_path):
     (tmp_path / "tensor").write_bytes(pickle.dumps(dlbridge.arange(6).reshape(2, 3).T, protocol))
     code = f"""
         import pickle, sys

@@ -19,7 +19,7 @@ def blocks(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_runs(page):
+def test_readme_code_prints_its_comments(page):
     code, *others = blocks(PAGES[page])
     for other in others:
         if 'device="cuda"' in other and not dlbridge.cuda.is_available():
@@ -33,7 +33,7 @@ def test_code_runs(page):
     assert "tensorflow would need a copy" in printed
 
 
-def test_the_same_memory():
+def test_readme_example_shares_memory():
     code, *_ = blocks(PAGES["the front page"])
     code += "\nassert y.unsafe_buffer_pointer() == x.data_ptr() == z.ctypes.data\n"
     code += "assert x[0, 0] == 7 == float(y[0, 0]) and z.shape == (2, 2)\n"

@@ -30,7 +30,7 @@ TARGETS = {"torch": "PyTorch", "tvm_ffi": "TVM FFI", "tvm": "TVM", "onnxruntime"
 
 @pytest.mark.parametrize("to", TARGETS)
 @pytest.mark.parametrize("name", ALL)
-def test_pairs(name, to):
+def test_read_only_memory_of_each_pair_follows_the_policy(name, to):
     framework(to)
     make, source = ALL[name]
     check_pair(make, source, to, TARGETS[to])
@@ -39,7 +39,7 @@ def test_pairs(name, to):
 @pytest.mark.parametrize(
     "make", [lambda: tf.range(16.0), lambda: jnp.arange(16.0)], ids=["tensorflow", "jax"]
 )
-def test_there_and_back_by_one_pointer(make):
+def test_read_only_round_trip_shares_memory(make):
     x = make()
     home = "jax" if isinstance(x, jax.Array) else "tensorflow"
     t, texts = shown_by(lambda: dlbridge.convert(x, "torch"))
@@ -53,7 +53,7 @@ def test_there_and_back_by_one_pointer(make):
     assert t.tolist() == list(range(16))
 
 
-def test_writing_is_what_is_forbidden():
+def test_write_to_shared_read_only_memory_is_visible_to_the_owner():
     """It would be seen, by a framework that counts on it not to be."""
     code = """
         import dlbridge, jax.numpy as jnp
@@ -66,14 +66,14 @@ def test_writing_is_what_is_forbidden():
 
 
 @pytest.mark.parametrize("to", ["numpy", "jax", "tensorflow"])
-def test_who_knows_read_only_tensors_is_told(to):
+def test_framework_with_read_only_tensors_receives_the_flag(to):
     x = dlbridge.from_dlpack(jnp.arange(16.0))
     for policy in ("warn", "share", "refuse"):
         y, texts = shown_by(lambda policy=policy: x.to(to, readonly=policy))
         assert place(y) == x.data_ptr and texts == [] and dlbridge.from_dlpack(y).readonly
 
 
-def test_numpy_s_own_import_stays_read_only():
+def test_numpy_from_dlpack_keeps_read_only():
     x = dlbridge.from_dlpack(jnp.arange(16.0))
     for policy in ("warn", "share", "refuse"):
         with dlbridge.readonly(policy):
@@ -83,7 +83,7 @@ def test_numpy_s_own_import_stays_read_only():
 
 
 @pytest.mark.parametrize("take", [torch.from_dlpack, torch.utils.dlpack.from_dlpack])
-def test_pytorch_s_own_import(take):
+def test_torch_from_dlpack_follows_the_policy(take):
     x = dlbridge.from_dlpack(jnp.arange(16.0))
     t, texts = shown_by(lambda: take(x))
     assert t.data_ptr() == x.data_ptr
@@ -95,7 +95,7 @@ def test_pytorch_s_own_import(take):
     assert torch.from_dlpack(x, copy=True).data_ptr() != x.data_ptr
 
 
-def test_capsules():
+def test_capsules_of_read_only_memory_follow_the_policy():
     x = dlbridge.from_dlpack(jnp.arange(16.0))
     # A versioned one says that it is read-only, whatever the policy.
     with dlbridge.readonly("refuse"):
@@ -117,7 +117,7 @@ def test_capsules():
     assert place(y) == x.data_ptr
 
 
-def test_read_write_memory_is_never_asked_about():
+def test_writable_memory_ignores_the_policy():
     x = dlbridge.zeros(16, "float32")
     with dlbridge.readonly("refuse"), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -126,7 +126,7 @@ def test_read_write_memory_is_never_asked_about():
         assert torch.from_dlpack(x).data_ptr() == place(x.to_dlpack()) == x.data_ptr
 
 
-def test_what_is_written_stays_refused():
+def test_written_argument_ignores_the_policy():
     x, out = jnp.arange(4.0), dlbridge.zeros(4, "float32")
     with dlbridge.readonly("share"):
         with refused(BufferError, "read-only"):
@@ -138,7 +138,7 @@ def test_what_is_written_stays_refused():
             memoryview(dlbridge.from_dlpack(x))[0] = 1.0
 
 
-def test_a_mapped_file(tmp_path):
+def test_read_only_mapped_file_is_shared_with_warning(tmp_path):
     path = tmp_path / "numbers"
     path.write_bytes(np.arange(16, dtype="f4").tobytes())
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
@@ -149,7 +149,7 @@ def test_a_mapped_file(tmp_path):
         del x, t
 
 
-def test_once_for_each_pair():
+def test_warning_is_issued_once_for_each_pair():
     code = """
         import warnings
         import dlbridge, jax.numpy as jnp, numpy as np, torch
@@ -174,7 +174,7 @@ def test_once_for_each_pair():
     assert all(line.startswith("<string>:") for line in lines)
 
 
-def test_warnings_are_of_the_caller_s_line():
+def test_warning_names_the_callers_line():
     array = frozen()
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
@@ -188,13 +188,13 @@ def test_warnings_are_of_the_caller_s_line():
         dlbridge.convert(array, "torch")
 
 
-def test_warnings_as_errors():
+def test_warnings_as_errors_refuse_and_release():
     check_warnings_as_errors("torch")
     check_warnings_as_errors("onnxruntime")
     check_warnings_as_errors("tvm_ffi")
 
 
-def test_context_managers_are_nested():
+def test_nested_policies_are_restored():
     array, share = frozen(), dlbridge.readonly("share")
 
     def outcome():
@@ -217,7 +217,7 @@ def test_context_managers_are_nested():
     assert outcome() == "warn" and repr(share) == "dlbridge.readonly('share')"
 
 
-def test_context_managers_in_threads():
+def test_policy_is_per_thread():
     """Each thread has its own, also of one object that all of them use."""
     array, share, refuse = frozen(), dlbridge.readonly("share"), dlbridge.readonly("refuse")
     barrier, seen = threading.Barrier(8), []
@@ -244,7 +244,7 @@ def test_context_managers_in_threads():
         assert shown_by(lambda: dlbridge.convert(array, "torch"))[1]
 
 
-def test_context_managers_in_tasks():
+def test_policy_is_per_task():
     array = frozen()
 
     async def task(policy):
@@ -277,7 +277,7 @@ def test_context_managers_in_tasks():
 @pytest.mark.parametrize(
     "value, outcome", [("share", "[]"), ("refuse", "BufferError"), ("warn", "[1]"), ("", "[1]")]
 )
-def test_the_environment_variable(value, outcome):
+def test_environment_variable_sets_the_policy(value, outcome):
     code = """
         import warnings
         import dlbridge, numpy as np
@@ -295,7 +295,7 @@ def test_the_environment_variable(value, outcome):
     assert in_new_process(code, DLBRIDGE_READONLY=value).splitlines()[-1] == outcome
 
 
-def test_wrong_policies():
+def test_invalid_policy_is_refused():
     text = 'expected "warn", "share" or "refuse", got "never"'
     x = dlbridge.zeros(3, "float32")
     for use in (

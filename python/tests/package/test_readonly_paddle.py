@@ -16,16 +16,16 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_pairs(name):
+def test_read_only_memory_of_each_pair_follows_the_policy(name):
     make, source = ALL[name]
     check_pair(make, source, "paddle", "Paddle")
 
 
-def test_warnings_as_errors():
+def test_warnings_as_errors_refuse_and_release():
     check_warnings_as_errors("paddle")
 
 
-def test_paddle_s_own_import():
+def test_paddle_from_dlpack_follows_the_policy():
     x = dlbridge.from_dlpack(frozen())
     t, texts = shown_by(lambda: paddle.utils.dlpack.from_dlpack(x))
     assert place(t) == x.data_ptr and len(texts) == 1 and texts[0].startswith("NumPy -> Paddle: ")

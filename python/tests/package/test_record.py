@@ -42,7 +42,7 @@ def test_record_has_op_device_and_shapes():
     assert len(calls) == 4 and repr(calls) == "<4 calls>"
 
 
-def test_times_are_those_of_the_kernel():
+def test_record_has_the_kernels_time():
     a = np.ones((200, 200))
     with dlbridge.record() as calls:
         before = time.perf_counter()
@@ -53,7 +53,7 @@ def test_times_are_those_of_the_kernel():
     assert small.seconds < large.seconds <= took and large.seconds > 0.0002
 
 
-def test_calls_that_fail():
+def test_failed_calls_are_recorded():
     x = np.ones(3, "f4")
     with dlbridge.record() as calls:
         with refused(RuntimeError, "3 are too many"):
@@ -84,7 +84,7 @@ def test_recorder_stops_after_an_exception():
     assert len(calls) == 1
 
 
-def test_recorders_inside_of_others():
+def test_nested_recorders_record_their_calls():
     x = np.ones(3, "f4")
     with dlbridge.record() as outer:
         ops.add(x, 1)
@@ -103,7 +103,7 @@ def test_recorders_inside_of_others():
     assert ([call.op for call in one], [call.op for call in two]) == (["add"], ["add", "sum"])
 
 
-def test_calls_of_threads():
+def test_recorder_records_calls_of_every_thread():
     x, large = np.ones(3, "f4"), np.ones((64, 64), "f4")
 
     def body(i):
@@ -117,7 +117,7 @@ def test_calls_of_threads():
     assert names.count("add") == names.count("matmul") == 600 and len(calls) == 1200
 
 
-def test_many_calls_are_gone_through_in_time():
+def test_iteration_over_many_calls_is_linear():
     x = np.ones(3, "f4")
     with dlbridge.record() as calls:
         for _ in range(20_000):
@@ -127,7 +127,7 @@ def test_many_calls_are_gone_through_in_time():
     assert time.perf_counter() - begin < 5  # It was minutes, when each look copied all.
 
 
-def test_the_table():
+def test_record_prints_as_a_table():
     x = np.ones((2, 3), "f4")
     with dlbridge.record() as calls:
         ops.sum(x)

@@ -41,19 +41,19 @@ def refuses(x, cause, text):
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
-def test_jax_arrays_that_were_deleted(name):
+def test_deleted_jax_array_is_refused(name):
     jax = framework("jax")
     x = jax.numpy.ones(3, name)
     x.delete()
     refuses(x, RuntimeError, "Array has been deleted")
 
 
-def test_jax_arrays_of_types_that_dlpack_lacks():
+def test_jax_array_without_dlpack_equivalent_is_refused():
     jax = framework("jax")
     refuses(jax.numpy.ones(4, "int4"), jax.errors.JaxRuntimeError, "no DLPack equivalent")
 
 
-def test_jax_arrays_that_are_traced():
+def test_traced_jax_array_is_refused():
     jax = framework("jax")
     refused_too = []
 
@@ -66,13 +66,13 @@ def test_jax_arrays_that_are_traced():
     assert refused_too
 
 
-def test_pyarrow_arrays_with_nulls():
+def test_pyarrow_array_with_nulls_is_refused():
     pa = framework("pyarrow")
     refuses(pa.array([1.0, None]), pa.ArrowTypeError, "no nulls")
     refuses(pa.array([True]), pa.ArrowTypeError, "Bit-packed")
 
 
-def test_mlx_arrays_in_a_transformation():
+def test_mlx_array_in_transformation_is_refused():
     mx = framework("mlx.core")
     refused_too = []
 
@@ -115,14 +115,14 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
-def test_what_a_class_of_ones_own_raises_passes_through(error):
+def test_exception_of_a_user_class_is_passed_on(error):
     for ask in [*asks(Raising(error)), lambda: dlbridge.explain(Raising(error), "numpy")]:
         with pytest.raises(type(error)) as caught:
             ask()
         assert error in (caught.value, *causes(caught.value))
 
 
-def test_explain_does_not_hide_an_endless_recursion():
+def test_explain_passes_on_recursion_error():
     class Endless:
         def __dlpack_device__(self):
             return (1, 0)
@@ -147,7 +147,7 @@ def writable_copies():
         yield name, make(framework(name))
 
 
-def test_the_advice_for_what_is_read_only_can_be_followed():
+def test_remedy_for_read_only_memory_works():
     for name, x in writable_copies():
         summand = np.ones(3, "uint8" if name == "bytes" else "float32")
         with refused(BufferError, "read-only", "dlbridge.from_dlpack(x, copy=True)"):
@@ -157,7 +157,7 @@ def test_the_advice_for_what_is_read_only_can_be_followed():
         assert np.asarray(out).tolist() == [2] * 3, name
 
 
-def test_the_advice_for_tensorflow_can_be_followed():
+def test_remedy_for_tensorflow_works():
     tf = framework("tensorflow")
     ones = np.ones(3, "float32")
     with refused(BufferError, "read-only", "dlbridge.from_dlpack(x, copy=True)"):

@@ -175,7 +175,7 @@ WRONG = [
 ]
 
 
-# Of the stubs of ops, what is no op.
+# Names in the stubs of ops that aren't ops.
 ALIASES = ["_Input", "_Memory", "_Axes"]
 
 
@@ -197,7 +197,7 @@ def run(module, *arguments, folder):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_stubs_are_the_module(tmp_path):
+def test_stubs_match_the_module(tmp_path):
     # Python learned of buffers' methods in 3.12; type checkers of any version know them.
     (tmp_path / "allowed").write_text(
         "dlbridge._core.Tensor.__(release_)?buffer__\n" if sys.version_info < (3, 12) else "",
@@ -206,7 +206,7 @@ def test_the_stubs_are_the_module(tmp_path):
     assert status == 0, text
 
 
-def test_the_stubs_name_all_that_is_offered():
+def test_stubs_name_every_public_attribute():
     stubs = (Path(dlbridge.__file__).parent / "_core.pyi").read_text()
     for name in dlbridge.__all__:
         # The others are in Python, and have their types there.
@@ -217,7 +217,7 @@ def test_the_stubs_name_all_that_is_offered():
             assert f"def {name}(" in stubs, name
 
 
-def test_the_stubs_of_ops_are_the_ops():
+def test_stubs_of_ops_match_the_ops():
     tree = ast.parse((Path(dlbridge.__file__).parent / "_ops.pyi").read_text())
     # Functions, and variables of a class of what is called in the same way.
     stubs = [(node.name, node) for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -234,7 +234,7 @@ def test_the_stubs_of_ops_are_the_ops():
 
 
 @pytest.mark.parametrize("stub", ["_core.pyi", "_ops.pyi"])
-def test_docstrings_of_stubs_are_the_runtime_s(stub):
+def test_stub_docstrings_equal_the_runtime(stub):
     """Editors read the stubs alone. `python stub_docs.py` copies the docstrings there."""
     source = (stub_docs.FOLDER / stub).read_text()
     places, docs = stub_docs.places(ast.parse(source)), stub_docs.runtime_docs(stub)
@@ -247,7 +247,7 @@ def test_docstrings_of_stubs_are_the_runtime_s(stub):
     assert stub_docs.with_docs(source, docs) == source
 
 
-def test_all_that_is_public_has_a_docstring():
+def test_public_names_have_docstrings():
     import dlbridge.cuda
 
     for module in (dlbridge, dlbridge.cuda):
@@ -259,7 +259,7 @@ def test_all_that_is_public_has_a_docstring():
                 assert inspect.getdoc(member), f"{thing.__name__}.{name}"
 
 
-def test_the_package_is_typed(tmp_path):
+def test_package_passes_strict_mypy(tmp_path):
     assert (Path(dlbridge.__file__).parent / "py.typed").exists()
     status, text = run("mypy", "--strict", "-m", "dlbridge", folder=tmp_path)
     assert status == 0, text

@@ -43,7 +43,7 @@ def test_unsupported_dtype_is_refused(name):
 
 
 @pytest.mark.skipif(gpus() > 0, reason="there is a GPU")
-def test_without_a_gpu_there_is_nothing_to_take():
+def test_cupy_array_without_gpu_is_refused():
     # It makes no arrays at all, and says so.
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
         cupy.zeros(3)
@@ -61,7 +61,7 @@ def test_without_a_gpu_there_is_nothing_to_take():
         assert str(caught.value)
 
 
-def test_a_device_that_is_not_there():
+def test_missing_device_is_refused():
     ours = dlbridge.from_dlpack(aligned("float32"))
     id = dlbridge.cuda.device_count()
     why = f"there is no device cuda:{id}" if id else "there is no CUDA driver"
@@ -95,7 +95,7 @@ def test_round_trip_shares_memory(name, layout):
 
 
 @needs_gpu
-def test_host_code_does_not_touch_it():
+def test_host_access_to_gpu_memory_is_refused():
     ours = dlbridge.from_dlpack(cupy.zeros((2, 3)))
     for reach in (
         ours.tolist,
@@ -110,7 +110,7 @@ def test_host_code_does_not_touch_it():
 
 
 @needs_gpu
-def test_torch_and_cupy_have_the_same_memory():
+def test_torch_and_cupy_share_memory():
     torch = framework("torch")
     x = torch.zeros(3, device="cuda")
     y = dlbridge.convert(x, "cupy")

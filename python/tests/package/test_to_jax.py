@@ -38,7 +38,7 @@ class TestJax(RoundTrips):
         return np.asarray(x).tolist()
 
 
-def test_what_it_made_is_never_written():
+def test_jax_array_is_imported_read_only():
     x = jnp.zeros(3)
     ours = dlbridge.from_dlpack(x)
     assert ours.readonly and not ours.to("numpy").flags.writeable
@@ -49,7 +49,7 @@ def test_what_it_made_is_never_written():
     assert x.tolist() == [0, 0, 0] and copy.tolist() == [0, 5, 0]
 
 
-def test_any_order_of_the_dimensions_is_shared():
+def test_permuted_tensor_is_shared():
     base = dlbridge.from_dlpack(aligned("float32")).reshape(2, 2, 6)
     for axes in ((2, 0, 1), (1, 0, 2), (2, 1, 0)):
         ours = base.transpose(*axes)
@@ -58,7 +58,7 @@ def test_any_order_of_the_dimensions_is_shared():
         assert (x + 1).tolist() == (ours.to("numpy") + 1).tolist()
 
 
-def test_without_64_bits_numbers_are_not_narrowed():
+def test_wide_dtype_without_x64_is_refused():
     code = """
     import dlbridge, jax
     for name in ("int64", "uint64", "float64", "complex128"):
@@ -81,13 +81,13 @@ def test_without_64_bits_numbers_are_not_narrowed():
 
 
 @pytest.mark.parametrize("name", ["int4", "uint4", "int2", "uint2"])
-def test_integers_of_less_than_a_byte_are_refused(name):
+def test_sub_byte_integers_are_refused(name):
     # In JAX's own words.
     with refused(BufferError, "has no DLPack equivalent"):
         dlbridge.from_dlpack(jnp.zeros((3, 4), dtype=name))
 
 
-def test_floats_of_4_bits_come_packed():
+def test_float4_arrays_are_imported_packed():
     x = jnp.array([[0.5, 1, 2, 3], [4, 6, -1, -0.5]], dtype="float4_e2m1fn")
     ours = dlbridge.from_dlpack(x)
     assert (ours.dtype, ours.shape, ours.nbytes, ours.itemsize) == ("float4_e2m1fn", (2, 4), 4, 0.5)
@@ -96,7 +96,7 @@ def test_floats_of_4_bits_come_packed():
         ours.to("jax")
 
 
-def test_arrays_without_memory():
+def test_traced_or_deleted_array_is_refused():
     with refused(BufferError, "__dlpack__() method was called on traced array"):
         jax.jit(lambda x: dlbridge.from_dlpack(x).size)(jnp.zeros(3))
     x = jnp.zeros(3)
@@ -105,7 +105,7 @@ def test_arrays_without_memory():
         dlbridge.from_dlpack(x)
 
 
-def test_jax_asks_our_objects_itself():
+def test_jax_from_dlpack_shares_memory():
     ours = dlbridge.from_dlpack(aligned("float32"))
     assert jnp.from_dlpack(ours).unsafe_buffer_pointer() == ours.data_ptr
     assert jnp.asarray(ours.T).tolist() == ours.T.tolist()
@@ -115,7 +115,7 @@ def test_conversion_in_a_loop_does_not_leak():
     check_flat("jax", "import jax\nmake = lambda: jax.numpy.zeros(16, dtype='float32')")
 
 
-def test_older_versions_take_what_is_read_only(monkeypatch):
+def test_unversioned_request_exports_read_only_memory(monkeypatch):
     """They ask for no version, and get the kind of capsule that can't say so."""
     asked = []
 

@@ -28,7 +28,7 @@ class TestMlx(RoundTrips):
         return x.tolist()
 
 
-def test_types_stay_what_they_are():
+def test_export_keeps_dtypes():
     # Left alone, it makes float32 of float64.
     for name in TestMlx.dtypes:
         for copy in (None, True):
@@ -39,7 +39,7 @@ def test_types_stay_what_they_are():
             )
 
 
-def test_views_of_its_own():
+def test_mlx_views_are_imported():
     x = mx.arange(12).reshape(3, 4)
     for view in (x.T, x[1:], x[:, ::2], x[::-1], x[1, 2], mx.broadcast_to(x[:1], (5, 4))):
         ours = dlbridge.from_dlpack(view)
@@ -49,10 +49,10 @@ def test_views_of_its_own():
         1,
         2,
         3,
-    ]  # Worked out when it is asked for.
+    ]  # Computed on demand.
 
 
-def test_what_is_written_there_is_seen():
+def test_write_to_imported_memory_is_visible_in_mlx():
     x = mx.zeros(3)
     mx.eval(x)
     ours = dlbridge.from_dlpack(x)
@@ -62,7 +62,7 @@ def test_what_is_written_there_is_seen():
     assert x.tolist() == [0, 5, 0]
 
 
-def test_ours_is_not_touched():
+def test_write_to_mlx_copy_leaves_the_source_unchanged():
     base = aligned("float32")
     for copy in (None, True):
         x = dlbridge.convert(base, "mlx", copy=copy)
@@ -74,7 +74,7 @@ def test_ours_is_not_touched():
         dlbridge.convert(base, "mlx")
 
 
-def test_read_only_memory_is_copied_too():
+def test_read_only_memory_is_copied():
     base = aligned("float32")
     base.flags.writeable = False
     assert dlbridge.convert(base, "mlx", copy=None).tolist() == base.tolist()

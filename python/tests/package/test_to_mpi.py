@@ -55,7 +55,7 @@ def two_processes(code):
     ]
 
 
-def test_every_type():
+def test_messages_of_every_dtype_are_received():
     two_processes("""
     names = '''int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 float8_e4m3fn
         complex64 complex128 bool'''.split()
@@ -70,7 +70,7 @@ def test_every_type():
     """)
 
 
-def test_shapes_and_views():
+def test_messages_of_every_view_are_received():
     two_processes("""
     numbers = np.arange(24, dtype="f8")
     ours = dlbridge.from_dlpack(numbers)
@@ -92,7 +92,7 @@ def test_shapes_and_views():
     """)
 
 
-def test_around_a_framework():
+def test_messages_of_framework_tensors_are_received():
     framework("torch")
     two_processes("""
     import torch
@@ -111,7 +111,7 @@ def test_around_a_framework():
     """)
 
 
-def test_nothing_is_received_into_read_only_memory():
+def test_receive_into_read_only_memory_is_refused():
     two_processes("""
     numbers = np.zeros(4)
     numbers.flags.writeable = False
@@ -132,7 +132,7 @@ def test_nothing_is_received_into_read_only_memory():
     """)
 
 
-def test_collective_operations():
+def test_collective_operations_write_tensors():
     two_processes("""
     mine = dlbridge.full((2, 3), float(rank + 1))
     total = dlbridge.zeros((2, 3), "float64")
@@ -149,7 +149,7 @@ def test_collective_operations():
     """)
 
 
-def test_types_that_messages_have_not():
+def test_dtype_without_mpi_datatype_is_refused():
     two_processes("""
     try:
         comm.Send(dlbridge.zeros(4, "complex32"), dest=other)

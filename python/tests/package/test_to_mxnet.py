@@ -39,7 +39,7 @@ class TestMxnet(RoundTrips):
     def values(self, x):
         return x.asnumpy().tolist()
 
-    def test_it_is_released_once(self):
+    def test_producer_memory_after_consumer_is_dropped_is_released_once(self):
         """Not of a hand-made capsule, as for these ctypes is set up in another way than MXNet does
         it.
         """
@@ -64,7 +64,7 @@ def _address(x):
 
 
 @pytest.mark.parametrize("name", TestMxnet.types_in)
-def test_the_older_class(name):
+def test_older_array_class_shares_memory(name):
     x = mx.nd.array(aligned(name), dtype=name)
     ours = dlbridge.from_dlpack(x)
     assert (ours.dtype, ours.owner, ours.data_ptr) == (
@@ -76,7 +76,7 @@ def test_the_older_class(name):
     assert dlbridge.from_dlpack(x[1:3]).data_ptr == _address(x) + 6 * np.dtype(name).itemsize
 
 
-def test_truth_values_have_a_byte_each():
+def test_bools_are_exported_as_bytes():
     # MXNet calls them unsigned integers of one bit.
     x = mx.np.array([True, False, True], dtype=bool)
     ours = dlbridge.from_dlpack(x)
@@ -92,7 +92,7 @@ def test_pending_work_finishes_before_the_memory_is_read():
         assert dlbridge.from_dlpack(y)[0, 0].item() == 300  # It may still have been at it.
 
 
-def test_both_write_to_the_same_memory():
+def test_writes_are_visible_on_both_sides():
     base = aligned("float32")
     x = dlbridge.convert(base, "mxnet")
     x[0, 0] = 9
@@ -114,7 +114,7 @@ def test_read_only_tensor_is_copied_on_request():
     assert _address(dlbridge.convert(base, "mxnet", copy=None)) != base.ctypes.data
 
 
-def test_what_is_read_only_is_shared_with_a_warning():
+def test_read_only_memory_is_shared_with_warning():
     base = aligned("float32")
     base.flags.writeable = False
     with pytest.warns(dlbridge.ReadOnlyWarning, match="NumPy -> MXNet"):
@@ -122,7 +122,7 @@ def test_what_is_read_only_is_shared_with_a_warning():
     assert _address(x) == base.ctypes.data and x.asnumpy().tolist() == base.tolist()
 
 
-def test_strides_that_say_nothing():
+def test_irrelevant_strides_are_accepted():
     ours = dlbridge.from_dlpack(aligned("float32"))
     for view in (ours[::-1][:1], ours[:0], ours[:1].T, ours[::2][:1]):
         x = view.to("mxnet")
@@ -132,7 +132,7 @@ def test_strides_that_say_nothing():
         ours[:, :0].to("mxnet")
 
 
-def test_what_needs_the_gil_to_be_released():
+def test_release_without_the_gil_succeeds():
     # MXNet releases without it, and NumPy of this age needs it for what it gave in a capsule.
     code = """
     import dlbridge, mxnet as mx, numpy as np
@@ -154,12 +154,12 @@ def test_sparse_arrays_are_refused():
     assert dlbridge.from_dlpack(x.tostype("default")).tolist() == [[0] * 4] * 3
 
 
-def test_other_objects_of_mxnet():
+def test_non_array_object_is_refused():
     with refused(TypeError, "expected a tensor, got", "mxnet.context.Context"):
         dlbridge.from_dlpack(mx.cpu())
 
 
-def test_in_calls_of_extensions():
+def test_extension_reads_and_writes_mxnet_arrays():
     import dlbridge_testing as ext
 
     x = mx.np.array([1, 2, 3], dtype="float32")

@@ -27,14 +27,14 @@ class TestNumpy(RoundTrips):
         return x.tolist()
 
 
-def test_strides_and_dtypes_are_the_same_again():
+def test_round_trip_keeps_strides_and_dtype():
     x = aligned("int16")[::-2, ::3].T
     y = dlbridge.from_dlpack(x).to("numpy")
     assert (y.strides, y.shape, y.dtype, type(y)) == (x.strides, x.shape, x.dtype, np.ndarray)
 
 
 @pytest.mark.parametrize("name", PADDED)
-def test_types_of_less_than_a_byte_are_padded(name):
+def test_sub_byte_dtypes_are_padded(name):
     x = np.array([0, 1, 1, 0]).astype(getattr(ml_dtypes, name))
     ours = dlbridge.from_dlpack(x)
     assert (ours.dtype, ours.itemsize, ours.data_ptr) == (name, 1, x.ctypes.data)
@@ -46,14 +46,14 @@ def test_types_of_less_than_a_byte_are_padded(name):
 
 
 @pytest.mark.parametrize("name", ["bfloat16", *FLOAT8])
-def test_arrays_that_numpy_does_not_exchange_itself(name):
+def test_ml_dtypes_array_shares_memory(name):
     x = aligned(name)
     with pytest.raises(BufferError):
         x.__dlpack__()
     assert dlbridge.from_dlpack(x).data_ptr == x.ctypes.data
 
 
-def test_read_only_stays_read_only():
+def test_read_only_array_stays_read_only():
     x = aligned("float32")
     x.flags.writeable = False
     ours = dlbridge.from_dlpack(x)
@@ -66,7 +66,7 @@ def test_read_only_stays_read_only():
     assert not np.from_dlpack(ours).flags.writeable
 
 
-def test_what_numpy_asks_itself():
+def test_numpy_protocols_share_memory():
     ours = dlbridge.from_dlpack(aligned("float64"))
     for ask in (np.from_dlpack, np.asarray, memoryview):
         assert np.asarray(ask(ours)).ctypes.data == ours.data_ptr
@@ -78,14 +78,14 @@ def test_what_numpy_asks_itself():
         np.asarray(ours, dtype="float32", copy=False)
 
 
-def test_most_dimensions():
+def test_tensor_beyond_maximum_rank_is_refused():
     assert dlbridge.zeros((1,) * 64).to("numpy").ndim == 64
     for copy in (False, None):
         with refused(BufferError, "NumPy has at most 64 dimensions, and the tensor has 65"):
             dlbridge.zeros((1,) * 65).to("numpy", copy=copy)
 
 
-def test_what_is_no_number_of_dlpack():
+def test_dtype_without_dlpack_equivalent_is_refused():
     for x in (np.array(["a"]), np.zeros(2, ">f4"), np.zeros(2, "M8[s]"), np.array([object()])):
         with refused(BufferError, "has no DLPack equivalent"):
             dlbridge.from_dlpack(x)

@@ -33,7 +33,7 @@ class TestOnnxRuntime(RoundTrips):
             return dlbridge.from_dlpack(array.copy()).to("onnxruntime")
         return onnxruntime.OrtValue.ortvalue_from_numpy(array.copy())
 
-    def test_ours_keeps_its_memory(self):
+    def test_imported_tensor_after_source_is_dropped_keeps_memory(self):
         # Of one that it made itself; what it was given by NumPy, only the value itself keeps.
         x = onnxruntime.OrtValue.ortvalue_from_shape_and_type([4, 6], np.float32)
         x.update_inplace(aligned("float32"))
@@ -53,7 +53,7 @@ class TestOnnxRuntime(RoundTrips):
         return numbers_at(x.data_ptr(), x.shape(), row_major(x.shape()), names.get(name, name))
 
 
-def test_truth_values_stay_what_they_are():
+def test_bools_are_exported_as_bools():
     base = np.array([True, False, True])
     x = dlbridge.convert(base, "onnxruntime")
     assert (x.data_type(), x.data_ptr(), x.numpy().tolist()) == (
@@ -68,7 +68,7 @@ def test_truth_values_stay_what_they_are():
     assert dlbridge.zeros(3, "uint8").to("onnxruntime").data_type() == "tensor(uint8)"
 
 
-def test_its_inner_values_are_tensors_too():
+def test_inner_value_shares_memory():
     x = onnxruntime.OrtValue.ortvalue_from_numpy(aligned("float32"))
     assert dlbridge.from_dlpack(x._ortvalue).data_ptr == x.data_ptr()
 
@@ -84,7 +84,7 @@ def test_read_only_tensor_is_copied_on_request():
     assert dlbridge.convert(base, "onnxruntime", copy=None).numpy().tolist() == base.tolist()
 
 
-def test_memory_that_is_not_aligned_is_shared():
+def test_unaligned_memory_is_shared():
     ours = dlbridge.from_dlpack(aligned("float32")).reshape(24)
     for first in range(1, 16):
         assert ours[first:].to("onnxruntime").data_ptr() == ours[first:].data_ptr
@@ -98,7 +98,7 @@ def test_conversion_in_a_loop_does_not_leak():
     )
 
 
-def test_the_value_is_kept():
+def test_imported_tensor_keeps_its_value():
     # Its capsule doesn't keep it, and it alone keeps the array's memory.
     array = aligned("float32")
     is_there = weakref.ref(array)

@@ -76,14 +76,14 @@ def test_read_only_tensor_is_copied_on_request():
     assert base[0, 0] == 1
 
 
-def test_uint16_would_be_bfloat16_there():
+def test_uint16_is_refused():
     # It takes one for the other.
     with refused(BufferError, "Paddle has no uint16"):
         dlbridge.zeros(3, "uint16").to("paddle")
     assert dlbridge.from_dlpack(paddle.to_tensor(aligned("uint16"))).dtype == "bfloat16"
 
 
-def test_most_dimensions():
+def test_tensor_beyond_maximum_rank_is_refused():
     assert dlbridge.zeros((1,) * 9).to("paddle").ndim == 9
     for copy in (False, None, True):
         with refused(BufferError, "Paddle has at most 9 dimensions, and the tensor has 10"):
@@ -91,7 +91,7 @@ def test_most_dimensions():
     assert dlbridge.explain(dlbridge.zeros((1,) * 10), "paddle").outcome == "refused"
 
 
-def test_tensors_that_autograd_follows():
+def test_tensor_that_requires_grad_is_refused():
     x = paddle.ones([3])
     x.stop_gradient = False
     with refused(BufferError, "stop_gradient=False", "detach()"):
@@ -99,14 +99,14 @@ def test_tensors_that_autograd_follows():
     assert dlbridge.from_dlpack(x.detach()).data_ptr == x.data_ptr()
 
 
-def test_sparse_tensors():
+def test_sparse_tensor_is_refused():
     x = paddle.sparse.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], [2, 2])
     with refused(BufferError, "sparse", "to_dense()"):
         dlbridge.from_dlpack(x)
     assert dlbridge.from_dlpack(x.to_dense()).tolist() == [[0, 1], [2, 0]]
 
 
-def test_repeated_elements():
+def test_broadcast_tensor_shares_memory():
     row = dlbridge.from_dlpack(aligned("float32"))[:1]
     x = broadcast(row).to("paddle")
     assert x.data_ptr() == row.data_ptr and x.tolist() == [row[0].tolist()] * 5

@@ -37,7 +37,7 @@ class TestPyArrow(RoundTrips):
 
 
 @pytest.mark.parametrize("name", TestPyArrow.dtypes)
-def test_arrays(name):
+def test_arrays_and_slices_share_memory(name):
     expected = aligned(name).reshape(24)
     x = pa.array(expected)
     for array, numbers in ((x, expected), (x[3:9], expected[3:9])):
@@ -62,7 +62,7 @@ def test_conversion_makes_array_or_tensor_by_layout():
     assert isinstance(numbers.reshape(2, 3).to("pyarrow"), pa.Tensor)
 
 
-def test_an_array_keeps_our_memory():
+def test_array_keeps_memory_of_dropped_tensor():
     numbers = dlbridge.arange(6)
     array = numbers[2:].to("pyarrow")
     del numbers
@@ -78,7 +78,7 @@ def test_an_array_keeps_our_memory():
         ([[1], [2]], "DataType is not compatible with DLPack spec: list"),
     ],
 )
-def test_arrays_that_are_more_than_numbers(numbers, why):
+def test_array_with_nulls_or_bits_is_refused(numbers, why):
     # PyArrow's own words.
     x = pa.array(numbers)
     for copy in (None, False, True):
@@ -88,16 +88,16 @@ def test_arrays_that_are_more_than_numbers(numbers, why):
     assert explained.outcome == "refused" and why in explained.reason
 
 
-def test_truth_values_are_not_packed_on_the_way():
+def test_bools_are_refused_for_arrays():
     with refused(BufferError, "PyArrow has no bool"):
         dlbridge.zeros(3, "bool").to("pyarrow")
 
 
-def test_a_part_without_what_is_missing():
+def test_slice_without_nulls_is_accepted():
     assert dlbridge.from_dlpack(pa.array([1, None, 3])[2:]).tolist() == [3]
 
 
-def test_read_only_tensors():
+def test_tensor_mutability_is_kept():
     base = aligned("float32")
     base.flags.writeable = False
     x = dlbridge.convert(base, "pyarrow")
@@ -107,7 +107,7 @@ def test_read_only_tensors():
     assert x.to_numpy()[0, 0] == 9
 
 
-def test_many_dimensions():
+def test_tensor_beyond_maximum_rank_is_refused():
     assert dlbridge.zeros((1,) * 64).to("pyarrow").ndim == 64
     with refused(BufferError, "PyArrow has at most 64 dimensions, and the tensor has 65"):
         dlbridge.zeros((1,) * 65).to("pyarrow")
@@ -119,7 +119,7 @@ def test_conversion_in_a_loop_does_not_leak():
     )
 
 
-def test_memory_of_arrays_stays_flat():
+def test_array_import_in_a_loop_does_not_leak():
     check_flat(
         "pyarrow", "import pyarrow as pa\nones = pa.array(range(16))\nmake = lambda: ones[1:]"
     )

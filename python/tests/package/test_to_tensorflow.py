@@ -41,7 +41,7 @@ class TestTensorFlow(RoundTrips):
         return x.numpy().tolist()
 
 
-def test_operations_work_on_what_is_ours():
+def test_operations_read_shared_memory():
     base = aligned("float32")
     x = dlbridge.convert(base, "tensorflow")
     assert (x + x).numpy().tolist() == (2 * base).tolist() == tf.add(x, base).numpy().tolist()
@@ -62,7 +62,7 @@ def test_misaligned_memory_is_copied_or_refused():
     assert (x + 1).numpy().tolist() == [n + 2 for n in range(16, 24)]
 
 
-def test_it_would_abort_the_process():
+def test_tensorflow_import_of_unaligned_memory_aborts():
     """What the refusal is for; where it isn't so any more, it can go."""
     code = """
     import dlbridge, tensorflow as tf
@@ -83,13 +83,13 @@ def test_string_tensors_are_refused():
         assert dlbridge.explain(x, "numpy").outcome == "refused"
 
 
-def test_types_that_it_has_and_does_not_give():
+def test_float8_tensors_are_refused():
     for name in ("float8_e4m3fn", "float8_e5m2"):
         with refused(BufferError, "is not supported by dlpack"):
             dlbridge.from_dlpack(tf.cast(tf.zeros(3), getattr(tf.dtypes.experimental, name)))
 
 
-def test_variables_are_no_tensors():
+def test_variables_are_refused():
     variable = tf.Variable([1.0, 2.0])
     with refused(TypeError, "expected a tensor, got", "ResourceVariable"):
         dlbridge.from_dlpack(variable)
@@ -104,7 +104,7 @@ def test_read_only_memory_is_shared():
     assert dlbridge.from_dlpack(x).data_ptr == base.ctypes.data and dlbridge.from_dlpack(x).readonly
 
 
-def test_lanes_that_it_would_ignore():
+def test_vector_dtype_is_refused():
     with refused(BufferError, "TensorFlow has no float32x4"):
         dlbridge.zeros(4, "float32x4").to("tensorflow")
 

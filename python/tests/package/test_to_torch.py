@@ -90,7 +90,7 @@ def test_dtypes_without_numpy_equivalent(dtype, kind):
     assert dlbridge.from_dlpack(y).dtype == dtype
 
 
-def test_torch_asks_our_objects_itself():
+def test_torch_from_dlpack_shares_memory():
     ours = dlbridge.arange(6).reshape(2, 3)
     assert torch.from_dlpack(ours).data_ptr() == ours.data_ptr
     assert torch.from_dlpack(ours.T).tolist() == [[0, 3], [1, 4], [2, 5]]

@@ -26,7 +26,7 @@ class TestTvm(RoundTrips):
         return numbers_at(x.data_ptr(), x.shape, x.strides, str(x.dtype))
 
 
-def test_what_it_made_itself():
+def test_tvm_tensor_shares_memory_both_ways():
     x = tvm.runtime.tensor(aligned("float32"))
     ours = dlbridge.from_dlpack(x)
     ours.to("numpy")[0, 0] = 9
@@ -37,7 +37,7 @@ def test_what_it_made_itself():
     assert ours.tolist() == [[3] * 6] * 4
 
 
-def test_any_memory_that_is_not_aligned_is_copied():
+def test_unaligned_memory_is_copied_or_refused():
     ours = dlbridge.from_dlpack(aligned("float32")).reshape(24)
     for first in range(1, 16):
         with refused(BufferError, "TVM needs memory that is aligned to 64 bytes"):

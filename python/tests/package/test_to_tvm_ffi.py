@@ -38,7 +38,7 @@ def test_dtypes_without_numpy_equivalent(name):
     assert (again.dtype, again.nbytes, again.data_ptr) == (name, ours.nbytes, ours.data_ptr)
 
 
-def test_what_numpy_gives_it():
+def test_tensor_of_numpy_memory_is_shared():
     base = aligned("float32")
     x = tvm_ffi.from_dlpack(base)
     ours = dlbridge.from_dlpack(x)
@@ -58,7 +58,7 @@ def test_read_only_tensor_is_copied_on_request():
     assert dlbridge.convert(base, "tvm_ffi", copy=None).data_ptr() != base.ctypes.data
 
 
-def test_a_function_takes_our_objects():
+def test_function_accepts_dlbridge_tensors():
     echo = tvm_ffi.get_global_func("testing.echo")
     for layout in LAYOUTS.values():
         ours = layout(dlbridge.from_dlpack(aligned("float32")))
@@ -68,7 +68,7 @@ def test_a_function_takes_our_objects():
 
 
 @pytest.mark.parametrize("dtype", [BOOL, INT64])
-def test_what_others_made_is_released_once(dtype):
+def test_producer_memory_through_tvm_ffi_is_released_once(dtype):
     made = Made((2, 3), dtype=dtype)
     x = tvm_ffi.from_dlpack(dlbridge.from_dlpack(Producer(lambda **keywords: made.capsule())))
     assert np.prod(x.shape) == 6 and made.deleted == 0

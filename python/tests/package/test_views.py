@@ -29,7 +29,7 @@ def test_permute_equals_numpy(seed):
 
 
 def some_shape(choose, size):
-    """Any shape of so many elements."""
+    """A random shape of a number of elements."""
     shape, left = [], size
     while left > 1 and choose.random() < 0.8:
         divisor = choose.choice([n for n in range(1, left + 1) if left % n == 0])
@@ -40,7 +40,7 @@ def some_shape(choose, size):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_any_shape_that_takes_no_copy(seed):
+def test_reshape_without_copy_equals_numpy(seed):
     choose = random.Random(seed)
     shared = copied = 0
     for _ in range(100):
@@ -99,7 +99,7 @@ def test_broadcast_equals_numpy(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_dimensions_of_size_1(seed):
+def test_squeeze_and_unsqueeze_equal_numpy(seed):
     choose = random.Random(seed)
     for _ in range(50):
         x = some_array(choose, largest=2)
@@ -152,7 +152,7 @@ def test_view_as_dtype_equals_numpy(seed):
     assert shared > 30
 
 
-def test_casts_of_values():
+def test_view_as_dtype_reinterprets_bits():
     t = dlbridge.asarray([1.0, -2.0], "float32")
     assert t.view("uint32").tolist() == [0x3F800000, 0xC0000000]
     assert t.view("uint8").shape == (8,) and t.view("complex64").tolist() == [1 - 2j]
@@ -190,7 +190,7 @@ def test_axis_out_of_bounds_is_refused():
         t.squeeze(0.5)
 
 
-def test_views_keep_the_memory_and_see_what_is_written():
+def test_views_share_memory_and_read_only():
     x = np.zeros((3, 4))
     part = dlbridge.from_dlpack(x)[1:, ::2].T
     x[1, 2] = 7
@@ -214,7 +214,7 @@ def test_views_keep_the_memory_and_see_what_is_written():
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (4, 2, 3), (1, 2, 0, 3)])
-def test_array_api_names(shape):
+def test_array_api_names_return_views(shape):
     x = np.arange(np.prod(shape), dtype="f4").reshape(shape)
     t = dlbridge.from_dlpack(x)
 
@@ -244,7 +244,7 @@ def test_array_api_names(shape):
             np.permute_dims(x, axes)
 
 
-def test_to_device():
+def test_to_device_of_same_device_returns_the_memory():
     t = dlbridge.from_dlpack(np.arange(3.0))
     for device in ("cpu", t.device, (1, 0)):
         assert (

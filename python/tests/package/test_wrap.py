@@ -33,7 +33,7 @@ def seen(call):
     return got[0]
 
 
-def test_arguments_and_results_are_handed_over():
+def test_wrapped_function_converts_arguments_and_results():
     def twice(x, out=None):
         """Doubles."""
         assert isinstance(x, dlbridge.Tensor) and (out is None or isinstance(out, dlbridge.Tensor))
@@ -62,7 +62,7 @@ def test_arguments_and_results_are_handed_over():
     assert type(dlbridge.wrap(twice, "dlbridge")(x)) is dlbridge.Tensor
 
 
-def test_ops_themselves():
+def test_wrapped_op_accepts_torch_tensors():
     add = dlbridge.to_pytorch_func(ops.add)
     x = torch.ones(2, 3)
     assert add.__name__ == "add" and add(x, 1).tolist() == [[2] * 3] * 2
@@ -74,7 +74,7 @@ def test_ops_themselves():
     )
 
 
-def test_what_is_in_containers():
+def test_tensors_in_containers_are_converted():
     x, y = torch.ones(2), torch.zeros(2)
     args, kwargs = seen(
         lambda f: f([x, (y, {"a": x, "b": [y]})], Pair(x, 1), Rows([x]), more=(x,), none=None)
@@ -164,7 +164,7 @@ def test_unsupported_argument_is_refused():
         dlbridge.wrap(lambda x: x / 0, "torch")(1)
 
 
-def test_over_another_framework():
+def test_function_over_another_framework_shares_memory():
     def norm(x):
         assert type(x) is np.ndarray
         x -= x.mean()
@@ -181,14 +181,14 @@ def test_over_another_framework():
 
 
 @pytest.mark.parametrize("name", ["jax", "pyarrow", "tvm_ffi"])
-def test_for_others(name):
+def test_wrap_for_every_framework_returns_its_tensors(name):
     framework(name)
     result = dlbridge.wrap(lambda x: ops.add(x, x), name)(np.ones(16, "f4"))
     assert type(result).__module__.split(".")[0] in (name, "jaxlib")
     assert dlbridge.from_dlpack(result).tolist() == [2] * 16
 
 
-def test_nothing_is_copied():
+def test_wrap_for_copying_framework_is_refused():
     framework("mlx.core")
     with refused(BufferError, "MLX copies all that it takes"):
         dlbridge.wrap(lambda x: x, "mlx")(np.ones(16, "f4"))

@@ -23,7 +23,7 @@ def random_matrix(*shape):
     return mx.nd.random.uniform(shape=shape)
 
 
-def test_a_product_is_mxnets():
+def test_wrapped_matmul_equals_mxnet():
     matmul = dlbridge.to_mxnet_func(ops.matmul)
     a, b, out = random_matrix(20, 30), random_matrix(30, 10), mx.nd.zeros((20, 10))
     result = matmul(a, b, out=out)
@@ -33,7 +33,7 @@ def test_a_product_is_mxnets():
         np.testing.assert_allclose(product.asnumpy(), expected, rtol=1e-5)
 
 
-def test_what_it_writes_is_the_callers():
+def test_writes_reach_the_callers_arrays():
     def clear(tensors, *, last):
         for tensor in (*tensors, last):
             assert isinstance(tensor, dlbridge.Tensor)
@@ -44,7 +44,7 @@ def test_what_it_writes_is_the_callers():
     assert [x.asnumpy().tolist() for x in (*tensors, last)] == [[1, 1], [1, 1, 1], [[1, 1], [1, 1]]]
 
 
-def test_over_numpy():
+def test_function_over_numpy_shares_memory():
     def centre(x):
         assert type(x) is np.ndarray
         x -= x.mean()

@@ -38,7 +38,7 @@ LAYOUTS = {
 
 
 def array(name, offset):
-    """Ones and zeros that begin so many bytes behind a multiple of 64."""
+    """Ones and zeros that begin a number of bytes behind a multiple of 64."""
     dtype = np.dtype(getattr(ml_dtypes, name, name))
     count = 24 * dtype.itemsize
     memory = np.zeros(count + 128 + offset, "u1")

@@ -9,7 +9,7 @@ pub(super) type Handle = *mut c_void;
 pub(super) type Raw = *mut c_void;
 /// `cudaStream_t`
 pub(super) type Stream = *mut c_void;
-/// What is lent.
+/// The lent library.
 pub(super) type Lent = *const c_void;
 /// `cublasLtMatmulAlgo_t`
 pub(super) type Algorithm = [u64; 8];

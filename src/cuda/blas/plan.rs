@@ -21,7 +21,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Returns the fastest algorithm, by what cuBLASLt knows, with a workspace of up to so many
+    /// Returns the fastest algorithm, by what cuBLASLt knows, with a workspace of at most that many
     /// bytes. `None` if there is none.
     pub(super) fn ask(
         lt: &'static Lt,

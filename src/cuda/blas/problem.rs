@@ -51,7 +51,7 @@ pub(in crate::cuda) struct Stored {
     pub(in crate::cuda) is_transposed: bool,
     /// How many elements further the next one begins.
     pub(in crate::cuda) leading: i64,
-    /// What the address is a multiple of; 256 is enough.
+    /// The alignment of the address, at most 256.
     pub(in crate::cuda) alignment: u32,
 }
 

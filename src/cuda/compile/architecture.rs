@@ -6,7 +6,7 @@ use crate::cuda::driver::error::CudaError;
 /// The version of a GPU's instructions, as a number: 90 for `sm_90`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Architecture {
-    /// Of the GPU itself.
+    /// The GPU's own.
     Own(i32),
     /// An older one, from which the driver compiles.
     Virtual(i32),
@@ -48,7 +48,7 @@ mod tests {
     use super::Architecture;
 
     #[test]
-    fn a_gpu_gets_its_own_code_or_what_it_can_compile() {
+    fn architecture_is_exact_or_the_newest_compatible() {
         let choose = |wanted| Architecture::among(wanted, &[75, 80, 90, 120]);
         assert_eq!(choose(80), Some(Architecture::Own(80)));
         assert_eq!(choose(89), Some(Architecture::Virtual(80)));

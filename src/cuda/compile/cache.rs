@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The folder's variable.
 const VARIABLE: &str = "DLBRIDGE_CACHE";
 
-/// What a file begins with.
+/// Magic bytes of a cache file.
 const MAGIC: &[u8; 8] = b"dlbridge";
 
-/// Where an image is kept.
+/// Path of a cached image.
 pub(super) struct Place(PathBuf);
 
 impl Place {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_comes_back() {
+    fn encoded_image_decodes_to_itself() {
         let cubin = Image::new(ImageKind::Cubin, Vec::new(), Vec::new(), String::new());
         for image in [image(), cubin] {
             assert_eq!(decode(&encode(&image)), Some(image));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_damaged_is_nothing() {
+    fn decode_rejects_damaged_bytes() {
         let whole = encode(&image());
         // Miri is slow, and a hash long.
         let step = if cfg!(miri) { 29 } else { 1 };
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_written_whole_or_not_at_all() {
+    fn put_writes_whole_files_or_none() {
         let root = tempfile::tempdir().unwrap();
         let place = Place(root.path().join("a/b/key"));
         assert_eq!(place.get(), None);
@@ -199,7 +199,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn folders_are_their_owners() {
+    fn put_makes_private_folders() {
         use std::os::unix::fs::PermissionsExt;
         let root = tempfile::tempdir().unwrap();
         Place(root.path().join("new/key")).put(&image());

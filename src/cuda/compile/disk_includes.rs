@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_in_memory_and_of_cuda_are_no_files() {
+    fn headers_in_memory_or_of_cuda_are_not_disk_includes() {
         for text in [
             "",
             "int includes; // to include that",
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_is_included_may_be_a_file() {
+    fn other_includes_are_disk_includes() {
         for text in [
             "#include \"other.h\"",
             "#include NAME",
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn options_may_name_files_and_folders() {
+    fn options_that_name_files_are_disk_includes() {
         for option in [
             "-I",
             "-Ifolder",

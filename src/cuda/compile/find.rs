@@ -17,7 +17,7 @@ const NVRTC: Sought = Sought {
 pub(super) struct Library {
     /// The file, or the name by which the loader finds it.
     pub(super) path: PathBuf,
-    /// Where CUDA's headers are.
+    /// Folders of CUDA's headers.
     pub(super) headers: Vec<PathBuf>,
     loaded: OnceLock<Nvrtc>,
     loading: Mutex<()>,
@@ -38,7 +38,7 @@ impl Library {
     }
 }
 
-/// What was told, and what was found. Libraries that were found stay.
+/// Configured path and found library, which stays loaded.
 struct Places {
     told: Option<PathBuf>,
     found: Option<&'static Library>,

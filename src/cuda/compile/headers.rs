@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The header by which the folder is known.
 pub(super) const KNOWN_BY: &str = "cuda_fp16.h";
 
-/// What is said where something can't be included, and they weren't found.
+/// Note for a failed include when CUDA's headers weren't found.
 pub(super) const MISSING: &str = "\nCUDA's headers were not found: they are looked for beside NVRTC, and in CUDA_PATH/include; \
     in Python, the package nvidia-cuda-runtime has them";
 
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_installation_has_them_somewhere_else() {
+    fn headers_are_found_in_each_kind_of_installation() {
         for (library, header, cccl) in [
             (
                 "cuda/lib64/libnvrtc.so.12",
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn they_may_be_in_another_package_or_a_toolkit() {
+    fn headers_are_found_in_other_packages_and_toolkits() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let library = put(&root, "usr/lib/libnvrtc.so.13");
@@ -114,7 +114,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_leads_to_them() {
+    fn headers_are_found_through_symlinks() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let library = put(&root, "targets/lib/libnvrtc.so.12.4");

@@ -16,7 +16,7 @@ pub struct Image {
     is_cached: bool,
 }
 
-/// What an image consists of.
+/// Parts of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageKind {

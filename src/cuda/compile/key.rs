@@ -19,7 +19,7 @@ const FORMAT: &str = "dlbridge kernels 2";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key(pub(super) String);
 
-/// What is hashed, each part with its length before it.
+/// Hash input: each part after its length.
 struct Hash(Sha256);
 
 impl Hash {

@@ -53,7 +53,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_message_gets_its_line() {
+    fn message_is_followed_by_its_source_line() {
         let log = "a.cu(2): error: identifier \"y\" is undefined\n\n1 error detected in \"a.cu\".";
         assert_eq!(
             with_lines(log, &TEXTS),
@@ -67,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_there_is_not_repeated() {
+    fn existing_source_line_is_not_repeated() {
         let log = "a.cu(2): error: identifier \"y\" is undefined\n    y = 1;\n    ^\n\nthe end";
         assert_eq!(with_lines(log, &TEXTS), log);
     }
 
     #[test]
-    fn what_has_no_line_stays_as_it_is() {
+    fn message_without_source_line_is_unchanged() {
         for log in [
             "",
             "nvrtc: error: unrecognized option --bogus found",

@@ -1,5 +1,6 @@
 //! [`CudaError`]: the error type of everything in `cuda`.
 
+mod fields;
 pub(in crate::cuda) mod launch;
 
 use crate::device::Device;
@@ -8,25 +9,23 @@ use launch::LaunchError;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What went wrong with a GPU, or on the way to one.
+/// Errors of GPUs, their driver and NVIDIA's libraries.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
     /// NVIDIA's driver isn't installed.
-    #[error(
-        "there is no CUDA driver here: libcuda.so.1, which comes with NVIDIA's driver, was not found"
-    )]
+    #[error("there is no CUDA driver here: libcuda.so.1 was not found; install NVIDIA's driver")]
     NoDriver,
     /// The driver is too old.
     #[error("expected CUDA driver 12.0 or newer, found {}.{}; update NVIDIA's driver", .found / 1000, .found % 1000 / 10)]
     OldDriver {
-        /// Its version, as it says it: 11040 for 11.4.
+        /// Its version, as the driver reports it: 11040 for 11.4.
         found: i32,
     },
     /// A library of the driver's name that isn't CUDA's driver, or lacks functions.
     #[error("the CUDA driver can't be used: {problem}; reinstall NVIDIA's driver, 12.0 or newer")]
     BadDriver {
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// There is a driver, and no GPU that it can use.
@@ -35,7 +34,7 @@ pub enum CudaError {
     /// There is no such GPU.
     #[error("there is no device cuda:{id}; there {} here", counted(*.count))]
     NoSuchGpu {
-        /// Which one was asked for.
+        /// The requested one.
         id: i32,
         /// How many there are.
         count: usize,
@@ -51,13 +50,13 @@ pub enum CudaError {
     OutOfMemory {
         /// The device.
         device: Device,
-        /// How much was asked for.
+        /// The requested amount.
         bytes: usize,
     },
     /// Something that can't be part of a graph.
     #[error("{what} while a graph is captured")]
     Capturing {
-        /// What can't be done.
+        /// The operation that can't be captured.
         what: &'static str,
     },
     /// A stream is one of another GPU.
@@ -91,21 +90,21 @@ pub enum CudaError {
     /// NVRTC, which compiles kernels while the program runs, isn't there.
     #[error("NVRTC, which compiles CUDA C++, was not found {}", looked_for(.told.as_deref()))]
     NoCompiler {
-        /// Where it was said to be, if that was said.
+        /// The configured path, if there is one.
         told: Option<PathBuf>,
     },
     /// A library that isn't NVRTC, or can't be loaded.
     #[error("{} can't be used as NVRTC: {problem}", .path.display())]
     BadCompiler {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
-        /// What the loader says.
+        /// The loader's message.
         problem: String,
     },
     /// NVRTC is too old.
     #[error("expected NVRTC 12.0 or newer, found {}.{} in {}", .found.0, .found.1, .path.display())]
     OldCompiler {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
         /// Its version.
         found: (i32, i32),
@@ -121,9 +120,9 @@ pub enum CudaError {
     /// There is something wrong with a source, or its options.
     #[error("{name} can't be compiled:\n{log}")]
     Compile {
-        /// What the source is called.
+        /// The source's name.
         name: String,
-        /// What NVRTC says, with the lines that it is about.
+        /// NVRTC's log, with the source lines that it names.
         log: String,
     },
     /// NVRTC failed otherwise.
@@ -131,7 +130,7 @@ pub enum CudaError {
     Compiler {
         /// NVRTC's function.
         function: &'static str,
-        /// What it answered.
+        /// The returned code.
         code: i32,
         /// The answer's name.
         name: String,
@@ -139,7 +138,7 @@ pub enum CudaError {
     /// cuBLASLt isn't where it was said to be.
     #[error("cuBLASLt, which multiplies matrices, was not found in {}", .told.display())]
     NoBlas {
-        /// Where it was said to be.
+        /// The configured path.
         told: PathBuf,
     },
     /// A library that isn't cuBLASLt, or can't be loaded.
@@ -148,9 +147,9 @@ pub enum CudaError {
         .path.display()
     )]
     BadBlas {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
-        /// What the loader says.
+        /// The loader's message.
         problem: String,
     },
     /// cuBLASLt is too old.
@@ -159,9 +158,9 @@ pub enum CudaError {
         without it", .found / 10_000, .found % 10_000 / 100, .path.display()
     )]
     OldBlas {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
-        /// Its version, as it says it: 120401 for 12.4.1.
+        /// Its version, as the driver reports it: 120401 for 12.4.1.
         found: usize,
     },
     /// cuBLASLt failed.
@@ -169,7 +168,7 @@ pub enum CudaError {
     Blas {
         /// cuBLASLt's function.
         function: &'static str,
-        /// What it answered.
+        /// The returned code.
         code: i32,
         /// The answer's name.
         name: String,
@@ -177,7 +176,7 @@ pub enum CudaError {
     /// A text that C can't be given.
     #[error("the {what} contains a NUL character; remove it")]
     Nul {
-        /// What it is: the source, an option, a name.
+        /// The text: the source, an option, a name.
         what: &'static str,
     },
     /// Machine code that can't be loaded.
@@ -199,7 +198,7 @@ pub enum CudaError {
     Launch {
         /// The kernel's name.
         kernel: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: LaunchError,
     },
     /// An invalid shape, dtype or access.
@@ -210,11 +209,11 @@ pub enum CudaError {
     Driver {
         /// The driver's function.
         function: &'static str,
-        /// What it answered.
+        /// The returned code.
         code: u32,
         /// The answer's name.
         name: String,
-        /// What the driver says of it.
+        /// The driver's description.
         description: String,
     },
 }
@@ -227,9 +226,7 @@ impl CudaError {
             _ => None,
         }
     }
-}
 
-impl CudaError {
     /// Returns whether a tensor isn't where it can be exchanged or used: its device isn't there, or
     /// not the one that is needed. All other errors are failures of a GPU, its driver, or one of
     /// NVIDIA's libraries.

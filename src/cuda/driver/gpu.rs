@@ -24,7 +24,7 @@ use sys::CUdevice_attribute as Attribute;
 #[derive(Clone, Copy)]
 pub struct Gpu(&'static Facts);
 
-/// What is known of a GPU.
+/// Properties of a GPU.
 pub(in crate::cuda) struct Facts {
     id: i32,
     device: sys::CUdevice,
@@ -223,7 +223,7 @@ impl Drop for ContextGuard {
     }
 }
 
-/// Where a GPU's facts are, once it was used. A failure isn't kept: memory may be there next time.
+/// Facts of a GPU, after its first use. A failure isn't kept: memory may be there next time.
 #[derive(Default)]
 struct Place {
     gpu: OnceLock<&'static Facts>,

@@ -6,11 +6,11 @@
 
 // `KERNEL(rows)(...)` in a module that is compiled with `-DNAME=add_f32` is the entry point
 // `add_f32_rows`. Blocks have 256 threads at most, unless the kernel says otherwise. At least 1024
-// threads fit into a multiprocessor, with 64 registers each; asked for that, and not left to
+// threads fit into a multiprocessor, with 64 registers each; requested here, and not left to
 // choose, the compiler doesn't move numbers to memory to make room for more threads.
 #define KERNEL_OF(threads, entry) KERNEL_IN(threads, 1024 / threads, entry)
 #define KERNEL(entry) KERNEL_OF(256, entry)
-// The same with room for so many blocks: those of fewer threads have more registers.
+// The same, with the least number of resident blocks: fewer threads have more registers.
 #define KERNEL_IN(threads, blocks, entry) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) KERNEL_JOINED(NAME, entry)
 #define KERNEL_JOINED(name, entry) KERNEL_JOINED_AFTER_EXPANSION(name, entry)

@@ -51,7 +51,7 @@ DEVICE void merge_rows(A (&values)[N], A (&of_threads)[N][256], Merge merge) {
   }
 }
 
-// Which of so many rows this thread works on, if any, in each round that the block makes; all of
+// Which of `count` rows this thread works on, if any, in each round that the block makes; all of
 // its threads make as many.
 struct Rows {
   u32 first, count;

@@ -9,7 +9,7 @@
 typedef TYPE T;
 typedef Choose<is_half<T>, f32, Choose<is_float<T>, f64, Wrapping<T>>> Sum;
 
-// A block makes a square of results, from so many rows and columns of the inputs at a time.
+// A block makes a square of results, from a tile of rows and columns of the inputs at a time.
 constexpr int SIDE = 64;
 constexpr int DEPTH = 16;
 constexpr int THREADS = 256;
@@ -46,7 +46,7 @@ struct Reader {
   i64 stride_along, step;
   int line, k, line_step, k_step, lines;
 
-  // From a line on, of so many.
+  // From a line on, of `lines`.
   DEVICE_MEMBER Reader(const T* first, int lines, i64 stride, i64 stride_along)
       : stride_along(stride_along), lines(lines) {
     int thread = threadIdx.x;

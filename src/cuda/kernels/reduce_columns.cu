@@ -19,7 +19,7 @@ DEVICE void merge(Merged& merged, T element) {
 }
 
 // A thread merges `width` columns, which are neighbours along the fastest dimension of what is
-// kept; the threads of a block with the same threadIdx.x share them, and take every so many of
+// kept; the threads of a block with the same threadIdx.x share them, each with its part of
 // their elements.
 template <int width>
 DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>& kept, u32 results,

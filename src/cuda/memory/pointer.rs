@@ -75,7 +75,7 @@ pub fn device_of_range(range: Range<usize>) -> Result<Device, CudaError> {
     }
 }
 
-/// What the driver knows of an address.
+/// The driver's attributes of an address.
 struct Place {
     device: Device,
     /// The allocation that it is in, where the driver tells.
@@ -107,8 +107,8 @@ impl Place {
             (&raw mut size).cast(),
             (&raw mut buffer).cast(),
         ];
-        // SAFETY: as many places as attributes, each as wide as the driver writes it. The address
-        // is a number to it.
+        // SAFETY: `answers` has a place for each attribute, each as wide as the driver writes it.
+        // The driver doesn't follow the address.
         let mut ask = || unsafe {
             call!(cuPointerGetAttributes(
                 attributes.len() as u32,

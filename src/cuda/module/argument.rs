@@ -27,7 +27,7 @@ pub struct Argument<'a> {
 #[derive(Clone, Copy)]
 enum Place {
     Here(Small),
-    /// Where it lies is lent.
+    /// The borrowed address.
     There(*const c_void),
 }
 
@@ -125,12 +125,12 @@ mod tests {
     /// Returns the value's bytes, as the driver reads them.
     fn read(argument: &Argument<'_>) -> Vec<u8> {
         let address = argument.address().cast::<u8>();
-        // SAFETY: so many bytes are there, none of them padding.
+        // SAFETY: the argument has this many bytes, none of them padding.
         unsafe { std::slice::from_raw_parts(address, argument.bytes()) }.to_vec()
     }
 
     #[test]
-    fn numbers_are_as_c_has_them() {
+    fn numbers_have_their_c_representation() {
         assert_eq!(read(&Argument::from(-2_i8)), [0xFE]);
         assert_eq!(read(&Argument::from(true)), [1]);
         assert_eq!(read(&Argument::from(0x0102_u16)), 0x0102_u16.to_ne_bytes());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_numbers_of_eight_bytes() {
+    fn addresses_have_eight_bytes() {
         let address = std::ptr::without_provenance::<f32>(0x7000_1234);
         let bytes = 0x7000_1234_u64.to_ne_bytes();
         assert_eq!(read(&Argument::from(address)), bytes);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn structs_stay_where_they_are() {
+    fn structs_keep_their_address() {
         #[derive(Clone, Copy)]
         #[repr(C)]
         struct Sizes {

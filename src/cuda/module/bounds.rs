@@ -62,7 +62,7 @@ fn number(image: &[u8], at: usize, bytes: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
-/// Returns whether so many bytes are there.
+/// Returns whether a range of bytes is inside.
 fn holds(image: &[u8], at: u64, bytes: u64) -> bool {
     at.checked_add(bytes)
         .is_some_and(|end| end <= image.len() as u64)
@@ -88,7 +88,7 @@ fn is_whole_elf(image: &[u8]) -> bool {
         return false;
     };
     if sections.0 != 0 && sections.2 == 0 {
-        // There are so many that their number is in the first one.
+        // The count is too large for the header: it is in the first section.
         let Some(count) = number(image, (sections.0 as usize).saturating_add(32), 8) else {
             return false;
         };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cubin_must_be_whole() {
+    fn truncated_cubin_is_refused() {
         let whole = elf();
         assert!(terminated(&whole).is_ok());
         for len in 4..whole.len() {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn some_sections_take_no_room() {
+    fn sections_without_contents_are_accepted() {
         let mut image = elf();
         let mut is_taken = |kind: u32| {
             image[184 + 4..184 + 8].copy_from_slice(&kind.to_le_bytes());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fat_binary_must_be_whole() {
+    fn truncated_fat_binary_is_refused() {
         let mut whole = [&FAT[..], &[1, 0, 16, 0], &8_u64.to_le_bytes(), &[7; 8]].concat();
         assert!(terminated(&whole).is_ok());
         for len in 4..whole.len() {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn text_gets_its_end() {
+    fn text_is_nul_terminated() {
         for text in [&b".version 8.0"[..], b".version 8.0\0", b"0123456789abcdef"] {
             let copy = terminated(text).unwrap();
             assert!(copy.as_ptr().addr().is_multiple_of(16));

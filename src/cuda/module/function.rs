@@ -44,7 +44,7 @@ unsafe impl Send for Raw {}
 unsafe impl Sync for Raw {}
 
 impl Module {
-    /// Returns a kernel of the module. In C++ it must be `extern "C"`, or be asked for by its
+    /// Returns a kernel of the module. In C++ it must be `extern "C"`, or be requested by its
     /// mangled name, unless it was named when it was compiled.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Module {
 }
 
 impl Function {
-    /// Creates a function that a module has, whose context is current. What is asked for here, the
+    /// Creates a function that a module has, whose context is current. What is requested here, the
     /// driver must load the function for; so that isn't left to the first launch.
     pub(in crate::cuda) fn new(
         module: Module,
@@ -94,7 +94,7 @@ impl Function {
         })))
     }
 
-    /// Returns the name by which the module was asked for it.
+    /// Returns the name by which it was looked up in the module.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -151,7 +151,7 @@ impl Function {
         )
     }
 
-    /// Lets launches of it ask for so many bytes of shared memory, here and through every other
+    /// Lets launches of it use up to `bytes` bytes of shared memory, here and through every other
     /// handle to it. More than 48 KiB, including what it declares itself, must be allowed in this
     /// way.
     ///
@@ -163,7 +163,7 @@ impl Function {
         self.limit_dynamic_shared(bytes)
     }
 
-    /// Lets launches of it ask for at least so many bytes of shared memory, as
+    /// Lets launches of it use at least `bytes` bytes of shared memory, as
     /// [`set_max_dynamic_shared`](Self::set_max_dynamic_shared) does. A limit that is larger stays,
     /// as another thread may be about to launch.
     ///

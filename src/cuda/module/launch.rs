@@ -17,6 +17,7 @@ use std::ptr;
 /// assert_eq!((launch.grid, launch.block), ([4, 1, 1], [256, 1, 1]));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a launch configuration is passed to `Function::launch`"]
 pub struct Launch {
     /// How many blocks there are along x, y and z. Where one is 0, there is nothing to do.
     pub grid: [u32; 3],
@@ -45,12 +46,12 @@ impl Launch {
     #[inline]
     pub fn over(elements: usize, block: u32) -> Self {
         let blocks = elements.div_ceil(block as usize);
-        // So many are refused by every GPU.
+        // Every GPU refuses this number.
         let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
         Self::new([blocks, 1, 1], [block, 1, 1])
     }
 
-    /// Returns the same, with so many bytes of dynamic shared memory for each block.
+    /// Returns the same, with a number of bytes of dynamic shared memory for each block.
     #[inline]
     pub fn with_shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;
@@ -242,7 +243,7 @@ mod tests {
     use super::Launch;
 
     #[test]
-    fn every_element_has_a_thread() {
+    fn launch_for_count_has_a_thread_for_every_element() {
         for (elements, blocks) in [(0, 0), (1, 1), (256, 1), (257, 2), (1 << 20, 4096)] {
             assert_eq!(Launch::over(elements, 256).grid, [blocks, 1, 1]);
         }

@@ -5,11 +5,11 @@
 //! passed with the wrong bits. Without a source, or with one that takes a preprocessor to read,
 //! pointers count as written: read-only memory is refused.
 
-/// What is known of a kernel's parameters, in their order.
+/// A kernel's parameters, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature(Vec<ParameterKind>);
 
-/// What a parameter of a kernel is.
+/// Kind of a kernel's parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParameterKind {
@@ -17,14 +17,14 @@ pub enum ParameterKind {
     Source,
     /// An address of memory that the kernel may write.
     Target,
-    /// A whole number of so many bytes.
+    /// An integer of a size in bytes.
     Int {
         /// How many.
         bytes: usize,
-        /// Whether it may be negative.
+        /// Whether it is signed.
         is_signed: bool,
     },
-    /// A floating point number of so many bytes.
+    /// A float of a size in bytes.
     Float {
         /// How many.
         bytes: usize,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_are_read_where_they_say_so() {
+    fn const_pointers_are_sources_and_others_targets() {
         assert_eq!(
             of("const float* a, float const *__restrict__ b, float* c, float *const d, void *e"),
             [Source, Source, Target, Target, Target]
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_types_of_c() {
+    fn number_parameters_have_their_c_types() {
         assert_eq!(
             of("int a, unsigned b, unsigned long long c, size_t, const float e, double f"),
             [
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_found_among_others() {
+    fn parse_finds_the_named_kernel() {
         let source = "
             // __global__ void f(int a) {}
             __device__ float help(float x) { return x; }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_a_preprocessor_is_not_read() {
+    fn parse_returns_none_for_preprocessor_conditions() {
         for parameters in [
             "\n#ifdef READ\nconst\n#endif\nfloat* x",
             "\n#ifdef READ\nconst float* x\n#else\nfloat* x\n#endif\n",
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_and_longer_names_are_no_parameters() {
+    fn parse_ignores_attributes_and_longer_names() {
         let source = "__global__ void __launch_bounds__(64) __attribute__((f_(1))) of(int) {} \
             __global__ __attribute__((noinline)) void f(const float* x) {}";
         assert_eq!(Signature::parse(source, "f").unwrap().0, [Source]);

@@ -28,7 +28,7 @@ macro_rules! file {
 }
 pub(super) use file;
 
-/// What they include.
+/// Included headers.
 const HEADERS: [File; 6] = [
     file!("common.cuh"),
     file!("group.cuh"),

@@ -23,7 +23,7 @@ register_kernel!(Kernel::new("copy").on(DeviceKind::Cuda).factory(
 /// The sizes of elements for which there are kernels.
 const SIZES: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// Returns the kernels of `copy.cu` for elements of so many bytes.
+/// Returns the kernels of `copy.cu` for elements of a size in bytes.
 pub(super) fn unit(gpu: Gpu, bytes: usize) -> Result<Unit, CudaError> {
     let macros = [("SIZE", &*bytes.to_string())];
     Unit::new(gpu, &file!("copy.cu"), format!("copy_{bytes}"), &macros)

@@ -12,8 +12,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups of a power of two lanes, as near to so many as can be, within `most`. Up to a warp, a
-    /// block has several.
+    /// Groups of a power of two lanes, as near to a number as can be, within `most`. Up to a warp,
+    /// a block has several.
     pub(super) fn of(lanes: usize, most: usize) -> Self {
         let lanes = lanes.max(1).next_power_of_two().min(most);
         Self {
@@ -27,7 +27,7 @@ impl Groups {
         Self { lanes, groups: 1 }
     }
 
-    /// Returns blocks for so many rows.
+    /// Returns blocks for a number of rows.
     pub(super) fn launch(self, rows: usize) -> Launch {
         // More than a warp is a whole block.
         let groups = if self.lanes > 32 { 1 } else { self.groups };
@@ -36,8 +36,8 @@ impl Groups {
     }
 }
 
-/// Returns in how many parts each of so many tasks is split, so that a GPU has enough to do, of at
-/// most so many.
+/// Returns in how many parts each of a number of tasks is split, so that a GPU has enough to do, of
+/// at most a limit.
 pub(super) fn splits(gpu: Gpu, tasks: usize, most: usize) -> usize {
     // Some blocks for each multiprocessor at once, and some more, since not all take as long.
     let wanted = 8 * gpu.multiprocessors();
@@ -53,7 +53,7 @@ mod tests {
     use super::Groups;
 
     #[test]
-    fn blocks_are_whole_warps() {
+    fn blocks_are_multiples_of_a_warp() {
         for lanes in [0, 1, 3, 16, 32, 33, 100, 5000] {
             let launch = Groups::of(lanes, 512).launch(1000);
             let [x, y, _] = launch.block;

@@ -11,7 +11,7 @@ use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::Launch;
 use crate::kernel::Operand;
 
-/// Where a tensor begins, and how many bytes its elements have.
+/// Address and itemsize of a tensor.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) address: usize,
@@ -38,7 +38,7 @@ pub(super) struct Kernels {
     bytes: usize,
 }
 
-/// What one instruction loads.
+/// Bytes that one instruction loads.
 const WIDEST: usize = 16;
 /// How many of those a thread of `flat` has under way, and how many elements one of `strided`.
 const AT_ONCE: usize = 2;

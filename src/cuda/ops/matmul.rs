@@ -36,7 +36,7 @@ fn matmul(dtype: DType) -> Kernel {
     })
 }
 
-/// What makes products of matrices of an element type.
+/// Matrix multiplication for one element type.
 struct Products {
     /// What is found when the first product is made is used for all, so that their roundings are
     /// the same.

@@ -65,7 +65,7 @@ struct Reduction {
     bytes: usize,
 }
 
-/// What is to be merged, and into what.
+/// A reduction: its input and its result.
 struct Task {
     /// The dimensions of the result, in the result and in x.
     kept: Strided<2>,
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_long_as_numbers_of_32_bits_reach() {
+    fn columns_longer_than_32_bits_are_not_columns() {
         let task = |length: usize, stride: i64| {
             let kept = Strided::collect([(8, [1, stride])]).unwrap();
             let merged = Strided::collect([(length as i64, [16])]).unwrap();

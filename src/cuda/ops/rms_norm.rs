@@ -43,7 +43,7 @@ struct Norm {
     packed: Kernels,
 }
 
-/// The kernels that load so many elements at once.
+/// The kernels, by how many elements they load at once.
 struct Kernels {
     pack: usize,
     held: Held,

@@ -59,8 +59,8 @@ impl Held {
         ]))
     }
 
-    /// Returns the kernel for lines of so many packs, and its threads; `None` where lines are too
-    /// long for all.
+    /// Returns the kernel for lines of a number of packs, and its threads; `None` where lines are
+    /// too long for all.
     pub(super) fn choose(&self, length: usize, pack: usize) -> Option<(&Function, Groups)> {
         let packs = length.div_ceil(pack).max(1);
         // How many packs a thread of each kernel holds.

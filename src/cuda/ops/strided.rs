@@ -145,8 +145,8 @@ impl<const N: usize> Strided<N> {
         (self.count() as i128) < limit && self.strides.iter().all(|strides| reach(strides) < limit)
     }
 
-    /// Returns whether all strides but the fastest dimension's are multiples of so many elements,
-    /// in the tensor of this number.
+    /// Returns whether all strides but the fastest dimension's are multiples of a number of
+    /// elements, in the tensor of this number.
     pub(super) fn steps_by(&self, tensor: usize, elements: usize) -> bool {
         let strides = &self.strides[tensor][1..self.rank as usize];
         strides.iter().all(|stride| stride % elements as i64 == 0)
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dense_is_flat() {
+    fn dense_operands_are_flat() {
         let dense = of(&[(5, [1, 1]), (1, [77, 3]), (4, [5, 5]), (3, [20, 20])]);
         assert!(dense.is_flat() && dense.is_narrow());
         assert_eq!((dense.rank, dense.count(), dense.rows()), (1, 60, 1));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_alike_in_any_order_is_flat() {
+    fn equally_permuted_operands_are_flat() {
         let transposed = Strided::sorted([(4, [5, 5]), (1, [9, 2]), (5, [1, 1])]).unwrap();
         assert!(transposed.is_flat());
         let turned = Strided::sorted([(4, [5, 1]), (5, [1, 4])]).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broadcast_stays_apart() {
+    fn broadcast_dimensions_are_not_merged() {
         let row = of(&[(5, [1, 1]), (4, [5, 0]), (3, [20, 0])]);
         assert_eq!(
             (row.rank, row.rows(), row.strides[1][..2].to_vec()),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_is_not_narrow() {
+    fn offsets_beyond_32_bits_are_not_narrow() {
         assert!(!of(&[(3, [1 << 30])]).is_narrow());
         assert!(!of(&[(3, [-(1 << 30)])]).is_narrow());
         assert!(of(&[(2, [1 << 30])]).is_narrow());

@@ -43,7 +43,7 @@ static PENDING: Mutex<PendingReleases> = Mutex::new(PendingReleases {
     memory: Vec::new(),
     queues: Vec::new(),
 });
-/// Whether there is anything, which there seldom is.
+/// Whether there are pending releases.
 static ANY: AtomicBool = AtomicBool::new(false);
 /// How many of a stream's may wait before it is looked whether the first of them still must.
 const AT_ONCE: usize = 64;

@@ -7,14 +7,14 @@ use crate::cuda::stream::Stream;
 use smallvec::SmallVec;
 use std::sync::{Mutex, PoisonError};
 
-/// What is done with memory.
+/// Access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
     Write,
 }
 
-/// Where some memory was last written, and where it has been read since.
+/// Last writer of memory, and readers since.
 pub(in crate::cuda) struct StreamUses(Mutex<Uses>);
 
 struct Uses {
@@ -48,7 +48,7 @@ impl Uses {
     }
 
     /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all
-    /// work on the GPUs was waited for instead, as one of them can't be asked for anything.
+    /// work on the GPUs was waited for instead, as one of them can't be queried.
     fn wait_on(&mut self, stream: &Stream, what: Use) -> Result<bool, CudaError> {
         let is_askable = |other: &Stream| other == stream || other.can_be_awaited();
         let is_writer_askable = self.writer.iter().all(is_askable);

@@ -27,10 +27,10 @@ struct Lent {
     release: unsafe extern "C" fn(keeper: *mut c_void),
 }
 
-/// What other copies may ask of this one.
+/// Functions that other copies may call.
 pub(crate) static OURS: Shared = Shared { explicit: lend };
 
-/// What this one may ask of the package's; NULL before that was found.
+/// The package's functions; NULL before they are found.
 static THEIRS: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns whether it is known whom to ask.
@@ -39,7 +39,7 @@ pub(crate) fn is_found() -> bool {
     !THEIRS.load(Ordering::Acquire).is_null()
 }
 
-/// Sets the function that is asked for the current stream, where this copy has none.
+/// Sets the function that returns the current stream, where this copy has none.
 pub(crate) fn found(theirs: &'static Shared) {
     THEIRS.store(ptr::from_ref(theirs).cast_mut(), Ordering::Release);
 }
@@ -70,7 +70,7 @@ unsafe extern "C" fn give_back(keeper: *mut c_void) {
     drop(unsafe { Box::from_raw(keeper.cast::<Stream>()) });
 }
 
-/// What keeps a stream of another copy's.
+/// Keeper of another copy's stream.
 struct Keeper {
     keeper: *mut c_void,
     release: unsafe extern "C" fn(*mut c_void),

@@ -7,7 +7,7 @@ use crate::files::format::Format;
 const FORMAT: Format = Format::Npy;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// NumPy leaves room for a first dimension of so many digits, so that arrays can be appended to.
+/// NumPy leaves room for a first dimension of this many digits, so that arrays can be appended to.
 const ROOM: usize = 21;
 /// What the position of the elements is a multiple of.
 const ALIGN: usize = 64;

@@ -18,7 +18,7 @@ pub(in crate::kernel) struct Kernels {
     index: HashMap<Alike, Vec<Group>>,
 }
 
-/// What clashing kernels have in common.
+/// Calls that clashing kernels share.
 #[derive(PartialEq, Eq, Hash)]
 struct Alike {
     device: DeviceKind,

@@ -119,7 +119,7 @@ impl Registered {
     }
 }
 
-/// What a kernel says by name, by the places that the names have in the op.
+/// A kernel's names, resolved to indices of the op.
 struct Placed {
     make: Make,
     /// As in [`Registered`].

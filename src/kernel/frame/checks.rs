@@ -17,7 +17,7 @@ pub(super) fn missing(op: &Op, at: usize) -> Reason {
     }
 }
 
-/// What each type variable is, as a number; 0 where nothing says so yet.
+/// Dtype of each type variable, as a number; 0 while it is unknown.
 pub(super) type Variables = [u32; MOST_VARIABLES];
 
 #[inline]

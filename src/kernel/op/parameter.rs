@@ -11,7 +11,7 @@ pub(in crate::kernel) struct Parameter {
     pub(in crate::kernel) kind: Kind,
 }
 
-/// What is done with a tensor.
+/// Access to a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::kernel) enum Role {
     Input,
@@ -20,14 +20,14 @@ pub(in crate::kernel) enum Role {
     Output,
 }
 
-/// Which element types a parameter has.
+/// Element types of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::kernel) enum Kind {
     Any,
     Is(DType),
     /// The type variable of this number.
     Variable(usize),
-    /// What the attribute of this name says.
+    /// The value of the attribute of this name.
     Attribute(String),
 }
 

@@ -53,7 +53,7 @@ fn is_described_by(layout: &Layout, sizes: &[isize], strides: Option<&[isize]>) 
 }
 
 #[test]
-fn it_is_made_as_in_general_whatever_was_there() {
+fn become_row_major_agrees_with_the_validator() {
     for before in shapes() {
         for after in shapes() {
             let mut layout = Layout::SCALAR;
@@ -75,7 +75,7 @@ fn it_is_made_as_in_general_whatever_was_there() {
 }
 
 #[test]
-fn only_the_same_numbers_are_the_same() {
+fn is_row_major_of_compares_shape_and_strides() {
     for ours in shapes() {
         let mut layout = Layout::SCALAR;
         if !become_row_major(&mut layout, &ours, None) {
@@ -95,7 +95,7 @@ fn only_the_same_numbers_are_the_same() {
 }
 
 #[test]
-fn strides_that_are_not_row_major_are_left_to_the_general_way() {
+fn become_row_major_refuses_other_strides() {
     let cases: [(&[isize], &[isize], bool); 8] = [
         (&[2, 3], &[3, 1], true),
         (&[2, 3], &[1, 2], false),

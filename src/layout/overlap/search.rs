@@ -14,7 +14,7 @@ pub(super) struct Term {
     pub(super) factor: i128,
     /// How often it may be taken at most.
     pub(super) most: i128,
-    /// What taking it adds to a [`Choice`]'s phase.
+    /// Amount that it adds to a [`Choice`]'s phase.
     pub(super) phase: i128,
 }
 
@@ -32,7 +32,7 @@ impl Term {
 /// How often some terms are taken.
 #[derive(Clone, Copy)]
 pub(super) struct Choice {
-    /// What the other terms have to make up for.
+    /// Remainder for the other terms.
     pub(super) rest: i128,
     /// The phases of the terms taken, added up modulo 8.
     pub(super) phase: i128,
@@ -120,7 +120,7 @@ struct Level {
     term: Term,
     /// The largest rest that they can leave behind acceptably.
     reach: i128,
-    /// What divides all factors, from this one on.
+    /// Common divisor of all factors from this one on.
     common: i128,
     /// How often this term is taken is only known to be right modulo this.
     period: i128,

@@ -123,9 +123,9 @@ impl<'py> FromPyObject<'_, 'py> for Tensor {
 ///
 /// # Errors
 ///
-/// A `TypeError` for what is no tensor, a `BufferError` for one that can't be exchanged, or not in
-/// the way that is wanted, and a `ValueError` for one whose memory is being written by a call that
-/// is under way.
+/// A `TypeError` for an object that isn't a tensor, a `BufferError` for one that can't be
+/// exchanged, or not in the way that is wanted, and a `ValueError` for one whose memory is being
+/// written by a call that is under way.
 pub fn from_object(object: &Bound<'_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     let borrowed = object.as_borrowed();
     let tensor = import(borrowed, wanted)?;

@@ -17,7 +17,7 @@ impl Entry {
     ///
     /// # Safety
     ///
-    /// As of [`fill`](Self::fill).
+    /// The same as for [`fill`](Self::fill).
     #[inline(always)]
     pub(in crate::python) unsafe fn fill_usual(&mut self, descriptor: &DLTensor) -> bool {
         let device = descriptor.device;
@@ -58,7 +58,7 @@ impl Entry {
     ///
     /// # Safety
     ///
-    /// As of [`become_row_major`](crate::layout::Layout::become_row_major).
+    /// The same as for [`become_row_major`](crate::layout::Layout::become_row_major).
     #[inline(always)]
     pub(in crate::python) unsafe fn arrange(
         &mut self,
@@ -79,7 +79,7 @@ impl Entry {
     ///
     /// # Safety
     ///
-    /// As of [`arrange`](Self::arrange).
+    /// The same as for [`arrange`](Self::arrange).
     #[inline(never)]
     unsafe fn arrange_anew(
         &mut self,

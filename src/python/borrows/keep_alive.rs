@@ -1,4 +1,4 @@
-//! What keeps the memory of borrowed arguments.
+//! Keepers of borrowed arguments' memory.
 
 use crate::dlpack::python::Lent;
 use crate::dlpack::{Managed, Versioned};

@@ -169,7 +169,7 @@ fn kept_memory_is_dropped_by_any_thread() {
 }
 
 #[test]
-fn memory_that_is_kept_twice_is_kept_once_by_each() {
+fn memory_kept_twice_is_released_by_the_second_drop() {
     let _attached = attach();
     let whole = numbers();
     let (first, second) = (kept(&whole), kept(&whole));

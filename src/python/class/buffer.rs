@@ -34,7 +34,9 @@ pub(super) unsafe fn lend(
     })?;
     if !tensor.device().is_host_accessible() {
         let device = tensor.device();
-        return Err(not_exchangeable(format!("memory on {device} is no buffer")));
+        return Err(not_exchangeable(format!(
+            "memory on {device} can't be a buffer"
+        )));
     }
     cuda::settled(tensor)?;
     if tensor.rank() > MAX_RANK {
@@ -60,7 +62,7 @@ pub(super) unsafe fn lend(
         return Err(not_exchangeable(
             Incompatibility::from_reason(
                 Kind::Layout,
-                "the tensor's elements don't lie as the buffer was asked for",
+                "the tensor's layout isn't as requested of the buffer",
             )
             .with_remedy("copy it first"),
         ));
@@ -80,7 +82,7 @@ pub(super) unsafe fn lend(
         (*view).len = len;
         (*view).itemsize = item;
         (*view).readonly = tensor.is_read_only().into();
-        // As NumPy does: who asked for no shape isn't led to read it.
+        // As NumPy does: a request without a shape gets none.
         (*view).ndim = if wants(ffi::PyBUF_ND) {
             rank as c_int
         } else {
@@ -111,7 +113,7 @@ pub(super) unsafe fn lend(
 ///
 /// # Errors
 ///
-/// A `BufferError` for a broadcast tensor of more elements than buffers can be asked for. Python
+/// A `BufferError` for a broadcast tensor with more elements than a buffer may have. Python
 /// compares and copies buffers element by element, and nothing can interrupt that.
 fn length(tensor: &Tensor) -> PyResult<isize> {
     let bytes = tensor.nbytes();

@@ -22,7 +22,7 @@ pub(super) fn reduce<'py>(
             tensor.dtype()
         )));
     }
-    // It comes back on the host: who reads it may have no GPU.
+    // It is loaded on the host, as the process that reads it may have no GPU.
     let tensor = cuda::on_host(tensor)?;
     // The bytes of what has rank 0 are those of a list of one.
     let row = tensor.contiguous()?.reshape(&[tensor.len()])?;
@@ -70,6 +70,6 @@ pub fn restore(elements: &Bound<'_, PyAny>, shape: &[usize], dtype: DType) -> Py
         }
     }
     Err(not_exchangeable(format!(
-        "{found} bytes are no tensor of shape {shape:?} of {dtype}"
+        "{found} bytes don't fit a tensor of shape {shape:?} of {dtype}"
     )))
 }

@@ -84,8 +84,8 @@ pub(in crate::python) fn current_of(
     gpu: Gpu,
 ) -> PyResult<Stream> {
     let (handle, keeper) = current(py, gpu.id())?;
-    // SAFETY: rows return the handle of a stream of the GPU that they are asked for, and the object
-    // that keeps it.
+    // SAFETY: rows return the handle of a stream of the requested GPU, and the object that keeps
+    // it.
     Ok(unsafe { of_handle(gpu, handle, keeper.as_borrowed()) })
 }
 

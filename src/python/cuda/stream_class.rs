@@ -43,7 +43,7 @@ thread_local! {
     static ENTERED: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A stream of a GPU: the order in which it does what it is asked for.
+/// A stream of a GPU: the order in which it does its work.
 ///
 /// Without an argument it is a new one. With one it is that stream of PyTorch, CuPy, Numba, or
 /// anyone with `__cuda_stream__`, or of a handle, which its creator must keep.

@@ -123,7 +123,7 @@ fn errors_table_in_the_docs_is_up_to_date() {
 }
 
 #[test]
-fn errors_made_while_detached_have_their_fields() {
+fn errors_created_while_detached_have_fields() {
     Python::initialize();
     let error = Python::attach(|py| py.detach(|| not_exchangeable(DType::F32.to_string())));
     Python::attach(|py| {
@@ -136,7 +136,7 @@ fn errors_made_while_detached_have_their_fields() {
 }
 
 #[test]
-fn fields_are_those_of_any_exception_that_has_them() {
+fn fields_are_read_from_any_exception() {
     Python::initialize();
     Python::attach(|py| {
         let error = PyBufferError::new_err("it was donated; make another");

@@ -1,4 +1,4 @@
-//! [`Conversion`]: what an export may do.
+//! [`Conversion`]: what an export may do: share or copy.
 
 use crate::python::frameworks::title_of;
 use crate::python::readonly::ReadOnlyPolicy;

@@ -1,4 +1,4 @@
-//! Conversions that may copy, and what would become of them.
+//! Conversions that may copy, and predictions of their outcome.
 
 use super::conversion::Conversion;
 use super::deliver::{deliver, settled};

@@ -83,7 +83,7 @@ pub(super) fn make_by_table<'py>(
 }
 
 /// Exports a tensor as the object that a framework's own function takes. One that is read-only got
-/// here with the policy's leave, or for a framework that copies it: neither is asked for again.
+/// here with the policy's leave, or for a framework that copies it: neither is requested again.
 fn importable(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
     match tensor.is_read_only() {
         true => Ok(Bound::new(py, Permitted::from(tensor))?.into_any()),

@@ -1,4 +1,4 @@
-//! Checks whether a framework can have a tensor, with the reason where it can't.
+//! Constraints of frameworks, checked for a tensor.
 
 use super::conversion::Conversion;
 use super::deliver::deliver;

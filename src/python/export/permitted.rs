@@ -73,7 +73,7 @@ impl Producer for Unmarked<'_> {
 /// Answers a request for a tensor that is read-only.
 ///
 /// A versioned capsule says so, and a consumer that is written in Python tells by its module who it
-/// is. Where it has no read-only tensors, or where only a capsule of the older kind is asked for,
+/// is. Where it has no read-only tensors, or where only a capsule of the older kind is requested,
 /// the policy decides, unless memory is copied.
 #[cold]
 pub(in crate::python) fn answer_read_only<'py>(

@@ -1,4 +1,4 @@
-//! Helpers that several rows use.
+//! Queries that several rows share.
 
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::{Table, type_lookup};

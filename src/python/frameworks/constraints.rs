@@ -1,11 +1,11 @@
-//! Constraints of a framework: dtypes, layouts and devices that it takes without a copy.
+//! Constraints of frameworks, and the errors of tensors that don't meet them.
 
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 
-/// What a framework can have without a copy. What is asked for here is what it would otherwise
+/// What a framework can have without a copy. What is requested here is what it would otherwise
 /// refuse in words of its own, copy without a word, lose, misread, or abort on.
 #[derive(Clone, Copy)]
 pub(in crate::python) struct Needs {

@@ -17,7 +17,7 @@ pub(super) static ROW: Framework = Framework {
     shares_buffers: true,
     streams: Streams {
         asks: true,
-        misreads_unordered: Some("JAX can't be asked for a tensor"),
+        misreads_unordered: Some("JAX can't export a tensor"),
         ..Streams::UNKNOWN
     },
     more: Some(narrows),

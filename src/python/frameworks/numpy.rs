@@ -78,7 +78,7 @@ pub(in crate::python) fn is_scalar(object: Borrowed<'_, '_, PyAny>) -> bool {
 ///
 /// # Safety
 ///
-/// As of [`borrow`].
+/// The same as for [`borrow`].
 #[inline(always)]
 pub(in crate::python) unsafe fn borrow_usual(
     object: Borrowed<'_, '_, PyAny>,
@@ -125,7 +125,7 @@ pub(in crate::python) unsafe fn borrow(
     let mut is_uneven = false;
     entry.become_scalar();
     let outcome = entry.layout.rebuild(array.rank as usize, |axis| {
-        // SAFETY: as many sizes and strides as dimensions; NumPy's sizes aren't negative.
+        // SAFETY: an array has `rank` sizes and strides; NumPy's sizes aren't negative.
         let (size, stride) = unsafe { (*array.sizes.add(axis), *array.strides.add(axis)) };
         if is_row_major {
             return Ok((size as usize, None));

@@ -32,7 +32,7 @@ pub(in crate::python) struct Framework {
     pub(super) vendor: Option<&'static TableVendor>,
     /// Whether the buffers of its tensors share their memory.
     pub(in crate::python) shares_buffers: bool,
-    /// Refuses tensors that are not to be asked for a capsule.
+    /// Refuses tensors from which no capsule may be requested.
     pub(in crate::python) guard_capsule: Option<fn(Borrowed<'_, '_, PyAny>) -> PyResult<()>>,
     /// Whether a copy that `__dlpack__(copy=True)` makes has the tensor's elements.
     pub(in crate::python) copies_right: bool,

@@ -1,4 +1,4 @@
-//! TensorFlow: tensors that never change, and some that are not to be asked for a capsule.
+//! TensorFlow: tensors that never change, and some from which no capsule may be requested.
 
 use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs};
@@ -83,7 +83,7 @@ fn dlpack(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         .getattr(intern!(py, "dlpack"))
 }
 
-/// Refuses elements that DLPack hasn't: asked for those of strings, TensorFlow aborts the process.
+/// Refuses elements that DLPack hasn't: TensorFlow aborts the process when it exports strings.
 fn guard(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let dtype = object

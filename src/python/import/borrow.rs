@@ -30,7 +30,7 @@ impl Entry {
     ///
     /// # Errors
     ///
-    /// When the object is no tensor, or one that can't be used.
+    /// When the object isn't a tensor, or can't be used.
     #[inline(never)]
     pub(in crate::python) fn borrow(
         &mut self,

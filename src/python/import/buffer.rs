@@ -37,7 +37,7 @@ impl Buffer {
             // SAFETY: a struct of pointers and numbers, for all of which 0 is a value.
             unsafe { MaybeUninit::zeroed().assume_init() },
         ));
-        // Whether it may be written is in the answer, without being asked for.
+        // The answer says whether it may be written.
         let flags = ffi::PyBUF_RECORDS_RO;
         type Get =
             unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::Py_buffer, c_int) -> c_int;
@@ -87,13 +87,13 @@ impl Buffer {
         let is_flat = rank > 0 && buffer.shape.is_null();
         // A negative one says that there is no pointer to follow.
         let follows_pointers = !buffer.suboffsets.is_null()
-            // SAFETY: as many numbers as dimensions.
+            // SAFETY: a buffer has `ndim` suboffsets if it has any.
             && (0..rank).any(|axis| unsafe { *buffer.suboffsets.add(axis) } >= 0);
         if is_flat || follows_pointers {
             return Err(not_exchangeable("the buffer isn't one piece of memory"));
         }
         let size_at = |axis| {
-            // SAFETY: as many sizes as dimensions.
+            // SAFETY: a buffer has `ndim` sizes; one without is refused above.
             unsafe { *buffer.shape.add(axis) }
         };
         let bytes = match (0..rank).any(|axis| size_at(axis) == 0) {
@@ -108,11 +108,11 @@ impl Buffer {
         }
         if !buffer.strides.is_null() {
             for axis in 0..rank {
-                // SAFETY: as many strides as dimensions.
+                // SAFETY: a buffer has `ndim` strides if it has any.
                 let stride = unsafe { *buffer.strides.add(axis) };
                 if stride % size != 0 {
                     return Err(not_exchangeable(format!(
-                        "a stride of {stride} bytes is no number of elements of {size} bytes"
+                        "a stride of {stride} bytes isn't a multiple of the itemsize {size}"
                     )));
                 }
                 strides.push((stride / size) as i64);

@@ -1,4 +1,4 @@
-//! Guards of a framework's tensor before its use, and translation of its table's errors.
+//! Checks before a framework's tensor is used, and the meaning of its table's errors.
 
 use crate::python::error::Refused;
 use crate::python::frameworks::{OTHER, TableVendor, vendor_of_layout};

@@ -36,8 +36,8 @@ use wanted::moved;
 ///
 /// # Errors
 ///
-/// A `TypeError` for what is no tensor, and a `BufferError` for one that can't be exchanged, or
-/// not in the way that is wanted.
+/// A `TypeError` for an object that isn't a tensor, and a `BufferError` for one that can't be
+/// exchanged, or not in the way that is wanted.
 pub(in crate::python) fn from_object(
     object: &Bound<'_, PyAny>,
     wanted: Wanted,

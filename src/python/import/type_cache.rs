@@ -46,7 +46,7 @@ impl ImportPath {
     ///
     /// # Errors
     ///
-    /// As of [`for_object`](Self::for_object).
+    /// The same as for [`for_object`](Self::for_object).
     #[cold]
     #[inline(never)]
     pub(in crate::python) fn discover(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
@@ -113,7 +113,7 @@ fn find_and_remember(kind: &Bound<'_, PyType>) -> PyResult<Option<CachedPath>> {
 ///
 /// # Errors
 ///
-/// As of [`ImportPath::for_object`].
+/// The same as for [`ImportPath::for_object`].
 pub(in crate::python) fn protocol_vendor(
     object: Borrowed<'_, '_, PyAny>,
 ) -> Result<&'static TableVendor, Refused> {

@@ -22,7 +22,7 @@ struct Theirs {
     kept: SmallVec<[Object; 2]>,
     /// Whether a tensor was asked to be ready on our current stream.
     is_asked: bool,
-    /// Whether there is memory that is used on a stream that can't be asked for anything.
+    /// Whether there is memory that is used on a stream that can't be queried.
     is_untracked: bool,
 }
 

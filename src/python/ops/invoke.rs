@@ -239,7 +239,7 @@ struct Around<'a, 'py> {
 impl CallHost for Around<'_, '_> {
     #[inline]
     fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
-        // Frameworks' allocators are asked for memory of the host alone.
+        // Frameworks' allocators return host memory only.
         if !self.in_callers_memory || !device.is_host_accessible() {
             return make(shape, dtype, device);
         }

@@ -39,7 +39,7 @@ fn sole(drops: &Arc<AtomicUsize>) -> Owner {
 }
 
 #[test]
-fn a_sole_owner_is_dropped_once() {
+fn sole_owner_is_dropped_once() {
     let drops = counter();
     drop(sole(&drops));
     assert_eq!(drops.load(SeqCst), 1);
@@ -63,7 +63,7 @@ fn handles_are_counted_from_the_second_on() {
 }
 
 #[test]
-fn a_weak_handle_makes_the_only_one_not_unique() {
+fn weak_handle_makes_owner_shared() {
     let drops = counter();
     let mut owner = sole(&drops);
     let weak = owner.downgrade();
@@ -77,7 +77,7 @@ fn a_weak_handle_makes_the_only_one_not_unique() {
 }
 
 #[test]
-fn owners_of_any_size_and_alignment_are_kept() {
+fn owners_of_every_size_and_alignment_are_dropped_once() {
     #[repr(align(64))]
     struct Aligned {
         _counted: Counted,
@@ -98,7 +98,7 @@ fn owners_of_any_size_and_alignment_are_kept() {
 }
 
 #[test]
-fn what_is_borrowed_of_a_lent_owner_stays_valid() {
+fn pointer_into_lent_owner_stays_valid() {
     let (mut owner, numbers) = Owner::lend([1_u8, 2, 3], |array| array.as_mut_ptr());
     assert!(owner.is_unique());
     let clone = owner.clone();
@@ -112,7 +112,7 @@ fn what_is_borrowed_of_a_lent_owner_stays_valid() {
 }
 
 #[test]
-fn threads_that_race_for_the_second_handle_share_one_node() {
+fn racing_first_clones_share_one_node() {
     for _ in 0..if cfg!(miri) { 8 } else { 1000 } {
         let drops = counter();
         let owner = sole(&drops);
@@ -128,7 +128,7 @@ fn threads_that_race_for_the_second_handle_share_one_node() {
 }
 
 #[test]
-fn a_panic_of_the_owner_frees_the_node_all_the_same() {
+fn panicking_owner_still_frees_its_node() {
     struct Panics(Counted);
     impl Drop for Panics {
         fn drop(&mut self) {

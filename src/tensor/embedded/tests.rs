@@ -32,7 +32,7 @@ fn leave(mut guest: NonNull<Guest>, name: &str) -> Tensor {
 }
 
 #[test]
-fn a_guest_keeps_the_tensor() {
+fn guest_keeps_the_tensor_alive() {
     let guest = enter(numbers(), "only").unwrap();
     let tensor = leave(guest, "only");
     assert_eq!(tensor.to_vec::<i32>().unwrap(), [1, 2, 3]);
@@ -41,7 +41,7 @@ fn a_guest_keeps_the_tensor() {
 }
 
 #[test]
-fn there_is_room_for_one() {
+fn slot_holds_one_guest() {
     let tensor = numbers();
     let guest = enter(tensor.clone(), "first").unwrap();
     let refused = enter(tensor.clone(), "second").unwrap_err();
@@ -53,7 +53,7 @@ fn there_is_room_for_one() {
 }
 
 #[test]
-fn a_guest_and_an_export_share_no_room() {
+fn slot_holds_a_guest_or_an_export() {
     let tensor = numbers();
     let guest = enter(tensor.clone(), "guest").unwrap();
     let beside: Managed<Versioned> = tensor.clone().into_dlpack();
@@ -68,7 +68,7 @@ fn a_guest_and_an_export_share_no_room() {
 }
 
 #[test]
-fn guests_come_and_go_on_any_thread() {
+fn guests_of_many_threads_are_exclusive() {
     let tensor = numbers();
     std::thread::scope(|scope| {
         for _ in 0..3 {

@@ -17,9 +17,9 @@ impl EagerTensor {
     ///
     /// # Errors
     ///
-    /// As of [`from_tensor`](Self::from_tensor): in particular, misaligned memory is refused, with
-    /// which the next op would abort the process. Where the functions are missing. Where
-    /// TensorFlow's DLPack lacks the element type, as it does 8-bit floats.
+    /// The same as for [`from_tensor`](Self::from_tensor): in particular, misaligned memory is
+    /// refused, with which the next op would abort the process. Where the functions are missing.
+    /// Where TensorFlow's DLPack lacks the element type, as it does 8-bit floats.
     pub fn from_tensor_by_dlpack(
         context: &Context,
         tensor: &Tensor,

@@ -147,6 +147,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Sets how many results there may be; 16 if this isn't called.
+    #[must_use]
     pub fn max_results(mut self, count: usize) -> Self {
         self.max_results = count;
         self
@@ -237,7 +238,7 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     ///
-    /// As of [`run`](Self::run), and if there are more or fewer.
+    /// The same as for [`run`](Self::run), and if there are more or fewer.
     pub fn run_one(self) -> Result<EagerTensor, TensorFlowError> {
         let op = self.name;
         let mut results = self.run()?;

@@ -37,7 +37,7 @@ impl EagerTensor {
     ///
     /// # Errors
     ///
-    /// As of [`TfTensor::from_tensor`].
+    /// The same as for [`TfTensor::from_tensor`].
     pub fn from_tensor(context: &Context, tensor: &Tensor) -> Result<Self, TensorFlowError> {
         let shared = TfTensor::from_tensor(context.tensorflow(), tensor)?;
         Self::from_tf_tensor(context, &shared)
@@ -141,7 +141,7 @@ impl EagerTensor {
     ///
     /// # Errors
     ///
-    /// As of [`to_tf_tensor`](Self::to_tf_tensor), and of [`TfTensor::to_tensor`].
+    /// The same as for [`to_tf_tensor`](Self::to_tf_tensor), and of [`TfTensor::to_tensor`].
     pub fn to_tensor(&self) -> Result<Tensor, TensorFlowError> {
         // Before the call, so that strings are refused without a copy.
         self.data_type().dtype()?;

@@ -24,8 +24,8 @@ fn words(error: &CallError) -> String {
 }
 
 #[test]
-fn each_is_named() {
-    with_blas("matmul::failures::each_is_named", &[], || {
+fn failed_calls_are_named() {
+    with_blas("matmul::failures::failed_calls_are_named", &[], || {
         let asking = [
             "cublasLtMatmulDescCreate",
             "cublasLtMatmulDescSetAttribute",
@@ -43,7 +43,7 @@ fn each_is_named() {
         let mut rows = 2;
         for function in asking {
             for (code, name) in codes {
-                // Something that wasn't asked for yet.
+                // A problem that isn't cached yet.
                 rows += 1;
                 let b = sent(&numbers(5, 4));
                 let a = sent(&numbers(5, rows)).transpose();
@@ -69,8 +69,8 @@ const NOT_INITIALIZED: c_int = 1;
 const DIDNT_START: &str = "cublasLtCreate failed with CUBLAS_STATUS_NOT_INITIALIZED";
 
 #[test]
-fn one_that_doesnt_start_is_done_without() {
-    let test = "matmul::failures::one_that_doesnt_start_is_done_without";
+fn library_that_does_not_start_is_replaced_by_the_fallback() {
+    let test = "matmul::failures::library_that_does_not_start_is_replaced_by_the_fallback";
     with_blas(test, &[], || {
         let gpus = [0, 1].map(|id| Gpu::new(id).unwrap());
         let (a, b) = (sent(&numbers(3, 5)), sent(&numbers(5, 4)));
@@ -97,8 +97,8 @@ fn one_that_doesnt_start_is_done_without() {
 }
 
 #[test]
-fn one_that_was_named_and_doesnt_start_is_missed() {
-    let test = "matmul::failures::one_that_was_named_and_doesnt_start_is_missed";
+fn named_library_that_does_not_start_is_an_error() {
+    let test = "matmul::failures::named_library_that_does_not_start_is_an_error";
     let folder = blas_folder().display().to_string();
     with_blas(test, &[("DLBRIDGE_CUBLASLT", &folder)], || {
         let (a, b) = (sent(&numbers(3, 5)), sent(&numbers(5, 4)));
@@ -112,8 +112,8 @@ fn one_that_was_named_and_doesnt_start_is_missed() {
 }
 
 #[test]
-fn nothing_is_lost_when_the_driver_fails() {
-    let test = "matmul::failures::nothing_is_lost_when_the_driver_fails";
+fn failed_driver_calls_leak_nothing() {
+    let test = "matmul::failures::failed_driver_calls_leak_nothing";
     with_blas(test, &[], || {
         need_workspace(4096);
         let (a, b) = (sent(&numbers(3, 10)), sent(&numbers(5, 4)));

@@ -1,4 +1,4 @@
-//! Where cuBLASLt is found, and what is done where it isn't.
+//! Search for cuBLASLt, and the fallback where it isn't found.
 
 use super::kernels::on_doubles;
 use super::library::{blas_folder, lines, numbers, sent, values, with_blas};

@@ -1,4 +1,4 @@
-//! What stands for kernels on the double: it does what they do, on the CPU.
+//! Kernels for the double that compute on the CPU.
 
 use crate::compiler::{NOTHING_ELSE, compiler_folder};
 use crate::double::{Launched, driver_folder, in_child, register};

@@ -52,8 +52,8 @@ fn contiguous_rows_and_columns_are_not_copied() {
 }
 
 #[test]
-fn results_may_lie_by_columns_or_with_room_between() {
-    let test = "matmul::layouts::results_may_lie_by_columns_or_with_room_between";
+fn results_by_columns_or_padded_are_not_copied() {
+    let test = "matmul::layouts::results_by_columns_or_padded_are_not_copied";
     with_blas(test, &[], || {
         let matmul = Registry::global().op("matmul").unwrap();
         let (a, b) = (sent(&numbers(3, 5)), sent(&numbers(5, 4)));
@@ -139,8 +139,8 @@ fn check<T: Element + PartialEq>(told: &str) {
 }
 
 #[test]
-fn each_type_is_calculated_in_its_own_precision() {
-    let test = "matmul::layouts::each_type_is_calculated_in_its_own_precision";
+fn each_dtype_is_computed_in_its_precision() {
+    let test = "matmul::layouts::each_dtype_is_computed_in_its_precision";
     with_blas(test, &[], || {
         check::<f32>("F32 in 68");
         check::<f16>("F16 in 68");

@@ -80,7 +80,7 @@ pub(super) fn fail(function: &str, code: c_int) {
     unsafe { fail(function.as_ptr(), code) }
 }
 
-/// Has the fastest algorithm need so many bytes.
+/// Makes the fastest algorithm need a number of bytes.
 pub(super) fn need_workspace(bytes: u64) {
     control::<extern "C" fn(u64)>("cublasLtDoubleWorkspace")(bytes);
 }

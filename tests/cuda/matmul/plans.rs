@@ -1,4 +1,4 @@
-//! Algorithms: asked for once for each problem, and kept, within bounds; and what is done where
+//! Algorithms: queried once for each problem, and cached, within bounds; and what is done where
 //! there is none.
 
 use super::library::{
@@ -35,8 +35,8 @@ fn algorithms_are_queried_once() {
 }
 
 #[test]
-fn only_so_many_are_kept() {
-    with_blas("matmul::plans::only_so_many_are_kept", &[], || {
+fn cache_of_plans_is_bounded() {
+    with_blas("matmul::plans::cache_of_plans_is_bounded", &[], || {
         let (a, b) = (sent(&numbers(600, 1)), sent(&numbers(1, 2)));
         let product = |rows| ops::matmul(&a.slice(0, ..rows).unwrap(), &b).unwrap();
         for rows in 2..600 {
@@ -49,8 +49,8 @@ fn only_so_many_are_kept() {
 }
 
 #[test]
-fn each_gpu_has_its_own() {
-    with_blas("matmul::plans::each_gpu_has_its_own", &[], || {
+fn plans_are_kept_per_gpu() {
+    with_blas("matmul::plans::plans_are_kept_per_gpu", &[], || {
         for id in 0..2 {
             let stream = Stream::current(Gpu::new(id).unwrap());
             let [a, b] =
@@ -66,8 +66,8 @@ fn each_gpu_has_its_own() {
 }
 
 #[test]
-fn without_an_algorithm_the_fallback_kernel_is_used() {
-    let test = "matmul::plans::without_an_algorithm_the_fallback_kernel_is_used";
+fn missing_algorithm_uses_the_fallback_kernel() {
+    let test = "matmul::plans::missing_algorithm_uses_the_fallback_kernel";
     with_blas(test, &[], || {
         for (way, rows) in [(1, 2), (2, 3), (3, 4), (4, 5)] {
             refuse(way);
@@ -87,8 +87,8 @@ fn without_an_algorithm_the_fallback_kernel_is_used() {
 }
 
 #[test]
-fn without_elements_or_products_the_library_isnt_asked() {
-    let test = "matmul::plans::without_elements_or_products_the_library_isnt_asked";
+fn empty_matrices_do_not_call_the_library() {
+    let test = "matmul::plans::empty_matrices_do_not_call_the_library";
     with_blas(test, &[], || {
         let stream = Stream::current(Gpu::new(0).unwrap());
         let empty = |rows, columns| cuda::empty(&[rows, columns], DType::F32, &stream).unwrap();

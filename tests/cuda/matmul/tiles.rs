@@ -21,8 +21,8 @@ fn numbers(shape: [usize; 2]) -> Tensor {
 }
 
 #[test]
-fn any_layouts_are_taken_as_they_are() {
-    let test = "matmul::tiles::any_layouts_are_taken_as_they_are";
+fn every_layout_is_multiplied_without_copies() {
+    let test = "matmul::tiles::every_layout_is_multiplied_without_copies";
     on_doubles(test, &[], &[], || {
         let (a, b) = (numbers([70, 5]), numbers([5, 3]));
         let expected = ops::matmul(&a, &b).unwrap().to_vec::<i32>().unwrap();

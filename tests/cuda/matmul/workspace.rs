@@ -16,8 +16,8 @@ fn ends_with(bytes: u64) {
 }
 
 #[test]
-fn it_is_the_streams_own() {
-    with_blas("matmul::workspace::it_is_the_streams_own", &[], || {
+fn workspace_is_per_stream() {
+    with_blas("matmul::workspace::workspace_is_per_stream", &[], || {
         need_workspace(1 << 20);
         let gpu = Gpu::new(0).unwrap();
         let (a, b) = (sent(&numbers(3, 5)), sent(&numbers(5, 4)));
@@ -41,8 +41,8 @@ fn it_is_the_streams_own() {
 }
 
 #[test]
-fn there_is_none_while_a_graph_is_captured() {
-    let test = "matmul::workspace::there_is_none_while_a_graph_is_captured";
+fn workspace_during_capture_is_not_used() {
+    let test = "matmul::workspace::workspace_during_capture_is_not_used";
     with_blas(test, &[], || {
         need_workspace(1 << 20);
         let stream = Stream::new(Gpu::new(0).unwrap()).unwrap();
@@ -78,8 +78,8 @@ fn there_is_none_while_a_graph_is_captured() {
 }
 
 #[test]
-fn without_memory_there_is_none() {
-    let test = "matmul::workspace::without_memory_there_is_none";
+fn workspace_without_memory_is_not_used() {
+    let test = "matmul::workspace::workspace_without_memory_is_not_used";
     with_blas(test, &[("LIBCUDA_DOUBLE_MEMORY", "1000000")], || {
         need_workspace(1 << 20);
         let (a, b) = (sent(&numbers(3, 10)), sent(&numbers(10, 4)));

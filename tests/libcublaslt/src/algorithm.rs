@@ -69,7 +69,7 @@ impl Algorithm {
         }
         for (address, alignment) in addresses.into_iter().zip(self.alignments) {
             if address.is_null() || !address.addr().is_multiple_of(alignment as usize) {
-                return Err(format!("{address:?} is no multiple of {alignment}"));
+                return Err(format!("{address:?} isn't a multiple of {alignment}"));
             }
         }
         Ok(())

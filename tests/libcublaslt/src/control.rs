@@ -1,4 +1,4 @@
-//! What tests ask of the double besides the library's own functions.
+//! Controls of the double for tests, besides the library's own functions.
 
 use crate::state::State;
 use std::ffi::{CStr, CString, c_char, c_int};

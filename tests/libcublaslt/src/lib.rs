@@ -41,7 +41,7 @@ unsafe fn give<T>(to: *mut T, value: T) -> Outcome {
 
 /// # Safety
 ///
-/// NULL, or so many bytes.
+/// NULL, or the number of bytes.
 unsafe fn bytes(at: *const c_void, count: usize) -> Vec<u8> {
     match at.is_null() {
         true => Vec::new(),

@@ -1,4 +1,4 @@
-//! What descriptors say.
+//! Attributes of descriptors.
 
 use crate::product::Element;
 use std::ffi::c_int;

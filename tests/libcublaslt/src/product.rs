@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_doesnt_fit_is_refused() {
+    fn mismatched_matrices_are_refused() {
         let fitting = [layout(2, 3, 2), layout(3, 4, 3), layout(2, 4, 2)];
         let told = product([0, 0], fitting).unwrap().to_string();
         assert_eq!(told, "F32 in 68 NN 2x4x3 [2, 3, 2]");

@@ -1,4 +1,4 @@
-//! Who reads and writes which bytes, and whether streams and events order it.
+//! Reads and writes of bytes, and whether streams and events order them.
 
 use crate::clock::Clock;
 use crate::codes::{Code, Outcome};

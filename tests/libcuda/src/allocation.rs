@@ -1,4 +1,4 @@
-//! One piece of memory that the driver gave out.
+//! One allocation of the driver.
 
 use crate::access::Use;
 use crate::arena::PAGE;
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// The release of memory: when it is ordered, and what asked for it.
+/// The release of memory: when it is ordered, and which call requested it.
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
     /// The stream and the number of the operation there; nothing when the host waited for all work

@@ -34,7 +34,7 @@ mod tests {
     use super::Clock;
 
     #[test]
-    fn a_join_makes_the_others_work_known() {
+    fn join_makes_other_work_known() {
         let (mut producer, mut consumer) = (Clock::default(), Clock::default());
         let first = producer.advance(1);
         consumer.join(&producer);

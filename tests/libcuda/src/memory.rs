@@ -1,4 +1,4 @@
-//! The memory that the driver gave out: whose it is, what it is for, and who uses it.
+//! Allocations of the driver: owner, kind and users of each.
 
 use crate::allocation::{Allocation, Kind, Release};
 use crate::arena::{self, Access, Arena, PAGE};

@@ -1,4 +1,4 @@
-//! Devices, contexts, streams, events and pools: what is known of each.
+//! Properties of devices, contexts, streams, events and pools.
 
 use crate::abi::{Context, Handle, Stream};
 use crate::allocation::Release;

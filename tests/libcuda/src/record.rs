@@ -16,7 +16,7 @@ pub(crate) struct Record {
     pub(crate) written: Option<(String, i32)>,
 }
 
-/// The call that is to fail: counted from when the failure was asked for.
+/// The call that is to fail: counted from when the failure was requested.
 struct Failure {
     /// Of this function, or of any.
     function: Option<String>,

@@ -133,9 +133,9 @@ impl Locked {
         let width = to.width as usize;
         for (row, (from, to)) in from.starts().zip(to.starts()).enumerate() {
             let source = staged.map_or(from as *const u8, |bytes| bytes[row * width..].as_ptr());
-            // SAFETY: the ranges were checked against their allocations when the copy was asked
-            // for, and the pages are open; the rest is the program's own memory, which it vouches
-            // for.
+            // SAFETY: the ranges were checked against their allocations when the copy was queued,
+            // and the pages are open; other addresses are host memory, valid by the contract of
+            // the driver's copy functions.
             unsafe { std::ptr::copy(source, to as *mut u8, width) };
         }
         self.memory.close_at(from.start);
@@ -148,7 +148,9 @@ impl Locked {
         self.memory.open(to.start, true);
         for start in to.starts() {
             for at in (0..to.width).step_by(pattern.len()) {
-                // SAFETY: as for copies.
+                // SAFETY: the rows were checked against their allocation when the work was queued,
+                // `stands` found that it is live, and `open` made its pages writable; a row's width
+                // is a multiple of the pattern's length.
                 unsafe {
                     std::ptr::copy_nonoverlapping(
                         pattern.as_ptr(),

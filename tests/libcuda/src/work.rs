@@ -1,4 +1,4 @@
-//! Operations that were queued, and what each waits for.
+//! Queued operations, and their dependencies.
 
 use crate::abi::{Host, HostFunction, StreamCallback};
 use crate::access::{How, Moment, Rows, Touch};
@@ -147,8 +147,8 @@ impl Action {
 }
 
 impl Driver {
-    /// Queues an operation, or adds it to the graph that the stream captures, in which case there
-    /// is no number.
+    /// Queues an operation, or adds it to the graph that the stream captures, which has
+    /// no number then.
     pub(crate) fn queue(
         &mut self,
         stream: u32,

@@ -25,7 +25,7 @@ const PTX: &std::ffi::CStr = c"
 
 /// out[i] = 2 * in[i] for as many bytes as the last argument says.
 extern "C" fn scale(launch: *const CudaDoubleLaunch, calls: *mut c_void) -> c_int {
-    // SAFETY: the tests pass two pointers to so many bytes, and a counter.
+    // SAFETY: the tests pass two pointers to that many bytes, and a counter.
     unsafe {
         let (from, to): (*const u8, *mut u8) = (argument(launch, 0), argument(launch, 1));
         for place in 0..argument::<usize>(launch, 2) {

@@ -107,7 +107,7 @@ pub(super) fn load_process() {
     report(TensorFlow::from_process());
 }
 
-/// Has the process another TensorFlow when one is asked for: `first` below the folder, and then
+/// Has the process another TensorFlow when one is requested: `first` below the folder, and then
 /// `second`.
 pub(super) fn load_two(folder: &Path) {
     report(TensorFlow::from_path(folder.join("first")));

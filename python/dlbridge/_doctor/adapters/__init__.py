@@ -1,1 +1,1 @@
-"""What has to be known of each framework. None of them is imported before it is asked for."""
+"""What has to be known of each framework. Each is imported on first use."""

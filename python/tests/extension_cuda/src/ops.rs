@@ -48,7 +48,7 @@ register_kernel!(Kernel::new("gpu.fill").on(DeviceKind::Cuda).factory(
 
 register_op!(
     Op::new("gpu.fails")
-        .doc("Fails after its work was asked for.")
+        .doc("Fails after enqueuing its work.")
         .input("x", "T")
         .output("y", "T")
 );

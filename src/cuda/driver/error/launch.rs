@@ -7,51 +7,51 @@ use crate::device::Device;
 #[non_exhaustive]
 pub enum LaunchError {
     /// More blocks than a grid can have.
-    #[error("a grid has at most {most} blocks along {axis}, and {found} were asked for")]
+    #[error("a grid has at most {most} blocks along {axis}, got {found}")]
     Grid {
         /// `x`, `y` or `z`.
         axis: char,
-        /// How many were asked for.
+        /// The requested number.
         found: u32,
-        /// How many there can be.
+        /// The limit.
         most: u32,
     },
     /// More threads along an axis than a block can have, or none.
-    #[error("a block has 1 to {most} threads along {axis}, and {found} were asked for")]
+    #[error("a block has 1 to {most} threads along {axis}, got {found}")]
     Block {
         /// `x`, `y` or `z`.
         axis: char,
-        /// How many were asked for.
+        /// The requested number.
         found: u32,
-        /// How many there can be.
+        /// The limit.
         most: u32,
     },
-    /// More threads than a block of this kernel can have, as each needs so many registers.
-    #[error("a block of it has at most {most} threads, and {found} were asked for")]
+    /// More threads than a block of this kernel can have, given the registers that each needs.
+    #[error("a block of it has at most {most} threads, got {found}")]
     Threads {
-        /// How many were asked for.
+        /// The requested number.
         found: u64,
-        /// How many there can be.
+        /// The limit.
         most: u32,
     },
     /// More dynamic shared memory than a block of this kernel was allowed.
     #[error(
-        "a block of it has at most {most} bytes of dynamic shared memory, and {found} were asked for; `Function::allow_dynamic_shared` allows more"
+        "a block of it has at most {most} bytes of dynamic shared memory, got {found}; `Function::allow_dynamic_shared` allows more"
     )]
     Shared {
-        /// How much was asked for.
+        /// The requested amount.
         found: u32,
-        /// How much is allowed.
+        /// The limit.
         most: u32,
     },
     /// More shared memory than the GPU has for a block.
     #[error(
-        "a block of it has at most {most} bytes of dynamic shared memory on this GPU, and {found} were asked for"
+        "a block of it has at most {most} bytes of dynamic shared memory on this GPU, got {found}"
     )]
     SharedOfGpu {
-        /// How much was asked for.
+        /// The requested amount.
         found: u32,
-        /// How much there can be.
+        /// The limit.
         most: u32,
     },
     /// Too many arguments, or too few.
@@ -65,7 +65,7 @@ pub enum LaunchError {
     /// An argument of another size.
     #[error("expected {wanted} bytes for argument {index}, got {found}")]
     Size {
-        /// Which argument, counted from 0.
+        /// The argument's index, from 0.
         index: usize,
         /// The size of what was given.
         found: usize,
@@ -87,9 +87,9 @@ pub enum LaunchError {
         "argument {index} is on {device}, which cuda:{gpu} doesn't reach; send the tensor there first"
     )]
     Unreachable {
-        /// Which argument, counted from 0.
+        /// The argument's index, from 0.
         index: usize,
-        /// Where the tensor is.
+        /// The tensor's device.
         device: Device,
         /// The kernel's GPU.
         gpu: i32,
@@ -97,7 +97,7 @@ pub enum LaunchError {
     /// A tensor that is to be written, and mustn't be.
     #[error("argument {index} is written by the kernel, but the tensor is read-only; pass a copy")]
     ReadOnly {
-        /// Which argument, counted from 0.
+        /// The argument's index, from 0.
         index: usize,
     },
 }

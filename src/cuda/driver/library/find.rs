@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// A library that is looked for.
 pub(in crate::cuda) struct Sought {
-    /// What it is called, with the number of its CUDA, the newest first.
+    /// File names, with their CUDA version, the newest first.
     pub(in crate::cuda) names: [&'static str; 2],
     /// Where the package of each CUDA has it, below the folder in which there are Python's
     /// packages.
@@ -30,9 +30,9 @@ pub(in crate::cuda) struct Sought {
     pub(in crate::cuda) variable: &'static str,
 }
 
-/// It is nowhere.
+/// The library was not found.
 pub(in crate::cuda) struct NotFound {
-    /// Where it was said to be, if that was said.
+    /// The configured path, if there is one.
     pub(in crate::cuda) told: Option<PathBuf>,
 }
 
@@ -171,7 +171,7 @@ fn loader_folders() -> Vec<PathBuf> {
     folders.filter(|folder| folder.is_absolute()).collect()
 }
 
-/// Where the toolkit is put when nothing else is said.
+/// Default folder of the toolkit.
 pub(in crate::cuda) const INSTALLED: &str = "/usr/local/cuda";
 
 /// Returns where the environment says that a toolkit is.
@@ -204,7 +204,7 @@ mod tests {
     };
 
     #[test]
-    fn the_processs_own_library_is_found() {
+    fn loaded_library_is_found() {
         let maps = "\
             7f00-7f01 r--p 00000000 08:01 11                         /usr/lib/libc.so.6\n\
             7f01-7f02 r--p 00000000 00:00 0 \n\
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_than_the_driver_comes_last() {
+    fn libraries_newer_than_the_driver_come_last() {
         let (thirteen, twelve) = ("libnvrtc.so.13", "libnvrtc.so.12");
         for (driver, expected) in [
             (None, [vec![thirteen, twelve], vec![]]),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_comes_before_packages_and_what_is_installed() {
+    fn configured_folders_precede_packages_and_installations() {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
         let found = NVRTC.folders(
             &paths(&["/loader"]),

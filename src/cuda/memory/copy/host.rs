@@ -31,7 +31,7 @@ pub fn copy_on_host(to: &mut Tensor, from: &Tensor) -> Result<(), CudaError> {
 pub(super) unsafe fn write_rows(to: &Tensor, from: &Tensor) {
     let (target, source) = (to.data_mut(), from.data_ptr());
     if to.layout().is_contiguous() && from.layout().is_contiguous() {
-        // SAFETY: so many bytes have the elements of both.
+        // SAFETY: both tensors are contiguous and have `from.nbytes()` bytes.
         return unsafe { ptr::copy_nonoverlapping(source, target, from.nbytes()) };
     }
     let itemsize = from.dtype().step_bits(from.is_padded()) / 8;

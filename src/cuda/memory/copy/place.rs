@@ -5,7 +5,7 @@ use crate::cuda::driver::gpu::Gpu;
 use crate::device::DeviceKind;
 use crate::tensor::Tensor;
 
-/// Where a tensor is, as far as copies are concerned.
+/// Location of a tensor, for copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Memory of the host that a GPU doesn't reach.

@@ -29,8 +29,8 @@ struct Dim {
 }
 
 impl Plan {
-    /// Returns the plan for elements of so many bytes, of which there is at least one. It reads and
-    /// writes exactly the bytes that the elements touch, and its rows are at most `most` bytes
+    /// Returns the plan for elements of a size in bytes, of which there is at least one. It reads
+    /// and writes exactly the bytes that the elements touch, and its rows are at most `most` bytes
     /// apart.
     pub(super) fn new(
         to: LayoutRef<'_>,
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dense_in_both_is_one_row() {
+    fn plan_of_dense_tensors_is_one_row() {
         let plan = plan(&[3, 1, 4], &[4, 9, 1], &[4, 7, 1], 8);
         assert_eq!((plan.rectangle.width, plan.rectangle.rows), (96, 1));
         assert_eq!(plan.count(), 1);
     }
 
     #[test]
-    fn a_slice_of_columns_is_one_rectangle() {
+    fn plan_of_column_slice_is_one_rectangle() {
         let plan = plan(&[5, 2, 3], &[6, 3, 1], &[20, 3, 1], 4);
         let expected = Rectangle {
             width: 24,
@@ -165,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn backwards_there_are_rows_of_one_element() {
+    fn plan_of_reversed_tensor_has_rows_of_one_element() {
         let plan = plan(&[4], &[1], &[-1], 2);
         assert_eq!((plan.rectangle.width, plan.count()), (2, 4));
     }
 
     #[test]
-    fn rows_that_are_too_far_apart_are_copied_one_by_one() {
+    fn plan_of_distant_rows_copies_them_one_by_one() {
         let near = plan(&[3, 2], &[2, 1], &[50, 1], 2);
         assert_eq!((near.rectangle.rows, near.count()), (3, 1));
         let far = plan(&[3, 2], &[2, 1], &[51, 1], 2);
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_element_is_copied_once(
+        fn plan_copies_every_element_once(
             dims in prop::collection::vec((1_usize..4, -5_isize..6, -5_isize..6), 0..5),
             itemsize in prop::sample::select(vec![1_usize, 2, 4, 8, 16]),
         ) {

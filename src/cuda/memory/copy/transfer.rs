@@ -139,7 +139,7 @@ impl Dense {
     }
 }
 
-/// Copies elements of so many bytes from one address and layout to another.
+/// Copies elements of a size in bytes from one address and layout to another.
 fn strided(
     (to, to_layout): (usize, LayoutRef<'_>),
     (from, from_layout): (usize, LayoutRef<'_>),
@@ -172,7 +172,9 @@ fn between(
     stream: &Stream,
 ) -> Result<(), CudaError> {
     let _context = stream.gpu().enter()?;
-    // SAFETY: as of runs; the contexts are kept, and each address is memory of the GPU beside it.
+    // SAFETY: `to` and `from` have `bytes` bytes each, in memory of the GPU beside them, whose
+    // context is retained for the process. The stream waited for earlier work on them, and their
+    // owners keep them until the copy is done.
     unsafe {
         call!(cuMemcpyPeerAsync(
             to as u64,
@@ -215,6 +217,7 @@ fn rectangle(
         WidthInBytes: rectangle.width,
         Height: rectangle.rows,
     };
-    // SAFETY: as of runs, for rows of as many bytes, so far apart.
+    // SAFETY: both have `rows` rows of `width` bytes at their pitch, the stream waited for
+    // earlier work on them, and their owners keep them until the copy is done.
     unsafe { call!(cuMemcpy2DAsync_v2(&copy, stream.raw())) }
 }

@@ -88,7 +88,7 @@ impl ByLibrary {
         let [Some(stored_a), Some(stored_b), Some(stored_out)] = stored else {
             return Ok(false);
         };
-        // Results lie by columns: where those are rows, the transposed product is asked for.
+        // Results lie by columns: where those are rows, the transposed product is computed.
         if stored_out.is_transposed {
             let transposed = [b.transposed(), a.transposed(), out.transposed()];
             // SAFETY: the same matrices, whose memory is valid by this function's contract. The

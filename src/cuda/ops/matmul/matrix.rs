@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_or_columns_lie_together() {
+    fn matrix_with_contiguous_rows_or_columns_is_accepted() {
         assert_eq!(stored([3, 5], [5, 1]), Some((true, 5)));
         assert_eq!(stored([3, 5], [8, 1]), Some((true, 8)));
         assert_eq!(stored([3, 5], [1, 3]), Some((false, 3)));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_one_row_or_column_its_stride_doesnt_matter() {
+    fn stride_of_single_row_or_column_is_ignored() {
         assert_eq!(stored([1, 5], [77, 1]), Some((false, 1)));
         assert_eq!(stored([1, 5], [0, 3]), Some((false, 3)));
         assert_eq!(stored([3, 1], [1, -9]), Some((false, 3)));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_strides_are_counted_in_32_bits() {
+    fn sizes_and_strides_beyond_32_bits_are_refused() {
         let at = ptr::without_provenance(512);
         let is_counted = |sizes, strides| Matrix { at, sizes, strides }.is_counted();
         let (most, far) = (i32::MAX as usize, i64::from(i32::MAX));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_aligned_to_no_more_than_matters() {
+    fn alignment_is_capped() {
         for (address, alignment) in [(2, 2), (4096, 256), (48, 16)] {
             let at = ptr::without_provenance(address);
             let matrix = Matrix {

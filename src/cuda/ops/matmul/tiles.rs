@@ -48,7 +48,7 @@ impl Tiles {
     /// and theirs to read and write who use the current stream.
     pub(super) unsafe fn launch(&self, a: Matrix, b: Matrix, out: Matrix) -> Result<(), CudaError> {
         // Threads that are neighbours write along rows: where those are columns, the transposed
-        // product is asked for.
+        // product is computed.
         let (a, b, out) = match out.is_by_columns() {
             true => (b.transposed(), a.transposed(), out.transposed()),
             false => (a, b, out),

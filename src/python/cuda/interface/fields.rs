@@ -60,9 +60,8 @@ impl<'a, 'py> Fields<'a, 'py> {
     /// Returns the element type, of which `descr` may say no more than `typestr` does.
     pub(super) fn dtype(&self) -> PyResult<DType> {
         let typestr: String = self.required("typestr", "a str")?;
-        let dtype = dtype_of(&typestr).ok_or_else(|| {
-            not_exchangeable(format!("{typestr:?} is no element type that DLPack has"))
-        })?;
+        let dtype = dtype_of(&typestr)
+            .ok_or_else(|| not_exchangeable(format!("{typestr:?} has no DLPack equivalent")))?;
         let Some(descr) = self.given::<Bound<'py, PyAny>>("descr", "a list")? else {
             return Ok(dtype);
         };
@@ -97,7 +96,7 @@ impl<'a, 'py> Fields<'a, 'py> {
         }
     }
 
-    /// Returns the strides in bytes, of so many dimensions.
+    /// Returns the strides in bytes, of each dimension.
     pub(super) fn strides(&self, rank: usize, itemsize: usize) -> PyResult<Option<Vec<i64>>> {
         let Some(strides) = self.given::<Vec<i64>>("strides", "a tuple of ints, or None")? else {
             return Ok(None);
@@ -110,7 +109,7 @@ impl<'a, 'py> Fields<'a, 'py> {
         }
         match strides.iter().find(|stride| *stride % itemsize as i64 != 0) {
             Some(stride) => Err(not_exchangeable(format!(
-                "a stride of {stride} bytes is no multiple of the element's {itemsize}"
+                "a stride of {stride} bytes isn't a multiple of the element's {itemsize}"
             ))),
             None => Ok(Some(strides)),
         }
@@ -159,7 +158,7 @@ pub(super) fn extent(
     }
     if !address.is_multiple_of(itemsize) {
         return Err(not_exchangeable(format!(
-            "address {address:#x} is no multiple of the element's {itemsize} bytes, and GPUs read aligned elements alone"
+            "address {address:#x} isn't a multiple of the element's {itemsize} bytes, and GPUs read aligned elements alone"
         )));
     }
     let too_large = || {
@@ -227,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extent_is_exact_or_an_error() {
+    fn extent_is_exact_or_an_error() {
         let of = |shape: &[i64], strides: Option<&[i64]>| extent(64, shape, strides, 4);
         assert_eq!(of(&[], None).unwrap(), Some(64..68));
         assert_eq!(of(&[2, 3], None).unwrap(), Some(64..88));

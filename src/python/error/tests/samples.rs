@@ -1,6 +1,6 @@
 //! Samples of all errors, for the table in `docs/errors.md`.
 
-use crate::cuda::CudaError as GpuError;
+use crate::cuda::{CudaError as GpuError, LaunchError};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
 use crate::error::{DTypeError, DeviceError, LayoutError, SharedWith};
@@ -260,9 +260,46 @@ pub(super) fn exchange() -> Vec<(String, PyErr)> {
 pub(super) fn gpus() -> Vec<(String, PyErr)> {
     let errors = [
         GpuError::NoDriver,
+        GpuError::NoGpu,
+        GpuError::NoSuchGpu { id: 2, count: 1 },
+        GpuError::OldDriver { found: 11_040 },
         GpuError::OutOfMemory {
             bytes: 1 << 40,
             device: Device::cuda(0),
+        },
+        GpuError::WrongStream {
+            found: 1,
+            wanted: Device::cuda(0),
+        },
+        GpuError::UnknownAddress { address: 0x1000 },
+        GpuError::Capturing {
+            what: "memory can't be allocated",
+        },
+        GpuError::OldGpu {
+            found: 35,
+            oldest: 75,
+        },
+        GpuError::Compile {
+            name: "scale.cu".to_owned(),
+            log: "scale.cu(1): error: a ; is missing".to_owned(),
+        },
+        GpuError::NoFunction {
+            name: "scale".to_owned(),
+        },
+        GpuError::Launch {
+            kernel: "scale".to_owned(),
+            problem: LaunchError::Threads {
+                found: 2048,
+                most: 1024,
+            },
+        },
+        GpuError::Launch {
+            kernel: "scale".to_owned(),
+            problem: LaunchError::Unreachable {
+                index: 1,
+                device: Device::CPU,
+                gpu: 0,
+            },
         },
     ];
     let row = |error: GpuError| {

@@ -95,7 +95,7 @@ impl Array {
         }
         let item = (dtype.step_bits(padded) / 8) as isize;
         for axis in 0..self.rank as usize {
-            // SAFETY: as many sizes and strides as dimensions.
+            // SAFETY: an array has `rank` sizes and strides.
             let (size, stride) = unsafe { (*self.sizes.add(axis), *self.strides.add(axis)) };
             if size > 1 && stride % item != 0 {
                 return Err(uneven(item));
@@ -109,7 +109,7 @@ impl Array {
 #[cold]
 pub(super) fn uneven(item: isize) -> PyErr {
     not_exchangeable(format!(
-        "the array's strides are no multiples of its elements' {item} bytes"
+        "the array's strides aren't multiples of its elements' {item} bytes"
     ))
 }
 

@@ -86,7 +86,7 @@ impl ElementType {
     /// (`numpy.dtypes.register_dlpack_dtype`). An array without elements is exported to find out.
     fn of_registry(&self, py: Python<'_>) -> PyResult<Option<DType>> {
         let this = self.object(py);
-        // Who writes numbers in place of references to objects ends the process.
+        // Numbers written in place of references to objects would crash the process.
         if this.getattr(intern!(py, "hasobject"))?.is_truthy()? {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! The `base` of an array that shares a tensor's memory: the owner of the tensor.
+//! The `base` of an array that shares a tensor's memory, and keeps it.
 //!
 //! It is an object of a small type of its own: a capsule looks at its name each time, and an object
 //! of a class is known to the garbage collector. As one is made for every array that is handed

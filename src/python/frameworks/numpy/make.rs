@@ -17,7 +17,7 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// NumPy's element types by number, those that were asked for, each with a reference that is kept.
+/// NumPy's element types by number, those that were requested, each with a reference that is kept.
 static ELEMENT_TYPES: [AtomicPtr<ffi::PyObject>; NUMBERED.len()] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERED.len()];
 
@@ -64,8 +64,8 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     };
     let sizes = tensor.shape().as_ptr().cast_mut().cast();
     let data = tensor.data_ptr().cast_mut().cast();
-    // SAFETY: as many sizes and strides as the rank, which are copied; the memory is kept by the
-    // base object that is set next. The element type's reference is given away.
+    // SAFETY: there are `rank` sizes and strides, which NumPy copies; the base object that is set
+    // next keeps the memory. The element type's reference is given away.
     let array = unsafe {
         let array = (interface.new_from_descr)(
             interface.array_type,
@@ -80,7 +80,7 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
         Bound::from_owned_ptr_or_err(py, array)?
     };
     let base = keep(py, tensor)?;
-    // What `PyArray_SetBaseObject` does for an object that is no array.
+    // What `PyArray_SetBaseObject` does for an object that isn't an array.
     // SAFETY: a new array, which has no base yet, and a base whose reference is given away.
     unsafe { (*array.as_ptr().cast::<Array>()).base = base };
     Ok(array)

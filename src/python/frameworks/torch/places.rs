@@ -1,4 +1,4 @@
-//! Offsets in PyTorch's tensor struct of the words that tell a plain tensor from others.
+//! Offsets in PyTorch's tensor struct that tell plain tensors from others.
 //!
 //! Gain: asking PyTorch instead takes 8 to 370 times as long for a whole call.
 
@@ -16,7 +16,7 @@ use pyo3::{Borrowed, ffi};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// Where PyTorch keeps what is asked for, in bytes.
+/// Where PyTorch keeps what is requested, in bytes.
 #[derive(Debug)]
 pub(super) struct Places {
     /// The type `torch.Tensor`, to which [`Torch`] holds a reference for good.
@@ -93,7 +93,7 @@ impl Places {
     ///
     /// # Safety
     ///
-    /// As of [`read`](Self::read); the tensor's memory is its value.
+    /// The same as for [`read`](Self::read); the tensor's memory is its value.
     #[inline(always)]
     pub(super) unsafe fn describe(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
         // SAFETY: the object is a plain tensor of PyTorch, as callers see to. A C++ tensor is one
@@ -111,7 +111,7 @@ impl Places {
     ///
     /// # Safety
     ///
-    /// As of [`describe`](Self::describe).
+    /// The same as for [`describe`](Self::describe).
     #[inline(always)]
     pub(super) unsafe fn take(&self, object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Alias)> {
         let shim = self.shim.as_ref()?;

@@ -142,7 +142,7 @@ impl Shim {
         }
         let dtype = *self.dtypes.get(usize::try_from(dtype).ok()?)?;
         // SAFETY: the handle is the address of a C++ tensor, as callers see to, and there is room
-        // for the answer. It is asked for last, since it is the only one that does something:
+        // for the answer. It comes last, since it alone has a side effect:
         // memory that is shared until it is written becomes the tensor's own.
         if unsafe { (self.data)(handle, &mut data) } != 0 {
             return None;
@@ -197,7 +197,7 @@ impl Shim {
         };
         let numbers = |pointer: *const i64| {
             let rank = usize::try_from(ours.ndim).unwrap_or(0);
-            // SAFETY: as many numbers as the rank, which both agree on where this is called.
+            // SAFETY: both arrays have `ndim` numbers: it is called after both ranks were equal.
             (0..rank).map(move |axis| unsafe { *pointer.add(axis) })
         };
         ours.ndim == theirs.ndim

@@ -98,7 +98,7 @@ pub(super) fn by_protocol(
         Some(true) if !tensor.is_copied() || tensor.is_read_only() => cuda::copy(&tensor),
         Some(false) if tensor.is_copied() => Err(not_exchangeable(
             Incompatibility::new(IncompatibilityKind::Copy, "a copy", "shared memory")
-                .with_reason("the producer copied the tensor, though copy=False was asked for"),
+                .with_reason("the producer copied the tensor, though copy=False was requested"),
         )),
         _ => Ok(tensor),
     }
@@ -126,8 +126,7 @@ fn of_capsule<A: Named>(
         let found = described.map_err(not_importable)?.device;
         match wanted.device {
             Some(device) if device != found && !may_be_moved(wanted, found) => {
-                let reason =
-                    format!("memory on {device} was asked for, and the producer's is on {found}");
+                let reason = format!("expected memory on {device}, got the producer's on {found}");
                 let kind = IncompatibilityKind::Device;
                 let error = Incompatibility::new(kind, found.to_string(), device.to_string());
                 Err(not_exchangeable(error.with_reason(reason)))

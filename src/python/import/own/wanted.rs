@@ -13,7 +13,7 @@ pub struct Wanted {
     /// `Some(true)`: memory of its own; `Some(false)`: shared memory, or an error. `None`: shared
     /// memory wherever that is possible.
     pub copy: Option<bool>,
-    /// Where the memory should be.
+    /// The requested device.
     pub device: Option<Device>,
 }
 

@@ -18,7 +18,7 @@ use pyo3::{PyTypeInfo, intern};
 use std::ffi::c_void;
 
 /// Finds the import path of a type's objects, and the framework whose own `__dlpack__` they have;
-/// `None` for a type that is no tensor's.
+/// `None` for a type whose objects aren't tensors.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ dlbridge::register_kernel!(Kernel::new("third_party.scale").name("scaled").facto
     }
 ));
 
-// Sums that stop at the largest number instead of wrapping around, for those who ask for them.
+// Sums that stop at the largest number instead of wrapping around, selected by a label.
 dlbridge::register_kernel!(
     for T in [i8, u8] => Kernel::new("add").label("saturating").function(saturating_add::<T>)
 );

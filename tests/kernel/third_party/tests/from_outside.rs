@@ -16,7 +16,7 @@ fn origins(op: &str) -> Vec<(String, &'static str)> {
 }
 
 #[test]
-fn an_op_of_another_crate_is_listed_with_its_origin() {
+fn foreign_op_is_listed_with_its_origin() {
     let expected = [
         ("third_party.scale (cpu, T=int64)", "third_party::inner"),
         ("third_party.scale scaled (cpu, T=float64)", "third_party"),
@@ -26,7 +26,7 @@ fn an_op_of_another_crate_is_listed_with_its_origin() {
 }
 
 #[test]
-fn an_op_of_another_crate_is_called() {
+fn foreign_op_is_called() {
     let scale = Registry::global().op("third_party.scale").unwrap();
     let x = Tensor::from([1.0, 2.5]);
     let call = || scale.call().input(&x);
@@ -58,7 +58,7 @@ fn another_crate_adds_kernels_to_an_existing_op() {
 }
 
 #[test]
-fn an_op_of_which_a_kernel_was_refused_says_so() {
+fn op_with_rejected_kernel_reports_it() {
     let twice = Registry::global().op("third_party.twice").unwrap();
     let error = twice
         .call()

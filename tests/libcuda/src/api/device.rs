@@ -186,7 +186,7 @@ api! {
 
 /// Ends a context when its work is done.
 pub(crate) fn end(driver: &mut Locked, context: u32) {
-    // The context's own failure is no reason to keep it.
+    // The context's own failure doesn't keep it alive.
     let _ = driver.synchronize_context(context);
     driver.end_context(context);
     if let Some(state) = driver.contexts.live.get_mut(&context) {
@@ -210,7 +210,7 @@ fn put_text(to: *mut c_char, length: c_int, text: &str) -> crate::codes::Outcome
         .filter(|&room| room > 0 && !to.is_null());
     let room = room.ok_or(Code::ERROR_INVALID_VALUE)?;
     for (place, byte) in text.bytes().take(room - 1).chain([0]).enumerate() {
-        // SAFETY: the caller promises `length` writable bytes, and at most so many are written.
+        // SAFETY: the caller promises `length` writable bytes, and at most `length` are written.
         unsafe { to.add(place).write(byte as c_char) };
     }
     Ok(())

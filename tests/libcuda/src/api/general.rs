@@ -33,8 +33,8 @@ api! {
     fn cuGetProcAddress_v2(_driver, symbol: Text, function: Out<usize>, version: i32, flags: u64, status: Out<i32>) {
         let found = find(&symbol.read()?);
         function.give(found.unwrap_or(0))?;
-        // CU_GET_PROC_ADDRESS_SUCCESS or _SYMBOL_NOT_FOUND; who asks for the status gets no error
-        // besides.
+        // CU_GET_PROC_ADDRESS_SUCCESS or _SYMBOL_NOT_FOUND; a call with a status returns no
+        // error besides.
         status.give_if_wanted(i32::from(found.is_none()));
         let known = found.is_some() || !status.0.is_null();
         if known { Ok(()) } else { Err(Code::ERROR_NOT_FOUND) }

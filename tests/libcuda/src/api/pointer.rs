@@ -1,4 +1,4 @@
-//! What is known of a pointer.
+//! Attributes of pointers.
 
 use crate::abi::{Address, Context, Handle, Host, In, Out};
 use crate::allocation::Kind;

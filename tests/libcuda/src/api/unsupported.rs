@@ -1,5 +1,4 @@
-//! Functions that are there so that who looks them up finds them, and that the double's devices
-//! don't support.
+//! Functions that can be looked up, and that the double's devices don't support.
 
 use crate::abi::{Address, Graph, GraphExec, In, Out};
 use crate::call::api;

@@ -116,7 +116,7 @@ impl Double {
     pub(crate) fn pinned(&self, bytes: usize) -> &'static mut [u8] {
         let mut start = Host(std::ptr::null_mut());
         ok!(cuMemHostAlloc(Out(&mut start), bytes, 0));
-        // SAFETY: so many bytes were given, and are the test's until it frees them.
+        // SAFETY: that many bytes were allocated, and are the test's until it frees them.
         unsafe { std::slice::from_raw_parts_mut(start.0.cast(), bytes) }
     }
 
@@ -237,7 +237,7 @@ pub(crate) fn host<T>(at: *const T) -> Host {
 ///
 /// # Safety
 ///
-/// The launch must have so many arguments, and this one must be a `T`.
+/// The launch must have more arguments than `index`, and this one must be a `T`.
 pub(crate) unsafe fn argument<T: Copy>(launch: *const CudaDoubleLaunch, place: usize) -> T {
     // SAFETY: the launch has more than `place` arguments, and this one is a `T`, by this function's
     // contract.

@@ -1,0 +1,299 @@
+//! The fields of errors: [`Incompatibility`] of [`CudaError`] and [`LaunchError`].
+
+use super::{CudaError, LaunchError};
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
+
+const WITHOUT_BLAS: &str = "with DLBRIDGE_CUBLASLT=none matrices are multiplied without it";
+
+impl CudaError {
+    /// Returns what was expected and what was found, as data. Its text is that of the error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::cuda::CudaError;
+    ///
+    /// let error = CudaError::OldDriver { found: 11_040 }.incompatibility();
+    /// assert_eq!(error.found.as_deref(), Some("CUDA driver 11.4"));
+    /// assert_eq!(error.wanted.as_deref(), Some("CUDA driver 12.0 or newer"));
+    /// assert_eq!(error.remedy.as_deref(), Some("update NVIDIA's driver"));
+    /// ```
+    #[cold]
+    pub fn incompatibility(&self) -> Incompatibility {
+        match self {
+            Self::Tensor(error) => error.incompatibility(),
+            Self::Launch { problem, .. } => {
+                let (fields, remedy) = of_launch(problem);
+                fields.with_text(self.to_string(), remedy)
+            }
+            _ => {
+                let fields = of_device(self).or_else(|| of_library(self));
+                let fields = fields.unwrap_or_else(|| {
+                    Incompatibility::from_reason(Kind::Exchange, self.to_string())
+                });
+                fields.with_text(self.to_string(), remedy(self))
+            }
+        }
+    }
+}
+
+/// Returns the fields of errors about the driver, GPUs and their memory.
+fn of_device(error: &CudaError) -> Option<Incompatibility> {
+    let device = |found: String, wanted: String| Incompatibility::new(Kind::Device, found, wanted);
+    Some(match error {
+        CudaError::NoDriver => Incompatibility::new(Kind::Device, "no driver", "a CUDA driver"),
+        CudaError::OldDriver { found } => device(
+            format!("CUDA driver {}.{}", found / 1000, found % 1000 / 10),
+            "CUDA driver 12.0 or newer".to_owned(),
+        ),
+        CudaError::BadDriver { problem } => device(problem.clone(), "a CUDA driver".to_owned()),
+        CudaError::NoGpu => Incompatibility::new(Kind::Device, "no GPU", "a GPU"),
+        CudaError::NoSuchGpu { id, count } => {
+            device(format!("cuda:{id}"), format!("one of {count} devices"))
+        }
+        CudaError::NotCuda { device: found } => {
+            device(found.to_string(), "a CUDA device".to_owned())
+        }
+        CudaError::OutOfMemory { device, bytes } => {
+            Incompatibility::from_reason(Kind::Memory, error.to_string())
+                .with_wanted(format!("{bytes} bytes on {device}"))
+        }
+        CudaError::WrongStream { found, wanted } => device(
+            format!("a stream of cuda:{found}"),
+            format!("a stream of {wanted}"),
+        ),
+        CudaError::UnknownAddress { address } => device(
+            format!("address {address:#x}"),
+            "an address in memory of CUDA".to_owned(),
+        ),
+        CudaError::OutOfAllocation { range, .. } => device(
+            format!("addresses {:#x} to {:#x}", range.start, range.end),
+            "addresses inside one allocation".to_owned(),
+        ),
+        CudaError::Copy { problem } => Incompatibility::from_reason(Kind::Device, problem.clone()),
+        _ => return None,
+    })
+}
+
+/// Returns the fields of errors about NVRTC, cuBLASLt and compiled kernels.
+fn of_library(error: &CudaError) -> Option<Incompatibility> {
+    let library =
+        |found: String, wanted: &'static str| Incompatibility::new(Kind::Exchange, found, wanted);
+    Some(match error {
+        CudaError::OldCompiler { found, .. } => library(
+            format!("NVRTC {}.{}", found.0, found.1),
+            "NVRTC 12.0 or newer",
+        ),
+        CudaError::OldGpu { found, oldest } => Incompatibility::new(
+            Kind::Device,
+            format!("sm_{found}"),
+            format!("sm_{oldest} or newer"),
+        ),
+        CudaError::OldBlas { found, .. } => library(
+            format!("cuBLASLt {}.{}", found / 10_000, found % 10_000 / 100),
+            "cuBLASLt 12.0 or newer",
+        ),
+        CudaError::BadCompiler { path, .. } => library(path.display().to_string(), "NVRTC"),
+        CudaError::BadBlas { path, .. } => library(path.display().to_string(), "cuBLASLt"),
+        CudaError::NoCompiler { .. } => {
+            Incompatibility::from_reason(Kind::Exchange, error.to_string()).with_wanted("NVRTC")
+        }
+        CudaError::NoBlas { .. } => {
+            Incompatibility::from_reason(Kind::Exchange, error.to_string()).with_wanted("cuBLASLt")
+        }
+        CudaError::Compile { .. } | CudaError::Image { .. } => {
+            Incompatibility::from_reason(Kind::Kernel, error.to_string())
+        }
+        CudaError::NoFunction { name } => {
+            Incompatibility::new(Kind::Kernel, name.clone(), "a kernel of the module")
+        }
+        CudaError::Nul { what } => {
+            Incompatibility::new(Kind::Value, "a NUL character", format!("a {what} without"))
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the remedy with which the error's text ends.
+fn remedy(error: &CudaError) -> Option<&'static str> {
+    match error {
+        CudaError::NoDriver => Some("install NVIDIA's driver"),
+        CudaError::OldDriver { .. } => Some("update NVIDIA's driver"),
+        CudaError::BadDriver { .. } => Some("reinstall NVIDIA's driver, 12.0 or newer"),
+        CudaError::NoCompiler { told: None } => Some("DLBRIDGE_NVRTC can say where it is"),
+        CudaError::OldGpu { .. } => Some("use an older NVRTC"),
+        CudaError::BadBlas { .. } | CudaError::OldBlas { .. } => Some(WITHOUT_BLAS),
+        CudaError::Nul { .. } => Some("remove it"),
+        CudaError::NoFunction { .. } => {
+            Some("one of C++ must be `extern \"C\"`, or be named when it is compiled")
+        }
+        _ => None,
+    }
+}
+
+fn of_launch(problem: &LaunchError) -> (Incompatibility, Option<&'static str>) {
+    let at_most = |found: u64, most: u32| {
+        Incompatibility::new(Kind::Value, found.to_string(), format!("at most {most}"))
+    };
+    let exactly = |found: usize, wanted: usize| {
+        Incompatibility::new(Kind::Value, found.to_string(), wanted.to_string())
+    };
+    match problem {
+        LaunchError::Grid { found, most, .. }
+        | LaunchError::Block { found, most, .. }
+        | LaunchError::SharedOfGpu { found, most } => (at_most(u64::from(*found), *most), None),
+        LaunchError::Threads { found, most } => (at_most(*found, *most), None),
+        LaunchError::Shared { found, most } => (
+            at_most(u64::from(*found), *most),
+            Some("`Function::allow_dynamic_shared` allows more"),
+        ),
+        LaunchError::Count { found, wanted } | LaunchError::Size { found, wanted, .. } => {
+            (exactly(*found, *wanted), None)
+        }
+        LaunchError::Stream { stream, kernel } => (
+            Incompatibility::new(
+                Kind::Device,
+                format!("a stream of cuda:{stream}"),
+                format!("a stream of cuda:{kernel}"),
+            ),
+            None,
+        ),
+        LaunchError::Unreachable { device, gpu, .. } => (
+            Incompatibility::new(
+                Kind::Device,
+                device.to_string(),
+                format!("memory that cuda:{gpu} reaches"),
+            ),
+            Some("send the tensor there first"),
+        ),
+        LaunchError::ReadOnly { .. } => (
+            Incompatibility::new(Kind::ReadOnly, "read-only", "writable"),
+            Some("pass a copy"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use std::path::PathBuf;
+
+    fn errors() -> Vec<CudaError> {
+        let (path, name) = (PathBuf::from("/lib.so"), "f".to_owned());
+        let (problem, device) = ("no".to_owned(), Device::cuda(0));
+        let launches = [
+            LaunchError::Grid {
+                axis: 'x',
+                found: 2,
+                most: 1,
+            },
+            LaunchError::Threads { found: 2, most: 1 },
+            LaunchError::Shared { found: 2, most: 1 },
+            LaunchError::Size {
+                index: 0,
+                found: 2,
+                wanted: 1,
+            },
+            LaunchError::Stream {
+                stream: 1,
+                kernel: 0,
+            },
+            LaunchError::Unreachable {
+                index: 0,
+                device: Device::CPU,
+                gpu: 0,
+            },
+            LaunchError::ReadOnly { index: 0 },
+        ];
+        let launches = launches.map(|problem| CudaError::Launch {
+            kernel: "f".to_owned(),
+            problem,
+        });
+        let others = [
+            CudaError::NoDriver,
+            CudaError::OldDriver { found: 11_040 },
+            CudaError::BadDriver {
+                problem: problem.clone(),
+            },
+            CudaError::NoGpu,
+            CudaError::NoSuchGpu { id: 2, count: 1 },
+            CudaError::NotCuda {
+                device: Device::CPU,
+            },
+            CudaError::OutOfMemory { device, bytes: 8 },
+            CudaError::Capturing { what: "no copies" },
+            CudaError::WrongStream {
+                found: 1,
+                wanted: device,
+            },
+            CudaError::UnknownAddress { address: 16 },
+            CudaError::OutOfAllocation {
+                range: 0..8,
+                allocation: None,
+            },
+            CudaError::Copy {
+                problem: problem.clone(),
+            },
+            CudaError::NoCompiler { told: None },
+            CudaError::NoCompiler {
+                told: Some(path.clone()),
+            },
+            CudaError::BadCompiler {
+                path: path.clone(),
+                problem: problem.clone(),
+            },
+            CudaError::OldCompiler {
+                path: path.clone(),
+                found: (11, 8),
+            },
+            CudaError::OldGpu {
+                found: 35,
+                oldest: 75,
+            },
+            CudaError::Compile {
+                name: name.clone(),
+                log: problem.clone(),
+            },
+            CudaError::NoBlas { told: path.clone() },
+            CudaError::BadBlas {
+                path: path.clone(),
+                problem: problem.clone(),
+            },
+            CudaError::OldBlas {
+                path,
+                found: 110_401,
+            },
+            CudaError::Nul { what: "source" },
+            CudaError::Image { problem },
+            CudaError::NoFunction { name },
+            CudaError::Tensor(crate::error::Error::ReadOnly),
+        ];
+        launches.into_iter().chain(others).collect()
+    }
+
+    #[test]
+    fn fields_of_every_error_have_its_text() {
+        for error in errors() {
+            let fields = error.incompatibility();
+            assert_eq!(fields.to_string(), error.to_string(), "{error:?}");
+            // A remedy stands after a semicolon, and only this text has one before something else.
+            let has_remedy = !matches!(error, CudaError::NoSuchGpu { .. });
+            let is_split = error.to_string().contains("; ") && has_remedy;
+            assert_eq!(is_split, fields.remedy.is_some(), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn fields_of_refused_launch_are_its_numbers() {
+        let problem = LaunchError::Threads {
+            found: 2048,
+            most: 1024,
+        };
+        let kernel = "f".to_owned();
+        let fields = CudaError::Launch { kernel, problem }.incompatibility();
+        assert_eq!(fields.kind, Kind::Value);
+        assert_eq!(fields.found.as_deref(), Some("2048"));
+        assert_eq!(fields.wanted.as_deref(), Some("at most 1024"));
+    }
+}
