@@ -6,7 +6,7 @@
 //! | `.npy` | shared; big-endian copied | as `numpy.save` does |
 //! | `.npz` | stored arrays shared, deflated ones copied | as `numpy.savez` does |
 //! | TensorFlow's `TensorProto` | `tensor_content` shared | as `tf.make_tensor_proto` does |
-//! | ONNX's `TensorProto` | `raw_data`, external data shared | as `onnx.numpy_helper` does |
+//! | ONNX's `TensorProto` | `raw_data`, external data shared | as `onnx.numpy_helper` does; external data |
 //!
 //! The messages are of the feature `proto`; their lists of values are copied.
 //!
@@ -49,6 +49,7 @@ mod npz;
 #[cfg(feature = "proto")]
 mod onnx;
 mod read;
+mod replace;
 mod safetensors;
 mod save;
 mod source;

@@ -55,13 +55,21 @@ mod writers;
 pub use dtype::DataType;
 pub use eager::attribute::OpAttribute;
 pub use eager::context::Context;
+#[cfg(feature = "python")]
+pub(crate) use eager::handle::Handle;
 pub use eager::operation::Operation;
 pub use eager::tensor::EagerTensor;
 pub use error::TensorFlowError;
+#[cfg(feature = "python")]
+pub(crate) use find::library_of;
 pub use graph::Graph;
+#[cfg(feature = "python")]
+pub(crate) use inspect::is_known;
 pub use inspect::{Inspection, ShapeRepresentation, inspect};
 pub use library::{TensorFlow, Version};
 pub use saved_model::SavedModel;
 pub use saved_model::signature::{Signature, SignatureTensor};
 pub use session::Session;
+#[cfg(feature = "python")]
+pub(crate) use tensor::check::check;
 pub use tensor::{ALIGNMENT, TfTensor};

@@ -9,6 +9,8 @@ mod errors;
 mod external;
 #[path = "files/fields.rs"]
 mod fields;
+#[path = "files/hostile_messages.rs"]
+mod hostile_messages;
 #[path = "files/messages.rs"]
 mod messages;
 #[path = "files/npy.rs"]

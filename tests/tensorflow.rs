@@ -9,6 +9,9 @@
 #[path = "tensorflow/children.rs"]
 mod children;
 #[cfg(unix)]
+#[path = "tensorflow/combinations.rs"]
+mod combinations;
+#[cfg(unix)]
 #[path = "tensorflow/dlpack.rs"]
 mod dlpack;
 #[cfg(unix)]
@@ -58,8 +61,9 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 10] = [
+    let groups: [(&str, &[fixture::Check]); 11] = [
         ("sharing", sharing::CHECKS),
+        ("combinations", combinations::CHECKS),
         ("refusals", refusals::CHECKS),
         ("eager", eager::CHECKS),
         ("dlpack", dlpack::CHECKS),

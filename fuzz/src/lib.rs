@@ -170,7 +170,12 @@ pub fn read_and_write(format: Format, data: &[u8]) {
         assert!(tensor.is_empty() || aligned.data_ptr().addr().is_multiple_of(64));
         let bytes = |tensor: &dlbridge::Tensor| {
             let bytes = tensor.contiguous().unwrap().as_bytes().unwrap();
-            bytes.to_vec::<u8>().unwrap()
+            let bytes = bytes.to_vec::<u8>().unwrap();
+            // A list of truth values has only two, where memory has any byte for the second.
+            match tensor.dtype() {
+                DType::BOOL => bytes.into_iter().map(|byte| (byte != 0).into()).collect(),
+                _ => bytes,
+            }
         };
         let options = SaveOptions::new(format);
         let Ok(written) = options.to_bytes(&[(stored.name(), &tensor)]) else {

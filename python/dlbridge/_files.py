@@ -99,6 +99,7 @@ def save(
     format: str | None = None,
     align: int | None = None,
     metadata: Mapping[str, str] | None = None,
+    external: str | None = None,
 ) -> list[str]:
     """Saves tensors of any framework by name to a file.
 
@@ -107,12 +108,18 @@ def save(
     Without `align` the bytes are those that safetensors, NumPy, TensorFlow and ONNX write. With
     `align=64` JAX and TensorFlow can share all tensors of the file, or all but those that are
     returned. `metadata` are texts by name, which safetensors has. The formats that hold one tensor
-    take that tensor, too.
+    take that tensor, too. `external` names another file for the elements of ONNX's message, in or
+    below its folder.
 
     The file appears under its name when it is complete.
     """
     return _core._save_file(
-        path, _named(tensors, path), format, 1 if align is None else align, _items(metadata)
+        path,
+        _named(tensors, path),
+        format,
+        1 if align is None else align,
+        _items(metadata),
+        external,
     )
 
 

@@ -39,8 +39,9 @@ pub(super) fn save_file(
     format: Option<&str>,
     align: i64,
     metadata: Metadata,
+    external: Option<String>,
 ) -> PyResult<Vec<String>> {
-    save_tensors(py, path, tensors, format, (align, metadata))
+    save_tensors(py, path, tensors, format, (align, metadata), external)
 }
 
 /// Returns the bytes of a file or message.

@@ -61,6 +61,14 @@ impl Format {
         !matches!(self, Self::Safetensors | Self::Npz)
     }
 
+    /// Checks whether elements may be in another file than the tensor's description.
+    pub(super) const fn has_external_data(self) -> bool {
+        #[cfg(feature = "proto")]
+        return matches!(self, Self::OnnxProto);
+        #[cfg(not(feature = "proto"))]
+        false
+    }
+
     /// Returns the format that a file's extension names; messages have none of their own.
     pub fn of_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();

@@ -7,6 +7,7 @@ mod message;
 use super::error::FileError;
 use super::format::Format;
 use super::message::{Head, bytes_of, decode, part, write_with_elements};
+use super::replace::replace;
 use super::source::Source;
 use super::stored::{Found, Stored, checked_shape};
 use super::writer::Writer;
@@ -15,6 +16,7 @@ use crate::storage::Storage;
 use crate::tensor::Tensor;
 use dtype::{from_number, name_of, number_of};
 use message::TensorProto;
+use prost::Message;
 use std::io::{Seek, Write};
 use std::path::Path;
 
@@ -125,17 +127,43 @@ pub(super) fn write<W: Write + Seek>(
     to: &mut Writer<W>,
     (name, tensor): (&str, &Tensor),
 ) -> Result<(), FileError> {
+    let elements = (tensor, nbytes(tensor));
+    let message = head(name, tensor)?;
+    write_with_elements((FORMAT, to), &message, RAW_DATA, elements, |to, tensor| {
+        to.elements(tensor)
+    })
+}
+
+/// Saves a message whose elements are in another file, as `onnx.external_data_helper` does: first
+/// that file, then the message.
+pub(super) fn save(
+    path: &Path,
+    location: &str,
+    (name, tensor): (&str, &Tensor),
+) -> Result<(), FileError> {
+    let message = TensorProto {
+        external_data: external::entries(location, nbytes(tensor)),
+        data_location: Some(EXTERNAL),
+        ..head(name, tensor)?
+    };
+    let data = external::place(name, location, path)?;
+    replace(&data, |to| to.elements(tensor))?;
+    replace(path, |to| to.bytes(&message.encode_to_vec()))
+}
+
+/// Returns the message without the elements.
+fn head(name: &str, tensor: &Tensor) -> Result<TensorProto, FileError> {
     let dtype = tensor.dtype();
     let number = number_of(dtype).ok_or_else(|| FileError::unwritable(FORMAT, name, dtype))?;
-    let message = TensorProto {
+    Ok(TensorProto {
         dims: tensor.shape().iter().map(|size| *size as i64).collect(),
         data_type: Some(number),
         name: (!name.is_empty()).then(|| name.to_owned()),
         ..TensorProto::default()
-    };
-    let bits = tensor.len() * usize::from(dtype.bits());
-    let elements = (tensor, bits.div_ceil(8));
-    write_with_elements((FORMAT, to), &message, RAW_DATA, elements, |to, tensor| {
-        to.elements(tensor)
     })
+}
+
+/// Returns how many bytes the elements take, of which small ones share some.
+fn nbytes(tensor: &Tensor) -> usize {
+    (tensor.len() * usize::from(tensor.dtype().bits())).div_ceil(8)
 }

@@ -2,17 +2,15 @@
 
 use super::error::FileError;
 use super::format::Format;
+use super::replace::replace;
 use super::writer::Writer;
 use super::{npy, npz, safetensors};
 #[cfg(feature = "proto")]
 use super::{onnx, tensorflow};
 use crate::tensor::Tensor;
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Cursor, ErrorKind, Seek, Write};
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{Cursor, Seek, Write};
+use std::path::Path;
 
 /// How tensors are written.
 ///
@@ -37,6 +35,7 @@ pub struct SaveOptions {
     format: Format,
     align: usize,
     metadata: Option<Vec<(String, String)>>,
+    external: Option<String>,
 }
 
 impl SaveOptions {
@@ -50,6 +49,7 @@ impl SaveOptions {
             format,
             align: 1,
             metadata: None,
+            external: None,
         }
     }
 
@@ -77,6 +77,35 @@ impl SaveOptions {
         self
     }
 
+    /// Puts the elements of ONNX's message into another file, as external data: a relative path in
+    /// or below the message's folder, where a file is replaced. Messages of more than 2 GB need it,
+    /// and the elements are aligned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "proto")] {
+    /// use dlbridge::Tensor;
+    /// use dlbridge::files::{Format, OpenOptions, SaveOptions};
+    ///
+    /// let folder = std::env::temp_dir().join(format!("dlbridge-{}", std::process::id()));
+    /// std::fs::create_dir_all(&folder)?;
+    /// let (x, path) = (Tensor::from([1.0_f32, 2.0]), folder.join("x.pb"));
+    /// let options = SaveOptions::new(Format::OnnxProto).external("x.bin");
+    /// options.save(&path, &[("x", &x)])?;
+    /// assert_eq!(std::fs::read(folder.join("x.bin"))?.len(), 8);
+    /// let file = OpenOptions::new().format(Format::OnnxProto).read(&path)?;
+    /// assert!(file.tensor("x")?.equals(&x)?);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn external(mut self, location: impl Into<String>) -> Self {
+        self.external = Some(location.into());
+        self
+    }
+
     /// Writes tensors to a file, which appears under its name when it is complete: a file that was
     /// there gives it its permissions, and a symbolic link stays one. Returns the names of those
     /// that couldn't be aligned: in safetensors nothing can be between tensors, so that those of a
@@ -85,36 +114,20 @@ impl SaveOptions {
     ///
     /// # Errors
     ///
-    /// When the format can't hold the tensors, their elements can't be reached from the host, or
-    /// the system can't write the file.
+    /// When the format can't hold the tensors, their elements can't be reached from the host, the
+    /// external data would be outside of the folder, or the system can't write the file.
     pub fn save(
         &self,
         path: impl AsRef<Path>,
         tensors: &[(&str, &Tensor)],
     ) -> Result<Vec<String>, FileError> {
         let path = path.as_ref();
-        let failed = |error| FileError::io(path, error);
-        // Behind links, so that the file that they lead to is replaced, and not the link.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let replaced = fs::metadata(&target).ok();
-        if replaced.as_ref().is_some_and(|file| !file.is_file()) {
-            return Err(failed(not_a_file(&target)));
+        #[cfg(feature = "proto")]
+        if let Some(location) = &self.external {
+            self.check(tensors)?;
+            return onnx::save(path, location, tensors[0]).map(|()| Vec::new());
         }
-        let (temporary, file) = create_beside(&target).map_err(failed)?;
-        let mut writer = Writer::new(&file, path);
-        let written = self.write(&mut writer, tensors).and_then(|unaligned| {
-            if let Some(replaced) = replaced {
-                file.set_permissions(replaced.permissions())
-                    .map_err(failed)?;
-            }
-            fs::rename(&temporary, &target).map_err(failed)?;
-            Ok(unaligned)
-        });
-        if written.is_err() {
-            // The error is more important than a file that stays.
-            let _ = fs::remove_file(&temporary);
-        }
-        written
+        replace(path, |to| self.write(to, tensors))
     }
 
     /// Returns the bytes of a file with these tensors.
@@ -123,6 +136,13 @@ impl SaveOptions {
     ///
     /// When the format can't hold the tensors, or their elements can't be reached from the host.
     pub fn to_bytes(&self, tensors: &[(&str, &Tensor)]) -> Result<Vec<u8>, FileError> {
+        if let Some(location) = &self.external {
+            return Err(FileError::Unsupported {
+                format: self.format,
+                what: format!("external data at {location:?} needs the message's folder"),
+                remedy: "save the message to a file",
+            });
+        }
         let size: usize = tensors.iter().map(|(_, tensor)| tensor.nbytes()).sum();
         let sink = Cursor::new(Vec::with_capacity(size + 512 * (tensors.len() + 1)));
         let mut writer = Writer::new(sink, Path::new(""));
@@ -167,8 +187,12 @@ impl SaveOptions {
             let what = "the format has no metadata".to_owned();
             return Err(unsupported(what, "write it to safetensors"));
         }
+        if self.external.is_some() && !format.has_external_data() {
+            let what = "the format has no external data".to_owned();
+            return Err(unsupported(what, "write it to onnx_proto"));
+        }
         let can_align = matches!(format, Format::Safetensors | Format::Npy | Format::Npz);
-        if self.align > 1 && !can_align {
+        if self.align > 1 && !can_align && self.external.is_none() {
             let what = "the elements of a message can't be aligned".to_owned();
             return Err(unsupported(what, "write them to safetensors, npy or npz"));
         }
@@ -184,34 +208,5 @@ impl SaveOptions {
             }
         }
         Ok(())
-    }
-}
-
-/// Returns the error of a path that leads to a folder or a device.
-fn not_a_file(path: &Path) -> io::Error {
-    match path.is_dir() {
-        // With the system's own number and words.
-        true => OpenOptions::new()
-            .write(true)
-            .open(path)
-            .err()
-            .unwrap_or_else(|| ErrorKind::IsADirectory.into()),
-        false => io::Error::new(ErrorKind::InvalidInput, "expected a regular file"),
-    }
-}
-
-/// Creates a file in the same folder under a name that nothing has. A process of the same number
-/// may have left one, as in another container.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".dlbridge-{}-{count}.tmp", process::id());
-        let temporary = path.with_file_name(name);
-        match File::create_new(&temporary) {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
     }
 }

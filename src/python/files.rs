@@ -196,7 +196,8 @@ fn as_pairs(tensor: Tensor, framework: &Framework) -> PyResult<Tensor> {
 type Named<'py> = Vec<(String, Bound<'py, PyAny>)>;
 
 /// Writes tensors of any framework to a file, which appears under its name when it is complete.
-/// Returns the names of those that couldn't be aligned.
+/// Returns the names of those that couldn't be aligned. `external` puts the elements of ONNX's
+/// message into another file below its folder.
 ///
 /// # Errors
 ///
@@ -208,9 +209,13 @@ pub fn save_tensors(
     tensors: Named<'_>,
     format: Option<&str>,
     options: (i64, Option<Vec<(String, String)>>),
+    external: Option<String>,
 ) -> PyResult<Vec<String>> {
     let format = format_named(format)?.or_else(|| Format::of_path(&path));
-    let options = options_of(format, options)?;
+    let mut options = options_of(format, options)?;
+    if let Some(location) = external {
+        options = options.external(location);
+    }
     with_host_tensors(py, &tensors, |tensors| options.save(&path, tensors))
 }
 

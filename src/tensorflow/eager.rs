@@ -3,5 +3,6 @@
 pub(super) mod attribute;
 pub(super) mod context;
 mod dlpack;
+pub(super) mod handle;
 pub(super) mod operation;
 pub(super) mod tensor;

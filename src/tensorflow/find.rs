@@ -12,6 +12,8 @@
 use super::error::TensorFlowError;
 use libloading::os::unix::Library;
 use std::env;
+use std::ffi::{CStr, OsStr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -110,4 +112,26 @@ pub(super) fn by_python(python: &Path) -> Result<PathBuf, String> {
         return Err(place("no package tensorflow"));
     }
     in_folder(Path::new(&folder)).map_err(|inside| place(&format!("its package {inside}")))
+}
+
+/// Returns the file that a function is from.
+pub(super) fn file_of(function: *const ()) -> Option<PathBuf> {
+    // SAFETY: the struct is plain numbers and pointers, of which zeros are values.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked for, and the struct is written here.
+    let found = unsafe { libc::dladdr(function.cast(), &mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's name of the file, which lives as long as it is loaded.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}
+
+/// Returns the library, which the process has loaded, that a function is from.
+#[cfg(feature = "python")]
+pub(crate) fn library_of(function: *const ()) -> Option<Library> {
+    let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
+    // SAFETY: nothing is loaded, so no initialiser runs: the flag returns what is there already.
+    unsafe { Library::open(Some(file_of(function)?), flags) }.ok()
 }

@@ -197,9 +197,14 @@ unsafe fn read<T: Copy>(from: *const u8, offset: usize) -> T {
     unsafe { from.add(offset).cast::<T>().read_unaligned() }
 }
 
-fn check_version(version: Version, word: usize) -> Result<(), TensorFlowError> {
+/// Returns whether a version's C++ was compared.
+pub(crate) fn is_known(version: Version) -> bool {
     let [first, last] = KNOWN;
-    if (first..=last).contains(&version) && word == 8 {
+    (first..=last).contains(&version)
+}
+
+fn check_version(version: Version, word: usize) -> Result<(), TensorFlowError> {
+    if is_known(version) && word == 8 {
         return Ok(());
     }
     let found = format!("{version} on a {}-bit machine", 8 * word);

@@ -4,9 +4,8 @@ use super::error::TensorFlowError;
 use super::find;
 use super::functions::{DLPack, Functions};
 use libloading::os::unix;
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{CStr, c_char};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -222,7 +221,7 @@ fn examine(library: unix::Library, path: PathBuf) -> Result<Loaded, TensorFlowEr
             version,
         });
     };
-    let path = file_of(version as *const ()).unwrap_or(path);
+    let path = find::file_of(version as *const ()).unwrap_or(path);
     // SAFETY: it takes nothing, and returns a string that lives as long as the library.
     let text = unsafe { CStr::from_ptr(version()) };
     let text = text.to_string_lossy().into_owned();
@@ -244,20 +243,6 @@ fn examine(library: unix::Library, path: PathBuf) -> Result<Loaded, TensorFlowEr
             version: text,
         }),
     }
-}
-
-/// Returns the file that a function is from.
-fn file_of(function: *const ()) -> Option<PathBuf> {
-    // SAFETY: the struct is plain numbers and pointers, of which zeros are values.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be queried, and the struct is written here.
-    let found = unsafe { libc::dladdr(function.cast(), &mut info) };
-    if found == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: the loader's name of the file, which lives as long as it is loaded.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! External data of ONNX's messages: elements in other files, in or below the folder.
 
 use super::fields::Fields;
-use super::{only, refused};
-use dlbridge::files::{FileError, Format, OpenOptions, TensorFile};
+use super::{numbered, only, refused};
+use dlbridge::DType;
+use dlbridge::files::{FileError, Format, OpenOptions, SaveOptions, TensorFile};
 use std::fs;
 use std::path::Path;
 
@@ -112,4 +113,112 @@ fn external_data_of_another_size_is_refused() {
         "invalid onnx_proto: expected a number of bytes as offset of \"x\", found \"-1\"",
     );
     assert!(open(folder.path(), &[("location", "missing")]).is_err());
+}
+
+fn save(folder: &Path, location: &str, len: usize) -> Result<Vec<String>, FileError> {
+    let tensor = numbered(&[len], DType::I16);
+    let options = SaveOptions::new(ONNX).external(location);
+    options.save(folder.join("x.pb"), &[("x", &tensor)])
+}
+
+#[test]
+fn save_puts_elements_into_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    // A longer file is replaced as a whole, and one that is in use stays.
+    for (location, len) in [("x.bin", 9), ("x.bin", 3), ("data/x.bin", 5), ("./e", 0)] {
+        assert!(save(folder.path(), location, len).unwrap().is_empty());
+        let tensor = numbered(&[len], DType::I16);
+        let data = fs::read(folder.path().join(location)).unwrap();
+        assert_eq!(data.len(), 2 * len);
+        let options = OpenOptions::new().format(ONNX);
+        // SAFETY: nothing changes the files while they are used.
+        let file = unsafe { options.map(folder.path().join("x.pb")) }.unwrap();
+        assert_eq!(file.get("x").unwrap().copy_reason(64), None);
+        save(folder.path(), location, len + 1).unwrap();
+        assert!(file.tensor("x").unwrap().equals(&tensor).unwrap());
+    }
+    // Behind a link in the folder.
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("data/x.bin", folder.path().join("link")).unwrap();
+        save(folder.path(), "link", 7).unwrap();
+        assert_eq!(
+            fs::read(folder.path().join("data/x.bin")).unwrap().len(),
+            14
+        );
+        assert!(folder.path().join("link").is_symlink());
+    }
+}
+
+#[test]
+fn save_refuses_elements_outside_of_the_folder() {
+    let outside = tempfile::tempdir().unwrap();
+    let folder = outside.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    fs::write(outside.path().join("x.bin"), "another's").unwrap();
+    let absolute = outside.path().join("x.bin");
+    let mut locations = vec![
+        "../x.bin",
+        "a/../../x.bin",
+        absolute.to_str().unwrap(),
+        "",
+        "a\\x.bin",
+        "a\0",
+        ".",
+    ];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&absolute, folder.join("link")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.join("up")).unwrap();
+        locations.extend(["link", "up/x.bin", "up/new.bin"]);
+    }
+    for location in locations {
+        let text = format!(
+            "tensor \"x\": external data at {location:?} is outside of the folder of the message; \
+             only relative paths below it are read"
+        );
+        refused(save(&folder, location, 2), &text);
+    }
+    assert!(!folder.join("x.pb").exists());
+    assert!(!outside.path().join("new.bin").exists());
+    assert_eq!(fs::read(absolute).unwrap(), b"another's");
+    // Nor is the message replaced, the folder, or one that isn't there.
+    for location in ["x.pb", "./x.pb"] {
+        let text = "onnx_proto: the external data of \"x\" would replace its message; name \
+                    another file";
+        refused(save(&folder, location, 2), text);
+    }
+    fs::create_dir(folder.join("data")).unwrap();
+    assert!(save(&folder, "data", 2).is_err() && save(&folder, "missing/x.bin", 2).is_err());
+}
+
+#[test]
+fn save_of_external_data_needs_a_file_and_onnx() {
+    let x = numbered(&[2], DType::I16);
+    refused(
+        SaveOptions::new(ONNX)
+            .external("x.bin")
+            .to_bytes(&[("x", &x)]),
+        "onnx_proto: external data at \"x.bin\" needs the message's folder; save the message to \
+         a file",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let npy = SaveOptions::new(Format::Npy).external("x.bin");
+    refused(
+        npy.save(folder.path().join("x.npy"), &[("x", &x)]),
+        "npy: the format has no external data; write it to onnx_proto",
+    );
+    let aligned = SaveOptions::new(ONNX).external("x.bin").align(64);
+    aligned
+        .save(folder.path().join("x.pb"), &[("x", &x)])
+        .unwrap();
+    let complex = numbered(&[2], DType::C32);
+    let options = SaveOptions::new(ONNX).external("c.bin");
+    assert!(
+        options
+            .save(folder.path().join("c.pb"), &[("c", &complex)])
+            .is_err()
+    );
+    assert!(!folder.path().join("c.bin").exists());
 }

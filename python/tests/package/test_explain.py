@@ -79,14 +79,14 @@ def test_explain_of_a_copy_names_the_reason():
 
 
 def test_explain_of_a_refusal_names_the_remedy():
-    explanation = dlbridge.explain(dlbridge.zeros(4, "int4"), "tensorflow")
+    explanation = dlbridge.explain(dlbridge.zeros(4, "complex32"), "tensorflow")
     assert (explanation.outcome, explanation.reason, explanation.remedy) == (
         "refused",
-        "TensorFlow has no int4",
+        "TensorFlow has no complex32",
         None,
     )
-    assert str(explanation) == "tensorflow can't have the tensor: TensorFlow has no int4"
-    assert (explanation.kind, explanation.found) == ("dtype", "int4")
+    assert str(explanation) == "tensorflow can't have the tensor: TensorFlow has no complex32"
+    assert (explanation.kind, explanation.found) == ("dtype", "complex32")
 
 
 class NoLonger:

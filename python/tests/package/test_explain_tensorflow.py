@@ -19,12 +19,12 @@ def test_explain_of_every_layout_and_dtype_agrees_with_convert(name):
 
 
 def test_explain_of_tensorflow_tensor_agrees_with_convert():
-    for name in ("float32", "int8", "bool", "bfloat16", "complex64", "int64"):
+    for name in ("float32", "int8", "bool", "bfloat16", "complex64", "int64", "float8_e5m2"):
         x = tf.cast(tf.ones((4, 16)), name)
         for to, place in [("numpy", lambda y: y.ctypes.data), ("dlbridge", lambda y: y.data_ptr)]:
             assert check(x, to, place=place) == "shared"
         assert (
-            dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, getattr(tf, name)).dtype == name
+            dlbridge.zeros(2, x.dtype).dtype == dlbridge.zeros(2, tf.as_dtype(name)).dtype == name
         )
 
 

@@ -77,6 +77,42 @@ def test_external_data_is_read(tmp_path):
         dlbridge.load(path, format=FORMAT)
 
 
+@pytest.mark.parametrize("name", ["float32", "int8", "bool", "bfloat16", "int4"])
+def test_external_data_is_written_as_onnx_writes_it(tmp_path, name):
+    for shape in SHAPES:
+        x = array(name, shape)
+        path, data = tmp_path / "x.pb", tmp_path / "x.bin"
+        assert dlbridge.save(path, {"x": x}, format=FORMAT, external="x.bin") == []
+        message = numpy_helper.from_array(x, "x")
+        assert data.read_bytes() == message.raw_data
+        external_data_helper.set_external_data(message, "x.bin", 0, len(message.raw_data))
+        message.ClearField("raw_data")
+        assert path.read_bytes() == message.SerializeToString()
+        theirs = onnx.TensorProto.FromString(path.read_bytes())
+        external_data_helper.load_external_data_for_tensor(theirs, str(tmp_path))
+        assert same(numpy_helper.to_array(theirs), x)
+        loaded = dlbridge.load(path, format=FORMAT)
+        assert same(numpy_helper.to_array(theirs), x) and loaded.copied == {}
+        assert loaded["x"].shape == shape
+
+
+def test_external_data_is_aligned_for_jax(tmp_path):
+    pytest.importorskip("jax")
+    x = np.arange(6, dtype="f4")
+    dlbridge.save(tmp_path / "x.pb", {"x": x}, format=FORMAT, align=64, external="x.bin")
+    loaded = dlbridge.load(tmp_path / "x.pb", "jax", format=FORMAT)
+    assert loaded.copied == {} and loaded["x"].tolist() == x.tolist()
+
+
+def test_external_data_is_not_written_outside_of_the_folder(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for location in ("../x.bin", str(tmp_path / "x.bin")):
+        with refused(ValueError, "is outside of the folder of the message"):
+            dlbridge.save(folder / "x.pb", np.ones(2), format=FORMAT, external=location)
+    assert list(folder.iterdir()) == [] and list(tmp_path.iterdir()) == [folder]
+
+
 def test_loads_of_strings_is_refused():
     message = numpy_helper.from_array(np.array(["a"], object)).SerializeToString()
     with refused(TypeError, "elements of type STRING of onnx_proto have no DLPack equivalent"):

@@ -21,13 +21,16 @@ if "paddle" in sys.modules:
 tf = framework("tensorflow")
 from made import content_of  # noqa: E402
 
+# Through its C library: see test_to_tensorflow_small.py.
+FLOAT8 = """float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2fnuz""".split()
+SMALL = "int4 uint4 int2 uint2 float4_e2m1fn".split()
 MISALIGNED = "TensorFlow needs memory that is aligned to 64 bytes, and the tensor is at 0x"
 
 
 class TestTensorFlow(RoundTrips):
     name, title, readonly = "tensorflow", "TensorFlow", True
     owner = "tensorflow.python.framework.ops.EagerTensor"
-    dtypes = [*COMMON, *WIDE_UNSIGNED, *COMPLEX, "bfloat16"]
+    dtypes = [*COMMON, *WIDE_UNSIGNED, *COMPLEX, "bfloat16", *FLOAT8, *SMALL]
     copied = {**ROW_MAJOR, **ALIGNED}
     has_views = False  # Its tensors have no strides.
 
@@ -35,6 +38,8 @@ class TestTensorFlow(RoundTrips):
         return tf.constant(array)
 
     def pointer(self, x):
+        if x.dtype.name in FLOAT8:
+            return dlbridge.from_dlpack(x).data_ptr
         return content_of(tf.experimental.dlpack.to_dlpack(x)).dl_tensor.data
 
     def values(self, x):
@@ -81,12 +86,6 @@ def test_string_tensors_are_refused():
         with refused(BufferError, "TensorFlow's string"):
             dlbridge.convert(x, "numpy", copy=True)
         assert dlbridge.explain(x, "numpy").outcome == "refused"
-
-
-def test_float8_tensors_are_refused():
-    for name in ("float8_e4m3fn", "float8_e5m2"):
-        with refused(BufferError, "is not supported by dlpack"):
-            dlbridge.from_dlpack(tf.cast(tf.zeros(3), getattr(tf.dtypes.experimental, name)))
 
 
 def test_variables_are_refused():

@@ -55,31 +55,82 @@ fn number(name: &str, entries: &[Entry], key: &str) -> Result<Option<u64>, FileE
     })
 }
 
+/// Returns the entries that name the whole of a file.
+pub(super) fn entries(location: &str, nbytes: usize) -> Vec<Entry> {
+    let entry = |key: &str, value: String| Entry {
+        key: Some(key.to_owned()),
+        value: Some(value),
+    };
+    vec![
+        entry("location", location.to_owned()),
+        entry("offset", "0".to_owned()),
+        entry("length", nbytes.to_string()),
+    ]
+}
+
 /// Returns the path of a file that is in the folder or below, also behind symbolic links.
 fn find(name: &str, location: &str, folder: &Path) -> Result<PathBuf, FileError> {
-    let outside = || FileError::OutsideFolder {
-        name: name.to_owned(),
-        location: location.to_owned(),
+    let relative = below(name, location)?;
+    let (folder, path) = (resolve(folder)?, resolve(&folder.join(relative))?);
+    if !path.starts_with(&folder) || !path.is_file() {
+        return Err(outside(name, location));
+    }
+    Ok(path)
+}
+
+/// Returns the path at which a message's elements are written: in its folder or below, also behind
+/// symbolic links, and not its own.
+pub(super) fn place(name: &str, location: &str, message: &Path) -> Result<PathBuf, FileError> {
+    let relative = below(name, location)?;
+    let folder = message.parent().unwrap_or(Path::new(""));
+    let path = folder.join(relative);
+    let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
+        return Err(outside(name, location));
     };
+    let (folder, parent) = (resolve(folder)?, resolve(parent)?);
+    // A file that isn't there yet has no links.
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = resolved(&parent.join(file));
+    if !parent.starts_with(&folder) || !path.starts_with(&folder) {
+        return Err(outside(name, location));
+    }
+    let own = message.file_name().map(|name| resolved(&folder.join(name)));
+    if own.as_ref() == Some(&path) {
+        return Err(FileError::Unsupported {
+            format: FORMAT,
+            what: format!("the external data of {name:?} would replace its message"),
+            remedy: "name another file",
+        });
+    }
+    Ok(path)
+}
+
+/// Returns a location as a relative path that doesn't lead up.
+fn below<'a>(name: &str, location: &'a str) -> Result<&'a Path, FileError> {
     let relative = Path::new(location);
     let is_below = relative
         .components()
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     // Elsewhere a backslash separates folders, and a message means the same everywhere.
     if location.is_empty() || !is_below || location.contains(['\\', '\0']) {
-        return Err(outside());
+        return Err(outside(name, location));
     }
-    let folder = match folder.as_os_str().is_empty() {
+    Ok(relative)
+}
+
+fn outside(name: &str, location: &str) -> FileError {
+    FileError::OutsideFolder {
+        name: name.to_owned(),
+        location: location.to_owned(),
+    }
+}
+
+/// Returns a path without symbolic links; the current folder for an empty one.
+fn resolve(path: &Path) -> Result<PathBuf, FileError> {
+    let path = match path.as_os_str().is_empty() {
         true => Path::new("."),
-        false => folder,
+        false => path,
     };
-    let resolve = |path: &Path| {
-        path.canonicalize()
-            .map_err(|error| FileError::io(path, error))
-    };
-    let (folder, path) = (resolve(folder)?, resolve(&folder.join(relative))?);
-    if !path.starts_with(&folder) || !path.is_file() {
-        return Err(outside());
-    }
-    Ok(path)
+    path.canonicalize()
+        .map_err(|error| FileError::io(path, error))
 }

@@ -40,6 +40,8 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) capsule_keeps_memory: bool,
     /// Whether its arrays are immutable, which legacy capsules of its older releases can't say.
     pub(in crate::python) legacy_is_read_only: bool,
+    /// Makes a capsule of a tensor that `__dlpack__` refuses; `None` where that isn't possible.
+    pub(in crate::python) export_refused: Option<ExportRefused>,
     /// In place of `__dlpack__`, methods that give capsules.
     pub(in crate::python) capsule_methods: Option<CapsuleMethods>,
 
@@ -62,6 +64,8 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) alike: Option<Alike>,
 }
 
+type ExportRefused =
+    for<'py> fn(Borrowed<'_, 'py, PyAny>) -> PyResult<Option<Bound<'py, PyCapsule>>>;
 type Ask = fn(Python<'_>, &Tensor) -> PyResult<Option<Incompatibility>>;
 type Alike = for<'py> fn(&Bound<'py, PyAny>, Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;
 type Import<T> = for<'py> fn(Python<'py>, Bound<'py, T>, DType) -> PyResult<Bound<'py, PyAny>>;
@@ -154,6 +158,7 @@ impl Framework {
             copies_right: true,
             capsule_keeps_memory: true,
             legacy_is_read_only: false,
+            export_refused: None,
             capsule_methods: None,
             streams: Streams::UNKNOWN,
             needs,

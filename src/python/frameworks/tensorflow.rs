@@ -1,13 +1,23 @@
 //! TensorFlow: tensors that never change, and some from which no capsule may be requested.
 
+mod capsule;
+#[cfg(all(feature = "tensorflow", unix))]
+mod eager;
+#[cfg(not(all(feature = "tensorflow", unix)))]
+#[path = "tensorflow/no_eager.rs"]
+mod eager;
+#[cfg(all(feature = "tensorflow", unix))]
+mod sample;
+
 use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs};
-use super::dtypes::{is_common, is_complex, is_wide_unsigned};
+use super::entrance::legacy_capsule;
 use super::row_type::{CapsuleMethods, Export, Framework};
 use super::tried::{Question, Tried};
 use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
 use crate::python::error::not_exchangeable;
+use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use pyo3::{Borrowed, intern};
@@ -23,6 +33,8 @@ pub(super) static ROW: Framework = Framework {
         correct: |descriptor| *descriptor,
         read_only: true,
     }),
+    export_refused: Some(eager::export),
+    more: Some(eager::lacks),
     tried: Some(&TRIED),
     ..Framework::new(
         "tensorflow",
@@ -30,7 +42,6 @@ pub(super) static ROW: Framework = Framework {
         &["tensorflow"],
         Needs {
             has: has_dtype,
-            has_padded: false,
             arranged: Arranged::RowMajor,
             // It aborts when an operation finds memory that isn't.
             alignment: 64,
@@ -38,16 +49,12 @@ pub(super) static ROW: Framework = Framework {
             most_dimensions: 254,
             ..ANYTHING
         },
-        Export::LegacyCapsule {
-            prepare: Ok,
-            import: from_dlpack,
-        },
+        Export::Tensor(export),
     )
 };
 
 fn has_dtype(dtype: DType) -> bool {
-    // Lanes it doesn't look at.
-    is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype) || dtype == DType::BF16
+    capsule::has_dtype(dtype) || eager::may_have(dtype)
 }
 
 /// Releases before 2.16 have no bool in DLPack.
@@ -72,15 +79,7 @@ fn ask_capsule<'py>(
         return Ok(None);
     }
     guard(object)?;
-    let py = object.py();
-    let capsule = dlpack(py)?.call_method1(intern!(py, "to_dlpack"), (object,))?;
-    Ok(Some(capsule.cast_into()?))
-}
-
-fn dlpack(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import(intern!(py, "tensorflow"))?
-        .getattr(intern!(py, "experimental"))?
-        .getattr(intern!(py, "dlpack"))
+    capsule::to_dlpack(&object).map(Some)
 }
 
 /// Refuses elements that DLPack hasn't: TensorFlow aborts the process when it exports strings.
@@ -98,12 +97,10 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     }
 }
 
-/// Imports a capsule. TensorFlow's tensors never change: it counts memory that came from elsewhere
-/// as not its own, which no operation uses again for its result.
-fn from_dlpack<'py>(
-    py: Python<'py>,
-    capsule: Bound<'py, PyCapsule>,
-    _: DType,
-) -> PyResult<Bound<'py, PyAny>> {
-    dlpack(py)?.call_method1(intern!(py, "from_dlpack"), (capsule,))
+/// Exports a tensor by a capsule, or by the C library if TensorFlow's DLPack lacks its elements.
+fn export(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    match capsule::has_dtype(tensor.dtype()) {
+        true => capsule::from_dlpack(py, legacy_capsule(py, tensor)?),
+        false => eager::make(py, &tensor),
+    }
 }

@@ -3,14 +3,16 @@
 
 mod own;
 
-use crate::dlpack::python::{Named, Offer, Table, Wish, ask};
+use crate::dlpack::python::{Named, Offer, Table, Wish};
 use crate::dlpack::{Abi, Flags, Legacy, Versioned};
 use crate::python::borrows::{Entry, Keep, NoteWritten};
 use crate::python::cuda;
 use crate::python::error::Refused;
 use crate::python::frameworks::{CapsuleMethods, TableVendor, numpy, torch, vendor_of_layout};
 use crate::python::import::buffer::Buffer;
-use crate::python::import::capsule::{by_method, flags_of, guard_capsule, is_immutable_in_legacy};
+use crate::python::import::capsule::{
+    by_dlpack, by_method, flags_of, guard_capsule, is_immutable_in_legacy,
+};
 use crate::python::import::guard::{clarify, guard_protocol, guard_table};
 use crate::python::import::recheck::check_borrowed;
 use crate::python::import::type_cache::ImportPath;
@@ -284,7 +286,8 @@ impl Entry {
             stream: cuda::to_ask(&object)?,
             ..Wish::default()
         };
-        let capsule = ask(&object, &wish).map_err(|error| refusal::by_producer(object, error))?;
+        let capsule =
+            by_dlpack(object, &wish).map_err(|error| refusal::by_producer(object, error))?;
         match Offer::from_capsule(capsule.as_any().as_borrowed())? {
             Offer::Versioned(capsule) => self.borrow_managed::<Versioned>(capsule),
             Offer::Legacy(capsule) => {
@@ -312,8 +315,11 @@ impl Entry {
     fn borrow_corrected_capsule(
         &mut self,
         capsule: &Bound<'_, PyCapsule>,
-        methods: &CapsuleMethods,
+        methods: Option<&CapsuleMethods>,
     ) -> Result<(), Refused> {
+        let Some(methods) = methods else {
+            return self.borrow_managed::<Versioned>(capsule.as_borrowed());
+        };
         let (managed, lent) = Offer::lend::<Legacy>(capsule.as_borrowed())?;
         // SAFETY: the capsule keeps the managed tensor.
         let descriptor = (methods.correct)(unsafe { managed.as_ref() }.descriptor());

@@ -1,7 +1,7 @@
 //! Capsules from other methods than `__dlpack__`, and guards of objects whose capsules are unsafe.
 
-use crate::dlpack::python::Offer;
-use crate::dlpack::{Abi, Flags, Legacy, Managed};
+use crate::dlpack::python::{Offer, Wish, ask};
+use crate::dlpack::{Abi, Flags, Legacy, Managed, Versioned};
 use crate::interchange::Described;
 use crate::layout::Layout;
 use crate::python::error::not_importable;
@@ -22,24 +22,62 @@ pub(super) fn guard_capsule(object: Borrowed<'_, '_, PyAny>) -> PyResult<()> {
     }
 }
 
+/// Asks an object for a capsule by `__dlpack__`, and its framework by another way where that
+/// refuses the tensor.
+pub(super) fn by_dlpack<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    wish: &Wish<'py>,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    let error = match ask(&object, wish) {
+        Ok(capsule) => return Ok(capsule),
+        Err(error) => error,
+    };
+    refused(object)?.ok_or(error)
+}
+
+/// Asks the framework of an object whose capsule was refused for a versioned one in another way;
+/// `None` where there is none.
+#[cold]
+fn refused<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Option<Bound<'py, PyCapsule>>> {
+    let framework = Framework::of_type(&object.get_type());
+    match framework.and_then(|framework| framework.export_refused) {
+        Some(export) => export(object),
+        None => Ok(None),
+    }
+}
+
+/// What such a method gave: a legacy capsule of the framework's, or, without methods, a versioned
+/// one in place of one that it refused.
+type ByMethod<'py> = (Bound<'py, PyCapsule>, Option<&'static CapsuleMethods>);
+
 /// Asks an object for a capsule by the method that its framework has in place of `__dlpack__`;
 /// `None` where there is none.
 #[cold]
 pub(super) fn by_method<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     is_written: bool,
-) -> PyResult<Option<(Bound<'py, PyCapsule>, &'static CapsuleMethods)>> {
+) -> PyResult<Option<ByMethod<'py>>> {
     let framework = Framework::of_type(&object.get_type());
     let Some(methods) = framework.and_then(|framework| framework.capsule_methods.as_ref()) else {
         return Ok(None);
     };
-    let capsule = (methods.ask)(object, is_written);
-    let capsule = capsule.map_err(|error| refusal::by_producer(object, error))?;
-    Ok(capsule.map(|capsule| (capsule, methods)))
+    match (methods.ask)(object, is_written) {
+        Ok(capsule) => Ok(capsule.map(|capsule| (capsule, Some(methods)))),
+        Err(error) => match refused(object)? {
+            Some(capsule) => Ok(Some((capsule, None))),
+            None => Err(refusal::by_producer(object, error)),
+        },
+    }
 }
 
 /// Takes the tensor in a capsule that such a method just made.
-pub(super) fn take(capsule: &Bound<'_, PyCapsule>, methods: &CapsuleMethods) -> PyResult<Tensor> {
+pub(super) fn take((capsule, methods): ByMethod<'_>) -> PyResult<Tensor> {
+    let Some(methods) = methods else {
+        // SAFETY: the capsule was just made of a tensor of ours, that no other code has.
+        let managed: Managed<Versioned> =
+            unsafe { Offer::take(capsule.as_borrowed(), |_| Ok(())) }?;
+        return Tensor::from_dlpack(managed).map_err(not_importable);
+    };
     let correct = methods.correct;
     let check = |managed: &Legacy| {
         let mut layout = Layout::SCALAR;

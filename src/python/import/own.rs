@@ -70,8 +70,8 @@ pub(in crate::python) fn from_object_for(
         Found::BadBuffer { is_read_only, .. } => instead_of_buffer(object, is_read_only, wanted),
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
-            if let Some((capsule, methods)) = capsule::by_method(object, true)? {
-                return shared(capsule::take(&capsule, methods)?);
+            if let Some(made) = capsule::by_method(object, true)? {
+                return shared(capsule::take(made)?);
             }
             match cuda::by_interface(object)? {
                 Some(tensor) => shared(tensor),

@@ -3,33 +3,19 @@
 use super::super::dtype::DataType;
 use super::super::error::TensorFlowError;
 use super::super::functions::TFE_TensorHandle;
-use super::super::status::Status;
 use super::super::tensor::TfTensor;
 use super::context::Context;
+use super::handle::Handle;
 use crate::tensor::Tensor;
-use std::ffi::CStr;
 use std::fmt;
-use std::ptr::NonNull;
 
 /// A tensor of an eager runtime, what Python calls `tf.Tensor`.
 ///
 /// It keeps its [`Context`].
 pub struct EagerTensor {
-    handle: NonNull<TFE_TensorHandle>,
+    // Deleted before the context.
+    handle: Handle,
     context: Context,
-}
-
-// SAFETY: TensorFlow's handles may be used on any thread, and are counted atomically.
-unsafe impl Send for EagerTensor {}
-// SAFETY: handles are immutable, and TensorFlow locks what it computes lazily.
-unsafe impl Sync for EagerTensor {}
-
-impl Drop for EagerTensor {
-    fn drop(&mut self) {
-        let functions = self.context.tensorflow().functions();
-        // SAFETY: the handle belongs to this, and is deleted once, before its context.
-        unsafe { (functions.TFE_DeleteTensorHandle)(self.handle.as_ptr()) }
-    }
 }
 
 impl EagerTensor {
@@ -49,15 +35,8 @@ impl EagerTensor {
     ///
     /// When TensorFlow can't make one of it.
     pub fn from_tf_tensor(context: &Context, tensor: &TfTensor) -> Result<Self, TensorFlowError> {
-        let tensorflow = context.tensorflow();
-        let mut status = Status::new(tensorflow);
-        // SAFETY: tensor and status live; the handle has a reference of its own to the buffer.
-        let handle = unsafe {
-            (tensorflow.functions().TFE_NewTensorHandle)(tensor.as_ptr(), status.as_ptr())
-        };
-        status.check("TFE_NewTensorHandle")?;
-        // SAFETY: the handle was just made, and belongs to nothing else.
-        unsafe { Self::from_raw(context, handle, "TFE_NewTensorHandle") }
+        let (handle, context) = (Handle::from_tf_tensor(tensor)?, context.clone());
+        Ok(Self { handle, context })
     }
 
     /// Takes over a handle.
@@ -71,14 +50,9 @@ impl EagerTensor {
         function: &'static str,
     ) -> Result<Self, TensorFlowError> {
         let context = context.clone();
-        match NonNull::new(handle) {
-            Some(handle) => Ok(Self { handle, context }),
-            None => Err(TensorFlowError::Status {
-                function,
-                code: "INTERNAL",
-                message: "no handle was returned".to_owned(),
-            }),
-        }
+        // SAFETY: the handle is NULL or valid and nothing else's, a precondition of this function.
+        let handle = unsafe { Handle::from_raw(context.tensorflow(), handle, function) }?;
+        Ok(Self { handle, context })
     }
 
     pub(super) fn as_ptr(&self) -> *mut TFE_TensorHandle {
@@ -92,9 +66,7 @@ impl EagerTensor {
 
     /// Returns the element type.
     pub fn data_type(&self) -> DataType {
-        let functions = self.context.tensorflow().functions();
-        // SAFETY: the handle lives as long as `self`.
-        DataType::from_code(unsafe { (functions.TFE_TensorHandleDataType)(self.as_ptr()) })
+        self.handle.data_type()
     }
 
     /// Returns the name of the device of the memory, such as
@@ -104,17 +76,7 @@ impl EagerTensor {
     ///
     /// When the op that computes the tensor failed.
     pub fn device_name(&self) -> Result<String, TensorFlowError> {
-        let tensorflow = self.context.tensorflow();
-        let mut status = Status::new(tensorflow);
-        // SAFETY: handle and status live.
-        let name = unsafe {
-            let function = tensorflow.functions().TFE_TensorHandleBackingDeviceName;
-            function(self.as_ptr(), status.as_ptr())
-        };
-        status.check("TFE_TensorHandleBackingDeviceName")?;
-        // SAFETY: without an error it is a string of C, which lives as long as the handle.
-        let name = unsafe { CStr::from_ptr(name) };
-        Ok(name.to_string_lossy().into_owned())
+        self.handle.device_name()
     }
 
     /// Returns the tensor as one of the C library: in the same memory if that is the CPU's,
@@ -124,16 +86,7 @@ impl EagerTensor {
     ///
     /// When the op that computes the tensor failed, or the copy does.
     pub fn to_tf_tensor(&self) -> Result<TfTensor, TensorFlowError> {
-        let tensorflow = self.context.tensorflow();
-        let mut status = Status::new(tensorflow);
-        // SAFETY: handle and status live; the result belongs to us.
-        let tensor = unsafe {
-            (tensorflow.functions().TFE_TensorHandleResolve)(self.as_ptr(), status.as_ptr())
-        };
-        status.check("TFE_TensorHandleResolve")?;
-        let tensor = NonNull::new(tensor).expect("without an error there is a tensor");
-        // SAFETY: the tensor was just made, and belongs to nothing else.
-        Ok(unsafe { TfTensor::from_raw(tensorflow, tensor, false) })
+        self.handle.to_tf_tensor()
     }
 
     /// Returns a tensor that shares the memory, if that is the CPU's; otherwise of a copy on the

@@ -12,10 +12,7 @@ pub const ALIGNMENT: usize = 64;
 
 /// Returns the element type if TensorFlow shares the memory. `copy_to` of the error says whether it
 /// would take a copy.
-pub(in crate::tensorflow) fn check(
-    tensorflow: TensorFlow,
-    tensor: &Tensor,
-) -> Result<DataType, Incompatibility> {
+pub(crate) fn check(tensorflow: TensorFlow, tensor: &Tensor) -> Result<DataType, Incompatibility> {
     let dtype = tensor.dtype();
     let data_type = DataType::from_dtype(dtype)?;
     // SAFETY: the function takes any number.
@@ -26,7 +23,7 @@ pub(in crate::tensorflow) fn check(
         let error = Incompatibility::new(Kind::DType, dtype.to_string(), wanted);
         return Err(error.with_remedy("cast it first, or use a newer TensorFlow"));
     }
-    if dtype.is_sub_byte() && !tensor.is_padded() {
+    if dtype.is_sub_byte() && !tensor.is_padded() && !tensor.is_empty() {
         let (found, wanted) = (format!("packed {dtype}"), format!("padded {dtype}"));
         let error = Incompatibility::new(Kind::Padding, found, wanted);
         return Err(error.with_remedy("TensorFlow stores each element in a byte; unpack it first"));

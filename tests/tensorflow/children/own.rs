@@ -47,7 +47,8 @@ pub(super) fn refuse_strings(path: &Path) {
     assert!(error.to_string().starts_with(expected), "{error}");
 }
 
-/// Makes 100,000 round trips, each of 4 KiB, of which a leak would take 400 MB.
+/// Makes 100,000 round trips each way, of 4 KiB, of which a leak would take 400 MB: our memory as
+/// TensorFlow's tensors and back, through DLPack and back, and memory that TensorFlow allocates.
 pub(super) fn stay_flat(path: &Path) {
     const TRIPS: usize = 100_000;
     const ALLOWED: usize = 64 << 20;
@@ -56,7 +57,18 @@ pub(super) fn stay_flat(path: &Path) {
         let ours = Tensor::full(&[1024], 1.0_f32).unwrap();
         let theirs = TfTensor::from_tensor(context.tensorflow(), &ours).unwrap();
         let eager = EagerTensor::from_tf_tensor(&context, &theirs).unwrap();
+        assert_eq!(theirs.to_tensor().unwrap().data_ptr(), ours.data_ptr());
         assert_eq!(eager.to_tensor().unwrap().data_ptr(), ours.data_ptr());
+        let exchanged = EagerTensor::from_tensor_by_dlpack(&context, &ours).unwrap();
+        let back = exchanged.to_tensor_by_dlpack().unwrap();
+        assert_eq!(back.data_ptr(), ours.data_ptr());
+        let op = Operation::new(&context, "Neg")
+            .unwrap()
+            .input(&eager)
+            .unwrap();
+        let negated = op.run_one().unwrap().to_tensor().unwrap();
+        let theirs = TfTensor::from_tensor(context.tensorflow(), &negated).unwrap();
+        assert_eq!(theirs.data_ptr(), negated.data_ptr());
     };
     (0..TRIPS / 20).for_each(|_| one_trip());
     let before = resident();

@@ -228,8 +228,8 @@ pub(super) fn exchange() -> Vec<(String, PyErr)> {
             ),
         ),
         framework(
-            of(Kind::DType, "int4", "a dtype of the framework")
-                .with_reason("TensorFlow has no int4"),
+            of(Kind::DType, "complex32", "a dtype of the framework")
+                .with_reason("TensorFlow has no complex32"),
         ),
         framework(of(Kind::Padding, "padded int4", "packed int4")),
         framework(

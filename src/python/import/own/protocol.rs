@@ -2,7 +2,7 @@
 
 use super::wanted::{Purpose, Wanted, moved};
 use crate::device::Device;
-use crate::dlpack::python::{Named, Offer, Wish, ask, foreign, keeping_exception};
+use crate::dlpack::python::{Named, Offer, Wish, foreign, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::interchange::Described;
@@ -11,6 +11,7 @@ use crate::python::attach;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
 use crate::python::frameworks::{Framework, vendor_of_layout};
+use crate::python::import::capsule::by_dlpack;
 use crate::python::import::guard::guard_protocol;
 use crate::python::object::Object;
 use crate::python::refusal;
@@ -48,7 +49,7 @@ pub(super) fn by_protocol(
         stream: cuda::to_ask(&object)?,
     };
     // Who can't copy is asked to share, and copied here.
-    let (capsule, mut refusal) = match ask(&object, &wish) {
+    let (capsule, mut refusal) = match by_dlpack(object, &wish) {
         Ok(capsule) => (capsule, None),
         Err(refusal) if wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU) => {
             let plain = Wish {
@@ -56,7 +57,7 @@ pub(super) fn by_protocol(
                 device: None,
                 ..wish
             };
-            match ask(&object, &plain) {
+            match by_dlpack(object, &plain) {
                 Ok(capsule) => (capsule, Some(refusal)),
                 Err(_) => return Err(refusal::by_producer(object, refusal)),
             }
