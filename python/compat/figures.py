@@ -49,29 +49,34 @@ def measure(name):
         "export": nanoseconds(lambda: dlbridge.convert(ours, name, copy=None)),
         "add": nanoseconds(lambda: ops.add(x, y)),
     }
-    own = OWN.get(name)
+    own, own_out = own_calls(name, x, y, out)
     if own:
-        times["own add"] = nanoseconds(lambda: own(x, y))
+        times["own add"] = nanoseconds(own)
     if name not in guards.IMMUTABLE:
         times["add out"] = nanoseconds(lambda: ops.add(x, y, out=out))
-    if name in OWN_OUT:
-        times["own add out"] = nanoseconds(lambda: OWN_OUT[name](x, y, out))
+    if own_out:
+        times["own add out"] = nanoseconds(own_out)
     return {"ways": ways(name, x, ours), "times": times}
 
 
-OWN = {
-    "numpy": lambda x, y: x + y,
-    "torch": lambda x, y: x + y,
-    "jax": lambda x, y: (x + y).block_until_ready(),
-    "tensorflow": lambda x, y: x + y,
-    "paddle": lambda x, y: x + y,
-    "mlx": lambda x, y: guards.module("mlx.core").eval(x + y),
-}
-OWN_OUT = {
-    "numpy": lambda x, y, out: guards.module("numpy").add(x, y, out=out),
-    "torch": lambda x, y, out: guards.module("torch").add(x, y, out=out),
-    "paddle": lambda x, y, out: x.add_(y),
-}
+def own_calls(name, x, y, out):
+    """The framework's own addition, and the one into `out`, where it has one."""
+    if name == "numpy":
+        add = guards.module("numpy").add
+        return lambda: x + y, lambda: add(x, y, out=out)
+    if name == "torch":
+        add = guards.module("torch").add
+        return lambda: x + y, lambda: add(x, y, out=out)
+    if name == "jax":
+        return lambda: (x + y).block_until_ready(), None
+    if name == "tensorflow":
+        return lambda: x + y, None
+    if name == "paddle":
+        return lambda: x + y, lambda: x.add_(y)
+    if name == "mlx":
+        evaluate = guards.module("mlx.core").eval
+        return lambda: evaluate(x + y), None
+    return None, None
 
 
 def nanoseconds(call, number=2000):

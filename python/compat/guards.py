@@ -6,10 +6,13 @@ import dlbridge
 from dlbridge import ops
 
 
-def tests(name):
+def tests(name, in_only):
     """Pairs of a title and a test."""
     yield from GUARDS.get(name, [])
-    yield "op makes a result of the framework", lambda: makes_result(name)
+    if in_only:
+        yield "op makes no result of the framework", lambda: refuses(lambda: ops.add(make(name), 1))
+    else:
+        yield "op makes a result of the framework", lambda: makes_result(name)
     if name in IMMUTABLE:
         yield "op doesn't write immutable tensors", lambda: refuses(lambda: add_into(make(name)))
     else:
@@ -116,6 +119,30 @@ def torch_fakes():
     refuses(lambda: dlbridge.from_dlpack(module("torch").ones(3, device="meta")))
 
 
+def torch_others():
+    """Tensors whose elements aren't one piece of memory, or other than they say."""
+    torch = module("torch")
+    makers = {
+        "sparse": lambda: torch.eye(3).to_sparse(),
+        "compressed": lambda: torch.eye(3).to_sparse_csr(),
+        "quantized": lambda: torch.quantize_per_tensor(torch.ones(4), 0.5, 1, torch.qint8),
+        "oneDNN": lambda: torch.ones(3, 3).to_mkldnn(),
+        "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+        "zeros": lambda: torch._efficientzerotensor((3,)),
+        "followed": lambda: torch.nn.Parameter(torch.ones(3)),
+    }
+    made = 0
+    for maker in makers.values():
+        try:
+            x = maker()
+        except (AttributeError, RuntimeError, NotImplementedError):
+            continue  # This release hasn't got it.
+        made += 1
+        for use in (dlbridge.from_dlpack, x_to_numpy, lambda x: ops.add(x, 1), add_into):
+            refuses(lambda use=use, x=x: use(x))
+    assert made >= 4, "most releases have most of them"
+
+
 def torch_versions():
     torch = module("torch")
     x = torch.ones(4)
@@ -171,6 +198,7 @@ GUARDS = {
     "torch": [
         ("negated, conjugated and followed tensors", torch_views),
         ("fake tensors", torch_fakes),
+        ("sparse, quantized and other tensors", torch_others),
         ("version counters", torch_versions),
     ],
     "paddle": [("followed tensors", paddle_autograd)],

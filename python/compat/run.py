@@ -25,8 +25,13 @@ ROOT = Path(__file__).resolve().parents[2]
 CHECK = Path(__file__).with_name("check.py")
 UV = Path(sys.executable).with_name("uv")
 MATURIN = Path(sys.executable).with_name("maturin")
+# The tests with MXNet build for this older Python as well, so that its builds are used again.
+OLDER = ROOT / ".venv/mxnet/bin/python"
+OLDER_TARGET = ROOT / "target/mxnet"
 # Seconds for a check, which takes less than one minute on a machine that does nothing else.
-TIME_LIMIT = 1200
+TIME_LIMIT = 1800
+# Seconds to wait after a download that failed.
+PAUSES = (5, 30)
 NEWEST = ("numpy", "torch", "jax", "tensorflow", "paddle", "pyarrow", "mlx", "tvm_ffi")
 
 
@@ -38,10 +43,13 @@ def main():
     arguments.add_argument("--all", action="store_true")
     arguments.add_argument("--newest", action="store_true", help="those that the tests use as well")
     arguments.add_argument("--reports", type=Path, help="a folder that keeps what was seen")
+    arguments.add_argument("--wheels", type=Path, help="a folder that keeps the package's wheels")
     arguments = arguments.parse_args()
+    # Times are measured of what users install; faults are found sooner with debug assertions.
+    profile = "release" if arguments.all or arguments.newest else "ci"
     chosen = [environment for environment in ENVIRONMENTS if is_chosen(environment, arguments)]
     with tempfile.TemporaryDirectory(prefix="compat-") as folder:
-        runs = Runs(Path(folder), arguments.reports)
+        runs = Runs(Path(folder), arguments.reports, arguments.wheels, profile)
         for environment in chosen:
             runs.run(environment)
         if arguments.all or arguments.newest:
@@ -59,9 +67,10 @@ def is_chosen(environment, arguments):
 
 
 class Runs:
-    def __init__(self, folder, kept):
-        self.folder, self.kept = folder, kept
-        self.wheels, self.reports, self.has_failed = {}, [], False
+    def __init__(self, folder, kept, wheels, profile):
+        self.folder, self.kept, self.profile = folder, kept, profile
+        self.wheels = wheels or folder / "wheels"
+        self.reports, self.has_failed = [], False
 
     def run(self, environment):
         began = time.monotonic()
@@ -78,13 +87,16 @@ class Runs:
             seconds = time.monotonic() - began_here
             print(f"{environment.name}: made in {seconds:.0f} s, {size(place):.1f} GB", flush=True)
             self.check(environment, place / "bin/python", variables)
-        except (subprocess.CalledProcessError, OSError) as error:
-            self.has_failed = True
-            print(f"{environment.name}: {error}")
-            print(f"test result: FAILED. 0 passed; 1 failed; 0 ignored ({environment.name})")
+        except (subprocess.SubprocessError, OSError, DownloadError) as error:
+            self.fail(environment, error)
         finally:
             shutil.rmtree(place, ignore_errors=True)
         print(f"{environment.name}: {time.monotonic() - began:.0f} s", flush=True)
+
+    def fail(self, environment, why):
+        self.has_failed = True
+        print(f"test {environment.name} ... FAILED: {why}")
+        print(f"test result: FAILED. 0 passed; 1 failed; 0 ignored ({environment.name})")
 
     def run_newest(self, framework):
         """Checks the release that the tests use, in the environment of the tests."""
@@ -102,30 +114,47 @@ class Runs:
         report.parent.mkdir(parents=True, exist_ok=True)
         report.unlink(missing_ok=True)
         command = [str(python), str(CHECK), environment.framework, str(report), environment.name]
+        command += ["--in-only"] if environment.in_only else []
         status = subprocess.run(
             command, env={**os.environ, **variables}, timeout=TIME_LIMIT, check=False
         ).returncode
+        if not report.exists():
+            return self.fail(environment, f"the process ended with status {status}")
         self.has_failed |= status != 0
-        if report.exists():
-            seen = json.loads(report.read_text())
-            self.reports.append({**seen, "remark": environment.remark})
-        else:
-            print(f"test result: FAILED. 0 passed; 1 failed; 0 ignored ({environment.name})")
+        seen = json.loads(report.read_text())
+        seen |= {"remark": environment.remark, "below": environment.below}
+        report.write_text(json.dumps(seen))
+        return self.reports.append(seen)
 
     def wheel(self, version, python):
         """The package's wheel for a Python: from 3.12 on, one for all."""
         is_stable = version not in ("3.10", "3.11")
-        key = "3.12" if is_stable else version
-        if key not in self.wheels:
-            out = self.folder / f"wheel-{key}"
-            features = ["--features", "pyo3/abi3-py312"] if is_stable else []
-            command = [str(MATURIN), "build", "--release", "--quiet", "--out", str(out), *features]
-            command += ["--interpreter", str(python)]
-            command += ["--manifest-path", str(ROOT / "python/Cargo.toml")]
-            variables = {"PYO3_PYTHON": str(python), "LD_LIBRARY_PATH": library_path(python)}
-            subprocess.run(command, check=True, env={**os.environ, **variables})
-            self.wheels[key] = next(out.glob("*.whl"))
-        return self.wheels[key]
+        out = self.wheels / ("3.12" if is_stable else version)
+        if not any(out.glob("*.whl")):
+            target = ROOT / "target"
+            if is_stable and sys.version_info >= (3, 12):
+                python = sys.executable  # For which `./dev install` builds.
+            elif version == version_of(OLDER):
+                python, target = OLDER, OLDER_TARGET
+            elif not is_stable:
+                target /= f"python{version}"
+            build(self.profile, python, out, target)
+        return next(out.glob("*.whl"))
+
+
+def build(profile, python, out, target):
+    """Builds the package's wheel for a Python into the folder `out`."""
+    features = ["--features", "pyo3/abi3-py312"] if version_of(python) >= "3.12" else []
+    command = [str(MATURIN), "build", "--profile", profile, "--quiet", "--out", str(out)]
+    command += [*features, "--interpreter", str(python)]
+    command += ["--manifest-path", str(ROOT / "python/Cargo.toml")]
+    variables = {"PYO3_PYTHON": str(python), "LD_LIBRARY_PATH": library_path(python)}
+    variables["CARGO_TARGET_DIR"] = str(target)
+    subprocess.run(command, check=True, env={**os.environ, **variables})
+
+
+class DownloadError(Exception):
+    """Packages that can't be installed."""
 
 
 def count(name, ignored):
@@ -138,14 +167,30 @@ def make(environment, python, place, wheel):
     # What is downloaded goes with the environment.
     into = ("--python", str(place / "bin/python"), "--cache-dir", str(place / "cache"))
     if environment.bare:
-        uv("pip", "install", *into, "--no-deps", *environment.bare)
-    uv("pip", "install", *into, *environment.packages)
+        download(*into, "--no-deps", *environment.bare)
+    download(*into, *environment.packages)
     uv("pip", "install", *into, "--no-deps", str(wheel))
     package = next(place.glob("lib/python*/site-packages/torch"), None)
     if package is None:
         return {}
     standins.build(package, place / "standins")
     return {"LD_LIBRARY_PATH": str(place / "standins")}
+
+
+def download(*arguments):
+    """Installs packages from the index. What fails is tried again, as networks do now and then."""
+    for pause in (*PAUSES, None):
+        try:
+            return uv("pip", "install", "--only-binary", ":all:", *arguments)
+        except subprocess.CalledProcessError:
+            if pause is None:
+                packages = ", ".join(name for name in arguments if "==" in name)
+                raise DownloadError(
+                    f"{len(PAUSES) + 1} attempts to download {packages} have failed; is the"
+                    " package index in reach?"
+                ) from None
+            print(f"a download failed, and is tried again in {pause} s", flush=True)
+            time.sleep(pause)
 
 
 def uv(*arguments):
@@ -157,12 +202,21 @@ def find_python(version):
     pyenv = Path.home() / ".pyenv/versions"
     for name in (f"python{version}", *map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))):
         path = shutil.which(name)
-        asked = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
-        if path:
-            found = subprocess.run([path, "-c", asked], capture_output=True, text=True)
-            if found.stdout.strip() == version:
-                return path
+        if path and version_of(path) == version:
+            return path
     return None
+
+
+def version_of(python):
+    """The version of a Python, such as 3.12; none where there isn't one."""
+    code = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+    try:
+        found = subprocess.run(
+            [str(python), "-c", code], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
 
 
 def library_path(python):

@@ -1,4 +1,12 @@
-"""The page about releases, of what was seen in each environment."""
+"""The page about releases, of what was seen in each environment.
+
+python table.py REPORTS...    # of the reports that run.py has kept
+"""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
 
 HEAD = """# Compatibility
 
@@ -11,7 +19,19 @@ wasn't tried.
 
 ## Ranges
 
+- **Fast**: an exchange table, PyTorch's C functions, the struct of a NumPy array, the buffer
+  protocol.
+- **Fallback**: `__dlpack__`, or a function of the framework that gives or takes a capsule
+  (`from_dlpack`, `from_buffers`), slower by the Python code that it runs.
+
+The oldest release of a framework is the floor of its extra. Elements that a release doesn't take in
+an order of its own are copied: JAX's releases but 0.5 and from 0.8 on, and MLX's without
+`from_dlpack`, take row-major elements alone. Some of these JAX releases accept the others and read
+wrong values, so dlbridge has each compute with a sample first.
+
 {ranges}
+
+{below}
 
 ## Releases
 
@@ -27,17 +47,25 @@ Times are in nanoseconds, of four float32 elements, the shortest of three runs o
 framework's own addition. A result is made by the way out, an `out=` argument by the way in. The
 machine did other work meanwhile, so compare the times of one row alone.
 
-- **Fast**: an exchange table, PyTorch's C functions, the struct of a NumPy array, the buffer
-  protocol.
-- **Fallback**: `__dlpack__`, a function of the framework that gives or takes a capsule
-  (`from_dlpack`).
-
 {ways}
 """
+BELOW = """Below the floors:
+
+{}
+
+"""
+FAST = ("exchange table", "C functions", "array struct", "buffer")
 
 
 def page(reports):
-    return HEAD.format(ranges=ranges(reports), releases=releases(reports), ways=ways(reports))
+    within = [report for report in reports if not report["below"]]
+    measured = [report for report in reports if "times" in report]
+    return HEAD.format(
+        ranges=ranges(within),
+        below=below([report for report in reports if report["below"]]),
+        releases=releases(reports),
+        ways=ways(measured),
+    )
 
 
 def rows(heading, lines):
@@ -63,10 +91,37 @@ def ranges(reports):
     for name, seen in frameworks.items():
         seen = sorted(seen, key=lambda report: key(report["release"]))
         failed = [title(report) for report in seen if report["failed"]]
-        lines.append(
-            (name, title(seen[0]), title(seen[-1]), len(seen), ", ".join(failed) or "none")
-        )
-    return rows(("framework", "oldest", "newest", "tried", "failed"), lines)
+        tried = f"{title(seen[0])} | {title(seen[-1])} | {len(seen)}"
+        fast, fallback = paths(seen, True), paths(seen, False)
+        lines.append((name, tried, fast, fallback, ", ".join(failed) or "none"))
+    heading = ("framework", "oldest", "newest", "tried", "fast", "fallback", "failed")
+    return rows(heading, lines)
+
+
+def paths(reports, is_fast):
+    """The fast ways in and out, or the others, and the releases that have them."""
+    found = {}
+    for report in reports:
+        for direction, way in report["ways"].items():
+            if (way in FAST) == is_fast:
+                found.setdefault(f"{direction}: {way}", []).append(report)
+    texts = []
+    for text, having in found.items():
+        first, last = title(having[0]), title(having[-1])
+        within = first if first == last else f"{first} to {last}"
+        texts.append(text if len(having) == len(reports) else f"{text} ({within})")
+    return "; ".join(texts) or "none"
+
+
+def below(reports):
+    lines = [
+        f"- **{report['framework']} {title(report)}**: {report['below']}." for report in reports
+    ]
+    return BELOW.format("\n".join(map(wrapped, lines))).strip() if lines else ""
+
+
+def wrapped(line):
+    return textwrap.fill(line, 100, subsequent_indent="  ", break_long_words=False)
 
 
 def counts(seen):
@@ -117,3 +172,7 @@ def ways(reports):
 
 def number(nanoseconds):
     return "" if nanoseconds is None else f"{nanoseconds:,.0f}"
+
+
+if __name__ == "__main__":
+    print(page([json.loads(Path(path).read_text()) for path in sys.argv[1:]]), end="")

@@ -64,6 +64,8 @@ def test_tensors_without_methods_are_imported_by_capsules():
         transposed = paddle.zeros([2, 3]).transpose([1, 0])
         assert not transposed.is_contiguous()
         refused(lambda: dlbridge.from_dlpack(transposed), "pass tensor.contiguous()")
+        logical = paddle.ones([2], dtype="bool")
+        refused(lambda: dlbridge.from_dlpack(logical), 'pass tensor.astype("uint8")')
         x = dlbridge.zeros([3])
         assert dlbridge.explain(x, "paddle").outcome == "refused"
         for copy in (False, None):

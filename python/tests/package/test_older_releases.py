@@ -2,13 +2,14 @@
 
 import textwrap
 
+import pytest
 from older import REFUSED
 from support import in_new_process
 
 START = (
     REFUSED
     + """
-import sys, types
+import contextlib, sys, types
 import dlbridge
 from dlbridge import ops
 
@@ -57,12 +58,26 @@ JAX = """
     class Array:
         def __init__(self, source):
             self.ours = source
+        def __add__(self, other):
+            assert evaluating == [True], "a trace would make no array of numbers"
+            return Array(computed(self.ours))
+        def tolist(self):
+            return self.ours.tolist()
+    @contextlib.contextmanager
+    def ensure_compile_time_eval():
+        evaluating.append(True)
+        yield
+        evaluating.pop()
+    evaluating = []
+    def computed(ours):
+        return ops.add(ours, ours)
     def from_dlpack(x, copy=None):
         ours = dlbridge.from_dlpack(x)
         attempts.append((ours.shape, ours.strides))
         refuse(ours)
         return Array(ours)
     jax = module("jax", config=types.SimpleNamespace(jax_enable_x64=True))
+    jax.ensure_compile_time_eval = ensure_compile_time_eval
     jax.dlpack = module("jax.dlpack", from_dlpack=from_dlpack)
 """
 
@@ -97,6 +112,72 @@ def test_jax_with_strides_receives_shared_memory():
         x = dlbridge.zeros([4, 16]).T
         assert dlbridge.explain(x, "jax").outcome == "shared"
         assert dlbridge.convert(x, "jax").ours.data_ptr == x.data_ptr
+        assert not evaluating
+    """
+    with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
+
+
+MISREADS = [
+    ("raise AssertionError('layout override\\nof x')", "layout override"),
+    ("return dlbridge.asarray([[0, 2], [4, 6], [8, 10]])", "it reads other elements"),
+]
+
+
+@pytest.mark.parametrize(("computation", "why"), MISREADS)
+def test_jax_that_misreads_transposed_tensors_is_given_copies(computation, why):
+    code = f"""
+        refuse = lambda ours: None
+        def computed(ours):
+            {computation}
+        x = dlbridge.zeros([4, 16]).T
+        reason = (
+            "the installed release of JAX needs elements that are row-major without gaps"
+            " ({why}"
+        )
+        for _ in range(2):
+            explained = dlbridge.explain(x, "jax")
+            assert (explained.outcome, explained.kind) == ("copied", "layout"), explained
+            assert explained.reason.startswith(reason), explained
+            refused(lambda: dlbridge.convert(x, "jax", copy=False), reason)
+        assert attempts == [((3, 2), (1, 3))] and not evaluating, attempts
+        made = dlbridge.convert(x, "jax", copy=None)
+        assert made.ours.is_contiguous and made.ours.data_ptr != x.data_ptr
+    """
+    with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
+
+
+def test_jax_that_runs_out_of_memory_in_trial_is_asked_again():
+    code = """
+        refuse = lambda ours: None
+        def computed(ours):
+            raise MemoryError
+        x = dlbridge.zeros([4, 16]).T
+        try:
+            dlbridge.convert(x, "jax")
+        except MemoryError:
+            computed = lambda ours: ops.add(ours, ours)
+        assert not evaluating
+        assert dlbridge.convert(x, "jax").ours.data_ptr == x.data_ptr
+    """
+    with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
+
+
+def test_jax_without_copy_keyword_is_given_memory_itself():
+    code = """
+        refuse = lambda ours: None
+        calls = []
+        def without_copy(x):
+            calls.append(x)
+            return from_dlpack(x)
+        jax.dlpack.from_dlpack = without_copy
+        x = dlbridge.zeros([16])
+        for count in (1, 2):
+            assert dlbridge.convert(x, "jax").ours.data_ptr == x.data_ptr
+            assert len(calls) == count
+        def failing(x):
+            raise TypeError("no such tensor")
+        jax.dlpack.from_dlpack = failing
+        refused(lambda: dlbridge.convert(x, "jax"), "no such tensor")
     """
     with_stand_ins(textwrap.dedent(JAX) + textwrap.dedent(code))
 
@@ -153,3 +234,25 @@ def test_unsupported_tensorflow_bool_of_release_is_explained():
         assert dlbridge.convert(dlbridge.zeros([16]), "tensorflow").shape == (16,)
     """
     with_stand_ins(textwrap.dedent(TENSORFLOW) + textwrap.dedent(code))
+
+
+def test_mlx_without_from_dlpack_is_given_row_major_copies():
+    with_stand_ins("""
+        class Array:
+            def __init__(self, x):
+                self.ours = dlbridge.from_dlpack(x)
+                if not self.ours.is_contiguous:
+                    raise ValueError("Invalid type in array initialization")
+        module("mlx").core = module("mlx.core", array=Array)
+        x = dlbridge.asarray([[1.0, 2.0], [3.0, 4.0]], dtype="float32")
+        reason = "the installed release of MLX needs elements that are row-major without gaps"
+        for view in (x.T, x.broadcast_to([3, 2, 2])):
+            for _ in range(2):
+                explained = dlbridge.explain(view, "mlx")
+                assert explained.outcome == "copied", explained
+                made = dlbridge.convert(view, "mlx", copy=None)
+                assert made.ours.tolist() == view.tolist()
+                refused(lambda: dlbridge.convert(view, "mlx", copy=False), "copy")
+        assert reason in dlbridge.explain(x.T, "mlx").reason
+        assert dlbridge.convert(x, "mlx", copy=None).ours.data_ptr == x.data_ptr
+    """)

@@ -3,6 +3,7 @@
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_wide_unsigned};
 use super::row_type::{Export, Framework};
+use super::tried::{Question, Tried};
 use crate::device::Device;
 use crate::dtype::DType;
 use pyo3::intern;
@@ -13,6 +14,7 @@ pub(super) static ROW: Framework = Framework {
     cast: Some("x.astype(mlx.core.{})"),
     shares_buffers: true,
     copies: true,
+    tried: Some(&TRIED),
     ..Framework::new(
         "mlx",
         "MLX",
@@ -31,6 +33,12 @@ pub(super) static ROW: Framework = Framework {
 fn has_dtype(dtype: DType) -> bool {
     is_common(dtype) || is_wide_unsigned(dtype) || matches!(dtype, DType::BF16 | DType::C64)
 }
+
+/// Releases without `from_dlpack` take row-major elements alone.
+static TRIED: Tried = Tried::new(|_, tensor| {
+    let is_row_major = tensor.layout().is_contiguous();
+    [(!is_row_major).then_some(Question::Transposed), None]
+});
 
 fn from_dlpack<'py>(
     py: Python<'py>,

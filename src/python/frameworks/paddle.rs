@@ -123,8 +123,18 @@ fn ask_capsule<'py>(
             .with_remedy("pass tensor.contiguous()"),
         ));
     }
-    let capsule = py
-        .import(intern!(py, "paddle"))?
+    let paddle = py.import(intern!(py, "paddle"))?;
+    let dtype = object.getattr(intern!(py, "dtype"))?;
+    if dtype.eq(paddle.getattr(intern!(py, "bool"))?)? {
+        return Err(not_exchangeable(
+            Incompatibility::from_reason(
+                Kind::DType,
+                "this release of Paddle declares bool as uint8 in DLPack",
+            )
+            .with_remedy("pass tensor.astype(\"uint8\")"),
+        ));
+    }
+    let capsule = paddle
         .getattr(intern!(py, "utils"))?
         .getattr(intern!(py, "dlpack"))?
         .call_method1(intern!(py, "to_dlpack"), (object,));

@@ -32,13 +32,26 @@ type Questions = [Option<Question>; 2];
 /// What was found out of the installed release.
 pub(in crate::python) struct Tried {
     questions: fn(Python<'_>, &Tensor) -> Questions,
+    verify: Verify,
     answers: Mutex<Vec<(Question, Answer)>>,
 }
 
+/// Refuses, by a `BufferError`, an object that a release made of a sample and misreads.
+type Verify = fn(Question, &Bound<'_, PyAny>) -> PyResult<()>;
+
 impl Tried {
     pub(super) const fn new(questions: fn(Python<'_>, &Tensor) -> Questions) -> Self {
+        Self::verified(questions, |_, _| Ok(()))
+    }
+
+    /// Creates one for a framework of which some releases take a tensor and misread it.
+    pub(super) const fn verified(
+        questions: fn(Python<'_>, &Tensor) -> Questions,
+        verify: Verify,
+    ) -> Self {
         Self {
             questions,
+            verify,
             answers: Mutex::new(Vec::new()),
         }
     }
@@ -79,7 +92,11 @@ impl Tried {
             return Ok(Some(answer));
         }
         // Python code runs meanwhile, so the lock isn't held.
-        let Some(answer) = outcome(py, attempt(question.sample()?))? else {
+        let made = attempt(question.sample()?).and_then(|made| {
+            (self.verify)(question, &made)?;
+            Ok(made)
+        });
+        let Some(answer) = outcome(py, made)? else {
             return Ok(None);
         };
         let mut answers = self.answers();
@@ -99,7 +116,11 @@ impl Question {
     fn sample(self) -> Result<Tensor, Error> {
         match self {
             Self::DType(dtype) => Tensor::zeroed(&[2], dtype),
-            Self::Transposed => Ok(Tensor::zeroed(&[2, 3], DType::F32)?.transpose()),
+            // Each element differs, so that another order shows.
+            Self::Transposed => {
+                let numbers = [0.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0];
+                Ok(Tensor::from_slice(&numbers, &[2, 3])?.transpose())
+            }
         }
     }
 }
@@ -182,8 +203,30 @@ mod tests {
     }
 
     #[test]
+    fn refused_remembers_release_that_misreads_what_it_takes() {
+        with_python(|py| {
+            let tried = Tried::verified(of_dtype, |question, made| match question {
+                Question::DType(DType::F64) => Err(PyBufferError::new_err(made.to_string())),
+                _ => Ok(()),
+            });
+            let takes_all = |_| Ok(py.None().into_bound(py));
+            for (dtype, why) in [(DType::F32, None), (DType::F64, Some("None"))] {
+                let tensor = Tensor::zeroed(&[3], dtype).unwrap();
+                let refused = tried.refused(py, &tensor, takes_all).unwrap();
+                let expected = why.map(|why| (Question::DType(dtype), why.into()));
+                assert_eq!(refused, expected);
+            }
+        });
+    }
+
+    #[test]
     fn sample_of_transposed_is_dense_and_not_row_major() {
         let sample = Question::Transposed.sample().unwrap();
         assert!(sample.layout().is_dense() && !sample.layout().is_contiguous());
+        assert!(sample.data_ptr().addr().is_multiple_of(64));
+        assert_eq!(
+            sample.to_vec::<f32>().unwrap(),
+            [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
+        );
     }
 }
