@@ -118,7 +118,7 @@ pub(super) fn by_python(python: &Path) -> Result<PathBuf, String> {
 pub(super) fn file_of(function: *const ()) -> Option<PathBuf> {
     // SAFETY: the struct is plain numbers and pointers, of which zeros are values.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked for, and the struct is written here.
+    // SAFETY: any address may be queried, and the struct is written here.
     let found = unsafe { libc::dladdr(function.cast(), &mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return None;

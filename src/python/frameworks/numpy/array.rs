@@ -76,7 +76,8 @@ impl Array {
         let mut dims = layout.shape().iter().zip(layout.strides()).enumerate();
         layout.rank() == self.rank as usize
             && dims.all(|(axis, (&size, &stride))| {
-                // SAFETY: as many sizes and strides as dimensions, and the ranks are equal.
+                // SAFETY: `axis` is below the rank, and an array has a size and a stride for each
+                // axis.
                 let (our_size, our_stride) =
                     unsafe { (*self.sizes.add(axis), *self.strides.add(axis)) };
                 our_size as usize == size && stride.checked_mul(item) == Some(our_stride)
