@@ -29,6 +29,10 @@ an order of its own are copied: JAX's releases but 0.5 and from 0.8 on, and MLX'
 `from_dlpack`, take row-major elements alone. Some of these JAX releases accept the others and read
 wrong values, so dlbridge has each compute with a sample first.
 
+One case isn't guarded: an array of 4-bit floats that was laid out column-major by an explicit
+`Format` comes in with other values from JAX 0.7.1 to 0.8.0, whose descriptor doesn't match its
+memory. JAX 0.12 is right.
+
 {ranges}
 
 {below}
