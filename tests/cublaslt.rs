@@ -1,5 +1,5 @@
-//! What this crate knows of cuBLASLt, compared with NVIDIA's headers by a C program; and NVIDIA's
-//! own library, as far as it needs no GPU: attributes that were set are read back.
+//! Comparison of this crate's cuBLASLt declarations with NVIDIA's headers by a C program, and tests
+//! of NVIDIA's own library as far as it needs no GPU: attributes that were set are read back.
 //!
 //! Both are a package of the Python that `PYO3_PYTHON` names or that is in `.venv`;
 //! `DLBRIDGE_CUBLASLT` can name another library.

@@ -1,4 +1,4 @@
-//! What the benchmarks compare: the same round trips with dlbridge and with dlpark.
+//! Round trips that the benchmarks compare, with dlbridge and with dlpark.
 
 use dlbridge::Tensor;
 use dlbridge::dlpack::{Managed, Versioned};

@@ -1,4 +1,4 @@
-"""What is compared: our extension and the peers, by the names that the tables show.
+"""Contestants of the benchmarks: our extension and the peers, by the names in the tables.
 
 A module that isn't there is noted in `missing`, and its lines are left out.
 """

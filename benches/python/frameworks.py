@@ -1,4 +1,4 @@
-"""How each framework makes an array of float32, and imports one."""
+"""Construction and import of a float32 array in each framework."""
 
 import importlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-//! What replaces swapping the data pointer inside of a tensor of TensorFlow.
+//! Alternatives to swapping the data pointer inside a TensorFlow tensor.
 //!
 //! Run it with `cargo run --example tensorflow_replace --features tensorflow`.
 //!

@@ -1,4 +1,4 @@
-//! What must be true of the results of view operations.
+//! Invariants of the results of view operations.
 
 use crate::model;
 use dlbridge::error::LayoutError;

@@ -1,4 +1,4 @@
-//! What can be done with a tensor, whatever it is.
+//! Operations that any tensor allows.
 
 use crate::model;
 use dlbridge::Tensor;

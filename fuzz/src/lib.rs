@@ -1,4 +1,4 @@
-//! What the fuzz targets are fed with: fields of descriptors, element types, addresses.
+//! Inputs of the fuzz targets: fields of descriptors, element types, addresses.
 //!
 //! Bytes become numbers that are small, at a limit, or anything, so that all three come up often.
 

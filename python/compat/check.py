@@ -1,4 +1,4 @@
-"""What dlbridge does with the one framework of an environment, in that environment.
+"""Checks dlbridge with the one framework of an environment, in that environment.
 
     python check.py torch report.json "torch 2.3.0"
     python check.py paddle report.json "paddle 2.6.2" --in-only

@@ -1,4 +1,4 @@
-"""What would become of a tensor, without doing it."""
+"""Explanations: the outcome of a conversion, without converting."""
 
 from __future__ import annotations
 

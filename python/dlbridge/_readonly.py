@@ -1,4 +1,4 @@
-"""What happens to read-only memory whose receiver can't be told that it is read-only."""
+"""The policy for read-only memory whose receiver can't be told that it is read-only."""
 
 from __future__ import annotations
 

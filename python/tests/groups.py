@@ -1,4 +1,4 @@
-"""Which test files share a process: those of one folder that need the same framework.
+"""Groups of test files that share a process: those of one folder that need the same framework.
 
 A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS`
 counts, so that TensorFlow and Paddle, which crash in one process, never meet. A file runs alone if

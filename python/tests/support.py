@@ -1,4 +1,4 @@
-"""What several test files use."""
+"""Helpers of several test files."""
 
 import importlib
 import os

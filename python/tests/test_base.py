@@ -1,6 +1,4 @@
-"""What keeps the memory of the arrays that NumPy is given: an object inside the tensor, or a second
-one apart.
-"""
+"""Tests of the base of NumPy arrays: an object inside the tensor, or a separate one."""
 
 import copy
 import gc

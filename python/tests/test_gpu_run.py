@@ -1,6 +1,4 @@
-"""What runs the tests on a GPU, `tests/gpu/run.py`, with steps that are made up: whatever one does,
-all is reported.
-"""
+"""Tests of `tests/gpu/run.py` with made-up steps: whatever a step does, all is reported."""
 
 import os
 import shutil

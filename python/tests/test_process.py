@@ -1,4 +1,4 @@
-"""What is alive when a process ends, and what a new process that comes of this one inherits."""
+"""Tests of process exit with live tensors, and of what child processes inherit."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Who releases a tensor that was made by hand, where, and while what is going on."""
+"""Tests of the release of hand-made tensors: by which thread, when, and during which calls."""
 
 import sys
 import threading

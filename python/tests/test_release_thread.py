@@ -1,4 +1,4 @@
-"""What threads without the GIL release: soon, and without waiting for the GIL's holder."""
+"""Tests of releases on threads without the GIL: soon, and without waiting for its holder."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""What Python code can replace in PyTorch is not believed, and what a class overrides is
+"""Tests that replaced attributes of PyTorch aren't trusted, and that overrides of a class are
 respected.
 """
 

@@ -1,5 +1,4 @@
-//! What is known of a framework stands in its file under `src/python/frameworks`, and nowhere else
-//! in the crate.
+//! Tests that facts of a framework stand in its file under `src/python/frameworks` alone.
 
 use crate::{root, rust_files};
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What Rust says of cuBLASLt, and what a C program says that is compiled against the headers.
+//! Facts of cuBLASLt, from Rust and from a C program that is compiled against the headers.
 
 use crate::find::Place;
 use crate::header::{self, Algorithm, Handle, Lent, Proposal, Raw, Stream, Text, with_functions};

@@ -1,4 +1,4 @@
-//! Whatever the tensor, it is printed.
+//! Property tests of printing: any tensor can be printed.
 
 use dlbridge::dlpack::{Description, Flags, Versioned, export};
 use dlbridge::{DType, Device, Tensor};

@@ -1,4 +1,4 @@
-"""What became of a step: by what its process said, and by what pytest wrote."""
+"""Outcomes of steps, from the exit status and from pytest's report."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-//! What Rust says of the ABI, and what the C program says, under the same names.
+//! Facts of the ABI, from Rust and from a C program, under the same names.
 
 use crate::c_type::CType;
 use dlbridge_dlpack::*;

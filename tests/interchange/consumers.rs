@@ -1,4 +1,4 @@
-//! What consumers do with exports: keep several, change them, delete them late and elsewhere.
+//! Consumers of exports: several at once, changes of the struct, late deletes on other threads.
 
 use crate::foreign::{Counter, ForeignAbi};
 use dlbridge::dlpack::{Legacy, Managed, Versioned};

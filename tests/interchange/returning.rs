@@ -1,5 +1,5 @@
-//! What was exported here and comes back: unchanged it is the tensor that it was, and changed it is
-//! what its consumer made of it.
+//! Re-imports of our own exports: unchanged ones are the original tensor, changed ones are
+//! validated.
 
 use crate::consumers::counted;
 use crate::foreign::{Counter, ForeignAbi, Producer};

@@ -1,4 +1,5 @@
-//! Which kernels reach which memory. Nothing looks at the elements, so that addresses are invented.
+//! Kernels of devices, and the memory that they reach. No test reads elements, so addresses are
+//! invented.
 
 use crate::support::{Written, assert_incompatible, assert_refused, copy, op};
 use dlbridge::device::DeviceKind;

@@ -1,4 +1,4 @@
-"""What the example promises, with the tensors of one framework."""
+"""Tests of the example's promises, with the tensors of one framework."""
 
 import sys
 import threading

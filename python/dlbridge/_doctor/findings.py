@@ -1,6 +1,4 @@
-"""What stands out: crashes, wrong values, silent copies, and read-only memory that could be
-written.
-"""
+"""Findings: crashes, wrong values, silent copies, and read-only memory that could be written."""
 
 from __future__ import annotations
 

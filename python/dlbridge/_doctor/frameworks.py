@@ -1,4 +1,4 @@
-"""Which frameworks are known, and which of them are here."""
+"""The known frameworks, and those that are installed."""
 
 from __future__ import annotations
 

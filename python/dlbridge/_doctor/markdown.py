@@ -1,4 +1,4 @@
-"""What was found, as a page of the documentation."""
+"""Results as a page of the documentation."""
 
 from __future__ import annotations
 

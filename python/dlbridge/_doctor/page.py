@@ -1,4 +1,4 @@
-"""What was found, as one page that needs nothing beside it."""
+"""Results as one self-contained HTML page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found, and how it is written down."""
+"""Results and their file format."""
 
 from __future__ import annotations
 

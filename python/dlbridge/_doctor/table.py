@@ -1,4 +1,4 @@
-"""What was found, as text for a terminal."""
+"""Results as text for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for NVIDIA's driver: its own functions, by which tests look into it."""
+"""The test double of NVIDIA's driver: its own functions, by which tests inspect it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""What tests of older releases start their processes with."""
+"""Preamble of the processes in tests of older releases."""
 
 REFUSED = """
 def refused(call, text):

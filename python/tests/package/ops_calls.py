@@ -1,6 +1,4 @@
-"""What the test files of ops share: results are of the caller's framework, and written in place
-where they can.
-"""
+"""Shared tests of ops: results are of the caller's framework, and written in place where possible."""
 
 import dlbridge
 import numpy as np

@@ -1,6 +1,4 @@
-"""What the test files of all frameworks share: each element type and layout, in, out, and
-through.
-"""
+"""Shared tests of all frameworks: each element type and layout, in, out and through."""
 
 import ctypes
 import gc

@@ -1,4 +1,4 @@
-"""How the package's tensors are shown: as text, and in notebooks."""
+"""Tests of printing: tensors as text, and in notebooks."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Nothing is left of any way that is taken ten thousand times."""
+"""Tests of flat memory: each path, taken ten thousand times, leaves nothing behind."""
 
 import gc
 import sys

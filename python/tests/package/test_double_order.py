@@ -1,5 +1,5 @@
-"""What is written on one stream is seen on another one: that it is ordered, and that the tests fail
-where it isn't.
+"""Tests of stream order: writes on one stream are visible on another, and the tests fail without
+order.
 """
 
 import dlbridge

@@ -1,4 +1,4 @@
-"""Where there is no driver, or none with GPUs; and processes that come of this one."""
+"""Tests without a driver or GPUs, and in forked and spawned processes."""
 
 import os
 import sysconfig

@@ -1,6 +1,4 @@
-"""What would become of a tensor: `explain` says what `convert` does, of NumPy's arrays to the
-lighter frameworks.
-"""
+"""Tests that `explain` agrees with `convert`: NumPy's arrays to the lighter frameworks."""
 
 import importlib.util
 import pickle

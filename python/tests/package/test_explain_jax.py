@@ -1,4 +1,4 @@
-"""What `explain` says of JAX's arrays, and of what is to become one, is what `convert` does."""
+"""Tests that `explain` agrees with `convert`: from and to JAX."""
 
 import dlbridge
 import pytest

@@ -1,4 +1,4 @@
-"""What `explain` says of Paddle's tensors, and of what is to become one, is what `convert` does."""
+"""Tests that `explain` agrees with `convert`: from and to Paddle."""
 
 import gc
 

@@ -1,6 +1,4 @@
-"""What `explain` says of what is to become a tensor of TVM or of ONNX Runtime is what `convert`
-does.
-"""
+"""Tests that `explain` agrees with `convert`: to TVM and ONNX Runtime."""
 
 import importlib.util
 

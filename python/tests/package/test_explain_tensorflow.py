@@ -1,6 +1,4 @@
-"""What `explain` says of TensorFlow's tensors, and of what is to become one, is what `convert`
-does.
-"""
+"""Tests that `explain` agrees with `convert`: from and to TensorFlow."""
 
 import dlbridge
 import pytest

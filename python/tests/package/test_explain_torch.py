@@ -1,6 +1,4 @@
-"""What `explain` says of PyTorch's tensors, and of what is to become one, is what `convert`
-does.
-"""
+"""Tests that `explain` agrees with `convert`: from and to PyTorch."""
 
 import dlbridge
 import pytest

@@ -1,4 +1,4 @@
-"""What older releases of PyArrow, JAX and TensorFlow do, by stand-ins of their modules."""
+"""Tests of older releases of PyArrow, JAX and TensorFlow, by stand-ins of their modules."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""What Python is told of ops and kernels: names, signatures, help, and tables."""
+"""Tests of the listing of ops and kernels: names, signatures, help, and tables."""
 
 import copy
 import inspect

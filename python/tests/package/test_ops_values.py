@@ -1,4 +1,4 @@
-"""What the ops compute, and where: compared with NumPy for each layout, shape and element type."""
+"""Tests of the ops' values and memory, against NumPy for each layout, shape and element type."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""What the front pages show runs, and prints what they say."""
+"""Tests that the README's examples run and print what it shows."""
 
 import re
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""What can't be exchanged is a `BufferError`, whatever the framework raised, and nothing else
-becomes one.
+"""Tests of refusals: any exception of a framework during an exchange becomes a `BufferError`, and
+no other does.
 """
 
 import dlbridge

@@ -1,4 +1,4 @@
-//! Which layouts cuBLASLt takes as they are, how it is told of them, and what is copied first.
+//! Layouts that cuBLASLt takes as they are, their descriptors, and those that are copied first.
 
 use super::library::{expected, last, lines, numbers, sent, values, with_blas};
 use crate::double::{calls, journal};

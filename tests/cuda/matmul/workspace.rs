@@ -1,5 +1,4 @@
-//! What algorithms need beside the matrices: on several streams, while a graph is captured, and
-//! where there is no memory.
+//! Workspaces of algorithms: on several streams, while a graph is captured, and without memory.
 
 use super::library::{
     blas_mistakes, expected, last, lines, need_workspace, numbers, sent, values, with_blas,

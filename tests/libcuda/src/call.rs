@@ -1,5 +1,4 @@
-//! How the driver's functions are entered: locked, counted, written down, and failing when they
-//! were told to.
+//! Entry of the driver's functions: locked, counted, recorded, and failing on request.
 
 use crate::abi::{Address, Handle, Host, In, Out, Stream, Text};
 use crate::codes::{Code, Outcome};

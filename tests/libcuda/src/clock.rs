@@ -1,5 +1,4 @@
-//! Which work happens before which: one counter for each stream, joined where streams wait for each
-//! other.
+//! Vector clocks of work: one counter for each stream, joined where streams wait for each other.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What tests ask of the double besides the driver's own functions. All may be called at any time.
+//! Functions of the double for tests, besides the driver's own. All may be called at any time.
 
 use crate::abi::{Host, Stream, Text};
 use crate::access::Rows;

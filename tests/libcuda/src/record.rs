@@ -1,5 +1,4 @@
-//! What is written down: calls, work that ran, mistakes; and the errors that calls are told to
-//! return.
+//! Records: calls, work that ran, mistakes; and the errors that calls are told to return.
 
 use crate::codes::Code;
 use crate::driver::thread;

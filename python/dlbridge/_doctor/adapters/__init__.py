@@ -1,1 +1,1 @@
-"""What has to be known of each framework. Each is imported on first use."""
+"""Adapters: all that the doctor knows of each framework. Each is imported on first use."""

@@ -1,4 +1,4 @@
-"""What the doctor asks of a framework."""
+"""The interface of adapters: the questions that the doctor asks of a framework."""
 
 from __future__ import annotations
 

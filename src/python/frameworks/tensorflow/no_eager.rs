@@ -1,4 +1,4 @@
-//! What stands for `eager` without TensorFlow's C library: no further element types.
+//! Stand-in for `eager` without TensorFlow's C library: no further element types.
 
 use crate::dtype::DType;
 use crate::error::Incompatibility;

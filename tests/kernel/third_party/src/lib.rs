@@ -1,4 +1,4 @@
-//! What any crate can bring: an op with kernels, and kernels for an op that is there already.
+//! An extension crate: an op with kernels, and kernels for an op of another crate.
 
 use dlbridge::Element;
 use dlbridge::kernel::{AttributeKind, Kernel, KernelContext, Op, Source, Target};

@@ -1,4 +1,4 @@
-//! What another crate registered is found, listed and called like what comes with dlbridge.
+//! Tests that ops of another crate are found, listed and called like dlbridge's own.
 
 use dlbridge::Tensor;
 use dlbridge::kernel::{KernelInfo, Reason, RegistrationError, Registry};

@@ -1,4 +1,4 @@
-//! How many blocks fit: by threads and by shared memory.
+//! Occupancy: the number of resident blocks, by threads and by shared memory.
 
 use crate::abi::structures::LaunchConfig;
 use crate::abi::{Function, In, Out, SharedMemoryOfBlock};

@@ -1,5 +1,4 @@
-//! What the tests of the double share: one test at a time, and short forms of the driver's
-//! functions.
+//! Helpers of the double's tests: one test at a time, and short forms of the driver's functions.
 #![allow(dead_code, reason = "no test file needs all of it")]
 
 use cuda::abi::{
