@@ -7,7 +7,7 @@ says why.
 from dataclasses import dataclass
 
 # What PyTorch imports of other packages; its wheel is installed without the libraries it names.
-TORCH = ("filelock==3.16.1", "typing-extensions==4.12.2", "networkx==3.3", "jinja2==3.1.4")
+TORCH = ("filelock==3.16.1", "typing-extensions==4.15.0", "networkx==3.3", "jinja2==3.1.4")
 TORCH += ("fsspec==2024.10.0", "setuptools==75.6.0", "sympy==1.13.3")
 
 
