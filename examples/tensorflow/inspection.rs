@@ -26,7 +26,8 @@ pub(crate) fn run(tensorflow: TensorFlow) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-#[allow(dead_code, reason = "tests call `run`")]
+// Tests include this file, and call `run`.
+#[cfg(not(test))]
 fn main() -> Result<(), Box<dyn Error>> {
     run(TensorFlow::load()?)
 }

@@ -93,7 +93,8 @@ fn negate(context: &Context, tensor: &EagerTensor) -> Result<Tensor, Box<dyn Err
     Ok(negated.to_tensor()?)
 }
 
-#[allow(dead_code, reason = "tests call `run`")]
+// Tests include this file, and call `run`.
+#[cfg(not(test))]
 fn main() -> Result<(), Box<dyn Error>> {
     run(TensorFlow::load()?)
 }

@@ -75,7 +75,8 @@ fn doubled(context: &Context, x: &EagerTensor) -> Result<Tensor, Box<dyn Error>>
     Ok(sum.to_tensor()?)
 }
 
-#[allow(dead_code, reason = "tests call `run`")]
+// Tests include this file, and call `run`.
+#[cfg(not(test))]
 fn main() -> Result<(), Box<dyn Error>> {
     run(TensorFlow::load()?)
 }

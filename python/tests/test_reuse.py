@@ -317,31 +317,33 @@ def test_numbers_between_arrays_leave_entries_correct():
         assert ext.number_f32(torch.ones(())) == ([], [1])
 
 
-def test_strided_layout_is_repeated_with_other_memory_and_dtypes():
-    strides = [(4, 12), (-4, 12), (8, 24), (0, 4), (4, 0)]
-    arrays = []
-    for dtype in ("float32", "int32", "float64"):
-        for steps in strides:
-            room = np.arange(64).astype(dtype)
-            start = room[20:]
-            arrays.append(np.lib.stride_tricks.as_strided(start, (3, 4), steps))
-    uneven = np.lib.stride_tricks.as_strided(np.zeros(64), (3, 4), (4, 12))
-    read_only = np.lib.stride_tricks.as_strided(arrays[0], (3, 4), (4, 12), writeable=False)
-    for x in arrays:
-        item = x.itemsize
-        if any(stride % item for stride in x.strides):
-            with refused(BufferError, "aren't multiples"):
-                ext.describe(x)
-            continue
-        for _ in range(3):
-            seen = ext.describe(x)
-            assert (seen["shape"], seen["ptr"]) == ([3, 4], x.ctypes.data)
-            assert [stride * item for stride in seen["strides"]] == list(x.strides)
-            assert READ[x.dtype.name](x) == x.ravel().tolist()
-            assert not seen["readonly"]
-        other = x.copy()
-        twin = np.lib.stride_tricks.as_strided(other, (3, 4), x.strides[::-1])
-        assert ext.describe(twin)["strides"] == seen["strides"][::-1]
-        assert ext.describe(read_only)["readonly"]
+@pytest.mark.parametrize("strides", [(1, 3), (-1, 3), (2, 6), (0, 1), (1, 0)])
+def test_strided_layout_is_repeated_with_other_memory_and_dtypes(strides):
+    def strided(dtype, steps=strides, **options):
+        start = np.arange(64).astype(dtype)[20:]
+        in_bytes = [step * start.itemsize for step in steps]
+        return np.lib.stride_tricks.as_strided(start, (3, 4), in_bytes, **options)
+
+    # Each is an argument right after one of the same layout that differs in one thing.
+    arguments = [strided(dtype) for dtype in ("f4", "f4", "i4", "f8", "i4", "u1", "f4")]
+    arguments += [strided("f4", writeable=False), strided("f4"), strided("f4", strides[::-1])]
+    arguments += [strided("f4"), torch.from_numpy(np.arange(12.0)).reshape(4, 3).t(), strided("f8")]
+    for x in arguments:
+        expected = x if isinstance(x, np.ndarray) else x.numpy()
+        seen = ext.describe(x)
+        assert (seen["shape"], seen["ptr"]) == ([3, 4], expected.ctypes.data)
+        assert [step * expected.itemsize for step in seen["strides"]] == list(expected.strides)
+        assert (seen["dtype"], seen["readonly"]) == (
+            expected.dtype.name,
+            not expected.flags.writeable,
+        )
+        assert READ[expected.dtype.name](x) == expected.ravel().tolist()
+
+
+def test_strides_that_are_not_multiples_are_refused_after_a_strided_layout():
+    x = np.lib.stride_tricks.as_strided(np.arange(64.0), (3, 4), (8, 24))
+    uneven = np.lib.stride_tricks.as_strided(np.arange(64.0), (3, 4), (12, 24))
+    for _ in range(3):
+        assert ext.describe(x)["strides"] == [1, 3]
         with refused(BufferError, "aren't multiples"):
             ext.describe(uneven)

@@ -10,7 +10,7 @@ use super::message::{Head, bytes_of, decode, part, write_with_elements};
 use super::replace::replace;
 use super::source::Source;
 use super::stored::{Found, Stored, checked_shape};
-use super::writer::Writer;
+use super::writer::{Writer, packed_nbytes};
 use crate::dtype::DType;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
@@ -127,28 +127,30 @@ pub(super) fn write<W: Write + Seek>(
     to: &mut Writer<W>,
     (name, tensor): (&str, &Tensor),
 ) -> Result<(), FileError> {
-    let elements = (tensor, nbytes(tensor));
     let message = head(name, tensor)?;
+    let elements = (tensor, packed_nbytes(tensor));
     write_with_elements((FORMAT, to), &message, RAW_DATA, elements, |to, tensor| {
         to.elements(tensor)
     })
 }
 
-/// Saves a message whose elements are in another file, as `onnx.external_data_helper` does: first
-/// that file, then the message.
+/// Saves a message whose elements are in another file, as `onnx.external_data_helper` does. Both
+/// files are complete before the one with the elements is replaced, and then the message.
 pub(super) fn save(
     path: &Path,
     location: &str,
     (name, tensor): (&str, &Tensor),
 ) -> Result<(), FileError> {
     let message = TensorProto {
-        external_data: external::entries(location, nbytes(tensor)),
+        external_data: external::entries(location, packed_nbytes(tensor)),
         data_location: Some(EXTERNAL),
         ..head(name, tensor)?
     };
     let data = external::place(name, location, path)?;
-    replace(&data, |to| to.elements(tensor))?;
-    replace(path, |to| to.bytes(&message.encode_to_vec()))
+    replace(path, |to| {
+        to.bytes(&message.encode_to_vec())?;
+        replace(&data, |to| to.elements(tensor))
+    })
 }
 
 /// Returns the message without the elements.
@@ -161,9 +163,4 @@ fn head(name: &str, tensor: &Tensor) -> Result<TensorProto, FileError> {
         name: (!name.is_empty()).then(|| name.to_owned()),
         ..TensorProto::default()
     })
-}
-
-/// Returns how many bytes the elements take, of which small ones share some.
-fn nbytes(tensor: &Tensor) -> usize {
-    (tensor.len() * usize::from(tensor.dtype().bits())).div_ceil(8)
 }

@@ -68,6 +68,11 @@ pub(super) fn with_bytes<R>(
     call(view.as_slice().unwrap_or_default())
 }
 
+/// Returns how many bytes [`Writer::elements`] writes.
+pub(super) fn packed_nbytes(tensor: &Tensor) -> usize {
+    (tensor.len() * tensor.dtype().item_bits()).div_ceil(8)
+}
+
 /// Returns a tensor whose sub-byte elements share bytes.
 fn packed(tensor: Tensor) -> Result<Tensor, Error> {
     let bits = tensor.dtype().item_bits();
@@ -75,7 +80,7 @@ fn packed(tensor: Tensor) -> Result<Tensor, Error> {
         return Ok(tensor);
     }
     let bytes = tensor.as_bytes()?;
-    let mut to = vec![0; (tensor.len() * bits).div_ceil(8)];
+    let mut to = vec![0; packed_nbytes(&tensor)];
     for (i, byte) in bytes.view::<u8>()?.iter().enumerate() {
         write_small_bits(&mut to, i * bits, bits, *byte);
     }

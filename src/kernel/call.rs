@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 
 /// A call that is being put together.
@@ -62,12 +63,14 @@ struct Number([u8; 16]);
 
 impl OpHandle {
     /// Begins a call.
+    #[inline]
     pub fn call(&self) -> Call<'_, '_> {
         Call::new(self)
     }
 }
 
 impl<'r, 'a> Call<'r, 'a> {
+    #[inline]
     fn new(handle: &'r OpHandle) -> Self {
         Self {
             handle,
@@ -171,7 +174,7 @@ impl<'r, 'a> Call<'r, 'a> {
     ///
     /// When an argument doesn't fit this op, no kernel is for such a call, or it fails.
     #[inline]
-    pub fn run(self) -> Result<Vec<Tensor>, CallError> {
+    pub fn run(mut self) -> Result<Vec<Tensor>, CallError> {
         let made = self.made()?;
         Ok(made.into_iter().map(|(_, tensor)| tensor).collect())
     }
@@ -194,13 +197,15 @@ impl<'r, 'a> Call<'r, 'a> {
         Ok(tensor)
     }
 
-    fn made(mut self) -> Result<Made, CallError> {
+    /// Executes the call where it is, without moving the struct.
+    fn made(&mut self) -> Result<Made, CallError> {
         let handle = self.handle;
         let name = handle.name();
-        if let Some(problem) = self.problem {
+        if let Some(problem) = self.problem.take() {
             return Err(problem.of(name));
         }
-        let given = complete(handle, self.attributes).map_err(|reason| reason.of(name))?;
+        let given =
+            complete(handle, mem::take(&mut self.attributes)).map_err(|reason| reason.of(name))?;
         let attributes = match &given {
             Some(given) => given,
             None => handle.defaults().unwrap_or_default(),

@@ -31,24 +31,30 @@ pub(super) fn by_consumer(py: Python<'_>, framework: &str, error: PyErr) -> PyEr
 }
 
 fn by_framework(py: Python<'_>, framework: &str, verb: &str, error: PyErr) -> PyErr {
-    let kind = error.get_type(py);
-    let is_refusal = [
-        PyRuntimeError::type_object(py),
-        PyNotImplementedError::type_object(py),
-        PyTypeError::type_object(py),
-        PyValueError::type_object(py),
-    ]
-    .iter()
-    .any(|refusal| kind.is(refusal))
-        || Framework::of_type(&kind).is_some();
-    // A failing GPU says nothing of the tensor.
-    let is_other = error.is_instance_of::<PyBufferError>(py)
-        || error.is_instance_of::<PyRecursionError>(py)
-        || root_module(&kind) == "dlbridge"
-        || !error.is_instance_of::<pyo3::exceptions::PyException>(py);
-    if !is_refusal || is_other {
+    if error.is_instance_of::<PyBufferError>(py) || !is_refusal(py, &error) {
         return error;
     }
     let message = format!("{framework} {verb} the tensor: {}", error.value(py));
     caused(py, not_exchangeable(message), error)
+}
+
+/// Returns whether an exception is about the exchanged tensor.
+#[cold]
+pub(super) fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
+    let kind = error.get_type(py);
+    let is_refusal = error.is_instance_of::<PyBufferError>(py)
+        || [
+            PyRuntimeError::type_object(py),
+            PyNotImplementedError::type_object(py),
+            PyTypeError::type_object(py),
+            PyValueError::type_object(py),
+        ]
+        .iter()
+        .any(|refusal| kind.is(refusal))
+        || Framework::of_type(&kind).is_some();
+    // A failing GPU says nothing of the tensor.
+    let is_other = error.is_instance_of::<PyRecursionError>(py)
+        || root_module(&kind) == "dlbridge"
+        || !error.is_instance_of::<pyo3::exceptions::PyException>(py);
+    is_refusal && !is_other
 }

@@ -5,7 +5,7 @@ use super::{numbered, only, refused};
 use dlbridge::DType;
 use dlbridge::files::{FileError, Format, OpenOptions, SaveOptions, TensorFile};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const ONNX: Format = Format::OnnxProto;
 
@@ -53,32 +53,33 @@ fn external_data_is_shared() {
     }
 }
 
+/// Creates a folder with a file outside of it, and returns the folder and locations that lead out.
+fn outside_locations(outside: &Path) -> (PathBuf, Vec<String>) {
+    let (folder, data) = (outside.join("folder"), outside.join("x.bin"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(&data, [0; 8]).unwrap();
+    let mut locations = vec!["../x.bin", "a/../../x.bin", "", "a\\x.bin", "."];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&data, folder.join("link")).unwrap();
+        std::os::unix::fs::symlink(outside, folder.join("up")).unwrap();
+        locations.extend(["link", "up/x.bin"]);
+    }
+    locations.push(data.to_str().unwrap());
+    let locations = locations.into_iter().map(str::to_owned).collect();
+    (folder, locations)
+}
+
 #[test]
 fn external_data_outside_of_the_folder_is_refused() {
     let outside = tempfile::tempdir().unwrap();
-    fs::write(outside.path().join("x.bin"), [0; 8]).unwrap();
-    let folder = outside.path().join("folder");
-    fs::create_dir(&folder).unwrap();
-    let absolute = outside.path().join("x.bin");
-    let mut locations = vec![
-        "../x.bin",
-        "a/../../x.bin",
-        absolute.to_str().unwrap(),
-        "",
-        "a\\x.bin",
-        ".",
-    ];
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink(&absolute, folder.join("link")).unwrap();
-        locations.push("link");
-    }
+    let (folder, locations) = outside_locations(outside.path());
     for location in locations {
         let text = format!(
             "tensor \"x\": external data at {location:?} is outside of the folder of the message; \
              only relative paths below it are read"
         );
-        refused(open(&folder, &[("location", location)]), &text);
+        refused(open(&folder, &[("location", &location)]), &text);
     }
     refused(
         only(external(&[("location", "x.bin")]).0, ONNX),
@@ -154,35 +155,21 @@ fn save_puts_elements_into_another_file() {
 #[test]
 fn save_refuses_elements_outside_of_the_folder() {
     let outside = tempfile::tempdir().unwrap();
-    let folder = outside.path().join("folder");
-    fs::create_dir(&folder).unwrap();
-    fs::write(outside.path().join("x.bin"), "another's").unwrap();
-    let absolute = outside.path().join("x.bin");
-    let mut locations = vec![
-        "../x.bin",
-        "a/../../x.bin",
-        absolute.to_str().unwrap(),
-        "",
-        "a\\x.bin",
-        "a\0",
-        ".",
-    ];
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink(&absolute, folder.join("link")).unwrap();
-        std::os::unix::fs::symlink(outside.path(), folder.join("up")).unwrap();
-        locations.extend(["link", "up/x.bin", "up/new.bin"]);
+    let (folder, mut locations) = outside_locations(outside.path());
+    locations.push("a\0".to_owned());
+    if cfg!(unix) {
+        locations.push("up/new.bin".to_owned());
     }
     for location in locations {
         let text = format!(
             "tensor \"x\": external data at {location:?} is outside of the folder of the message; \
              only relative paths below it are read"
         );
-        refused(save(&folder, location, 2), &text);
+        refused(save(&folder, &location, 2), &text);
     }
     assert!(!folder.join("x.pb").exists());
     assert!(!outside.path().join("new.bin").exists());
-    assert_eq!(fs::read(absolute).unwrap(), b"another's");
+    assert_eq!(fs::read(outside.path().join("x.bin")).unwrap(), [0; 8]);
     // Nor is the message replaced, the folder, or one that isn't there.
     for location in ["x.pb", "./x.pb"] {
         let text = "onnx_proto: the external data of \"x\" would replace its message; name \
@@ -191,6 +178,16 @@ fn save_refuses_elements_outside_of_the_folder() {
     }
     fs::create_dir(folder.join("data")).unwrap();
     assert!(save(&folder, "data", 2).is_err() && save(&folder, "missing/x.bin", 2).is_err());
+}
+
+#[test]
+fn save_leaves_elements_alone_if_the_message_cant_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.bin"), "another's").unwrap();
+    fs::create_dir(folder.path().join("x.pb")).unwrap();
+    assert!(save(folder.path(), "x.bin", 2).is_err());
+    assert_eq!(fs::read(folder.path().join("x.bin")).unwrap(), b"another's");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
 #[test]

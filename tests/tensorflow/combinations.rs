@@ -17,7 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ),
 ];
 
-const SHAPES: [&[usize]; 9] = [
+pub(crate) const SHAPES: [&[usize]; 9] = [
     &[],
     &[1],
     &[7],

@@ -1,5 +1,6 @@
 //! Tensors in TensorFlow and back: shared, and released once.
 
+use crate::combinations::SHAPES;
 use crate::fixture::{Check, Counted, Fixture, numbers};
 use dlbridge::dlpack::{Description, Flags, Versioned, export};
 use dlbridge::tensorflow::{DataType, EagerTensor, Operation, TfTensor};
@@ -106,17 +107,7 @@ fn every_dtype_is_shared_both_ways(fixture: &Fixture) {
 }
 
 fn every_shape_is_shared_both_ways(fixture: &Fixture) {
-    let shapes: [&[usize]; 8] = [
-        &[],
-        &[1],
-        &[7],
-        &[2, 3, 4],
-        &[0],
-        &[3, 0, 2],
-        &[1, 2, 1, 2, 1, 2, 1, 2],
-        &[70_000, 3],
-    ];
-    for shape in shapes {
+    for shape in SHAPES {
         let ours = numbers(shape);
         let theirs = TfTensor::from_tensor(fixture.tensorflow, &ours).unwrap();
         assert_eq!(theirs.shape(), shape);

@@ -224,6 +224,10 @@ REFUSALS = {
         "tf.experimental.dlpack.from_dlpack = lambda capsule: type('EagerTensor', (), {})()",
         "its extension module lacks the functions",
     ),
+    "another class of the same library": (
+        "tf.experimental.dlpack.from_dlpack = lambda _: TFE_Py_TapeSetNew(False, True)",
+        "from_dlpack returned",
+    ),
 }
 
 
@@ -232,6 +236,7 @@ def test_functions_that_do_something_else_are_not_used(case):
     change, reason = REFUSALS[case]
     code = f"""
     import dlbridge, tensorflow as tf
+    from tensorflow.python._pywrap_tfe import TFE_Py_TapeSetNew
     whole = tf.experimental.dlpack.from_dlpack
     {change}
     ours = dlbridge.zeros(64, "float8_e5m2")
@@ -251,3 +256,21 @@ def test_functions_that_do_something_else_are_not_used(case):
     said = in_new_process(code, TF_CPP_MIN_LOG_LEVEL="3")
     expected = "TensorFlow's DLPack has no float8_e5m2, and its C library wasn't used: " + reason
     assert expected in said and "is not supported by dlpack" in said
+
+
+@pytest.mark.parametrize(
+    "raised", [KeyboardInterrupt, MemoryError, RecursionError, ZeroDivisionError]
+)
+def test_exception_that_is_no_refusal_passes_through(raised, monkeypatch):
+    x = dlbridge.convert(aligned("float8_e5m2", (64,))[0], "tensorflow")
+    assert dlbridge.from_dlpack(x).shape == (64,)
+
+    def interrupted(*arguments, **keywords):
+        raise raised
+
+    monkeypatch.setattr(type(x), "__dlpack__", interrupted)
+    monkeypatch.setattr(tf.experimental.dlpack, "to_dlpack", interrupted)
+    with pytest.raises(raised):
+        dlbridge.from_dlpack(x)
+    with pytest.raises(raised):
+        dlbridge.ops.copy(x)

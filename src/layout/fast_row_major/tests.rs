@@ -75,7 +75,7 @@ fn become_row_major_agrees_with_the_validator() {
 }
 
 #[test]
-fn is_row_major_of_compares_shape_and_strides() {
+fn is_described_by_compares_shape_and_strides() {
     for ours in shapes() {
         let mut layout = Layout::SCALAR;
         if !become_row_major(&mut layout, &ours, None) {

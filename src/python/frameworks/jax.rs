@@ -12,7 +12,6 @@ use crate::tensor::Tensor;
 use pyo3::exceptions::{PyException, PyMemoryError, PyRecursionError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
 pub(super) static ROW: Framework = Framework {
@@ -140,25 +139,15 @@ fn from_dlpack<'py>(
     object: Bound<'py, PyAny>,
     _: DType,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static HAS_COPY: PyOnceLock<bool> = PyOnceLock::new();
     let import = py
         .import(intern!(py, "jax"))?
         .getattr(intern!(py, "dlpack"))?
         .getattr(intern!(py, "from_dlpack"))?;
-    if HAS_COPY.get(py) == Some(&false) {
-        return import.call1((object,));
-    }
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "copy"), false)?;
     match import.call((&object,), Some(&keywords)) {
-        Err(error) if HAS_COPY.get(py).is_none() && lacks_copy(py, &error) => {
-            let _ = HAS_COPY.set(py, false);
-            import.call1((object,))
-        }
-        made => {
-            let _ = HAS_COPY.set(py, true);
-            made
-        }
+        Err(error) if lacks_copy(py, &error) => import.call1((object,)),
+        made => made,
     }
 }
 

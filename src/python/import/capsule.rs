@@ -28,21 +28,23 @@ pub(super) fn by_dlpack<'py>(
     object: Borrowed<'_, 'py, PyAny>,
     wish: &Wish<'py>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let error = match ask(&object, wish) {
-        Ok(capsule) => return Ok(capsule),
-        Err(error) => error,
-    };
-    refused(object)?.ok_or(error)
+    ask(&object, wish).or_else(|error| after_refusal(object, error))
 }
 
-/// Asks the framework of an object whose capsule was refused for a versioned one in another way;
-/// `None` where there is none.
+/// Asks the framework of an object whose capsule was refused for a versioned one in another way.
+///
+/// # Errors
+///
+/// The given one where there is no other way, or where it isn't about the tensor.
 #[cold]
-fn refused<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Option<Bound<'py, PyCapsule>>> {
+fn after_refusal<'py>(
+    object: Borrowed<'_, 'py, PyAny>,
+    error: PyErr,
+) -> PyResult<Bound<'py, PyCapsule>> {
     let framework = Framework::of_type(&object.get_type());
     match framework.and_then(|framework| framework.export_refused) {
-        Some(export) => export(object),
-        None => Ok(None),
+        Some(export) if refusal::is_refusal(object.py(), &error) => export(object)?.ok_or(error),
+        _ => Err(error),
     }
 }
 
@@ -63,9 +65,9 @@ pub(super) fn by_method<'py>(
     };
     match (methods.ask)(object, is_written) {
         Ok(capsule) => Ok(capsule.map(|capsule| (capsule, Some(methods)))),
-        Err(error) => match refused(object)? {
-            Some(capsule) => Ok(Some((capsule, None))),
-            None => Err(refusal::by_producer(object, error)),
+        Err(error) => match after_refusal(object, error) {
+            Ok(capsule) => Ok(Some((capsule, None))),
+            Err(error) => Err(refusal::by_producer(object, error)),
         },
     }
 }

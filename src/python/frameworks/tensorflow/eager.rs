@@ -1,7 +1,7 @@
 //! Eager tensors by TensorFlow's C library, for element types that its DLPack refuses: 8-bit
 //! floats and smaller numbers.
 //!
-//! Two functions of its extension module lead from a C handle to a Python object and back. They are
+//! Functions of its extension module lead from a C handle to a Python object and back. They are
 //! C++, and in no header for users. So they are used in the versions that were compared only, found
 //! in the library that the class's own destructor is in, and compared at first use with a tensor
 //! that came by DLPack: class, memory, dtype, shape, and that the object releases the memory.
@@ -36,12 +36,24 @@ const MAKE_OBJECT: &[u8] = b"_Z21EagerTensorFromHandleP16TFE_TensorHandleb";
 type HandleOf = unsafe extern "C" fn(*mut ffi::PyObject) -> *mut c_void;
 const HANDLE_OF: &[u8] = b"_Z18EagerTensor_HandlePK7_object";
 
+/// `EagerTensor_CheckExact(const PyObject*)`: whether the object is of the class that the other
+/// functions are for.
+type IsExact = unsafe extern "C" fn(*mut ffi::PyObject) -> bool;
+const IS_EXACT: &[u8] = b"_Z22EagerTensor_CheckExactPK7_object";
+
+/// The functions.
+#[derive(Clone, Copy)]
+struct Functions {
+    make_object: MakeObject,
+    handle_of: HandleOf,
+    is_exact: IsExact,
+}
+
 /// The functions, and the class whose objects they are for.
 struct Eager {
     tensorflow: TensorFlow,
     class: Py<PyType>,
-    make_object: MakeObject,
-    handle_of: HandleOf,
+    functions: Functions,
 }
 
 /// What was found at first use, or why it can't be used.
@@ -147,14 +159,17 @@ impl Eager {
             return Ok(Err(format!("version {version} wasn't compared yet")));
         }
         let class = theirs.get_type();
-        let Some((make_object, handle_of)) = functions(&class) else {
+        let Some(functions) = Functions::of(&class) else {
             return Ok(Err("its extension module lacks the functions".to_owned()));
         };
+        // SAFETY: the function of this name has this type, and takes any object.
+        if !unsafe { (functions.is_exact)(theirs.as_ptr()) } {
+            return Ok(Err(format!("from_dlpack returned {}", class.name()?)));
+        }
         let eager = Self {
             tensorflow,
             class: class.unbind(),
-            make_object,
-            handle_of,
+            functions,
         };
         let is_read = matches!(eager.read_any(theirs.as_borrowed()), Ok(read) if sample.is(&read));
         drop(theirs);
@@ -176,7 +191,7 @@ impl Eager {
         // held. The object that is returned deletes the handle; where there is none, an object that
         // was begun may have it still, so that it isn't deleted here.
         unsafe {
-            let object = (self.make_object)(handle, false);
+            let object = (self.functions.make_object)(handle, false);
             Bound::from_owned_ptr_or_err(py, object)
         }
     }
@@ -225,25 +240,29 @@ impl Eager {
     ) -> Option<std::mem::ManuallyDrop<Handle>> {
         // SAFETY: the function of this name has this type, and takes objects of the class, of which
         // this is one, a precondition of this function; the object keeps its handle.
-        unsafe { Handle::borrowed(self.tensorflow, (self.handle_of)(object.as_ptr())) }
+        unsafe { Handle::borrowed(self.tensorflow, (self.functions.handle_of)(object.as_ptr())) }
     }
 }
 
-/// Returns the functions in the library that the class is from.
-fn functions(class: &Bound<'_, PyType>) -> Option<(MakeObject, HandleOf)> {
-    const DEALLOC: c_int = ffi::Py_tp_dealloc;
-    // SAFETY: the class is a type, and the thread is attached.
-    let destructor = unsafe { ffi::PyType_GetSlot(class.as_ptr().cast(), DEALLOC) };
-    if destructor.is_null() {
-        return None;
-    }
-    let library = library_of(destructor.cast_const().cast())?;
-    // SAFETY: the functions of these names have these types in the versions that were compared;
-    // Python never unloads the library of a module.
-    unsafe {
-        let make_object = *library.get::<MakeObject>(MAKE_OBJECT).ok()?;
-        let handle_of = *library.get::<HandleOf>(HANDLE_OF).ok()?;
-        Some((make_object, handle_of))
+impl Functions {
+    /// Returns the functions in the library that the class is from.
+    fn of(class: &Bound<'_, PyType>) -> Option<Self> {
+        const DEALLOC: c_int = ffi::Py_tp_dealloc;
+        // SAFETY: the class is a type, and the thread is attached.
+        let destructor = unsafe { ffi::PyType_GetSlot(class.as_ptr().cast(), DEALLOC) };
+        if destructor.is_null() {
+            return None;
+        }
+        let library = library_of(destructor.cast_const().cast())?;
+        // SAFETY: the functions of these names have these types in the versions that were compared;
+        // Python never unloads the library of a module.
+        unsafe {
+            Some(Self {
+                make_object: *library.get::<MakeObject>(MAKE_OBJECT).ok()?,
+                handle_of: *library.get::<HandleOf>(HANDLE_OF).ok()?,
+                is_exact: *library.get::<IsExact>(IS_EXACT).ok()?,
+            })
+        }
     }
 }
 

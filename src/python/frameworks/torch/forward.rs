@@ -58,7 +58,7 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         return Ok(());
     };
     // SAFETY: a dictionary and a string, which are kept. The result is borrowed from the
-    // dictionary, and only compared. What comparing with other keys raises, `check` raises again.
+    // dictionary, and only compared. What comparing with other keys raised, `check` returns.
     let current = unsafe { ffi::PyDict_GetItemWithError(namespace.as_ptr(), name.as_ptr()) };
     if current == none.as_ptr() {
         return Ok(());
@@ -73,6 +73,9 @@ fn check(
     name: &Bound<'_, PyString>,
 ) -> Result<(), Refused> {
     let py = object.py();
+    if let Some(error) = PyErr::take(py) {
+        return Err(error.into());
+    }
     let Some(level) = namespace.get_item(name)? else {
         return Ok(());
     };
