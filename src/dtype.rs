@@ -16,7 +16,10 @@ mod element;
 mod error;
 mod minifloat;
 mod name;
+#[cfg(feature = "kernels")]
+mod promote;
 mod scalar;
+mod small_float;
 mod validate;
 
 pub use code::TypeCode;
@@ -27,6 +30,11 @@ pub use minifloat::{
 };
 pub use scalar::Scalar;
 pub(crate) use scalar::{read_small_bits, write_bits, write_small_bits};
+#[cfg(feature = "kernels")]
+pub(crate) use small_float::{
+    Codec, bf16_to_f32, e8m0_to_f32, f16_to_f32, f32_to_bf16, f32_to_e8m0, f32_to_f16,
+    integer_to_odd, round_to_odd,
+};
 
 /// The type of an element: a kind of number, its width in bits, and how many make one element.
 ///
@@ -61,10 +69,10 @@ impl DType {
     /// Returns the element type of a number.
     #[cfg(any(feature = "kernels", feature = "python"))]
     #[inline]
-    pub(crate) fn from_number(number: u32) -> Self {
+    pub(crate) const fn from_number(number: u32) -> Self {
         let [low, high, bits, code] = number.to_ne_bytes();
         Self {
-            code: TypeCode::ALL[usize::from(code)],
+            code: TypeCode::ALL[code as usize],
             bits,
             lanes: u16::from_ne_bytes([low, high]),
         }

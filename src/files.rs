@@ -60,6 +60,6 @@ mod writer;
 
 pub use error::FileError;
 pub use file::{Loaded, OpenOptions, TensorFile};
-pub use format::{Format, UnknownFormat};
+pub use format::Format;
 pub use save::SaveOptions;
 pub use stored::{Copied, Stored};

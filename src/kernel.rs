@@ -43,6 +43,20 @@
 //! between which all that leaves no choice can't both be registered. A call that no kernel is for
 //! fails, and says of each why.
 //!
+//! # Optional and variadic inputs
+//!
+//! An [optional input](Op::optional_input) may be left out: the kernel's function takes an
+//! [`Option`]. A function that doesn't is for calls that give the input. A
+//! [variadic input](Op::variadic_input) is one or more tensors, of which the function takes a
+//! [`Vec`]. Which inputs are given decides which kernel a call gets; how many tensors a variadic one
+//! has does not.
+//!
+//! # What a kernel refuses
+//!
+//! A kernel, a rule and a factory may return any error. An [`ArgumentError`] says which argument
+//! is wrong, what was expected and what was found; in Python it is an `IndexError`, a `ValueError`
+//! or a `TypeError` with these fields.
+//!
 //! # What is checked
 //!
 //! Number and names of arguments; element types against the op and each other; shapes, which are
@@ -50,6 +64,7 @@
 //! elements at one place, and shares no memory with another argument. Results may be exactly where
 //! an input is if the op [says so](Op::in_place) and the kernel takes [`Source`]s and [`Target`]s.
 
+mod argument_error;
 mod argument_overlap;
 mod attribute;
 pub(crate) mod backend;
@@ -74,6 +89,7 @@ mod operand;
 mod registry;
 mod shapes;
 
+pub use argument_error::ArgumentError;
 pub use argument_type::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, UntypedMut};
 pub use attribute::{Attribute, AttributeKind, AttributeValue};
 pub use call::Call;
@@ -93,7 +109,7 @@ pub use registry::Registry;
 #[cfg(feature = "python")]
 pub(crate) use call::make;
 #[cfg(feature = "python")]
-pub(crate) use frame::{CallHost, Frame, Made, Operands};
+pub(crate) use frame::{CallHost, Frame, Operands};
 #[cfg(feature = "python")]
 pub(crate) use handle::complete;
 

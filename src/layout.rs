@@ -39,6 +39,7 @@ mod runs;
 mod slice_eq;
 mod validate;
 mod views;
+#[cfg(feature = "kernels")]
 mod walk;
 
 pub(crate) use distinct_elements::Places;
@@ -47,6 +48,7 @@ pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
 #[cfg(any(feature = "python", feature = "kernels"))]
 pub(crate) use slice_eq::slice_eq;
+#[cfg(feature = "ops")]
 pub(crate) use walk::in_step;
 
 use std::fmt;

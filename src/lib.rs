@@ -64,6 +64,7 @@
 #[macro_use]
 pub mod kernel;
 
+pub mod compute;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;
@@ -83,6 +84,8 @@ pub mod tensor;
 pub mod tensorflow;
 #[cfg(any(feature = "proto", all(feature = "tensorflow", unix)))]
 mod tensorflow_types;
+#[cfg(feature = "kernels")]
+pub mod testing;
 pub mod view;
 
 pub use device::{Device, DeviceKind};

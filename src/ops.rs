@@ -1,6 +1,7 @@
 //! The ops that come with the crate, and functions that call them.
 //!
-//! They are few and simple: there to be called, and to be read.
+//! They take tensors of any strides, are vectorised, and run on several threads where the tensors
+//! are large; `docs/ops.md` has their rules and accuracy. Some have kernels for GPUs, too.
 //!
 //! ```
 //! use dlbridge::{Tensor, ops};
@@ -12,29 +13,54 @@
 //! # Ok::<(), dlbridge::kernel::CallError>(())
 //! ```
 
+mod argmax;
 mod arithmetic;
 pub(crate) mod axis;
 mod axpy;
 mod cast;
+mod comparison;
+mod concat;
 mod copy;
+mod extremes;
 mod image;
+mod index_add;
+mod layer_norm;
 mod matmul;
-mod max;
 mod mean;
 mod number;
+mod order;
+mod quantize;
 pub(crate) mod reduce;
 mod rms_norm;
 mod softmax;
 mod sum;
+mod take;
+mod three;
+mod topk;
+mod unary;
+mod var;
 
-pub use arithmetic::{add, div, mul, sub};
+pub use argmax::{argmax, argmin};
+pub use arithmetic::{add, divide, maximum, minimum, multiply, subtract};
+pub use arithmetic::{divide as div, multiply as mul, subtract as sub};
 pub use axpy::axpy;
 pub use cast::cast;
+pub use comparison::{equal, greater, greater_equal, less, less_equal, not_equal};
+pub use concat::concat;
 pub use copy::copy;
-pub use image::{ImageOptions, image_to_tensor};
+pub use extremes::{max, min};
+pub use image::nv12::nv12_to_rgb;
+pub use image::{ImageOptions, Resize, YuvStandard, image_to_tensor};
+pub use index_add::index_add;
+pub use layer_norm::layer_norm;
 pub use matmul::matmul;
-pub use max::max;
 pub use mean::mean;
+pub use quantize::{ScaleAxis, dequantize, quantize};
 pub use rms_norm::rms_norm;
-pub use softmax::softmax;
-pub use sum::sum;
+pub use softmax::{log_softmax, softmax};
+pub use sum::{sum, sum_to};
+pub use take::take;
+pub use three::{fma, where_};
+pub use topk::topk;
+pub use unary::{abs, exp, gelu, log, negative, relu, rsqrt, sigmoid, silu, sqrt, tanh};
+pub use var::{std, var};

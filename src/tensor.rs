@@ -23,8 +23,6 @@ use inner::TensorInner;
 
 pub use crate::layout::Layout;
 pub use arange::Countable;
-#[cfg(feature = "kernels")]
-pub(crate) use copy::copy_items;
 pub(crate) use inner::Parts;
 pub(crate) use uninit::Uninit;
 

@@ -40,7 +40,8 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 15] = [
+const FLOORS: [(&str, u8); 17] = [
+    ("compute", 3),
     ("device", 2),
     ("dtype", 2),
     ("error", 3),
@@ -55,6 +56,7 @@ const FLOORS: [(&str, u8); 15] = [
     ("ops", 6),
     ("tensorflow", 6),
     ("tensorflow_types", 3),
+    ("testing", 6),
     ("python", 7),
 ];
 

@@ -26,6 +26,8 @@ mod find;
 mod gpus;
 #[path = "cuda/host.rs"]
 mod host;
+#[path = "cuda/images.rs"]
+mod images;
 #[path = "cuda/kernels.rs"]
 mod kernels;
 #[path = "cuda/launch.rs"]

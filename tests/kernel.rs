@@ -32,6 +32,8 @@ mod memory;
 mod model;
 #[path = "kernel/observers.rs"]
 mod observers;
+#[path = "kernel/optional.rs"]
+mod optional;
 #[path = "kernel/parameters.rs"]
 mod parameters;
 #[path = "kernel/part.rs"]
@@ -44,3 +46,5 @@ mod support;
 mod threads;
 #[path = "kernel/untyped.rs"]
 mod untyped;
+#[path = "kernel/variadic.rs"]
+mod variadic;

@@ -2,10 +2,16 @@
 //! shapes, layouts and element types.
 #![cfg(feature = "ops")]
 
+#[path = "ops/arranged.rs"]
+mod arranged;
 #[path = "support/cases.rs"]
 mod cases;
 #[path = "ops/casts.rs"]
 mod casts;
+#[path = "ops/concat.rs"]
+mod concat;
+#[path = "ops/elementwise.rs"]
+mod elementwise;
 #[path = "ops/exact.rs"]
 mod exact;
 #[path = "ops/examples.rs"]
@@ -14,11 +20,29 @@ mod examples;
 mod floats;
 #[path = "ops/given.rs"]
 mod given;
+#[path = "ops/image_resizing.rs"]
+mod image_resizing;
 #[path = "ops/images.rs"]
 mod images;
+#[path = "ops/norms.rs"]
+mod norms;
 #[path = "ops/number.rs"]
 mod number;
+#[path = "ops/nv12.rs"]
+mod nv12;
 #[path = "ops/oracle.rs"]
 mod oracle;
+#[path = "ops/packed_casts.rs"]
+mod packed_casts;
+#[path = "ops/quantization.rs"]
+mod quantization;
 #[path = "ops/random.rs"]
 mod random;
+#[path = "ops/reductions.rs"]
+mod reductions;
+#[path = "ops/rows.rs"]
+mod rows;
+#[path = "ops/topk.rs"]
+mod topk;
+#[path = "ops/unary.rs"]
+mod unary;

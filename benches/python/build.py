@@ -1,9 +1,11 @@
-"""Builds what calls.py compares. Usage: python build.py [FOLDER], by default target/peers.
+"""Builds what calls.py compares. Usage: python build.py [FOLDER] [--only NAME], by default
+target/peers.
 
 For Linux. The Python that runs this is built for, with the packages that it has. A peer whose
 package is missing is left out. What is up to date is not built again.
 """
 
+import argparse
 import importlib.metadata
 import json
 import os
@@ -149,10 +151,16 @@ def ours(folder):
 
 
 def main():
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else DEFAULT).resolve()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=DEFAULT)
+    parser.add_argument("--only", help="build one of them, by its function's name")
+    given = parser.parse_args()
+    folder = given.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     built, failed = {}, []
     for build in (ours, pybind11_torch, tvm_ffi_peer, nanobind_peer, rust_numpy):
+        if given.only not in (None, build.__name__):
+            continue
         print(build.__name__, flush=True)
         try:
             built[build.__name__] = build(folder)
@@ -161,7 +169,8 @@ def main():
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
             print(f"  failed: {error}")
             failed.append(build.__name__)
-    (folder / "built.json").write_text(json.dumps(built, indent=1))
+    if given.only is None:
+        (folder / "built.json").write_text(json.dumps(built, indent=1))
     return f"failed: {', '.join(failed)}" if failed else None
 
 

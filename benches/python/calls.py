@@ -44,7 +44,7 @@ def arguments():
 
 
 def print_versions(folder):
-    print(f"Python {platform.python_version()}, {platform.machine()}, {_processor()}, ", end="")
+    print(f"Python {platform.python_version()}, {platform.machine()}, {processor()}, ", end="")
     print(f"{os.cpu_count()} cores\n")
     for package in PACKAGES:
         try:
@@ -58,7 +58,7 @@ def print_versions(folder):
     print(flush=True)
 
 
-def _processor():
+def processor():
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))

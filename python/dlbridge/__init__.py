@@ -14,10 +14,12 @@ from ._core import (
     empty,
     from_dlpack,
     full,
+    num_threads,
     ones,
     zeros,
 )
 from . import cuda, ops
+from ._catalog import set_num_threads
 from ._explain import Explanation, explain
 from ._files import Loaded, dumps, load, loads, open_file, save
 from ._readonly import ReadOnlyWarning, readonly
@@ -51,6 +53,7 @@ __all__ = [
     "kernels",
     "load",
     "loads",
+    "num_threads",
     "ones",
     "open_file",
     "ops",
@@ -58,6 +61,7 @@ __all__ = [
     "readonly",
     "record",
     "save",
+    "set_num_threads",
     "to_mxnet_func",
     "to_pytorch_func",
     "wrap",

@@ -14,6 +14,11 @@ adopted: dict[str, Callable[..., Any]] = {}
 adopted_kernels: list[dict[str, Any]] = []
 # What watches calls: each extension has its own.
 recorders: list[type[_core._Recorder]] = [_core._Recorder]
+# What sets the number of threads: each extension has its own.
+setters: list[Callable[[int | None], None]] = [_core._set_num_threads]
+
+
+_number_set: int | None = None
 
 
 class Kernels(list[dict[str, "Any"]]):
@@ -53,6 +58,8 @@ def kernels(op: str | None = None) -> Kernels:
     Kernels with another label, priority or origin have a row of their own. `descriptions` has a
     text for each kernel of the row.
     """
+    if op in _core._op_aliases():
+        op = _core._op(op).__name__
     rows = _core._kernels() + adopted_kernels
     return Kernels(row for row in rows if op is None or row["op"] == op)
 
@@ -61,14 +68,37 @@ def adopt(
     functions: dict[str, Callable[..., Any]],
     rows: list[dict[str, Any]],
     recorder: type[_core._Recorder],
+    setter: Callable[[int | None], None],
 ) -> None:
     """Takes the ops of another extension, each of which must be the first of its name."""
-    taken = [name for name in functions if name in adopted or name in _core._op_names()]
+    known = {*adopted, *_core._op_names(), *_core._op_aliases()}
+    taken = [name for name in functions if name in known]
     if taken:
         raise ValueError(f"there are ops of these names already: {', '.join(taken)}")
     adopted.update(functions)
     adopted_kernels.extend(rows)
     recorders.append(recorder)
+    setters.append(setter)
+    setter(_number_set)
+
+
+def set_num_threads(threads: int | None) -> None:
+    """Sets how many threads a call of an op uses in this process; None returns to the default.
+
+    The number of threads is the first of these that is given:
+
+    1. `threads=`, an argument of every op;
+    2. the number set by this function, or in Rust by `compute::threads::set_num_threads`;
+    3. the environment variable `DLBRIDGE_NUM_THREADS`;
+    4. the environment variable `OMP_NUM_THREADS`;
+    5. the number of CPUs that the process may use, by its affinity and its control group.
+
+    Calls of small tensors use one thread in any case. The thread that calls is one of them.
+    """
+    global _number_set
+    for setter in setters:
+        setter(threads)
+    _number_set = threads
 
 
 class Namespace:
@@ -108,6 +138,10 @@ def find(name: str) -> Any:
     known = all_names()
     if name in known:
         return _core._op(name)
+    if name in _core._op_aliases():
+        from . import ops
+
+        return getattr(ops, _core._op(name).__name__)  # One function of two names.
     if any(other.startswith(name + ".") for other in known):
         return Namespace(name)
     raise AttributeError(f"there is no op {name!r}; there are {', '.join(known)}")

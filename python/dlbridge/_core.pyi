@@ -27,6 +27,7 @@ __all__ = [
     "_cuda_trim",
     "_kernels",
     "_op",
+    "_op_aliases",
     "_op_names",
     "_open_bytes",
     "_open_file",
@@ -34,12 +35,14 @@ __all__ = [
     "_restore",
     "_save_bytes",
     "_save_file",
+    "_set_num_threads",
     "arange",
     "asarray",
     "convert",
     "empty",
     "from_dlpack",
     "full",
+    "num_threads",
     "ones",
     "zeros",
 ]
@@ -436,6 +439,9 @@ def zeros(
     `dtype` is float64 if not given, as in NumPy; PyTorch's and JAX's default is float32.
     """
 
+def num_threads() -> int:
+    """Returns how many threads a call of an op may use, if it doesn't say so itself."""
+
 def ones(
     shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
 ) -> Tensor:
@@ -535,5 +541,7 @@ def _save_file(
 ) -> list[str]: ...
 def _restore(elements: Buffer, shape: Sequence[int], dtype: _DTypeLike) -> Tensor: ...
 def _op(name: str) -> Callable[..., Any]: ...
+def _op_aliases() -> list[str]: ...
 def _op_names() -> list[str]: ...
 def _kernels() -> list[dict[str, Any]]: ...
+def _set_num_threads(threads: int | None, /) -> None: ...

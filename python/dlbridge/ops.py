@@ -4,7 +4,7 @@ An op takes and gives tensors: `add(a, b)` of two PyTorch tensors is a PyTorch t
 arrays an array. Of several frameworks the first argument's counts, unless `like=` is given
 something else's. `out=` is written in place. A number may stand for an input. `label=` asks for
 another kernel than usual, and `memory="caller"` for results in memory from the framework's own
-allocator.
+allocator. `threads=` limits a call's threads, which are otherwise `dlbridge.num_threads()` many.
 
 `help(add)` says what an op does, `add.__self__.kernels()` what it is done by.
 """
@@ -24,20 +24,58 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._ops import (
+        abs as abs,
         add as add,
+        argmax as argmax,
+        argmin as argmin,
         axpy as axpy,
         cast as cast,
+        concat as concat,
         copy as copy,
+        dequantize as dequantize,
         div as div,
+        divide as divide,
+        equal as equal,
+        exp as exp,
+        fma as fma,
+        gelu as gelu,
+        greater as greater,
+        greater_equal as greater_equal,
         image_to_tensor as image_to_tensor,
+        index_add as index_add,
+        layer_norm as layer_norm,
+        less as less,
+        less_equal as less_equal,
+        log as log,
+        log_softmax as log_softmax,
         matmul as matmul,
         max as max,
+        maximum as maximum,
         mean as mean,
+        min as min,
+        minimum as minimum,
         mul as mul,
+        multiply as multiply,
+        negative as negative,
+        not_equal as not_equal,
+        nv12_to_rgb as nv12_to_rgb,
+        quantize as quantize,
+        relu as relu,
         rms_norm as rms_norm,
+        rsqrt as rsqrt,
+        sigmoid as sigmoid,
+        silu as silu,
         softmax as softmax,
+        sqrt as sqrt,
+        std as std,
         sub as sub,
+        subtract as subtract,
         sum as sum,
+        take as take,
+        tanh as tanh,
+        topk as topk,
+        var as var,
+        where as where,
     )
 
 # What ops are called may be what a built-in function is called, as of `max`: what happens here

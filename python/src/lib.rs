@@ -39,11 +39,13 @@ mod _core {
     #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
-    use super::ops::{kernels, op, op_names};
+    use super::ops::{kernels, op, op_aliases, op_names};
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]
     use dlbridge::python::package::{PyKernel, PyKernels, PyRecorder, PyStream};
+    #[pymodule_export]
+    use dlbridge::python::package::{num_threads, set_num_threads};
     #[pymodule_export]
     use dlbridge::python::{CudaError, PyOp, PyTensorFile};
 }

@@ -18,6 +18,15 @@ pub(crate) fn op_names() -> Vec<String> {
     ops.iter().map(|op| op.name().to_owned()).collect()
 }
 
+/// The other names of ops.
+#[pyfunction]
+#[pyo3(name = "_op_aliases")]
+pub(crate) fn op_aliases() -> Vec<String> {
+    let ops = Registry::global().ops();
+    let aliases = ops.iter().flat_map(|op| op.definition().aliases());
+    aliases.map(str::to_owned).collect()
+}
+
 /// All kernels, a dict each.
 #[pyfunction]
 #[pyo3(name = "_kernels")]

@@ -1,6 +1,6 @@
 //! [`Scalar`]: one number of any element type, for what must handle them all.
 
-use super::minifloat::{Format, decode_e8m0, encode_e8m0};
+use super::small_float::{Format, e8m0_to_f32, encode_e8m0};
 use super::{DType, TypeCode};
 use half::{bf16, f16};
 use std::fmt;
@@ -45,7 +45,7 @@ impl Scalar {
             }
             TypeCode::Float => Self::Float(float(raw, bits)),
             TypeCode::BFloat => Self::Float(bf16::from_bits(raw as u16).to_f64()),
-            TypeCode::Float8E8M0Fnu => Self::Float(decode_e8m0(raw as u8).into()),
+            TypeCode::Float8E8M0Fnu => Self::Float(e8m0_to_f32(raw as u8).into()),
             code => {
                 let format = Format::from_code(code).expect("every other code is a small float");
                 Self::Float(format.decode(raw as u8).into())

@@ -16,6 +16,8 @@ pub enum IncompatibilityKind {
     Rank,
     /// The sizes.
     Shape,
+    /// An index or an axis that the tensor doesn't have.
+    Index,
     /// The strides, or another property of the arrangement in memory.
     Layout,
     /// The alignment of the data pointer.
@@ -59,6 +61,7 @@ impl IncompatibilityKind {
         Self::DType,
         Self::Rank,
         Self::Shape,
+        Self::Index,
         Self::Layout,
         Self::Alignment,
         Self::Device,
@@ -85,6 +88,7 @@ impl IncompatibilityKind {
             Self::DType => "dtype",
             Self::Rank => "rank",
             Self::Shape => "shape",
+            Self::Index => "index",
             Self::Layout => "layout",
             Self::Alignment => "alignment",
             Self::Device => "device",

@@ -1,6 +1,6 @@
 //! Errors of files and messages.
 
-use super::format::{Format, UnknownFormat};
+use super::format::Format;
 use crate::dtype::DType;
 use crate::error::Error;
 use std::io;
@@ -19,8 +19,13 @@ pub enum FileError {
         error: io::Error,
     },
     /// Neither the name nor the first bytes tell the format.
-    #[error(transparent)]
-    UnknownFormat(#[from] UnknownFormat),
+    #[error(
+        "can't tell the format of {what}; pass one of safetensors, npy, npz, tf_proto, onnx_proto"
+    )]
+    UnknownFormat {
+        /// The file, or where the bytes are from.
+        what: String,
+    },
     /// There are fewer bytes than the format needs.
     #[error("truncated {format}: {what} needs {needed} bytes, and there are {found}")]
     Truncated {

@@ -2,16 +2,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
-
-/// Neither a name nor the first bytes tell the format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("can't tell the format of {what}; pass one of safetensors, npy, npz, tf_proto, onnx_proto")]
-#[non_exhaustive]
-pub struct UnknownFormat {
-    /// The file, or where the bytes are from.
-    pub what: String,
-}
 
 /// A format of files or messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,16 +81,5 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        let found = Self::ALL.iter().find(|format| format.name() == name);
-        found.copied().ok_or_else(|| UnknownFormat {
-            what: format!("the name {name:?}"),
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! The choice of the format, and of its reader.
 
 use super::error::FileError;
-use super::format::{Format, UnknownFormat};
+use super::format::Format;
 use super::source::Source;
 use super::stored::Found;
 use super::{bulk, npy, npz, safetensors};
@@ -9,6 +9,7 @@ use super::{bulk, npy, npz, safetensors};
 use super::{onnx, tensorflow};
 use crate::storage::Storage;
 use std::path::Path;
+use std::str::FromStr;
 
 /// The name of a tensor that has none.
 const UNNAMED: &str = "tensor";
@@ -30,7 +31,7 @@ pub(super) fn read(
         .or_else(|| Format::of_bytes(bulk::bytes(storage)));
     let Some(format) = format else {
         let what = path.map_or("the bytes".to_owned(), |path| path.display().to_string());
-        return Err(UnknownFormat { what }.into());
+        return Err(FileError::UnknownFormat { what });
     };
     let name = path.and_then(|path| path.file_stem()?.to_str());
     let name = name.unwrap_or(UNNAMED);
@@ -47,4 +48,15 @@ pub(super) fn read(
         }
     };
     Ok((format, found))
+}
+
+impl FromStr for Format {
+    type Err = FileError;
+
+    fn from_str(name: &str) -> Result<Self, FileError> {
+        let found = Self::ALL.iter().find(|format| format.name() == name);
+        found.copied().ok_or_else(|| FileError::UnknownFormat {
+            what: format!("the name {name:?}"),
+        })
+    }
 }

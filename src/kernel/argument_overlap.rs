@@ -8,7 +8,7 @@ use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use smallvec::SmallVec;
 
 /// Pairs of an output and an input that are exactly in the same place, which the op allows.
-pub(super) type Coincide = SmallVec<[(u8, u8); 1]>;
+pub(super) type Coincide = SmallVec<[(u32, u32); 1]>;
 
 /// Checks every written argument: that it is writable, doesn't overlap itself, and aliases no other
 /// argument.
@@ -53,7 +53,7 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
             if !is_same_place(operand, other) || !op.may_be_in_place(at, other_at) {
                 return Err(aliased(op, at, other_at, operand, other));
             }
-            coincide.push((at as u8, other_at as u8));
+            coincide.push((at as u32, other_at as u32));
         }
     }
     Ok(coincide)
@@ -67,7 +67,7 @@ fn aliased(op: &Op, at: usize, other: usize, operand: &Operand<'_>, with: &Opera
     } else {
         "pass a copy"
     };
-    let other = &op.parameters[other].name;
+    let other = op.argument_name(other).into_owned();
     Reason::incompatible(
         &op.parameters[at].name,
         &format!("is to be written, and shares memory with {other:?}"),
@@ -84,8 +84,8 @@ pub(super) fn check_for_kernel(
     coincide: Coincide,
 ) -> Result<(), Reason> {
     for (output, input) in coincide {
-        let (output, input) = (usize::from(output), usize::from(input));
-        let can = |at: usize| kernel.wants[at].may_coincide;
+        let (output, input) = (output as usize, input as usize);
+        let can = |at: usize| kernel.wants[op.parameter_of(at)].may_coincide;
         if !can(output) || !can(input) {
             return Err(aliased(
                 op,

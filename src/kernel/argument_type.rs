@@ -21,6 +21,8 @@ use std::slice;
 /// | `f32`, `i64`, ... | a tensor of rank 0 on the host, by value |
 /// | [`Ranked<View<'_, T>, 2>`](Ranked) | one of these, of that rank |
 /// | [`Untyped`], [`UntypedMut`] | any elements, anywhere |
+/// | [`Option<View<'_, T>>`](Option) | one of these, or nothing, for an [optional input](crate::kernel::Op::optional_input) |
+/// | [`Vec<View<'_, T>>`](Vec) | one or more of these, for a [variadic input](crate::kernel::Op::variadic_input) |
 /// | [`DeviceSource`], [`DeviceTarget`] | the same, of which the two may be in the same place where the op allows it: their addresses are handed to a device |
 ///
 /// Sealed: the call frame enforces what these ask for, and nothing else.
@@ -33,10 +35,11 @@ pub trait Parameter: sealed::Sealed {
 
     /// # Safety
     ///
-    /// The operand is as [`WANTS`](Self::WANTS) says: it was checked, and its memory is used in
-    /// this way alone for as long as `'a`.
+    /// The operands are as [`WANTS`](Self::WANTS) says: they were checked, and their memory is used
+    /// in this way alone for as long as `'a`. `more` are the other operands of a variadic
+    /// parameter; others ignore them.
     #[doc(hidden)]
-    unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a>;
+    unsafe fn take<'a>(operand: &'a Operand<'a>, more: &'a [Operand<'a>]) -> Self::Item<'a>;
 }
 
 /// Requirements of a parameter.
@@ -59,6 +62,10 @@ pub struct Wants {
     pub(super) alignment: usize,
     /// Whether every bit pattern is a valid element.
     pub(super) any_bits: bool,
+    /// Whether it may be absent.
+    pub(super) is_optional: bool,
+    /// Whether there may be several.
+    pub(super) is_variadic: bool,
 }
 
 impl Wants {
@@ -72,6 +79,8 @@ impl Wants {
             on_host: true,
             alignment: align_of::<T>(),
             any_bits: T::ANY_BITS,
+            is_optional: false,
+            is_variadic: false,
         }
     }
 
@@ -87,6 +96,15 @@ impl Wants {
             writes: true,
             ..self
         }
+    }
+
+    /// Returns itself, for a parameter around it.
+    const fn single(self) -> Self {
+        assert!(
+            !self.is_optional && !self.is_variadic,
+            "an input is optional, or variadic, once"
+        );
+        self
     }
 
     const fn of_rank(self, rank: usize) -> Self {
@@ -118,7 +136,7 @@ macro_rules! parameter {
             const WANTS: Wants = $wants;
 
             #[inline]
-            unsafe fn take<'a>($operand: &'a Operand<'a>) -> Self::Item<'a> {
+            unsafe fn take<'a>($operand: &'a Operand<'a>, _: &'a [Operand<'a>]) -> Self::Item<'a> {
                 // SAFETY: the frame checked the operand for `WANTS`: element type, alignment,
                 // layout, rank, and that what is written is used in no other way; it is taken once.
                 unsafe { $take }
@@ -182,10 +200,41 @@ impl<P: Parameter, const RANK: usize> Parameter for Ranked<P, RANK> {
     const WANTS: Wants = P::WANTS.of_rank(RANK);
 
     #[inline]
-    unsafe fn take<'a>(operand: &'a Operand<'a>) -> Self::Item<'a> {
-        // SAFETY: the frame checked the operand for `WANTS`, which are those of `P` and a rank; it
-        // is taken once.
-        Ranked(unsafe { P::take(operand) })
+    unsafe fn take<'a>(operand: &'a Operand<'a>, more: &'a [Operand<'a>]) -> Self::Item<'a> {
+        // SAFETY: the frame checked the operands for `WANTS`, which are those of `P` and a rank;
+        // they are taken once.
+        Ranked(unsafe { P::take(operand, more) })
+    }
+}
+
+impl<P: Parameter> sealed::Sealed for Option<P> {}
+impl<P: Parameter> Parameter for Option<P> {
+    type Item<'a> = Option<P::Item<'a>>;
+    const WANTS: Wants = Wants {
+        is_optional: true,
+        ..P::WANTS.single()
+    };
+
+    #[inline]
+    unsafe fn take<'a>(operand: &'a Operand<'a>, _: &'a [Operand<'a>]) -> Self::Item<'a> {
+        // SAFETY: the frame checked the operand, which is present, for the wants of `P`; it is
+        // taken once.
+        (!operand.is_absent()).then(|| unsafe { P::take(operand, &[]) })
+    }
+}
+
+impl<P: Parameter> sealed::Sealed for Vec<P> {}
+impl<P: Parameter> Parameter for Vec<P> {
+    type Item<'a> = Vec<P::Item<'a>>;
+    const WANTS: Wants = Wants {
+        is_variadic: true,
+        ..P::WANTS.single()
+    };
+
+    unsafe fn take<'a>(operand: &'a Operand<'a>, more: &'a [Operand<'a>]) -> Self::Item<'a> {
+        // SAFETY: the frame checked all of them for the wants of `P`; each is taken once.
+        let take = |operand| unsafe { P::take(operand, &[]) };
+        std::iter::once(operand).chain(more).map(take).collect()
     }
 }
 

@@ -20,8 +20,12 @@ pub enum Attribute {
     DType(DType),
     /// Whole numbers, such as sizes.
     Ints(Vec<i64>),
+    /// A whole number, or `None`: an axis, or all of them.
+    OptionalInt(Option<i64>),
     /// Whole numbers, or `None`: axes, of which none and all are two things.
     OptionalInts(Option<Vec<i64>>),
+    /// An element type, or `None`: that of a type variable.
+    OptionalDType(Option<DType>),
 }
 
 /// Kind of an attribute's value.
@@ -40,8 +44,12 @@ pub enum AttributeKind {
     DType,
     /// [`Attribute::Ints`].
     Ints,
+    /// [`Attribute::OptionalInt`].
+    OptionalInt,
     /// [`Attribute::OptionalInts`].
     OptionalInts,
+    /// [`Attribute::OptionalDType`].
+    OptionalDType,
 }
 
 impl AttributeKind {
@@ -54,7 +62,9 @@ impl AttributeKind {
             Self::Text => "str",
             Self::DType => "dtype",
             Self::Ints => "ints",
+            Self::OptionalInt => "int | None",
             Self::OptionalInts => "ints | None",
+            Self::OptionalDType => "dtype | None",
         }
     }
 }
@@ -75,7 +85,9 @@ impl Attribute {
             Self::Text(_) => AttributeKind::Text,
             Self::DType(_) => AttributeKind::DType,
             Self::Ints(_) => AttributeKind::Ints,
+            Self::OptionalInt(_) => AttributeKind::OptionalInt,
             Self::OptionalInts(_) => AttributeKind::OptionalInts,
+            Self::OptionalDType(_) => AttributeKind::OptionalDType,
         }
     }
 
@@ -92,6 +104,7 @@ impl Attribute {
                 (float as i64 == *int && float.abs() < 9.1e18).then_some(Self::Float(float))
             }
             (Self::Int(int), AttributeKind::Ints) => Some(Self::Ints(vec![*int])),
+            (Self::Int(int), AttributeKind::OptionalInt) => Some(Self::OptionalInt(Some(*int))),
             (Self::Int(int), AttributeKind::OptionalInts) => {
                 Some(Self::OptionalInts(Some(vec![*int])))
             }
@@ -99,6 +112,12 @@ impl Attribute {
                 Some(Self::OptionalInts(Some(ints.clone())))
             }
             (Self::Text(name), AttributeKind::DType) => name.parse().ok().map(Self::DType),
+            (Self::DType(dtype), AttributeKind::OptionalDType) => {
+                Some(Self::OptionalDType(Some(*dtype)))
+            }
+            (Self::Text(name), AttributeKind::OptionalDType) => {
+                name.parse().ok().map(Some).map(Self::OptionalDType)
+            }
             _ => None,
         }
     }
@@ -112,8 +131,15 @@ impl Attribute {
             Self::DType(value) => key.push(u64::from(value.number())),
             Self::Text(text) => text_key(text, key),
             Self::Ints(values) => ints_key(values, key),
+            Self::OptionalInt(None) => key.push(0),
+            Self::OptionalInt(Some(value)) => {
+                key.push(1);
+                key.push(*value as u64);
+            }
             Self::OptionalInts(None) => key.push(u64::MAX),
             Self::OptionalInts(Some(values)) => ints_key(values, key),
+            Self::OptionalDType(None) => key.push(u64::MAX),
+            Self::OptionalDType(Some(value)) => key.push(u64::from(value.number())),
         }
     }
 }
@@ -141,11 +167,15 @@ impl fmt::Display for Attribute {
         match self {
             Self::Bool(true) => f.write_str("True"),
             Self::Bool(false) => f.write_str("False"),
-            Self::Int(value) => value.fmt(f),
+            Self::Int(value) | Self::OptionalInt(Some(value)) => value.fmt(f),
             Self::Float(value) => write!(f, "{value:?}"),
             Self::Text(value) => write!(f, "{value:?}"),
-            Self::DType(value) => write!(f, "{:?}", value.to_string()),
-            Self::OptionalInts(None) => f.write_str("None"),
+            Self::DType(value) | Self::OptionalDType(Some(value)) => {
+                write!(f, "{:?}", value.to_string())
+            }
+            Self::OptionalInt(None) | Self::OptionalInts(None) | Self::OptionalDType(None) => {
+                f.write_str("None")
+            }
             Self::Ints(values) | Self::OptionalInts(Some(values)) => {
                 f.write_str("(")?;
                 for value in values {
@@ -190,7 +220,9 @@ values! {
     String, Text, Attribute::Text(value) => Some(value.clone());
     DType, DType, Attribute::DType(value) => Some(*value);
     Vec<i64>, Ints, Attribute::Ints(values) => Some(values.clone());
+    Option<i64>, OptionalInt, Attribute::OptionalInt(value) => Some(*value);
     Option<Vec<i64>>, OptionalInts, Attribute::OptionalInts(values) => Some(values.clone());
+    Option<DType>, OptionalDType, Attribute::OptionalDType(value) => Some(*value);
 }
 
 macro_rules! from {
@@ -214,6 +246,8 @@ from! {
     DType => DType(value) value;
     Vec<i64> => Ints(values) values;
     &[i64] => Ints(values) values.to_vec();
+    Option<i64> => OptionalInt(value) value;
     Option<Vec<i64>> => OptionalInts(values) values;
     Option<&[i64]> => OptionalInts(values) values.map(<[i64]>::to_vec);
+    Option<DType> => OptionalDType(value) value;
 }

@@ -3,7 +3,7 @@
 use super::attribute::Attribute;
 use super::backend::Backend;
 use super::error::{CallError, Failure, Reason};
-use super::frame::{CallHost, Frame, Made, Operands};
+use super::frame::{CallHost, Frame, Operands};
 use super::handle::{OpHandle, complete};
 use super::operand::{IntoOperand, IntoOperandMut, Operand};
 use crate::device::Device;
@@ -11,6 +11,7 @@ use crate::dtype::{DType, Element};
 use crate::error::Error;
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
+use smallvec::SmallVec;
 use std::fmt;
 use std::mem;
 use std::ops::Range;
@@ -44,6 +45,7 @@ pub struct Call<'r, 'a> {
     present: u32,
     attributes: Vec<(usize, Attribute)>,
     label: &'r str,
+    threads: usize,
     /// Numbers that were given by value, and which arguments they are.
     numbers: Vec<(usize, Number)>,
     problem: Option<Box<Reason>>,
@@ -80,16 +82,27 @@ impl<'r, 'a> Call<'r, 'a> {
             present: 0,
             attributes: Vec::new(),
             label: "",
+            threads: 0,
             numbers: Vec::new(),
             problem: None,
         }
     }
 
-    /// Adds the next tensor that is read.
+    /// Adds the next tensor that is read. `None` leaves out an optional one.
     #[inline]
     pub fn input(mut self, tensor: impl IntoOperand<'a>) -> Self {
         let operand = tensor.into_operand();
         self.place_next(Ok(operand), 0..self.given());
+        self
+    }
+
+    /// Adds the next tensors that are read, as those of a variadic input.
+    pub fn inputs<T: IntoOperand<'a>>(mut self, tensors: impl IntoIterator<Item = T>) -> Self {
+        let given = self.given();
+        for tensor in tensors {
+            let operand = tensor.into_operand();
+            self.place_next(Ok(operand), 0..given);
+        }
         self
     }
 
@@ -105,7 +118,8 @@ impl<'r, 'a> Call<'r, 'a> {
     #[inline]
     pub fn output(mut self, tensor: impl IntoOperandMut<'a>) -> Self {
         let operand = tensor.into_operand_mut();
-        self.place_next(operand, self.given()..self.operands.len());
+        let count = self.handle.definition().parameters.len();
+        self.place_next(operand, self.given()..count);
         self
     }
 
@@ -168,6 +182,32 @@ impl<'r, 'a> Call<'r, 'a> {
         self
     }
 
+    /// Sets how many threads the kernel may use; 0 means as many as the
+    /// [process's number](crate::compute::threads) says.
+    ///
+    /// ```
+    /// use dlbridge::{DType, Tensor};
+    /// use dlbridge::compute::threads;
+    /// use dlbridge::kernel::{Kernel, Op, Registry, Target};
+    ///
+    /// let registry = Registry::new();
+    /// registry.define(Op::new("count").output("n", DType::U64).shapes(|_| Ok(vec![vec![]])))?;
+    /// let count = |n: Target<'_, u64>| {
+    ///     n.iter().for_each(|n| n.set(threads::num_threads() as u64));
+    /// };
+    /// registry.register(Kernel::new("count").function(count))?;
+    /// let count = registry.op("count")?;
+    /// let mut number = Tensor::scalar(0_u64);
+    /// count.call().threads(3).output(&mut number).run()?;
+    /// assert_eq!(number.item::<u64>()?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn threads(mut self, number: usize) -> Self {
+        self.threads = number;
+        self
+    }
+
     /// Executes the call, and returns the results that it allocated.
     ///
     /// # Errors
@@ -175,8 +215,9 @@ impl<'r, 'a> Call<'r, 'a> {
     /// When an argument doesn't fit this op, no kernel is for such a call, or it fails.
     #[inline]
     pub fn run(mut self) -> Result<Vec<Tensor>, CallError> {
-        let made = self.made()?;
-        Ok(made.into_iter().map(|(_, tensor)| tensor).collect())
+        let mut host = Alone::default();
+        self.execute(&mut host)?;
+        Ok(host.results.into_vec())
     }
 
     /// Executes the call, and returns its one allocated result.
@@ -186,29 +227,33 @@ impl<'r, 'a> Call<'r, 'a> {
     /// The same as for [`run`](Self::run); and when the op has no result, or several, or it was
     /// given: then nothing is done.
     pub fn make(mut self) -> Result<Tensor, CallError> {
-        let results = self.given()..self.operands.len();
+        let results = self.given()..self.handle.definition().parameters.len();
         let count = results.filter(|at| !self.has(*at)).count();
         if count != 1 {
             let problem = format!("one result is to be made, and there are {count}");
             self.fail(Reason::Invalid(problem));
         }
-        let mut made = self.made()?;
-        let (_, tensor) = made.pop().expect("one is made, as was just counted");
-        Ok(tensor)
+        let mut host = Alone::default();
+        self.execute(&mut host)?;
+        let result = host.results.pop();
+        Ok(result.expect("one is made, as was just counted"))
     }
 
     /// Executes the call where it is, without moving the struct.
-    fn made(&mut self) -> Result<Made, CallError> {
+    fn execute(&mut self, host: &mut Alone) -> Result<(), CallError> {
         let handle = self.handle;
         let name = handle.name();
         if let Some(problem) = self.problem.take() {
             return Err(problem.of(name));
         }
-        let given =
-            complete(handle, mem::take(&mut self.attributes)).map_err(|reason| reason.of(name))?;
-        let attributes = match &given {
-            Some(given) => given,
-            None => handle.defaults().unwrap_or_default(),
+        let completed;
+        let attributes = match handle.defaults() {
+            Some(defaults) if self.attributes.is_empty() => defaults,
+            _ => {
+                let given = mem::take(&mut self.attributes);
+                completed = complete(handle, given).map_err(|reason| reason.of(name))?;
+                &completed
+            }
         };
         for (at, number) in &mut self.numbers {
             self.operands[*at].move_to(number.0.as_mut_ptr());
@@ -218,8 +263,9 @@ impl<'r, 'a> Call<'r, 'a> {
             present: self.present,
             attributes,
             label: self.label,
+            threads: self.threads,
         };
-        frame.run(&mut self.operands, &mut Alone)
+        frame.run(&mut self.operands, host)
     }
 
     fn given(&self) -> usize {
@@ -245,6 +291,12 @@ impl<'r, 'a> Call<'r, 'a> {
         let next = places.clone().find(|at| !self.has(*at));
         match next {
             Some(at) => self.place(at, operand),
+            None if places.start == 0 && self.handle.definition().variadic().is_some() => {
+                let at = self.operands.len();
+                self.operands.push(Operand::ABSENT);
+                self.place(at, operand);
+                return Some(at);
+            }
             None => self.fail(Reason::TooMany {
                 wanted: places.len(),
                 given: places.len() + 1,
@@ -274,11 +326,17 @@ impl<'r, 'a> Call<'r, 'a> {
     fn place(&mut self, at: usize, operand: Result<Operand<'a>, Error>) {
         match operand {
             Ok(operand) => {
+                let op = self.handle.definition();
+                let parameter = op.parameter_of(at);
+                if operand.is_absent() && !op.is_optional(parameter) {
+                    let argument = op.argument_name(at).into_owned();
+                    return self.fail(Reason::Missing { argument });
+                }
                 self.operands[at] = operand;
-                self.present |= 1 << at;
+                self.present |= 1 << parameter;
             }
             Err(error) => self.fail(Reason::Tensor {
-                argument: self.handle.definition().parameters[at].name.clone(),
+                argument: self.handle.definition().argument_name(at).into_owned(),
                 error,
             }),
         }
@@ -286,11 +344,24 @@ impl<'r, 'a> Call<'r, 'a> {
 }
 
 /// A call from Rust: no code waits for it, and results are ours.
-struct Alone;
+#[derive(Default)]
+struct Alone {
+    results: SmallVec<[Tensor; 1]>,
+}
 
-impl CallHost for Alone {
-    fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
-        make(shape, dtype, device)
+// SAFETY: the tensors are new, and kept.
+unsafe impl CallHost for Alone {
+    fn make<'a>(
+        &mut self,
+        shape: &[usize],
+        dtype: DType,
+        device: Device,
+    ) -> Result<Operand<'a>, Failure> {
+        let tensor = make(shape, dtype, device)?;
+        // SAFETY: the tensor is new, and kept until the host is dropped, after the call.
+        let operand = unsafe { Operand::of_new(&tensor) };
+        self.results.push(tensor);
+        Ok(operand)
     }
 
     #[inline]

@@ -46,8 +46,9 @@ pub(super) struct Chosen {
 }
 
 /// Properties of an argument that dispatch depends on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Seen {
+    pub(super) is_absent: bool,
     pub(super) dtype: DType,
     pub(super) device: Device,
     pub(super) rank: usize,
@@ -75,8 +76,16 @@ impl Registered {
         if self.label != label {
             return Some((Kind::Name, 0));
         }
-        for (at, (wants, seen)) in self.wants.iter().zip(seen).enumerate() {
-            let is_of_host = self.host_memory & (1 << at) != 0;
+        for (at, seen) in seen.iter().enumerate() {
+            let parameter = op.parameter_of(at);
+            let wants = &self.wants[parameter];
+            if seen.is_absent {
+                if wants.is_optional {
+                    continue;
+                }
+                return Some((Kind::Type, at));
+            }
+            let is_of_host = self.host_memory & (1 << parameter) != 0;
             let device = if is_of_host {
                 DeviceKind::Cpu
             } else {
@@ -85,7 +94,7 @@ impl Registered {
             if !reaches(device, seen.device.kind()) {
                 return Some((Kind::Device, at));
             }
-            let allowed = match &op.parameters[at].kind {
+            let allowed = match &op.parameters[parameter].kind {
                 TypeRule::Variable(variable) => self.types[*variable].as_deref(),
                 _ => wants.dtype.as_ref().map(std::slice::from_ref),
             };
@@ -112,9 +121,10 @@ impl Registered {
         attributes: &[Attribute],
         label: &str,
     ) -> Option<String> {
-        let name = |at: usize| &op.parameters[at].name;
+        let name = |at: usize| op.argument_name(at);
         Some(match self.refusal(op, seen, attributes, label)? {
             (Kind::Name, _) => format!("its label is {:?}", self.label),
+            (Kind::Type, at) => format!("{:?} is None", name(at)),
             (Kind::Device, at) => format!("{:?} is on {}", name(at), seen[at].device),
             (Kind::DType, at) => format!("{:?} is of {}", name(at), seen[at].dtype),
             (Kind::Rank, at) => format!("{:?} is of rank {}", name(at), seen[at].rank),

@@ -1,5 +1,6 @@
 //! Errors of registration and calls, with the names of op and argument.
 
+use super::argument_error::ArgumentError;
 use super::attribute::{Attribute, AttributeKind};
 use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, miscounted};
 use std::fmt;
@@ -137,7 +138,8 @@ pub enum Reason {
         /// The given value.
         found: Attribute,
     },
-    /// An argument isn't what the op, its kernel or the other arguments ask for.
+    /// An argument isn't what the op, its kernel or the other arguments ask for; the kernel may
+    /// have said so itself, by an [`ArgumentError`].
     #[error("{error}")]
     Incompatible {
         /// The argument.
@@ -182,10 +184,24 @@ pub enum Reason {
     },
 }
 
-/// Error of a kernel, a rule or a factory.
+/// Error of a kernel, a rule or a factory. One about an argument is an
+/// [`ArgumentError`](super::ArgumentError): its fields become the call's.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Reason {
+    /// Makes one of a kernel's, a rule's or a factory's error. `other` describes those that aren't
+    /// about an argument.
+    #[cold]
+    pub(super) fn refused(failure: Failure, other: impl FnOnce(Failure) -> Self) -> Self {
+        match failure.downcast::<ArgumentError>() {
+            Ok(refused) => {
+                let ArgumentError { argument, error } = *refused;
+                Self::Incompatible { argument, error }
+            }
+            Err(failure) => other(failure),
+        }
+    }
+
     /// Makes one about an argument. `problem` is what follows its name in the sentence.
     #[cold]
     pub(super) fn incompatible(argument: &str, problem: &str, error: Incompatibility) -> Self {

@@ -2,6 +2,7 @@
 //! a kernel and executes it.
 
 mod checks;
+mod mixed_types;
 mod write_key;
 
 pub use write_key::lookup;
@@ -18,22 +19,34 @@ use super::observe::{self, Record};
 use super::op::{Op, ShapeContext};
 use super::operand::{Operand, relaid};
 use super::shapes::{self, Expected};
+use crate::compute::threads::with_num_threads;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
-use crate::tensor::Tensor;
-use checks::{check_for_kernel, check_output, main_device, missing, output_type, type_variables};
+use checks::{NO_VARIABLES, bind_type_variables, output_type};
+use checks::{check_for_kernel, check_output, main_device, missing};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 use write_key::write_call_key;
 
-/// Arguments by their places; [`Operand::ABSENT`] for results that are to be made.
+/// Arguments by their [places](crate::kernel::Op::parameter_of); [`Operand::ABSENT`] for results
+/// that are to be made, and for optional inputs that were left out.
 pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 
 /// What is around a call: who makes results, and who else waits for it.
-pub(crate) trait CallHost {
-    /// Allocates a result of zero bits.
-    fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure>;
+///
+/// # Safety
+///
+/// What a result's operand leads to is there until the host is dropped, and no other code uses it.
+pub(crate) unsafe trait CallHost {
+    /// Allocates a result of zero bits, and keeps it. Results are requested in the order of their
+    /// parameters.
+    fn make<'a>(
+        &mut self,
+        shape: &[usize],
+        dtype: DType,
+        device: Device,
+    ) -> Result<Operand<'a>, Failure>;
 
     /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile.
     fn run(
@@ -43,27 +56,27 @@ pub(crate) trait CallHost {
     ) -> Result<(), Failure>;
 }
 
-/// Results that were made, by the places of their parameters.
-pub(crate) type Made = SmallVec<[(usize, Tensor); 1]>;
-
 /// A call, about to be made, beside its arguments: those stay where they were put together, as
 /// moving them, to be read at once, takes longer than most of what is done with them.
 pub(crate) struct Frame<'r> {
     pub(crate) handle: &'r OpHandle,
-    /// Bit mask of the given arguments.
+    /// Bit mask of the parameters that the call gives or leaves out.
     pub(crate) present: u32,
     pub(crate) attributes: &'r [Attribute],
     pub(crate) label: &'r str,
+    /// The number of threads; 0 for the process's.
+    pub(crate) threads: usize,
 }
 
 impl Frame<'_> {
-    /// Executes the call, of as many arguments as the op has.
+    /// Executes the call, of an operand for each of the op's parameters, and the other tensors of a
+    /// variadic one.
     #[inline]
     pub(crate) fn run(
         &self,
         operands: &mut [Operand<'_>],
         around: &mut impl CallHost,
-    ) -> Result<Made, CallError> {
+    ) -> Result<(), CallError> {
         self.validate(operands, around)
             .map_err(|reason| reason.of(self.handle.name()))
     }
@@ -73,22 +86,20 @@ impl Frame<'_> {
         &self,
         operands: &mut [Operand<'_>],
         around: &mut impl CallHost,
-    ) -> Result<Made, Reason> {
+    ) -> Result<(), Reason> {
         let op = self.handle.definition();
-        let given = op.given();
-        let needed = (1_u32 << given) - 1;
-        if self.present & needed != needed {
-            return Err(missing(
-                op,
-                (self.present & needed).trailing_ones() as usize,
-            ));
+        let (given, count) = (op.given(), op.parameters.len());
+        let missed = op.needed & !self.present;
+        if missed != 0 {
+            return Err(missing(op, missed.trailing_zeros() as usize));
         }
-        let expected = shapes::expected(op, &operands[..given], self.attributes)?;
+        let (own, more) = (&operands[..given], &operands[count..]);
+        let expected = shapes::expected(op, own, more, self.attributes)?;
         let Expected::Broadcast(shape) = &expected else {
             return self.dispatch(operands, &expected, around);
         };
         // Inputs that are broadcast get other layouts, which stay here.
-        let layouts = shapes::broadcast(op, &operands[..given], shape)?;
+        let layouts = shapes::broadcast(op, own, more, shape)?;
         let mut operands: Operands<'_> = operands.iter().map(Operand::duplicate).collect();
         for (at, layout) in &layouts {
             operands[*at] = relaid(&operands[*at], layout.as_ref());
@@ -103,13 +114,13 @@ impl Frame<'_> {
         operands: &mut [Operand<'_>],
         expected: &Expected,
         around: &mut impl CallHost,
-    ) -> Result<Made, Reason> {
+    ) -> Result<(), Reason> {
         let op = self.handle.definition();
-        let given = op.given();
-        let variables = type_variables(op, &operands[..given])?;
-        let device = main_device(operands, self.present);
-        let mut made = Made::new();
-        for at in given..op.parameters.len() {
+        let (given, count) = (op.given(), op.parameters.len());
+        let mut variables = NO_VARIABLES;
+        bind_type_variables(op, &operands[..given], &operands[count..], &mut variables)?;
+        let device = main_device(operands);
+        for at in given..count {
             let (inputs, outputs) = operands.split_at_mut(at);
             let shape = expected.shape_of(at - given, inputs);
             let dtype = output_type(op, at, &variables, self.attributes);
@@ -117,20 +128,16 @@ impl Frame<'_> {
                 check_output(op, at, &outputs[0], shape, dtype)?;
                 continue;
             }
-            let tensor = around.make(shape, dtype, device);
-            let tensor = tensor.map_err(|error| Reason::Allocation {
+            let result = around.make(shape, dtype, device);
+            outputs[0] = result.map_err(|error| Reason::Allocation {
                 argument: op.parameters[at].name.clone(),
                 error,
             })?;
-            // SAFETY: the tensor is new, and kept here until the call is over; its facts stay where
-            // they are when its handle is moved.
-            outputs[0] = unsafe { shapes::of_new(&tensor) };
-            made.push((at, tensor));
         }
 
         let coincide = argument_overlap::check(op, operands)?;
         let mut key = CallKey::new();
-        write_call_key(&mut key, operands, self.attributes, self.label, device);
+        write_call_key(&mut key, op, operands, self.attributes, self.label, device);
         let found = match self.handle.find(&key) {
             Some(found) => found,
             None => self.prepare(key, operands, device)?,
@@ -140,8 +147,7 @@ impl Frame<'_> {
             argument_overlap::check_for_kernel(op, operands, &found.kernel, coincide)?;
         }
         let found = (&found, device);
-        self.execute(op, operands, found, around)?;
-        Ok(made)
+        self.execute(op, operands, found, around)
     }
 
     #[cold]
@@ -152,6 +158,7 @@ impl Frame<'_> {
         device: Device,
     ) -> Result<Found<'_>, Reason> {
         let see = |operand: &Operand<'_>| Seen {
+            is_absent: operand.is_absent(),
             dtype: operand.dtype,
             device: operand.device,
             rank: operand.layout.rank(),
@@ -170,14 +177,18 @@ impl Frame<'_> {
         around: &mut impl CallHost,
     ) -> Result<(), Reason> {
         let kernel = &found.kernel;
+        let shared = Shared(operands);
         let releases = kernel.releases_from.is_some_and(|least| {
+            let (operands, more) = operands.split_at(op.parameters.len());
             let context = ShapeContext {
                 op,
                 operands,
+                more,
                 attributes: self.attributes,
             };
             let largest = || {
-                operands
+                shared
+                    .0
                     .iter()
                     .map(|operand| operand.layout.len() as u64)
                     .max()
@@ -187,7 +198,6 @@ impl Frame<'_> {
                 .map_or_else(|| largest().unwrap_or(0), |work| work(&context));
             work >= least
         });
-        let shared = Shared(operands);
         let backend = match kernel.device {
             DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,
             // Also the CPU's, for memory that others use, too.
@@ -195,7 +205,10 @@ impl Frame<'_> {
         };
         let mut body = || {
             let shared = &shared;
-            let mut compute = || (found.compute)(shared.0);
+            let mut compute = || match self.threads {
+                0 => (found.compute)(shared.0),
+                threads => with_num_threads(threads, || (found.compute)(shared.0)),
+            };
             match backend {
                 None => compute(),
                 Some(backend) => {
@@ -212,10 +225,11 @@ impl Frame<'_> {
             // Observers are notified of a panic, too.
             let run = AssertUnwindSafe(|| around.run(releases, &mut body));
             let outcome = catch_unwind(run);
+            let ordered = op.in_order(operands);
             observe::tell(&Record {
                 op: &op.name,
                 kernel: &kernel.description,
-                operands,
+                operands: ordered.as_deref().unwrap_or(operands),
                 time: start.elapsed(),
                 failed: !matches!(outcome, Ok(Ok(()))),
             });
@@ -223,9 +237,11 @@ impl Frame<'_> {
         } else {
             around.run(releases, &mut body)
         };
-        outcome.map_err(|failure| Reason::Kernel {
-            kernel: kernel.description.clone(),
-            failure,
+        outcome.map_err(|failure| {
+            Reason::refused(failure, |failure| Reason::Kernel {
+                kernel: kernel.description.clone(),
+                failure,
+            })
         })
     }
 }

@@ -5,7 +5,8 @@ use super::error::Failure;
 use super::operand::Operand;
 use std::sync::Arc;
 
-/// A kernel, called with arguments that were checked.
+/// A kernel, called with arguments that were checked: one for each parameter, and then the other
+/// tensors of a variadic one.
 pub(super) type Compute = Arc<dyn Fn(&[Operand<'_>]) -> Result<(), Failure> + Send + Sync>;
 
 /// Return types of kernels: nothing, or a `Result` of it.
@@ -60,10 +61,13 @@ macro_rules! functions {
             }
 
             fn into_compute(self) -> Shared {
+                const COUNT: usize = [$($at),*].len();
                 Shared(Arc::new(move |operands| {
+                    let (operands, more) = operands.split_at(COUNT);
                     // SAFETY: the frame checked each operand against `WANTS`, and that
-                    // what is written is used in no other way; each is taken once.
-                    let result = unsafe { self($($P::take(&operands[$at])),*) };
+                    // what is written is used in no other way; each is taken once, as at most one
+                    // parameter is variadic.
+                    let result = unsafe { self($($P::take(&operands[$at], more)),*) };
                     result.into_result()
                 }))
             }

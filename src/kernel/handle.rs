@@ -87,6 +87,8 @@ impl OpHandle {
         kernels
     }
 
+    /// Returns the attributes of a call that gives none, if each has a default.
+    #[inline]
     pub(crate) fn defaults(&self) -> Option<&[Attribute]> {
         self.0.defaults.as_deref()
     }
@@ -126,12 +128,12 @@ impl OpHandle {
             attributes,
             device,
         };
-        let compute = kernel
-            .compute(&context)
-            .map_err(|failure| Reason::Factory {
+        let compute = kernel.compute(&context).map_err(|failure| {
+            Reason::refused(failure, |failure| Reason::Factory {
                 kernel: kernel.description.clone(),
                 failure,
-            })?;
+            })
+        })?;
         let chosen = Chosen { kernel, compute };
         // Kernels are only ever added. One that came while this was made may be the better one.
         let now = self.lock();
@@ -150,14 +152,10 @@ impl OpHandle {
 }
 
 /// Returns all attributes of a call: those that were given, converted, and the others' defaults.
-/// `None` where all are defaults.
 pub(crate) fn complete(
     handle: &OpHandle,
     given: Vec<(usize, Attribute)>,
-) -> Result<Option<Vec<Attribute>>, Reason> {
-    if given.is_empty() && handle.defaults().is_some() {
-        return Ok(None);
-    }
+) -> Result<Vec<Attribute>, Reason> {
     let op = handle.definition();
     let mut values: Vec<_> = op
         .attributes
@@ -177,23 +175,25 @@ pub(crate) fn complete(
             argument: op.attributes[at].name.clone(),
         })
     };
-    values
-        .into_iter()
-        .enumerate()
-        .map(value)
-        .collect::<Result<_, _>>()
-        .map(Some)
+    values.into_iter().enumerate().map(value).collect()
 }
 
 /// Describes the arguments of a call.
 fn wanted(op: &Op, seen: &[Seen], label: &str) -> String {
-    let parameters = op.parameters.iter().zip(seen);
-    let parts: Vec<_> = parameters
-        .map(|(parameter, seen)| {
+    // Of a variadic argument only tensors unlike its first are listed.
+    let first = |at: usize| &seen[op.parameter_of(at)];
+    let is_listed = |(at, one): &(usize, &Seen)| *at < op.parameters.len() || *one != first(*at);
+    let listed = seen.iter().enumerate().filter(is_listed);
+    let parts: Vec<_> = listed
+        .map(|(at, seen)| {
+            let name = op.argument_name(at);
+            if seen.is_absent {
+                return format!("{name}: None");
+            }
             let how = if seen.row_major { "" } else { ", strided" };
             format!(
-                "{}: {} of rank {} on {}{how}",
-                parameter.name, seen.dtype, seen.rank, seen.device
+                "{name}: {} of rank {} on {}{how}",
+                seen.dtype, seen.rank, seen.device
             )
         })
         .collect();

@@ -1,12 +1,15 @@
 //! [`Source`] and [`Target`]: elements that may be written while others read them.
 
+#[cfg(feature = "ops")]
+use crate::compute::Operand;
+use crate::compute::elementwise::{self, Elements, GRAIN};
+use crate::compute::lines;
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::slice;
 
 /// Elements that are read, one by one and by value, of which a [`Target`] of the same call may be
 /// exactly in the same place: what makes `add(a, b, out=a)` possible.
@@ -44,12 +47,11 @@ impl<T> Copy for Cells<'_, T> {}
 
 impl<'a, T: Element> Cells<'a, T> {
     #[inline]
-    fn as_slice(self) -> Option<&'a [Cell<T>]> {
-        self.layout.is_contiguous().then(|| {
-            // SAFETY: `new` requires valid elements at each offset of the layout, which is
-            // contiguous.
-            unsafe { slice::from_raw_parts(self.first.as_ptr(), self.layout.len()) }
-        })
+    fn elements(self) -> Elements<'a, T> {
+        Elements {
+            first: self.first.cast().as_ptr(),
+            layout: self.layout,
+        }
     }
 
     #[inline]
@@ -80,7 +82,9 @@ macro_rules! common {
             /// # Safety
             ///
             /// While `'a` lasts, each element that the layout leads to is there, aligned, a value
-            /// of `T`, and used by this thread alone, through cells.
+            /// of `T`, and used by this call alone, through cells. Of the sources and targets of a
+            /// call two are either exactly in the same place, with elements of the same size, or
+            /// don't overlap, unless both are sources.
             #[inline]
             pub(super) unsafe fn new(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {
                 Self(Cells {
@@ -88,6 +92,12 @@ macro_rules! common {
                     layout,
                     elements: PhantomData,
                 })
+            }
+
+            /// Returns where the elements are.
+            #[cfg(feature = "ops")]
+            pub(crate) fn operand(&self) -> Operand<'a> {
+                self.0.elements().operand()
             }
 
             /// Returns the shape.
@@ -145,38 +155,67 @@ impl<'a, T: Element> Target<'a, T> {
         self.0.iter()
     }
 
-    /// Replaces each element by a function's result for it.
+    /// Replaces each element by a function's result for it. Large tensors are split among
+    /// [threads](crate::compute::threads).
     #[inline]
-    pub fn update(&self, function: impl Fn(T) -> T) {
-        match self.0.as_slice() {
-            Some(cells) => cells.iter().for_each(|cell| cell.set(function(cell.get()))),
-            None => self.iter().for_each(|cell| cell.set(function(cell.get()))),
-        }
+    pub fn update(&self, function: impl Fn(T) -> T + Sync) {
+        // SAFETY: `new` requires valid elements that no other thread uses, and this is exactly
+        // where itself is.
+        unsafe { elementwise::update(self.0.elements(), GRAIN, function) }
     }
 
-    /// Writes a function's result for each element of another tensor of the same shape.
+    /// Writes a function's result for each element of another tensor of the same shape. Large
+    /// tensors are split among [threads](crate::compute::threads).
     ///
     /// # Panics
     ///
     /// When the shapes differ.
     #[inline]
-    pub fn map<A: Element>(&self, a: &Source<'_, A>, function: impl Fn(A) -> T) {
+    pub fn map<A: Element>(&self, a: &Source<'_, A>, function: impl Fn(A) -> T + Sync) {
+        self.map_by(GRAIN, a, function);
+    }
+
+    /// Writes a function's result for each element of another tensor of the same shape, like
+    /// [`map`](Self::map). `grain` is the least number of elements that are worth a thread: fewer
+    /// than [`GRAIN`] if the function is expensive.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn map_by<A: Element>(
+        &self,
+        grain: usize,
+        a: &Source<'_, A>,
+        function: impl Fn(A) -> T + Sync,
+    ) {
         assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
-        match (self.0.as_slice(), a.0.as_slice()) {
-            (Some(out), Some(a)) => {
-                for (out, a) in out.iter().zip(a) {
-                    out.set(function(a.get()));
-                }
-            }
-            _ => {
-                for (out, a) in self.iter().zip(a.iter()) {
-                    out.set(function(a));
-                }
-            }
-        }
+        // SAFETY: `new` requires valid elements that no other thread uses, and a source that is
+        // either exactly where the target is or doesn't overlap it; shapes were just compared.
+        unsafe { elementwise::map(self.0.elements(), a.0.elements(), grain, function) }
+    }
+
+    /// Calls a function with each line of another tensor along an axis, and with that of this one,
+    /// to be written, like [`map_lines`](crate::compute::lines::map_lines). Lines that are in the
+    /// same place are copied before.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ, or there is no such axis.
+    pub fn map_lines<A: Element>(
+        &self,
+        a: &Source<'_, A>,
+        axis: usize,
+        function: impl Fn(&[A], &mut [T]) + Sync,
+    ) {
+        let (out, a) = (self.0.elements().operand(), a.0.elements().operand());
+        // SAFETY: `new` requires valid elements that no other thread uses, and a source that is
+        // either exactly where the target is or doesn't overlap it.
+        unsafe { lines::map_operands(a, out, axis, function) }
     }
 
     /// Writes a function's result for each pair of elements of two other tensors of the same shape.
+    /// Large tensors are split among [threads](crate::compute::threads).
     ///
     /// # Panics
     ///
@@ -186,21 +225,37 @@ impl<'a, T: Element> Target<'a, T> {
         &self,
         a: &Source<'_, A>,
         b: &Source<'_, B>,
-        function: impl Fn(A, B) -> T,
+        function: impl Fn(A, B) -> T + Sync,
     ) {
         assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
         assert_eq!(self.shape(), b.shape(), "an elementwise kernel's shapes");
-        match (self.0.as_slice(), a.0.as_slice(), b.0.as_slice()) {
-            (Some(out), Some(a), Some(b)) => {
-                for ((out, a), b) in out.iter().zip(a).zip(b) {
-                    out.set(function(a.get(), b.get()));
-                }
-            }
-            _ => {
-                for ((out, a), b) in self.iter().zip(a.iter()).zip(b.iter()) {
-                    out.set(function(a, b));
-                }
-            }
+        let (out, a, b) = (self.0.elements(), a.0.elements(), b.0.elements());
+        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
+        // either exactly where the target is or don't overlap it; shapes were just compared.
+        unsafe { elementwise::zip(out, a, b, GRAIN, function) }
+    }
+
+    /// Writes a function's result for each three elements of other tensors of the same shape.
+    /// Large tensors are split among [threads](crate::compute::threads).
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn zip3<A: Element, B: Element, C: Element>(
+        &self,
+        a: &Source<'_, A>,
+        b: &Source<'_, B>,
+        c: &Source<'_, C>,
+        function: impl Fn(A, B, C) -> T + Sync,
+    ) {
+        for shape in [a.shape(), b.shape(), c.shape()] {
+            assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
         }
+        let (out, a) = (self.0.elements(), a.0.elements());
+        let (b, c) = (b.0.elements(), c.0.elements());
+        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
+        // either exactly where the target is or don't overlap it; shapes were just compared.
+        unsafe { elementwise::zip3(out, a, b, c, GRAIN, function) }
     }
 }

@@ -14,7 +14,7 @@ pub struct Record<'a> {
     pub op: &'a str,
     /// The kernel that was chosen, as it is listed.
     pub kernel: &'a str,
-    /// Its arguments, inputs first, as the kernel saw them.
+    /// Its arguments, inputs first, as the kernel saw them, without those that were left out.
     pub operands: &'a [Operand<'a>],
     /// How long the kernel took.
     pub time: Duration,

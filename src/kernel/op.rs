@@ -3,18 +3,17 @@
 mod check;
 mod context;
 mod parameter;
+mod places;
 mod signature;
 
 pub(super) use check::MOST_VARIABLES;
 pub(super) use context::value_of;
 pub use parameter::ElementType;
-pub(super) use parameter::{AttributeDefinition, Kind, Parameter, Role};
+pub(super) use parameter::{AttributeDefinition, Kind, Parameter, Presence, Role, sum_dtype};
 
 use super::attribute::{Attribute, AttributeKind};
 use super::error::Failure;
 use super::operand::Operand;
-#[cfg(feature = "python")]
-use crate::dtype::DType;
 
 /// The definition of an operation.
 ///
@@ -32,8 +31,14 @@ use crate::dtype::DType;
 #[must_use = "an op is known after `Registry::define` or `register_op!`"]
 pub struct Op {
     pub(super) name: String,
+    /// Other names, under which it is found too.
+    pub(super) aliases: Vec<String>,
     pub(super) doc: String,
     pub(super) parameters: Vec<Parameter>,
+    /// Bit mask of the inputs that every call gives.
+    pub(super) needed: u32,
+    /// The place of the variadic input.
+    pub(super) variadic: Option<usize>,
     pub(super) attributes: Vec<AttributeDefinition>,
     /// The names of its type variables, in the order in which they came.
     pub(super) variables: Vec<String>,
@@ -54,7 +59,10 @@ pub type WorkRule = fn(&ShapeContext<'_>) -> u64;
 #[derive(Debug)]
 pub struct ShapeContext<'a> {
     pub(super) op: &'a Op,
+    /// By parameter.
     pub(super) operands: &'a [Operand<'a>],
+    /// The tensors of a variadic input, but for the first.
+    pub(super) more: &'a [Operand<'a>],
     pub(super) attributes: &'a [Attribute],
 }
 
@@ -63,8 +71,11 @@ impl Op {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            aliases: Vec::new(),
             doc: String::new(),
             parameters: Vec::new(),
+            needed: 0,
+            variadic: None,
             attributes: Vec::new(),
             variables: Vec::new(),
             broadcasts: false,
@@ -72,6 +83,20 @@ impl Op {
             work: None,
             in_place: Vec::new(),
         }
+    }
+
+    /// Adds another name, under which the op is found too.
+    ///
+    /// ```
+    /// use dlbridge::kernel::Registry;
+    ///
+    /// # #[cfg(feature = "ops")]
+    /// assert_eq!(Registry::global().op("sub")?.name(), "subtract");
+    /// # Ok::<(), dlbridge::kernel::CallError>(())
+    /// ```
+    pub fn alias(mut self, name: impl Into<String>) -> Self {
+        self.aliases.push(name.into());
+        self
     }
 
     /// Sets the documentation, a sentence or more.
@@ -82,34 +107,126 @@ impl Op {
 
     /// Adds a tensor that is read.
     pub fn input(self, name: impl Into<String>, kind: impl Into<ElementType>) -> Self {
-        self.parameter(name.into(), Role::Input, kind.into())
+        self.parameter(name.into(), Role::Input, kind.into(), Presence::Required)
+    }
+
+    /// Adds a tensor that is read, and that calls may leave out: as `None` from Python, and by
+    /// [`Option`] from Rust. A kernel's function takes an [`Option`] of the
+    /// [argument's type](super::Parameter), or is for calls that give it. The element type is that
+    /// of a required input, a fixed one, or any. Optional inputs come after all required ones.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    /// use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
+    ///
+    /// let registry = Registry::new();
+    /// registry.define(
+    ///     Op::new("scale").input("x", "T").optional_input("factor", "T").output("y", "T"),
+    /// )?;
+    /// let scale = |x: Source<'_, f32>, factor: Option<f32>, y: Target<'_, f32>| {
+    ///     let factor = factor.unwrap_or(2.0);
+    ///     y.map(&x, |x| factor * x);
+    /// };
+    /// registry.register(Kernel::new("scale").function(scale))?;
+    /// let scale = registry.op("scale")?;
+    /// assert_eq!(scale.definition().signature(), "scale(x: T, factor: T | None = None) -> y: T");
+    ///
+    /// let (x, factor) = (Tensor::from([1.0_f32, 2.0]), Tensor::scalar(3.0_f32));
+    /// assert_eq!(scale.call().input(&x).make()?.to_vec::<f32>()?, [2.0, 4.0]);
+    /// assert_eq!(scale.call().input(&x).input(&factor).make()?.to_vec::<f32>()?, [3.0, 6.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn optional_input(self, name: impl Into<String>, kind: impl Into<ElementType>) -> Self {
+        self.parameter(name.into(), Role::Input, kind.into(), Presence::Optional)
+    }
+
+    /// Adds one or more tensors that are read, as the last of the inputs. A kernel's function takes
+    /// a [`Vec`] of the [argument's type](super::Parameter). They have the same element type if
+    /// that is a variable. From Python they are the positional arguments from here on, or the items
+    /// of one list or tuple in their place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    /// use dlbridge::kernel::{Kernel, Op, Registry};
+    /// use dlbridge::{View, ViewMut};
+    /// let registry = Registry::new();
+    /// registry.define(Op::new("total").variadic_input("xs", "T").output("y", "T").broadcasts())?;
+    /// let total = |xs: Vec<View<'_, i64>>, mut y: ViewMut<'_, i64>| {
+    ///     for x in &xs {
+    ///         y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
+    ///     }
+    /// };
+    /// registry.register(Kernel::new("total").function(total))?;
+    /// let total = registry.op("total")?;
+    /// assert_eq!(total.definition().signature(), "total(*xs: T) -> y: T");
+    ///
+    /// let xs = [1_i64, 20, 300].map(|x| Tensor::from([x, 0]));
+    /// assert_eq!(total.call().inputs(&xs).make()?.to_vec::<i64>()?, [321, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn variadic_input(self, name: impl Into<String>, kind: impl Into<ElementType>) -> Self {
+        self.parameter(name.into(), Role::Input, kind.into(), Presence::Variadic)
     }
 
     /// Adds a tensor that is read and written.
     pub fn in_out(self, name: impl Into<String>, kind: impl Into<ElementType>) -> Self {
-        self.parameter(name.into(), Role::InOut, kind.into())
+        self.parameter(name.into(), Role::InOut, kind.into(), Presence::Required)
     }
 
     /// Adds a result. All inputs come first.
     pub fn output(self, name: impl Into<String>, kind: impl Into<ElementType>) -> Self {
-        self.parameter(name.into(), Role::Output, kind.into())
+        self.parameter(name.into(), Role::Output, kind.into(), Presence::Required)
     }
 
-    fn parameter(mut self, name: String, role: Role, kind: ElementType) -> Self {
+    fn parameter(
+        mut self,
+        name: String,
+        role: Role,
+        kind: ElementType,
+        presence: Presence,
+    ) -> Self {
+        let at = self.parameters.len();
+        if role != Role::Output && presence != Presence::Optional {
+            // Definitions with more parameters are rejected.
+            self.needed |= 1_u32.checked_shl(at as u32).unwrap_or(0);
+        }
+        if presence == Presence::Variadic {
+            self.variadic = Some(at);
+        }
         let kind = match kind {
             ElementType::Any => Kind::Any,
             ElementType::Is(dtype) => Kind::Is(dtype),
             ElementType::Attribute(name) => Kind::Attribute(name),
-            ElementType::Variable(name) => {
-                let known = self.variables.iter().position(|known| *known == name);
-                Kind::Variable(known.unwrap_or_else(|| {
-                    self.variables.push(name);
-                    self.variables.len() - 1
-                }))
-            }
+            ElementType::AttributeOr {
+                attribute,
+                variable,
+            } => Kind::AttributeOr(attribute, self.variable(variable)),
+            ElementType::AttributeOrSum {
+                attribute,
+                variable,
+            } => Kind::AttributeOrSum(attribute, self.variable(variable)),
+            ElementType::Variable(name) => Kind::Variable(self.variable(name)),
         };
-        self.parameters.push(Parameter { name, role, kind });
+        self.parameters.push(Parameter {
+            name,
+            role,
+            kind,
+            presence,
+        });
         self
+    }
+
+    /// Returns the number of a type variable.
+    fn variable(&mut self, name: String) -> usize {
+        let known = self.variables.iter().position(|known| *known == name);
+        known.unwrap_or_else(|| {
+            self.variables.push(name);
+            self.variables.len() - 1
+        })
     }
 
     /// Adds an attribute; one without a default must be given in each call.
@@ -160,6 +277,11 @@ impl Op {
         &self.name
     }
 
+    /// Returns the other names.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.aliases.iter().map(String::as_str)
+    }
+
     /// Returns the documentation.
     pub fn documentation(&self) -> &str {
         &self.doc
@@ -191,45 +313,5 @@ impl Op {
     /// Returns the signature, as in `add(a: T, b: T) -> out: T`.
     pub fn signature(&self) -> String {
         self.to_string()
-    }
-
-    /// Returns how many parameters are given by every call: inputs, and those that are read and
-    /// written.
-    pub(crate) fn given(&self) -> usize {
-        let is_given = |parameter: &&Parameter| parameter.role != Role::Output;
-        self.parameters.iter().take_while(is_given).count()
-    }
-
-    /// Returns whether a parameter is written.
-    #[inline]
-    pub(crate) fn writes(&self, at: usize) -> bool {
-        self.parameters[at].role != Role::Input
-    }
-
-    /// Returns the dtype of a parameter, if it is fixed.
-    #[cfg(feature = "python")]
-    pub(crate) fn fixed_type(&self, at: usize) -> Option<DType> {
-        match self.parameters[at].kind {
-            Kind::Is(dtype) => Some(dtype),
-            _ => None,
-        }
-    }
-
-    /// Returns whether two parameters have the same type variable.
-    #[cfg(feature = "python")]
-    pub(crate) fn has_type_of(&self, at: usize, other: usize) -> bool {
-        matches!(self.parameters[at].kind, Kind::Variable(_))
-            && self.parameters[at].kind == self.parameters[other].kind
-    }
-
-    pub(super) fn position(&self, name: &str) -> Option<usize> {
-        self.parameters.iter().position(|known| known.name == name)
-    }
-
-    pub(super) fn may_be_in_place(&self, output: usize, input: usize) -> bool {
-        let name = |at: usize| &self.parameters[at].name;
-        self.in_place
-            .iter()
-            .any(|(o, i)| o == name(output) && i == name(input))
     }
 }

@@ -27,11 +27,11 @@ pub struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    /// Creates the placeholder of a result that the call allocates.
+    /// The placeholder of a result that the call allocates, and of an input that was left out.
     pub(crate) const ABSENT: Self = Self {
         first: std::ptr::null_mut(),
         layout: LayoutRef::SCALAR,
-        dtype: DType::U8,
+        dtype: DType::from_number(0),
         device: Device::CPU,
         padded: false,
         writable: false,
@@ -39,14 +39,22 @@ impl<'a> Operand<'a> {
         storage: None,
     };
 
+    /// Returns whether this stands for an optional input that the call left out.
+    #[inline]
+    pub fn is_absent(&self) -> bool {
+        // No dtype has this number.
+        self.dtype.number() == 0
+    }
+
     /// Borrows a tensor for reading.
     #[inline]
     pub fn read(tensor: &'a Tensor) -> Self {
         let (first, layout) = (tensor.data_mut(), tensor.layout());
         let (dtype, device, padded) = (tensor.dtype(), tensor.device(), tensor.is_padded());
         // SAFETY: the tensor is borrowed, which keeps its memory alive and unwritten.
-        let operand = unsafe { Self::from_raw(first, layout, dtype, device, padded, false) };
-        operand.kept_by(tensor.storage())
+        let mut operand = unsafe { Self::from_raw(first, layout, dtype, device, padded, false) };
+        operand.keep_by(tensor.storage());
+        operand
     }
 
     /// Borrows a tensor for writing and reading.
@@ -67,6 +75,23 @@ impl<'a> Operand<'a> {
             writable: true,
             ..Self::read(tensor)
         })
+    }
+
+    /// Borrows a tensor that was just made, for writing.
+    ///
+    /// # Safety
+    ///
+    /// No other code uses the tensor, and it is kept for as long as the operand is in use. The
+    /// handle may be moved meanwhile.
+    #[inline]
+    pub(crate) unsafe fn of_new(tensor: &Tensor) -> Self {
+        // SAFETY: the tensor is kept for as long as the operand is in use, and all that is borrowed
+        // of it lies behind the handle.
+        let tensor: &'a Tensor = unsafe { &*std::ptr::from_ref(tensor) };
+        Self {
+            writable: true,
+            ..Self::read(tensor)
+        }
     }
 
     /// Creates an operand over memory that the caller keeps alive.
@@ -117,11 +142,10 @@ impl<'a> Operand<'a> {
         }
     }
 
-    /// Returns the same operand, with the storage that keeps its memory.
+    /// Adds the storage that keeps the memory.
     #[inline]
-    pub(crate) fn kept_by(mut self, storage: &'a Storage) -> Self {
+    pub(crate) fn keep_by(&mut self, storage: &'a Storage) {
         self.storage = Some(storage);
-        self
     }
 
     /// Returns the address of the element of index 0; on devices without addresses, the handle.
@@ -235,6 +259,13 @@ impl<'a> IntoOperand<'a> for &'a Tensor {
 impl<'a> IntoOperand<'a> for Operand<'a> {
     fn into_operand(self) -> Operand<'a> {
         self
+    }
+}
+
+/// `None` leaves an optional input out.
+impl<'a, T: IntoOperand<'a>> IntoOperand<'a> for Option<T> {
+    fn into_operand(self) -> Operand<'a> {
+        self.map_or(Operand::ABSENT, T::into_operand)
     }
 }
 

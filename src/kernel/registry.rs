@@ -63,6 +63,9 @@ impl Registry {
                 false => Err(RegistrationError::OpExists { op: op.name }),
             };
         }
+        if let Some(alias) = op.aliases.iter().find(|alias| ops.contains_key(*alias)) {
+            return Err(RegistrationError::OpExists { op: alias.clone() });
+        }
         let defaults = op
             .attributes
             .iter()
@@ -75,7 +78,10 @@ impl Registry {
             cache: Cache::new(),
             refused: OnceLock::new(),
         };
-        ops.insert(op.name, OpHandle(Arc::new(shared)));
+        let handle = OpHandle(Arc::new(shared));
+        for name in std::iter::once(op.name).chain(op.aliases) {
+            ops.insert(name, handle.clone());
+        }
         Ok(())
     }
 
@@ -124,7 +130,7 @@ impl Registry {
     /// When there is none, with the names of those there are.
     pub fn op(&self, name: &str) -> Result<OpHandle, CallError> {
         let ops = self.ops.read().unwrap_or_else(PoisonError::into_inner);
-        let known = || ops.keys().cloned().collect();
+        let known = || named(&ops).map(|op| op.name().to_owned()).collect();
         ops.get(name)
             .cloned()
             .ok_or_else(|| Reason::NoSuchOp { known: known() }.of(name))
@@ -133,13 +139,19 @@ impl Registry {
     /// Returns all ops, by name.
     pub fn ops(&self) -> Vec<OpHandle> {
         let ops = self.ops.read().unwrap_or_else(PoisonError::into_inner);
-        ops.values().cloned().collect()
+        named(&ops).cloned().collect()
     }
 
     /// Returns all kernels of all ops.
     pub fn kernels(&self) -> Vec<KernelInfo> {
         self.ops().iter().flat_map(OpHandle::kernels).collect()
     }
+}
+
+/// Returns the ops, each once.
+fn named(ops: &BTreeMap<String, OpHandle>) -> impl Iterator<Item = &OpHandle> {
+    let entries = ops.iter().filter(|(name, op)| *name == op.name());
+    entries.map(|(_, op)| op)
 }
 
 impl fmt::Debug for Registry {

@@ -1,11 +1,10 @@
 //! Shapes of results, and broadcasting of inputs.
 
 use super::attribute::Attribute;
-use super::error::Reason;
+use super::error::{Failure, Reason};
 use super::op::{Op, Role, ShapeContext};
 use super::operand::Operand;
 use crate::layout::{Layout, slice_eq};
-use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// The shapes of the results.
@@ -38,16 +37,19 @@ impl Expected {
 #[inline]
 pub(super) fn expected(
     op: &Op,
-    operands: &[Operand<'_>],
+    own: &[Operand<'_>],
+    more: &[Operand<'_>],
     attributes: &[Attribute],
 ) -> Result<Expected, Reason> {
     if let Some(rule) = op.shapes {
         let context = ShapeContext {
             op,
-            operands,
+            operands: own,
+            more,
             attributes,
         };
-        let shapes = rule(&context).map_err(|failure| Reason::Invalid(failure.to_string()))?;
+        let invalid = |failure: Failure| Reason::Invalid(failure.to_string());
+        let shapes = rule(&context).map_err(|failure| Reason::refused(failure, invalid))?;
         assert_eq!(
             shapes.len(),
             op.parameters.len() - op.given(),
@@ -55,19 +57,25 @@ pub(super) fn expected(
         );
         return Ok(Expected::Ruled(shapes));
     }
-    let is_same = |operand: &Operand<'_>| slice_eq(operand.shape(), operands[0].shape());
-    if !op.broadcasts || operands.iter().skip(1).all(is_same) {
+    let is_same =
+        |operand: &Operand<'_>| slice_eq(operand.shape(), own[0].shape()) || operand.is_absent();
+    if !op.broadcasts || own.iter().skip(1).all(is_same) && more.iter().all(is_same) {
         return Ok(Expected::First);
     }
-    common(op, operands).map(Expected::Broadcast)
+    common(op, own, more).map(Expected::Broadcast)
 }
 
 /// Returns the shape that all inputs can be broadcast to.
 #[cold]
-fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Reason> {
-    let rank = operands.iter().map(|operand| operand.shape().len()).max();
+fn common(
+    op: &Op,
+    own: &[Operand<'_>],
+    more: &[Operand<'_>],
+) -> Result<SmallVec<[usize; 8]>, Reason> {
+    let inputs = || op.inputs_given(own, more);
+    let rank = inputs().map(|(_, operand)| operand.shape().len()).max();
     let mut shape = SmallVec::<[usize; 8]>::from_elem(1, rank.unwrap_or(0));
-    for (at, operand) in operands.iter().enumerate() {
+    for (at, operand) in inputs() {
         let new = shape.len() - operand.shape().len();
         for (to, size) in shape[new..].iter_mut().zip(operand.shape()) {
             match (*to, *size) {
@@ -75,11 +83,16 @@ fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Rea
                 (1, size) => *to = size,
                 (_, 1) => {}
                 _ => {
-                    let others: Vec<_> = operands[..at].iter().map(Operand::shape).collect();
+                    let mut others: Vec<_> = inputs()
+                        .take_while(|(other, _)| *other != at)
+                        .map(|(_, other)| other.shape())
+                        .collect();
+                    // One of many says enough.
+                    others.dedup();
                     let wanted = format!("a shape that broadcasts with {others:?}");
                     let why = format!("it can't be broadcast with {others:?}");
-                    let name = &op.parameters[at].name;
-                    return Err(Reason::shape(name, operand.shape(), wanted, &why));
+                    let name = op.argument_name(at);
+                    return Err(Reason::shape(&name, operand.shape(), wanted, &why));
                 }
             }
         }
@@ -91,15 +104,16 @@ fn common(op: &Op, operands: &[Operand<'_>]) -> Result<SmallVec<[usize; 8]>, Rea
 #[cold]
 pub(super) fn broadcast(
     op: &Op,
-    operands: &[Operand<'_>],
+    own: &[Operand<'_>],
+    more: &[Operand<'_>],
     shape: &[usize],
 ) -> Result<Vec<(usize, Layout)>, Reason> {
     let mut layouts = Vec::new();
-    for (at, operand) in operands.iter().enumerate() {
+    for (at, operand) in op.inputs_given(own, more) {
         if operand.shape() == shape {
             continue;
         }
-        let parameter = &op.parameters[at];
+        let parameter = &op.parameters[op.parameter_of(at)];
         if parameter.role == Role::InOut {
             let wanted = format!("{shape:?}");
             let why = format!("it is written, and can't be broadcast to {shape:?}");
@@ -113,26 +127,10 @@ pub(super) fn broadcast(
         let layout = Layout::strided(operand.shape(), operand.layout.strides());
         let layout = layout.and_then(|layout| layout.broadcast_to(shape));
         let layout = layout.map_err(|error| Reason::Tensor {
-            argument: parameter.name.clone(),
+            argument: op.argument_name(at).into_owned(),
             error: error.into(),
         })?;
         layouts.push((at, layout));
     }
     Ok(layouts)
-}
-
-/// Returns a tensor that was just made, as a result.
-///
-/// # Safety
-///
-/// No other code has it, and it is kept for as long as the operand is in use.
-#[inline]
-pub(super) unsafe fn of_new<'a>(tensor: &Tensor) -> Operand<'a> {
-    // SAFETY: the tensor is kept for as long as the operand is in use, and its layout lies behind
-    // the handle, which may be moved meanwhile.
-    let tensor: &'a Tensor = unsafe { &*std::ptr::from_ref(tensor) };
-    Operand {
-        writable: true,
-        ..Operand::read(tensor)
-    }
 }

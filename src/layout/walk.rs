@@ -1,11 +1,12 @@
 //! Visiting the elements of two layouts in step, and those of one line by line.
 
-#[cfg(feature = "kernels")]
-use super::Layout;
-use super::{LayoutRef, Run};
+#[cfg(feature = "ops")]
+use super::Run;
+use super::{Layout, LayoutRef};
 
 /// Visits the elements of two layouts, of which there are as many, in logical order: pieces that
 /// are a run of the one and a run of the other.
+#[cfg(feature = "ops")]
 #[inline]
 pub(crate) fn in_step(ours: LayoutRef<'_>, theirs: LayoutRef<'_>, mut visit: impl FnMut(Run, Run)) {
     debug_assert_eq!(ours.len(), theirs.len());
@@ -37,6 +38,7 @@ pub(crate) fn in_step(ours: LayoutRef<'_>, theirs: LayoutRef<'_>, mut visit: imp
     }
 }
 
+#[cfg(feature = "ops")]
 impl Run {
     /// Removes a number of elements from the beginning.
     #[inline]
@@ -50,7 +52,6 @@ impl Run {
     }
 }
 
-#[cfg(feature = "kernels")]
 impl<'a> LayoutRef<'a> {
     /// Returns the elements along a dimension, as a layout of their own, and where such a line
     /// begins for each index of the other dimensions, in logical order. Without elements there are
@@ -82,6 +83,7 @@ impl<'a> LayoutRef<'a> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "ops")]
     use super::*;
     use crate::layout::Layout;
 
@@ -89,6 +91,7 @@ mod tests {
         Layout::strided(shape, strides).unwrap()
     }
 
+    #[cfg(feature = "ops")]
     fn both(ours: &Layout, theirs: &Layout) -> Vec<[(isize, usize, isize); 2]> {
         let facts = |run: Run| (run.offset, run.len, run.step);
         let mut pieces = Vec::new();
@@ -98,6 +101,7 @@ mod tests {
         pieces
     }
 
+    #[cfg(feature = "ops")]
     #[test]
     fn pieces_are_runs_of_both_layouts() {
         let dense = strided(&[2, 3], &[3, 1]);
@@ -130,7 +134,6 @@ mod tests {
         assert!(both(&nothing, &nothing).is_empty());
     }
 
-    #[cfg(feature = "kernels")]
     #[test]
     fn lines_begin_at_each_index_of_the_other_dimensions() {
         let lines = |layout: &Layout, axis| {

@@ -1,4 +1,5 @@
-//! `add`, `sub`, `mul` and `div`: elementwise arithmetic of two tensors.
+//! Elementwise arithmetic of two tensors: `add`, `subtract`, `multiply`, `divide`, `maximum` and
+//! `minimum`.
 
 use super::number;
 use crate::kernel::CallError;
@@ -13,9 +14,10 @@ use half::{bf16, f16};
 
 /// An op, its kernels for some types, and a function that calls it.
 macro_rules! arithmetic {
-    ($name:ident by $function:path, for $types:tt, $doc:literal) => {
+    ($name:ident $(or $alias:ident)? by $function:path, for $types:tt, $doc:literal) => {
         register_op!(
             Op::new(stringify!($name))
+                $(.alias(stringify!($alias)))?
                 .doc($doc)
                 .input("a", "T")
                 .input("b", "T")
@@ -55,17 +57,27 @@ arithmetic!(
     "The sum of two tensors, by element: out = a + b. Sums of integers wrap around."
 );
 arithmetic!(
-    sub by number::Number::sub,
+    subtract or sub by number::Number::sub,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The difference of two tensors, by element: out = a - b. Differences of integers wrap around."
 );
 arithmetic!(
-    mul by number::Number::mul,
+    multiply or mul by number::Number::mul,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The product of two tensors, by element: out = a * b. Products of integers wrap around."
 );
 arithmetic!(
-    div by number::Float::div,
+    divide or div by number::Float::div,
     for [f32, f64, f16, bf16],
     "The quotient of two tensors of floats, by element: out = a / b."
+);
+arithmetic!(
+    maximum by number::Number::max_or_nan,
+    for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
+    "The larger element of two tensors, or NaN where either is NaN."
+);
+arithmetic!(
+    minimum by number::Number::min_or_nan,
+    for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
+    "The smaller element of two tensors, or NaN where either is NaN."
 );

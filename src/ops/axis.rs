@@ -1,6 +1,6 @@
 //! Axes, resolved to dimensions.
 
-use crate::kernel::Failure;
+use crate::kernel::{ArgumentError, Failure};
 
 /// Returns the dimension that an axis stands for: counted from the last one where it is negative.
 pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
@@ -8,7 +8,7 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
     let dimension = usize::try_from(from_start).ok();
     dimension
         .filter(|dimension| *dimension < rank)
-        .ok_or_else(|| format!("axis {axis} is out of bounds for a tensor of rank {rank}").into())
+        .ok_or_else(|| ArgumentError::axis(axis, rank).into())
 }
 
 /// Returns for each dimension whether it is one of the axes; `None` stands for all of them.
@@ -20,7 +20,10 @@ pub(crate) fn dimensions(rank: usize, axes: Option<&[i64]>) -> Result<Vec<bool>,
     for axis in axes {
         let is_chosen = &mut chosen[dimension(rank, *axis)?];
         if std::mem::replace(is_chosen, true) {
-            return Err(format!("axis {axis} is given twice").into());
+            let error = ArgumentError::value("axis", axis.to_string(), "axes that differ");
+            return Err(error
+                .with_reason(format!("axis {axis} is given twice"))
+                .into());
         }
     }
     Ok(chosen)

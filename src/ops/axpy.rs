@@ -2,6 +2,7 @@
 
 use super::number::Number;
 use crate::dtype::Element;
+use crate::kernel::ArgumentError;
 use crate::kernel::CallError;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
@@ -22,10 +23,15 @@ register_op!(
             let (x, y) = (question.shape("x"), question.shape("y"));
             let alpha = question.shape("alpha");
             if !alpha.is_empty() {
-                return Err(format!("alpha is one number, and has shape {alpha:?}").into());
+                let reason = format!("alpha is one number, and has shape {alpha:?}");
+                return Err(ArgumentError::shape("alpha", alpha, "[]")
+                    .with_reason(reason)
+                    .into());
             }
             if x != y {
-                return Err(format!("x has shape {x:?}, and y {y:?}").into());
+                let error = ArgumentError::shape("x", x, &format!("{y:?}"));
+                let reason = format!("x has shape {x:?}, and y {y:?}");
+                return Err(error.with_reason(reason).into());
             }
             Ok(Vec::new())
         })

@@ -1,5 +1,7 @@
 //! `copy`: elements copied to new memory or to `out`.
 
+use crate::dtype::DType;
+use crate::kernel::ArgumentError;
 use crate::kernel::CallError;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
@@ -16,12 +18,17 @@ register_op!(
         .input("x", "T")
         .output("out", "T")
         .shapes(|question| match question.dtype("x") {
-            dtype if dtype.is_sub_byte() => {
-                Err(format!("elements of {dtype} aren't whole bytes").into())
-            }
+            dtype if dtype.is_sub_byte() => Err(not_whole_bytes("x", dtype).into()),
             _ => Ok(vec![question.shape("x").to_vec()]),
         })
 );
+/// Makes the error of an argument whose elements share bytes.
+#[cold]
+pub(super) fn not_whole_bytes(argument: &str, dtype: DType) -> ArgumentError {
+    let error = ArgumentError::dtype(argument, dtype, "elements of whole bytes");
+    error.with_reason(format!("elements of {dtype} aren't whole bytes"))
+}
+
 register_kernel!(
     Kernel::new("copy")
         .releases_gil_from(1 << 16)

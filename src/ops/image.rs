@@ -1,9 +1,22 @@
-//! `image_to_tensor`: images resized, normalised and transposed for a network.
+//! `image_to_tensor`: images cropped, resized, flipped, normalised and transposed for a network.
 
+mod area;
+mod bilinear;
+mod images;
+pub(super) mod nv12;
+mod options;
 mod resize;
+mod whole;
+mod writer;
+mod yuv;
+
+pub use options::{ImageOptions, Resize};
+pub use yuv::YuvStandard;
 
 use super::number::Float;
 use crate::dtype::DType;
+use crate::kernel::ArgumentError;
+use crate::kernel::Attribute;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::ElementType;
@@ -18,18 +31,18 @@ use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
 use half::{bf16, f16};
-use resize::{between, pairs, samples};
-use std::borrow::Cow;
-
-/// Has bytes be numbers from 0 to 1.
-const SCALE: f64 = 1.0 / 255.0;
+use images::{Crop, Images};
+use options::SCALE;
+use writer::Writer;
 
 register_op!(
     Op::new("image_to_tensor")
         .doc(
-            "Images of bytes, [..., height, width, channels], as floats, [..., channels, height, width]: resized \
-             bilinearly where a height or a width is given, out = (scale * value - mean) / std, with a mean and \
-             a deviation for each channel."
+            "Images of bytes, [..., height, width, channels], as floats, [..., channels, height, width]: the \
+             rectangle crop=(top, left, height, width) if it is given, resized to a height or a width that is given, \
+             mirrored if flip is true; out = (scale * value - mean) / std, with a mean and a deviation for each \
+             channel. resize is \"bilinear\", between four pixels, or \"area\", the mean of the pixels that \
+             a pixel of the result covers, wholly or in part."
         )
         .input("image", DType::U8)
         .input("mean", DType::F32)
@@ -39,115 +52,157 @@ register_op!(
         .attribute("height", AttributeKind::Int, Some(0.into()))
         .attribute("width", AttributeKind::Int, Some(0.into()))
         .attribute("scale", AttributeKind::Float, Some(SCALE.into()))
+        .attribute("crop", AttributeKind::OptionalInts, Some(Attribute::OptionalInts(None)))
+        .attribute("flip", AttributeKind::Bool, Some(false.into()))
+        .attribute("resize", AttributeKind::Text, Some(Resize::Bilinear.name().into()))
         .shapes(|question| Ok(vec![shape(question)?]))
 );
 register_kernel!(
     for T in [f32, f16, bf16] =>
     Kernel::new("image_to_tensor").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
-        let scale = context.attribute("scale")?;
+        let settings = Settings {
+            scale: context.attribute("scale")?,
+            crop: context.attribute("crop")?,
+            flips: context.attribute("flip")?,
+            resize: Resize::from_name(&context.attribute::<String>("resize")?)?,
+        };
         Ok(move |
             image: View<'_, u8>,
             mean: View<'_, f32>,
             std: View<'_, f32>,
             out: ViewMut<'_, T>,
-        | kernel(scale, image, mean, std, out))
+        | kernel(&settings, image, [mean, std], out))
     })
 );
+
+/// Attributes of a call.
+struct Settings {
+    scale: f32,
+    crop: Option<Vec<i64>>,
+    flips: bool,
+    resize: Resize,
+}
+
+impl Crop {
+    /// Returns the rectangle of an image that is read.
+    fn new(crop: Option<&[i64]>, [height, width]: [usize; 2]) -> Result<Self, Failure> {
+        let Some(crop) = crop else {
+            return Ok(Self {
+                first: [0, 0],
+                size: [height, width],
+            });
+        };
+        let sizes: Result<Vec<usize>, _> = crop.iter().map(|size| usize::try_from(*size)).collect();
+        let Ok([top, left, rows, columns]) = sizes.as_deref() else {
+            let crop = Attribute::Ints(crop.to_vec());
+            let wanted = "(top, left, height, width)";
+            return Err(ArgumentError::value("crop", crop.to_string(), wanted).into());
+        };
+        let is_within = |begin: &usize, len: &usize, size| {
+            begin.checked_add(*len).is_some_and(|end| end <= size)
+        };
+        if !is_within(top, rows, height) || !is_within(left, columns, width) {
+            let crop = Attribute::Ints(crop.to_vec());
+            let reason = format!(
+                "crop={crop} is out of bounds for an image of height {height} and width {width}"
+            );
+            let wanted = format!("a rectangle within height {height} and width {width}");
+            let error = ArgumentError::value("crop", crop.to_string(), &wanted);
+            return Err(error.with_reason(reason).into());
+        }
+        Ok(Self {
+            first: [*top, *left],
+            size: [*rows, *columns],
+        })
+    }
+}
 
 /// Returns the shape of the result.
 fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let image = question.shape("image");
     let [batch @ .., height, width, channels] = image else {
-        return Err(format!("an image has height, width and channels, not shape {image:?}").into());
+        let error = ArgumentError::shape("image", image, "[..., height, width, channels]");
+        let reason = format!("an image has height, width and channels, not shape {image:?}");
+        return Err(error.with_reason(reason).into());
     };
     for name in ["mean", "std"] {
         let shape = question.shape(name);
         if shape != [*channels] {
             let problem = format!("{name} has shape {shape:?}, and the image {channels} channels");
-            return Err(problem.into());
+            let error = ArgumentError::shape(name, shape, &format!("[{channels}]"));
+            return Err(error.with_reason(problem).into());
         }
     }
+    Resize::from_name(&question.attribute::<String>("resize")?)?;
+    let crop: Option<Vec<i64>> = question.attribute("crop")?;
+    let [rows, columns] = Crop::new(crop.as_deref(), [*height, *width])?.size;
     let asked = |name, size: usize| -> Result<usize, Failure> {
         let asked: usize = question.attribute(name)?;
         Ok(if asked == 0 { size } else { asked })
     };
-    let sizes = [
-        *channels,
-        asked("height", *height)?,
-        asked("width", *width)?,
-    ];
+    let sizes = [*channels, asked("height", rows)?, asked("width", columns)?];
     let shape = [batch, &sizes].concat();
-    if image.contains(&0) && !shape.contains(&0) {
-        return Err(format!("an image of shape {image:?} has nothing to resize").into());
+    if (image.contains(&0) || rows == 0 || columns == 0) && !shape.contains(&0) {
+        let image = [batch, &[rows, columns, *channels]].concat();
+        let error = ArgumentError::shape("image", &image, "pixels");
+        let reason = format!("an image of shape {image:?} has nothing to resize");
+        return Err(error.with_reason(reason).into());
     }
     Ok(shape)
 }
 
 fn kernel<T: Float<Wide = f32>>(
-    scale: f32,
+    settings: &Settings,
     image: View<'_, u8>,
-    mean: View<'_, f32>,
-    std: View<'_, f32>,
+    normal: [View<'_, f32>; 2],
     mut out: ViewMut<'_, T>,
-) {
+) -> Result<(), Failure> {
     if out.is_empty() {
-        return;
+        return Ok(());
     }
-    let last = |shape: &[usize], back: usize| shape[shape.len() - back];
-    let [height, width, channels] = [3, 2, 1].map(|back| last(image.shape(), back));
-    let rows = samples(height, last(out.shape(), 2));
-    let columns = samples(width, last(out.shape(), 1));
-    let bytes = image
-        .as_slice()
-        .map_or_else(|| Cow::Owned(image.to_vec()), Cow::Borrowed);
-    let mut results = out.iter_mut();
-    for image in bytes.chunks_exact(height * width * channels) {
-        for channel in 0..channels {
-            let (mean, std) = (mean[[channel]], std[[channel]]);
-            let value_at = |row: usize, column: usize| {
-                f32::from(image[(row * width + column) * channels + channel])
-            };
-            for (row, column) in pairs(&rows, &columns) {
-                let value = between(row, column, value_at);
-                let result = results.next().expect("one for each pixel and channel");
-                *result = T::narrow((scale * value - mean) / std);
-            }
-        }
+    let outer = image.rank() - 3;
+    let size = [image.shape()[outer], image.shape()[outer + 1]];
+    let crop = Crop::new(settings.crop.as_deref(), size)?;
+    let mut images = Images::new(&image, crop, &mut out);
+    if !settings.flips {
+        images.merge_rows();
     }
+    let writer = Writer::new(&images, T::DTYPE, settings.scale, normal);
+    match settings.resize {
+        _ if images.size == images.wanted => whole::convert(&images, &writer, settings.flips),
+        Resize::Bilinear => resize::bilinear(&images, &writer, settings.flips),
+        Resize::Area => resize::area(&images, &writer, settings.flips),
+    }
+    Ok(())
 }
 
-/// How [`image_to_tensor`] makes tensors of images: with the elements of floats, as large as the
-/// images are, and with values from 0 to 1 before mean and deviation, unless it is told otherwise.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ImageOptions {
-    /// The element type: `float32`, `float16` or `bfloat16`.
-    pub dtype: DType,
-    /// How many rows there are to be; 0 for as many as there are.
-    pub height: usize,
-    /// How many columns there are to be; 0 for as many as there are.
-    pub width: usize,
-    /// What bytes are multiplied by.
-    pub scale: f64,
-}
-
-impl Default for ImageOptions {
-    fn default() -> Self {
-        Self {
-            dtype: DType::F32,
-            height: 0,
-            width: 0,
-            scale: SCALE,
-        }
-    }
-}
-
-/// Images of bytes, `[..., height, width, channels]`, as floats, `[..., channels, height, width]`,
-/// of which a mean is subtracted, and which are divided by a deviation, one for each channel.
+/// Returns images of bytes, `[..., height, width, channels]`, as floats, `[..., channels, height,
+/// width]`: cropped, resized and mirrored as the options say, then `(scale * value - mean) / std`,
+/// with a mean and a deviation for each channel.
+///
+/// ```
+/// use dlbridge::ops::{ImageOptions, Resize, image_to_tensor};
+/// use dlbridge::{DType, Tensor};
+///
+/// let photo = Tensor::zeros(&[480, 640, 3], DType::U8)?;
+/// let mean = Tensor::from([0.485_f32, 0.456, 0.406]);
+/// let std = Tensor::from([0.229_f32, 0.224, 0.225]);
+/// let options = ImageOptions {
+///     crop: Some([0, 80, 480, 480]),
+///     height: 224,
+///     width: 224,
+///     resize: Resize::Area,
+///     ..ImageOptions::default()
+/// };
+/// assert_eq!(image_to_tensor(&photo, &mean, &std, options)?.shape(), [3, 224, 224]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 ///
-/// When `image` isn't an image, there are not as many means and deviations as channels, or there is
-/// no such element type.
+/// When `image` isn't an image, there are not as many means and deviations as channels, `crop` is
+/// out of bounds, there is no such element type, or the image is on a GPU and the options ask for
+/// what is on the CPU alone: `crop`, `flip` and [`Resize::Area`].
 pub fn image_to_tensor<'a>(
     image: impl IntoOperand<'a>,
     mean: impl IntoOperand<'a>,
@@ -162,5 +217,8 @@ pub fn image_to_tensor<'a>(
         .attribute("height", size(options.height))
         .attribute("width", size(options.width))
         .attribute("scale", options.scale)
+        .attribute("crop", options.crop.map(|crop| crop.map(size).to_vec()))
+        .attribute("flip", options.flip)
+        .attribute("resize", options.resize.name())
         .make()
 }

@@ -1,7 +1,7 @@
 //! `mean`: arithmetic mean along some axes, or all.
 
 use super::number::Float;
-use super::reduce::{call, reduce, reduction};
+use super::reduce::{Mean, call, reduce, reduction};
 use crate::kernel::CallError;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
@@ -32,8 +32,7 @@ fn kernel<T: Float>(
 ) -> Result<(), Failure> {
     // Without results there is nothing to divide.
     let count = x.len().checked_div(out.len()).unwrap_or(0);
-    let mean = |sum| T::mean(sum, count);
-    reduce(axes, x, out, T::EMPTY_SUM, T::add_one, mean)
+    reduce(axes, x, out, Mean(count))
 }
 
 /// Returns the mean of floats along some axes: all for `None`, none for `Some(&[])`.

@@ -1,7 +1,13 @@
 //! Traits of the element types that ops calculate with.
 
+mod short;
+mod total;
+
+use crate::compute::{self, math::Math};
 use crate::dtype::Element;
 use half::{bf16, f16};
+use short::{narrow_bf16, narrow_f16, round_bf16, round_f16, short_fma, widen_bf16, widen_f16};
+pub(super) use total::{Compensated, Total};
 
 /// A number. Integer arithmetic wraps around, as in NumPy and PyTorch.
 #[allow(
@@ -9,26 +15,52 @@ use half::{bf16, f16};
     reason = "a build can leave out the ops that need some of it"
 )]
 pub(super) trait Number: Element + PartialOrd {
-    /// The accumulator of sums.
-    type Sum: Copy;
+    /// The accumulator of a sum of up to a few thousand elements.
+    type Lane: Copy;
+    /// The accumulator of a sum of any number of elements.
+    type Total: Copy;
 
-    const EMPTY_SUM: Self::Sum;
+    const EMPTY_LANE: Self::Lane;
+    const EMPTY_TOTAL: Self::Total;
     /// No element is less.
     const LOWEST: Self;
+    /// No element is greater.
+    const HIGHEST: Self;
 
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
+    fn negative(self) -> Self;
+    fn absolute(self) -> Self;
+    /// Returns 0 for less than 0, and the number itself otherwise, or NaN.
+    fn relu(self) -> Self;
 
-    /// Returns the sum with one more product.
-    fn add_product(sum: Self::Sum, a: Self, b: Self) -> Self::Sum;
-    fn add_one(sum: Self::Sum, a: Self) -> Self::Sum;
-    fn from_sum(sum: Self::Sum) -> Self;
+    fn add_to_lane(lane: Self::Lane, x: Self) -> Self::Lane;
+    fn join_lanes(a: Self::Lane, b: Self::Lane) -> Self::Lane;
+    fn add_lane(total: Self::Total, lane: Self::Lane) -> Self::Total;
+    fn combine(total: Self::Total, later: Self::Total) -> Self::Total;
+    fn from_total(total: Self::Total) -> Self;
 
     /// Returns the larger one, or NaN if either is NaN.
+    #[inline(always)]
+    #[expect(clippy::eq_op, reason = "NaN alone differs from itself")]
     fn max_or_nan(self, other: Self) -> Self {
-        let is_none = other.partial_cmp(&other).is_none();
-        if other > self || is_none { other } else { self }
+        if other > self || other != other {
+            other
+        } else {
+            self
+        }
+    }
+
+    /// Returns the smaller one, or NaN if either is NaN.
+    #[inline(always)]
+    #[expect(clippy::eq_op, reason = "NaN alone differs from itself")]
+    fn min_or_nan(self, other: Self) -> Self {
+        if other < self || other != other {
+            other
+        } else {
+            self
+        }
     }
 }
 
@@ -39,11 +71,15 @@ pub(super) trait Number: Element + PartialOrd {
 )]
 pub(super) trait Float: Number {
     /// The type of intermediate results, which are rounded once, at the end.
-    type Wide: Wide;
+    type Wide: Wide + Math + compute::lines::Float;
 
     fn div(self, other: Self) -> Self;
-    /// Divides a sum by a count: the mean.
-    fn mean(sum: Self::Sum, count: usize) -> Self;
+    /// Returns the product with another number, and a third one, rounded once.
+    fn fma(self, b: Self, c: Self) -> Self;
+    /// Returns the nearest number.
+    fn rounded(number: f64) -> Self;
+    /// Divides a total by a count: the mean.
+    fn mean_of(total: Self::Total, count: usize) -> Self;
     fn widen(self) -> Self::Wide;
     fn narrow(wide: Self::Wide) -> Self;
 }
@@ -53,84 +89,159 @@ pub(super) trait Float: Number {
     dead_code,
     reason = "a build can leave out the ops that need some of it"
 )]
-pub(super) trait Wide: Float<Wide = Self> {
+pub(super) trait Wide: Float<Wide = Self> + Into<f64> {
     fn from_f64(number: f64) -> Self;
-    fn exp(self) -> Self;
-    fn sqrt(self) -> Self;
+    /// Returns what rounding took from the mean of a total.
+    fn lost_of_mean(mean: Self, total: Self::Total, count: usize) -> Self;
 }
 
 macro_rules! integers {
-    ($($ty:ty),*) => {$(
+    ($($ty:ident, $Lane:ident, $Total:ident;)*) => {$(
         impl Number for $ty {
-            type Sum = Self;
-            const EMPTY_SUM: Self = 0;
+            type Lane = $Lane;
+            type Total = $Total;
+            const EMPTY_LANE: $Lane = 0;
+            const EMPTY_TOTAL: $Total = 0;
             const LOWEST: Self = Self::MIN;
+            const HIGHEST: Self = Self::MAX;
 
+            #[inline(always)]
+            fn add_to_lane(lane: $Lane, x: Self) -> $Lane {
+                lane.wrapping_add($Lane::from(x))
+            }
+            #[inline(always)]
+            fn join_lanes(a: $Lane, b: $Lane) -> $Lane {
+                a.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn add_lane(total: $Total, lane: $Lane) -> $Total {
+                total.wrapping_add($Total::from(lane))
+            }
+            #[inline(always)]
+            fn combine(total: $Total, later: $Total) -> $Total {
+                total.wrapping_add(later)
+            }
+            #[inline(always)]
+            fn from_total(total: $Total) -> Self {
+                total as $ty
+            }
+
+            #[inline(always)]
             fn add(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
+            #[inline(always)]
             fn sub(self, other: Self) -> Self {
                 self.wrapping_sub(other)
             }
+            #[inline(always)]
             fn mul(self, other: Self) -> Self {
                 self.wrapping_mul(other)
             }
-            fn add_product(sum: Self, a: Self, b: Self) -> Self {
-                sum.wrapping_add(a.wrapping_mul(b))
+            #[inline(always)]
+            fn negative(self) -> Self {
+                (0 as $ty).wrapping_sub(self)
             }
-            fn add_one(sum: Self, a: Self) -> Self {
-                sum.wrapping_add(a)
+            #[inline(always)]
+            #[allow(unused_comparisons, reason = "unsigned integers are never below 0")]
+            fn absolute(self) -> Self {
+                if self < 0 { self.negative() } else { self }
             }
-            fn from_sum(sum: Self) -> Self {
-                sum
+            #[inline(always)]
+            fn relu(self) -> Self {
+                self.max(0)
             }
         }
     )*};
 }
 
 macro_rules! floats {
-    ($($ty:ty, $Sum:ty, $up:expr, $down:expr, $Wide:ty, $widen:expr, $narrow:expr;)*) => {$(
+    ($($ty:ty, $Wide:ty, $widen:expr, $narrow:expr, $Lane:ty, $lane:expr, $Total:ty, $round:expr, $fma:expr;)*) => {$(
         impl Number for $ty {
-            type Sum = $Sum;
-            const EMPTY_SUM: $Sum = 0.0;
+            type Lane = $Lane;
+            type Total = $Total;
+            const EMPTY_LANE: $Lane = 0.0;
+            const EMPTY_TOTAL: $Total = <$Total>::ZERO;
             const LOWEST: Self = <$ty>::NEG_INFINITY;
+            const HIGHEST: Self = <$ty>::INFINITY;
 
+            #[inline(always)]
+            fn add_to_lane(lane: $Lane, x: Self) -> $Lane {
+                let up: fn($ty) -> $Lane = $lane;
+                lane + up(x)
+            }
+            #[inline(always)]
+            fn join_lanes(a: $Lane, b: $Lane) -> $Lane {
+                a + b
+            }
+            #[inline(always)]
+            fn add_lane(total: $Total, lane: $Lane) -> $Total {
+                Total::add(total, f64::from(lane))
+            }
+            #[inline(always)]
+            fn combine(total: $Total, later: $Total) -> $Total {
+                Total::combine(total, later)
+            }
+            fn from_total(total: $Total) -> Self {
+                let round: fn(f64) -> $ty = $round;
+                round(total.sum())
+            }
+
+            #[inline(always)]
             fn add(self, other: Self) -> Self {
                 self + other
             }
+            #[inline(always)]
             fn sub(self, other: Self) -> Self {
                 self - other
             }
+            #[inline(always)]
             fn mul(self, other: Self) -> Self {
                 self * other
             }
-            fn add_product(sum: $Sum, a: Self, b: Self) -> $Sum {
-                let up: fn($ty) -> $Sum = $up;
-                sum + up(a) * up(b)
+            #[inline(always)]
+            fn negative(self) -> Self {
+                -self
             }
-            fn add_one(sum: $Sum, a: Self) -> $Sum {
-                let up: fn($ty) -> $Sum = $up;
-                sum + up(a)
+            #[inline(always)]
+            fn absolute(self) -> Self {
+                let sign = (-<$ty>::from_bits(0)).to_bits();
+                Self::from_bits(self.to_bits() & !sign)
             }
-            fn from_sum(sum: $Sum) -> Self {
-                let down: fn($Sum) -> $ty = $down;
-                down(sum)
+            #[inline(always)]
+            fn relu(self) -> Self {
+                // One that is less than 0 has a sign, and isn't NaN.
+                if self < <$ty>::from_bits(0) { <$ty>::from_bits(0) } else { self }
             }
         }
 
         impl Float for $ty {
             type Wide = $Wide;
 
+            #[inline(always)]
+            fn fma(self, b: Self, c: Self) -> Self {
+                let fma: fn($ty, $ty, $ty) -> $ty = $fma;
+                fma(self, b, c)
+            }
+            #[inline(always)]
             fn div(self, other: Self) -> Self {
                 self / other
             }
-            fn mean(sum: $Sum, count: usize) -> Self {
-                Self::from_sum(sum / count as $Sum)
+            #[inline(always)]
+            fn rounded(number: f64) -> Self {
+                let round: fn(f64) -> $ty = $round;
+                round(number)
             }
+            #[inline(always)]
+            fn mean_of(total: $Total, count: usize) -> Self {
+                Self::rounded(total.sum() / count as f64)
+            }
+            #[inline(always)]
             fn widen(self) -> $Wide {
                 let widen: fn($ty) -> $Wide = $widen;
                 widen(self)
             }
+            #[inline(always)]
             fn narrow(wide: $Wide) -> Self {
                 let narrow: fn($Wide) -> $ty = $narrow;
                 narrow(wide)
@@ -142,24 +253,34 @@ macro_rules! floats {
 macro_rules! wide {
     ($($ty:ident),*) => {$(
         impl Wide for $ty {
+            #[inline(always)]
             fn from_f64(number: f64) -> Self {
                 number as $ty
             }
-            fn exp(self) -> Self {
-                $ty::exp(self)
-            }
-            fn sqrt(self) -> Self {
-                $ty::sqrt(self)
+            #[inline(always)]
+            fn lost_of_mean(mean: Self, total: Self::Total, count: usize) -> Self {
+                (total.sum() / count as f64 - mean as f64) as $ty
             }
         }
     )*};
 }
 
-integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+// Lanes hold the sum of a few thousand elements.
+integers! {
+    i8, i32, i64;
+    i16, i32, i64;
+    i32, i64, i64;
+    i64, i64, i64;
+    u8, u32, u64;
+    u16, u32, u64;
+    u32, u64, u64;
+    u64, u64, u64;
+}
+
 floats! {
-    f16, f32, f16::to_f32, f16::from_f32, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, bf16::to_f32, bf16::from_f32, f32, bf16::to_f32, bf16::from_f32;
-    f32, f64, f64::from, |sum| sum as f32, f32, |x| x, |x| x;
-    f64, f64, |x| x, |sum| sum, f64, |x| x, |x| x;
+    f16, f32, widen_f16, narrow_f16, f32, widen_f16, f64, round_f16, short_fma;
+    bf16, f32, widen_bf16, narrow_bf16, f32, widen_bf16, f64, round_bf16, short_fma;
+    f32, f32, |x| x, |x| x, f64, f64::from, f64, |sum| sum as f32, f32::mul_add;
+    f64, f64, |x| x, |x| x, f64, |x| x, Compensated, |sum| sum, f64::mul_add;
 }
 wide!(f32, f64);

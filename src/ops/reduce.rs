@@ -1,9 +1,15 @@
-//! Reductions along some axes or all: their common definition, shapes and CPU loop.
+//! Reductions along some axes or all: their common definition, shapes and folds.
 
 use super::axis::dimensions;
+use super::number::{Float, Number, Wide};
+use super::order::Ordered;
+use crate::compute::math::Math;
+use crate::compute::reduce::{Fold, fold_with};
 use crate::dtype::Element;
+use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
+use crate::kernel::ElementType;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
@@ -15,10 +21,15 @@ use crate::view::ViewMut;
 
 /// `name(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T`.
 pub(crate) fn reduction(name: &str, doc: &str) -> Op {
+    reduction_to(name, doc, "T")
+}
+
+/// [`reduction`] to another element type.
+pub(super) fn reduction_to(name: &str, doc: &str, result: impl Into<ElementType>) -> Op {
     Op::new(name)
         .doc(doc)
         .input("x", "T")
-        .output("out", "T")
+        .output("out", result)
         .attribute(
             "axis",
             AttributeKind::OptionalInts,
@@ -26,10 +37,13 @@ pub(crate) fn reduction(name: &str, doc: &str) -> Op {
         )
         .attribute("keepdims", AttributeKind::Bool, Some(false.into()))
         .shapes(|question| Ok(vec![reduced(question)?]))
-        .work(|question| {
-            let sizes = question.shape("x").iter();
-            sizes.map(|size| *size as u64).product()
-        })
+        .work(elements_of_x)
+}
+
+/// Returns the number of elements of `x`.
+pub(super) fn elements_of_x(question: &ShapeContext<'_>) -> u64 {
+    let sizes = question.shape("x").iter();
+    sizes.map(|size| *size as u64).product()
 }
 
 /// Returns the shape that is left.
@@ -37,53 +51,208 @@ pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure
     let shape = question.shape("x");
     let axes: Option<Vec<i64>> = question.attribute("axis")?;
     let is_reduced = dimensions(shape.len(), axes.as_deref())?;
-    let keeps: bool = question.attribute("keepdims")?;
+    Ok(left(shape, &is_reduced, question.attribute("keepdims")?))
+}
+
+/// Returns the sizes that aren't reduced, and 1 for those that are where they are kept.
+pub(super) fn left(shape: &[usize], is_reduced: &[bool], keeps: bool) -> Vec<usize> {
     let dims = shape.iter().zip(is_reduced);
-    let size = |(size, is_reduced): (&usize, bool)| match is_reduced {
+    let size = |(size, is_reduced): (&usize, &bool)| match is_reduced {
         false => Some(*size),
         true => keeps.then_some(1),
     };
-    Ok(dims.filter_map(size).collect())
+    dims.filter_map(size).collect()
 }
 
-/// Adds each element to what was made of those before it that lead to the same result.
-pub(super) fn reduce<T: Element, S: Copy>(
-    axes: Option<&[i64]>,
-    x: View<'_, T>,
-    mut out: ViewMut<'_, T>,
-    start: S,
-    add: impl Fn(S, T) -> S,
-    finish: impl Fn(S) -> T,
-) -> Result<(), Failure> {
-    let is_reduced = dimensions(x.rank(), axes)?;
-    // Which result an element is part of: steps along the dimensions that stay.
-    let mut steps = vec![0; x.rank()];
-    let mut count = 1;
-    for axis in (0..x.rank()).rev() {
-        if !is_reduced[axis] {
-            steps[axis] = count;
-            count *= x.shape()[axis];
-        }
-    }
-    let mut made = vec![start; out.len()];
-    let mut index = vec![0; x.rank()];
-    let mut place = 0;
-    for element in &x {
-        made[place] = add(made[place], *element);
-        for axis in (0..x.rank()).rev() {
-            index[axis] += 1;
-            place += steps[axis];
-            if index[axis] < x.shape()[axis] {
-                break;
-            }
-            place -= index[axis] * steps[axis];
-            index[axis] = 0;
-        }
-    }
-    for (out, made) in out.iter_mut().zip(made) {
-        *out = finish(made);
+/// Returns an error if there are results, and no elements to choose them from.
+pub(super) fn check_choice(shape: &[usize], left: &[usize], which: &str) -> Result<(), Failure> {
+    if shape.contains(&0) && !left.contains(&0) {
+        let reason = format!("x, of shape {shape:?}, has no {which} element");
+        let error = ArgumentError::shape("x", shape, "elements along each axis");
+        return Err(error.with_reason(reason).into());
     }
     Ok(())
+}
+
+/// Writes the reduction of `x` along some axes.
+pub(super) fn reduce<T: Element, F: Fold<T>>(
+    axes: Option<&[i64]>,
+    x: View<'_, T>,
+    out: ViewMut<'_, F::Result>,
+    fold: F,
+) -> Result<(), Failure>
+where
+    F::Result: Element,
+{
+    let is_reduced = dimensions(x.rank(), axes)?;
+    fold_with(x, out, &is_reduced, fold, |total| fold.finish(total));
+    Ok(())
+}
+
+/// The sum of the elements.
+#[derive(Clone, Copy)]
+pub(super) struct Sum;
+
+/// The mean of this number of elements.
+#[derive(Clone, Copy)]
+pub(super) struct Mean(pub(super) usize);
+
+/// The sum of the elements' squares.
+#[derive(Clone, Copy)]
+pub(super) struct SumOfSquares;
+
+/// The sum of intermediate results, of which lanes have their own type.
+#[derive(Clone, Copy)]
+pub(super) struct SumOfWide;
+
+/// The sum of the exponentials of intermediate results.
+#[derive(Clone, Copy)]
+pub(super) struct SumOfPowers;
+
+/// The sum of the squares of the elements' differences from a number.
+#[derive(Clone, Copy)]
+pub(super) struct SumOfSquaresFrom<T>(pub(super) T);
+
+/// The largest element, or NaN if there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Max;
+
+/// The smallest element, or NaN if there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Min;
+
+/// Sums: lanes and totals of their own types, and what becomes of a total.
+macro_rules! sums {
+    ($({$($generics:tt)*} $Fold:ty, $T:ty, |$this:ident, $x:ident| $each:expr, |$self:ident, $total:ident| $result:expr;)*) => {$(
+        impl<$($generics)*> Fold<$T> for $Fold {
+            type Lane = <$T as Number>::Lane;
+            type Total = <$T as Number>::Total;
+            type Result = $T;
+
+            #[inline(always)]
+            fn empty_lane(self) -> Self::Lane {
+                <$T>::EMPTY_LANE
+            }
+            #[inline(always)]
+            fn add(self, lane: Self::Lane, $x: $T) -> Self::Lane {
+                let $this = self;
+                <$T>::add_to_lane(lane, $each)
+            }
+            #[inline(always)]
+            fn join(self, a: Self::Lane, b: Self::Lane) -> Self::Lane {
+                <$T>::join_lanes(a, b)
+            }
+            #[inline(always)]
+            fn empty(self) -> Self::Total {
+                <$T>::EMPTY_TOTAL
+            }
+            #[inline(always)]
+            fn add_lane(self, total: Self::Total, lane: Self::Lane) -> Self::Total {
+                <$T>::add_lane(total, lane)
+            }
+            #[inline(always)]
+            fn combine(self, total: Self::Total, later: Self::Total) -> Self::Total {
+                <$T>::combine(total, later)
+            }
+            fn finish($self, $total: Self::Total) -> $T {
+                $result
+            }
+        }
+    )*};
+}
+
+sums! {
+    {T: Number} Sum, T, |_this, x| x, |self, total| T::from_total(total);
+    {T: Float} Mean, T, |_this, x| x, |self, total| T::mean_of(total, self.0);
+    {T: Number} SumOfSquares, T, |_this, x| x.mul(x), |self, total| T::from_total(total);
+    {T: Number} SumOfSquaresFrom<T>, T, |this, x| x.sub(this.0).mul(x.sub(this.0)), |self, total| T::from_total(total);
+}
+
+macro_rules! sums_of_wide {
+    ($($Fold:ident, |$x:ident| $each:expr;)*) => {$(
+        impl<T: Wide + Math> Fold<T> for $Fold {
+            type Lane = T;
+            type Total = f64;
+            type Result = f64;
+
+            #[inline(always)]
+            fn empty_lane(self) -> T {
+                T::from_f64(0.0)
+            }
+            #[inline(always)]
+            fn add(self, lane: T, $x: T) -> T {
+                lane.add($each)
+            }
+            #[inline(always)]
+            fn join(self, a: T, b: T) -> T {
+                a.add(b)
+            }
+            #[inline(always)]
+            fn empty(self) -> f64 {
+                0.0
+            }
+            #[inline(always)]
+            fn add_lane(self, total: f64, lane: T) -> f64 {
+                total + lane.into()
+            }
+            #[inline(always)]
+            fn combine(self, total: f64, later: f64) -> f64 {
+                total + later
+            }
+            fn finish(self, total: f64) -> f64 {
+                total
+            }
+        }
+    )*};
+}
+
+sums_of_wide! {
+    SumOfWide, |x| x;
+    SumOfPowers, |x| x.exp();
+}
+
+macro_rules! extremes {
+    ($($Fold:ident, $start:literal, $key:ident, $choose:ident, $from_key:ident;)*) => {$(
+        impl<T: Ordered> Fold<T> for $Fold {
+            type Lane = T::Key;
+            type Total = T::Key;
+            type Result = T;
+
+            #[inline(always)]
+            fn empty_lane(self) -> T::Key {
+                T::ENDS[$start]
+            }
+            #[inline(always)]
+            fn add(self, lane: T::Key, x: T) -> T::Key {
+                T::$choose(lane, x.$key())
+            }
+            #[inline(always)]
+            fn join(self, a: T::Key, b: T::Key) -> T::Key {
+                T::$choose(a, b)
+            }
+            #[inline(always)]
+            fn empty(self) -> T::Key {
+                T::ENDS[$start]
+            }
+            #[inline(always)]
+            fn add_lane(self, total: T::Key, lane: T::Key) -> T::Key {
+                T::$choose(total, lane)
+            }
+            #[inline(always)]
+            fn combine(self, total: T::Key, later: T::Key) -> T::Key {
+                T::$choose(total, later)
+            }
+            #[inline(always)]
+            fn finish(self, total: T::Key) -> T {
+                T::$from_key(total)
+            }
+        }
+    )*};
+}
+
+extremes! {
+    Max, 0, key_for_max, larger, from_key_for_max;
+    Min, 1, key_for_min, smaller, from_key_for_min;
 }
 
 /// Calls such an op.

@@ -1,6 +1,12 @@
-//! `rms_norm`: root mean square normalisation along the last axis, with weights.
+//! `rms_norm`: root mean square normalisation along the last axis.
 
 use super::number::{Float, Number, Wide};
+use super::reduce::SumOfSquares;
+use crate::compute::lines::{Scratch, for_each_line};
+use crate::compute::math::Math;
+use crate::compute::reduce::fold_slice;
+use crate::compute::{Routine, Simd, dispatch};
+use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::GlobalOp;
@@ -13,24 +19,29 @@ use crate::kernel::Target;
 use crate::tensor::Tensor;
 use crate::view::View;
 use half::{bf16, f16};
+use std::slice;
 
 register_op!(
     Op::new("rms_norm")
         .doc("Floats over the root of the mean of their squares along the last axis, times a weight for each \
-              place along it: out = x / sqrt(mean(x * x) + eps) * weight.")
+              place along it, if there are weights: out = x / sqrt(mean(x * x) + eps) * weight.")
         .input("x", "T")
-        .input("weight", "T")
+        .optional_input("weight", "T")
         .output("out", "T")
         .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
         .shapes(|question| {
-            let (x, weight) = (question.shape("x"), question.shape("weight"));
-            match x.last() {
-                None => Err("expected x of rank 1 or more, got rank 0".into()),
-                Some(last) if weight != [*last] => {
-                    Err(format!("weight has shape {weight:?}, and the last axis of x {last} elements").into())
-                }
-                Some(_) => Ok(vec![x.to_vec()]),
+            let x = question.shape("x");
+            let Some(last) = x.last() else {
+                let reason = "expected x of rank 1 or more, got rank 0";
+                return Err(ArgumentError::shape("x", x, "rank 1 or more").with_reason(reason).into());
+            };
+            if question.is_given("weight") && question.shape("weight") != [*last] {
+                let weight = question.shape("weight");
+                let error = ArgumentError::shape("weight", weight, &format!("[{last}]"));
+                let reason = format!("weight has shape {weight:?}, and the last axis of x {last} elements");
+                return Err(error.with_reason(reason).into());
             }
+            Ok(vec![x.to_vec()])
         })
         .in_place("out", "x")
 );
@@ -38,28 +49,84 @@ register_kernel!(
     for T in [f32, f64, f16, bf16] =>
     Kernel::new("rms_norm").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
         let eps = context.attribute("eps")?;
-        Ok(move |x: Source<'_, T>, weight: View<'_, T>, out: Target<'_, T>| {
+        Ok(move |x: Source<'_, T>, weight: Option<View<'_, T>>, out: Target<'_, T>| {
             kernel(eps, x, weight, out);
         })
     })
 );
 
-fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: View<'_, T>, out: Target<'_, T>) {
+fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out: Target<'_, T>) {
     let last = x.shape().len() - 1;
-    for (x, out) in x.lines(last).zip(out.lines(last)) {
-        let add = |sum, x: T| T::Wide::add_product(sum, x.widen(), x.widen());
-        let squares = x.iter().fold(T::Wide::EMPTY_SUM, add);
-        let root = T::Wide::mean(squares, x.len())
-            .add(T::Wide::from_f64(eps))
-            .sqrt();
-        for ((out, x), weight) in out.iter().zip(x.iter()).zip(&weight) {
-            out.set(T::narrow(x.widen().div(root).mul(weight.widen())));
+    let weight = weight.map(|weight| widened(&weight));
+    let body = |x: *const u8, out: *mut u8, len, scratch: &mut Scratch| {
+        let (x, out, weight) = (x.cast(), out.cast(), weight.as_deref());
+        let values = scratch.floats(len);
+        dispatch(Line::<T> {
+            x,
+            out,
+            weight,
+            values,
+            eps,
+        });
+    };
+    // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
+    // that they are exactly in the same place or don't overlap.
+    unsafe { for_each_line(x.operand(), out.operand(), last, &body) };
+}
+
+/// Returns the elements as the type of intermediate results.
+pub(super) fn widened<T: Float>(view: &View<'_, T>) -> Vec<T::Wide> {
+    view.iter().map(|element| element.widen()).collect()
+}
+
+/// One line, its weights, and memory for its elements.
+struct Line<'a, T: Float> {
+    x: *const T,
+    out: *mut T,
+    weight: Option<&'a [T::Wide]>,
+    values: &'a mut [T::Wide],
+    eps: f64,
+}
+
+impl<T: Float> Routine for Line<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self {
+            x,
+            out,
+            weight,
+            values,
+            eps,
+        } = self;
+        // SAFETY: `for_each_line` gives as many contiguous elements as there are values, which no
+        // code writes until they are copied.
+        let x = unsafe { slice::from_raw_parts(x, values.len()) };
+        for (value, x) in values.iter_mut().zip(x) {
+            *value = x.widen();
+        }
+        let empty = <T::Wide as Number>::EMPTY_TOTAL;
+        let squares = fold_slice(SumOfSquares, values, empty, simd);
+        let mean = T::Wide::mean_of(squares, values.len());
+        let root = mean.add(T::Wide::from_f64(eps)).sqrt();
+        let factor = T::Wide::from_f64(1.0).div(root);
+        // SAFETY: `for_each_line` gives as many places, and `x` isn't used any more.
+        let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
+        let out = out.iter_mut().zip(values);
+        match weight {
+            Some(weight) => {
+                for ((out, value), weight) in out.zip(weight) {
+                    *out = T::narrow(value.mul(factor).mul(*weight));
+                }
+            }
+            None => out.for_each(|(out, value)| *out = T::narrow(value.mul(factor))),
         }
     }
 }
 
-/// Floats over the root of the mean of their squares along the last axis, times a weight for each
-/// place along it.
+/// Returns floats over the root of the mean of their squares along the last axis, times a weight
+/// for each place along it. `None::<&Tensor>` stands for weights of 1.
 ///
 /// # Errors
 ///

@@ -1,7 +1,13 @@
-//! `softmax`: softmax along one axis.
+//! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
 use super::number::{Float, Number, Wide};
+use super::order::Ordered;
+use super::reduce::{Max, SumOfPowers, SumOfWide};
+use crate::compute::lines::{Scratch, for_each_line};
+use crate::compute::math::Math;
+use crate::compute::reduce::fold_slice;
+use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::Failure;
@@ -14,51 +20,98 @@ use crate::kernel::Source;
 use crate::kernel::Target;
 use crate::tensor::Tensor;
 use half::{bf16, f16};
+use std::slice;
 
-register_op!(
-    Op::new("softmax")
-        .doc(
-            "The exponentials of floats along an axis, over their sum: exp(x) / the sum of exp(x)."
-        )
-        .input("x", "T")
-        .output("out", "T")
-        .attribute("axis", AttributeKind::Int, Some((-1_i64).into()))
-        .shapes(|question| {
-            let shape = question.shape("x");
-            dimension(shape.len(), question.attribute("axis")?)?;
-            Ok(vec![shape.to_vec()])
-        })
-        .in_place("out", "x")
+/// The definition of an op and its kernels, of which `IS_LOG` says which of both it is.
+macro_rules! of_lines {
+    ($name:literal, $is_log:literal, $doc:literal) => {
+        register_op!(
+            Op::new($name)
+                .doc($doc)
+                .input("x", "T")
+                .output("out", "T")
+                .attribute("axis", AttributeKind::Int, Some((-1_i64).into()))
+                .shapes(|question| {
+                    let shape = question.shape("x");
+                    dimension(shape.len(), question.attribute("axis")?)?;
+                    Ok(vec![shape.to_vec()])
+                })
+                .in_place("out", "x")
+        );
+        register_kernel!(
+            for T in [f32, f64, f16, bf16] =>
+            Kernel::new($name).releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+                let axis = context.attribute("axis")?;
+                Ok(move |x: Source<'_, T>, out: Target<'_, T>| {
+                    kernel::<T, $is_log>(axis, x, out)
+                })
+            })
+        );
+    };
+}
+
+of_lines!(
+    "softmax",
+    false,
+    "The exponentials of floats along an axis, over their sum: exp(x) / the sum of exp(x)."
 );
-register_kernel!(
-    for T in [f32, f64, f16, bf16] =>
-    Kernel::new("softmax").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
-        let axis = context.attribute("axis")?;
-        Ok(move |x: Source<'_, T>, out: Target<'_, T>| kernel(axis, x, out))
-    })
+of_lines!(
+    "log_softmax",
+    true,
+    "The logarithm of softmax of floats along an axis: x - log(the sum of exp(x)), without overflow."
 );
 
-fn kernel<T: Float>(axis: i64, x: Source<'_, T>, out: Target<'_, T>) -> Result<(), Failure> {
-    type Sums<T> = <<T as Float>::Wide as Number>::Sum;
+fn kernel<T: Float + Ordered, const IS_LOG: bool>(
+    axis: i64,
+    x: Source<'_, T>,
+    out: Target<'_, T>,
+) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
-    let mut powers = Vec::new();
-    for (x, out) in x.lines(axis).zip(out.lines(axis)) {
-        // Powers of what is at most 0, so that none is too large.
-        let largest = x
-            .iter()
-            .map(T::widen)
-            .fold(T::Wide::LOWEST, T::Wide::max_or_nan);
-        powers.clear();
-        powers.extend(x.iter().map(|x| x.widen().sub(largest).exp()));
-        let sum: Sums<T> = powers.iter().fold(T::Wide::EMPTY_SUM, |sum, power| {
-            T::Wide::add_one(sum, *power)
-        });
-        let sum = T::Wide::from_sum(sum);
-        for (out, power) in out.iter().zip(&powers) {
-            out.set(T::narrow(power.div(sum)));
+    let body = |x: *const u8, out: *mut u8, len, scratch: &mut Scratch| {
+        let (x, out) = (x.cast(), out.cast());
+        let values = scratch.floats(len);
+        dispatch(Line::<T, IS_LOG> { x, out, values });
+    };
+    // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
+    // that they are exactly in the same place or don't overlap.
+    unsafe { for_each_line(x.operand(), out.operand(), axis, &body) };
+    Ok(())
+}
+
+/// One line, and memory for as many intermediate values.
+struct Line<'a, T: Float, const IS_LOG: bool> {
+    x: *const T,
+    out: *mut T,
+    values: &'a mut [T::Wide],
+}
+
+impl<T: Float + Ordered, const IS_LOG: bool> Routine for Line<'_, T, IS_LOG> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { x, out, values } = self;
+        // SAFETY: `for_each_line` gives as many contiguous elements as there are values, which no
+        // code writes until the results below.
+        let x = unsafe { slice::from_raw_parts(x, values.len()) };
+        let largest = T::from_key_for_max(fold_slice(Max, x, T::ENDS[0], simd)).widen();
+        // Distances of at most 0, so that no power of them is too large.
+        for (value, x) in values.iter_mut().zip(x) {
+            let distance = x.widen().sub(largest);
+            *value = if IS_LOG { distance } else { distance.exp() };
+        }
+        let sum = match IS_LOG {
+            true => fold_slice(SumOfPowers, values, 0.0, simd),
+            false => fold_slice(SumOfWide, values, 0.0, simd),
+        };
+        let sum = T::Wide::from_f64(sum);
+        let (log, factor) = (sum.log(), T::Wide::from_f64(1.0).div(sum));
+        // SAFETY: `for_each_line` gives as many places, and `x` isn't used any more.
+        let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
+        for (out, value) in out.iter_mut().zip(values) {
+            *out = T::narrow(if IS_LOG { value.sub(log) } else { value.mul(factor) });
         }
     }
-    Ok(())
 }
 
 /// Computes the softmax of floats along an axis.
@@ -69,5 +122,25 @@ fn kernel<T: Float>(axis: i64, x: Source<'_, T>, out: Target<'_, T>) -> Result<(
 pub fn softmax<'a>(x: impl IntoOperand<'a>, axis: i64) -> Result<Tensor, CallError> {
     static SOFTMAX: GlobalOp = GlobalOp::new("softmax");
     let call = SOFTMAX.get()?.call().input(x);
+    call.attribute("axis", axis).make()
+}
+
+/// Computes the logarithm of the softmax of floats along an axis, which is exact where softmax
+/// itself would be 0.
+///
+/// ```
+/// use dlbridge::{Tensor, ops};
+///
+/// let logs = ops::log_softmax(&Tensor::from([0.0_f32, 1000.0]), -1)?;
+/// assert_eq!(logs.to_vec::<f32>()?, [-1000.0, 0.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// When the elements aren't floats, or there is no such axis.
+pub fn log_softmax<'a>(x: impl IntoOperand<'a>, axis: i64) -> Result<Tensor, CallError> {
+    static LOG_SOFTMAX: GlobalOp = GlobalOp::new("log_softmax");
+    let call = LOG_SOFTMAX.get()?.call().input(x);
     call.attribute("axis", axis).make()
 }

@@ -193,7 +193,7 @@ pub(super) fn wrong_index(
     wanted: impl Into<Cow<'static, str>>,
     reason: impl Into<Cow<'static, str>>,
 ) -> PyErr {
-    raise::<PyIndexError>(Incompatibility::new(Kind::Shape, found, wanted).with_reason(reason))
+    raise::<PyIndexError>(Incompatibility::new(Kind::Index, found, wanted).with_reason(reason))
 }
 
 /// Makes the `BufferError` of a tensor that can't be exchanged.
@@ -246,6 +246,7 @@ pub(super) fn of_call(error: CallError) -> PyErr {
                 " that can be written, such as dlbridge.from_dlpack(x, copy=True)",
             )),
             Kind::Overlap | Kind::Alignment => not_exchangeable(fields),
+            Kind::Index => fields.raise::<PyIndexError>(),
             _ => unsuitable(fields),
         },
         // What Python raised, such as a framework that has no memory, stays what it is.

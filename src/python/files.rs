@@ -239,10 +239,9 @@ fn options_of(
     format: Option<Format>,
     (align, metadata): (i64, Option<Vec<(String, String)>>),
 ) -> PyResult<SaveOptions> {
-    let format = format.ok_or_else(|| crate::files::UnknownFormat {
+    let format = format.ok_or_else(|| crate::files::FileError::UnknownFormat {
         what: "the file by its name".to_owned(),
-    });
-    let format = format.map_err(crate::files::FileError::from)?;
+    })?;
     let is_valid = |align: &usize| align.is_power_of_two() && *align <= SaveOptions::LARGEST_ALIGN;
     let Some(valid) = usize::try_from(align).ok().filter(is_valid) else {
         let wanted = format!("a power of two up to {}", SaveOptions::LARGEST_ALIGN);

@@ -6,10 +6,12 @@ mod invoke;
 mod kernel_rows;
 mod publish;
 mod recorder;
+mod threads;
 
 pub use kernel_rows::kernel_rows;
 pub use publish::publish_ops;
 pub use recorder::PyRecorder;
+pub use threads::{num_threads, set_num_threads};
 
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
@@ -101,13 +103,19 @@ pub fn op_named<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>>
 fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
     let op = handle.definition();
     let mut text = format!("{}(", handle.name().rsplit('.').next().unwrap_or_default());
-    for (name, reads, _) in op.parameters() {
+    for (at, (name, reads, _)) in op.parameters().enumerate() {
         if reads {
+            text += if op.variadic() == Some(at) { "*" } else { "" };
             text += name;
+            text += if op.is_optional(at) { "=None" } else { "" };
             text += ", ";
         }
     }
-    text += "*";
+    // What comes after `*xs` is named.
+    match op.variadic() {
+        Some(_) => text.truncate(text.len() - ", ".len()),
+        None => text += "*",
+    }
     for (name, _, default) in op.attributes() {
         text += ", ";
         text += name;
@@ -117,7 +125,7 @@ fn documentation(py: Python<'_>, handle: &OpHandle) -> String {
     }
     let has_outputs = op.parameters().any(|(_, reads, _)| !reads);
     text += if has_outputs { ", out=None" } else { "" };
-    text += ", like=None, label='', memory='own')\n--\n\n";
+    text += ", like=None, label='', memory='own', threads=None)\n--\n\n";
     text += op.documentation();
     text += &format!("\n\n{}", op.signature());
     text

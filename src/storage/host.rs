@@ -20,7 +20,7 @@ const BASE_ALIGNMENT: usize = 16;
 const QUICK: usize = 1024;
 
 /// An allocation, somewhere inside of which the buffer begins.
-pub(super) struct HostBuffer {
+pub(crate) struct HostBuffer {
     base: NonNull<u8>,
     layout: Layout,
 }
@@ -31,6 +31,28 @@ unsafe impl Send for HostBuffer {}
 impl HostBuffer {
     /// Allocates `bytes` bytes, more than 0, and tells where they begin.
     pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<(Self, NonNull<u8>), Error> {
+        debug_assert_ne!(bytes, 0);
+        Self::behind(0, bytes, zeroed)
+    }
+
+    /// Allocates uninitialised room for a header and zeroed memory behind it, and tells where both
+    /// begin. The header lies in the buffer, so it is moved out before that is dropped.
+    #[cfg(all(feature = "python", feature = "kernels"))]
+    #[inline]
+    pub(crate) fn zeroed_with_header<H>(
+        bytes: usize,
+    ) -> Result<(Self, NonNull<H>, NonNull<u8>), Error> {
+        const { assert!(size_of::<H>() > 0 && align_of::<H>() <= BASE_ALIGNMENT) };
+        let header = size_of::<H>().next_multiple_of(BASE_ALIGNMENT);
+        let (buffer, data) = Self::behind(header, bytes, true)?;
+        let base = buffer.base.cast();
+        Ok((buffer, base, data))
+    }
+
+    /// Allocates `bytes` bytes behind a header of `header` bytes, a multiple of the base's
+    /// alignment: not both are 0.
+    #[inline]
+    fn behind(header: usize, bytes: usize, zeroed: bool) -> Result<(Self, NonNull<u8>), Error> {
         let out_of_memory = || Error::OutOfMemory { bytes };
         let alignment = if bytes < PAGE {
             ALIGNMENT
@@ -38,7 +60,7 @@ impl HostBuffer {
             LARGE_ALIGNMENT
         };
         let size = bytes
-            .checked_add(alignment - BASE_ALIGNMENT)
+            .checked_add(header + alignment - BASE_ALIGNMENT)
             .ok_or_else(out_of_memory)?;
         let layout = Layout::from_size_align(size, BASE_ALIGNMENT).map_err(|_| out_of_memory())?;
         let clears = zeroed && size < QUICK;
@@ -47,16 +69,16 @@ impl HostBuffer {
         } else {
             alloc
         };
-        // SAFETY: the size is not 0, as `bytes` isn't.
+        // SAFETY: the size is not 0, as header and bytes aren't both.
         let base = NonNull::new(unsafe { allocate(layout) }).ok_or_else(out_of_memory)?;
-        if clears {
-            // SAFETY: that much was allocated.
-            unsafe { base.write_bytes(0, size) };
-        }
         let address = base.addr().get();
-        // SAFETY: the base is aligned to 16, so that the next multiple of the alignment is at
-        // most what was allocated in addition away.
-        let data = unsafe { base.add(address.next_multiple_of(alignment) - address) };
+        // SAFETY: the base is aligned to 16, so that the next multiple of the alignment behind the
+        // header is at most what was allocated in addition to `bytes` away.
+        let data = unsafe { base.add((address + header).next_multiple_of(alignment) - address) };
+        if clears {
+            // SAFETY: that much was allocated from there on.
+            unsafe { data.write_bytes(0, bytes) };
+        }
         Ok((Self { base, layout }, data))
     }
 }

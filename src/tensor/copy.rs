@@ -1,9 +1,10 @@
 //! Copies of tensors into memory of their own.
 
 use super::{Parts, Tensor};
+use crate::compute::copy_items;
 use crate::dtype::{read_small_bits, write_small_bits};
 use crate::error::Error;
-use crate::layout::{Layout, LayoutRef, Run, in_step};
+use crate::layout::{Layout, LayoutRef};
 use crate::storage::Storage;
 use std::{ptr, slice};
 
@@ -119,80 +120,4 @@ impl Tensor {
             }
         }
     }
-}
-
-/// Copies items of a number of bytes, of any alignment, from where one layout leads to where
-/// another one does, which has as many elements.
-///
-/// # Safety
-///
-/// The layouts, counted in items from the addresses on, lead to memory that can be read, and to
-/// memory that can be written and that no other code has.
-pub(crate) unsafe fn copy_items(
-    from: (*const u8, LayoutRef<'_>),
-    to: (*mut u8, LayoutRef<'_>),
-    bytes: usize,
-) {
-    // SAFETY: the layouts lead to memory that can be read, and to memory that can be written and
-    // that nothing else has.
-    unsafe {
-        match bytes {
-            1 => copy_arrays::<1>(from, to),
-            2 => copy_arrays::<2>(from, to),
-            4 => copy_arrays::<4>(from, to),
-            8 => copy_arrays::<8>(from, to),
-            16 => copy_arrays::<16>(from, to),
-            _ => copy_wide_items(from, to, bytes),
-        }
-    }
-}
-
-/// [Copies items](copy_items) of a size that is known at compile time.
-///
-/// # Safety
-///
-/// The same as for [`copy_items`].
-unsafe fn copy_arrays<const N: usize>(
-    (from, ours): (*const u8, LayoutRef<'_>),
-    (to, theirs): (*mut u8, LayoutRef<'_>),
-) {
-    in_step(ours, theirs, |read, write| {
-        // SAFETY: the layouts, in items of N bytes, lead to memory that can be read, and to memory
-        // that can be written and that nothing else has. An array of bytes has no alignment to
-        // keep.
-        unsafe {
-            let from = from.cast::<[u8; N]>().offset(read.offset);
-            let to = to.cast::<[u8; N]>().offset(write.offset);
-            if (read.step, write.step) == (1, 1) {
-                ptr::copy_nonoverlapping(from, to, read.len);
-            } else {
-                for i in 0..read.len as isize {
-                    *to.offset(i * write.step) = *from.offset(i * read.step);
-                }
-            }
-        }
-    });
-}
-
-/// [Copies items](copy_items) of any size.
-///
-/// # Safety
-///
-/// The same as for [`copy_items`].
-unsafe fn copy_wide_items(
-    (from, ours): (*const u8, LayoutRef<'_>),
-    (to, theirs): (*mut u8, LayoutRef<'_>),
-    bytes: usize,
-) {
-    in_step(ours, theirs, |read, write| {
-        for i in 0..read.len as isize {
-            // No overflow: the bits to every element are a number, by invariant 7.
-            let place = |run: Run| (run.offset + i * run.step) * bytes as isize;
-            // SAFETY: the layouts, in items of `bytes` bytes, lead to memory that can be read, and
-            // to memory that can be written and that nothing else has.
-            unsafe {
-                ptr::copy_nonoverlapping(from.offset(place(read)), to.offset(place(write)), bytes);
-            }
-        }
-    });
 }

@@ -57,7 +57,7 @@ mod tests {
                 if let Some(at) = wrong {
                     bytes[at] = 7;
                 }
-                let first = NonNull::from(&mut bytes[0]);
+                let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
                 // SAFETY: the vector has as many bytes as the layouts reach, and isn't used
                 // meanwhile.
                 let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
@@ -68,8 +68,9 @@ mod tests {
         // A byte between the elements isn't one of them.
         let layout = Layout::strided(&[1 << 10, 1 << 10], &[2, 3]).unwrap();
         bytes[1] = 7;
+        let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
         // SAFETY: the bytes cover the layout's extent.
-        let view = unsafe { View::<u8>::from_raw(NonNull::from(&mut bytes[0]), layout.as_ref()) };
+        let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
         assert_eq!(view.find_invalid(|byte| byte < 2), None);
     }
 }

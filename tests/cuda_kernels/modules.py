@@ -71,17 +71,25 @@ def transpose():
 
 
 def reduce():
-    operations = {"sum": NUMBERS, "mean": FLOATS, "max": NUMBERS}
+    operations = [
+        *(("sum", element, element) for element in NUMBERS),
+        # The usual results of small integers, and some others.
+        *(("sum", element, "i64") for element in ("i8", "i16", "i32")),
+        *(("sum", element, "u64") for element in ("u8", "u16", "u32")),
+        *(("sum", *pair) for pair in (("i64", "u8"), ("f16", "f32"), ("f32", "f64"))),
+        *(("mean", element, element) for element in FLOATS),
+        *(("max", element, element) for element in NUMBERS),
+    ]
     return [
         module(
             f"reduce_{kind}.cu",
-            f"{name}_{kind}_{element}",
+            "_".join([name, kind, element] + [result] * (element != result)),
             TYPE=element,
+            RESULT=result,
             OPERATION=name.capitalize(),
         )
         for kind in ("rows", "columns")
-        for name, elements in operations.items()
-        for element in elements
+        for name, element, result in operations
     ]
 
 

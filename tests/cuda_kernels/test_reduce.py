@@ -33,9 +33,18 @@ SOME = [
     "sum_i8",
     "max_u8",
     "sum_i64",
+    "sum_i8_i64",
+    "sum_i64_u8",
+    "sum_f16_f32",
     "max_i32",
 ]
 BYTES_OF_PARTIAL = 8
+
+
+def parts_of(name):
+    """The operation, and the types of the elements and of the results."""
+    operation, element, *result = name.split("_")
+    return operation, element, *(result or [element])
 
 
 def blocks_for(name, first, *others):
@@ -56,7 +65,7 @@ def values_for(operation, element, shape, seed=0):
     return values
 
 
-def expected(operation, values, axes):
+def expected(operation, values, axes, result):
     count = math.prod(values.shape[axis] for axis in axes)
     is_float = values.dtype.kind not in "iu"
     wide = values.astype(numpy.longdouble) if is_float else values
@@ -65,19 +74,19 @@ def expected(operation, values, axes):
             values.dtype
         )
     with numpy.errstate(all="ignore"):
-        total = numpy.sum(wide, axis=axes, dtype=wide.dtype)
+        total = numpy.sum(wide, axis=axes, dtype=wide.dtype if is_float else result)
         if operation == "mean":
             total = total / numpy.longdouble(count)
         return total
 
 
 def assert_near(operation, found, values, axes):
-    wanted = expected(operation, values, axes)
+    wanted = expected(operation, values, axes, found.dtype)
     if operation == "max" or values.dtype.kind in "iu":
         return assert_same(found, wanted)
     # One rounding at the end, and those of a sum in f32, or in f64, in any order.
     count = math.prod(values.shape[axis] for axis in axes)
-    rounding = {"f2": 2**-11, "V2": 2**-8, "f4": 2**-24, "f8": 2**-53}[values.dtype.str[1:]]
+    rounding = {"f2": 2**-11, "V2": 2**-8, "f4": 2**-24, "f8": 2**-53}[found.dtype.str[1:]]
     of_sum = 2**-24 if values.dtype.itemsize == 2 else 2**-53
     magnitude = numpy.sum(numpy.abs(values.astype("f8")), axis=axes)
     if operation == "mean" and count > 0:
@@ -92,14 +101,14 @@ class Reduction:
     """Some axes of an array, with everything that the kernels ask for worked out."""
 
     def __init__(self, name, shape, axes, kind="contiguous", out_kind="contiguous", seed=0):
-        self.operation, element = name.split("_")
+        self.operation, element, result = parts_of(name)
         self.name, self.axes, self.splits = name, axes, 1
         self.kept_axes = [axis for axis in range(len(shape)) if axis not in axes]
         self.kept_shape = tuple(shape[axis] for axis in self.kept_axes)
         self.x = Array(DEVICE, element, shape, kind).fill(
             values_for(self.operation, element, shape, seed)
         )
-        self.out = Array(DEVICE, element, self.kept_shape, out_kind)
+        self.out = Array(DEVICE, result, self.kept_shape, out_kind)
         self.kept = layout(
             self.kept_shape, self.out.strides, [self.x.strides[axis] for axis in self.kept_axes]
         )
@@ -109,9 +118,8 @@ class Reduction:
         self.results, self.length = size(self.kept_shape), math.prod(shape[axis] for axis in axes)
 
     def run(self, entry, block, splits=1, blocks=3, order=0):
-        operation, element = self.name.split("_")
         kind = "columns" if entry.startswith("columns") else "rows"
-        name = f"{operation}_{kind}_{element}"
+        name = self.name.replace("_", f"_{kind}_", 1)
         partials = DEVICE.memory(self.results * splits * BYTES_OF_PARTIAL)
         arguments = [self.x.pointer, self.out.pointer, partials, self.kept, u32(self.results)]
         arguments += [] if entry == "rows" else [self.merged]

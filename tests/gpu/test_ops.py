@@ -111,7 +111,10 @@ def test_reductions_equal_torch(torch, dtype, axis, layout):
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integer_reductions_equal_torch(torch, dtype):
     x = values(torch, (37, 41), dtype)
-    assert torch.equal(ops.sum(x, axis=[0]), x.sum(0, dtype=x.dtype))
+    sums = ops.sum(x, axis=[0])
+    assert sums.dtype == (torch.uint64 if dtype.startswith("u") else torch.int64)
+    assert torch.equal(sums.to(torch.int64), x.sum(0))
+    assert torch.equal(ops.sum(x, axis=[0], dtype=dtype), x.sum(0, dtype=x.dtype))
     assert torch.equal(ops.max(x), x.max())
 
 

@@ -2,8 +2,10 @@
 
 use crate::support::{assert_incompatible, assert_refused, copies, copy, op};
 use dlbridge::device::DeviceKind;
+use dlbridge::error::{Incompatibility, IncompatibilityKind};
 use dlbridge::kernel::{
-    AttributeKind, Kernel, KernelContext, Op, Reason, Registry, Source, Target, Untyped, UntypedMut,
+    ArgumentError, AttributeKind, Kernel, KernelContext, Op, Reason, Registry, Source, Target,
+    Untyped, UntypedMut,
 };
 use dlbridge::{DType, Tensor, View, ViewMut};
 
@@ -129,7 +131,7 @@ fn call_rejects_mismatched_dtypes() {
         .output("c", "T");
     let op = op(mixed, [Kernel::new("f").function(kernel)]);
     let (x, i) = (Tensor::from([1.0_f32]), Tensor::from([1_u8]));
-    let text = r#"f: argument "b" has elements of uint8, and "a" has float32; cast it to float32"#;
+    let text = r#"f: argument "b" has elements of uint8, and "a" has float32; cast "b" to float32"#;
     assert_incompatible!(op.call().input(&x).input(&i).input(&i).make(), DType, text);
     let text = r#"f: argument "m" has elements of float32, and uint8 is needed; cast it to uint8"#;
     assert_incompatible!(op.call().input(&x).input(&x).input(&x).make(), DType, text);
@@ -189,6 +191,107 @@ fn errors_of_rules_and_kernels_are_passed_on() {
     let op = crate::support::op(copy(), [Kernel::new("copy").factory(refuses)]);
     let text = "copy: copy (cpu, T=float32) can't be made: no such kernel here";
     assert_refused!(op.call().input(&x).make(), Reason::Factory { .. }, text);
+}
+
+#[test]
+fn argument_errors_of_rules_kernels_and_factories_have_fields() {
+    let x = Tensor::from([1.0_f32]);
+    let errors = [
+        ArgumentError::index("x", -4, 1, 3),
+        ArgumentError::axis(2, 0),
+        ArgumentError::value("k", "5", "0 to 4").with_remedy("pass fewer"),
+        ArgumentError::shape("x", &[1], "[2, 3]"),
+        ArgumentError::dtype("x", DType::F32, "integers"),
+        ArgumentError::new(
+            "x",
+            Incompatibility::new(IncompatibilityKind::Device, "here", "there"),
+        ),
+    ];
+    let expected = [
+        (
+            "index",
+            "x",
+            "-4",
+            "-3 to 2",
+            "index -4 is out of bounds for axis 1 with size 3",
+        ),
+        (
+            "index",
+            "axis",
+            "2",
+            "none",
+            "axis 2 is out of bounds for a tensor of rank 0",
+        ),
+        (
+            "value",
+            "k",
+            "5",
+            "0 to 4",
+            "expected 0 to 4 for k, got 5; pass fewer",
+        ),
+        (
+            "shape",
+            "x",
+            "[1]",
+            "[2, 3]",
+            "expected [2, 3] for x, got [1]",
+        ),
+        (
+            "dtype",
+            "x",
+            "float32",
+            "integers",
+            "expected integers for x, got float32",
+        ),
+        ("device", "x", "here", "there", "expected there, got here"),
+    ];
+    static ERRORS: std::sync::Mutex<Vec<ArgumentError>> = std::sync::Mutex::new(Vec::new());
+    *ERRORS.lock().unwrap() = errors.to_vec();
+    fn error(context: i64) -> ArgumentError {
+        ERRORS.lock().unwrap()[context as usize].clone()
+    }
+    let numbered = || copy().attribute("n", AttributeKind::Int, Some(0.into()));
+    let ruled = op(
+        numbered().shapes(|context| Err(error(context.attribute("n")?).into())),
+        [Kernel::new("copy").function(copies)],
+    );
+    let made = op(
+        numbered(),
+        [Kernel::new("copy").factory(|context: &KernelContext<'_>| {
+            let error = error(context.attribute("n")?);
+            Err::<fn(Source<'_, f32>, Target<'_, f32>), _>(error.into())
+        })],
+    );
+    let run = op(
+        numbered(),
+        [Kernel::new("copy").factory(|context: &KernelContext<'_>| {
+            let error = error(context.attribute("n")?);
+            Ok(move |_: Source<'_, f32>, _: Target<'_, f32>| Err::<(), _>(error.clone()))
+        })],
+    );
+    for op in [ruled, made, run] {
+        for (at, (kind, argument, found, wanted, text)) in expected.iter().enumerate() {
+            let called = op.call().input(&x).attribute("n", at as i64).make();
+            let (reason, message) = crate::support::refused(called);
+            assert_eq!(message, format!("copy: {text}"));
+            let fields = reason.incompatibility();
+            assert_eq!(fields.kind.as_str(), *kind);
+            assert_eq!(fields.found.as_deref(), Some(*found));
+            assert_eq!(fields.wanted.as_deref(), Some(*wanted));
+            let Reason::Incompatible {
+                argument: named, ..
+            } = reason
+            else {
+                panic!("{reason:?}");
+            };
+            assert_eq!(named, *argument);
+        }
+    }
+    assert_eq!(errors[2].argument(), "k");
+    assert_eq!(
+        errors[2].incompatibility().remedy.as_deref(),
+        Some("pass fewer")
+    );
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use crate::at_once::{THREADS, on_all_threads};
 use dlbridge::Tensor;
+use dlbridge::compute::threads;
 use dlbridge::kernel::{Kernel, KernelContext, Op, Registry, Source, Target, observe};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::thread;
 
@@ -141,4 +143,66 @@ fn state_is_shared_between_threads() {
         1,
         "one of those that were made at once is kept"
     );
+}
+
+/// An op whose kernel does something for each of many parts, on several threads.
+fn of_parts(part: fn(usize)) -> Registry {
+    let registry = Registry::new();
+    let op = Op::new("parts").input("x", "T").output("y", "T");
+    registry.define(op).unwrap();
+    let kernel = move |_: Source<'_, f32>, y: Target<'_, f32>| {
+        threads::for_each_part(64, part);
+        y.update(|_| threads::num_threads() as f32);
+    };
+    registry
+        .register(Kernel::new("parts").function(kernel))
+        .unwrap();
+    registry
+}
+
+#[test]
+fn call_runs_with_its_number_of_threads() {
+    let registry = of_parts(|_| ());
+    let op = registry.op("parts").unwrap();
+    let x = Tensor::scalar(1.0_f32);
+    let number = |threads| {
+        let call = op.call().input(&x).threads(threads);
+        call.make().unwrap().item::<f32>().unwrap()
+    };
+    assert_eq!((number(1), number(3), number(7)), (1.0, 3.0, 7.0));
+    assert_eq!(number(0), threads::num_threads() as f32);
+    assert_eq!(number(usize::MAX), threads::MAX_THREADS as f32);
+    threads::with_num_threads(2, || {
+        assert_eq!((number(0), number(5)), (2.0, 5.0));
+        assert_eq!(threads::num_threads(), 2);
+    });
+}
+
+#[test]
+fn panic_on_a_helper_reaches_the_caller() {
+    static PANICS: AtomicUsize = AtomicUsize::new(0);
+    fn part(_: usize) {
+        thread::sleep(std::time::Duration::from_millis(1));
+        if thread::current().name() == Some("dlbridge") {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+            panic!("on a helper");
+        }
+    }
+    let registry = of_parts(part);
+    let op = registry.op("parts").unwrap();
+    let x = Tensor::scalar(1.0_f32);
+    // Helpers may be busy elsewhere.
+    for _ in 0..1000 {
+        let before = PANICS.load(Ordering::Relaxed);
+        let call = || op.call().input(&x).threads(3).make().map(drop);
+        let outcome = catch_unwind(AssertUnwindSafe(call));
+        if PANICS.load(Ordering::Relaxed) == before {
+            outcome.unwrap().unwrap();
+            continue;
+        }
+        let panic = outcome.unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"on a helper"));
+        return;
+    }
+    panic!("no helper took part in 1000 calls");
 }

@@ -23,7 +23,7 @@ fn axpy_is_in_place() {
     let error = ops::axpy(3.0_f32, &Tensor::from([1.0_f64, 2.0]), &mut y).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "axpy: argument \"x\" has elements of float64, and \"alpha\" has float32; cast it to float32"
+        "axpy: argument \"alpha\" has elements of float32, and \"x\" has float64; cast \"alpha\" to float64"
     );
 }
 
@@ -32,7 +32,7 @@ fn sums_go_along_axes() {
     let x = Tensor::from([[1_i32, 2, 3], [4, 5, 6]]);
     let sum = |axes: Option<&[i64]>, keeps| {
         let sum = ops::sum(&x, axes, keeps).unwrap();
-        (sum.shape().to_vec(), sum.to_vec::<i32>().unwrap())
+        (sum.shape().to_vec(), sum.to_vec::<i64>().unwrap())
     };
     assert_eq!(sum(None, false), (vec![], vec![21]));
     assert_eq!(sum(Some(&[0]), false), (vec![3], vec![5, 7, 9]));
@@ -205,7 +205,7 @@ fn rms_norm_scales_rows() {
     let error = ops::rms_norm(&x, &Tensor::from([1.0_f32, 1.0]), 0.0).unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#"rms_norm: argument "weight" has elements of float32, and "x" has float64; cast it to float64"#
+        r#"rms_norm: argument "weight" has elements of float32, and "x" has float64; cast "weight" to float64"#
     );
 }
 

@@ -112,10 +112,22 @@ pub(crate) fn same<T: Number>() -> impl Strategy<Value = (List<T>, List<T>)> {
     prop_oneof![5 => shape().prop_flat_map(|shape| (list(shape.clone()), list(shape))), 1 => two()]
 }
 
+/// Two lists that mostly can be multiplied: matrices, vectors, and batches that are broadcast.
 pub(crate) fn matrices<T: Number>() -> impl Strategy<Value = (List<T>, List<T>)> {
-    let fit = [size(), size(), size()];
-    let fit = fit.prop_flat_map(|[m, k, n]| (list(vec![m, k]), list(vec![k, n])));
-    prop_oneof![5 => fit, 1 => two()]
+    let sizes = || [size(), size(), size()];
+    let fit = sizes().prop_flat_map(|[m, k, n]| (list(vec![m, k]), list(vec![k, n])));
+    let batch = (sizes(), two_shapes(), any::<[bool; 2]>()).prop_flat_map(
+        |([m, k, n], (mut a, mut b), [is_row, is_column])| {
+            (a, b) = if is_row { (vec![], b) } else { (a, b) };
+            (a, b) = if is_column { (a, vec![]) } else { (a, b) };
+            a.extend((!is_row).then_some(m));
+            a.push(k);
+            b.push(k);
+            b.extend((!is_column).then_some(n));
+            (list(a), list(b))
+        },
+    );
+    prop_oneof![3 => fit, 5 => batch, 1 => two()]
 }
 
 /// An operand to be written, however it was made.

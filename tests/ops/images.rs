@@ -98,7 +98,7 @@ proptest! {
         let line = |numbers: &[f32]| List { shape: vec![numbers.len()], elements: numbers.to_vec() };
         let mean = lies[1].tensor(&line(&images.mean));
         let std = lies[2].tensor(&line(&images.std));
-        let options = ImageOptions { dtype, height, width, scale };
+        let options = ImageOptions { dtype, height, width, scale, ..ImageOptions::default() };
         let made = image_to_tensor(&image, &mean, &std, options).unwrap();
         let (batch, sizes) = images.pixels.shape.split_at(images.pixels.shape.len() - 3);
         let asked = |asked: usize, size: usize| if asked == 0 { size } else { asked };

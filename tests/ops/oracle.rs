@@ -68,15 +68,40 @@ impl<T: Number> List<T> {
         (self.shape == x.shape).then(|| Self::from_fn(&self.shape, sum))
     }
 
-    pub(crate) fn matmul(&self, other: &Self) -> Option<Self> {
-        let (&[rows, inner], &[other_inner, columns]) = (&self.shape[..], &other.shape[..]) else {
-            return None;
-        };
+    /// The product of batches of matrices, whose sums another type may hold.
+    pub(crate) fn matmul<S: Number>(
+        &self,
+        other: &Self,
+        sum: impl Fn(Vec<(T, T)>) -> S,
+    ) -> Option<List<S>> {
+        let (mut a, mut b) = (self.clone(), other.clone());
+        let (is_row, is_column) = (a.shape.len() == 1, b.shape.len() == 1);
+        if is_row {
+            a.shape.insert(0, 1);
+        }
+        if is_column {
+            b.shape.push(1);
+        }
+        let (a_batch, &[rows, depth]) = a.shape.split_last_chunk()?;
+        let (b_batch, &[other_depth, columns]) = b.shape.split_last_chunk()?;
+        let batch = broadcast(a_batch, b_batch)?;
+        let shape = [&batch[..], &[rows, columns]].concat();
         let element = |index: &[usize]| {
-            let pairs = (0..inner).map(|k| (self.at(&[index[0], k]), other.at(&[k, index[1]])));
-            T::sum_of_products(pairs)
+            let (batch, &[row, column]) = index.split_last_chunk().unwrap();
+            let pair = |k| {
+                let a = a.at_broadcast(&[batch, &[row, k]].concat());
+                (a, b.at_broadcast(&[batch, &[k, column]].concat()))
+            };
+            sum((0..depth).map(pair).collect())
         };
-        (inner == other_inner).then(|| Self::from_fn(&[rows, columns], element))
+        let mut product = (depth == other_depth).then(|| List::from_fn(&shape, element))?;
+        let mut is_missing = [is_row, is_column].into_iter();
+        let mut dimension = 0;
+        product.shape.retain(|_| {
+            dimension += 1;
+            dimension <= batch.len() || !is_missing.next().unwrap()
+        });
+        Some(product)
     }
 
     /// What a function makes of the elements along some axes, which are all for `None`.

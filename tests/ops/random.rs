@@ -5,7 +5,7 @@ use crate::given::{lie, list, matrices, read_and_written, same, shape, two};
 use crate::number::Number;
 use crate::oracle::List;
 use dlbridge::kernel::{CallError, Registry};
-use dlbridge::{Tensor, ops};
+use dlbridge::{Element, Tensor, ops};
 use half::{bf16, f16};
 use proptest::prelude::*;
 
@@ -64,9 +64,16 @@ macro_rules! of_each_type {
                 }
 
                 #[test]
-                fn matmul((a, b) in matrices::<T>(), lies in [lie(), lie()]) {
-                    let product = ops::matmul(&lies[0].tensor(&a), &lies[1].tensor(&b));
-                    prop_assert_eq!(tested(product), a.matmul(&b));
+                fn matmul((a, b) in matrices::<T>(), lies in [lie(), lie(), lie()]) {
+                    let (x, y) = (lies[0].tensor(&a), lies[1].tensor(&b));
+                    let expected = a.matmul(&b, |pairs| T::sum_of_products(pairs.into_iter()));
+                    prop_assert_eq!(tested(ops::matmul(&x, &y)), expected.clone());
+                    if let Some(expected) = expected {
+                        let mut out = lies[2].empty::<T>(&expected.shape);
+                        let matmul = Registry::global().op("matmul").unwrap();
+                        matmul.call().input(&x).input(&y).output(&mut out).run().unwrap();
+                        prop_assert_eq!(List::of(&out), expected);
+                    }
                 }
 
                 #[test]
@@ -78,7 +85,7 @@ macro_rules! of_each_type {
                 ) {
                     let tensor = lie.tensor(&x);
                     let sum = x.reduce(axes.as_deref(), keeps, |part| T::sum(part.into_iter()));
-                    prop_assert_eq!(tested(ops::sum(&tensor, axes.as_deref(), keeps)), sum);
+                    prop_assert_eq!(tested(ops::sum_to(&tensor, axes.as_deref(), keeps, T::DTYPE)), sum);
                     let max = x.max(axes.as_deref(), keeps);
                     prop_assert_eq!(tested(ops::max(&tensor, axes.as_deref(), keeps)), max);
                 }
@@ -120,10 +127,39 @@ fn inputs_may_be_repeated() {
     assert_eq!(
         ops::sum(&one, Some(&[1]), false)
             .unwrap()
-            .to_vec::<i32>()
+            .to_vec::<i64>()
             .unwrap(),
         [12; 2]
     );
     let product = ops::matmul(&one, &one.transpose()).unwrap();
     assert_eq!(product.to_vec::<i32>().unwrap(), [36; 4]);
+}
+
+macro_rules! products_of_other_dtypes {
+    ($($name:ident: $ty:ty => $Out:ty, $widen:expr;)*) => {$(
+        proptest! {
+            #![proptest_config(cases(100))]
+
+            #[test]
+            fn $name((a, b) in matrices::<$ty>(), lies in [lie(), lie()]) {
+                let (x, y) = (lies[0].tensor(&a), lies[1].tensor(&b));
+                let widen: fn($ty) -> $Out = $widen;
+                let sum = |pairs: Vec<($ty, $ty)>| {
+                    let pairs = pairs.into_iter().map(|(a, b)| (widen(a), widen(b)));
+                    <$Out as Number>::sum_of_products(pairs)
+                };
+                let matmul = Registry::global().op("matmul").unwrap();
+                let call = matmul.call().input(&x).input(&y);
+                let product = call.attribute("dtype", <$Out>::DTYPE).make();
+                prop_assert_eq!(tested(product), a.matmul(&b, sum));
+            }
+        }
+    )*};
+}
+
+products_of_other_dtypes! {
+    matmul_of_i8_as_i32: i8 => i32, i32::from;
+    matmul_of_u8_as_i32: u8 => i32, i32::from;
+    matmul_of_f16_as_f32: f16 => f32, f16::to_f32;
+    matmul_of_bf16_as_f32: bf16 => f32, bf16::to_f32;
 }

@@ -1,6 +1,8 @@
 //! Ops on images. Nothing here knows of Python.
 
-use dlbridge::kernel::{AttributeKind, Failure, Kernel, KernelContext, Op, Source, Target};
+use dlbridge::kernel::{
+    ArgumentError, AttributeKind, Failure, Kernel, KernelContext, Op, Source, Target,
+};
 use dlbridge::{Element, View, ViewMut, register_kernel, register_op};
 use half::f16;
 
@@ -56,7 +58,7 @@ register_kernel!(
         Ok(move |x: Source<'_, T>, y: Target<'_, T>| {
             check(&x)?;
             scale.apply(&x, &y);
-            Ok::<_, String>(())
+            Ok::<_, ArgumentError>(())
         })
     })
 );
@@ -72,7 +74,8 @@ impl Scale {
         let mean = context.attribute("mean")?;
         let deviation: f64 = context.attribute("deviation")?;
         if deviation <= 0.0 || !deviation.is_finite() {
-            return Err(format!("a deviation is positive, and this is {deviation}").into());
+            let found = deviation.to_string();
+            return Err(ArgumentError::value("deviation", found, "a positive number").into());
         }
         Ok(Self { mean, deviation })
     }
@@ -83,9 +86,13 @@ impl Scale {
 }
 
 /// Selected by `label="strict"`.
-fn check<T: Number>(x: &Source<'_, T>) -> Result<(), String> {
+fn check<T: Number>(x: &Source<'_, T>) -> Result<(), ArgumentError> {
     match x.iter().map(T::up).find(|x| !x.is_finite()) {
-        Some(x) => Err(format!("{x} isn't a brightness")),
+        Some(x) => Err(ArgumentError::value(
+            "x",
+            x.to_string(),
+            "a finite brightness",
+        )),
         None => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 use custom_op as _; // which registers them
 use dlbridge::Tensor;
 use dlbridge::kernel::{CallError, Registry};
+use dlbridge::testing::{OpTest, Tolerance};
 
 #[test]
 fn call_without_output_makes_a_tensor() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,7 +32,7 @@ fn call_with_output_and_attributes_writes_it() -> Result<(), Box<dyn std::error:
         .make();
     let message = refused.unwrap_err().to_string();
     assert!(
-        message.contains("a deviation is positive, and this is 0"),
+        message.contains("expected a positive number for deviation, got 0"),
         "{message}"
     );
     Ok(())
@@ -47,7 +48,7 @@ fn label_selects_another_kernel() -> Result<(), CallError> {
         refused
             .unwrap_err()
             .to_string()
-            .contains("NaN isn't a brightness")
+            .contains("expected a finite brightness for x, got NaN")
     );
     Ok(())
 }
@@ -64,6 +65,35 @@ fn op_with_two_results_returns_both() -> Result<(), Box<dyn std::error::Error>> 
         .map(|result| result.to_vec::<u16>())
         .collect::<Result<_, _>>()?;
     assert_eq!(numbers, [[1], [3]]);
+    Ok(())
+}
+
+#[test]
+fn ops_equal_oracles_in_every_arrangement() -> Result<(), dlbridge::Error> {
+    // Small ones are called in more ways, and large ones are split among threads.
+    for shape in [[2, 3, 4], [60, 70, 50]] {
+        let len = shape.iter().product();
+        let bytes: Vec<u8> = (0..len).map(|at| (at * 7 % 256) as u8).collect();
+        let inverted = bytes.iter().map(|byte| 255 - byte).collect();
+        let x = Tensor::from_slice(&bytes, &shape)?;
+        OpTest::new("image.invert")
+            .input(&x)
+            .expect(&Tensor::from_vec(inverted, &shape)?);
+
+        let numbers: Vec<f32> = bytes.iter().map(|byte| f32::from(*byte)).collect();
+        let normalized = numbers.iter().map(|x| (x - 128.0) / 3.0).collect();
+        OpTest::new("image.normalize")
+            .input(&Tensor::from_vec(numbers, &shape)?)
+            .attribute("mean", 128.0)
+            .attribute("deviation", 3.0)
+            .within(Tolerance::ulp(1))
+            .expect(&Tensor::from_vec(normalized, &shape)?);
+
+        let (least, most) = (*bytes.iter().min().unwrap(), *bytes.iter().max().unwrap());
+        OpTest::new("image.range")
+            .input(&x)
+            .expect_all(&[&Tensor::scalar(least), &Tensor::scalar(most)]);
+    }
     Ok(())
 }
 

@@ -18,14 +18,45 @@ def fields(exception, function, *arguments, **keywords):
     return error.kind, error.found, error.wanted, error.remedy
 
 
-def test_op_dtype_mismatch_has_fields():
-    a, b = np.ones(3, "f4"), np.ones(3)
-    assert fields(TypeError, dlbridge.ops.add, a, b) == (
-        "dtype",
-        "float64",
-        "float32",
-        "cast it to float32",
+def test_mixed_dtypes_of_ops_are_refused_with_the_cast_that_helps():
+    ones = {name: np.ones(3, name) for name in "f4 f8 f2 i4 i8 u1 i1 u8 ? c8".split()}
+
+    def of(a, b):
+        kind, *rest = fields(TypeError, dlbridge.ops.add, ones[a], ones[b])
+        assert kind == "dtype"
+        return tuple(rest)
+
+    assert of("f4", "f8") == ("float32", "float64", 'cast "a" to float64')
+    assert of("f8", "f4") == ("float32", "float64", 'cast "b" to float64')
+    assert of("i4", "f8") == ("int32", "float64", 'cast "a" to float64')
+    assert of("f2", "i8") == ("int64", "float16", 'cast "b" to float16')
+    assert of("?", "u1") == ("bool", "uint8", 'cast "a" to uint8')
+    assert of("u1", "i1") == ("int8", "int16", 'cast "a" and "b" to int16')
+    assert of("f8", "c8") == ("complex64", "complex128", 'cast "a" and "b" to complex128')
+    assert of("u8", "i4") == (
+        "int32",
+        "uint64",
+        "cast them to one dtype, as no dtype has the numbers of both",
     )
+    # Every op has the same rule.
+    x, y, where = ones["f4"], ones["f8"], ones["?"]
+    for op, arguments in [
+        (dlbridge.ops.where, (where, x, y)),
+        (dlbridge.ops.fma, (y, x, y)),
+        (dlbridge.ops.matmul, (x, y)),
+        (dlbridge.ops.concat, (x, y)),
+        (dlbridge.ops.layer_norm, (x, y)),
+        (dlbridge.ops.equal, (x, y)),
+        (dlbridge.ops.maximum, (x, y)),
+    ]:
+        kind, found, wanted, remedy = fields(TypeError, op, *arguments)
+        assert (kind, found, wanted) == ("dtype", "float32", "float64")
+        assert remedy.startswith('cast "') and remedy.endswith(" to float64")
+    # What is written can't be cast.
+    _, found, wanted, remedy = fields(TypeError, dlbridge.ops.axpy, x[0:1].reshape(()), y, x)
+    assert (found, wanted, remedy) == ("float64", "float32", 'cast "x" to float32')
+    # Python's numbers take the dtype of the tensors.
+    assert dlbridge.ops.add(x, 2).dtype == x.dtype and dlbridge.ops.add(True, y).dtype == y.dtype
 
 
 def test_op_out_dtype_mismatch_has_fields():
@@ -102,19 +133,19 @@ X = np.ones((2, 3), "f4")
             IndexError,
             lambda: dlbridge.from_dlpack(X)[2],
             "index 2 is out of bounds for axis 0 with size 2",
-            ("shape", "2", "-2 to 1", None),
+            ("index", "2", "-2 to 1", None),
         ),
         (
             IndexError,
             lambda: dlbridge.from_dlpack(X)[0, 0, 0],
             "too many indices: the tensor has rank 2, but 3 were given",
-            ("shape", "3 indices", "at most 2", None),
+            ("index", "3 indices", "at most 2", None),
         ),
         (
             IndexError,
             lambda: dlbridge.from_dlpack(X)[..., ...],
             "an index has at most one ...",
-            ("shape", "several ...", "one ...", None),
+            ("index", "several ...", "one ...", None),
         ),
         (
             TypeError,

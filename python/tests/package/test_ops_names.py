@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import itertools
 import pickle
 import pydoc
 
@@ -17,55 +16,164 @@ pytestmark = pytest.mark.own_process
 TYPES = "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
 FLOATS = TYPES[:4]
 ANY = sorted([*TYPES, "bool"])
+# What the CPU casts besides.
+CAST = """complex32 complex64 complex128 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz
+float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int1 int2 int4 uint1
+uint2 uint4""".split()
 # What comes after each op's own arguments, where it has results.
-REST = "out=None, like=None, label='', memory='own')"
+REST = "out=None, like=None, label='', memory='own', threads=None)"
 SIGNATURES = {
+    "abs": f"(x, *, {REST}",
     "add": f"(a, b, *, {REST}",
-    "axpy": "(alpha, x, y, *, like=None, label='', memory='own')",
-    "cast": f"(x, *, dtype, {REST}",
+    "argmax": f"(x, *, axis=None, keepdims=False, {REST}",
+    "argmin": f"(x, *, axis=None, keepdims=False, {REST}",
+    "axpy": "(alpha, x, y, *, like=None, label='', memory='own', threads=None)",
+    "cast": f"(x, *, dtype, saturate=False, {REST}",
+    "concat": f"(*xs, axis=0, {REST}",
     "copy": f"(x, *, {REST}",
-    "div": f"(a, b, *, {REST}",
+    "dequantize": f"(q, scale, zero_point=None, *, dtype='float32', axis=-1, group=0, {REST}",
+    "divide": f"(a, b, *, {REST}",
+    "equal": f"(a, b, *, {REST}",
+    "exp": f"(x, *, {REST}",
+    "fma": f"(a, b, c, *, {REST}",
+    "gelu": f"(x, *, approximate='none', {REST}",
+    "greater": f"(a, b, *, {REST}",
+    "greater_equal": f"(a, b, *, {REST}",
     "image_to_tensor": (
-        f"(image, mean, std, *, dtype='float32', height=0, width=0, scale=0.00392156862745098, {REST}"
+        f"(image, mean, std, *, dtype='float32', height=0, width=0, scale=0.00392156862745098, "
+        f"crop=None, flip=False, resize='bilinear', {REST}"
     ),
-    "matmul": f"(a, b, *, {REST}",
+    "index_add": "(x, indices, source, *, axis=0, like=None, label='', memory='own', threads=None)",
+    "layer_norm": f"(x, weight=None, bias=None, *, axis=-1, eps=1e-05, {REST}",
+    "less": f"(a, b, *, {REST}",
+    "less_equal": f"(a, b, *, {REST}",
+    "log": f"(x, *, {REST}",
+    "log_softmax": f"(x, *, axis=-1, {REST}",
+    "matmul": f"(a, b, *, dtype=None, {REST}",
     "max": f"(x, *, axis=None, keepdims=False, {REST}",
+    "maximum": f"(a, b, *, {REST}",
     "mean": f"(x, *, axis=None, keepdims=False, {REST}",
-    "mul": f"(a, b, *, {REST}",
-    "rms_norm": f"(x, weight, *, eps=1e-06, {REST}",
+    "min": f"(x, *, axis=None, keepdims=False, {REST}",
+    "minimum": f"(a, b, *, {REST}",
+    "multiply": f"(a, b, *, {REST}",
+    "negative": f"(x, *, {REST}",
+    "not_equal": f"(a, b, *, {REST}",
+    "nv12_to_rgb": f"(y, uv, *, standard='bt601', full_range=False, {REST}",
+    "quantize": f"(x, scale, zero_point=None, *, dtype='int8', axis=-1, group=0, {REST}",
+    "relu": f"(x, *, {REST}",
+    "rms_norm": f"(x, weight=None, *, eps=1e-06, {REST}",
+    "rsqrt": f"(x, *, {REST}",
+    "sigmoid": f"(x, *, {REST}",
+    "silu": f"(x, *, {REST}",
     "softmax": f"(x, *, axis=-1, {REST}",
-    "sub": f"(a, b, *, {REST}",
-    "sum": f"(x, *, axis=None, keepdims=False, {REST}",
+    "sqrt": f"(x, *, {REST}",
+    "std": f"(x, *, axis=None, correction=0.0, keepdims=False, {REST}",
+    "subtract": f"(a, b, *, {REST}",
+    "sum": f"(x, *, axis=None, keepdims=False, dtype=None, {REST}",
+    "take": f"(x, indices, *, axis=0, {REST}",
+    "tanh": f"(x, *, {REST}",
+    "topk": f"(x, *, k, axis=-1, largest=True, sorted=True, {REST}",
+    "var": f"(x, *, axis=None, correction=0.0, keepdims=False, {REST}",
+    "where": f"(condition, a, b, *, {REST}",
 }
 OPS = {
+    "abs": "abs(x: T) -> out: T",
     "add": "add(a: T, b: T) -> out: T",
+    "argmax": "argmax(x: T, *, axis: int | None = None, keepdims: bool = False) -> out: int64",
+    "argmin": "argmin(x: T, *, axis: int | None = None, keepdims: bool = False) -> out: int64",
     "axpy": "axpy(alpha: T, x: T, y: T) -> y",
-    "cast": "cast(x: S, *, dtype: dtype) -> out: dtype",
+    "cast": "cast(x: S, *, dtype: dtype, saturate: bool = False) -> out: dtype",
+    "concat": "concat(*xs: T, axis: int = 0) -> out: T",
     "copy": "copy(x: T) -> out: T",
-    "div": "div(a: T, b: T) -> out: T",
+    "dequantize": (
+        'dequantize(q: Q, scale: float32, zero_point: int32 | None = None, *, dtype: dtype = "float32", axis: int = -1, '
+        "group: int = 0) -> out: dtype"
+    ),
+    "divide": "divide(a: T, b: T) -> out: T",
+    "equal": "equal(a: T, b: T) -> out: bool",
+    "exp": "exp(x: T) -> out: T",
+    "fma": "fma(a: T, b: T, c: T) -> out: T",
+    "gelu": 'gelu(x: T, *, approximate: str = "none") -> out: T',
+    "greater": "greater(a: T, b: T) -> out: bool",
+    "greater_equal": "greater_equal(a: T, b: T) -> out: bool",
     "image_to_tensor": (
         'image_to_tensor(image: uint8, mean: float32, std: float32, *, dtype: dtype = "float32", height: int = 0, '
-        "width: int = 0, scale: float = 0.00392156862745098) -> out: dtype"
+        "width: int = 0, scale: float = 0.00392156862745098, crop: ints | None = None, flip: bool = False, "
+        'resize: str = "bilinear") -> out: dtype'
     ),
-    "matmul": "matmul(a: T, b: T) -> out: T",
+    "index_add": "index_add(x: T, indices: I, source: T, *, axis: int = 0) -> x",
+    "layer_norm": (
+        "layer_norm(x: T, weight: T | None = None, bias: T | None = None, *, axis: int = -1, eps: float = 1e-5) -> "
+        "out: T"
+    ),
+    "less": "less(a: T, b: T) -> out: bool",
+    "less_equal": "less_equal(a: T, b: T) -> out: bool",
+    "log": "log(x: T) -> out: T",
+    "log_softmax": "log_softmax(x: T, *, axis: int = -1) -> out: T",
+    "matmul": "matmul(a: T, b: T, *, dtype: dtype | None = None) -> out: dtype | T",
     "max": "max(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
+    "maximum": "maximum(a: T, b: T) -> out: T",
     "mean": "mean(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
-    "mul": "mul(a: T, b: T) -> out: T",
-    "rms_norm": "rms_norm(x: T, weight: T, *, eps: float = 1e-6) -> out: T",
+    "min": "min(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
+    "minimum": "minimum(a: T, b: T) -> out: T",
+    "multiply": "multiply(a: T, b: T) -> out: T",
+    "negative": "negative(x: T) -> out: T",
+    "not_equal": "not_equal(a: T, b: T) -> out: bool",
+    "nv12_to_rgb": (
+        'nv12_to_rgb(y: uint8, uv: uint8, *, standard: str = "bt601", full_range: bool = False) -> out: uint8'
+    ),
+    "quantize": (
+        'quantize(x: F, scale: float32, zero_point: int32 | None = None, *, dtype: dtype = "int8", axis: int = -1, '
+        "group: int = 0) -> out: dtype"
+    ),
+    "relu": "relu(x: T) -> out: T",
+    "rms_norm": "rms_norm(x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T",
+    "rsqrt": "rsqrt(x: T) -> out: T",
+    "sigmoid": "sigmoid(x: T) -> out: T",
+    "silu": "silu(x: T) -> out: T",
     "softmax": "softmax(x: T, *, axis: int = -1) -> out: T",
-    "sub": "sub(a: T, b: T) -> out: T",
-    "sum": "sum(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
+    "sqrt": "sqrt(x: T) -> out: T",
+    "std": (
+        "std(x: T, *, axis: ints | None = None, correction: float = 0.0, keepdims: bool = False) -> out: T"
+    ),
+    "subtract": "subtract(a: T, b: T) -> out: T",
+    "sum": (
+        "sum(x: T, *, axis: ints | None = None, keepdims: bool = False, dtype: dtype | None = None) "
+        "-> out: dtype | sum of T"
+    ),
+    "take": "take(x: T, indices: I, *, axis: int = 0) -> out: T",
+    "tanh": "tanh(x: T) -> out: T",
+    "topk": (
+        "topk(x: T, *, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> values: T, indices: int64"
+    ),
+    "var": (
+        "var(x: T, *, axis: ints | None = None, correction: float = 0.0, keepdims: bool = False) -> out: T"
+    ),
+    "where": "where(condition: bool, a: T, b: T) -> out: T",
 }
 NAMES = [*OPS]
+OF_FLOATS = """divide exp fma gelu layer_norm log log_softmax mean rms_norm rsqrt sigmoid silu softmax
+sqrt std tanh var""".split()
+COMPARISONS = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
 LISTED = ", ".join(NAMES)
+# The ops with kernels for GPUs.
+ON_GPUS = """add axpy cast copy divide image_to_tensor matmul max mean multiply rms_norm softmax subtract
+sum""".split()
 DEVICES = {"cpu": "dlbridge::ops::", "cuda": "dlbridge::cuda::ops::"}
 # The types of each op's kernels for one device.
 OF_KERNELS = {
     **{name: {"T": TYPES} for name in NAMES},
-    **{name: {"T": FLOATS} for name in ("div", "mean", "rms_norm", "softmax")},
+    **{name: {"T": FLOATS} for name in OF_FLOATS},
+    **{name: {"T": [*TYPES, "bool"]} for name in COMPARISONS},
     "cast": {"S": ANY},
+    "concat": {"T": []},
     "copy": {"T": []},
+    "dequantize": {"Q": ["int8", "uint8", "int4", "uint4"]},
     "image_to_tensor": {},
+    "index_add": {"T": TYPES, "I": ["int32", "int64"]},
+    "nv12_to_rgb": {},
+    "quantize": {"F": ["float32", "float16", "bfloat16"]},
+    "take": {"T": [], "I": ["int32", "int64"]},
 }
 
 
@@ -75,8 +183,11 @@ def published(monkeypatch):
     monkeypatch.setattr(_catalog, "adopted", dict(_catalog.adopted))
     monkeypatch.setattr(_catalog, "adopted_kernels", list(_catalog.adopted_kernels))
     monkeypatch.setattr(_catalog, "recorders", list(_catalog.recorders))
+    monkeypatch.setattr(_catalog, "setters", list(_catalog.setters))
     before = set(vars(ops))
-    yield lambda functions, rows: ops._adopt(functions, rows, dlbridge._core._Recorder)
+    yield lambda functions, rows: ops._adopt(
+        functions, rows, dlbridge._core._Recorder, dlbridge._core._set_num_threads
+    )
     for name in set(vars(ops)) - before:
         delattr(ops, name)
 
@@ -99,12 +210,12 @@ def test_ops_module_lists_its_ops():
         function = getattr(ops, name)
         assert getattr(ops, name) is function and callable(function) and inspect.isbuiltin(function)
         assert (function.__name__, function.__module__) == (name, "dlbridge.ops")
-    with refused(AttributeError, f"there is no op 'subtract'; there are {LISTED}"):
-        ops.subtract
+    with refused(AttributeError, f"there is no op 'remainder'; there are {LISTED}"):
+        ops.remainder
     with refused(AttributeError, "__wrapped__"):
         ops.__wrapped__
-    with refused(LookupError, f"subtract: there is no such op; there are {LISTED}"):
-        dlbridge._core._op("subtract")
+    with refused(LookupError, f"remainder: there is no such op; there are {LISTED}"):
+        dlbridge._core._op("remainder")
     assert dlbridge._core._op_names() == NAMES
     assert not hasattr(ops, "nothing") and copy.deepcopy(ops.add) is ops.add
 
@@ -130,9 +241,9 @@ def test_ops_have_signatures_and_help(name):
 def test_kernels_returns_one_row_for_op_and_device():
     kernels = dlbridge.kernels()
     assert isinstance(kernels, list) and dlbridge.kernels is ops.kernels
-    assert [(kernel["op"], kernel["device"]) for kernel in kernels] == list(
-        itertools.product(NAMES, DEVICES)
-    )
+    assert [(kernel["op"], kernel["device"]) for kernel in kernels] == [
+        (name, device) for name in NAMES for device in DEVICES if device == "cpu" or name in ON_GPUS
+    ]
     for name in NAMES:
         of_op = dlbridge.kernels(name)
         assert (
@@ -144,19 +255,37 @@ def test_kernels_returns_one_row_for_op_and_device():
             assert (kernel["label"], kernel["priority"]) == ("", 0)
             assert kernel["origin"].startswith(DEVICES[kernel["device"]])
             types = {variable: sorted(types) for variable, types in kernel["types"].items()}
-            assert types == {
-                variable: sorted(types) for variable, types in OF_KERNELS[name].items()
-            }
+            expected = {variable: sorted(types) for variable, types in OF_KERNELS[name].items()}
+            if (name, kernel["device"]) == ("cast", "cpu"):
+                expected = {"S": sorted([*ANY, *CAST])}
+            assert types == expected
             # A text for each of the kernels, of which most are for one type.
             asked = [
                 f", {variable}={dtype}"
                 for variable, types in kernel["types"].items()
                 for dtype in types
             ] or [""]
+            if name == "index_add":
+                dtypes, indices = kernel["types"]["T"], kernel["types"]["I"]
+                asked = [f", T={dtype}, I={index}" for index in indices for dtype in dtypes]
             count = 3 if name == "image_to_tensor" else len(asked)
-            assert len(kernel["descriptions"]) == count
-            for of_type, description in zip(asked, kernel["descriptions"]):
-                assert description.startswith(f"{name} ({kernel['device']}{of_type}")
+            if (name, kernel["device"]) == ("cast", "cpu"):
+                # One for all types but bool, and one for bool.
+                count, asked = 2, [", S=int1|int2|int4|", ", S=bool, "]
+            if (name, kernel["device"]) == ("matmul", "cpu"):
+                # Four more are for results of another type.
+                count += 4
+            if name == "dequantize":
+                # One for each type of result.
+                count, asked = 3, 3 * [", Q=int8|uint8|int4|uint4, dtype="]
+            if name == "gelu":
+                # One for each of its forms.
+                count = 2 * len(asked)
+            descriptions = kernel["descriptions"]
+            assert len(descriptions) == count and descriptions == sorted(descriptions)
+            for of_type in asked:
+                start = f"{name} ({kernel['device']}{of_type}"
+                assert any(description.startswith(start) for description in descriptions)
     of_images = {
         text for kernel in dlbridge.kernels("image_to_tensor") for text in kernel["descriptions"]
     }
@@ -164,9 +293,10 @@ def test_kernels_returns_one_row_for_op_and_device():
     assert of_images == {
         f'image_to_tensor ({device}, dtype="{dtype}")' for dtype in dtypes for device in DEVICES
     }
-    assert dlbridge.kernels("subtract") == [] and str(dlbridge.kernels("subtract")).splitlines()[
+    assert dlbridge.kernels("remainder") == [] and str(dlbridge.kernels("remainder")).splitlines()[
         0
     ].startswith("op ")
+    assert dlbridge.kernels("sub") == dlbridge.kernels("subtract") and ops.sub is ops.subtract
     kernels.clear()
     assert dlbridge.kernels()
 
@@ -204,7 +334,7 @@ def test_ops_of_other_extensions_are_listed(published):
     assert ops.image.normalize is str and ops.image.filter.blur is repr
     assert repr(ops.image) == "<ops image: filter, normalize>" and ops.image is ops.image
     there_are = (
-        "there is no op 'image.sharpen'; there are add, axpy,",
+        "there is no op 'image.sharpen'; there are abs, add, argmax,",
         " image.filter.blur, image.filter.edges",
     )
     with refused(AttributeError, *there_are):
@@ -229,6 +359,6 @@ def test_op_names_of_python_builtins_are_usable(published):
     assert set(names) < set(dir(ops)) and str(dlbridge.kernels("zip")).splitlines()[2].startswith(
         "zip  cuda"
     )
-    with refused(AttributeError, "there is no op 'subtract'"):
-        ops.subtract
+    with refused(AttributeError, "there is no op 'remainder'"):
+        ops.remainder
     assert ops.softmax.__name__ == "softmax"

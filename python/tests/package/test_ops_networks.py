@@ -57,9 +57,9 @@ def test_softmax_equals_torch(dtype):
     x = torch.tensor([1e4, 1e4, -1e4]).to(dtype)
     assert ops.softmax(x).tolist() == [0.5, 0.5, 0]
     assert torch.isnan(ops.softmax(torch.tensor([-torch.inf, -torch.inf], dtype=dtype))).all()
-    with refused(ValueError, "softmax: axis 1 is out of bounds for a tensor of rank 1"):
+    with refused(IndexError, "softmax: axis 1 is out of bounds for a tensor of rank 1"):
         ops.softmax(x, axis=1)
-    with refused(ValueError, "softmax: axis -1 is out of bounds for a tensor of rank 0"):
+    with refused(IndexError, "softmax: axis -1 is out of bounds for a tensor of rank 0"):
         ops.softmax(x[0])
     with refused(
         ValueError,

@@ -39,7 +39,7 @@ def test_sum_along_every_axis_equals_numpy(dtype):
             for keepdims in (False, True):
                 expected = np.sum(x.astype("f8"), axis=axes, keepdims=keepdims).astype(dtype)
                 for array in layouts(x):
-                    result = ops.sum(array, axis=axes, keepdims=keepdims)
+                    result = ops.sum(array, axis=axes, keepdims=keepdims, dtype=x.dtype)
                     assert result.dtype == dtype and np.array_equal(result, expected)
 
 
@@ -54,11 +54,65 @@ def test_matmul_equals_numpy(dtype):
                 assert ops.matmul(a, b, out=out) is out and np.array_equal(out, expected)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_matmul_of_vectors_and_batches_equals_numpy(dtype):
+    for left, right in [
+        ((3,), (3,)),
+        ((3,), (3, 4)),
+        ((2, 3), (3,)),
+        ((0,), (0,)),
+        ((0,), (0, 2)),
+        ((5, 2, 3), (3,)),
+        ((3,), (5, 3, 2)),
+        ((5, 2, 3), (3, 4)),
+        ((2, 3), (5, 3, 4)),
+        ((5, 2, 3), (5, 3, 4)),
+        ((6, 1, 2, 3), (5, 3, 4)),
+        ((1, 5, 2, 0), (6, 1, 0, 4)),
+        ((0, 2, 3), (3, 4)),
+    ]:
+        x, y = numbers(left, dtype) % 4, numbers(right, dtype, 2) % 4
+        expected = np.asarray(x.astype("f8") @ y.astype("f8")).astype(dtype)
+        for a, b in itertools.product(layouts(x), layouts(y)):
+            result = ops.matmul(a, b)
+            assert result.shape == expected.shape and np.array_equal(result, expected)
+            for out in layouts(np.ones(expected.shape, dtype)):
+                assert ops.matmul(a, b, out=out) is out and np.array_equal(out, expected)
+
+
+def test_matmul_of_large_matrices_equals_numpy():
+    x, y = numbers((3, 200, 300), "f4") % 4, numbers((300, 250), "f4", 2) % 4
+    for a, b in itertools.product(layouts(x), layouts(y)):
+        assert np.array_equal(ops.matmul(a, b), x @ y)
+        assert np.array_equal(ops.matmul(a[0, 0], b), x[0, 0] @ y)
+        assert np.array_equal(ops.matmul(a, b[:, 0]), x @ y[:, 0])
+
+
+def test_matmul_with_a_dtype_does_not_wrap_around():
+    x, y = np.full((2, 300), -128, "i1"), np.full((300, 3), 127, "i1")
+    exact = x.astype("i4") @ y.astype("i4")
+    result = ops.matmul(x, y, dtype="int32")
+    assert result.dtype == np.int32 and np.array_equal(result, exact)
+    out = np.zeros((2, 3), "i4")
+    assert ops.matmul(x, y, dtype=np.dtype("i4"), out=out) is out and np.array_equal(out, exact)
+    assert np.array_equal(ops.matmul(x, y, dtype=None), exact.astype("i1"))
+    assert np.array_equal(ops.matmul(x, y, dtype="int8"), exact.astype("i1"))
+    bytes_ = np.full((2, 300), 255, "u1")
+    assert (ops.matmul(bytes_, bytes_.T, dtype="int32") == 300 * 255 * 255).all()
+    halves = np.full((1, 2), 200, "f2")
+    assert ops.matmul(halves, halves.T).tolist() == [[np.inf]]
+    assert ops.matmul(halves, halves.T, dtype="float32").tolist() == [[80000]]
+    with refused(TypeError, 'matmul: argument "out" has elements of int32, and the result is int8'):
+        ops.matmul(x, y, out=out)
+    with refused(LookupError, "matmul: no kernel for"):
+        ops.matmul(x, y, dtype="int16")
+
+
 def test_integer_overflow_wraps_around():
     for dtype in "i1 i2 i4 i8 u1 u2 u4 u8".split():
         most = np.full(2, np.iinfo(dtype).max, dtype)
         assert np.array_equal(ops.add(most, 1), np.full(2, np.iinfo(dtype).min, dtype))
-        assert np.array_equal(ops.sum(most), np.sum(most, dtype=dtype))
+        assert np.array_equal(ops.sum(most, dtype=most.dtype), np.sum(most, dtype=dtype))
         assert np.array_equal(ops.axpy(3, most, most.copy()), most + most * np.array(3, dtype))
 
 

@@ -66,7 +66,7 @@ def test_failed_calls_are_recorded():
             lambda: ops.sum(x, axis=3),
             lambda: ops.add(x, "x"),
         ):
-            with pytest.raises((TypeError, ValueError)):
+            with pytest.raises((TypeError, ValueError, IndexError)):
                 wrong()
     # Calls that no kernel was called for aren't there.
     gave_up, panicked = calls
@@ -130,14 +130,14 @@ def test_iteration_over_many_calls_is_linear():
 def test_record_prints_as_a_table():
     x = np.ones((2, 3), "f4")
     with dlbridge.record() as calls:
-        ops.sum(x)
+        ops.max(x)
         ops.add(x, x)
     lines = str(calls).splitlines()
     assert lines[0].split() == ["op", "kernel", "shapes", "bytes", "time"] and set(lines[1]) == {
         "-",
         " ",
     }
-    assert lines[2].startswith("sum  sum (cpu, T=float32)  2x3 ()       28     ") and lines[
+    assert lines[2].startswith("max  max (cpu, T=float32)  2x3 ()       28     ") and lines[
         2
     ].endswith(" us")
     assert (

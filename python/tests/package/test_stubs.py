@@ -97,11 +97,14 @@ total = dlbridge.ops.copy(Producer(), out=t)
 total = dlbridge.ops.cast(b"ab", dtype="float16")
 total = dlbridge.ops.rms_norm(t, t, eps=1e-5, out=t)
 total = dlbridge.ops.softmax(t, axis=-2, like=t)
+total = dlbridge.ops.layer_norm(dlbridge.ops.rms_norm(t), None, t, axis=0, eps=1e-5)
+total = dlbridge.ops.concat(t, t, axis=1)
 produced: Producer = dlbridge.ops.matmul(Producer(), t)
 produced = dlbridge.ops.max(dlbridge.ops.mean(Producer(), axis=0))
 produced = dlbridge.ops.cast(Producer(), dtype=t.dtype)
 produced = dlbridge.ops.image_to_tensor(Producer(), t, t, dtype=Named(), height=224, width=224, scale=1)
-produced = dlbridge.ops.matmul(t, t, out=Producer())
+produced = dlbridge.ops.concat([Producer(), Producer()])
+produced = dlbridge.ops.matmul(t, t, out=Producer(), dtype="int32")
 buffer: bytearray = dlbridge.ops.add(b"ab", 1, out=bytearray(2))
 found: Any = dlbridge.ops.other_extension.op(t, anything=3)
 name: str = [*dlbridge.kernels(), *dlbridge.kernels("add")][0]["op"] + str(dlbridge.kernels())
@@ -160,6 +163,8 @@ WRONG = [
     "dlbridge.ops.cast(dlbridge.zeros(2), 'int8')",
     "dlbridge.ops.softmax(dlbridge.zeros(2), axis=(0, 1))",
     "dlbridge.ops.rms_norm(dlbridge.zeros(2), 1.0)",
+    "dlbridge.ops.concat(xs=[dlbridge.zeros(2)])",
+    "dlbridge.ops.concat(None)",
     "dlbridge.ops.image_to_tensor(dlbridge.zeros(2), 0, 1)",
     "dlbridge.ops.max(dlbridge.zeros(2), keepdims=0)",
     "y: int = dlbridge.ops.matmul(dlbridge.zeros(2), dlbridge.zeros(2))",
@@ -229,7 +234,9 @@ def test_stubs_of_ops_match_the_ops():
     for name, stub in stubs:
         # As the function has it, results are named.
         assert "out" not in {argument.arg for argument in stub.args.args}
-        names = {argument.arg for argument in stub.args.args + stub.args.kwonlyargs} - {"self"}
+        variadic = [stub.args.vararg] if stub.args.vararg else []
+        arguments = stub.args.args + stub.args.kwonlyargs + variadic
+        names = {argument.arg for argument in arguments} - {"self"}
         assert names == set(inspect.signature(getattr(dlbridge.ops, name)).parameters)
 
 

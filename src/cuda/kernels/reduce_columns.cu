@@ -1,7 +1,8 @@
 // sum, mean, max: elements are merged along some dimensions, by threads that take one result or
 // some neighbours each. For when what is kept lies side by side.
 //
-// Macros: NAME; TYPE, an element type; OPERATION, one of Sum, Mean, Max (Mean for floats only).
+// Macros: NAME; TYPE, the type of the elements; RESULT, that of the results, which only Sum has
+// another of; OPERATION, one of Sum, Mean, Max (Mean for floats only).
 // `kept` is of out and x, over the dimensions of the result; `merged_layout` of x, over those that
 // are merged, and `length`, less than 2^31, the number of elements in it: a loop's number goes
 // beyond it by less than that. `count` is how many elements are merged into one, for the mean.
@@ -9,7 +10,8 @@
 #include "reduce.cuh"
 
 typedef TYPE T;
-typedef OPERATION<T> Reduction;
+typedef RESULT R;
+typedef OPERATION<T, R> Reduction;
 typedef typename Reduction::Merged Merged;
 // 16 bytes; of the smallest elements 8, as the sums of more don't fit into registers.
 constexpr int N = sizeof(T) == 1 ? 8 : WIDEST / sizeof(T);
@@ -22,7 +24,7 @@ DEVICE void merge(Merged& merged, T element) {
 // kept; the threads of a block with the same threadIdx.x share them, each with its part of
 // their elements.
 template <int width>
-DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>& kept, u32 results,
+DEVICE void merge_columns(const T* x, R* out, Merged* partials, const Strided<2>& kept, u32 results,
                           const Strided<1>& merged_layout, u32 length, u32 splits, u64 count) {
   constexpr int LOADS = width == 1 ? 4 : 2;
   __shared__ Merged of_threads[width][256];
@@ -66,7 +68,7 @@ DEVICE void merge_columns(const T* x, T* out, Merged* partials, const Strided<2>
   }
 }
 
-KERNEL(columns)(const T* x, T* out, Merged* partials, const __grid_constant__ Strided<2> kept,
+KERNEL(columns)(const T* x, R* out, Merged* partials, const __grid_constant__ Strided<2> kept,
                 u32 results, const __grid_constant__ Strided<1> merged_layout, u32 length, u32 splits,
                 u64 count) {
   merge_columns<1>(x, out, partials, kept, results, merged_layout, length, splits, count);
@@ -74,14 +76,14 @@ KERNEL(columns)(const T* x, T* out, Merged* partials, const __grid_constant__ St
 
 // The same with N elements a load: along the fastest dimension of `kept`, x has stride 1 and a size
 // that is a multiple of N; x lies at a multiple of N elements, and its other strides are multiples.
-KERNEL(columns_packed)(const T* x, T* out, Merged* partials, const __grid_constant__ Strided<2> kept,
+KERNEL(columns_packed)(const T* x, R* out, Merged* partials, const __grid_constant__ Strided<2> kept,
                        u32 results, const __grid_constant__ Strided<1> merged_layout, u32 length,
                        u32 splits, u64 count) {
   merge_columns<N>(x, out, partials, kept, results, merged_layout, length, splits, count);
 }
 
 // Merges what the others left in `partials`.
-KERNEL_OF(512, finish)(const Merged* partials, T* out, const __grid_constant__ Strided<2> kept,
+KERNEL_OF(512, finish)(const Merged* partials, R* out, const __grid_constant__ Strided<2> kept,
                        u32 results, u32 splits, u64 count) {
   merge_partials(Reduction(), partials, out, kept, results, splits, count);
 }

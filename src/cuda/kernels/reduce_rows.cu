@@ -2,14 +2,16 @@
 // result each. For when what is merged lies side by side, or neither that nor what is kept does;
 // see reduce_columns.cu for the latter.
 //
-// Macros: NAME; TYPE, an element type; OPERATION, one of Sum, Mean, Max (Mean for floats only).
+// Macros: NAME; TYPE, the type of the elements; RESULT, that of the results, which only Sum has
+// another of; OPERATION, one of Sum, Mean, Max (Mean for floats only).
 // `kept` is of out and x, over the dimensions of the result. `count` is how many elements are
 // merged into one, for the mean. Launch with (lanes, groups) threads, 512 at most, as group.cuh
 // says; README.md says how many.
 #include "reduce.cuh"
 
 typedef TYPE T;
-typedef OPERATION<T> Reduction;
+typedef RESULT R;
+typedef OPERATION<T, R> Reduction;
 typedef typename Reduction::Merged Merged;
 constexpr int N = WIDEST / sizeof(T);
 
@@ -53,7 +55,7 @@ DEVICE Merged merge_run(const T* from, u64 length) {
 }
 
 // What is merged lies side by side: `length` elements.
-KERNEL_OF(512, rows)(const T* x, T* out, Merged* partials, const __grid_constant__ Strided<2> kept,
+KERNEL_OF(512, rows)(const T* x, R* out, Merged* partials, const __grid_constant__ Strided<2> kept,
                      u32 results, u64 length, u32 splits, u64 count) {
 #pragma unroll 1
   for (Rows rows(results * splits); rows.has_round(); rows.next()) {
@@ -73,7 +75,7 @@ constexpr int LOADS = 4;
 
 // What is merged lies anywhere: `merged_layout` is of x, over the dimensions that are merged, and
 // `length` the number of elements in it.
-KERNEL_OF(512, strided)(const T* x, T* out, Merged* partials,
+KERNEL_OF(512, strided)(const T* x, R* out, Merged* partials,
                         const __grid_constant__ Strided<2> kept, u32 results,
                         const __grid_constant__ Strided<1> merged_layout, u64 length, u32 splits,
                         u64 count) {
@@ -105,7 +107,7 @@ KERNEL_OF(512, strided)(const T* x, T* out, Merged* partials,
 }
 
 // Merges what the others left in `partials`.
-KERNEL_OF(512, finish)(const Merged* partials, T* out, const __grid_constant__ Strided<2> kept,
+KERNEL_OF(512, finish)(const Merged* partials, R* out, const __grid_constant__ Strided<2> kept,
                        u32 results, u32 splits, u64 count) {
   merge_partials(Reduction(), partials, out, kept, results, splits, count);
 }

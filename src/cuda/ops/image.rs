@@ -11,7 +11,8 @@ use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::Launch;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
+use crate::error::{Incompatibility, IncompatibilityKind};
+use crate::kernel::{ArgumentError, Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
 use half::{bf16, f16};
 use std::sync::OnceLock;
 
@@ -22,6 +23,7 @@ fn image_to_tensor(dtype: DType) -> Kernel {
         .on(DeviceKind::Cuda)
         .attribute("dtype", [dtype]);
     kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
+        check_attributes(context)?;
         let gpu = Gpu::from_device(context.device())?;
         let scale: f64 = context.attribute("scale")?;
         let unit = unit(gpu, dtype, 1)?;
@@ -39,6 +41,24 @@ fn image_to_tensor(dtype: DType) -> Kernel {
             },
         )
     })
+}
+
+/// Rejects what the kernels don't do.
+fn check_attributes(context: &KernelContext<'_>) -> Result<(), Failure> {
+    if context.attribute::<Option<Vec<i64>>>("crop")?.is_some() {
+        return Err("crop isn't supported on cuda; slice the image, which is zero-copy".into());
+    }
+    if context.attribute("flip")? {
+        return Err("flip isn't supported on cuda; reverse the columns of the result".into());
+    }
+    let resize: String = context.attribute("resize")?;
+    if resize != "bilinear" {
+        return Err(format!(
+            "resize={resize:?} isn't supported on cuda; use \"bilinear\", or a tensor on the CPU"
+        )
+        .into());
+    }
+    Ok(())
 }
 
 fn unit(gpu: Gpu, dtype: DType, channels: usize) -> Result<Unit, CudaError> {
@@ -73,7 +93,12 @@ impl Images {
     ) -> Result<(), Failure> {
         for (name, operand) in [("mean", mean), ("std", std)] {
             if !operand.layout().is_contiguous() {
-                return Err(format!("{name} doesn't lie side by side; copy it first").into());
+                let strides = format!("strides {:?}", operand.layout().strides());
+                let error =
+                    Incompatibility::new(IncompatibilityKind::Layout, strides, "contiguous")
+                        .with_reason(format!("{name} doesn't lie side by side"))
+                        .with_remedy("copy it first");
+                return Err(ArgumentError::new(name, error).into());
             }
         }
         if out.layout().is_empty() {

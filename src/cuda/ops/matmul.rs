@@ -1,7 +1,8 @@
 //! matmul: floats by cuBLASLt where it is found, everything else by `matmul.cu`.
 //!
-//! Both add floats of 16 bits up in f32, and round once. Of f32 the library's sums are in f32, and
-//! those of the kernel in f64, as on the CPU.
+//! Both add floats of 16 bits up in f32, and round once. Of f32 the library's sums are in f32, as
+//! on the CPU, and those of the kernel in f64. Vectors, batches and results of other dtypes have
+//! no kernel here.
 
 mod by_library;
 mod matrix;
@@ -12,7 +13,7 @@ use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::device::DeviceKind;
 use crate::dtype::{DType, Element};
-use crate::kernel::{Failure, Kernel, KernelContext, Operand, Untyped, UntypedMut};
+use crate::kernel::{Failure, Kernel, KernelContext, Operand, Ranked, Untyped, UntypedMut};
 use by_library::ByLibrary;
 use half::{bf16, f16};
 use matrix::Matrix;
@@ -25,12 +26,15 @@ register_kernel!(
 fn matmul(dtype: DType) -> Kernel {
     let kernel = Kernel::new("matmul")
         .on(DeviceKind::Cuda)
-        .types("T", &[dtype]);
+        .types("T", &[dtype])
+        .attribute("dtype", [None, Some(dtype)]);
     kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let products = Products::new(Gpu::from_device(context.device())?, dtype)?;
         Ok(
-            move |a: Untyped<'_>, b: Untyped<'_>, out: UntypedMut<'_>| {
-                products.launch(&a, &b, &out)
+            move |a: Ranked<Untyped<'_>, 2>,
+                  b: Ranked<Untyped<'_>, 2>,
+                  out: Ranked<UntypedMut<'_>, 2>| {
+                products.launch(&a.0, &b.0, &out.0)
             },
         )
     })

@@ -20,22 +20,71 @@ use crate::tensor::Tensor;
 use half::{bf16, f16};
 
 register_kernel!(
-    for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    reduction("sum", "Sum", T::DTYPE)
+    for T in [i8, i16, i32, i64] => sum(T::DTYPE, &INTEGERS, DType::I64)
+);
+register_kernel!(
+    for T in [u8, u16, u32, u64] => sum(T::DTYPE, &INTEGERS, DType::U64)
+);
+register_kernel!(
+    for T in [f16, bf16] => sum(T::DTYPE, &[T::DTYPE, DType::F32], T::DTYPE)
+);
+register_kernel!(
+    for T in [f32, f64] => sum(T::DTYPE, &[T::DTYPE, DType::F64], T::DTYPE)
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    reduction("max", "Max", T::DTYPE)
+    reduction(of("max", T::DTYPE), "max", "Max", T::DTYPE, |_| Ok(T::DTYPE))
 );
-register_kernel!(for T in [f32, f64, f16, bf16] => reduction("mean", "Mean", T::DTYPE));
+register_kernel!(
+    for T in [f32, f64, f16, bf16] =>
+    reduction(of("mean", T::DTYPE), "mean", "Mean", T::DTYPE, |_| Ok(T::DTYPE))
+);
 
-fn reduction(op: &'static str, operation: &'static str, dtype: DType) -> Kernel {
-    let kernel = Kernel::new(op).on(DeviceKind::Cuda).types("T", &[dtype]);
+const INTEGERS: [DType; 8] = [
+    DType::I8,
+    DType::I16,
+    DType::I32,
+    DType::I64,
+    DType::U8,
+    DType::U16,
+    DType::U32,
+    DType::U64,
+];
+
+fn of(op: &str, dtype: DType) -> Kernel {
+    Kernel::new(op).on(DeviceKind::Cuda).types("T", &[dtype])
+}
+
+/// Sums of a dtype, as elements of one of some, or of another one where the call names none.
+fn sum(dtype: DType, results: &[DType], usual: DType) -> Kernel {
+    let named = results.iter().copied().map(Some);
+    let kernel = of("sum", dtype).attribute("dtype", named.chain([None]));
+    reduction(kernel, "sum", "Sum", dtype, move |context| {
+        let named: Option<DType> = context.attribute("dtype")?;
+        Ok(named.unwrap_or(usual))
+    })
+}
+
+fn reduction(
+    kernel: Kernel,
+    op: &'static str,
+    operation: &'static str,
+    dtype: DType,
+    result: impl Fn(&KernelContext<'_>) -> Result<DType, Failure> + Send + Sync + 'static,
+) -> Kernel {
     kernel.factory(move |context: &KernelContext<'_>| -> Result<_, Failure> {
         let gpu = Gpu::from_device(context.device())?;
         let axes: Option<Vec<i64>> = context.attribute("axis")?;
-        let macros = [("TYPE", name_of(dtype)), ("OPERATION", operation)];
-        let name = |kind| format!("{op}_{kind}_{}", name_of(dtype));
+        let (element, result) = (name_of(dtype), name_of(result(context)?));
+        let macros = [
+            ("TYPE", element),
+            ("RESULT", result),
+            ("OPERATION", operation),
+        ];
+        let name = |kind| match element == result {
+            true => format!("{op}_{kind}_{element}"),
+            false => format!("{op}_{kind}_{element}_{result}"),
+        };
         let rows = Unit::new(gpu, &file!("reduce_rows.cu"), name("rows"), &macros)?;
         let columns = Unit::new(gpu, &file!("reduce_columns.cu"), name("columns"), &macros)?;
         let reduction = Reduction {

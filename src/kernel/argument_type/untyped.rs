@@ -2,11 +2,11 @@
 //! on devices.
 
 use super::{Parameter, Wants, first, sealed};
+use crate::compute::copy_items;
 use crate::dtype::Element;
 use crate::error::Error;
 use crate::kernel::error::Failure;
 use crate::kernel::operand::Operand;
-use crate::tensor::copy_items;
 use crate::view::{View, ViewMut};
 use std::ops::Deref;
 
@@ -48,10 +48,12 @@ macro_rules! untyped {
                 on_host: false,
                 alignment: 1,
                 any_bits: true,
+                is_optional: false,
+                is_variadic: false,
             };
 
             #[inline]
-            unsafe fn take<'a>(operand: &'a Operand<'a>) -> $Name<'a> {
+            unsafe fn take<'a>(operand: &'a Operand<'a>, _: &'a [Operand<'a>]) -> $Name<'a> {
                 $Name(operand)
             }
         }

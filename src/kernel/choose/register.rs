@@ -8,7 +8,7 @@ use crate::kernel::attribute::Attribute;
 use crate::kernel::definition::{Kernel, Make};
 use crate::kernel::error::RegistrationError;
 use crate::kernel::factory_cache::FactoryCache;
-use crate::kernel::op::{Kind, Op, Role};
+use crate::kernel::op::{Kind, Op, Presence, Role};
 
 impl Registered {
     /// Checks that a kernel's arguments, attributes and devices fit its op.
@@ -42,7 +42,7 @@ impl Registered {
             origin,
             demands: [0; 4],
         };
-        this.demands = this.count_demands();
+        this.demands = this.count_demands(op);
         this.description = this.describe(op, kernel.name.as_deref());
         Ok(this)
     }
@@ -63,6 +63,9 @@ impl Registered {
             if let Some(rank) = wants.rank {
                 asked.push(format!("rank {rank}"));
             }
+            if parameter.presence == Presence::Optional && !wants.is_optional {
+                asked.push("given".to_owned());
+            }
             if !asked.is_empty() {
                 parts.push(format!("{}: {}", parameter.name, asked.join(" ")));
             }
@@ -81,14 +84,19 @@ impl Registered {
         format!("{}{name} ({})", op.name, parts.join(", "))
     }
 
-    fn count_demands(&self) -> [usize; 4] {
+    fn count_demands(&self, op: &Op) -> [usize; 4] {
         let count = |is: fn(&Wants) -> bool| self.wants.iter().filter(|wants| is(wants)).count();
         [
             count(|wants| wants.row_major),
             count(|wants| wants.rank.is_some()),
             self.attributes.len(),
             self.types.iter().filter(|types| types.is_some()).count()
-                + count(|wants| wants.dtype.is_some()),
+                + count(|wants| wants.dtype.is_some())
+                + (op.parameters.iter().zip(&self.wants))
+                    .filter(|(parameter, wants)| {
+                        parameter.presence == Presence::Optional && !wants.is_optional
+                    })
+                    .count(),
         ]
     }
 
@@ -105,7 +113,11 @@ impl Registered {
                 .all(|(_, theirs)| theirs.iter().any(|value| values.contains(value)))
         };
         let same_or_any = |a: Option<usize>, b: Option<usize>| a.is_none() || b.is_none() || a == b;
-        let wants = || self.wants.iter().zip(&other.wants);
+        // Both match calls without an argument that is optional for both.
+        let wants = || {
+            let pairs = self.wants.iter().zip(&other.wants);
+            pairs.filter(|(a, b)| !a.is_optional || !b.is_optional)
+        };
         (self.device, &self.label, self.priority) == (other.device, &other.label, other.priority)
             && self.demands == other.demands
             && self.types.iter().zip(&other.types).all(|(a, b)| both(a, b))
@@ -137,6 +149,7 @@ impl Placed {
         for at in 0..op.parameters.len() {
             check_reach(op, kernel, at, host_memory)?;
             check_role(op, kernel, at)?;
+            check_presence(op, kernel, at)?;
             agree_on_type(op, kernel, at, &mut types)?;
         }
         Ok(Self {
@@ -212,6 +225,24 @@ fn check_role(op: &Op, kernel: &Kernel, at: usize) -> Result<(), String> {
     if writes != (parameter.role != Role::Input) {
         let verb = if writes { "writes" } else { "only reads" };
         return Err(format!("its function {verb} {:?}", parameter.name));
+    }
+    Ok(())
+}
+
+/// Checks that the function takes as many tensors for a parameter as calls may give.
+fn check_presence(op: &Op, kernel: &Kernel, at: usize) -> Result<(), String> {
+    let (parameter, wants) = (&op.parameters[at], &kernel.wants[at]);
+    let name = &parameter.name;
+    if wants.is_variadic != (parameter.presence == Presence::Variadic) {
+        return Err(match wants.is_variadic {
+            true => format!("its function takes a Vec for {name:?}, which is one tensor"),
+            false => format!("its function takes one tensor for {name:?}, which is variadic"),
+        });
+    }
+    if wants.is_optional && parameter.presence != Presence::Optional {
+        return Err(format!(
+            "its function takes an Option for {name:?}, which every call gives"
+        ));
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! Checks of a call's arguments one by one.
 
+use super::mixed_types::{dtype_mismatch, wrong_type};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::kernel::attribute::Attribute;
 use crate::kernel::dispatch_cache::Found;
 use crate::kernel::error::Reason;
-use crate::kernel::op::{Kind, MOST_VARIABLES, Op, Parameter};
+use crate::kernel::op::{Kind, MOST_VARIABLES, Op, sum_dtype};
 use crate::kernel::operand::Operand;
 use crate::view::View;
 
@@ -20,64 +21,48 @@ pub(super) fn missing(op: &Op, at: usize) -> Reason {
 /// Dtype of each type variable, as a number; 0 while it is unknown.
 pub(super) type Variables = [u32; MOST_VARIABLES];
 
+pub(super) const NO_VARIABLES: Variables = [0; MOST_VARIABLES];
+
+/// Writes the type variables, in place, and checks the inputs' types.
 #[inline]
-pub(super) fn type_variables(op: &Op, operands: &[Operand<'_>]) -> Result<Variables, Reason> {
-    let mut variables = [0; MOST_VARIABLES];
-    for (at, (operand, parameter)) in operands.iter().zip(&op.parameters).enumerate() {
-        let number = operand.dtype.number();
-        let wanted = match &parameter.kind {
-            Kind::Variable(variable) => {
-                let known = &mut variables[*variable];
-                if *known == 0 {
-                    *known = number;
-                }
-                *known
-            }
-            Kind::Is(dtype) => dtype.number(),
-            _ => continue,
-        };
-        if wanted != number {
-            return Err(wrong_type(
-                op,
-                at,
-                operand.dtype,
-                DType::from_number(wanted),
-            ));
+pub(super) fn bind_type_variables(
+    op: &Op,
+    own: &[Operand<'_>],
+    more: &[Operand<'_>],
+    variables: &mut Variables,
+) -> Result<(), Reason> {
+    for (at, (operand, parameter)) in own.iter().zip(&op.parameters).enumerate() {
+        if !has_type(operand, &parameter.kind, variables) {
+            return Err(wrong_type(op, own, more, at));
         }
     }
-    Ok(variables)
+    for (at, operand) in (op.parameters.len()..).zip(more) {
+        let kind = &op.parameters[op.parameter_of(at)].kind;
+        if !has_type(operand, kind, variables) {
+            return Err(wrong_type(op, own, more, at));
+        }
+    }
+    Ok(())
 }
 
-#[cold]
-fn wrong_type(op: &Op, at: usize, found: DType, wanted: DType) -> Reason {
-    let parameter = &op.parameters[at];
-    let same = |other: &&Parameter| other.kind == parameter.kind;
-    let why = match op.parameters[..at].iter().find(same) {
-        Some(other) => format!("{:?} has {wanted}", other.name),
-        None => format!("{wanted} is needed"),
+/// Returns whether an input has the dtype that its parameter requires. Where a type variable is
+/// unknown, it becomes the input's.
+#[inline(always)]
+fn has_type(operand: &Operand<'_>, kind: &Kind, variables: &mut Variables) -> bool {
+    let number = operand.dtype.number();
+    let wanted = match kind {
+        _ if operand.is_absent() => return true,
+        Kind::Variable(variable) => {
+            let known = &mut variables[*variable];
+            if *known == 0 {
+                *known = number;
+            }
+            *known
+        }
+        Kind::Is(dtype) => dtype.number(),
+        _ => return true,
     };
-    let remedy = format!("cast it to {wanted}");
-    dtype_mismatch(&parameter.name, found, wanted, &why, remedy)
-}
-
-#[cold]
-fn dtype_mismatch(
-    argument: &str,
-    found: DType,
-    wanted: DType,
-    why: &str,
-    remedy: String,
-) -> Reason {
-    Reason::incompatible(
-        argument,
-        &format!("has elements of {found}, and {why}"),
-        Incompatibility::new(
-            IncompatibilityKind::DType,
-            found.to_string(),
-            wanted.to_string(),
-        )
-        .with_remedy(remedy),
-    )
+    wanted == number
 }
 
 #[inline]
@@ -94,6 +79,18 @@ pub(super) fn output_type(
             let at = op.attributes.iter().position(|known| known.name == *name);
             at.and_then(|at| match attributes[at] {
                 Attribute::DType(dtype) => Some(dtype),
+                _ => None,
+            })
+        }
+        Kind::AttributeOr(name, variable) | Kind::AttributeOrSum(name, variable) => {
+            let is_sum = matches!(op.parameters[at].kind, Kind::AttributeOrSum(..));
+            let at = op.attributes.iter().position(|known| known.name == *name);
+            at.and_then(|at| match attributes[at] {
+                Attribute::OptionalDType(Some(dtype)) => Some(dtype),
+                Attribute::OptionalDType(None) => {
+                    let dtype = DType::from_number(variables[*variable]);
+                    Some(if is_sum { sum_dtype(dtype) } else { dtype })
+                }
                 _ => None,
             })
         }
@@ -126,10 +123,10 @@ pub(super) fn check_output(
 
 /// Returns where the call takes place: the first device that isn't the host's, or the first one.
 #[inline]
-pub(super) fn main_device(operands: &[Operand<'_>], present: u32) -> Device {
+pub(super) fn main_device(operands: &[Operand<'_>]) -> Device {
     let mut first = None;
-    for (at, operand) in operands.iter().enumerate() {
-        if present & (1 << at) == 0 {
+    for operand in operands {
+        if operand.is_absent() {
             continue;
         }
         if !operand.device.is_host_accessible() {
@@ -151,20 +148,21 @@ pub(super) fn check_for_kernel(
     let kernel = &found.kernel;
     // Where the device is the host's, so are all.
     let is_elsewhere = !device.is_host_accessible();
-    for (at, (operand, wants)) in operands.iter().zip(&kernel.wants).enumerate() {
-        let name = &op.parameters[at].name;
+    for (at, operand) in operands.iter().enumerate() {
+        let parameter = op.parameter_of(at);
+        let wants = &kernel.wants[parameter];
         if operand.first.addr() & (wants.alignment - 1) != 0 && !operand.layout.is_empty() {
-            return Err(misaligned(name, operand.first.addr(), wants.alignment));
+            return Err(misaligned(op, at, operand.first.addr(), wants.alignment));
         }
-        if !wants.any_bits && operand.device.is_host_accessible() {
+        if !wants.any_bits && operand.device.is_host_accessible() && !operand.is_absent() {
             check_bytes(op, at, operand)?;
         }
         if is_elsewhere
             && operand.device != device
             && !operand.device.is_host_accessible()
-            && kernel.host_memory & (1 << at) == 0
+            && kernel.host_memory & (1 << parameter) == 0
         {
-            return Err(other_device(name, operand.device, device));
+            return Err(other_device(op, at, operand.device, device));
         }
     }
     Ok(())
@@ -180,7 +178,7 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
         Some(value) => {
             let (value, dtype) = (format!("{value:#04x}"), operand.dtype.to_string());
             Err(Reason::incompatible(
-                &op.parameters[at].name,
+                &op.argument_name(at),
                 &format!("has a byte {value}, which is not a valid {dtype}"),
                 Incompatibility::new(IncompatibilityKind::Value, value, dtype),
             ))
@@ -189,10 +187,10 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
 }
 
 #[cold]
-fn misaligned(argument: &str, address: usize, alignment: usize) -> Reason {
+fn misaligned(op: &Op, at: usize, address: usize, alignment: usize) -> Reason {
     let wanted = format!("a multiple of {alignment}");
     Reason::incompatible(
-        argument,
+        &op.argument_name(at),
         &format!("begins at {address:#x}, which is not aligned to {alignment} bytes"),
         Incompatibility::new(
             IncompatibilityKind::Alignment,
@@ -204,9 +202,9 @@ fn misaligned(argument: &str, address: usize, alignment: usize) -> Reason {
 }
 
 #[cold]
-fn other_device(argument: &str, found: Device, wanted: Device) -> Reason {
+fn other_device(op: &Op, at: usize, found: Device, wanted: Device) -> Reason {
     Reason::incompatible(
-        argument,
+        &op.argument_name(at),
         &format!("is on {found}, and others are on {wanted}"),
         Incompatibility::new(
             IncompatibilityKind::Device,

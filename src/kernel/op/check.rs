@@ -1,6 +1,6 @@
 //! Validation and comparison of op definitions.
 
-use super::{Kind, Op, Role};
+use super::{Kind, Op, Presence, Role};
 use crate::kernel::attribute::AttributeKind;
 use crate::kernel::error::RegistrationError;
 
@@ -18,7 +18,8 @@ impl Op {
             letters.next().is_some_and(|c| c.is_ascii_alphabetic())
                 && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
-        if !self.name.split('.').all(is_name) {
+        let mut names = std::iter::once(&self.name).chain(&self.aliases);
+        if !names.all(|name| name.split('.').all(is_name)) {
             return bad("names are letters, digits and _, in parts between dots".into());
         }
         let tensors = self.parameters.iter().map(|parameter| &parameter.name);
@@ -52,8 +53,12 @@ impl Op {
         if !is_shaped {
             return bad("outputs without inputs need a rule for their shapes".into());
         }
+        self.check_presence().or_else(bad)?;
         for input in &self.parameters[..self.given()] {
-            if let Kind::Attribute(attribute) = &input.kind {
+            if let Kind::Attribute(attribute)
+            | Kind::AttributeOr(attribute, _)
+            | Kind::AttributeOrSum(attribute, _) = &input.kind
+            {
                 let name = &input.name;
                 return bad(format!(
                     "{attribute:?} can't say which elements {name:?} has"
@@ -64,12 +69,17 @@ impl Op {
             let is_known = match &output.kind {
                 Kind::Any => false,
                 Kind::Is(_) => true,
-                Kind::Variable(variable) => self.parameters[..self.given()]
-                    .iter()
-                    .any(|input| input.kind == Kind::Variable(*variable)),
+                Kind::Variable(variable) => self.has_input_of(*variable),
                 Kind::Attribute(name) => self.attributes.iter().any(|attribute| {
                     attribute.name == *name && attribute.kind == AttributeKind::DType
                 }),
+                Kind::AttributeOr(name, variable) | Kind::AttributeOrSum(name, variable) => {
+                    self.has_input_of(*variable)
+                        && self.attributes.iter().any(|attribute| {
+                            attribute.name == *name
+                                && attribute.kind == AttributeKind::OptionalDType
+                        })
+                }
             };
             if !is_known {
                 let name = &output.name;
@@ -92,6 +102,52 @@ impl Op {
         Ok(())
     }
 
+    /// Checks optional and variadic inputs.
+    fn check_presence(&self) -> Result<(), String> {
+        let (inputs, outputs) = self.parameters.split_at(self.given());
+        let mut optional = None;
+        for (at, input) in inputs.iter().enumerate() {
+            let name = &input.name;
+            match (input.presence, optional) {
+                (Presence::Required, Some(optional)) => {
+                    return Err(format!(
+                        "{name:?} is required, and comes after {optional:?}, which isn't"
+                    ));
+                }
+                (Presence::Variadic, _) if at + 1 < inputs.len() => {
+                    return Err(format!(
+                        "{name:?} is variadic, and not the last of the inputs"
+                    ));
+                }
+                (Presence::Optional, _) => optional = Some(name),
+                _ => {}
+            }
+            if let (Presence::Optional, Kind::Variable(variable)) = (input.presence, &input.kind)
+                && !self.has_input_of(*variable)
+            {
+                let variable = &self.variables[*variable];
+                return Err(format!(
+                    "nothing says what {variable} is in a call without {name:?}"
+                ));
+            }
+        }
+        let first_is_optional =
+            (inputs.first()).is_some_and(|input| input.presence == Presence::Optional);
+        if first_is_optional && !outputs.is_empty() && self.shapes.is_none() {
+            return Err("outputs need a rule for their shapes, as all inputs are optional".into());
+        }
+        Ok(())
+    }
+
+    /// Returns whether an input that every call gives is of a type variable.
+    fn has_input_of(&self, variable: usize) -> bool {
+        let inputs = &self.parameters[..self.given()];
+        let mut inputs = inputs.iter();
+        inputs.any(|input| {
+            input.presence != Presence::Optional && input.kind == Kind::Variable(variable)
+        })
+    }
+
     /// Returns whether the name is reserved; an output may be called `out`, its keyword.
     fn is_out(&self, name: &str) -> bool {
         name == "out" && self.position(name).is_some_and(|at| at >= self.given())
@@ -100,6 +156,7 @@ impl Op {
     /// Returns whether the other one is the same definition.
     pub(in crate::kernel) fn is_same_as(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
+            && self.aliases == other.aliases
             && self.doc == other.doc
             && self.parameters == other.parameters
             && self.attributes == other.attributes
@@ -111,7 +168,7 @@ impl Op {
 }
 
 /// Names that every call understands in Python.
-const RESERVED: [&str; 4] = ["out", "like", "label", "memory"];
+const RESERVED: [&str; 5] = ["out", "like", "label", "memory", "threads"];
 
 /// Fewer than there are bits that tell which arguments were given.
 pub(in crate::kernel) const MOST_PARAMETERS: usize = 31;

@@ -2,36 +2,70 @@
 
 use super::{Op, ShapeContext};
 use crate::dtype::DType;
+use crate::kernel::argument_error::ArgumentError;
 use crate::kernel::attribute::{Attribute, AttributeValue};
 use crate::kernel::error::Failure;
 use crate::kernel::operand::Operand;
 
 impl ShapeContext<'_> {
-    /// Returns the shape of the input of this name.
+    /// Returns the shape of the input of this name; of a variadic one the first tensor's.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such input, or the call left it out.
+    pub fn shape(&self, name: &str) -> &[usize] {
+        self.operand(name).shape()
+    }
+
+    /// Returns the shapes of the tensors of the input of this name: several of a variadic one, none
+    /// of an optional one that the call left out.
     ///
     /// # Panics
     ///
     /// When the op has no such input.
-    pub fn shape(&self, name: &str) -> &[usize] {
-        self.operand(name).shape()
+    pub fn shapes(&self, name: &str) -> impl ExactSizeIterator<Item = &[usize]> {
+        let at = self.place(name);
+        let more = if self.op.variadic() == Some(at) {
+            self.more
+        } else {
+            &[]
+        };
+        let own = &self.operands[at..=at];
+        let own = if own[0].is_absent() { &[] } else { own };
+        let tensor = move |at: usize| own.get(at).unwrap_or_else(|| &more[at - own.len()]);
+        (0..own.len() + more.len()).map(move |at| tensor(at).shape())
+    }
+
+    /// Returns whether the call gave the input of this name.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such input.
+    pub fn is_given(&self, name: &str) -> bool {
+        !self.operands[self.place(name)].is_absent()
     }
 
     /// Returns the dtype of the input of this name.
     ///
     /// # Panics
     ///
-    /// When the op has no such input.
+    /// When the op has no such input, or the call left it out.
     pub fn dtype(&self, name: &str) -> DType {
         self.operand(name).dtype()
     }
 
     fn operand(&self, name: &str) -> &Operand<'_> {
+        let operand = &self.operands[self.place(name)];
+        assert!(!operand.is_absent(), "the call has no input {name:?}");
+        operand
+    }
+
+    fn place(&self, name: &str) -> usize {
         let at = self
             .op
             .position(name)
             .filter(|at| *at < self.operands.len());
-        let at = at.unwrap_or_else(|| panic!("{} has no input {name:?}", self.op));
-        &self.operands[at]
+        at.unwrap_or_else(|| panic!("{} has no input {name:?}", self.op))
     }
 
     /// Returns the value of the attribute of this name.
@@ -56,6 +90,11 @@ pub(in crate::kernel) fn value_of<T: AttributeValue>(
 ) -> Result<T, Failure> {
     let at = op.attributes.iter().position(|known| known.name == name);
     let at = at.unwrap_or_else(|| panic!("{op} has no attribute {name:?}"));
-    T::from_attribute(&attributes[at])
-        .ok_or_else(|| format!("{name} can't be {}", attributes[at]).into())
+    T::from_attribute(&attributes[at]).ok_or_else(|| {
+        let (found, wanted) = (attributes[at].to_string(), std::any::type_name::<T>());
+        let reason = format!("{name} can't be {found}");
+        ArgumentError::value(name, found, wanted)
+            .with_reason(reason)
+            .into()
+    })
 }

@@ -1,6 +1,6 @@
 //! Parameters of an op: tensors and attributes, and the element types that they have.
 
-use crate::dtype::DType;
+use crate::dtype::{DType, TypeCode};
 use crate::kernel::attribute::{Attribute, AttributeKind};
 
 /// A tensor that an op takes or gives.
@@ -9,6 +9,7 @@ pub(in crate::kernel) struct Parameter {
     pub(in crate::kernel) name: String,
     pub(in crate::kernel) role: Role,
     pub(in crate::kernel) kind: Kind,
+    pub(in crate::kernel) presence: Presence,
 }
 
 /// Access to a tensor.
@@ -20,6 +21,17 @@ pub(in crate::kernel) enum Role {
     Output,
 }
 
+/// How many tensors a call gives for a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::kernel) enum Presence {
+    /// One.
+    Required,
+    /// One or none.
+    Optional,
+    /// One or more.
+    Variadic,
+}
+
 /// Element types of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::kernel) enum Kind {
@@ -29,6 +41,22 @@ pub(in crate::kernel) enum Kind {
     Variable(usize),
     /// The value of the attribute of this name.
     Attribute(String),
+    /// The value of the attribute of this name, or the type variable of this number.
+    AttributeOr(String, usize),
+    /// The value of the attribute of this name, or the type of sums of the type variable of this
+    /// number.
+    AttributeOrSum(String, usize),
+}
+
+/// Returns the dtype of sums of elements in the [array API standard](
+/// https://data-apis.org/array-api/latest/API_specification/generated/array_api.sum.html).
+pub(in crate::kernel) fn sum_dtype(dtype: DType) -> DType {
+    let is_small = dtype.lanes() == 1 && dtype.bits() <= 64;
+    match dtype.code() {
+        TypeCode::Int if is_small => DType::I64,
+        TypeCode::UInt if is_small => DType::U64,
+        _ => dtype,
+    }
 }
 
 /// A parameter's element type in an op's definition: a type variable, by its name; the type itself;
@@ -44,6 +72,23 @@ pub enum ElementType {
     Variable(String),
     /// The one that an attribute of kind [`AttributeKind::DType`] says; for outputs.
     Attribute(String),
+    /// The one that an attribute of kind [`AttributeKind::OptionalDType`] says, or that of a
+    /// variable where the attribute is `None`; for outputs.
+    AttributeOr {
+        /// The attribute.
+        attribute: String,
+        /// The variable, of at least one input.
+        variable: String,
+    },
+    /// The one that an attribute of kind [`AttributeKind::OptionalDType`] says, or where the
+    /// attribute is `None` that of sums of a variable's elements: int64 of signed integers, uint64
+    /// of unsigned ones, and otherwise the variable's own; for outputs.
+    AttributeOrSum {
+        /// The attribute.
+        attribute: String,
+        /// The variable, of at least one input.
+        variable: String,
+    },
 }
 
 impl From<&str> for ElementType {

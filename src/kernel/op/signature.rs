@@ -1,6 +1,6 @@
 //! An op's definition in words, as in `add(a: T, b: T) -> out: T`.
 
-use super::{Kind, Op, Parameter, Role};
+use super::{Kind, Op, Parameter, Presence, Role};
 use std::fmt;
 
 impl fmt::Display for Op {
@@ -10,12 +10,31 @@ impl fmt::Display for Op {
             Kind::Is(dtype) => write!(f, "{}: {dtype}", parameter.name),
             Kind::Variable(at) => write!(f, "{}: {}", parameter.name, self.variables[*at]),
             Kind::Attribute(name) => write!(f, "{}: {name}", parameter.name),
+            Kind::AttributeOr(name, at) => {
+                write!(f, "{}: {name} | {}", parameter.name, self.variables[*at])
+            }
+            Kind::AttributeOrSum(name, at) => {
+                write!(
+                    f,
+                    "{}: {name} | sum of {}",
+                    parameter.name, self.variables[*at]
+                )
+            }
         };
         write!(f, "{}(", self.name)?;
         let (inputs, outputs) = self.parameters.split_at(self.given());
         for (at, parameter) in inputs.iter().enumerate() {
             f.write_str(if at > 0 { ", " } else { "" })?;
+            f.write_str(match parameter.presence {
+                Presence::Variadic => "*",
+                _ => "",
+            })?;
             named(f, parameter)?;
+            f.write_str(match (parameter.presence, &parameter.kind) {
+                (Presence::Optional, Kind::Any) => " = None",
+                (Presence::Optional, _) => " | None = None",
+                _ => "",
+            })?;
         }
         for (at, attribute) in self.attributes.iter().enumerate() {
             let comma = if inputs.is_empty() && at == 0 {
@@ -24,7 +43,8 @@ impl fmt::Display for Op {
                 ", "
             };
             f.write_str(comma)?;
-            f.write_str(if at == 0 { "*, " } else { "" })?;
+            let is_first = at == 0 && self.variadic.is_none();
+            f.write_str(if is_first { "*, " } else { "" })?;
             write!(f, "{}: {}", attribute.name, attribute.kind)?;
             if let Some(default) = &attribute.default {
                 write!(f, " = {default}")?;

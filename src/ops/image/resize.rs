@@ -1,49 +1,83 @@
-//! Bilinear interpolation: what lies between pixels whose centres are at a half, edges going on
-//! outside.
+//! Images of another size, row by row: bilinear interpolation, and means of areas.
 
-/// Where one pixel of the result is, along a dimension of the image: which two it is between, and
-/// how far it is from the first towards the second.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
-    first: usize,
-    second: usize,
-    part: f32,
-}
+use super::area::{Sums, Window, windows};
+use super::bilinear::{Columns, Rows, samples};
+use super::images::Images;
+use super::writer::{Line, Lines, Writer};
+use crate::compute::threads::for_each_range;
+use std::ops::Range;
 
-/// Returns where the pixels of the result are, of as many as `wanted` says along a dimension of
-/// `size` pixels.
-pub(super) fn samples(size: usize, wanted: usize) -> Vec<Sample> {
-    let step = size as f32 / wanted as f32;
-    let sample = |at: usize| {
-        let place = (step * (at as f32 + 0.5) - 0.5).max(0.0);
-        let first = (place as usize).min(size - 1);
-        Sample {
-            first,
-            second: (first + 1).min(size - 1),
-            part: (place - first as f32).min(1.0),
+/// The least number of steps that are worth a thread.
+const GRAIN: usize = 1 << 14;
+
+/// Interpolates between pixels whose centres are at a half; edges go on outside. Rows are
+/// interpolated along the width first, each at most once by a thread.
+pub(super) fn bilinear(images: &Images, writer: &Writer<'_>, flips: bool) {
+    let [height, width] = images.wanted;
+    let rows = samples(images.size[0], height);
+    let columns = Columns::new(images.size[1], width, images.channels, flips);
+    for_each_row(images, width * images.channels, writer, |range, lines| {
+        let mut wide = Rows::new(width * images.channels, images.size[1] * images.channels);
+        for index in range {
+            let (image, row) = (index / height, index % height);
+            let sample = rows[row];
+            // SAFETY: the image has the rows, between which this one is.
+            let pair = unsafe { wide.pair(images, image, sample, &columns) };
+            for channel in 0..images.channels {
+                let pair = pair.map(|row| &row[channel * width..][..width]);
+                let place = [row, 0];
+                let line = Line {
+                    image,
+                    channel,
+                    place,
+                };
+                // SAFETY: no other thread has this row.
+                unsafe { writer.write_between(line, pair, sample.part, lines) };
+            }
         }
-    };
-    (0..wanted).map(sample).collect()
+    });
 }
 
-/// Returns each row with each column.
-pub(super) fn pairs<'a>(
-    rows: &'a [Sample],
-    columns: &'a [Sample],
-) -> impl Iterator<Item = (Sample, Sample)> {
-    rows.iter()
-        .flat_map(|row| columns.iter().map(|column| (*row, *column)))
+/// Writes the mean of the pixels that an element of the result covers, wholly or in part.
+pub(super) fn area(images: &Images, writer: &Writer<'_>, flips: bool) {
+    let ([height, width], [from_height, from_width]) = (images.wanted, images.size);
+    let rows = windows(from_height, height);
+    let mut columns = windows(from_width, width);
+    if flips {
+        columns.reverse();
+    }
+    let work = (from_height.div_ceil(height) * from_width + width) * images.channels;
+    for_each_row(images, work, writer, |range, lines| {
+        let mut sums = Sums::new(images, &columns);
+        for index in range {
+            let (image, row) = (index / height, index % height);
+            let window: &Window = &rows[row];
+            // SAFETY: the window is within the image.
+            let means = unsafe { sums.means(images, image, window, &columns) };
+            for (channel, values) in means.chunks_exact(width).enumerate() {
+                let place = [row, 0];
+                let line = Line {
+                    image,
+                    channel,
+                    place,
+                };
+                // SAFETY: no other thread has this row.
+                unsafe { writer.write_floats(line, values, lines) };
+            }
+        }
+    });
 }
 
-/// Returns the value between four pixels.
-pub(super) fn between(row: Sample, column: Sample, value_at: impl Fn(usize, usize) -> f32) -> f32 {
-    let along = |row: usize| {
-        let (first, second) = (value_at(row, column.first), value_at(row, column.second));
-        mixed(first, second, column.part)
-    };
-    mixed(along(row.first), along(row.second), row.part)
-}
-
-fn mixed(first: f32, second: f32, part: f32) -> f32 {
-    (1.0 - part) * first + part * second
+/// Calls a function with ranges of the rows of all results, each of which takes some work.
+fn for_each_row(
+    images: &Images,
+    work: usize,
+    writer: &Writer<'_>,
+    function: impl Fn(Range<usize>, &mut Lines) + Sync,
+) {
+    let rows = images.count() * images.wanted[0];
+    for_each_range(rows, GRAIN.div_ceil(work.max(1)), |range| {
+        function(range, &mut Lines::default());
+        writer.finish();
+    });
 }

@@ -6,12 +6,16 @@
 mod array;
 mod element_type;
 mod extension;
+#[cfg(feature = "kernels")]
+mod fresh;
 mod interface;
 mod keeper;
 mod make;
 
 use array::uneven;
 pub(in crate::python) use array::{MAX_RANK, Numbers, fields, is_array, is_array_type, remember};
+#[cfg(feature = "kernels")]
+pub(in crate::python) use fresh::FreshArray;
 pub(in crate::python) use make::make;
 use make::{lacks, surely_has};
 

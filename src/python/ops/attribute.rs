@@ -23,10 +23,17 @@ pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> 
             Some(Attribute::Text(text.to_str().ok()?.to_owned()))
         }
         AttributeKind::DType => value.extract().ok().map(Attribute::DType),
+        AttributeKind::OptionalDType if value.is_none() => Some(Attribute::OptionalDType(None)),
+        AttributeKind::OptionalDType => {
+            let dtype = attribute(value, AttributeKind::DType)?;
+            dtype.converted(kind)
+        }
         AttributeKind::Ints => {
             let ints = int().map(|int| vec![int]);
             ints.or_else(|| value.extract().ok()).map(Attribute::Ints)
         }
+        AttributeKind::OptionalInt if value.is_none() => Some(Attribute::OptionalInt(None)),
+        AttributeKind::OptionalInt => int().map(|int| Attribute::OptionalInt(Some(int))),
         AttributeKind::OptionalInts if value.is_none() => Some(Attribute::OptionalInts(None)),
         AttributeKind::OptionalInts => {
             let ints = attribute(value, AttributeKind::Ints)?;

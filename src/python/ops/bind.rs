@@ -1,6 +1,10 @@
 //! Binding of a Python call's arguments to an op's parameters.
 
+mod refuse;
+mod variadic;
+
 use super::attribute::attribute;
+use super::threads::number_of_threads;
 use crate::kernel::{Attribute, AttributeKind, OpHandle, Reason};
 use crate::python::error::{of_call, wrong_argument, wrong_value};
 use pyo3::prelude::*;
@@ -13,12 +17,17 @@ use smallvec::SmallVec;
 pub(super) struct Names {
     tensors: Vec<Py<PyString>>,
     attributes: Vec<(Py<PyString>, AttributeKind)>,
+    /// The place of a variadic input, which is the last of the inputs.
+    variadic: Option<usize>,
     /// How many of the tensors are inputs.
     pub(super) given: usize,
+    /// The places of what a call returns: tensors that are written.
+    pub(super) results: Vec<usize>,
     out: Py<PyString>,
     like: Py<PyString>,
     label: Py<PyString>,
     memory: Py<PyString>,
+    threads: Py<PyString>,
 }
 
 /// Meaning of an argument's name.
@@ -29,6 +38,7 @@ enum Place {
     Like,
     Label,
     Memory,
+    Threads,
 }
 
 impl Names {
@@ -41,12 +51,23 @@ impl Names {
                 .attributes()
                 .map(|(attribute, kind, _)| (name(attribute), kind))
                 .collect(),
+            variadic: op.variadic(),
             given: op.given(),
+            results: (0..op.parameters().count())
+                .filter(|at| op.writes(*at))
+                .collect(),
             out: name("out"),
             like: name("like"),
             label: name("label"),
             memory: name("memory"),
+            threads: name("threads"),
         }
+    }
+
+    /// Returns how many tensors are parameters.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.tensors.len()
     }
 
     fn place(&self, keyword: Borrowed<'_, '_, PyAny>) -> PyResult<Option<Place>> {
@@ -64,7 +85,9 @@ impl Names {
         if is(&self.out) {
             return Some(Place::Out);
         }
-        if let Some(at) = self.tensors.iter().position(&is) {
+        if let Some(at) = self.tensors.iter().position(&is)
+            && self.variadic != Some(at)
+        {
             return Some(Place::Tensor(at));
         }
         if let Some(at) = self.attributes.iter().position(|(name, _)| is(name)) {
@@ -74,6 +97,7 @@ impl Names {
             (&self.like, Place::Like),
             (&self.label, Place::Label),
             (&self.memory, Place::Memory),
+            (&self.threads, Place::Threads),
         ];
         rest.into_iter()
             .find(|(name, _)| is(name))
@@ -130,32 +154,51 @@ impl<'a, 'py> Given<'a, 'py> {
 
 /// The arguments, sorted.
 pub(super) struct Bindings<'a, 'py> {
-    /// By parameter; `None` for results that are to be made.
+    /// By their [places](crate::kernel::Op::parameter_of); `None` for results that are to be made,
+    /// and inputs that are left out.
     pub(super) tensors: SmallVec<[Option<Borrowed<'a, 'py, PyAny>>; 4]>,
     pub(super) attributes: Vec<(usize, Attribute)>,
     pub(super) like: Option<Borrowed<'a, 'py, PyAny>>,
     pub(super) label: Option<Borrowed<'a, 'py, PyString>>,
     /// Whether results are in memory from the caller's framework.
     pub(super) in_callers_memory: bool,
+    /// The number of threads; 0 for the process's.
+    pub(super) threads: usize,
+    /// The tensors of a list, which may change during the call.
+    pub(super) listed: Option<Bound<'py, PyTuple>>,
+}
+
+impl Bindings<'_, '_> {
+    /// Returns the bindings of no arguments.
+    #[inline]
+    pub(super) fn new() -> Self {
+        Self {
+            tensors: SmallVec::new(),
+            attributes: Vec::new(),
+            like: None,
+            label: None,
+            in_callers_memory: false,
+            threads: 0,
+            listed: None,
+        }
+    }
 }
 
 impl Names {
-    /// Binds the arguments of a call to the op's parameters.
+    /// Binds the arguments of a call to the op's parameters, in place: moving what was just written
+    /// would stall on it.
     #[inline]
     pub(super) fn bind<'a, 'py>(
         &self,
         op: &str,
         given: &Given<'a, 'py>,
-    ) -> PyResult<Bindings<'a, 'py>> {
-        let mut all = Bindings {
-            tensors: SmallVec::from_elem(None, self.tensors.len()),
-            attributes: Vec::new(),
-            like: None,
-            label: None,
-            in_callers_memory: false,
-        };
-        // Results are named: `out=`.
-        if given.positional.len() > self.given {
+        all: &mut Bindings<'a, 'py>,
+    ) -> PyResult<()> {
+        all.tensors.resize(self.tensors.len(), None);
+        if let Some(variadic) = self.variadic {
+            self.bind_variadic(variadic, given, all)?;
+        } else if given.positional.len() > self.given {
+            // Results are named: `out=`.
             let (most, found) = (self.given, given.positional.len());
             let reason = Reason::TooMany {
                 wanted: most,
@@ -163,11 +206,12 @@ impl Names {
             };
             return Err(of_call(reason.of(op)));
         }
-        for (to, object) in all.tensors.iter_mut().zip(given.positional) {
+        let single = self.variadic.unwrap_or(self.given);
+        for (to, object) in all.tensors[..single].iter_mut().zip(given.positional) {
             *to = not_none(given.object(*object));
         }
         let Some(keywords) = given.keywords else {
-            return Ok(all);
+            return Ok(());
         };
         for (at, value) in given.named.iter().enumerate() {
             let value = given.object(*value);
@@ -175,20 +219,28 @@ impl Names {
             let keyword = unsafe { ffi::PyTuple_GetItem(keywords.as_ptr(), at as ffi::Py_ssize_t) };
             let keyword = given.object(keyword);
             match self.place(keyword)? {
-                Some(Place::Tensor(place)) => self.put(op, &mut all, place, value)?,
-                Some(Place::Out) => self.put_out(op, &mut all, value)?,
+                Some(Place::Tensor(place)) => self.put(op, all, place, value)?,
+                Some(Place::Out) => self.put_out(op, all, value)?,
                 Some(Place::Attribute(place)) => {
                     let (name, kind) = &self.attributes[place];
-                    if value.is_none() && *kind != AttributeKind::OptionalInts {
+                    let knows_none = matches!(
+                        kind,
+                        AttributeKind::OptionalInt | AttributeKind::OptionalInts
+                    );
+                    if value.is_none() && !knows_none {
                         continue; // The default applies.
                     }
                     let known = attribute(value, *kind);
-                    let known = known.ok_or_else(|| of_kind(op, name, *kind, value))?;
+                    let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
                     all.attributes.push((place, known));
                 }
                 Some(Place::Like) => all.like = not_none(value),
                 Some(Place::Label) => {
-                    all.label = Some(value.cast::<PyString>().map_err(|_| not_str(op, value))?);
+                    all.label = Some(
+                        value
+                            .cast::<PyString>()
+                            .map_err(|_| Self::not_str(op, value))?,
+                    );
                 }
                 Some(Place::Memory) => {
                     all.in_callers_memory = match value.extract::<&str>() {
@@ -204,10 +256,11 @@ impl Names {
                         }
                     };
                 }
+                Some(Place::Threads) => all.threads = number_of_threads(op, value)?,
                 None => return Err(self.no_such(op, keyword)),
             }
         }
-        Ok(all)
+        Ok(())
     }
 
     fn put<'a, 'py>(
@@ -219,7 +272,7 @@ impl Names {
     ) -> PyResult<()> {
         let to = &mut all.tensors[place];
         if to.is_some() {
-            let argument = self.tensor(value.py(), place);
+            let argument = self.argument(value.py(), place);
             return Err(of_call(Reason::GivenTwice { argument }.of(op)));
         }
         *to = not_none(value);
@@ -262,63 +315,9 @@ impl Names {
         }
         Ok(())
     }
-
-    #[cold]
-    fn no_such(&self, op: &str, keyword: Borrowed<'_, '_, PyAny>) -> PyErr {
-        let py = keyword.py();
-        let mut known: Vec<_> = (self.tensors.iter())
-            .chain(self.attributes.iter().map(|(name, _)| name))
-            .chain([&self.out, &self.like, &self.label, &self.memory])
-            .map(|name| name.bind(py).to_string_lossy().into_owned())
-            .collect();
-        // The result may be called that, or there is none.
-        let is_result = |name: &str| {
-            self.tensors[self.given..]
-                .iter()
-                .any(|tensor| tensor.bind(py) == name)
-        };
-        if is_result("out") || self.given == self.tensors.len() {
-            known.remove(self.tensors.len() + self.attributes.len());
-        }
-        let argument = keyword.to_string();
-        of_call(Reason::NoSuchArgument { argument, known }.of(op))
-    }
-
-    /// Returns the name of a parameter.
-    pub(super) fn tensor(&self, py: Python<'_>, place: usize) -> String {
-        self.tensors[place].bind(py).to_string_lossy().into_owned()
-    }
 }
 
 #[inline]
 fn not_none<'a, 'py>(object: Borrowed<'a, 'py, PyAny>) -> Option<Borrowed<'a, 'py, PyAny>> {
     (!object.is_none()).then_some(object)
-}
-
-#[cold]
-fn of_kind(
-    op: &str,
-    name: &Py<PyString>,
-    kind: AttributeKind,
-    found: Borrowed<'_, '_, PyAny>,
-) -> PyErr {
-    let name = name.bind(found.py()).to_string_lossy();
-    match found.repr() {
-        Ok(found) => {
-            let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
-            wrong_argument(found.to_string(), kind.to_string(), reason)
-        }
-        Err(error) => error,
-    }
-}
-
-#[cold]
-fn not_str(op: &str, label: Borrowed<'_, '_, PyAny>) -> PyErr {
-    match label.get_type().qualname() {
-        Ok(found) => {
-            let reason = format!("{op}: expected a str for label, got {found}");
-            wrong_argument(found.to_string(), "str", reason)
-        }
-        Err(error) => error,
-    }
 }

@@ -1,15 +1,16 @@
 //! Execution of an op's Python call, whose results become objects of the caller's framework.
 
-use super::bind::{Given, Names};
+use super::bind::{Bindings, Given, Names};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{CallError, CallHost, Failure, Frame, Made, OpHandle, Operand, Operands};
-use crate::kernel::{complete, make};
+use crate::kernel::{CallError, CallHost, Failure, Frame, OpHandle, Operand};
+use crate::kernel::{Operands, complete, make};
 use crate::python::argument::{BorrowedArg, number_bytes};
 use crate::python::borrows;
 use crate::python::borrows::Keep;
 use crate::python::error::{no_such_number, with_fields_of};
 use crate::python::export::{Like, path_for_result, zeroed};
+use crate::python::frameworks::numpy::{self, FreshArray};
 use crate::python::launch;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -29,9 +30,17 @@ pub(super) fn invoke<'py>(
     is_plain: &mut bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let name = handle.name();
-    let bound = names.bind(name, &given)?;
-    *is_plain = bound.attributes.is_empty() && bound.like.is_none();
-    let attributes = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
+    let mut bound = Bindings::new();
+    names.bind(name, &given, &mut bound)?;
+    *is_plain = bound.attributes.is_empty() && bound.like.is_none() && bound.listed.is_none();
+    let completed;
+    let attributes = match handle.defaults() {
+        Some(defaults) if bound.attributes.is_empty() => defaults,
+        _ => {
+            completed = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
+            &completed
+        }
+    };
 
     if let Some(like) = bound.like
         && let Err(error) = path_for_result(like)
@@ -53,7 +62,7 @@ pub(super) fn invoke<'py>(
         }
         match BorrowedArg::for_call(*object, is_written, call_id) {
             Ok(argument) => entered.push(Some(argument)),
-            Err(error) => return Err(of_argument(py, name, &names.tensor(py, at), error.into())),
+            Err(error) => return Err(of_argument(py, name, &names.argument(py, at), error.into())),
         }
     }
     for (at, object) in bound.tensors.iter().enumerate() {
@@ -65,16 +74,17 @@ pub(super) fn invoke<'py>(
         let bytes = bytes.unwrap_or_else(|| Err(no_such_number(object, dtype)));
         let argument = bytes.and_then(|bytes| Ok(BorrowedArg::number(bytes, dtype)?));
         entered[at] =
-            Some(argument.map_err(|error| of_argument(py, name, &names.tensor(py, at), error))?);
+            Some(argument.map_err(|error| of_argument(py, name, &names.argument(py, at), error))?);
     }
 
-    let (mut operands, mut present, mut on_host) = (Operands::new(), 0, true);
+    let mut operands = Operands::new();
+    let (mut present, mut on_host) = (0, true);
     for (at, argument) in entered.iter().enumerate() {
         let Some(argument) = argument else {
             operands.push(Operand::ABSENT);
             continue;
         };
-        present |= 1 << at;
+        present |= 1 << handle.definition().parameter_of(at);
         let entry = argument.get();
         *is_plain &= matches!(entry.keep(), Keep::Object | Keep::Number);
         let writable = !entry.read_only && handle.definition().writes(at);
@@ -82,35 +92,30 @@ pub(super) fn invoke<'py>(
         // SAFETY: the entry keeps the memory, and the list of borrows excludes that another call
         // uses it in a way that this one doesn't allow. Other threads' accesses are up to the
         // caller: see docs/soundness.md.
-        let operand = unsafe {
+        operands.push(unsafe {
             let bytes = entry.bytes.clone();
             Operand::from_known(entry.first, entry.layout(), is, writable, bytes)
-        };
-        operands.push(if entry.device == Device::CPU {
-            operand
-        } else {
-            on_host = false;
-            match entry.tensor_of_ours() {
-                Some(tensor) => operand.kept_by(tensor.storage()),
-                None => operand,
-            }
         });
+        if entry.device != Device::CPU {
+            on_host = false;
+            if let Some(tensor) = entry.tensor_of_ours() {
+                operands[at].keep_by(tensor.storage());
+            }
+        }
     }
     let label = bound.label.as_ref().map(|label| label.to_string_lossy());
     let frame = Frame {
         handle,
         present,
-        attributes: match &attributes {
-            Some(attributes) => attributes,
-            None => handle.defaults().unwrap_or_default(),
-        },
+        attributes,
         label: label.as_deref().unwrap_or_default(),
+        threads: bound.threads,
     };
     let first = || {
-        bound.tensors[..names.given]
-            .iter()
-            .zip(&entered)
-            .find_map(|(object, argument)| {
+        let arguments = bound.tensors.iter().zip(&entered).enumerate();
+        arguments
+            .filter(|(at, _)| !(names.given..names.count()).contains(at))
+            .find_map(|(_, (object, argument))| {
                 let is_tensor = !argument.as_ref()?.get().object.is_null();
                 object.filter(|_| is_tensor)
             })
@@ -122,46 +127,44 @@ pub(super) fn invoke<'py>(
         entered: &entered,
         in_callers_memory: bound.in_callers_memory,
         is_plain,
+        made: SmallVec::new(),
     };
-    let made = match on_host {
+    match on_host {
         true => frame.run(&mut operands, &mut around)?,
         false => {
             *around.is_plain = false;
-            launch::run(py, &entered, || frame.run(&mut operands, &mut around))?
+            launch::run(py, &entered, || frame.run(&mut operands, &mut around))?;
         }
-    };
-    give(py, handle, names, &bound.tensors, like, made)
+    }
+    give(names, &bound.tensors, around)
 }
 
 /// Returns the results in the order of the op's parameters: those given as `out`, and those
 /// allocated.
 #[inline]
 fn give<'py>(
-    py: Python<'py>,
-    handle: &OpHandle,
     names: &Names,
     given: &[Option<Borrowed<'_, 'py, PyAny>>],
-    like: Option<Borrowed<'_, 'py, PyAny>>,
-    made: Made,
+    around: Around<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let Around { py, like, made, .. } = around;
     let mut made = made.into_iter();
-    let mut results = SmallVec::<[Bound<'py, PyAny>; 1]>::new();
-    for (at, object) in given.iter().enumerate() {
-        if at < names.given && !handle.definition().writes(at) {
-            continue;
-        }
-        results.push(match object {
-            Some(object) => Bound::clone(object),
-            None => {
-                let (_, tensor) = made.next().expect("what wasn't given was made");
-                Like::new(like.map(|like| like.to_owned()), tensor).into_pyobject(py)?
+    let mut object_at = |at: usize| match given[at] {
+        Some(object) => Ok(object.to_owned()),
+        None => match made.next().expect("what wasn't given was made") {
+            NewObject::Array(array) => Ok(array.into_object()),
+            NewObject::Tensor(tensor) => {
+                Like::new(like.map(|like| like.to_owned()), tensor).into_pyobject(py)
             }
-        });
-    }
-    match results.len() {
-        0 => Ok(py.None().into_bound(py)),
-        1 => Ok(results.remove(0)),
-        _ => Ok(PyTuple::new(py, results)?.into_any()),
+        },
+    };
+    match names.results[..] {
+        [] => Ok(py.None().into_bound(py)),
+        [at] => object_at(at),
+        ref several => {
+            let all = several.iter().map(|at| object_at(*at));
+            Ok(PyTuple::new(py, all.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
     }
 }
 
@@ -234,18 +237,46 @@ struct Around<'a, 'py> {
     entered: &'a [Option<BorrowedArg<'py>>],
     in_callers_memory: bool,
     is_plain: &'a mut bool,
+    /// Results, in the order of their parameters.
+    made: SmallVec<[NewObject<'py>; 1]>,
 }
 
-impl CallHost for Around<'_, '_> {
+/// A result, before it becomes an object of the caller's framework.
+enum NewObject<'py> {
+    Array(FreshArray<'py>),
+    Tensor(Tensor),
+}
+
+// SAFETY: results are new, and kept.
+unsafe impl CallHost for Around<'_, '_> {
     #[inline]
-    fn make(&mut self, shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
-        // Frameworks' allocators return host memory only.
-        if !self.in_callers_memory || !device.is_host_accessible() {
-            return make(shape, dtype, device);
+    fn make<'a>(
+        &mut self,
+        shape: &[usize],
+        dtype: DType,
+        device: Device,
+    ) -> Result<Operand<'a>, Failure> {
+        if device == Device::CPU
+            && self.like.is_some_and(numpy::is_array)
+            && let Some(array) = FreshArray::new(self.py, shape, dtype)?
+        {
+            // SAFETY: the array is new, and kept until the host is dropped, after the call.
+            let operand = unsafe { array.operand() };
+            self.made.push(NewObject::Array(array));
+            return Ok(operand);
         }
-        *self.is_plain = false;
-        let like = self.like.map(|like| like.to_owned());
-        Ok(zeroed(like.as_ref(), shape, dtype)?)
+        // Frameworks' allocators return host memory only.
+        let tensor = if !self.in_callers_memory || !device.is_host_accessible() {
+            make(shape, dtype, device)?
+        } else {
+            *self.is_plain = false;
+            let like = self.like.map(|like| like.to_owned());
+            zeroed(like.as_ref(), shape, dtype)?
+        };
+        // SAFETY: the tensor is new, and kept until the host is dropped, after the call.
+        let operand = unsafe { Operand::of_new(&tensor) };
+        self.made.push(NewObject::Tensor(tensor));
+        Ok(operand)
     }
 
     #[inline]

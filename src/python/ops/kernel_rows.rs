@@ -83,18 +83,22 @@ impl<'a> Row<'a> {
         true
     }
 
-    fn into_dict<'py>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Returns the row in an order of its own, as the linker decides about that of the kernels.
+    fn into_dict<'py>(mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (row, kernel) = (PyDict::new(py), self.first);
         row.set_item("op", &kernel.op)?;
         row.set_item("device", kernel.device.name())?;
         let types = PyDict::new(py);
         for ((variable, _), allowed) in kernel.types.iter().zip(&self.types) {
+            let mut allowed = allowed.clone();
+            allowed.sort_by_key(|dtype| (dtype.code(), dtype.bits()));
             let names: Vec<_> = allowed.iter().map(ToString::to_string).collect();
             types.set_item(variable, names)?;
         }
         row.set_item("types", types)?;
         row.set_item("label", &kernel.label)?;
         row.set_item("priority", kernel.priority)?;
+        self.descriptions.sort_unstable();
         row.set_item("descriptions", self.descriptions)?;
         row.set_item("origin", kernel.origin)?;
         Ok(row.into_any())

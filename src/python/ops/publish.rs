@@ -1,10 +1,11 @@
 //! Ops of other extensions in the package `dlbridge`.
 
 use super::kernel_rows::kernel_rows;
-use super::{PyRecorder, op_function};
+use super::{PyRecorder, op_function, set_num_threads};
 use crate::kernel::{OpHandle, Registry};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use pyo3::wrap_pyfunction;
 
 /// Has `dlbridge.ops` know the ops that this extension registered, and `dlbridge.kernels()` list
 /// their kernels: to be called when the extension's module is initialised. What comes with this
@@ -48,7 +49,10 @@ pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
             kernels.append(row)?;
         }
     }
+    // This crate's copy in the extension has threads of its own.
+    let set_num_threads = wrap_pyfunction!(set_num_threads, py)?;
+    let recorder = py.get_type::<PyRecorder>();
     py.import("dlbridge.ops")?
-        .call_method1("_adopt", (functions, kernels, py.get_type::<PyRecorder>()))?;
+        .call_method1("_adopt", (functions, kernels, recorder, set_num_threads))?;
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The functions that the Python benchmarks measure, each as an extension's author would write it.
 
+mod machine;
+
 use dlbridge::python::{In, Like, Out, RowMajor, detach, to_framework};
 use dlbridge::{Tensor, View, ViewMut};
 use pyo3::prelude::*;
@@ -121,6 +123,8 @@ fn nothing(_a: &Bound<'_, PyAny>, _b: &Bound<'_, PyAny>, _out: &Bound<'_, PyAny>
 
 #[pymodule]
 mod dlbridge_bench {
+    #[pymodule_export]
+    use super::machine::{memcpy, peak_flops, peaks, stream};
     #[pymodule_export]
     use super::{
         add, add_released, add_strided, fresh_like, fresh_numpy, fresh_torch, import_one,

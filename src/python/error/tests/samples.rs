@@ -159,6 +159,7 @@ pub(super) fn calls() -> Vec<(String, PyErr)> {
             "has elements of float64, and float32 is needed",
         ),
         about(Kind::Shape, "has shape [2]; the result has [3]"),
+        about(Kind::Index, "names row 7, and there are 3"),
         about(Kind::Device, "is on cuda:1, and others are on cuda:0"),
         about(Kind::ReadOnly, "is to be written, and is read-only"),
         about(

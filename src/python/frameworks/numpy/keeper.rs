@@ -63,9 +63,9 @@ fn keep_apart(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
     Ok(object.cast())
 }
 
-/// Returns a type whose objects only this module creates.
+/// Returns a type of objects that keep an array's memory, which Python code can't create.
 #[cold]
-fn kind(
+pub(super) fn kind(
     py: Python<'_>,
     name: &'static CStr,
     size: usize,

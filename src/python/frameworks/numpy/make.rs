@@ -3,7 +3,7 @@
 use super::array::{Array, IS_WRITABLE, MAX_RANK};
 use super::element_type::NUMBERED;
 use super::extension::extension;
-use super::interface::interface;
+use super::interface::{Interface, interface};
 use super::keeper::keep;
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
@@ -31,16 +31,7 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     let interface = interface(py)?;
     let dtype = tensor.dtype();
     let element_type = match number_of(dtype) {
-        // SAFETY: a number that NumPy has, of which it keeps the one element type.
-        Some(number) => unsafe {
-            let known = &ELEMENT_TYPES[number as usize];
-            let mut pointer = known.load(Ordering::Relaxed);
-            if pointer.is_null() {
-                pointer = (interface.descr_from_type)(number);
-                known.store(pointer, Ordering::Relaxed);
-            }
-            Bound::from_borrowed_ptr_or_err(py, pointer)?
-        },
+        Some(number) => element_type(py, interface, number)?,
         None => extension(py, &tensor)?,
     };
     let rank = tensor.rank();
@@ -86,6 +77,25 @@ pub(in crate::python) fn make(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<
     Ok(array)
 }
 
+/// Returns NumPy's element type of a number, which it has.
+#[inline]
+pub(super) fn element_type<'py>(
+    py: Python<'py>,
+    interface: &Interface,
+    number: c_int,
+) -> PyResult<Bound<'py, PyAny>> {
+    let known = &ELEMENT_TYPES[number as usize];
+    let mut pointer = known.load(Ordering::Relaxed);
+    // SAFETY: a number that NumPy has, of which it keeps the one element type.
+    unsafe {
+        if pointer.is_null() {
+            pointer = (interface.descr_from_type)(number);
+            known.store(pointer, Ordering::Relaxed);
+        }
+        Bound::from_borrowed_ptr_or_err(py, pointer)
+    }
+}
+
 /// Why NumPy hasn't a tensor's element type, if that is so.
 pub(in crate::python) fn lacks(
     py: Python<'_>,
@@ -112,7 +122,7 @@ pub(in crate::python) fn surely_has(tensor: &Tensor) -> bool {
 
 /// Returns NumPy's type number of a dtype.
 #[inline]
-fn number_of(dtype: DType) -> Option<c_int> {
+pub(super) fn number_of(dtype: DType) -> Option<c_int> {
     let number = NUMBERS
         .get(dtype.code() as usize)?
         .get(usize::from(dtype.bits() / 8))?;

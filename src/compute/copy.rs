@@ -1,0 +1,165 @@
+//! Copies of elements of any size from any layout to any other one.
+
+use super::gather::{copy_tile, gather, stream_transposed};
+use super::plan::{Dim, Operand, Plan, merge};
+use super::stream::{STREAM_FROM, fence, stream};
+use super::threads::for_each_range;
+use super::tiling::{Sizes, Tiling};
+use crate::layout::LayoutRef;
+use std::mem::MaybeUninit;
+
+/// The least number of bytes that are worth a thread.
+const GRAIN: usize = 1 << 18;
+
+/// Copies items of a number of bytes, of any alignment, from where one layout leads to where
+/// another one of the same shape does.
+///
+/// # Safety
+///
+/// The layouts, counted in items from the addresses on, lead to memory that can be read, and to
+/// memory that can be written, that doesn't overlap with the former, and that no other code uses.
+pub(crate) unsafe fn copy_items(
+    from: (*const u8, LayoutRef<'_>),
+    to: (*mut u8, LayoutRef<'_>),
+    bytes: usize,
+) {
+    let operand = |first, layout| Operand {
+        first,
+        layout,
+        item: bytes,
+    };
+    let operands = [operand(to.0, to.1), operand(from.0.cast_mut(), from.1)];
+    let total = to.1.len() * bytes;
+    if total == 0 {
+        return;
+    }
+    if to.1.is_contiguous() && from.1.is_contiguous() && total < GRAIN {
+        // SAFETY: both layouts are contiguous and lead to `total` bytes, which don't overlap.
+        return unsafe { std::ptr::copy_nonoverlapping(from.0, to.0, total) };
+    }
+    let mut plan = Plan::new(&operands);
+    let is_contiguous = plan.dims.len() <= 1
+        && plan
+            .dims
+            .iter()
+            .all(|dim| dim.strides == [bytes as isize; 2]);
+    let mut item = bytes;
+    if is_contiguous || !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
+        // Bytes are a dimension like others.
+        item = 1;
+        plan.dims.push(Dim {
+            size: bytes,
+            strides: [1; 2],
+        });
+        merge(&mut plan.dims);
+    }
+    let streams = total >= STREAM_FROM;
+    if is_contiguous {
+        let (to, from) = (Address(plan.first[0]), Address(plan.first[1]));
+        for_each_range(total, GRAIN, |range| {
+            // SAFETY: these are some of the `total` contiguous bytes at both places, and no
+            // other thread's.
+            unsafe {
+                let (to, from) = (to.byte(range.start), from.byte(range.start));
+                if streams {
+                    stream(from, to, range.len());
+                    fence();
+                } else {
+                    std::ptr::copy_nonoverlapping(from, to, range.len());
+                }
+            }
+        });
+        return;
+    }
+    let streams = streams
+        && plan
+            .dims
+            .last()
+            .is_some_and(|columns| columns.strides[0] == item as isize);
+    let (tiling, streams_squares) = tile(&plan, item, streams);
+    let least = (GRAIN / item).div_ceil(tiling.tile_len());
+    for_each_range(tiling.len(), least, |range| {
+        let mut scratch = Scratch([MaybeUninit::uninit(); SCRATCH]);
+        for index in range {
+            let ([to, from], tile) = tiling.tile(index);
+            let [to_row, from_row] = tiling.rows.strides;
+            let [to_column, from_column] = tiling.columns.strides;
+            let (rows, columns) = tile;
+            let bytes = columns * item;
+            let from_strides = (from_row, from_column);
+            // SAFETY: the plan leads to the items of both layouts, of which each is in one tile,
+            // and the scratch memory has room for a tile; where squares are streamed, all rows of
+            // the target begin at multiples of 16 bytes.
+            unsafe {
+                if streams_squares {
+                    let from = (from.cast_const(), from_column);
+                    stream_transposed(item, from, (to, to_row), tile);
+                } else if streams && bytes >= 64 {
+                    let (mut rows_at, mut step) = (from.cast_const(), from_row);
+                    if from_column != item as isize {
+                        let scratch = scratch.0.as_mut_ptr().cast::<u8>();
+                        gather(item, from, from_strides, tile, scratch);
+                        (rows_at, step) = (scratch, bytes as isize);
+                    }
+                    for row in 0..rows as isize {
+                        stream(rows_at.offset(row * step), to.offset(row * to_row), bytes);
+                    }
+                } else {
+                    let from = (from.cast_const(), from_strides);
+                    copy_tile(item, from, (to, (to_row, to_column)), tile);
+                }
+            }
+        }
+        if streams {
+            fence();
+        }
+    });
+}
+
+/// Cuts a plan into tiles. Returns whether all of them can be transposed in registers, and streamed
+/// from there.
+fn tile(plan: &Plan<2>, item: usize, streams: bool) -> (Tiling<2>, bool) {
+    let sizes = |run| Sizes {
+        scratch: SCRATCH,
+        run,
+        // Rows are copied one after another, which takes no scratch memory.
+        short_row: SCRATCH / item / 2,
+    };
+    if streams && cfg!(all(target_arch = "x86_64", not(miri))) {
+        // A cache line at a time.
+        let tiling = Tiling::new(plan, [item; 2], false, sizes(64));
+        let (rows, columns) = (tiling.rows.strides, tiling.columns.strides);
+        // Cache lines at such steps are in few places of the caches, and would be evicted before
+        // all of their elements were used.
+        let collides = rows[0] % ALIASED == 0 || columns[1] % ALIASED == 0;
+        if rows[1] == item as isize && !collides && tiling.is_multiple_of_16(0) {
+            return (tiling, true);
+        }
+    }
+    (Tiling::new(plan, [item; 2], false, sizes(256)), false)
+}
+
+/// Cache lines at multiples of this number of bytes are in the same set of the first-level cache.
+const ALIASED: isize = 4096;
+
+/// The bytes of a tile: two of 64 by 64 elements of 4 bytes fit into the first-level cache.
+const SCRATCH: usize = 1 << 14;
+
+/// Memory for a tile.
+#[repr(align(64))]
+struct Scratch([MaybeUninit<u8>; SCRATCH]);
+
+/// An address that threads may have.
+#[derive(Clone, Copy)]
+struct Address(*mut u8);
+
+// SAFETY: it is a number to them; `copy_items` says how the memory is used.
+unsafe impl Send for Address {}
+// SAFETY: shared references give nothing but the number.
+unsafe impl Sync for Address {}
+
+impl Address {
+    fn byte(self, at: usize) -> *mut u8 {
+        self.0.wrapping_add(at)
+    }
+}

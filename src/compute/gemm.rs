@@ -1,0 +1,154 @@
+//! Products of matrices, on raw pointers and strides.
+//!
+//! Both factors are packed: copied, a block at a time, into the order in which a *micro-kernel*
+//! reads them, and into the type that it multiplies, so that strides and dtypes matter to the
+//! packing alone. The micro-kernel keeps a tile of the result in registers.
+//!
+//! | elements | multiplied as | summed in |
+//! |---|---|---|
+//! | f32, f64 | themselves | themselves |
+//! | f16 | f32 | f32 |
+//! | bf16 | pairs, where the CPU has AVX-512 BF16; otherwise f32 | f32 |
+//! | i8 | groups of four, where the CPU has AVX-512 VNNI; otherwise pairs of 16 bits | 32 bits, which wrap around |
+//! | u8, i16, u16 | pairs of 16 bits | 32 bits, which wrap around |
+//! | other integers | themselves | themselves, which wrap around |
+//!
+//! The order in which products are added up depends on the sizes and the SIMD level alone, so that
+//! results are equal for any number of threads. The instruction for pairs of bf16
+//! (`vdpbf16ps`) takes numbers below the normal ones for zeros, in factors and in sums.
+
+mod batch;
+mod blocks;
+mod buffer;
+#[allow(clippy::needless_range_loop, reason = "indices are those of registers")]
+mod dots;
+mod element;
+mod grid;
+#[allow(clippy::needless_range_loop, reason = "indices are those of registers")]
+mod lanes;
+mod operands;
+mod pack;
+#[allow(clippy::needless_range_loop, reason = "indices are those of registers")]
+mod tile;
+mod vector;
+
+#[cfg(test)]
+mod tests;
+
+pub use operands::{Matrices, Sizes};
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::compute::Level;
+use half::{bf16, f16};
+
+/// An element type of factors of a product whose elements are `O`.
+///
+/// Each number has products of its own type, which wrap around if it is an integer. Also f16 and
+/// bf16 have those of f32; i8 and u8 those of i32.
+pub trait Factor<O>: Copy + Send + Sync + sealed::Sealed<O> {}
+
+/// Calculates the product of matrices, on several threads if it is large.
+///
+/// # Safety
+///
+/// All elements of the factors can be read for the time of the call, with the alignment of their
+/// types. Those of the result can be written, have values, are each in a place of its own, and no
+/// other code uses them meanwhile. Addresses of elements don't overflow, and the numbers of
+/// elements of each operand fit `isize`.
+pub unsafe fn multiply<T: Factor<O>, O>(
+    sizes: Sizes<'_>,
+    a: Matrices<'_, *const T>,
+    b: Matrices<'_, *const T>,
+    out: Matrices<'_, *mut O>,
+) {
+    // SAFETY: the same contract.
+    unsafe { T::multiply(sizes, a, b, out) }
+}
+
+mod sealed {
+    use super::{Matrices, Sizes};
+
+    pub trait Sealed<O> {
+        /// # Safety
+        ///
+        /// As for [`multiply`](super::multiply).
+        unsafe fn multiply(
+            sizes: Sizes<'_>,
+            a: Matrices<'_, *const Self>,
+            b: Matrices<'_, *const Self>,
+            out: Matrices<'_, *mut O>,
+        );
+    }
+}
+
+macro_rules! factors {
+    ($($T:ty => $O:ty, $Unit:ty $(, $Avx512:ty)?;)*) => {$(
+        impl Factor<$O> for $T {}
+        impl sealed::Sealed<$O> for $T {
+            unsafe fn multiply(
+                sizes: Sizes<'_>,
+                a: Matrices<'_, *const $T>,
+                b: Matrices<'_, *const $T>,
+                out: Matrices<'_, *mut $O>,
+            ) {
+                // SAFETY: the same contract.
+                unsafe {
+                    $(
+                        #[cfg(all(target_arch = "x86_64", not(miri)))]
+                        if Level::current() >= Level::Avx512 {
+                            return batch::multiply::<$Avx512, $T, $O>(sizes, a, b, out);
+                        }
+                    )?
+                    batch::multiply::<$Unit, $T, $O>(sizes, a, b, out);
+                }
+            }
+        }
+    )*};
+}
+
+factors! {
+    f32 => f32, f32;
+    f64 => f64, f64;
+    f16 => f16, f32;
+    f16 => f32, f32;
+    bf16 => bf16, f32, lanes::avx512::BfPair;
+    bf16 => f32, f32, lanes::avx512::BfPair;
+    i8 => i8, lanes::portable::Pair, lanes::avx512::Quad;
+    i8 => i32, lanes::portable::Pair, lanes::avx512::Quad;
+    u8 => i32, lanes::portable::Pair;
+    i16 => i16, lanes::portable::Pair;
+    i32 => i32, i32;
+    i64 => i64, i64;
+}
+
+/// Unsigned numbers, whose products wrap around to the same bits as those of signed ones.
+macro_rules! unsigned {
+    ($($T:ty as $Signed:ty),*) => {$(
+        impl Factor<$T> for $T {}
+        impl sealed::Sealed<$T> for $T {
+            unsafe fn multiply(
+                sizes: Sizes<'_>,
+                a: Matrices<'_, *const $T>,
+                b: Matrices<'_, *const $T>,
+                out: Matrices<'_, *mut $T>,
+            ) {
+                let [a, b] = [a, b].map(|factor| Matrices {
+                    first: factor.first.cast::<$Signed>(),
+                    batch: factor.batch,
+                    row: factor.row,
+                    column: factor.column,
+                });
+                let out = Matrices {
+                    first: out.first.cast::<$Signed>(),
+                    batch: out.batch,
+                    row: out.row,
+                    column: out.column,
+                };
+                // SAFETY: the same contract; both types have the same size, and any bits.
+                unsafe { <$Signed as sealed::Sealed<$Signed>>::multiply(sizes, a, b, out) }
+            }
+        }
+    )*};
+}
+
+unsigned!(u8 as i8, u16 as i16, u32 as i32, u64 as i64);

@@ -1,0 +1,252 @@
+//! The micro-kernel: a tile of the result, whose sums stay in registers, from packed panels.
+
+use super::dots;
+use super::lanes::Lanes;
+use super::lanes::portable::{Multiply, Pair, Portable};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::lanes::{avx2 as of_avx2, avx512 as of_avx512};
+use crate::compute::Level;
+
+/// Arguments of a micro-kernel.
+///
+/// It adds up products of `units` steps. In each it reads a unit for each row, which lie one after
+/// another, and one for each column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tile<U, S> {
+    pub(super) units: usize,
+    /// A panel of `a`: [`Shape::row_units`] units for each step.
+    pub(super) a: *const U,
+    /// A panel of `b`.
+    pub(super) b: *const U,
+    /// The distance of the units of one step from those of the next.
+    pub(super) b_step: isize,
+    pub(super) out: *mut S,
+    /// The distance of the rows of the result.
+    pub(super) out_row: isize,
+    /// How many columns of the result are stored.
+    pub(super) columns: usize,
+    /// Whether the products are added to what is in the result.
+    pub(super) adds: bool,
+}
+
+/// A micro-kernel for a number of rows.
+///
+/// # Safety
+///
+/// The CPU has the level. The panels have as many units as [`Tile`] says, for all columns of a
+/// tile, and the result has room for the rows of the kernel and the columns of the call.
+pub(super) type Run<U, S> = unsafe fn(&Tile<U, S>);
+
+/// Micro-kernels for tiles of each number of rows up to the most.
+#[derive(Debug)]
+pub(super) struct Tiles<U: 'static, S: 'static> {
+    /// The kernel for `rows + 1` rows at each place.
+    pub(super) run: &'static [Run<U, S>],
+    /// Units for each step of a panel of `a`, at least one for each row.
+    pub(super) row_units: usize,
+    /// The columns of a tile.
+    pub(super) columns: usize,
+    /// Dot products of rows with a vector.
+    pub(super) dots: dots::Run<U, S>,
+    /// The lanes of a register.
+    pub(super) lanes: usize,
+}
+
+/// Adds the products up, of `ROWS` rows and `REGISTERS` registers of columns.
+///
+/// # Safety
+///
+/// As for [`Run`].
+#[inline(always)]
+pub(super) unsafe fn add_up<L: Lanes, const ROWS: usize, const REGISTERS: usize>(
+    tile: &Tile<L::Unit, L::Sum>,
+    row_units: usize,
+) {
+    // SAFETY: the contract of `Run`: panels are there for all steps, and room in the result for all
+    // rows and this many columns; the CPU has the level.
+    unsafe {
+        let mut sums = [[L::zero(); REGISTERS]; ROWS];
+        for row in 0..ROWS {
+            let first = tile.out.offset(row as isize * tile.out_row);
+            for register in 0..REGISTERS {
+                L::prefetch(first.wrapping_add(register * L::LANES));
+            }
+        }
+        let mut offsets = [L::zero(); REGISTERS];
+        let (mut a, mut b) = (tile.a, tile.b);
+        for _ in 0..tile.units {
+            let mut columns = [L::load(b); REGISTERS];
+            for register in 1..REGISTERS {
+                columns[register] = L::load(b.add(register * L::LANES));
+            }
+            if let Some(offset) = L::OFFSET {
+                let factor = L::splat(&raw const offset);
+                for register in 0..REGISTERS {
+                    offsets[register] =
+                        L::add_products(offsets[register], factor, columns[register]);
+                }
+            }
+            for row in 0..ROWS {
+                let factor = L::splat(a.add(row));
+                for register in 0..REGISTERS {
+                    sums[row][register] =
+                        L::add_products(sums[row][register], factor, columns[register]);
+                }
+            }
+            a = a.wrapping_add(row_units);
+            b = b.wrapping_offset(tile.b_step);
+        }
+        if L::OFFSET.is_some() {
+            for row in 0..ROWS {
+                for register in 0..REGISTERS {
+                    sums[row][register] = L::sub(sums[row][register], offsets[register]);
+                }
+            }
+        }
+        if tile.columns == REGISTERS * L::LANES {
+            for row in 0..ROWS {
+                let first = tile.out.offset(row as isize * tile.out_row);
+                for register in 0..REGISTERS {
+                    L::store(
+                        sums[row][register],
+                        first.add(register * L::LANES),
+                        tile.adds,
+                    );
+                }
+            }
+            return;
+        }
+        for row in 0..ROWS {
+            let first = tile.out.offset(row as isize * tile.out_row);
+            for register in 0..REGISTERS {
+                let begin = register * L::LANES;
+                if begin < tile.columns {
+                    let lanes = (tile.columns - begin).min(L::LANES);
+                    L::store_first(sums[row][register], lanes, first.add(begin), tile.adds);
+                }
+            }
+        }
+    }
+}
+
+macro_rules! compiled {
+    ($($function:ident, $dots:ident $(, $features:literal)?;)*) => {$(
+        /// Adds the products up, compiled for a level.
+        ///
+        /// # Safety
+        ///
+        /// As for [`Run`].
+        $(
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[target_feature(enable = $features)]
+        )?
+        unsafe fn $function<
+            L: Lanes, const ROWS: usize, const REGISTERS: usize, const ROW_UNITS: usize
+        >(tile: &Tile<L::Unit, L::Sum>) {
+            // SAFETY: the same contract.
+            unsafe { add_up::<L, ROWS, REGISTERS>(tile, ROW_UNITS) }
+        }
+
+        /// Adds dot products up, compiled for a level.
+        ///
+        /// # Safety
+        ///
+        /// As for [`dots::Run`].
+        $(
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[target_feature(enable = $features)]
+        )?
+        unsafe fn $dots<L: Lanes<Sum: Multiply<Sum = L::Sum> + Default>>(
+            units: usize,
+            vector: *const L::Unit,
+            rows: &[*const L::Unit],
+        ) -> [L::Sum; dots::ROWS] {
+            // SAFETY: the same contract.
+            unsafe { dots::add_up::<L>(units, vector, rows) }
+        }
+    )*};
+}
+
+compiled! {
+    baseline, baseline_dots;
+    avx2, avx2_dots, "avx2,fma";
+    avx512, avx512_dots, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16";
+}
+
+macro_rules! tiles {
+    ($level:ident, $dots:ident, $L:ty, $registers:literal, $row_units:literal, [$($rows:literal)*]) => {
+        &Tiles {
+            run: &[$($level::<$L, $rows, $registers, $row_units>),*],
+            row_units: $row_units,
+            columns: $registers * <$L as Lanes>::LANES,
+            dots: $dots::<$L>,
+            lanes: <$L as Lanes>::LANES,
+        }
+    };
+}
+
+/// Units that there are micro-kernels for.
+pub(super) trait Kernels: Copy + 'static {
+    /// What products of these units are added up in.
+    type Sum: Copy + 'static;
+
+    /// Returns the micro-kernels of a level.
+    fn tiles(level: Level) -> &'static Tiles<Self, Self::Sum>;
+}
+
+macro_rules! kernels {
+    ($($Unit:ty => $Sum:ty, $lanes:literal $(, $avx2:ty, $registers:literal)? ; $avx512:ty;)*) => {$(
+        impl Kernels for $Unit {
+            type Sum = $Sum;
+
+            fn tiles(level: Level) -> &'static Tiles<Self, $Sum> {
+                match level {
+                    #[cfg(all(target_arch = "x86_64", not(miri)))]
+                    Level::Avx512 => {
+                        tiles!(avx512, avx512_dots, $avx512, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14])
+                    }
+                    $(
+                        #[cfg(all(target_arch = "x86_64", not(miri)))]
+                        Level::Avx2 => tiles!(avx2, avx2_dots, $avx2, $registers, 8, [1 2 3 4 5 6]),
+                    )?
+                    _ => {
+                        // Registers of 16 bytes, of which SSE2 has 16 and NEON 32.
+                        tiles!(baseline, baseline_dots, Portable<$Unit, $lanes>, 2, 8, [1 2 3 4])
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+kernels! {
+    f32 => f32, 4, of_avx2::F32, 2; of_avx512::F32;
+    f64 => f64, 2, of_avx2::F64, 2; of_avx512::F64;
+    Pair => i32, 4, of_avx2::Pairs, 2; of_avx512::Pairs;
+    i32 => i32, 4, of_avx2::I32, 2; of_avx512::I32;
+    i64 => i64, 2; of_avx512::I64;
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Kernels for of_avx512::BfPair {
+    type Sum = f32;
+
+    fn tiles(level: Level) -> &'static Tiles<Self, f32> {
+        assert!(
+            level >= Level::Avx512,
+            "other levels multiply bfloat16 as f32"
+        );
+        tiles!(avx512, avx512_dots, of_avx512::BfPairs, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14])
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Kernels for of_avx512::Quad {
+    type Sum = i32;
+
+    fn tiles(level: Level) -> &'static Tiles<Self, i32> {
+        assert!(level >= Level::Avx512, "other levels multiply pairs");
+        // Sums of the offset need registers, too.
+        tiles!(avx512, avx512_dots, of_avx512::Quads, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13])
+    }
+}

@@ -1,0 +1,139 @@
+//! Folds of views along axes.
+
+use super::accumulate::{Accumulate, Positions};
+use super::driver::reduce_views;
+use super::fold::Fold;
+use super::fold_lines::{Across, Lines};
+use crate::compute::simd::dispatch;
+use crate::dtype::Element;
+use crate::view::{View, ViewMut};
+use std::marker::PhantomData;
+use std::slice;
+
+/// Writes the reduction of `x` along some axes: vectorised, and on several
+/// [threads](crate::compute::threads) where the tensor is large. `out` has the other dimensions of
+/// `x`, or 1 instead of those that are reduced. For no axes at all it has one element for each of
+/// `x`.
+///
+/// # Panics
+///
+/// When `x` has no such axis, or `out` another shape.
+pub fn fold<T: Element, F: Fold<T>>(
+    x: View<'_, T>,
+    out: ViewMut<'_, F::Result>,
+    axes: &[usize],
+    fold: F,
+) where
+    F::Result: Element,
+{
+    let mut is_reduced = vec![false; x.rank()];
+    for axis in axes {
+        is_reduced[*axis] = true;
+    }
+    fold_with(x, out, &is_reduced, fold, |total| fold.finish(total));
+}
+
+/// Writes what a function makes of the totals of `x` along the axes for which `is_reduced` holds.
+///
+/// # Panics
+///
+/// When `out` doesn't have the dimensions of `x` that aren't reduced, or 1 instead of those that
+/// are.
+pub(crate) fn fold_with<T: Element, F: Fold<T>, R: Element>(
+    x: View<'_, T>,
+    out: ViewMut<'_, R>,
+    is_reduced: &[bool],
+    fold: F,
+    finish: impl Fn(F::Total) -> R + Sync,
+) {
+    const { assert!(size_of::<F::Total>() <= 32 && align_of::<F::Total>() <= 16) };
+    let folding = Folding {
+        fold,
+        finish,
+        types: PhantomData,
+    };
+    // SAFETY: it accumulates elements `T` and writes results `R`, as the views have them.
+    unsafe { reduce_views(x, out, is_reduced, &folding) }
+}
+
+struct Folding<T, R, F, Finish> {
+    fold: F,
+    finish: Finish,
+    types: PhantomData<fn(T) -> R>,
+}
+
+impl<T, R, F, Finish> Accumulate for Folding<T, R, F, Finish>
+where
+    T: Element,
+    F: Fold<T>,
+    Finish: Fn(F::Total) -> R + Sync,
+{
+    fn accumulator(&self) -> usize {
+        size_of::<F::Total>()
+    }
+
+    unsafe fn begin(&self, accumulators: *mut u8, count: usize) {
+        for at in 0..count {
+            // SAFETY: there is aligned memory for `count` accumulators.
+            unsafe {
+                accumulators
+                    .cast::<F::Total>()
+                    .add(at)
+                    .write(self.fold.empty())
+            };
+        }
+    }
+
+    unsafe fn along(
+        &self,
+        accumulators: *mut u8,
+        x: *const u8,
+        len: usize,
+        (count, step): (usize, isize),
+        _: Positions,
+    ) {
+        // SAFETY: there are as many accumulators, which `begin` has written.
+        let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
+        dispatch(Lines::<T, F>(
+            self.fold,
+            totals,
+            x,
+            (len, step),
+            PhantomData,
+        ));
+    }
+
+    unsafe fn across(
+        &self,
+        accumulators: *mut u8,
+        x: *const u8,
+        count: usize,
+        rows: (usize, isize),
+        _: Positions,
+    ) {
+        // SAFETY: there are as many accumulators, which `begin` has written.
+        let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
+        dispatch(Across::<T, F>(self.fold, totals, x, rows, PhantomData));
+    }
+
+    unsafe fn combine(&self, accumulators: *mut u8, later: *const u8, count: usize) {
+        for at in 0..count {
+            // SAFETY: there are `count` of both.
+            unsafe {
+                let total = accumulators.cast::<F::Total>().add(at);
+                *total = self.fold.combine(*total, *later.cast::<F::Total>().add(at));
+            }
+        }
+    }
+
+    unsafe fn finish(&self, accumulators: *const u8, out: *mut u8, step: isize, count: usize) {
+        for at in 0..count {
+            // SAFETY: there are `count` accumulators, and places for as many results.
+            unsafe {
+                let total = *accumulators.cast::<F::Total>().add(at);
+                let out = out.offset(step * at as isize).cast::<R>();
+                out.write((self.finish)(total));
+            }
+        }
+    }
+}

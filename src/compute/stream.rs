@@ -1,0 +1,54 @@
+//! Copies that bypass the caches.
+
+/// From this number of written bytes on, stores bypass the caches: the memory would push out
+/// everything else, and be read before it is overwritten.
+///
+/// Builds with debug assertions, as tests are, do so much earlier.
+pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) {
+    1 << 14
+} else {
+    16 << 20
+};
+
+/// Copies bytes to memory that isn't read soon. [`fence`] orders them before later stores.
+///
+/// # Safety
+///
+/// `bytes` bytes can be read at `from` and written at `to`, and they don't overlap.
+#[inline]
+pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+        const LINE: usize = 64;
+        let head = to.align_offset(LINE).min(bytes);
+        let lines = (bytes - head) / LINE * LINE;
+        // SAFETY: all parts lie within the `bytes` bytes; the middle one begins at a multiple of
+        // 64 bytes, as the stores need it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, to, head);
+            let (source, target) = (from.add(head), to.add(head));
+            for at in (0..lines).step_by(16) {
+                let value = _mm_loadu_si128(source.add(at).cast::<__m128i>());
+                _mm_stream_si128(target.add(at).cast::<__m128i>(), value);
+            }
+            let done = head + lines;
+            std::ptr::copy_nonoverlapping(from.add(done), to.add(done), bytes - done);
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    // SAFETY: `bytes` bytes can be read and written, and don't overlap.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, bytes);
+    }
+}
+
+/// Orders what [`stream`] wrote on this thread before its later stores.
+#[inline]
+pub(crate) fn fence() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every CPU of the architecture has SSE.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}

@@ -1,0 +1,173 @@
+//! Elementwise loops over tensors of any strides: whatever isn't contiguous is gathered, a tile at
+//! a time, into scratch memory that stays in the first-level cache, so that the loop itself sees
+//! contiguous elements only.
+
+use super::gather::{gather, scatter};
+use super::plan::{Operand, Plan};
+use super::stream::{STREAM_FROM, stream};
+use super::threads::for_each_range;
+use super::tiling::{Access, Address, SCRATCH, Sizes, Tiling};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// A loop over contiguous elements: the operands' addresses, and how many elements there are.
+pub(crate) type Body<'a, const N: usize> = &'a (dyn Fn([*mut u8; N], usize) + Sync);
+
+/// What is known of a loop beside its operands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    /// The least number of elements that are worth a thread.
+    pub(crate) grain: usize,
+    /// Whether the first operand is only written, and then may bypass the caches.
+    pub(crate) only_writes: bool,
+}
+
+/// Calls the body with all elements of operands of one shape, of which it writes the first. In
+/// what the body gets, the first operand doesn't overlap the others.
+///
+/// # Safety
+///
+/// Every element that the layouts lead to is there, the first operand's can be written, no two of
+/// them are at one place, and no other code uses them. Another operand is either exactly where the
+/// first one is or doesn't overlap it.
+pub(crate) unsafe fn for_each_tile<const N: usize>(
+    operands: &[Operand<'_>; N],
+    settings: Settings,
+    body: Body<'_, N>,
+) {
+    let len = operands[0].layout.len();
+    if len == 0 {
+        return;
+    }
+    let is_in_place = operands[1..]
+        .iter()
+        .any(|operand| operand.first == operands[0].first);
+    let streams = settings.only_writes && !is_in_place && len * operands[0].item >= STREAM_FROM;
+    let is_contiguous = |operand: &Operand<'_>| operand.layout.is_contiguous();
+    if !is_in_place && !streams && operands.iter().all(is_contiguous) {
+        let first = operands.map(|operand| Address(operand.first, operand.item));
+        return for_each_range(len, settings.grain, |range| {
+            let at = first.map(|address| address.element(range.start));
+            body(at, range.len());
+        });
+    }
+    let plan = Plan::new(operands);
+    let item = operands.map(|operand| operand.item);
+    let tiling = Tiling::new(&plan, item, is_in_place, Sizes::LOOP);
+    for_each_range(
+        tiling.len(),
+        settings.grain.div_ceil(tiling.tile_len()),
+        |range| {
+            // SAFETY: the plan leads to the elements of the operands' layouts, and tiles have no
+            // element in common, so threads don't write what others use.
+            unsafe { tiling.run(range, streams, body) };
+        },
+    );
+}
+
+impl<const N: usize> Tiling<N> {
+    /// Visits some of the tiles.
+    ///
+    /// # Safety
+    ///
+    /// The elements are as [`for_each_tile`] requires.
+    unsafe fn run(&self, range: Range<usize>, streams: bool, body: Body<'_, N>) {
+        let mut scratch = [Scratch([MaybeUninit::uninit(); SCRATCH]); N];
+        let mut filled = [std::ptr::null_mut(); N];
+        for index in range {
+            let (first, tile) = self.tile(index);
+            let (rows, columns) = tile;
+            let mut at = [std::ptr::null_mut(); N];
+            let mut row_steps = [0; N];
+            for operand in 0..N {
+                let to = scratch[operand].0.as_mut_ptr().cast::<u8>();
+                let strides = (self.rows.strides[operand], self.columns.strides[operand]);
+                (at[operand], row_steps[operand]) = match self.access[operand] {
+                    Access::InPlace => (first[operand], strides.0),
+                    Access::Gathered => (to, (columns * self.item[operand]) as isize),
+                    Access::Filled => (to, (columns * self.item[operand]) as isize),
+                };
+                let tile = match self.access[operand] {
+                    Access::InPlace => continue,
+                    Access::Gathered => tile,
+                    // Of one value, for the largest tile.
+                    Access::Filled if filled[operand] == first[operand] => continue,
+                    Access::Filled => {
+                        filled[operand] = first[operand];
+                        (1, self.tile.0 * self.tile.1)
+                    }
+                };
+                if operand > 0 {
+                    // SAFETY: the plan leads to elements of this operand, and the scratch memory
+                    // has room for a tile.
+                    unsafe { gather(self.item[operand], first[operand], strides, tile, to) };
+                }
+            }
+            let is_whole = (0..N).all(|operand| {
+                rows == 1 || row_steps[operand] == (columns * self.item[operand]) as isize
+            });
+            let (rows, columns) = if is_whole {
+                (1, rows * columns)
+            } else {
+                (rows, columns)
+            };
+            for _ in 0..rows {
+                if streams && self.access[0] == Access::InPlace {
+                    let line = scratch[0].0.as_mut_ptr().cast::<u8>();
+                    // SAFETY: the first operand is contiguous and written by the body alone, and
+                    // its scratch memory isn't in use.
+                    unsafe { self.stream_row(at, columns, body, line) };
+                } else {
+                    body(at, columns);
+                }
+                for (at, step) in at.iter_mut().zip(row_steps) {
+                    *at = at.wrapping_offset(step);
+                }
+            }
+            if self.access[0] == Access::InPlace {
+                continue;
+            }
+            let from = scratch[0].0.as_ptr().cast::<u8>();
+            let strides = (self.rows.strides[0], self.columns.strides[0]);
+            // SAFETY: the plan leads to elements of the first operand, which may be written, and
+            // the body has written this tile's to the scratch memory.
+            unsafe { scatter(self.item[0], from, strides, tile, first[0]) };
+        }
+        if streams {
+            super::stream::fence();
+        }
+    }
+
+    /// Calls the body with a few elements at a time, whose results go past the caches.
+    ///
+    /// # Safety
+    ///
+    /// There are `len` contiguous elements of each operand; no other code uses those of the first
+    /// one, and the line.
+    unsafe fn stream_row(&self, at: [*mut u8; N], len: usize, body: Body<'_, N>, line: *mut u8) {
+        let most = LINE / self.item[0];
+        // Whole cache lines, after the first ones.
+        let head = at[0].align_offset(64) / self.item[0];
+        let mut done = 0;
+        while done < len {
+            let count = if done == 0 && head > 0 { head } else { most }.min(len - done);
+            let mut here = at;
+            for (here, item) in here.iter_mut().zip(self.item) {
+                *here = here.wrapping_add(done * item);
+            }
+            let to = std::mem::replace(&mut here[0], line);
+            body(here, count);
+            // SAFETY: the body has written the line, and these are some of the `len` elements.
+            unsafe { stream(line, to, count * self.item[0]) };
+            done += count;
+        }
+    }
+}
+
+/// The bytes that are written at once past the caches.
+const LINE: usize = 2048;
+
+/// Memory for a tile of one operand.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(super) struct Scratch(pub(super) [MaybeUninit<u8>; SCRATCH]);

@@ -1,0 +1,190 @@
+//! Cuts of a plan into tiles that fit into the first-level cache.
+
+use super::plan::{Dim, Plan};
+
+/// The scratch memory of an operand.
+pub(super) const SCRATCH: usize = 8192;
+
+/// The most rows that are visited together if they are far apart.
+const PAGES: usize = 512;
+
+/// The sizes of tiles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    /// The most bytes of an operand in a tile.
+    pub(super) scratch: usize,
+    /// The bytes of the first operand in a row of a tile if another one is transposed.
+    pub(super) run: usize,
+    /// Of rows of fewer elements there are several in a tile.
+    pub(super) short_row: usize,
+}
+
+impl Sizes {
+    /// For loops over all operands in scratch memory.
+    pub(super) const LOOP: Self = Self {
+        scratch: SCRATCH,
+        run: 256,
+        short_row: SHORT_ROW,
+    };
+}
+
+/// Rows shorter than this are gathered, so that the loop runs over several of them at once.
+const SHORT_ROW: usize = 48;
+
+/// How a tile of an operand is accessed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Access {
+    /// In place, row by row.
+    InPlace,
+    /// In scratch memory, which one value fills.
+    Filled,
+    /// In scratch memory, to which it is copied.
+    Gathered,
+}
+
+/// An address that threads may have, and the size of its elements.
+#[derive(Clone, Copy)]
+pub(super) struct Address(pub(super) *mut u8, pub(super) usize);
+
+// SAFETY: it is a number to them; how memory is used, `for_each_tile` requires.
+unsafe impl Send for Address {}
+// SAFETY: shared references give nothing but the number.
+unsafe impl Sync for Address {}
+
+impl Address {
+    pub(super) fn element(self, at: usize) -> *mut u8 {
+        self.0.wrapping_add(at * self.1)
+    }
+}
+
+/// A plan cut into tiles of rows and columns.
+pub(super) struct Tiling<const N: usize> {
+    first: [Address; N],
+    outer: Vec<Dim<N>>,
+    pub(super) rows: Dim<N>,
+    pub(super) columns: Dim<N>,
+    /// The size of a tile.
+    pub(super) tile: (usize, usize),
+    /// How many tiles are visited along the rows before the next ones along the columns.
+    group: usize,
+    pub(super) access: [Access; N],
+    pub(super) item: [usize; N],
+}
+
+impl<const N: usize> Tiling<N> {
+    /// Cuts a plan into tiles that fit into scratch memory. Nothing of the first operand is in
+    /// place if it is to be gathered.
+    pub(super) fn new(plan: &Plan<N>, item: [usize; N], gathers_first: bool, sizes: Sizes) -> Self {
+        let most = sizes.scratch / item.iter().copied().max().unwrap_or(1);
+        let mut outer = plan.dims.clone();
+        let columns = outer.pop().unwrap_or(Dim::NONE);
+        // An operand that is contiguous along another dimension is read in tiles that are long in
+        // both dimensions.
+        let is_transposed = |dim: &Dim<N>| {
+            (0..N).any(|at| {
+                let stride = columns.strides[at].unsigned_abs();
+                stride > item[at] && dim.strides[at].unsigned_abs() < stride && dim.strides[at] != 0
+            })
+        };
+        let transposed = outer.iter().rposition(is_transposed);
+        let has_short_rows = columns.size < sizes.short_row && !outer.is_empty();
+        let mut group = 1;
+        let (rows, tile) = match transposed {
+            Some(at) => {
+                let rows = outer.remove(at);
+                // Runs of some bytes in the one, and as many rows as there is room for: a cache
+                // line in the other, if possible.
+                let line = (64 / item[0]).max(1);
+                let columns_per_tile = (sizes.run / item[0]).max(1).min(most / line);
+                let columns_per_tile = columns.size.min(columns_per_tile.max(1));
+                let rows_per_tile = rows.size.min(most / columns_per_tile);
+                // Rows are in different pages, of which no more than are in the cache of addresses
+                // are visited before the first ones are visited again.
+                group = (PAGES.min(2048 / item[0]) / rows_per_tile).max(1);
+                (
+                    rows,
+                    (rows_per_tile, columns.size.min(most / rows_per_tile)),
+                )
+            }
+            None if has_short_rows => {
+                let rows = outer.pop().unwrap_or(Dim::NONE);
+                (rows, (rows.size.min(most / columns.size), columns.size))
+            }
+            None => (Dim::NONE, (1, columns.size.min(most))),
+        };
+        let mut access = [Access::Gathered; N];
+        for at in 0..N {
+            let is_whole = tile.0 == 1
+                || tile.1 == columns.size
+                    && rows.strides[at] == columns.strides[at] * columns.size as isize;
+            access[at] = if columns.strides[at] == item[at] as isize
+                && (is_whole || tile.1 >= SHORT_ROW)
+                && !(at == 0 && gathers_first)
+            {
+                Access::InPlace
+            } else if at > 0 && columns.strides[at] == 0 && rows.strides[at] == 0 {
+                Access::Filled
+            } else {
+                Access::Gathered
+            };
+        }
+        Self {
+            first: std::array::from_fn(|at| Address(plan.first[at], item[at])),
+            outer,
+            rows,
+            columns,
+            tile,
+            group,
+            access,
+            item,
+        }
+    }
+
+    /// Returns whether all tiles of an operand begin at multiples of 16 bytes, and so do their
+    /// rows.
+    pub(super) fn is_multiple_of_16(&self, operand: usize) -> bool {
+        let columns = self.columns.strides[operand] * self.tile.1 as isize;
+        let strides = self.outer.iter().chain([&self.rows]);
+        let mut steps = strides.map(|dim| dim.strides[operand]).chain([columns]);
+        self.first[operand].0.addr().is_multiple_of(16) && steps.all(|step| step % 16 == 0)
+    }
+
+    /// Returns the number of tiles.
+    pub(super) fn len(&self) -> usize {
+        let outer: usize = self.outer.iter().map(|dim| dim.size).product();
+        outer * self.rows.size.div_ceil(self.tile.0) * self.columns.size.div_ceil(self.tile.1)
+    }
+
+    /// Returns the most elements of a tile.
+    pub(super) fn tile_len(&self) -> usize {
+        self.tile.0 * self.tile.1
+    }
+
+    /// Returns where a tile begins in each operand, and its rows and columns.
+    pub(super) fn tile(&self, index: usize) -> ([*mut u8; N], (usize, usize)) {
+        let across = self.columns.size.div_ceil(self.tile.1);
+        let down = self.rows.size.div_ceil(self.tile.0);
+        let (mut index, at) = (index / (across * down), index % (across * down));
+        let (above, at) = (
+            at / (across * self.group) * self.group,
+            at % (across * self.group),
+        );
+        let group = self.group.min(down - above);
+        let (row, column) = (above + at % group, at / group);
+        let (row, column) = (row * self.tile.0, column * self.tile.1);
+        let mut first = self.first.map(|address| address.0);
+        let mut advance = |dim: &Dim<N>, steps: usize| {
+            for (first, stride) in first.iter_mut().zip(dim.strides) {
+                *first = first.wrapping_offset(stride * steps as isize);
+            }
+        };
+        advance(&self.rows, row);
+        advance(&self.columns, column);
+        for dim in self.outer.iter().rev() {
+            advance(dim, index % dim.size);
+            index /= dim.size;
+        }
+        let rows = self.tile.0.min(self.rows.size - row);
+        (first, (rows, self.tile.1.min(self.columns.size - column)))
+    }
+}
