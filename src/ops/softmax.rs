@@ -109,7 +109,11 @@ impl<T: Float + Ordered, const IS_LOG: bool> Routine for Line<'_, T, IS_LOG> {
         // SAFETY: `for_each_line` gives as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
         for (out, value) in out.iter_mut().zip(values) {
-            *out = T::narrow(if IS_LOG { value.sub(log) } else { value.mul(factor) });
+            *out = T::narrow(if IS_LOG {
+                value.sub(log)
+            } else {
+                value.mul(factor)
+            });
         }
     }
 }
