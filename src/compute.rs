@@ -32,6 +32,7 @@ pub(crate) mod concat;
 #[cfg(feature = "kernels")]
 mod convert;
 mod copy;
+#[cfg(feature = "kernels")]
 pub mod elementwise;
 mod gather;
 #[cfg(feature = "kernels")]
@@ -52,7 +53,15 @@ pub(crate) mod select;
 mod simd;
 mod stream;
 pub mod threads;
+#[cfg_attr(
+    not(feature = "kernels"),
+    allow(dead_code, reason = "kernels alone have elementwise loops")
+)]
 mod tiles;
+#[cfg_attr(
+    not(feature = "kernels"),
+    allow(dead_code, reason = "kernels alone have elementwise loops")
+)]
 mod tiling;
 mod transpose;
 

@@ -15,6 +15,8 @@ mod steps;
 pub(crate) use packed::{pack, unpack};
 
 use crate::dtype::DType;
+use half_floats::{F16ToF32, F32ToF16};
+use loops::{Arguments, Bf16ToF32, F32ToBf16};
 use std::mem::MaybeUninit;
 use steps::{Step, Steps};
 
@@ -115,4 +117,26 @@ unsafe fn run_block(steps: &[Step], from: *const u8, to: *mut u8, len: usize) {
         current = target;
         std::mem::swap(&mut next, &mut other);
     }
+}
+
+macro_rules! between_types {
+    ($($function:ident: $Convert:ty, $From:ty => $To:ty;)*) => {$(
+        /// Converts `len` elements.
+        ///
+        /// # Safety
+        ///
+        /// `from` is valid for reads of as many elements, and `to` for writes of as many; they
+        /// don't overlap.
+        pub(super) unsafe fn $function(from: *const $From, to: *mut $To, len: usize) {
+            // SAFETY: the caller promises what it requires.
+            unsafe { loops::run::<$Convert>(&Arguments::NONE, from.cast(), to.cast(), len) };
+        }
+    )*};
+}
+
+between_types! {
+    f16_to_f32: F16ToF32, u16 => f32;
+    f32_to_f16: F32ToF16, f32 => u16;
+    bf16_to_f32: Bf16ToF32, u16 => f32;
+    f32_to_bf16: F32ToBf16, f32 => u16;
 }

@@ -1,11 +1,19 @@
 //! Elementwise functions of tensors of any strides: vectorised, and on several threads where the
 //! tensors are large.
 
+mod form;
+mod function;
+
+pub use form::Widen;
+pub use function::Function;
+
 use super::plan::Operand;
 use super::simd::{Routine, Simd, dispatch};
 use super::tiles::{Settings, for_each_tile};
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
+use form::{BLOCK, Block, Form, Same, Widened, load};
+use function::Closure;
 use std::mem::MaybeUninit;
 use std::slice;
 
@@ -35,7 +43,11 @@ impl<'a, T> Elements<'a, T> {
 }
 
 macro_rules! maps {
-    ($($(#[$doc:meta])* $map:ident, $Loop:ident, $body:ident: $($a:ident $A:ident $at:literal),*;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $map:ident, $(#[$wide_doc:meta])* $map_wide:ident, $visit:ident, $Loop:ident, $body:ident:
+        $($a:ident $A:ident $at:literal),*;
+    )*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
@@ -50,38 +62,95 @@ macro_rules! maps {
             grain: usize,
             function: impl Fn($($A),*) -> O + Sync,
         ) {
+            let function = Closure(&function);
+            // SAFETY: it requires the same.
+            unsafe { $visit::<Same<O>, $(Same<$A>,)* _>(out, $($a,)* grain, function) }
+        }
+
+        $(#[$wide_doc])*
+        ///
+        /// # Safety
+        ///
+        #[doc = concat!("As for [`", stringify!($map), "`].")]
+        pub unsafe fn $map_wide<O: Widen, $($A: Widen),*>(
+            out: Elements<'_, O>,
+            $($a: Elements<'_, $A>,)*
+            grain: usize,
+            function: impl Function<($($A::Wide,)*), Output = O::Wide>,
+        ) {
+            // SAFETY: it requires the same.
+            unsafe { $visit::<Widened<O>, $(Widened<$A>,)* _>(out, $($a,)* grain, function) }
+        }
+
+        /// Writes a function's results for elements as they are calculated with.
+        ///
+        /// # Safety
+        ///
+        #[doc = concat!("As for [`", stringify!($map), "`].")]
+        unsafe fn $visit<O: Form, $($A: Form,)* F>(
+            out: Elements<'_, O::Stored>,
+            $($a: Elements<'_, $A::Stored>,)*
+            grain: usize,
+            function: F,
+        )
+        where
+            F: Function<($($A::Used,)*), Output = O::Used>,
+        {
             let len = out.layout.len();
             if len <= FEW && out.layout.is_contiguous() $(&& $a.layout.is_contiguous())* {
                 for at in 0..len {
                     // SAFETY: all are contiguous, and `at` is below their number of elements.
-                    unsafe { out.first.add(at).write(function($($a.first.add(at).read()),*)) };
+                    unsafe {
+                        let result = function.call(($($A::load_one($a.first.add(at).read()),)*));
+                        out.first.add(at).write(O::store_one(result));
+                    }
                 }
                 return;
             }
             let operands = [out.operand(), $($a.operand()),*];
             let settings = Settings { grain, only_writes: true };
-            let function = &function;
+            let converts = O::CONVERTS $(|| $A::CONVERTS)*;
+            let body = |at: [*mut u8; _], len: usize| {
+                let out = at[0].cast::<O::Stored>();
+                if !converts {
+                    dispatch($Loop { out: out.cast(), $($a: at[$at].cast(),)* len, function });
+                    return;
+                }
+                let mut result = Block::<O::Used>::uninit();
+                let mut blocks = ($(Block::<$A::Used>::uninit(),)*);
+                for start in (0..len).step_by(BLOCK) {
+                    let len = BLOCK.min(len - start);
+                    // SAFETY: `for_each_tile` gives `len` elements of each operand, of which these
+                    // are some; a block has room for as many.
+                    unsafe {
+                        let ($($a,)*) = &mut blocks;
+                        $(let $a = load::<$A>(at[$at].cast::<$A::Stored>().add(start), $a, len);)*
+                        if O::CONVERTS {
+                            let to = result.as_mut_ptr().cast();
+                            dispatch($Loop { out: to, $($a,)* len, function });
+                            O::store(to.cast(), out.add(start), len);
+                        } else {
+                            let out = out.add(start).cast();
+                            dispatch($Loop { out, $($a,)* len, function });
+                        }
+                    }
+                }
+            };
             // SAFETY: `for_each_tile` requires of the operands what this function does.
-            unsafe {
-                for_each_tile(&operands, settings, &|at, len| {
-                    dispatch($Loop {
-                        out: at[0].cast(),
-                        $($a: at[$at].cast(),)*
-                        len,
-                        function,
-                    });
-                });
-            }
+            unsafe { for_each_tile(&operands, settings, &body) };
         }
 
-        struct $Loop<'a, O, $($A,)* F> {
+        struct $Loop<O, $($A,)* F> {
             out: *mut MaybeUninit<O>,
             $($a: *const $A,)*
             len: usize,
-            function: &'a F,
+            function: F,
         }
 
-        impl<O: Element, $($A: Element,)* F: Fn($($A),*) -> O> Routine for $Loop<'_, O, $($A,)* F> {
+        impl<O: Element, $($A: Element,)* F> Routine for $Loop<O, $($A,)* F>
+        where
+            F: Function<($($A,)*), Output = O>,
+        {
             type Output = ();
 
             #[inline(always)]
@@ -101,10 +170,10 @@ macro_rules! maps {
         fn $body<O: Copy, $($A: Copy),*>(
             out: &mut [MaybeUninit<O>],
             $($a: &[$A],)*
-            function: impl Fn($($A),*) -> O,
+            function: impl Function<($($A,)*), Output = O>,
         ) {
             for at in 0..out.len() {
-                out[at].write(function($($a[at]),*));
+                out[at].write(function.call(($($a[at],)*)));
             }
         }
     )*};
@@ -112,11 +181,20 @@ macro_rules! maps {
 
 maps! {
     /// Writes a function's result for each element.
-    map, Map, map_slice: a A 1;
+    map,
+    /// Writes a function's result for each element, of which 16-bit floats are converted to `f32`
+    /// before, and back from it.
+    map_wide, visit_one, Map, map_slice: a A 1;
     /// Writes a function's result for each pair of elements.
-    zip, Zip, zip_slices: a A 1, b B 2;
+    zip,
+    /// Writes a function's result for each pair of elements, of which 16-bit floats are converted
+    /// to `f32` before, and back from it.
+    zip_wide, visit_two, Zip, zip_slices: a A 1, b B 2;
     /// Writes a function's result for each three elements.
-    zip3, Zip3, zip3_slices: a A 1, b B 2, c C 3;
+    zip3,
+    /// Writes a function's result for each three elements, of which 16-bit floats are converted to
+    /// `f32` before, and back from it.
+    zip3_wide, visit_three, Zip3, zip3_slices: a A 1, b B 2, c C 3;
 }
 
 /// Replaces each element by a function's result for it.

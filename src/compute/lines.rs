@@ -1,6 +1,8 @@
 //! Functions of whole lines of a tensor, as in softmax and normalisation: vectorised, and on
 //! several threads where the tensors are large.
 
+#[cfg(feature = "ops")]
+use super::elementwise::Widen;
 use super::gather::{gather, scatter};
 use super::plan::{Dim, Operand, merge};
 use super::threads::for_each_range;
@@ -168,6 +170,40 @@ pub(crate) unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize
             unsafe { lines.run(block, body, &mut scratch, &mut gathered) };
         }
     });
+}
+
+/// What a line of numbers is for: its elements, where the results go, and memory for as many.
+#[cfg(feature = "ops")]
+pub(crate) type WideBody<'a, W> = &'a (dyn Fn(*const W, *mut W, &mut [W]) + Sync);
+
+/// [`for_each_line`] of numbers as they are calculated with: lines of 16-bit floats are converted to
+/// `f32` before, and back from it.
+///
+/// # Safety
+///
+/// As for [`for_each_line`], of elements `T`.
+#[cfg(feature = "ops")]
+pub(crate) unsafe fn for_each_wide_line<T: Widen<Wide: Float>>(
+    x: Operand<'_>,
+    out: Operand<'_>,
+    axis: usize,
+    body: WideBody<'_, T::Wide>,
+) {
+    let body = |x: *const u8, out: *mut u8, len: usize, scratch: &mut Scratch| {
+        if !T::CONVERTS {
+            return body(x.cast(), out.cast(), scratch.floats(len));
+        }
+        let (line, values) = scratch.floats::<T::Wide>(2 * len).split_at_mut(len);
+        let line = line.as_mut_ptr();
+        // SAFETY: `for_each_line` gives lines of `len` elements, and there is memory for as many,
+        // which nothing else uses.
+        unsafe { T::widen_all(x.cast(), line, len) };
+        body(line, line, values);
+        // SAFETY: as above; the line of `out` may be written.
+        unsafe { T::narrow_all(line, out.cast(), len) };
+    };
+    // SAFETY: it requires the same.
+    unsafe { for_each_line(x, out, axis, &body) }
 }
 
 /// Lines, and the dimensions around them: strides of `out` and of `x`.

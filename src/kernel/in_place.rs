@@ -2,7 +2,7 @@
 
 #[cfg(feature = "ops")]
 use crate::compute::Operand;
-use crate::compute::elementwise::{self, Elements, GRAIN};
+use crate::compute::elementwise::{self, Elements, Function, GRAIN, Widen};
 use crate::compute::lines;
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
@@ -257,5 +257,76 @@ impl<'a, T: Element> Target<'a, T> {
         // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
         // either exactly where the target is or don't overlap it; shapes were just compared.
         unsafe { elementwise::zip3(out, a, b, c, GRAIN, function) }
+    }
+
+    /// Writes a function's result for each element of another tensor of the same shape, like
+    /// [`map_by`](Self::map_by): 16-bit floats are converted to `f32` before, and back from it.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn map_wide<A: Widen>(
+        &self,
+        grain: usize,
+        a: &Source<'_, A>,
+        function: impl Function<(A::Wide,), Output = T::Wide>,
+    ) where
+        T: Widen,
+    {
+        assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
+        // SAFETY: `new` requires valid elements that no other thread uses, and a source that is
+        // either exactly where the target is or doesn't overlap it; shapes were just compared.
+        unsafe { elementwise::map_wide(self.0.elements(), a.0.elements(), grain, function) }
+    }
+
+    /// Writes a function's result for each pair of elements of two other tensors of the same shape,
+    /// like [`zip`](Self::zip): 16-bit floats are converted to `f32` before, and back from it.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn zip_wide<A: Widen, B: Widen>(
+        &self,
+        a: &Source<'_, A>,
+        b: &Source<'_, B>,
+        function: impl Function<(A::Wide, B::Wide), Output = T::Wide>,
+    ) where
+        T: Widen,
+    {
+        for shape in [a.shape(), b.shape()] {
+            assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
+        }
+        let (out, a, b) = (self.0.elements(), a.0.elements(), b.0.elements());
+        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
+        // either exactly where the target is or don't overlap it; shapes were just compared.
+        unsafe { elementwise::zip_wide(out, a, b, GRAIN, function) }
+    }
+
+    /// Writes a function's result for each three elements of other tensors of the same shape, like
+    /// [`zip3`](Self::zip3): 16-bit floats are converted to `f32` before, and back from it.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    pub fn zip3_wide<A: Widen, B: Widen, C: Widen>(
+        &self,
+        a: &Source<'_, A>,
+        b: &Source<'_, B>,
+        c: &Source<'_, C>,
+        function: impl Function<(A::Wide, B::Wide, C::Wide), Output = T::Wide>,
+    ) where
+        T: Widen,
+    {
+        for shape in [a.shape(), b.shape(), c.shape()] {
+            assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
+        }
+        let (out, a) = (self.0.elements(), a.0.elements());
+        let (b, c) = (b.0.elements(), c.0.elements());
+        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
+        // either exactly where the target is or don't overlap it; shapes were just compared.
+        unsafe { elementwise::zip3_wide(out, a, b, c, GRAIN, function) }
     }
 }

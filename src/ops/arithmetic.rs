@@ -1,7 +1,8 @@
 //! Elementwise arithmetic of two tensors: `add`, `subtract`, `multiply`, `divide`, `maximum` and
 //! `minimum`.
 
-use super::number;
+use super::number::{Number, Wide};
+use crate::compute::elementwise::Function;
 use crate::kernel::CallError;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
@@ -14,7 +15,7 @@ use half::{bf16, f16};
 
 /// An op, its kernels for some types, and a function that calls it.
 macro_rules! arithmetic {
-    ($name:ident $(or $alias:ident)? by $function:path, for $types:tt, $doc:literal) => {
+    ($name:ident $(or $alias:ident)? by $trait:ident::$function:ident, for $types:tt, $doc:literal) => {
         register_op!(
             Op::new(stringify!($name))
                 $(.alias(stringify!($alias)))?
@@ -26,14 +27,28 @@ macro_rules! arithmetic {
                 .in_place("out", "a")
                 .in_place("out", "b")
         );
-        register_kernel!(
-            for T in $types =>
-            Kernel::new(stringify!($name))
-                .releases_gil_from(1 << 16)
-                .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>| {
-                    out.zip(&a, &b, $function);
-                })
-        );
+        const _: () = {
+            #[derive(Clone, Copy)]
+            struct OfPair;
+
+            impl<T: $trait> Function<(T, T)> for OfPair {
+                type Output = T;
+
+                #[inline(always)]
+                fn call(self, (a, b): (T, T)) -> T {
+                    a.$function(b)
+                }
+            }
+
+            register_kernel!(
+                for T in $types =>
+                Kernel::new(stringify!($name))
+                    .releases_gil_from(1 << 16)
+                    .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>| {
+                        out.zip_wide(&a, &b, OfPair);
+                    })
+            );
+        };
 
         #[doc = $doc]
         ///
@@ -52,32 +67,32 @@ macro_rules! arithmetic {
 }
 
 arithmetic!(
-    add by number::Number::add,
+    add by Number::add,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The sum of two tensors, by element: out = a + b. Sums of integers wrap around."
 );
 arithmetic!(
-    subtract or sub by number::Number::sub,
+    subtract or sub by Number::sub,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The difference of two tensors, by element: out = a - b. Differences of integers wrap around."
 );
 arithmetic!(
-    multiply or mul by number::Number::mul,
+    multiply or mul by Number::mul,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The product of two tensors, by element: out = a * b. Products of integers wrap around."
 );
 arithmetic!(
-    divide or div by number::Float::div,
+    divide or div by Wide::div,
     for [f32, f64, f16, bf16],
     "The quotient of two tensors of floats, by element: out = a / b."
 );
 arithmetic!(
-    maximum by number::Number::max_or_nan,
+    maximum by Number::max_or_nan,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The larger element of two tensors, or NaN where either is NaN."
 );
 arithmetic!(
-    minimum by number::Number::min_or_nan,
+    minimum by Number::min_or_nan,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "The smaller element of two tensors, or NaN where either is NaN."
 );

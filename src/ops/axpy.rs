@@ -1,6 +1,7 @@
 //! `axpy`: adds a multiple of a tensor to another one, in place.
 
 use super::number::Number;
+use crate::compute::elementwise::{self, Elements, Function, GRAIN, Widen};
 use crate::dtype::Element;
 use crate::kernel::ArgumentError;
 use crate::kernel::CallError;
@@ -41,10 +42,26 @@ register_kernel!(
     Kernel::new("axpy").host_memory("alpha").releases_gil_from(1 << 16).function(kernel::<T>)
 );
 
-fn kernel<T: Number>(alpha: T, x: View<'_, T>, mut y: ViewMut<'_, T>) {
-    for (y, x) in y.iter_mut().zip(&x) {
-        *y = y.add(alpha.mul(*x));
+/// Adds a multiple to an element.
+#[derive(Clone, Copy)]
+struct AddMultiple<T>(T);
+
+impl<T: Number> Function<(T, T)> for AddMultiple<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(self, (y, x): (T, T)) -> T {
+        y.add(self.0.mul(x))
     }
+}
+
+fn kernel<T: Widen<Wide: Number>>(alpha: T, x: View<'_, T>, y: ViewMut<'_, T>) {
+    let elements = |first, layout| Elements { first, layout };
+    let x = elements(x.as_ptr().cast_mut(), x.layout());
+    let y = elements(y.as_ptr().cast_mut(), y.layout());
+    // SAFETY: views lead to valid elements, and no other code uses those of `y` while it is
+    // borrowed, so that `x` doesn't overlap it; the shapes were compared by the op.
+    unsafe { elementwise::zip_wide(y, y, x, GRAIN, AddMultiple(alpha.widen())) };
 }
 
 /// Adds a multiple of one tensor to another one, in place.

@@ -1,5 +1,6 @@
 //! Elementwise comparisons of two tensors.
 
+use crate::compute::elementwise::Function;
 use crate::dtype::DType;
 use crate::kernel::CallError;
 use crate::kernel::GlobalOp;
@@ -22,14 +23,28 @@ macro_rules! comparison {
                 .output("out", DType::BOOL)
                 .broadcasts()
         );
-        register_kernel!(
-            for T in [bool, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-            Kernel::new(stringify!($name))
-                .releases_gil_from(1 << 16)
-                .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, bool>| {
-                    out.zip(&a, &b, |a: T, b: T| a $operator b);
-                })
-        );
+        const _: () = {
+            #[derive(Clone, Copy)]
+            struct OfPair;
+
+            impl<T: PartialOrd> Function<(T, T)> for OfPair {
+                type Output = bool;
+
+                #[inline(always)]
+                fn call(self, (a, b): (T, T)) -> bool {
+                    a $operator b
+                }
+            }
+
+            register_kernel!(
+                for T in [bool, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
+                Kernel::new(stringify!($name))
+                    .releases_gil_from(1 << 16)
+                    .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, bool>| {
+                        out.zip_wide(&a, &b, OfPair);
+                    })
+            );
+        };
 
         #[doc = $doc]
         ///

@@ -1,10 +1,10 @@
 //! `layer_norm`: normalisation along one axis to a mean of 0 and a variance of 1.
 
 use super::axis::dimension;
-use super::number::{Float, Number, Wide};
+use super::number::{Float, Wide};
 use super::reduce::{Sum, SumOfSquaresFrom};
 use super::rms_norm::widened;
-use crate::compute::lines::{Scratch, for_each_line};
+use crate::compute::lines::for_each_wide_line;
 use crate::compute::math::Math;
 use crate::compute::reduce::fold_slice;
 use crate::compute::{Routine, Simd, dispatch};
@@ -70,7 +70,7 @@ fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     Ok(shape.to_vec())
 }
 
-fn kernel<T: Float>(
+fn kernel<T: Float<Wide: Float>>(
     axis: i64,
     eps: f64,
     x: Source<'_, T>,
@@ -79,11 +79,9 @@ fn kernel<T: Float>(
 ) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
     let [weight, bias] = scale.map(|view| view.map(|view| widened(&view)));
-    let body = |x: *const u8, out: *mut u8, len, scratch: &mut Scratch| {
-        let (x, out) = (x.cast(), out.cast());
+    let body = |x, out, values: &mut [T::Wide]| {
         let (weight, bias) = (weight.as_deref(), bias.as_deref());
-        let values = scratch.floats(len);
-        dispatch(Line::<T> {
+        dispatch(Line {
             x,
             out,
             weight,
@@ -94,21 +92,21 @@ fn kernel<T: Float>(
     };
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_line(x.operand(), out.operand(), axis, &body) };
+    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &body) };
     Ok(())
 }
 
 /// One line, its weights and biases, and memory for its elements.
-struct Line<'a, T: Float> {
-    x: *const T,
-    out: *mut T,
-    weight: Option<&'a [T::Wide]>,
-    bias: Option<&'a [T::Wide]>,
-    values: &'a mut [T::Wide],
+struct Line<'a, W> {
+    x: *const W,
+    out: *mut W,
+    weight: Option<&'a [W]>,
+    bias: Option<&'a [W]>,
+    values: &'a mut [W],
     eps: f64,
 }
 
-impl<T: Float> Routine for Line<'_, T> {
+impl<W: Wide + Float> Routine for Line<'_, W> {
     type Output = ();
 
     #[inline(always)]
@@ -122,47 +120,42 @@ impl<T: Float> Routine for Line<'_, T> {
             eps,
         } = self;
         let len = values.len();
-        // SAFETY: `for_each_line` gives as many contiguous elements as there are values, which no
-        // code writes until they are copied.
+        // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
+        // no code writes until they are copied.
         let x = unsafe { slice::from_raw_parts(x, len) };
-        for (value, x) in values.iter_mut().zip(x) {
-            *value = x.widen();
-        }
-        let empty = <T::Wide as Number>::EMPTY_TOTAL;
         // The two-pass algorithm, for a mean in two parts:
         // https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance#Two-pass_algorithm
-        let total = fold_slice(Sum, values, empty, simd);
-        let mean = T::Wide::mean_of(total, len);
-        let rest = T::Wide::lost_of_mean(mean, total, len);
-        let squares = fold_slice(SumOfSquaresFrom(mean), values, empty, simd);
-        let variance = T::Wide::mean_of(squares, len).sub(rest.mul(rest));
-        let root = variance.add(T::Wide::from_f64(eps)).sqrt();
-        let factor = T::Wide::from_f64(1.0).div(root);
-        // SAFETY: `for_each_line` gives as many places, and `x` isn't used any more.
+        let total = fold_slice(Sum, x, W::EMPTY_TOTAL, simd);
+        let mean = W::mean_of(total, len);
+        let rest = W::lost_of_mean(mean, total, len);
+        let squares = fold_slice(SumOfSquaresFrom(mean), x, W::EMPTY_TOTAL, simd);
+        let variance = W::mean_of(squares, len).sub(rest.mul(rest));
+        let root = Math::sqrt(variance.add(W::from_f64(eps)));
+        let factor = W::from_f64(1.0).div(root);
+        for (value, x) in values.iter_mut().zip(x) {
+            *value = x.sub(mean).sub(rest).mul(factor);
+        }
+        // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, len) };
-        let normed = |value: T::Wide| value.sub(mean).sub(rest).mul(factor);
-        let out = out.iter_mut().zip(values);
         match (weight, bias) {
             (Some(weight), Some(bias)) => {
-                for (((out, value), weight), bias) in out.zip(weight).zip(bias) {
-                    *out = T::narrow(normed(*value).mul(*weight).add(*bias));
+                for (((out, value), weight), bias) in
+                    out.iter_mut().zip(values).zip(weight).zip(bias)
+                {
+                    *out = value.mul(*weight).add(*bias);
                 }
             }
             (Some(weight), None) => {
-                for ((out, value), weight) in out.zip(weight) {
-                    *out = T::narrow(normed(*value).mul(*weight));
+                for ((out, value), weight) in out.iter_mut().zip(values).zip(weight) {
+                    *out = value.mul(*weight);
                 }
             }
             (None, Some(bias)) => {
-                for ((out, value), bias) in out.zip(bias) {
-                    *out = T::narrow(normed(*value).add(*bias));
+                for ((out, value), bias) in out.iter_mut().zip(values).zip(bias) {
+                    *out = value.add(*bias);
                 }
             }
-            (None, None) => {
-                for (out, value) in out {
-                    *out = T::narrow(normed(*value));
-                }
-            }
+            (None, None) => out.copy_from_slice(values),
         }
     }
 }

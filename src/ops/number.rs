@@ -1,12 +1,10 @@
 //! Traits of the element types that ops calculate with.
 
-mod short;
 mod total;
 
-use crate::compute::{self, math::Math};
-use crate::dtype::Element;
+use crate::compute::{self, elementwise::Widen, math::Math};
+use crate::dtype::{Element, round_to_odd};
 use half::{bf16, f16};
-use short::{narrow_bf16, narrow_f16, round_bf16, round_f16, short_fma, widen_bf16, widen_f16};
 pub(super) use total::{Compensated, Total};
 
 /// A number. Integer arithmetic wraps around, as in NumPy and PyTorch.
@@ -69,19 +67,11 @@ pub(super) trait Number: Element + PartialOrd {
     dead_code,
     reason = "a build can leave out the ops that need some of it"
 )]
-pub(super) trait Float: Number {
-    /// The type of intermediate results, which are rounded once, at the end.
-    type Wide: Wide + Math + compute::lines::Float;
-
-    fn div(self, other: Self) -> Self;
-    /// Returns the product with another number, and a third one, rounded once.
-    fn fma(self, b: Self, c: Self) -> Self;
+pub(super) trait Float: Number + Widen<Wide: Wide> {
     /// Returns the nearest number.
     fn rounded(number: f64) -> Self;
     /// Divides a total by a count: the mean.
     fn mean_of(total: Self::Total, count: usize) -> Self;
-    fn widen(self) -> Self::Wide;
-    fn narrow(wide: Self::Wide) -> Self;
 }
 
 /// A float type that intermediate results have.
@@ -89,8 +79,11 @@ pub(super) trait Float: Number {
     dead_code,
     reason = "a build can leave out the ops that need some of it"
 )]
-pub(super) trait Wide: Float<Wide = Self> + Into<f64> {
+pub(super) trait Wide: Number + Math + compute::lines::Float + Into<f64> {
+    fn div(self, other: Self) -> Self;
     fn from_f64(number: f64) -> Self;
+    /// Returns the product with another number, and a third one, rounded once.
+    fn fma(self, b: Self, c: Self) -> Self;
     /// Returns what rounding took from the mean of a total.
     fn lost_of_mean(mean: Self, total: Self::Total, count: usize) -> Self;
 }
@@ -156,7 +149,7 @@ macro_rules! integers {
 }
 
 macro_rules! floats {
-    ($($ty:ty, $Wide:ty, $widen:expr, $narrow:expr, $Lane:ty, $lane:expr, $Total:ty, $round:expr, $fma:expr;)*) => {$(
+    ($($ty:ty, $Lane:ty, $lane:expr, $Total:ty, $round:expr;)*) => {$(
         impl Number for $ty {
             type Lane = $Lane;
             type Total = $Total;
@@ -216,17 +209,6 @@ macro_rules! floats {
         }
 
         impl Float for $ty {
-            type Wide = $Wide;
-
-            #[inline(always)]
-            fn fma(self, b: Self, c: Self) -> Self {
-                let fma: fn($ty, $ty, $ty) -> $ty = $fma;
-                fma(self, b, c)
-            }
-            #[inline(always)]
-            fn div(self, other: Self) -> Self {
-                self / other
-            }
             #[inline(always)]
             fn rounded(number: f64) -> Self {
                 let round: fn(f64) -> $ty = $round;
@@ -235,16 +217,6 @@ macro_rules! floats {
             #[inline(always)]
             fn mean_of(total: $Total, count: usize) -> Self {
                 Self::rounded(total.sum() / count as f64)
-            }
-            #[inline(always)]
-            fn widen(self) -> $Wide {
-                let widen: fn($ty) -> $Wide = $widen;
-                widen(self)
-            }
-            #[inline(always)]
-            fn narrow(wide: $Wide) -> Self {
-                let narrow: fn($Wide) -> $ty = $narrow;
-                narrow(wide)
             }
         }
     )*};
@@ -256,6 +228,14 @@ macro_rules! wide {
             #[inline(always)]
             fn from_f64(number: f64) -> Self {
                 number as $ty
+            }
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                self / other
+            }
+            #[inline(always)]
+            fn fma(self, b: Self, c: Self) -> Self {
+                self.mul_add(b, c)
             }
             #[inline(always)]
             fn lost_of_mean(mean: Self, total: Self::Total, count: usize) -> Self {
@@ -277,10 +257,16 @@ integers! {
     u64, u64, u64;
 }
 
+/// Rounds once: what the conversion to `f32` loses leaves its last bit set.
+#[inline(always)]
+fn round_short<T: Widen<Wide = f32>>(x: f64) -> T {
+    T::narrow(round_to_odd(x))
+}
+
 floats! {
-    f16, f32, widen_f16, narrow_f16, f32, widen_f16, f64, round_f16, short_fma;
-    bf16, f32, widen_bf16, narrow_bf16, f32, widen_bf16, f64, round_bf16, short_fma;
-    f32, f32, |x| x, |x| x, f64, f64::from, f64, |sum| sum as f32, f32::mul_add;
-    f64, f64, |x| x, |x| x, f64, |x| x, Compensated, |sum| sum, f64::mul_add;
+    f16, f32, Widen::widen, f64, round_short;
+    bf16, f32, Widen::widen, f64, round_short;
+    f32, f64, f64::from, f64, |sum| sum as f32;
+    f64, f64, |x| x, Compensated, |sum| sum;
 }
 wide!(f32, f64);

@@ -3,7 +3,6 @@
 use super::axis::dimensions;
 use super::number::{Float, Number, Wide};
 use super::order::Ordered;
-use crate::compute::math::Math;
 use crate::compute::reduce::{Fold, fold_with};
 use crate::dtype::Element;
 use crate::kernel::ArgumentError;
@@ -105,10 +104,6 @@ pub(super) struct SumOfSquares;
 #[derive(Clone, Copy)]
 pub(super) struct SumOfWide;
 
-/// The sum of the exponentials of intermediate results.
-#[derive(Clone, Copy)]
-pub(super) struct SumOfPowers;
-
 /// The sum of the squares of the elements' differences from a number.
 #[derive(Clone, Copy)]
 pub(super) struct SumOfSquaresFrom<T>(pub(super) T);
@@ -168,47 +163,38 @@ sums! {
     {T: Number} SumOfSquaresFrom<T>, T, |this, x| x.sub(this.0).mul(x.sub(this.0)), |self, total| T::from_total(total);
 }
 
-macro_rules! sums_of_wide {
-    ($($Fold:ident, |$x:ident| $each:expr;)*) => {$(
-        impl<T: Wide + Math> Fold<T> for $Fold {
-            type Lane = T;
-            type Total = f64;
-            type Result = f64;
+impl<T: Wide> Fold<T> for SumOfWide {
+    type Lane = T;
+    type Total = f64;
+    type Result = f64;
 
-            #[inline(always)]
-            fn empty_lane(self) -> T {
-                T::from_f64(0.0)
-            }
-            #[inline(always)]
-            fn add(self, lane: T, $x: T) -> T {
-                lane.add($each)
-            }
-            #[inline(always)]
-            fn join(self, a: T, b: T) -> T {
-                a.add(b)
-            }
-            #[inline(always)]
-            fn empty(self) -> f64 {
-                0.0
-            }
-            #[inline(always)]
-            fn add_lane(self, total: f64, lane: T) -> f64 {
-                total + lane.into()
-            }
-            #[inline(always)]
-            fn combine(self, total: f64, later: f64) -> f64 {
-                total + later
-            }
-            fn finish(self, total: f64) -> f64 {
-                total
-            }
-        }
-    )*};
-}
-
-sums_of_wide! {
-    SumOfWide, |x| x;
-    SumOfPowers, |x| x.exp();
+    #[inline(always)]
+    fn empty_lane(self) -> T {
+        T::from_f64(0.0)
+    }
+    #[inline(always)]
+    fn add(self, lane: T, x: T) -> T {
+        lane.add(x)
+    }
+    #[inline(always)]
+    fn join(self, a: T, b: T) -> T {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn empty(self) -> f64 {
+        0.0
+    }
+    #[inline(always)]
+    fn add_lane(self, total: f64, lane: T) -> f64 {
+        total + lane.into()
+    }
+    #[inline(always)]
+    fn combine(self, total: f64, later: f64) -> f64 {
+        total + later
+    }
+    fn finish(self, total: f64) -> f64 {
+        total
+    }
 }
 
 macro_rules! extremes {

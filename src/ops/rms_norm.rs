@@ -1,8 +1,8 @@
 //! `rms_norm`: root mean square normalisation along the last axis.
 
-use super::number::{Float, Number, Wide};
+use super::number::{Float, Wide};
 use super::reduce::SumOfSquares;
-use crate::compute::lines::{Scratch, for_each_line};
+use crate::compute::lines::for_each_wide_line;
 use crate::compute::math::Math;
 use crate::compute::reduce::fold_slice;
 use crate::compute::{Routine, Simd, dispatch};
@@ -19,6 +19,7 @@ use crate::kernel::Target;
 use crate::tensor::Tensor;
 use crate::view::View;
 use half::{bf16, f16};
+use std::borrow::Cow;
 use std::slice;
 
 register_op!(
@@ -55,13 +56,17 @@ register_kernel!(
     })
 );
 
-fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out: Target<'_, T>) {
+fn kernel<T: Float<Wide: Float>>(
+    eps: f64,
+    x: Source<'_, T>,
+    weight: Option<View<'_, T>>,
+    out: Target<'_, T>,
+) {
     let last = x.shape().len() - 1;
     let weight = weight.map(|weight| widened(&weight));
-    let body = |x: *const u8, out: *mut u8, len, scratch: &mut Scratch| {
-        let (x, out, weight) = (x.cast(), out.cast(), weight.as_deref());
-        let values = scratch.floats(len);
-        dispatch(Line::<T> {
+    let body = |x, out, values: &mut [T::Wide]| {
+        let weight = weight.as_deref();
+        dispatch(Line {
             x,
             out,
             weight,
@@ -71,24 +76,36 @@ fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out
     };
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_line(x.operand(), out.operand(), last, &body) };
+    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), last, &body) };
 }
 
-/// Returns the elements as the type of intermediate results.
-pub(super) fn widened<T: Float>(view: &View<'_, T>) -> Vec<T::Wide> {
-    view.iter().map(|element| element.widen()).collect()
+/// Returns the elements as the type that is calculated with.
+pub(super) fn widened<'a, T: Float>(view: &View<'a, T>) -> Cow<'a, [T::Wide]> {
+    let Some(elements) = view.as_slice() else {
+        return view.iter().map(|element| element.widen()).collect();
+    };
+    if !T::CONVERTS {
+        // SAFETY: the elements are calculated with as they are, which is what their type says.
+        return Cow::Borrowed(unsafe {
+            slice::from_raw_parts(elements.as_ptr().cast(), elements.len())
+        });
+    }
+    let mut wide = vec![T::Wide::from_f64(0.0); elements.len()];
+    // SAFETY: both have as many elements.
+    unsafe { T::widen_all(elements.as_ptr(), wide.as_mut_ptr(), elements.len()) };
+    Cow::Owned(wide)
 }
 
 /// One line, its weights, and memory for its elements.
-struct Line<'a, T: Float> {
-    x: *const T,
-    out: *mut T,
-    weight: Option<&'a [T::Wide]>,
-    values: &'a mut [T::Wide],
+struct Line<'a, W> {
+    x: *const W,
+    out: *mut W,
+    weight: Option<&'a [W]>,
+    values: &'a mut [W],
     eps: f64,
 }
 
-impl<T: Float> Routine for Line<'_, T> {
+impl<W: Wide + Float> Routine for Line<'_, W> {
     type Output = ();
 
     #[inline(always)]
@@ -100,27 +117,25 @@ impl<T: Float> Routine for Line<'_, T> {
             values,
             eps,
         } = self;
-        // SAFETY: `for_each_line` gives as many contiguous elements as there are values, which no
-        // code writes until they are copied.
+        // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
+        // no code writes until they are copied.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
+        let squares = fold_slice(SumOfSquares, x, W::EMPTY_TOTAL, simd);
+        let mean = W::mean_of(squares, x.len());
+        let root = Math::sqrt(mean.add(W::from_f64(eps)));
+        let factor = W::from_f64(1.0).div(root);
         for (value, x) in values.iter_mut().zip(x) {
-            *value = x.widen();
+            *value = x.mul(factor);
         }
-        let empty = <T::Wide as Number>::EMPTY_TOTAL;
-        let squares = fold_slice(SumOfSquares, values, empty, simd);
-        let mean = T::Wide::mean_of(squares, values.len());
-        let root = mean.add(T::Wide::from_f64(eps)).sqrt();
-        let factor = T::Wide::from_f64(1.0).div(root);
-        // SAFETY: `for_each_line` gives as many places, and `x` isn't used any more.
+        // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
-        let out = out.iter_mut().zip(values);
         match weight {
             Some(weight) => {
-                for ((out, value), weight) in out.zip(weight) {
-                    *out = T::narrow(value.mul(factor).mul(*weight));
+                for ((out, value), weight) in out.iter_mut().zip(values).zip(weight) {
+                    *out = value.mul(*weight);
                 }
             }
-            None => out.for_each(|(out, value)| *out = T::narrow(value.mul(factor))),
+            None => out.copy_from_slice(values),
         }
     }
 }

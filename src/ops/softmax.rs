@@ -1,11 +1,10 @@
 //! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
-use super::number::{Float, Number, Wide};
+use super::number::{Float, Wide};
 use super::order::Ordered;
-use super::reduce::{Max, SumOfPowers, SumOfWide};
-use crate::compute::lines::{Scratch, for_each_line};
-use crate::compute::math::Math;
+use super::reduce::{Max, SumOfWide};
+use crate::compute::lines::for_each_wide_line;
 use crate::compute::reduce::fold_slice;
 use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::AttributeKind;
@@ -61,59 +60,51 @@ of_lines!(
     "The logarithm of softmax of floats along an axis: x - log(the sum of exp(x)), without overflow."
 );
 
-fn kernel<T: Float + Ordered, const IS_LOG: bool>(
+fn kernel<T: Float<Wide: Ordered>, const IS_LOG: bool>(
     axis: i64,
     x: Source<'_, T>,
     out: Target<'_, T>,
 ) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
-    let body = |x: *const u8, out: *mut u8, len, scratch: &mut Scratch| {
-        let (x, out) = (x.cast(), out.cast());
-        let values = scratch.floats(len);
-        dispatch(Line::<T, IS_LOG> { x, out, values });
-    };
+    let body = |x, out, values: &mut [T::Wide]| dispatch(Line::<_, IS_LOG> { x, out, values });
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_line(x.operand(), out.operand(), axis, &body) };
+    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &body) };
     Ok(())
 }
 
 /// One line, and memory for as many intermediate values.
-struct Line<'a, T: Float, const IS_LOG: bool> {
-    x: *const T,
-    out: *mut T,
-    values: &'a mut [T::Wide],
+struct Line<'a, W, const IS_LOG: bool> {
+    x: *const W,
+    out: *mut W,
+    values: &'a mut [W],
 }
 
-impl<T: Float + Ordered, const IS_LOG: bool> Routine for Line<'_, T, IS_LOG> {
+impl<W: Wide + Ordered, const IS_LOG: bool> Routine for Line<'_, W, IS_LOG> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let Self { x, out, values } = self;
-        // SAFETY: `for_each_line` gives as many contiguous elements as there are values, which no
-        // code writes until the results below.
+        // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
+        // no code writes until the results below.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
-        let largest = T::from_key_for_max(fold_slice(Max, x, T::ENDS[0], simd)).widen();
-        // Distances of at most 0, so that no power of them is too large.
+        let largest = W::from_key_for_max(fold_slice(Max, x, W::ENDS[0], simd));
+        // Powers of distances of at most 0, so that none is too large.
         for (value, x) in values.iter_mut().zip(x) {
-            let distance = x.widen().sub(largest);
-            *value = if IS_LOG { distance } else { distance.exp() };
+            *value = x.sub(largest).exp();
         }
-        let sum = match IS_LOG {
-            true => fold_slice(SumOfPowers, values, 0.0, simd),
-            false => fold_slice(SumOfWide, values, 0.0, simd),
-        };
-        let sum = T::Wide::from_f64(sum);
-        let (log, factor) = (sum.log(), T::Wide::from_f64(1.0).div(sum));
-        // SAFETY: `for_each_line` gives as many places, and `x` isn't used any more.
+        let sum = W::from_f64(fold_slice(SumOfWide, values, 0.0, simd));
+        let factor = W::from_f64(1.0).div(sum);
+        if IS_LOG {
+            for (value, x) in values.iter_mut().zip(x) {
+                *value = x.sub(largest).sub(sum.log());
+            }
+        }
+        // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
         for (out, value) in out.iter_mut().zip(values) {
-            *out = T::narrow(if IS_LOG {
-                value.sub(log)
-            } else {
-                value.mul(factor)
-            });
+            *out = if IS_LOG { *value } else { value.mul(factor) };
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Elementwise functions of three tensors: `where` and `fma`.
 
-use super::number::Float;
-use crate::dtype::DType;
+use super::number::Wide;
+use crate::compute::elementwise::Function;
+use crate::dtype::{DType, round_to_odd};
 use crate::kernel::CallError;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
@@ -75,13 +76,60 @@ register_op!(
         .in_place("out", "c")
 );
 register_kernel!(
-    for T in [f32, f64, f16, bf16] =>
+    for T in [f32, f64] =>
     Kernel::new("fma").releases_gil_from(1 << 16).function(
         |a: Source<'_, T>, b: Source<'_, T>, c: Source<'_, T>, out: Target<'_, T>| {
-            out.zip3(&a, &b, &c, <T as Float>::fma);
+            out.zip3_wide(&a, &b, &c, Fma);
         }
     )
 );
+register_kernel!(
+    for T in [f16, bf16] =>
+    Kernel::new("fma").releases_gil_from(1 << 16).function(
+        |a: Source<'_, T>, b: Source<'_, T>, c: Source<'_, T>, out: Target<'_, T>| {
+            out.zip3_wide(&a, &b, &c, FmaToOdd);
+        }
+    )
+);
+
+#[derive(Clone, Copy)]
+struct Fma;
+
+impl<T: Wide> Function<(T, T, T)> for Fma {
+    type Output = T;
+
+    #[inline(always)]
+    fn call(self, (a, b, c): (T, T, T)) -> T {
+        a.fma(b, c)
+    }
+}
+
+/// Of numbers that have 16 bits, and that are rounded to 16 bits afterwards: rounded to odd, so that
+/// the result is as if it were rounded once.
+#[derive(Clone, Copy)]
+struct FmaToOdd;
+
+impl Function<(f32, f32, f32)> for FmaToOdd {
+    type Output = f32;
+
+    #[inline(always)]
+    fn call(self, (a, b, c): (f32, f32, f32)) -> f32 {
+        // The product is exact.
+        let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+        let sum = product + c;
+        // What the sum lost, after Knuth's two-sum.
+        let (from_product, from_c) = (sum - (sum - product), sum - product);
+        let lost = (product - from_product) + (c - from_c);
+        // The neighbour towards what was lost is odd, if the sum is even. Of infinity and NaN
+        // nothing is: what they lost is NaN, or infinite, too.
+        let is_inexact = (lost != 0.0) & (sum.abs() < f64::INFINITY);
+        let is_even = sum.to_bits() & 1 == 0;
+        let is_away_from_0 = (lost > 0.0) == (sum > 0.0);
+        let step = if is_away_from_0 { 1 } else { u64::MAX };
+        let step = if is_inexact & is_even { step } else { 0 };
+        round_to_odd(f64::from_bits(sum.to_bits().wrapping_add(step)))
+    }
+}
 
 /// Returns the product of two tensors of floats and a third one, rounded once.
 ///

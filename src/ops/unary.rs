@@ -1,7 +1,8 @@
 //! Elementwise functions of one tensor: `negative`, `abs`, `exp`, `log`, `sqrt`, `rsqrt`, `tanh`,
 //! `sigmoid`, `relu`, `silu` and `gelu`.
 
-use super::number::{Float, Number};
+use super::number::Number;
+use crate::compute::elementwise::Function;
 use crate::compute::math::Math;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -32,36 +33,45 @@ const COSTLY: Cost = Cost {
     gil: 1 << 14,
 };
 
-/// The kernels of an op for some types.
+/// The kernels of an op for some types, of which 16-bit floats are calculated with as `f32`.
 macro_rules! kernels {
     (
-        $name:ident $([$attribute:literal = $value:literal])? by |$x:ident| $result:expr,
+        $name:ident $([$attribute:literal = $value:literal])? by $trait:ident::$function:ident,
         $cost:ident, for $types:tt
     ) => {
-        register_kernel!(
-            for T in $types =>
-            Kernel::new(stringify!($name))
-                $(.attribute($attribute, [$value]))?
-                .releases_gil_from($cost.gil)
-                .function(|x: Source<'_, T>, out: Target<'_, T>| {
-                    // A long closure wouldn't be inlined, and be compiled for the baseline alone.
-                    #[inline(always)]
-                    fn function($x: T) -> T {
-                        $result
-                    }
-                    out.map_by($cost.grain, &x, function);
-                })
-        );
+        const _: () = {
+            #[derive(Clone, Copy)]
+            struct OfElement;
+
+            impl<T: $trait> Function<(T,)> for OfElement {
+                type Output = T;
+
+                #[inline(always)]
+                fn call(self, (x,): (T,)) -> T {
+                    $trait::$function(x)
+                }
+            }
+
+            register_kernel!(
+                for T in $types =>
+                Kernel::new(stringify!($name))
+                    $(.attribute($attribute, [$value]))?
+                    .releases_gil_from($cost.gil)
+                    .function(|x: Source<'_, T>, out: Target<'_, T>| {
+                        out.map_wide($cost.grain, &x, OfElement);
+                    })
+            );
+        };
     };
 }
 
 /// An op, its kernels for some types, and a function that calls it.
 macro_rules! unary {
-    ($name:ident by |$x:ident| $result:expr, $cost:ident, for $types:tt, $doc:literal) => {
+    ($name:ident by $trait:ident::$function:ident, $cost:ident, for $types:tt, $doc:literal) => {
         register_op!(
             Op::new(stringify!($name)).doc($doc).input("x", "T").output("out", "T").in_place("out", "x")
         );
-        kernels!($name by |$x| $result, $cost, for $types);
+        kernels!($name by $trait::$function, $cost, for $types);
 
         #[doc = $doc]
         ///
@@ -75,53 +85,47 @@ macro_rules! unary {
     };
 }
 
-/// Returns a function's result, of intermediate results of at least `f32`, rounded once.
-#[inline(always)]
-fn wide<T: Float>(x: T, function: impl Fn(T::Wide) -> T::Wide) -> T {
-    T::narrow(function(x.widen()))
-}
-
 unary!(
-    negative by |x| Number::negative(x), CHEAP,
+    negative by Number::negative, CHEAP,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "Numbers with the other sign, by element: out = -x. Integers wrap around."
 );
 unary!(
-    abs by |x| Number::absolute(x), CHEAP,
+    abs by Number::absolute, CHEAP,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "Absolute values, by element: out = |x|. The least signed integer stays as it is."
 );
 unary!(
-    relu by |x| Number::relu(x), CHEAP,
+    relu by Number::relu, CHEAP,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     "Numbers, or 0 where they are less, by element: out = max(x, 0). NaN stays NaN."
 );
 unary!(
-    sqrt by |x| wide(x, Math::sqrt), CHEAP, for [f32, f64, f16, bf16],
+    sqrt by Math::sqrt, CHEAP, for [f32, f64, f16, bf16],
     "Square roots, by element, rounded once. Of numbers below 0 they are NaN."
 );
 unary!(
-    rsqrt by |x| wide(x, Math::rsqrt), CHEAP, for [f32, f64, f16, bf16],
+    rsqrt by Math::rsqrt, CHEAP, for [f32, f64, f16, bf16],
     "1 over square roots, by element, within 1.5 ulp: out = 1 / sqrt(x)."
 );
 unary!(
-    exp by |x| wide(x, Math::exp), COSTLY, for [f32, f64, f16, bf16],
+    exp by Math::exp, COSTLY, for [f32, f64, f16, bf16],
     "Exponentials, by element, within 2 ulp: out = e^x."
 );
 unary!(
-    log by |x| wide(x, Math::log), COSTLY, for [f32, f64, f16, bf16],
+    log by Math::log, COSTLY, for [f32, f64, f16, bf16],
     "Natural logarithms, by element, within 1 ulp. Of 0 they are -inf, of numbers below 0 NaN."
 );
 unary!(
-    tanh by |x| wide(x, Math::tanh), COSTLY, for [f32, f64, f16, bf16],
+    tanh by Math::tanh, COSTLY, for [f32, f64, f16, bf16],
     "Hyperbolic tangents, by element, within 4 ulp."
 );
 unary!(
-    sigmoid by |x| wide(x, Math::sigmoid), COSTLY, for [f32, f64, f16, bf16],
+    sigmoid by Math::sigmoid, COSTLY, for [f32, f64, f16, bf16],
     "The logistic function, by element, within 3 ulp: out = 1 / (1 + exp(-x))."
 );
 unary!(
-    silu by |x| wide(x, Math::silu), COSTLY, for [f32, f64, f16, bf16],
+    silu by Math::silu, COSTLY, for [f32, f64, f16, bf16],
     "The sigmoid linear unit, by element, within 4 ulp: out = x / (1 + exp(-x))."
 );
 
@@ -134,8 +138,8 @@ register_op!(
         .attribute("approximate", AttributeKind::Text, Some("none".into()))
         .in_place("out", "x")
 );
-kernels!(gelu ["approximate" = "none"] by |x| wide(x, Math::gelu), COSTLY, for [f32, f64, f16, bf16]);
-kernels!(gelu ["approximate" = "tanh"] by |x| wide(x, Math::gelu_tanh), COSTLY, for [f32, f64, f16, bf16]);
+kernels!(gelu ["approximate" = "none"] by Math::gelu, COSTLY, for [f32, f64, f16, bf16]);
+kernels!(gelu ["approximate" = "tanh"] by Math::gelu_tanh, COSTLY, for [f32, f64, f16, bf16]);
 
 /// The Gaussian error linear unit, by element, within 6 ulp: x P(X < x) of a normally distributed
 /// `X`. The op's attribute `approximate` has the function's approximation by a hyperbolic tangent.

@@ -3,6 +3,7 @@
 use super::axis::dimensions;
 use super::number::{Float, Wide};
 use super::reduce::{elements_of_x, reduced};
+use crate::compute::elementwise::Widen;
 use crate::compute::reduce::{Moments, Sums, moments};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -24,7 +25,7 @@ macro_rules! sums {
 
             #[inline(always)]
             fn widen(self) -> Self::Wide {
-                Float::widen(self)
+                Widen::widen(self)
             }
             #[inline(always)]
             fn round(number: f64) -> Self::Wide {

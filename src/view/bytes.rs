@@ -4,6 +4,7 @@
 use super::View;
 use crate::layout::{LayoutRef, Places};
 use std::ptr::NonNull;
+use std::slice;
 
 /// How much longer a layout may be than the memory that it is in, for its elements to be visited
 /// one by one.
@@ -14,9 +15,19 @@ impl View<'_, u8> {
     /// may have any number of elements.
     pub(crate) fn find_invalid(&self, is_valid: impl Fn(u8) -> bool) -> Option<u8> {
         let find = |first: NonNull<u8>, layout: LayoutRef<'_>| {
-            // SAFETY: the layout leads to no places but those of this view.
-            let view = unsafe { View::<u8>::from_raw(first, layout) };
-            view.iter().copied().find(|byte| !is_valid(*byte))
+            layout.runs().find_map(|run| {
+                // SAFETY: the layout leads to no places but those of this view.
+                let first = unsafe { first.offset(run.offset) };
+                if run.step == 1 {
+                    // SAFETY: as many elements follow each other in memory.
+                    let bytes = unsafe { slice::from_raw_parts(first.as_ptr(), run.len) };
+                    return find_in_slice(bytes, &is_valid);
+                }
+                let steps = (0..run.len as isize).map(|at| at * run.step);
+                // SAFETY: each is the place of an element of this view.
+                let mut bytes = steps.map(|step| unsafe { first.offset(step).read() });
+                bytes.find(|byte| !is_valid(*byte))
+            })
         };
         let Some((distinct, offset)) = self.layout.distinct() else {
             return find(self.first, self.layout);
@@ -35,6 +46,17 @@ impl View<'_, u8> {
             .map(|place| unsafe { first.add(place).read() });
         bytes.find(|byte| !is_valid(*byte))
     }
+}
+
+/// Returns the first invalid byte. Many are checked at once, in a loop that can be vectorised.
+fn find_in_slice(bytes: &[u8], is_valid: impl Fn(u8) -> bool) -> Option<u8> {
+    let has_invalid = |bytes: &&[u8]| {
+        let checks = bytes.iter().map(|byte| u8::from(!is_valid(*byte)));
+        checks.fold(0, |any, is_invalid| any | is_invalid) != 0
+    };
+    let mut chunks = bytes.chunks(4096);
+    let chunk = chunks.find(has_invalid)?;
+    chunk.iter().copied().find(|byte| !is_valid(*byte))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::fmt::Debug;
 
 pub(crate) trait Number: Element + PartialEq + Debug {
     fn of(small: i8) -> Self;
+    fn of_one() -> Self;
     fn add(self, other: Self) -> Self;
     fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -42,6 +43,9 @@ macro_rules! integers {
             fn of(small: i8) -> Self {
                 small as $ty
             }
+            fn of_one() -> Self {
+                1
+            }
             // As wide as can be, and then cut off.
             fn add(self, other: Self) -> Self {
                 (self as i128 + other as i128) as $ty
@@ -73,6 +77,10 @@ macro_rules! floats {
             fn of(small: i8) -> Self {
                 let from: fn(i8) -> $ty = $from;
                 from(small)
+            }
+            fn of_one() -> Self {
+                let down: fn($Sum) -> $ty = $down;
+                down(1.0)
             }
             // Of numbers of a few digits that is exact, so that it is rounded once.
             fn add(self, other: Self) -> Self {

@@ -64,7 +64,10 @@ impl<T: Number> List<T> {
     }
 
     pub(crate) fn axpy(&self, alpha: T, x: &Self) -> Option<Self> {
-        let sum = |index: &[usize]| self.at(index).add(alpha.mul(x.at(index)));
+        let one = T::of_one();
+        let sum = |index: &[usize]| {
+            T::sum_of_products([(self.at(index), one), (alpha, x.at(index))].into_iter())
+        };
         (self.shape == x.shape).then(|| Self::from_fn(&self.shape, sum))
     }
 
