@@ -24,6 +24,7 @@ mod copy;
 mod extremes;
 mod image;
 mod index_add;
+mod lanes;
 mod layer_norm;
 mod matmul;
 mod mean;

@@ -12,6 +12,10 @@ pub trait Math: Copy {
     /// Returns e to this power, within 2 ulp.
     fn exp(self) -> Self;
 
+    /// Returns e to this power, which is at most 0, within 2 ulp, or 0 where that would be about
+    /// the least normal number or less: a cheaper [`exp`](Self::exp).
+    fn exp_of_negative(self) -> Self;
+
     /// Returns the natural logarithm, within 1 ulp; of 0 it is -inf, and of less NaN.
     fn log(self) -> Self;
 
@@ -45,8 +49,18 @@ macro_rules! functions {
             fn exp(self) -> Self {
                 let x = if self < $parts::EXP_LOWEST { $parts::EXP_LOWEST } else { self };
                 let x = if x > $parts::EXP_HIGHEST { $parts::EXP_HIGHEST } else { x };
-                let (significand, scales) = $parts::exp_parts(x, 0.0);
+                let (significand, scales) = $parts::exp_parts(x, None);
                 significand * scales.0 * scales.1
+            }
+
+            #[inline(always)]
+            fn exp_of_negative(self) -> Self {
+                let is_lost = self < $parts::EXP_LOWEST_NORMAL;
+                let x = if is_lost { $parts::EXP_LOWEST_NORMAL } else { self };
+                let (n, exponent) = $parts::nearest(x);
+                let r = (x - n * $parts::LN_2_HIGH) - n * $parts::LN_2_LOW;
+                let power = ($parts::expm1(r) + 1.0) * $parts::scale(exponent);
+                if is_lost { 0.0 } else { power }
             }
 
             #[inline(always)]
@@ -103,7 +117,7 @@ macro_rules! functions {
                 // exp(-a^2 / 2), of the exact square.
                 let high = $parts::high(a);
                 let low = -0.5 * (a - high) * (a + high);
-                let (significand, scales) = $parts::exp_parts(-0.5 * high * high, low);
+                let (significand, scales) = $parts::exp_parts(-0.5 * high * high, Some(low));
                 let sum = a + $parts::TAIL_CENTER;
                 let tail = $parts::tail((a - $parts::TAIL_CENTER) / sum);
                 // Scaled last, so that nothing is lost of subnormal numbers.

@@ -23,8 +23,6 @@ mod plan;
 #[cfg(feature = "ops")]
 pub(crate) use extreme::{Extreme, index_of_extreme};
 #[cfg(feature = "ops")]
-pub(crate) use fold_lines::fold_slice;
-#[cfg(feature = "ops")]
 pub(crate) use fold_views::fold_with;
 #[cfg(feature = "ops")]
 pub(crate) use moments::{Moments, Sums, moments};

@@ -1,12 +1,10 @@
 //! `layer_norm`: normalisation along one axis to a mean of 0 and a variance of 1.
 
 use super::axis::dimension;
+use super::lanes::sums;
 use super::number::{Float, Wide};
-use super::reduce::{Sum, SumOfSquaresFrom};
 use super::rms_norm::widened;
 use crate::compute::lines::for_each_wide_line;
-use crate::compute::math::Math;
-use crate::compute::reduce::fold_slice;
 use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
@@ -70,7 +68,7 @@ fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     Ok(shape.to_vec())
 }
 
-fn kernel<T: Float<Wide: Float>>(
+fn kernel<T: Float>(
     axis: i64,
     eps: f64,
     x: Source<'_, T>,
@@ -106,11 +104,11 @@ struct Line<'a, W> {
     eps: f64,
 }
 
-impl<W: Wide + Float> Routine for Line<'_, W> {
+impl<W: Wide> Routine for Line<'_, W> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, _: S) {
         let Self {
             x,
             out,
@@ -125,13 +123,16 @@ impl<W: Wide + Float> Routine for Line<'_, W> {
         let x = unsafe { slice::from_raw_parts(x, len) };
         // The two-pass algorithm, for a mean in two parts:
         // https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance#Two-pass_algorithm
-        let total = fold_slice(Sum, x, W::EMPTY_TOTAL, simd);
-        let mean = W::mean_of(total, len);
-        let rest = W::lost_of_mean(mean, total, len);
-        let squares = fold_slice(SumOfSquaresFrom(mean), x, W::EMPTY_TOTAL, simd);
-        let variance = W::mean_of(squares, len).sub(rest.mul(rest));
-        let root = Math::sqrt(variance.add(W::from_f64(eps)));
-        let factor = W::from_f64(1.0).div(root);
+        let [total] = sums(x, |x| [x]);
+        let mean = W::from_f64(total / len as f64);
+        let [rest, squares] = sums(x, |x| {
+            let distance = x.sub(mean);
+            [distance, distance.mul(distance)]
+        });
+        let rest = rest / len as f64;
+        let variance = squares / len as f64 - rest * rest;
+        let factor = W::from_f64(1.0 / (variance + eps).sqrt());
+        let rest = W::from_f64(rest);
         for (value, x) in values.iter_mut().zip(x) {
             *value = x.sub(mean).sub(rest).mul(factor);
         }

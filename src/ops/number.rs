@@ -84,8 +84,6 @@ pub(super) trait Wide: Number + Math + compute::lines::Float + Into<f64> {
     fn from_f64(number: f64) -> Self;
     /// Returns the product with another number, and a third one, rounded once.
     fn fma(self, b: Self, c: Self) -> Self;
-    /// Returns what rounding took from the mean of a total.
-    fn lost_of_mean(mean: Self, total: Self::Total, count: usize) -> Self;
 }
 
 macro_rules! integers {
@@ -236,10 +234,6 @@ macro_rules! wide {
             #[inline(always)]
             fn fma(self, b: Self, c: Self) -> Self {
                 self.mul_add(b, c)
-            }
-            #[inline(always)]
-            fn lost_of_mean(mean: Self, total: Self::Total, count: usize) -> Self {
-                (total.sum() / count as f64 - mean as f64) as $ty
             }
         }
     )*};

@@ -1,7 +1,7 @@
 //! Reductions along some axes or all: their common definition, shapes and folds.
 
 use super::axis::dimensions;
-use super::number::{Float, Number, Wide};
+use super::number::{Float, Number};
 use super::order::Ordered;
 use crate::compute::reduce::{Fold, fold_with};
 use crate::dtype::Element;
@@ -96,18 +96,6 @@ pub(super) struct Sum;
 #[derive(Clone, Copy)]
 pub(super) struct Mean(pub(super) usize);
 
-/// The sum of the elements' squares.
-#[derive(Clone, Copy)]
-pub(super) struct SumOfSquares;
-
-/// The sum of intermediate results, of which lanes have their own type.
-#[derive(Clone, Copy)]
-pub(super) struct SumOfWide;
-
-/// The sum of the squares of the elements' differences from a number.
-#[derive(Clone, Copy)]
-pub(super) struct SumOfSquaresFrom<T>(pub(super) T);
-
 /// The largest element, or NaN if there is one.
 #[derive(Clone, Copy)]
 pub(super) struct Max;
@@ -159,42 +147,6 @@ macro_rules! sums {
 sums! {
     {T: Number} Sum, T, |_this, x| x, |self, total| T::from_total(total);
     {T: Float} Mean, T, |_this, x| x, |self, total| T::mean_of(total, self.0);
-    {T: Number} SumOfSquares, T, |_this, x| x.mul(x), |self, total| T::from_total(total);
-    {T: Number} SumOfSquaresFrom<T>, T, |this, x| x.sub(this.0).mul(x.sub(this.0)), |self, total| T::from_total(total);
-}
-
-impl<T: Wide> Fold<T> for SumOfWide {
-    type Lane = T;
-    type Total = f64;
-    type Result = f64;
-
-    #[inline(always)]
-    fn empty_lane(self) -> T {
-        T::from_f64(0.0)
-    }
-    #[inline(always)]
-    fn add(self, lane: T, x: T) -> T {
-        lane.add(x)
-    }
-    #[inline(always)]
-    fn join(self, a: T, b: T) -> T {
-        a.add(b)
-    }
-    #[inline(always)]
-    fn empty(self) -> f64 {
-        0.0
-    }
-    #[inline(always)]
-    fn add_lane(self, total: f64, lane: T) -> f64 {
-        total + lane.into()
-    }
-    #[inline(always)]
-    fn combine(self, total: f64, later: f64) -> f64 {
-        total + later
-    }
-    fn finish(self, total: f64) -> f64 {
-        total
-    }
 }
 
 macro_rules! extremes {

@@ -1,10 +1,8 @@
 //! `rms_norm`: root mean square normalisation along the last axis.
 
+use super::lanes::sums;
 use super::number::{Float, Wide};
-use super::reduce::SumOfSquares;
 use crate::compute::lines::for_each_wide_line;
-use crate::compute::math::Math;
-use crate::compute::reduce::fold_slice;
 use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
@@ -56,12 +54,7 @@ register_kernel!(
     })
 );
 
-fn kernel<T: Float<Wide: Float>>(
-    eps: f64,
-    x: Source<'_, T>,
-    weight: Option<View<'_, T>>,
-    out: Target<'_, T>,
-) {
+fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out: Target<'_, T>) {
     let last = x.shape().len() - 1;
     let weight = weight.map(|weight| widened(&weight));
     let body = |x, out, values: &mut [T::Wide]| {
@@ -105,11 +98,11 @@ struct Line<'a, W> {
     eps: f64,
 }
 
-impl<W: Wide + Float> Routine for Line<'_, W> {
+impl<W: Wide> Routine for Line<'_, W> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, _: S) {
         let Self {
             x,
             out,
@@ -120,10 +113,9 @@ impl<W: Wide + Float> Routine for Line<'_, W> {
         // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
         // no code writes until they are copied.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
-        let squares = fold_slice(SumOfSquares, x, W::EMPTY_TOTAL, simd);
-        let mean = W::mean_of(squares, x.len());
-        let root = Math::sqrt(mean.add(W::from_f64(eps)));
-        let factor = W::from_f64(1.0).div(root);
+        let [squares] = sums(x, |x| [x.mul(x)]);
+        let mean = squares / x.len() as f64;
+        let factor = W::from_f64(1.0 / (mean + eps).sqrt());
         for (value, x) in values.iter_mut().zip(x) {
             *value = x.mul(factor);
         }

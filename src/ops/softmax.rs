@@ -1,11 +1,9 @@
 //! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
+use super::lanes::{DEPTH, LANES, join_lanes, largest};
 use super::number::{Float, Wide};
-use super::order::Ordered;
-use super::reduce::{Max, SumOfWide};
 use crate::compute::lines::for_each_wide_line;
-use crate::compute::reduce::fold_slice;
 use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -60,7 +58,7 @@ of_lines!(
     "The logarithm of softmax of floats along an axis: x - log(the sum of exp(x)), without overflow."
 );
 
-fn kernel<T: Float<Wide: Ordered>, const IS_LOG: bool>(
+fn kernel<T: Float, const IS_LOG: bool>(
     axis: i64,
     x: Source<'_, T>,
     out: Target<'_, T>,
@@ -80,25 +78,22 @@ struct Line<'a, W, const IS_LOG: bool> {
     values: &'a mut [W],
 }
 
-impl<W: Wide + Ordered, const IS_LOG: bool> Routine for Line<'_, W, IS_LOG> {
+impl<W: Wide, const IS_LOG: bool> Routine for Line<'_, W, IS_LOG> {
     type Output = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, _: S) {
         let Self { x, out, values } = self;
         // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
         // no code writes until the results below.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
-        let largest = W::from_key_for_max(fold_slice(Max, x, W::ENDS[0], simd));
-        // Powers of distances of at most 0, so that none is too large.
-        for (value, x) in values.iter_mut().zip(x) {
-            *value = x.sub(largest).exp();
-        }
-        let sum = W::from_f64(fold_slice(SumOfWide, values, 0.0, simd));
+        let largest = largest(x);
+        let sum = W::from_f64(powers(x, largest, values));
         let factor = W::from_f64(1.0).div(sum);
         if IS_LOG {
+            let log = sum.log();
             for (value, x) in values.iter_mut().zip(x) {
-                *value = x.sub(largest).sub(sum.log());
+                *value = x.sub(largest).sub(log);
             }
         }
         // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
@@ -107,6 +102,35 @@ impl<W: Wide + Ordered, const IS_LOG: bool> Routine for Line<'_, W, IS_LOG> {
             *out = if IS_LOG { *value } else { value.mul(factor) };
         }
     }
+}
+
+/// Writes the powers of the distances to the largest number, at most 0 so that none is too large,
+/// and returns their sum. If there is a NaN, it is NaN.
+#[inline(always)]
+fn powers<W: Wide>(x: &[W], largest: W, powers: &mut [W]) -> f64 {
+    let mut total = 0.0;
+    for (x, powers) in x
+        .chunks(DEPTH * LANES)
+        .zip(powers.chunks_mut(DEPTH * LANES))
+    {
+        let mut lanes = [W::from_f64(0.0); LANES];
+        let add = |lane: &mut W, power: &mut W, x: &W| {
+            *power = x.sub(largest).exp_of_negative();
+            *lane = lane.add(*power);
+        };
+        let (chunks, rest) = x.as_chunks::<LANES>();
+        let (power_chunks, power_rest) = powers.as_chunks_mut::<LANES>();
+        for (chunk, powers) in chunks.iter().zip(power_chunks) {
+            for at in 0..LANES {
+                add(&mut lanes[at], &mut powers[at], &chunk[at]);
+            }
+        }
+        for ((lane, power), x) in lanes.iter_mut().zip(power_rest).zip(rest) {
+            add(lane, power, x);
+        }
+        total += join_lanes(lanes, |a, b| a.add(b)).into();
+    }
+    total
 }
 
 /// Computes the softmax of floats along an axis.

@@ -122,6 +122,32 @@ fn gelu_tanh(x: f64) -> f64 {
 }
 
 #[test]
+fn exp_of_negative_is_within_two_ulp_or_zero() {
+    let or_zero = |x: f32| {
+        if x < -87.0 {
+            0.0
+        } else {
+            x.min(0.0).exp_of_negative()
+        }
+    };
+    check(
+        2.0,
+        or_zero,
+        |x| if x < -87.0 { 0.0 } else { x.min(0.0).exp() },
+    );
+    check_f64(2, (-707.0, 0.0), Math::exp_of_negative, f64::exp);
+    for x in [-88.0, -1e9, f32::NEG_INFINITY] {
+        assert_eq!(x.exp_of_negative(), 0.0);
+        assert_eq!((10.0 * f64::from(x)).exp_of_negative(), 0.0);
+    }
+    assert_eq!(
+        [0.0_f32.exp_of_negative(), (-0.0_f32).exp_of_negative()],
+        [1.0, 1.0]
+    );
+    assert!(f32::NAN.exp_of_negative().is_nan() && f64::NAN.exp_of_negative().is_nan());
+}
+
+#[test]
 fn exp_is_within_two_ulp() {
     check(2.0, Math::exp, f64::exp);
     check_f64(2, (-745.0, 710.0), Math::exp, f64::exp);

@@ -46,7 +46,7 @@ impl<T: Element, F: Fold<T>> Routine for Lines<'_, T, F> {
 
 /// Returns a total with elements, compiled for the level of the function that calls it.
 #[inline(always)]
-pub(crate) fn fold_slice<T: Element, F: Fold<T>>(
+pub(super) fn fold_slice<T: Element, F: Fold<T>>(
     fold: F,
     x: &[T],
     total: F::Total,
