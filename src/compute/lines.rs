@@ -2,7 +2,11 @@
 //! several threads where the tensors are large.
 
 #[cfg(feature = "ops")]
-use super::elementwise::Widen;
+mod wide;
+
+#[cfg(feature = "ops")]
+pub(crate) use wide::{Line, for_each_wide_line};
+
 use super::gather::{gather, scatter};
 use super::plan::{Dim, Operand, merge};
 use super::threads::for_each_range;
@@ -16,12 +20,42 @@ const GRAIN: usize = 1 << 13;
 /// The bytes of lines that are gathered at once, if there are more than a few of them.
 const ROOM: usize = 1 << 17;
 
-/// What a line is for: its elements, where the results go, how many there are, and memory.
-pub(crate) type Body<'a> = &'a (dyn Fn(*const u8, *mut u8, usize, &mut Scratch) + Sync);
+/// The bytes of contiguous lines that the body gets at once.
+const SHORT: usize = 1 << 13;
+
+/// What some lines are for, and memory for intermediate results.
+type Body<'a> = &'a (dyn Fn(Group, &mut Scratch) + Sync);
+
+/// Some lines: their elements, where the results go, and the distances between lines in bytes.
+#[derive(Clone, Copy)]
+struct Group {
+    x: *const u8,
+    out: *mut u8,
+    len: usize,
+    count: usize,
+    steps: [isize; 2],
+}
+
+impl Group {
+    /// Returns each line: its elements, and where the results go.
+    #[inline(always)]
+    fn lines(self) -> impl Iterator<Item = (*const u8, *mut u8)> {
+        (0..self.count as isize).map(move |at| {
+            let x = self.x.wrapping_offset(at * self.steps[1]);
+            (x, self.out.wrapping_offset(at * self.steps[0]))
+        })
+    }
+
+    /// Returns whether each line is where the one before ends, of elements of these sizes.
+    #[cfg(feature = "ops")]
+    fn is_whole(self, x: usize, out: usize) -> bool {
+        self.count == 1 || self.steps == [out, x].map(|size| (self.len * size) as isize)
+    }
+}
 
 /// Memory for intermediate results, used again for each line.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch(Vec<u64>);
+struct Scratch(Vec<u64>);
 
 impl Scratch {
     /// Returns memory for this number of elements.
@@ -31,7 +65,7 @@ impl Scratch {
     }
 
     /// Returns memory for this number of floats, whose values are left from earlier uses.
-    pub(crate) fn floats<T: Float>(&mut self, len: usize) -> &mut [T] {
+    fn floats<T: Float>(&mut self, len: usize) -> &mut [T] {
         let words = (len * size_of::<T>()).div_ceil(size_of::<u64>());
         if self.0.len() < words {
             self.0.resize(words, 0);
@@ -125,36 +159,39 @@ pub(crate) unsafe fn map_operands<T: Element, O: Element>(
     let shape = x.layout.shape();
     assert_eq!(shape, out.layout.shape(), "shapes of lines");
     assert!(axis < shape.len(), "axis {axis} of shape {shape:?}");
-    let body = |x: *const u8, out: *mut u8, len: usize, scratch: &mut Scratch| {
-        let mut x = x.cast::<T>();
-        if x.cast() == out.cast_const() {
-            let copy = scratch.items::<T>(len);
-            // SAFETY: a line of `len` elements, and memory for as many.
-            unsafe { std::ptr::copy_nonoverlapping(x, copy, len) };
-            x = copy;
+    let body = |group: Group, scratch: &mut Scratch| {
+        let len = group.len;
+        for (x, out) in group.lines() {
+            let mut x = x.cast::<T>();
+            if x.cast() == out.cast_const() {
+                let copy = scratch.items::<T>(len);
+                // SAFETY: a line of `len` elements, and memory for as many.
+                unsafe { std::ptr::copy_nonoverlapping(x, copy, len) };
+                x = copy;
+            }
+            // SAFETY: `for_each_line` gives lines of `len` elements, of which those of `out` have
+            // been written before or are 0, which is a value of every element type; where both are
+            // in one place, `x` is a copy.
+            let (x, out) = unsafe {
+                let out = slice::from_raw_parts_mut(out.cast::<O>(), len);
+                (slice::from_raw_parts(x, len), out)
+            };
+            function(x, out);
         }
-        // SAFETY: `for_each_line` gives lines of `len` elements, of which those of `out` have been
-        // written before or are 0, which is a value of every element type; where both are in one
-        // place, `x` is a copy.
-        let (x, out) = unsafe {
-            let out = slice::from_raw_parts_mut(out.cast::<O>(), len);
-            (slice::from_raw_parts(x, len), out)
-        };
-        function(x, out);
     };
     // SAFETY: what it requires of the operands is required here, and the shapes were compared.
     unsafe { for_each_line(x, out, axis, &body) }
 }
 
-/// Calls the body with each line of `x` along an axis, and that of `out`, as contiguous memory,
-/// which may be the same.
+/// Calls the body with all lines of `x` along an axis, and those of `out`, as contiguous memory,
+/// which may be the same: some lines at a time.
 ///
 /// # Safety
 ///
 /// The shapes are the same. Every element that the layouts lead to is there; those of `out` can be
 /// written, no two of them are at one place, and no other code uses them. `x` is either exactly
 /// where `out` is or doesn't overlap it.
-pub(crate) unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize, body: Body<'_>) {
+unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize, body: Body<'_>) {
     if x.layout.is_empty() {
         return;
     }
@@ -170,40 +207,6 @@ pub(crate) unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize
             unsafe { lines.run(block, body, &mut scratch, &mut gathered) };
         }
     });
-}
-
-/// What a line of numbers is for: its elements, where the results go, and memory for as many.
-#[cfg(feature = "ops")]
-pub(crate) type WideBody<'a, W> = &'a (dyn Fn(*const W, *mut W, &mut [W]) + Sync);
-
-/// [`for_each_line`] of numbers as they are calculated with: lines of 16-bit floats are converted to
-/// `f32` before, and back from it.
-///
-/// # Safety
-///
-/// As for [`for_each_line`], of elements `T`.
-#[cfg(feature = "ops")]
-pub(crate) unsafe fn for_each_wide_line<T: Widen<Wide: Float>>(
-    x: Operand<'_>,
-    out: Operand<'_>,
-    axis: usize,
-    body: WideBody<'_, T::Wide>,
-) {
-    let body = |x: *const u8, out: *mut u8, len: usize, scratch: &mut Scratch| {
-        if !T::CONVERTS {
-            return body(x.cast(), out.cast(), scratch.floats(len));
-        }
-        let (line, values) = scratch.floats::<T::Wide>(2 * len).split_at_mut(len);
-        let line = line.as_mut_ptr();
-        // SAFETY: `for_each_line` gives lines of `len` elements, and there is memory for as many,
-        // which nothing else uses.
-        unsafe { T::widen_all(x.cast(), line, len) };
-        body(line, line, values);
-        // SAFETY: as above; the line of `out` may be written.
-        unsafe { T::narrow_all(line, out.cast(), len) };
-    };
-    // SAFETY: it requires the same.
-    unsafe { for_each_line(x, out, axis, &body) }
 }
 
 /// Lines, and the dimensions around them: strides of `out` and of `x`.
@@ -249,7 +252,7 @@ impl Lines {
             [0, 1].map(|at| line.size == 1 || line.strides[at] == item[at] as isize);
         let beside = outer.pop().unwrap_or(Dim::NONE);
         let at_once = if is_contiguous == [true; 2] {
-            1
+            (SHORT / (line.size * item[0].max(item[1])).max(1)).clamp(1, beside.size.max(1))
         } else {
             // A few even of long lines, as memory comes in cache lines.
             (ROOM / (line.size * item[0].max(item[1])))
@@ -314,12 +317,14 @@ impl Lines {
             // SAFETY: these are lines of `x`, and the memory has room for them.
             unsafe { gather(self.item[1], first[1], strides(1), tile, at[1]) };
         }
-        for _ in 0..count {
-            body(at[1], at[0], len, scratch);
-            for (at, step) in at.iter_mut().zip(steps) {
-                *at = at.wrapping_offset(step);
-            }
-        }
+        let group = Group {
+            x: at[1],
+            out: at[0],
+            len,
+            count,
+            steps,
+        };
+        body(group, scratch);
         if !self.is_contiguous[0] {
             let from = gathered[0].items::<u8>(0);
             // SAFETY: these are lines of `out`, which may be written, and the body has written

@@ -58,7 +58,12 @@ fn fold<W: Wide, const N: usize>(
             lanes[at] = join(lanes[at], term);
         }
     }
-    lanes.map(|lanes| join_lanes(lanes, &join))
+    // Not `map`, whose closure would be compiled for the baseline.
+    let mut results = [empty; N];
+    for (result, lanes) in results.iter_mut().zip(lanes) {
+        *result = join_lanes(lanes, &join);
+    }
+    results
 }
 
 /// Joins rows with lanes.
@@ -70,7 +75,10 @@ fn add<W: Wide, const N: usize, const ROWS: usize>(
     function: impl Fn(W) -> [W; N],
 ) {
     for at in 0..LANES {
-        let mut sums: [W; N] = std::array::from_fn(|sum| lanes[sum][at]);
+        let mut sums = [lanes[0][at]; N];
+        for (sum, lanes) in sums.iter_mut().zip(&*lanes) {
+            *sum = lanes[at];
+        }
         for row in rows {
             let terms = function(row[at]);
             for (sum, term) in sums.iter_mut().zip(terms) {

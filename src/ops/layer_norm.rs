@@ -4,8 +4,8 @@ use super::axis::dimension;
 use super::lanes::sums;
 use super::number::{Float, Wide};
 use super::rms_norm::widened;
-use crate::compute::lines::for_each_wide_line;
-use crate::compute::{Routine, Simd, dispatch};
+use crate::compute::Simd;
+use crate::compute::lines::{Line, for_each_wide_line};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -77,49 +77,30 @@ fn kernel<T: Float>(
 ) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
     let [weight, bias] = scale.map(|view| view.map(|view| widened(&view)));
-    let body = |x, out, values: &mut [T::Wide]| {
-        let (weight, bias) = (weight.as_deref(), bias.as_deref());
-        dispatch(Line {
-            x,
-            out,
-            weight,
-            bias,
-            values,
-            eps,
-        });
+    let line = LayerNorm {
+        weight: weight.as_deref(),
+        bias: bias.as_deref(),
+        eps,
     };
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &body) };
+    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &line) };
     Ok(())
 }
 
-/// One line, its weights and biases, and memory for its elements.
-struct Line<'a, W> {
-    x: *const W,
-    out: *mut W,
+/// What a line is normalised with.
+struct LayerNorm<'a, W> {
     weight: Option<&'a [W]>,
     bias: Option<&'a [W]>,
-    values: &'a mut [W],
     eps: f64,
 }
 
-impl<W: Wide> Routine for Line<'_, W> {
-    type Output = ();
-
+impl<W: Wide> Line<W> for LayerNorm<'_, W> {
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let Self {
-            x,
-            out,
-            weight,
-            bias,
-            values,
-            eps,
-        } = self;
+    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
+        let Self { weight, bias, eps } = *self;
         let len = values.len();
-        // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
-        // no code writes until they are copied.
+        // SAFETY: there are as many numbers as values, which no code writes until they are copied.
         let x = unsafe { slice::from_raw_parts(x, len) };
         // The two-pass algorithm, for a mean in two parts:
         // https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance#Two-pass_algorithm
@@ -136,7 +117,7 @@ impl<W: Wide> Routine for Line<'_, W> {
         for (value, x) in values.iter_mut().zip(x) {
             *value = x.sub(mean).sub(rest).mul(factor);
         }
-        // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
+        // SAFETY: there are as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, len) };
         match (weight, bias) {
             (Some(weight), Some(bias)) => {

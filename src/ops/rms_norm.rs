@@ -2,8 +2,8 @@
 
 use super::lanes::sums;
 use super::number::{Float, Wide};
-use crate::compute::lines::for_each_wide_line;
-use crate::compute::{Routine, Simd, dispatch};
+use crate::compute::Simd;
+use crate::compute::lines::{Line, for_each_wide_line};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -57,19 +57,13 @@ register_kernel!(
 fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out: Target<'_, T>) {
     let last = x.shape().len() - 1;
     let weight = weight.map(|weight| widened(&weight));
-    let body = |x, out, values: &mut [T::Wide]| {
-        let weight = weight.as_deref();
-        dispatch(Line {
-            x,
-            out,
-            weight,
-            values,
-            eps,
-        });
+    let line = RmsNorm {
+        weight: weight.as_deref(),
+        eps,
     };
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), last, &body) };
+    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), last, &line) };
 }
 
 /// Returns the elements as the type that is calculated with.
@@ -89,29 +83,17 @@ pub(super) fn widened<'a, T: Float>(view: &View<'a, T>) -> Cow<'a, [T::Wide]> {
     Cow::Owned(wide)
 }
 
-/// One line, its weights, and memory for its elements.
-struct Line<'a, W> {
-    x: *const W,
-    out: *mut W,
+/// What a line is normalised with.
+struct RmsNorm<'a, W> {
     weight: Option<&'a [W]>,
-    values: &'a mut [W],
     eps: f64,
 }
 
-impl<W: Wide> Routine for Line<'_, W> {
-    type Output = ();
-
+impl<W: Wide> Line<W> for RmsNorm<'_, W> {
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let Self {
-            x,
-            out,
-            weight,
-            values,
-            eps,
-        } = self;
-        // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
-        // no code writes until they are copied.
+    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
+        let Self { weight, eps } = *self;
+        // SAFETY: there are as many numbers as values, which no code writes until they are copied.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
         let [squares] = sums(x, |x| [x.mul(x)]);
         let mean = squares / x.len() as f64;
@@ -119,7 +101,7 @@ impl<W: Wide> Routine for Line<'_, W> {
         for (value, x) in values.iter_mut().zip(x) {
             *value = x.mul(factor);
         }
-        // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
+        // SAFETY: there are as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
         match weight {
             Some(weight) => {

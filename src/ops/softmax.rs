@@ -3,8 +3,8 @@
 use super::axis::dimension;
 use super::lanes::{DEPTH, LANES, join_lanes, largest};
 use super::number::{Float, Wide};
-use crate::compute::lines::for_each_wide_line;
-use crate::compute::{Routine, Simd, dispatch};
+use crate::compute::Simd;
+use crate::compute::lines::{Line, for_each_wide_line};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::Failure;
@@ -64,28 +64,19 @@ fn kernel<T: Float, const IS_LOG: bool>(
     out: Target<'_, T>,
 ) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
-    let body = |x, out, values: &mut [T::Wide]| dispatch(Line::<_, IS_LOG> { x, out, values });
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &body) };
+    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &Softmax::<IS_LOG>) };
     Ok(())
 }
 
-/// One line, and memory for as many intermediate values.
-struct Line<'a, W, const IS_LOG: bool> {
-    x: *const W,
-    out: *mut W,
-    values: &'a mut [W],
-}
+/// A line's softmax, or its logarithm.
+struct Softmax<const IS_LOG: bool>;
 
-impl<W: Wide, const IS_LOG: bool> Routine for Line<'_, W, IS_LOG> {
-    type Output = ();
-
+impl<W: Wide, const IS_LOG: bool> Line<W> for Softmax<IS_LOG> {
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let Self { x, out, values } = self;
-        // SAFETY: `for_each_wide_line` gives as many contiguous elements as there are values, which
-        // no code writes until the results below.
+    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
+        // SAFETY: there are as many numbers as values, which no code writes until the results below.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
         let largest = largest(x);
         let sum = W::from_f64(powers(x, largest, values));
@@ -96,7 +87,7 @@ impl<W: Wide, const IS_LOG: bool> Routine for Line<'_, W, IS_LOG> {
                 *value = x.sub(largest).sub(log);
             }
         }
-        // SAFETY: `for_each_wide_line` gives as many places, and `x` isn't used any more.
+        // SAFETY: there are as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
         for (out, value) in out.iter_mut().zip(values) {
             *out = if IS_LOG { *value } else { value.mul(factor) };
