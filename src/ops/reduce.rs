@@ -1,10 +1,10 @@
 //! Reductions along some axes or all: their common definition, shapes and folds.
 
 use super::axis::dimensions;
-use super::number::{Float, Number, Wide};
+use super::number::{Number, Wide};
 use super::order::Ordered;
 use crate::compute::math::Math;
-use crate::compute::reduce::{Fold, fold_with};
+use crate::compute::reduce::{Fold, fold_half_floats, fold_with};
 use crate::dtype::Element;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
@@ -18,6 +18,7 @@ use crate::kernel::ShapeContext;
 use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
+use half::{bf16, f16};
 
 /// `name(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T`.
 pub(crate) fn reduction(name: &str, doc: &str) -> Op {
@@ -93,9 +94,37 @@ where
 #[derive(Clone, Copy)]
 pub(super) struct Sum;
 
-/// The mean of this number of elements.
-#[derive(Clone, Copy)]
-pub(super) struct Mean(pub(super) usize);
+/// An element type of which sums are made.
+pub(super) trait Summed: Number {
+    /// Writes what a function makes of the sums along the axes for which `is_reduced` holds.
+    fn write_sums<R: Element>(
+        x: View<'_, Self>,
+        out: ViewMut<'_, R>,
+        is_reduced: &[bool],
+        finish: impl Fn(Self::Total) -> R + Sync,
+    ) {
+        fold_with(x, out, is_reduced, Sum, finish);
+    }
+}
+
+macro_rules! summed {
+    ($($ty:ident),*) => {
+        $(impl Summed for $ty {})*
+    };
+}
+
+summed!(i8, i16, i32, i64, u8, u16, u32, u64, bf16, f32, f64);
+
+impl Summed for f16 {
+    fn write_sums<R: Element>(
+        x: View<'_, Self>,
+        out: ViewMut<'_, R>,
+        is_reduced: &[bool],
+        finish: impl Fn(f64) -> R + Sync,
+    ) {
+        fold_half_floats(x, out, is_reduced, SumOfWide, finish);
+    }
+}
 
 /// The sum of the elements' squares.
 #[derive(Clone, Copy)]
@@ -163,7 +192,6 @@ macro_rules! sums {
 
 sums! {
     {T: Number} Sum, T, |_this, x| x, |self, total| T::from_total(total);
-    {T: Float} Mean, T, |_this, x| x, |self, total| T::mean_of(total, self.0);
     {T: Number} SumOfSquares, T, |_this, x| x.mul(x), |self, total| T::from_total(total);
     {T: Number} SumOfSquaresFrom<T>, T, |this, x| x.sub(this.0).mul(x.sub(this.0)), |self, total| T::from_total(total);
 }
