@@ -50,8 +50,7 @@ pub(super) fn elements_of_x(question: &ShapeContext<'_>) -> u64 {
 /// Returns the shape that is left.
 pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let shape = question.shape("x");
-    let axes: Option<Vec<i64>> = question.attribute("axis")?;
-    let is_reduced = dimensions(shape.len(), axes.as_deref())?;
+    let is_reduced = dimensions(shape.len(), question.optional_ints("axis"))?;
     Ok(left(shape, &is_reduced, question.attribute("keepdims")?))
 }
 

@@ -15,10 +15,6 @@ pub(super) const SHORT: usize = 32;
 /// first one's, and the distance to each next one's. 0 unless the reduction
 /// [locates](Accumulate::locates) elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(feature = "ops"),
-    expect(dead_code, reason = "ops alone locate elements")
-)]
 pub(super) struct Positions {
     pub(super) first: usize,
     pub(super) step: usize,
