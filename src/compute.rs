@@ -37,7 +37,9 @@ pub mod elementwise;
 mod gather;
 #[cfg(feature = "kernels")]
 pub mod gemm;
+#[cfg(feature = "kernels")]
 pub mod lines;
+#[cfg(feature = "kernels")]
 pub mod math;
 #[cfg(feature = "ops")]
 pub(crate) mod pixels;
@@ -45,6 +47,7 @@ mod plan;
 mod pool;
 #[cfg(feature = "ops")]
 pub(crate) mod quantize;
+#[cfg(feature = "kernels")]
 pub mod reduce;
 #[cfg(feature = "ops")]
 pub(crate) mod rows;

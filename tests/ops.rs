@@ -42,6 +42,8 @@ mod random;
 mod reductions;
 #[path = "ops/rows.rs"]
 mod rows;
+#[path = "ops/sums.rs"]
+mod sums;
 #[path = "ops/topk.rs"]
 mod topk;
 #[path = "ops/unary.rs"]

@@ -1,10 +1,10 @@
 //! Copies of elements of any size from any layout to any other one.
 
-use super::gather::{copy_tile, gather, stream_transposed};
+use super::gather::{copy_tile, gather, gather_transposed};
 use super::plan::{Dim, Operand, Plan, merge};
 use super::stream::{STREAM_FROM, fence, stream};
 use super::threads::for_each_range;
-use super::tiling::{Sizes, Tiling};
+use super::tiling::{PAGES, Sizes, Tiling};
 use crate::layout::LayoutRef;
 use std::mem::MaybeUninit;
 
@@ -76,10 +76,14 @@ pub(crate) unsafe fn copy_items(
             .dims
             .last()
             .is_some_and(|columns| columns.strides[0] == item as isize);
-    let (tiling, streams_squares) = tile(&plan, item, streams);
+    if streams {
+        sort_by_source(&mut plan, item);
+    }
+    let (tiling, in_blocks) = tile(&plan, item, streams);
     let least = (GRAIN / item).div_ceil(tiling.tile_len());
     for_each_range(tiling.len(), least, |range| {
         let mut scratch = Scratch([MaybeUninit::uninit(); SCRATCH]);
+        let mut block = in_blocks.then(Box::<Block>::new_uninit);
         for index in range {
             let ([to, from], tile) = tiling.tile(index);
             let [to_row, from_row] = tiling.rows.strides;
@@ -88,15 +92,16 @@ pub(crate) unsafe fn copy_items(
             let bytes = columns * item;
             let from_strides = (from_row, from_column);
             // SAFETY: the plan leads to the items of both layouts, of which each is in one tile,
-            // and the scratch memory has room for a tile; where squares are streamed, all rows of
-            // the target begin at multiples of 16 bytes.
+            // and the scratch memory and the block have room for a tile; in blocks, the source is
+            // contiguous along the rows' dimension.
             unsafe {
-                if streams_squares {
-                    let from = (from.cast_const(), from_column);
-                    stream_transposed(item, from, (to, to_row), tile);
-                } else if streams && bytes >= 64 {
+                if streams && bytes >= 64 {
                     let (mut rows_at, mut step) = (from.cast_const(), from_row);
-                    if from_column != item as isize {
+                    if let Some(block) = &mut block {
+                        let block = block.as_mut_ptr().cast::<u8>();
+                        gather_transposed(item, (rows_at, from_column), tile, block);
+                        (rows_at, step) = (block, bytes as isize);
+                    } else if from_column != item as isize {
                         let scratch = scratch.0.as_mut_ptr().cast::<u8>();
                         gather(item, from, from_strides, tile, scratch);
                         (rows_at, step) = (scratch, bytes as isize);
@@ -116,31 +121,58 @@ pub(crate) unsafe fn copy_items(
     });
 }
 
-/// Cuts a plan into tiles. Returns whether all of them can be transposed in registers, and streamed
-/// from there.
+/// Sorts the dimensions around rows that are contiguous in both tensors by the strides of the
+/// source: memory is read ahead in the order of addresses, and streamed in any.
+fn sort_by_source(plan: &mut Plan<2>, item: usize) {
+    let Some((row, outer)) = plan.dims.split_last_mut() else {
+        return;
+    };
+    let bytes = row.size * item;
+    let whole_lines = bytes.is_multiple_of(CACHE_LINE)
+        && plan.first[0].addr().is_multiple_of(CACHE_LINE)
+        && outer
+            .iter()
+            .all(|dim| dim.strides[0] % CACHE_LINE as isize == 0);
+    // Cache lines that two rows have in common are better written soon after each other.
+    if row.strides == [item as isize; 2] && (whole_lines || bytes >= 8 * CACHE_LINE) {
+        outer.sort_by_key(|dim| std::cmp::Reverse(dim.strides[1].unsigned_abs()));
+    }
+}
+
+const CACHE_LINE: usize = 64;
+
+/// Cuts a plan into tiles. Returns whether these are blocks of a transposed matrix, to be streamed.
 fn tile(plan: &Plan<2>, item: usize, streams: bool) -> (Tiling<2>, bool) {
-    let sizes = |run| Sizes {
+    let sizes = Sizes {
         scratch: SCRATCH,
-        run,
+        run: 256,
         // Rows are copied one after another, which takes no scratch memory.
         short_row: SCRATCH / item / 2,
+        pages: PAGES,
     };
     if streams && cfg!(all(target_arch = "x86_64", not(miri))) {
-        // A cache line at a time.
-        let tiling = Tiling::new(plan, [item; 2], false, sizes(64));
-        let (rows, columns) = (tiling.rows.strides, tiling.columns.strides);
-        // Cache lines at such steps are in few places of the caches, and would be evicted before
-        // all of their elements were used.
-        let collides = rows[0] % ALIASED == 0 || columns[1] % ALIASED == 0;
-        if rows[1] == item as isize && !collides && tiling.is_multiple_of_16(0) {
+        // Blocks come one after another along the rows of the target.
+        let (scratch, pages) = (size_of::<Block>(), 1);
+        let blocks = Sizes {
+            scratch,
+            pages,
+            ..sizes
+        };
+        let tiling = Tiling::new(plan, [item; 2], false, blocks);
+        let rows = &tiling.rows;
+        if rows.strides[1] == item as isize && rows.size * item >= CACHE_LINE {
             return (tiling, true);
         }
     }
-    (Tiling::new(plan, [item; 2], false, sizes(256)), false)
+    (Tiling::new(plan, [item; 2], false, sizes), false)
 }
 
-/// Cache lines at multiples of this number of bytes are in the same set of the first-level cache.
-const ALIASED: isize = 4096;
+/// Memory for a block of a transposed matrix: 256 bytes of each row of the target, and more of each
+/// row of the source.
+#[repr(align(64))]
+struct Block {
+    _memory: [MaybeUninit<u8>; 1 << 15],
+}
 
 /// The bytes of a tile: two of 64 by 64 elements of 4 bytes fit into the first-level cache.
 const SCRATCH: usize = 1 << 14;

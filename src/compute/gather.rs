@@ -54,43 +54,43 @@ pub(super) unsafe fn copy_tile(
     to: (*mut u8, (isize, isize)),
     tile: (usize, usize),
 ) {
-    // SAFETY: the strides lead to items of this size in both places, and an array of bytes has no
+    // SAFETY: the strides lead to items of this size in both places, which are accessed at any
     // alignment.
     unsafe {
         match item {
-            1 => copy_items::<[u8; 1]>(from, to, tile),
-            2 => copy_items::<[u8; 2]>(from, to, tile),
-            4 => copy_items::<[u8; 4]>(from, to, tile),
-            8 => copy_items::<[u8; 8]>(from, to, tile),
-            16 => copy_items::<[u8; 16]>(from, to, tile),
+            1 => copy_items::<u8>(from, to, tile),
+            2 => copy_items::<u16>(from, to, tile),
+            4 => copy_items::<u32>(from, to, tile),
+            8 => copy_items::<u64>(from, to, tile),
+            16 => copy_items::<u128>(from, to, tile),
             _ => unreachable!("elements of {item} bytes"),
         }
     }
 }
 
-/// Copies a tile whose source is contiguous along the rows' dimension, and whose target along its
-/// rows, with stores that bypass the caches. [`fence`](super::stream::fence) orders them before
-/// later stores.
+/// Gathers a tile that is contiguous along its rows' dimension, part of a larger matrix: the next
+/// tile along the columns is visited after it.
 ///
 /// # Safety
 ///
-/// As for [`copy_tile`]; the target and the step between its rows are multiples of 16 bytes.
-pub(super) unsafe fn stream_transposed(
+/// As for [`gather`].
+pub(super) unsafe fn gather_transposed(
     item: usize,
-    from: (*const u8, isize),
-    to: (*mut u8, isize),
+    (from, from_column): (*const u8, isize),
     (rows, columns): (usize, usize),
+    to: *mut u8,
 ) {
-    let tile = (columns, rows);
-    // SAFETY: the steps lead to items of this size in both places, and an array of bytes has no
-    // alignment; the target's is as `transpose` requires.
+    let (from, tile) = ((from, from_column), (columns, rows));
+    let to = (to, (columns * item) as isize);
+    // SAFETY: the steps lead to items of this size in both places; `transpose` accesses them at any
+    // alignment.
     unsafe {
         match item {
-            1 => transpose::<[u8; 1], true>(from, to, tile),
-            2 => transpose::<[u8; 2], true>(from, to, tile),
-            4 => transpose::<[u8; 4], true>(from, to, tile),
-            8 => transpose::<[u8; 8], true>(from, to, tile),
-            16 => transpose::<[u8; 16], true>(from, to, tile),
+            1 => transpose::<u8, true>(from, to, tile),
+            2 => transpose::<u16, true>(from, to, tile),
+            4 => transpose::<u32, true>(from, to, tile),
+            8 => transpose::<u64, true>(from, to, tile),
+            16 => transpose::<u128, true>(from, to, tile),
             _ => unreachable!("elements of {item} bytes"),
         }
     }
@@ -113,6 +113,13 @@ unsafe fn copy_items<T: Copy>(
                 copy_row::<T>(from, to, columns);
             }
         }
+    } else if rows == 3 && (from_row, from_column, to_column) == (item, 3 * item, item) {
+        let to = [
+            to,
+            to.wrapping_offset(to_row),
+            to.wrapping_offset(2 * to_row),
+        ];
+        dispatch(Unzip(from.cast::<T>(), to.map(<*mut u8>::cast), columns));
     } else if from_row == item && to_column == item {
         // The source is contiguous by columns.
         // SAFETY: the strides lead to the tile's elements, for which `copy_tile` requires access.
@@ -177,6 +184,27 @@ unsafe fn copy_row<T: Copy>(from: *const u8, to: *mut u8, columns: usize) {
             to.add(column)
                 .write_unaligned(from.add(column).read_unaligned())
         };
+    }
+}
+
+/// Triples of contiguous elements, such as pixels, to three places.
+struct Unzip<T>(*const T, [*mut T; 3], usize);
+
+impl<T: Copy> Routine for Unzip<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Self(from, to, count) = self;
+        for at in 0..count {
+            for (place, to) in to.into_iter().enumerate() {
+                // SAFETY: `copy_items` makes one for a tile of three rows, of as many columns.
+                unsafe {
+                    let value = from.add(3 * at + place).read_unaligned();
+                    to.add(at).write_unaligned(value);
+                }
+            }
+        }
     }
 }
 

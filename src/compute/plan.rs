@@ -66,6 +66,12 @@ impl<const N: usize> Plan<N> {
 /// Merges dimensions of which the outer one's step is one whole run of the inner one, in all
 /// tensors.
 pub(super) fn merge<const N: usize>(dims: &mut Vec<Dim<N>>) {
+    let kept = merge_slice(dims);
+    dims.truncate(kept);
+}
+
+/// [`merge`] of the dimensions of a slice. Returns how many are left, at its beginning.
+pub(super) fn merge_slice<const N: usize>(dims: &mut [Dim<N>]) -> usize {
     let mut kept = 0;
     for at in 0..dims.len() {
         let dim = dims[at];
@@ -82,7 +88,7 @@ pub(super) fn merge<const N: usize>(dims: &mut Vec<Dim<N>>) {
             kept += 1;
         }
     }
-    dims.truncate(kept);
+    kept
 }
 
 #[cfg(test)]

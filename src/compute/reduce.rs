@@ -16,6 +16,7 @@ mod extreme_lines;
 mod fold;
 mod fold_lines;
 mod fold_views;
+mod load;
 #[cfg(feature = "ops")]
 mod moments;
 mod plan;
@@ -23,7 +24,7 @@ mod plan;
 #[cfg(feature = "ops")]
 pub(crate) use extreme::{Extreme, index_of_extreme};
 #[cfg(feature = "ops")]
-pub(crate) use fold_views::fold_with;
+pub(crate) use fold_views::{fold_half_floats, fold_with};
 #[cfg(feature = "ops")]
 pub(crate) use moments::{Moments, Sums, moments};
 

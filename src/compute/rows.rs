@@ -5,6 +5,7 @@ mod order;
 pub(crate) use order::{Index, Rows};
 
 use super::plan::Dim;
+use super::stream::prefetch;
 use super::threads::for_each_range;
 use super::{Routine, Simd, dispatch, vectorize};
 use order::{INDEXED, LISTED, Plan};
@@ -185,22 +186,6 @@ impl<I: Index> Plan<'_, I> {
 
 /// How many bytes are fetched to the caches before they are copied.
 const PREFETCHED: usize = 4096;
-
-/// Has the CPU fetch the cache lines of some bytes, which need not be there.
-#[inline(always)]
-fn prefetch(from: *const u8, bytes: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for at in (0..bytes).step_by(64) {
-        // SAFETY: every CPU of the architecture has SSE, and fetching reads nothing for the
-        // program, whatever the address is.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at).cast());
-        }
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (from, bytes);
-}
 
 /// Sums of some columns of all rows with an outer index, of which [`Rows::add`] makes one for each
 /// thread.

@@ -1,4 +1,4 @@
-//! Copies that bypass the caches.
+//! Copies that bypass the caches, and requests of memory to come into them.
 
 /// From this number of written bytes on, stores bypass the caches: the memory would push out
 /// everything else, and be read before it is overwritten.
@@ -26,14 +26,19 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
         // SAFETY: all parts lie within the `bytes` bytes; the middle one begins at a multiple of
         // 64 bytes, as the stores need it.
         unsafe {
-            std::ptr::copy_nonoverlapping(from, to, head);
+            // Mostly nothing, without a call then.
+            if head > 0 {
+                std::ptr::copy_nonoverlapping(from, to, head);
+            }
             let (source, target) = (from.add(head), to.add(head));
             for at in (0..lines).step_by(16) {
                 let value = _mm_loadu_si128(source.add(at).cast::<__m128i>());
                 _mm_stream_si128(target.add(at).cast::<__m128i>(), value);
             }
             let done = head + lines;
-            std::ptr::copy_nonoverlapping(from.add(done), to.add(done), bytes - done);
+            if done < bytes {
+                std::ptr::copy_nonoverlapping(from.add(done), to.add(done), bytes - done);
+            }
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -51,4 +56,20 @@ pub(crate) fn fence() {
     unsafe {
         std::arch::x86_64::_mm_sfence();
     }
+}
+
+/// Requests the cache lines of some bytes, which need not be there.
+#[inline(always)]
+pub(crate) fn prefetch(from: *const u8, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for at in (0..bytes).step_by(64) {
+        // SAFETY: every CPU of the architecture has SSE, and a prefetch reads nothing for the
+        // program, whatever the address is.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at).cast());
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (from, bytes);
 }

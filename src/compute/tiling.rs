@@ -6,7 +6,7 @@ use super::plan::{Dim, Plan};
 pub(super) const SCRATCH: usize = 8192;
 
 /// The most rows that are visited together if they are far apart.
-const PAGES: usize = 512;
+pub(super) const PAGES: usize = 512;
 
 /// The sizes of tiles.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +17,8 @@ pub(super) struct Sizes {
     pub(super) run: usize,
     /// Of rows of fewer elements there are several in a tile.
     pub(super) short_row: usize,
+    /// The most rows that are visited together if they are far apart.
+    pub(super) pages: usize,
 }
 
 impl Sizes {
@@ -25,6 +27,7 @@ impl Sizes {
         scratch: SCRATCH,
         run: 256,
         short_row: SHORT_ROW,
+        pages: PAGES,
     };
 }
 
@@ -100,7 +103,7 @@ impl<const N: usize> Tiling<N> {
                 let rows_per_tile = rows.size.min(most / columns_per_tile);
                 // Rows are in different pages, of which no more than are in the cache of addresses
                 // are visited before the first ones are visited again.
-                group = (PAGES.min(2048 / item[0]) / rows_per_tile).max(1);
+                group = (sizes.pages.min(2048 / item[0]) / rows_per_tile).max(1);
                 (
                     rows,
                     (rows_per_tile, columns.size.min(most / rows_per_tile)),
@@ -138,15 +141,6 @@ impl<const N: usize> Tiling<N> {
             access,
             item,
         }
-    }
-
-    /// Returns whether all tiles of an operand begin at multiples of 16 bytes, and so do their
-    /// rows.
-    pub(super) fn is_multiple_of_16(&self, operand: usize) -> bool {
-        let columns = self.columns.strides[operand] * self.tile.1 as isize;
-        let strides = self.outer.iter().chain([&self.rows]);
-        let mut steps = strides.map(|dim| dim.strides[operand]).chain([columns]);
-        self.first[operand].0.addr().is_multiple_of(16) && steps.all(|step| step % 16 == 0)
     }
 
     /// Returns the number of tiles.

@@ -1,22 +1,26 @@
 //! Transposition of matrices in registers.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::stream::prefetch;
 use std::ops::Range;
 
 /// Writes the transpose of a matrix: `from` is contiguous along its second dimension, `to` along
 /// its first one. Steps between lines are in bytes.
 ///
+/// Either each cache line of the target is written at once, or each of the source read at once: for
+/// a large matrix of which this is a part, and the next lines of which are requested meanwhile.
+///
 /// # Safety
 ///
-/// The matrix can be read at `from`, and its transpose written at `to`; the two don't overlap. If
-/// it streams, `to` and its step are multiples of 16.
-pub(super) unsafe fn transpose<T: Copy, const STREAMS: bool>(
+/// The matrix can be read at `from`, and its transpose written at `to`; the two don't overlap.
+pub(super) unsafe fn transpose<T: Copy, const BY_SOURCE: bool>(
     (from, from_step): (*const u8, isize),
     (to, to_step): (*mut u8, isize),
     (lines, columns): (usize, usize),
 ) {
     let side = 16 / size_of::<T>();
     let (mut whole_lines, mut whole_columns) = (0, 0);
-    if cfg!(all(target_arch = "x86_64", not(miri))) && (side > 1 || STREAMS) {
+    if cfg!(all(target_arch = "x86_64", not(miri))) && (side > 1 || BY_SOURCE) {
         (whole_lines, whole_columns) = (lines / side * side, columns / side * side);
     }
     let source = |line: usize, column: usize| {
@@ -28,20 +32,37 @@ pub(super) unsafe fn transpose<T: Copy, const STREAMS: bool>(
             .wrapping_add(line * size_of::<T>())
     };
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // Lines of the target first, so that each cache line is written at once.
-    for column in (0..whole_columns).step_by(side) {
-        for line in (0..whole_lines).step_by(side) {
+    {
+        let transpose_square = |line: usize, column: usize| {
             let (from, to) = (source(line, column), target(line, column));
-            // SAFETY: a square of `side` lines and columns lies within the matrix; `target` is a
-            // multiple of 16 where it streams, as all steps are.
+            // SAFETY: a square of `side` lines and columns lies within the matrix.
             unsafe {
                 match side {
-                    1 => square::<1, STREAMS>(from, from_step, to, to_step),
-                    2 => square::<2, STREAMS>(from, from_step, to, to_step),
-                    4 => square::<4, STREAMS>(from, from_step, to, to_step),
-                    8 => square::<8, STREAMS>(from, from_step, to, to_step),
-                    _ => square::<16, STREAMS>(from, from_step, to, to_step),
+                    1 => square::<1>(from, from_step, to, to_step),
+                    2 => square::<2>(from, from_step, to, to_step),
+                    4 => square::<4>(from, from_step, to, to_step),
+                    8 => square::<8>(from, from_step, to, to_step),
+                    _ => square::<16>(from, from_step, to, to_step),
                 }
+            }
+        };
+        if BY_SOURCE {
+            let cache_line = 64 / size_of::<T>();
+            for line in (0..whole_lines).step_by(side) {
+                for first in (0..whole_columns).step_by(cache_line) {
+                    (line + AHEAD..line + AHEAD + side)
+                        .for_each(|line| prefetch(source(line, first), 1));
+                    let end = whole_columns.min(first + cache_line);
+                    (first..end)
+                        .step_by(side)
+                        .for_each(|column| transpose_square(line, column));
+                }
+            }
+        } else {
+            for column in (0..whole_columns).step_by(side) {
+                (0..whole_lines)
+                    .step_by(side)
+                    .for_each(|line| transpose_square(line, column));
             }
         }
     }
@@ -59,15 +80,19 @@ pub(super) unsafe fn transpose<T: Copy, const STREAMS: bool>(
     (0..whole_columns).for_each(|column| copy(whole_lines..lines, column));
 }
 
+/// How many lines ahead the source is requested.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const AHEAD: usize = 16;
+
 /// Transposes a square of `SIDE` lines of 16 bytes each: every round interleaves the first half of
 /// the lines with the second one, element by element.
 ///
 /// # Safety
 ///
-/// The lines can be read and written. If it streams, those of the target are multiples of 16.
+/// The lines can be read and written.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-unsafe fn square<const SIDE: usize, const STREAMS: bool>(
+unsafe fn square<const SIDE: usize>(
     from: *const u8,
     from_step: isize,
     to: *mut u8,
@@ -75,8 +100,8 @@ unsafe fn square<const SIDE: usize, const STREAMS: bool>(
 ) {
     use std::arch::x86_64::*;
 
-    // SAFETY: the lines can be read and written, at any alignment unless they are streamed; every
-    // CPU of the architecture has SSE2.
+    // SAFETY: the lines can be read and written, at any alignment; every CPU of the architecture
+    // has SSE2.
     unsafe {
         let mut lines: [__m128i; SIDE] = std::array::from_fn(|line| {
             _mm_loadu_si128(from.offset(line as isize * from_step).cast())
@@ -98,12 +123,7 @@ unsafe fn square<const SIDE: usize, const STREAMS: bool>(
             }
         }
         for (line, value) in lines.into_iter().enumerate() {
-            let to = to.offset(line as isize * to_step).cast();
-            if STREAMS {
-                _mm_stream_si128(to, value);
-            } else {
-                _mm_storeu_si128(to, value);
-            }
+            _mm_storeu_si128(to.offset(line as isize * to_step).cast(), value);
         }
     }
 }
@@ -112,53 +132,32 @@ unsafe fn square<const SIDE: usize, const STREAMS: bool>(
 mod tests {
     use super::*;
 
-    /// What streams has lines of whole 16 bytes.
-    #[test]
-    fn transpose_streams_elements_of_each_size() {
-        fn check<T: Copy + PartialEq + std::fmt::Debug>(element: impl Fn(usize) -> T) {
-            let (lines, columns) = (32, 21);
-            let matrix: Vec<T> = (0..lines * columns).map(&element).collect();
-            let mut memory = vec![0_u128; lines * columns];
-            let step = |count: usize| (count * size_of::<T>()) as isize;
-            let (from, to) = (matrix.as_ptr().cast(), memory.as_mut_ptr().cast());
-            // SAFETY: both have room for the matrix, and the lines of the second one are
-            // multiples of 16 bytes, as its address is.
-            unsafe {
-                transpose::<T, true>((from, step(columns)), (to, step(lines)), (lines, columns));
-            }
-            crate::compute::stream::fence();
-            // SAFETY: `transpose` has written that many elements.
-            let found =
-                unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<T>(), lines * columns) };
-            for (at, found) in found.iter().enumerate() {
-                assert_eq!(*found, matrix[at % lines * columns + at / lines], "{at}");
-            }
-        }
-        check(|at| at as u8);
-        check(|at| at as u16);
-        check(|at| at as u32);
-        check(|at| at as u64);
-        check(|at| at as u128);
-    }
-
     fn check<T: Copy + PartialEq + std::fmt::Debug>(element: impl Fn(usize) -> T) {
-        for (lines, columns) in [(0, 3), (1, 1), (16, 16), (7, 33), (32, 20), (19, 5)] {
+        for (lines, columns) in [
+            (0, 3),
+            (1, 1),
+            (16, 16),
+            (7, 33),
+            (32, 20),
+            (19, 5),
+            (40, 90),
+        ] {
             let matrix: Vec<T> = (0..lines * columns).map(&element).collect();
-            let mut transposed = vec![element(0); lines * columns];
             let step = |count: usize| (count * size_of::<T>()) as isize;
-            let (from, to) = (matrix.as_ptr().cast(), transposed.as_mut_ptr().cast());
-            // SAFETY: both have room for the matrix.
-            unsafe {
-                transpose::<T, false>((from, step(columns)), (to, step(lines)), (lines, columns))
-            };
-            for line in 0..lines {
-                for column in 0..columns {
-                    let found = transposed[column * lines + line];
-                    assert_eq!(
-                        found,
-                        matrix[line * columns + column],
-                        "{lines} x {columns}"
-                    );
+            for by_source in [false, true] {
+                let mut transposed = vec![element(0); lines * columns];
+                let from = (matrix.as_ptr().cast(), step(columns));
+                let to = (transposed.as_mut_ptr().cast(), step(lines));
+                // SAFETY: both have room for the matrix.
+                unsafe {
+                    match by_source {
+                        false => transpose::<T, false>(from, to, (lines, columns)),
+                        true => transpose::<T, true>(from, to, (lines, columns)),
+                    }
+                }
+                for (at, found) in transposed.iter().enumerate() {
+                    let expected = matrix[at % lines * columns + at / lines];
+                    assert_eq!(*found, expected, "{lines} x {columns}, {by_source}");
                 }
             }
         }

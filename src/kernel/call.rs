@@ -13,7 +13,6 @@ use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::fmt;
-use std::mem;
 use std::ops::Range;
 
 /// A call that is being put together.
@@ -250,7 +249,7 @@ impl<'r, 'a> Call<'r, 'a> {
         let attributes = match handle.defaults() {
             Some(defaults) if self.attributes.is_empty() => defaults,
             _ => {
-                let given = mem::take(&mut self.attributes);
+                let given = &mut self.attributes;
                 completed = complete(handle, given).map_err(|reason| reason.of(name))?;
                 &completed
             }

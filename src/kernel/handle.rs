@@ -9,7 +9,9 @@ use super::error::{Reason, RegistrationError};
 use super::op::Op;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
+use smallvec::SmallVec;
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// An op of a registry, to be called.
@@ -151,31 +153,33 @@ impl OpHandle {
     }
 }
 
-/// Returns all attributes of a call: those that were given, converted, and the others' defaults.
+/// Returns all attributes of a call: those that were given, which are taken and converted, and the
+/// others' defaults.
 pub(crate) fn complete(
     handle: &OpHandle,
-    given: Vec<(usize, Attribute)>,
-) -> Result<Vec<Attribute>, Reason> {
+    given: &mut [(usize, Attribute)],
+) -> Result<SmallVec<[Attribute; 4]>, Reason> {
     let op = handle.definition();
-    let mut values: Vec<_> = op
-        .attributes
-        .iter()
-        .map(|known| known.default.clone())
-        .collect();
-    for (at, value) in given {
-        let kind = op.attributes[at].kind;
-        values[at] = Some(value.converted(kind).ok_or_else(|| Reason::Attribute {
-            attribute: op.attributes[at].name.clone(),
-            wanted: kind,
+    let mut values = SmallVec::new();
+    for (at, known) in op.attributes.iter().enumerate() {
+        let value = match given.iter_mut().find(|(place, _)| *place == at) {
+            Some((_, value)) => mem::replace(value, Attribute::Bool(false)),
+            None => known.default.clone().ok_or_else(|| Reason::Missing {
+                argument: known.name.clone(),
+            })?,
+        };
+        if value.kind() == known.kind {
+            values.push(value);
+            continue;
+        }
+        let converted = value.converted(known.kind);
+        values.push(converted.ok_or_else(|| Reason::Attribute {
+            attribute: known.name.clone(),
+            wanted: known.kind,
             found: value,
         })?);
     }
-    let value = |(at, value): (usize, Option<Attribute>)| {
-        value.ok_or_else(|| Reason::Missing {
-            argument: op.attributes[at].name.clone(),
-        })
-    };
-    values.into_iter().enumerate().map(value).collect()
+    Ok(values)
 }
 
 /// Describes the arguments of a call.

@@ -1,7 +1,7 @@
 //! `argmax` and `argmin`: the index of the largest or the smallest element along an axis, or of
 //! all.
 
-use super::axis::{dimension, dimensions};
+use super::axis::{Dimensions, dimension, dimensions};
 use super::reduce::{check_choice, elements_of_x, left};
 use crate::compute::reduce::{Extreme, index_of_extreme};
 use crate::dtype::DType;
@@ -19,7 +19,7 @@ use crate::view::ViewMut;
 use half::{bf16, f16};
 
 /// Returns for each dimension whether the elements along it are searched.
-fn searched(rank: usize, axis: Option<i64>) -> Result<Vec<bool>, Failure> {
+fn searched(rank: usize, axis: Option<i64>) -> Result<Dimensions, Failure> {
     match axis {
         None => dimensions(rank, None),
         Some(axis) => {

@@ -1,6 +1,10 @@
 //! Axes, resolved to dimensions.
 
 use crate::kernel::{ArgumentError, Failure};
+use smallvec::{SmallVec, smallvec};
+
+/// A truth value for each dimension.
+pub(crate) type Dimensions = SmallVec<[bool; 8]>;
 
 /// Returns the dimension that an axis stands for: counted from the last one where it is negative.
 pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
@@ -12,11 +16,11 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
 }
 
 /// Returns for each dimension whether it is one of the axes; `None` stands for all of them.
-pub(crate) fn dimensions(rank: usize, axes: Option<&[i64]>) -> Result<Vec<bool>, Failure> {
+pub(crate) fn dimensions(rank: usize, axes: Option<&[i64]>) -> Result<Dimensions, Failure> {
     let Some(axes) = axes else {
-        return Ok(vec![true; rank]);
+        return Ok(smallvec![true; rank]);
     };
-    let mut chosen = vec![false; rank];
+    let mut chosen = smallvec![false; rank];
     for axis in axes {
         let is_chosen = &mut chosen[dimension(rank, *axis)?];
         if std::mem::replace(is_chosen, true) {

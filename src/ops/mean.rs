@@ -1,7 +1,8 @@
 //! `mean`: arithmetic mean along some axes, or all.
 
+use super::axis::dimensions;
 use super::number::Float;
-use super::reduce::{Mean, call, reduce, reduction};
+use super::reduce::{Summed, call, reduction};
 use crate::kernel::CallError;
 use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
@@ -25,14 +26,16 @@ register_kernel!(
     })
 );
 
-fn kernel<T: Float>(
+fn kernel<T: Float + Summed>(
     axes: Option<&[i64]>,
     x: View<'_, T>,
     out: ViewMut<'_, T>,
 ) -> Result<(), Failure> {
     // Without results there is nothing to divide.
     let count = x.len().checked_div(out.len()).unwrap_or(0);
-    reduce(axes, x, out, Mean(count))
+    let is_reduced = dimensions(x.rank(), axes)?;
+    T::write_sums(x, out, &is_reduced, |total| T::mean_of(total, count));
+    Ok(())
 }
 
 /// Returns the mean of floats along some axes: all for `None`, none for `Some(&[])`.

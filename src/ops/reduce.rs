@@ -1,9 +1,9 @@
 //! Reductions along some axes or all: their common definition, shapes and folds.
 
 use super::axis::dimensions;
-use super::number::{Float, Number};
+use super::number::{Number, Wide};
 use super::order::Ordered;
-use crate::compute::reduce::{Fold, fold_with};
+use crate::compute::reduce::{Fold, fold_half_floats, fold_with};
 use crate::dtype::Element;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
@@ -17,6 +17,7 @@ use crate::kernel::ShapeContext;
 use crate::tensor::Tensor;
 use crate::view::View;
 use crate::view::ViewMut;
+use half::{bf16, f16};
 
 /// `name(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T`.
 pub(crate) fn reduction(name: &str, doc: &str) -> Op {
@@ -48,8 +49,7 @@ pub(super) fn elements_of_x(question: &ShapeContext<'_>) -> u64 {
 /// Returns the shape that is left.
 pub(crate) fn reduced(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
     let shape = question.shape("x");
-    let axes: Option<Vec<i64>> = question.attribute("axis")?;
-    let is_reduced = dimensions(shape.len(), axes.as_deref())?;
+    let is_reduced = dimensions(shape.len(), question.optional_ints("axis"))?;
     Ok(left(shape, &is_reduced, question.attribute("keepdims")?))
 }
 
@@ -92,9 +92,41 @@ where
 #[derive(Clone, Copy)]
 pub(super) struct Sum;
 
-/// The mean of this number of elements.
+/// An element type of which sums are made.
+pub(super) trait Summed: Number {
+    /// Writes what a function makes of the sums along the axes for which `is_reduced` holds.
+    fn write_sums<R: Element>(
+        x: View<'_, Self>,
+        out: ViewMut<'_, R>,
+        is_reduced: &[bool],
+        finish: impl Fn(Self::Total) -> R + Sync,
+    ) {
+        fold_with(x, out, is_reduced, Sum, finish);
+    }
+}
+
+macro_rules! summed {
+    ($($ty:ident),*) => {
+        $(impl Summed for $ty {})*
+    };
+}
+
+summed!(i8, i16, i32, i64, u8, u16, u32, u64, bf16, f32, f64);
+
+impl Summed for f16 {
+    fn write_sums<R: Element>(
+        x: View<'_, Self>,
+        out: ViewMut<'_, R>,
+        is_reduced: &[bool],
+        finish: impl Fn(f64) -> R + Sync,
+    ) {
+        fold_half_floats(x, out, is_reduced, SumOfWide, finish);
+    }
+}
+
+/// The sum of intermediate results, of which lanes have their own type.
 #[derive(Clone, Copy)]
-pub(super) struct Mean(pub(super) usize);
+struct SumOfWide;
 
 /// The largest element, or NaN if there is one.
 #[derive(Clone, Copy)]
@@ -104,49 +136,72 @@ pub(super) struct Max;
 #[derive(Clone, Copy)]
 pub(super) struct Min;
 
-/// Sums: lanes and totals of their own types, and what becomes of a total.
-macro_rules! sums {
-    ($({$($generics:tt)*} $Fold:ty, $T:ty, |$this:ident, $x:ident| $each:expr, |$self:ident, $total:ident| $result:expr;)*) => {$(
-        impl<$($generics)*> Fold<$T> for $Fold {
-            type Lane = <$T as Number>::Lane;
-            type Total = <$T as Number>::Total;
-            type Result = $T;
+impl<T: Number> Fold<T> for Sum {
+    type Lane = T::Lane;
+    type Total = T::Total;
+    type Result = T;
 
-            #[inline(always)]
-            fn empty_lane(self) -> Self::Lane {
-                <$T>::EMPTY_LANE
-            }
-            #[inline(always)]
-            fn add(self, lane: Self::Lane, $x: $T) -> Self::Lane {
-                let $this = self;
-                <$T>::add_to_lane(lane, $each)
-            }
-            #[inline(always)]
-            fn join(self, a: Self::Lane, b: Self::Lane) -> Self::Lane {
-                <$T>::join_lanes(a, b)
-            }
-            #[inline(always)]
-            fn empty(self) -> Self::Total {
-                <$T>::EMPTY_TOTAL
-            }
-            #[inline(always)]
-            fn add_lane(self, total: Self::Total, lane: Self::Lane) -> Self::Total {
-                <$T>::add_lane(total, lane)
-            }
-            #[inline(always)]
-            fn combine(self, total: Self::Total, later: Self::Total) -> Self::Total {
-                <$T>::combine(total, later)
-            }
-            fn finish($self, $total: Self::Total) -> $T {
-                $result
-            }
-        }
-    )*};
+    #[inline(always)]
+    fn empty_lane(self) -> Self::Lane {
+        T::EMPTY_LANE
+    }
+    #[inline(always)]
+    fn add(self, lane: Self::Lane, x: T) -> Self::Lane {
+        T::add_to_lane(lane, x)
+    }
+    #[inline(always)]
+    fn join(self, a: Self::Lane, b: Self::Lane) -> Self::Lane {
+        T::join_lanes(a, b)
+    }
+    #[inline(always)]
+    fn empty(self) -> Self::Total {
+        T::EMPTY_TOTAL
+    }
+    #[inline(always)]
+    fn add_lane(self, total: Self::Total, lane: Self::Lane) -> Self::Total {
+        T::add_lane(total, lane)
+    }
+    #[inline(always)]
+    fn combine(self, total: Self::Total, later: Self::Total) -> Self::Total {
+        T::combine(total, later)
+    }
+    fn finish(self, total: Self::Total) -> Self::Result {
+        T::from_total(total)
+    }
 }
 
-sums! {
-    {T: Number} Sum, T, |_this, x| x, |self, total| T::from_total(total);
-    {T: Float} Mean, T, |_this, x| x, |self, total| T::mean_of(total, self.0);
+impl<T: Wide> Fold<T> for SumOfWide {
+    type Lane = T;
+    type Total = f64;
+    type Result = f64;
+
+    #[inline(always)]
+    fn empty_lane(self) -> Self::Lane {
+        T::from_f64(0.0)
+    }
+    #[inline(always)]
+    fn add(self, lane: Self::Lane, x: T) -> Self::Lane {
+        lane.add(x)
+    }
+    #[inline(always)]
+    fn join(self, a: Self::Lane, b: Self::Lane) -> Self::Lane {
+        a.add(b)
+    }
+    #[inline(always)]
+    fn empty(self) -> Self::Total {
+        0.0
+    }
+    #[inline(always)]
+    fn add_lane(self, total: Self::Total, lane: Self::Lane) -> Self::Total {
+        total + lane.into()
+    }
+    #[inline(always)]
+    fn combine(self, total: Self::Total, later: Self::Total) -> Self::Total {
+        total + later
+    }
+    fn finish(self, total: Self::Total) -> Self::Result {
+        total
+    }
 }
 
 macro_rules! extremes {

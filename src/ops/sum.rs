@@ -1,9 +1,8 @@
 //! `sum`: summation along some axes, or all.
 
 use super::axis::dimensions;
-use super::number::{Number, Total};
-use super::reduce::{Sum, call, reduction_to};
-use crate::compute::reduce::fold_with;
+use super::number::Total;
+use super::reduce::{Summed, call, reduction_to};
 use crate::dtype::{DType, Element};
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -44,7 +43,7 @@ macro_rules! kernels {
                     Ok(move |x: View<'_, $T>, mut out: UntypedMut<'_>| -> Result<(), Failure> {
                         let is_reduced = dimensions(x.rank(), axes.as_deref())?;
                         $(if let Some(out) = out.view_mut::<$R>() {
-                            fold_with(x, out, &is_reduced, Sum, |$total: <$T as Number>::Total| {
+                            $T::write_sums(x, out, &is_reduced, |$total| {
                                 <$R as FromTotal<_>>::from_total($number)
                             });
                             return Ok(());

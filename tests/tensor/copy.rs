@@ -156,3 +156,43 @@ fn elements_of_every_width_at_the_largest_rank() {
         );
     }
 }
+
+/// Builds with debug assertions stream copies of this size already.
+#[test]
+fn large_permuted_copies_have_the_same_elements() {
+    fn check<const N: usize>(shape: &[usize], axes: &[usize]) {
+        let len: usize = shape.iter().product();
+        // None of them is NaN as a float.
+        let element = |at: usize| -> [u8; N] {
+            std::array::from_fn(|byte| {
+                (at.wrapping_mul(2_654_435_761) >> (8 * (byte % 4))) as u8 & 0x3f
+            })
+        };
+        let bytes: Vec<u8> = (0..len).flat_map(element).collect();
+        let dtype = [DType::U8, DType::U16, DType::U32, DType::U64, DType::C128]
+            [N.trailing_zeros() as usize];
+        let x = Tensor::from_storage(Storage::from_vec(bytes), shape, dtype).unwrap();
+        let view = x.permute(axes).unwrap();
+        let copy = view.copy().unwrap();
+        let elements = |x: &Tensor| -> Vec<Scalar> { x.scalars().unwrap().collect() };
+        assert_eq!(elements(&copy), elements(&view), "{shape:?} {axes:?} {N}");
+    }
+    for (shape, axes) in [
+        (&[130, 70][..], &[1, 0][..]),
+        (&[64, 256], &[1, 0]),
+        (&[300, 17], &[1, 0]),
+        (&[17, 300], &[1, 0]),
+        (&[3, 70, 90], &[0, 2, 1]),
+        (&[3, 40, 5, 64], &[0, 2, 1, 3]),
+        (&[2, 30, 7, 150], &[2, 0, 1, 3]),
+        (&[2, 90, 50, 3], &[0, 3, 1, 2]),
+        (&[40, 50, 3], &[2, 1, 0]),
+        (&[2, 3, 90, 50], &[0, 2, 3, 1]),
+    ] {
+        check::<1>(shape, axes);
+        check::<2>(shape, axes);
+        check::<4>(shape, axes);
+        check::<8>(shape, axes);
+        check::<16>(shape, axes);
+    }
+}

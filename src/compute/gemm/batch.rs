@@ -36,7 +36,13 @@ pub(super) unsafe fn multiply<U, T, O>(
     T: Copy + Default + Sync,
     O: FromSum<U::Sum> + Send,
 {
-    let (sizes, a, b, out) = without_batch(sizes, a, b, out);
+    let (sizes, mut a, mut b, out) = without_batch(sizes, a, b, out);
+    if sizes.depth == 0 {
+        // Strides of no elements lead anywhere.
+        for factor in [&mut a, &mut b] {
+            (factor.row, factor.column) = (0, 0);
+        }
+    }
     let count: usize = sizes.batch.iter().product();
     if count == 0 || sizes.rows == 0 || sizes.columns == 0 {
         return;

@@ -399,3 +399,33 @@ fn products_without_terms_are_zeros() {
         assert_eq!(product::<i8, i32>([3, 0, 1], &[], &[]), [0; 3]);
     });
 }
+
+#[test]
+fn multiply_of_no_depth_writes_zeros_whatever_the_strides() {
+    for level in levels() {
+        with_level(level, || {
+            let mut out = [7_i16; 40 * 3];
+            let sizes = Sizes {
+                batch: &[],
+                rows: 40,
+                depth: 0,
+                columns: 3,
+            };
+            let factor = || Matrices {
+                first: std::ptr::dangling::<i16>(),
+                batch: &[],
+                row: isize::MAX / 2,
+                column: isize::MIN / 2,
+            };
+            let result = Matrices {
+                first: out.as_mut_ptr(),
+                batch: &[],
+                row: 3,
+                column: 1,
+            };
+            // SAFETY: the factors have no elements, and the result has room for its own.
+            unsafe { multiply::<i16, i16>(sizes, factor(), factor(), result) };
+            assert_eq!(out, [0; 40 * 3]);
+        });
+    }
+}

@@ -15,7 +15,6 @@ pub(super) const SHORT: usize = 32;
 /// first one's, and the distance to each next one's. 0 unless the reduction
 /// [locates](Accumulate::locates) elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "only some ops locate elements")]
 pub(super) struct Positions {
     pub(super) first: usize,
     pub(super) step: usize,

@@ -1,6 +1,8 @@
 //! The loop over the tiles and chunks of a reduction, on several threads.
 
-use super::accumulate::{ACCUMULATORS, Accumulate, Accumulators, Address, GRAIN};
+use super::accumulate::{
+    ACCUMULATORS, ALIGN, Accumulate, Accumulators, Address, GRAIN, Positions, SHORT,
+};
 use super::plan::Reduction;
 use crate::compute::plan::Operand;
 use crate::compute::threads::for_each_part;
@@ -67,6 +69,10 @@ unsafe fn reduce(
         return;
     }
     let most = ACCUMULATORS / accumulate.accumulator().max(1);
+    if let Some(len) = small_lines(&x, &out, is_reduced) {
+        // SAFETY: what is required here, and the elements are lines of this length.
+        return unsafe { reduce_lines(&x, &out, len, most, accumulate) };
+    }
     let reduction = Reduction::new(&x, &out, is_reduced, most, accumulate.locates());
     let (tiles, chunks) = (reduction.tiles(), reduction.chunks());
     let elements = reduction.len();
@@ -100,5 +106,56 @@ unsafe fn reduce(
         }
         // SAFETY: the tile's results have their places in `out`.
         unsafe { accumulate.finish(first, out, reduction.k.strides[0], count) };
+    }
+}
+
+/// Returns the number of elements of each result, if these are contiguous, one result's after the
+/// other's, and too few to be split: so a plan would visit them in the same order.
+fn small_lines(x: &Operand<'_>, out: &Operand<'_>, is_reduced: &[bool]) -> Option<usize> {
+    let (elements, results) = (x.layout.len(), out.layout.len());
+    let is_small = (1..=GRAIN).contains(&elements);
+    if !is_small || !x.layout.is_contiguous() || !out.layout.is_contiguous() {
+        return None;
+    }
+    let len = elements / results;
+    // Those of several results are taken across results if they are few.
+    if results > 1 && len < SHORT {
+        return None;
+    }
+    let mut sizes = x.layout.shape().iter().zip(is_reduced).rev();
+    let last_kept = sizes.find(|(size, is_reduced)| **size != 1 && !**is_reduced);
+    let are_last = last_kept.is_none() || sizes.all(|(size, is_reduced)| *size == 1 || !is_reduced);
+    are_last.then_some(len)
+}
+
+/// Reduces lines of contiguous elements, one after another.
+///
+/// # Safety
+///
+/// As for [`reduce`]; all elements are contiguous, and so are the results, of as many elements
+/// each.
+unsafe fn reduce_lines(
+    x: &Operand<'_>,
+    out: &Operand<'_>,
+    len: usize,
+    most: usize,
+    accumulate: &dyn Accumulate,
+) {
+    let mut memory = [Accumulators::NEW; ACCUMULATORS / ALIGN];
+    let accumulators = memory.as_mut_ptr().cast::<u8>();
+    let results = out.layout.len();
+    let positions = Positions { first: 0, step: 1 };
+    for first in (0..results).step_by(most) {
+        let count = most.min(results - first);
+        let from = x.first.wrapping_add(first * len * x.item);
+        let to = out.first.wrapping_add(first * out.item);
+        let lines = (count, (len * x.item) as isize);
+        // SAFETY: there is memory for `most` accumulators, and there are as many elements and
+        // results from these addresses on.
+        unsafe {
+            accumulate.begin(accumulators, count);
+            accumulate.along(accumulators, from, len, lines, positions);
+            accumulate.finish(accumulators, to, out.item as isize, count);
+        }
     }
 }

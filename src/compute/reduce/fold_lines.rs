@@ -1,7 +1,12 @@
 //! The loops of folds, over contiguous elements.
 
 use super::fold::Fold;
+use super::load::Load;
+#[cfg(feature = "ops")]
+use super::load::Plain;
 use crate::compute::simd::{Routine, Simd};
+use crate::compute::stream::prefetch;
+#[cfg(feature = "ops")]
 use crate::dtype::Element;
 use std::marker::PhantomData;
 use std::slice;
@@ -15,19 +20,30 @@ const DEPTH: usize = 64;
 /// The lanes that the last elements of a line are added to at once.
 const FEW: usize = 8;
 
-/// The number of rows that are added up before they meet lanes or totals in memory.
+/// The number of rows that are added to lanes at once: CPUs read ahead of elements that come nearly
+/// in the order of their addresses.
+const LANE_ROWS: usize = 4;
+
+/// The number of rows that are added up before they meet totals in memory.
 const ROWS: usize = 8;
 
+/// The columns of which rows are loaded at once.
+const COLUMNS: usize = 64;
+
+/// How far ahead of the elements memory is requested: one page, as CPUs that read ahead stop at its
+/// end.
+const AHEAD: usize = 4096;
+
 /// Contiguous elements of some totals, each from its own address on.
-pub(super) struct Lines<'a, T, F: Fold<T>>(
+pub(super) struct Lines<'a, D: Load, F: Fold<D::Loaded>>(
     pub(super) F,
     pub(super) &'a mut [F::Total],
     pub(super) *const u8,
     pub(super) (usize, isize),
-    pub(super) PhantomData<T>,
+    pub(super) PhantomData<D>,
 );
 
-impl<T: Element, F: Fold<T>> Routine for Lines<'_, T, F> {
+impl<D: Load, F: Fold<D::Loaded>> Routine for Lines<'_, D, F> {
     type Output = ();
 
     #[inline(always)]
@@ -36,15 +52,16 @@ impl<T: Element, F: Fold<T>> Routine for Lines<'_, T, F> {
         for (at, total) in totals.iter_mut().enumerate() {
             // SAFETY: `Accumulate::along` requires as many elements for each total.
             let x = unsafe {
-                let x = x.wrapping_offset(at as isize * step).cast::<T>();
+                let x = x.wrapping_offset(at as isize * step).cast::<D::Stored>();
                 slice::from_raw_parts(x, len)
             };
-            *total = fold_slice(fold, x, *total, simd);
+            *total = Along::<D, F>(fold, x, *total).run(simd);
         }
     }
 }
 
 /// Returns a total with elements, compiled for the level of the function that calls it.
+#[cfg(feature = "ops")]
 #[inline(always)]
 pub(super) fn fold_slice<T: Element, F: Fold<T>>(
     fold: F,
@@ -52,12 +69,12 @@ pub(super) fn fold_slice<T: Element, F: Fold<T>>(
     total: F::Total,
     simd: impl Simd,
 ) -> F::Total {
-    Along(fold, x, total).run(simd)
+    Along::<Plain<T>, F>(fold, x, total).run(simd)
 }
 
-struct Along<'a, T, F: Fold<T>>(F, &'a [T], F::Total);
+struct Along<'a, D: Load, F: Fold<D::Loaded>>(F, &'a [D::Stored], F::Total);
 
-impl<T: Element, F: Fold<T>> Routine for Along<'_, T, F> {
+impl<D: Load, F: Fold<D::Loaded>> Routine for Along<'_, D, F> {
     type Output = F::Total;
 
     #[inline(always)]
@@ -65,54 +82,51 @@ impl<T: Element, F: Fold<T>> Routine for Along<'_, T, F> {
         let Self(fold, x, total) = self;
         // The branch that isn't taken is never compiled.
         match LANES / size_of::<F::Lane>().max(1) {
-            ..64 => fold_line::<T, F, 32>(fold, x, total),
-            64..128 => fold_line::<T, F, 64>(fold, x, total),
-            128.. => fold_line::<T, F, 128>(fold, x, total),
+            ..64 => fold_line::<D, F, S, 32>(fold, x, total),
+            64..128 => fold_line::<D, F, S, 64>(fold, x, total),
+            128.. => fold_line::<D, F, S, 128>(fold, x, total),
         }
     }
 }
 
 /// Returns a total with elements: lane `n` adds up those at every `L`th place from `n` on.
 #[inline(always)]
-fn fold_line<T: Element, F: Fold<T>, const L: usize>(
+fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
     fold: F,
-    x: &[T],
+    x: &[D::Stored],
     mut total: F::Total,
 ) -> F::Total {
     for block in x.chunks(DEPTH * L) {
         let mut lanes = [fold.empty_lane(); L];
         let (rows, rest) = block.as_chunks::<L>();
-        let (many, rows) = rows.as_chunks::<ROWS>();
+        let (many, rows) = rows.as_chunks::<LANE_ROWS>();
         for rows in many {
-            add_to_lanes(fold, &mut lanes, rows);
-        }
-        let (pairs, rows) = rows.as_chunks::<2>();
-        for rows in pairs {
-            add_to_lanes(fold, &mut lanes, rows);
+            prefetch_after(rows);
+            add_to_lanes::<D, F, S, L, LANE_ROWS>(fold, &mut lanes, rows);
         }
         for row in rows {
-            add_to_lanes(fold, &mut lanes, std::array::from_ref(row));
+            add_to_lanes::<D, F, S, L, 1>(fold, &mut lanes, std::array::from_ref(row));
         }
         let (few, rest) = rest.as_chunks::<FEW>();
         for (lanes, few) in lanes.as_chunks_mut::<FEW>().0.iter_mut().zip(few) {
             for at in 0..FEW {
-                lanes[at] = fold.add(lanes[at], few[at]);
+                lanes[at] = fold.add(lanes[at], D::load(few[at]));
             }
         }
         for (lane, x) in lanes.iter_mut().zip(rest) {
-            *lane = fold.add(*lane, *x);
+            *lane = fold.add(*lane, D::load(*x));
         }
         // Lengths are constants, so that these loops are unrolled and vectorised.
         if L > 64 {
-            join_halves::<T, F, 64>(fold, &mut lanes);
+            join_halves::<D::Loaded, F, 64>(fold, &mut lanes);
         }
         if L > 32 {
-            join_halves::<T, F, 32>(fold, &mut lanes);
+            join_halves::<D::Loaded, F, 32>(fold, &mut lanes);
         }
-        join_halves::<T, F, 16>(fold, &mut lanes);
-        join_halves::<T, F, 8>(fold, &mut lanes);
-        join_halves::<T, F, 4>(fold, &mut lanes);
-        join_halves::<T, F, 2>(fold, &mut lanes);
+        join_halves::<D::Loaded, F, 16>(fold, &mut lanes);
+        join_halves::<D::Loaded, F, 8>(fold, &mut lanes);
+        join_halves::<D::Loaded, F, 4>(fold, &mut lanes);
+        join_halves::<D::Loaded, F, 2>(fold, &mut lanes);
         total = fold.add_lane(total, fold.join(lanes[0], lanes[1]));
     }
     total
@@ -120,18 +134,34 @@ fn fold_line<T: Element, F: Fold<T>, const L: usize>(
 
 /// Adds rows of elements to lanes: several at once, as lanes may be kept in memory.
 #[inline(always)]
-fn add_to_lanes<T: Element, F: Fold<T>, const L: usize, const N: usize>(
+fn add_to_lanes<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize, const N: usize>(
     fold: F,
     lanes: &mut [F::Lane; L],
-    rows: &[[T; L]; N],
+    rows: &[[D::Stored; L]; N],
 ) {
+    if D::BY_ROWS {
+        for row in rows {
+            let row = D::load_row::<S, L>(row);
+            for at in 0..L {
+                lanes[at] = fold.add(lanes[at], row[at]);
+            }
+        }
+        return;
+    }
     for at in 0..L {
         let mut lane = lanes[at];
         for row in rows {
-            lane = fold.add(lane, row[at]);
+            lane = fold.add(lane, D::load(row[at]));
         }
         lanes[at] = lane;
     }
+}
+
+/// Requests the memory a page after some elements, as many bytes as they have.
+#[inline(always)]
+fn prefetch_after<T>(elements: &[T]) {
+    let first = elements.as_ptr().cast::<u8>();
+    prefetch(first.wrapping_add(AHEAD), size_of_val(elements));
 }
 
 /// Joins the first lanes with as many lanes after them.
@@ -143,15 +173,15 @@ fn join_halves<T, F: Fold<T>, const HALF: usize>(fold: F, lanes: &mut [F::Lane])
     }
 }
 
-pub(super) struct Across<'a, T, F: Fold<T>>(
+pub(super) struct Across<'a, D: Load, F: Fold<D::Loaded>>(
     pub(super) F,
     pub(super) &'a mut [F::Total],
     pub(super) *const u8,
     pub(super) (usize, isize),
-    pub(super) PhantomData<T>,
+    pub(super) PhantomData<D>,
 );
 
-impl<T: Element, F: Fold<T>> Routine for Across<'_, T, F> {
+impl<D: Load, F: Fold<D::Loaded>> Routine for Across<'_, D, F> {
     type Output = ();
 
     #[inline(always)]
@@ -162,34 +192,53 @@ impl<T: Element, F: Fold<T>> Routine for Across<'_, T, F> {
             // SAFETY: `Accumulate::across` requires `rows` rows of as many elements as there are
             // accumulators.
             unsafe {
-                let x = x.wrapping_offset(row as isize * step).cast::<T>();
+                let x = x.wrapping_offset(row as isize * step).cast::<D::Stored>();
                 slice::from_raw_parts(x, count)
             }
         };
         let whole = rows / ROWS * ROWS;
         for first in (0..whole).step_by(ROWS) {
-            let rows: [&[T]; ROWS] = std::array::from_fn(|at| row(first + at));
-            add_rows(fold, totals, rows);
+            let rows: [&[D::Stored]; ROWS] = std::array::from_fn(|at| row(first + at));
+            add_rows::<D, F, S, ROWS>(fold, totals, rows);
         }
         for at in whole..rows {
             let row = row(at);
-            add_rows(fold, totals, [row]);
+            add_rows::<D, F, S, 1>(fold, totals, [row]);
         }
     }
 }
 
 /// Adds rows to totals. As an argument of a function the totals are known not to overlap them.
 #[inline(always)]
-fn add_rows<T: Element, F: Fold<T>, const N: usize>(
+fn add_rows<D: Load, F: Fold<D::Loaded>, S: Simd, const N: usize>(
     fold: F,
     totals: &mut [F::Total],
-    rows: [&[T]; N],
+    rows: [&[D::Stored]; N],
 ) {
+    let mut rows = rows.map(|row| &row[..totals.len()]);
+    let mut totals = totals;
+    if D::BY_ROWS {
+        let (chunks, rest) = totals.as_chunks_mut::<COLUMNS>();
+        for (at, totals) in chunks.iter_mut().enumerate() {
+            let mut lanes = [fold.empty_lane(); COLUMNS];
+            for row in &rows {
+                let row = D::load_row::<S, COLUMNS>(&row.as_chunks().0[at]);
+                for at in 0..COLUMNS {
+                    lanes[at] = fold.add(lanes[at], row[at]);
+                }
+            }
+            for at in 0..COLUMNS {
+                totals[at] = fold.add_lane(totals[at], lanes[at]);
+            }
+        }
+        rows = rows.map(|row| row.as_chunks::<COLUMNS>().1);
+        totals = rest;
+    }
     let rows = rows.map(|row| &row[..totals.len()]);
     for (at, total) in totals.iter_mut().enumerate() {
         let mut lane = fold.empty_lane();
         for row in rows {
-            lane = fold.add(lane, row[at]);
+            lane = fold.add(lane, D::load(row[at]));
         }
         *total = fold.add_lane(*total, lane);
     }

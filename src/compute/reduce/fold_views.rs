@@ -4,6 +4,9 @@ use super::accumulate::{Accumulate, Positions};
 use super::driver::reduce_views;
 use super::fold::Fold;
 use super::fold_lines::{Across, Lines};
+#[cfg(feature = "ops")]
+use super::load::HalfFloats;
+use super::load::{Load, Plain};
 use crate::compute::simd::dispatch;
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
@@ -46,26 +49,54 @@ pub(crate) fn fold_with<T: Element, F: Fold<T>, R: Element>(
     fold: F,
     finish: impl Fn(F::Total) -> R + Sync,
 ) {
+    fold_loaded::<Plain<T>, F, R>(x, out, is_reduced, fold, finish);
+}
+
+/// Writes what a function makes of the totals of `f16`, as [`fold_with`] does of the same numbers
+/// in `f32`.
+///
+/// # Panics
+///
+/// When `out` doesn't have the dimensions of `x` that aren't reduced, or 1 instead of those that
+/// are.
+#[cfg(feature = "ops")]
+pub(crate) fn fold_half_floats<F: Fold<f32>, R: Element>(
+    x: View<'_, half::f16>,
+    out: ViewMut<'_, R>,
+    is_reduced: &[bool],
+    fold: F,
+    finish: impl Fn(F::Total) -> R + Sync,
+) {
+    fold_loaded::<HalfFloats, F, R>(x, out, is_reduced, fold, finish);
+}
+
+fn fold_loaded<D: Load, F: Fold<D::Loaded>, R: Element>(
+    x: View<'_, D::Stored>,
+    out: ViewMut<'_, R>,
+    is_reduced: &[bool],
+    fold: F,
+    finish: impl Fn(F::Total) -> R + Sync,
+) {
     const { assert!(size_of::<F::Total>() <= 32 && align_of::<F::Total>() <= 16) };
     let folding = Folding {
         fold,
         finish,
-        types: PhantomData,
+        types: PhantomData::<fn(D) -> R>,
     };
-    // SAFETY: it accumulates elements `T` and writes results `R`, as the views have them.
+    // SAFETY: it accumulates elements `D::Stored` and writes results `R`, as the views have them.
     unsafe { reduce_views(x, out, is_reduced, &folding) }
 }
 
-struct Folding<T, R, F, Finish> {
+struct Folding<D, R, F, Finish> {
     fold: F,
     finish: Finish,
-    types: PhantomData<fn(T) -> R>,
+    types: PhantomData<fn(D) -> R>,
 }
 
-impl<T, R, F, Finish> Accumulate for Folding<T, R, F, Finish>
+impl<D, R, F, Finish> Accumulate for Folding<D, R, F, Finish>
 where
-    T: Element,
-    F: Fold<T>,
+    D: Load,
+    F: Fold<D::Loaded>,
     Finish: Fn(F::Total) -> R + Sync,
 {
     fn accumulator(&self) -> usize {
@@ -94,7 +125,7 @@ where
     ) {
         // SAFETY: there are as many accumulators, which `begin` has written.
         let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
-        dispatch(Lines::<T, F>(
+        dispatch(Lines::<D, F>(
             self.fold,
             totals,
             x,
@@ -113,7 +144,7 @@ where
     ) {
         // SAFETY: there are as many accumulators, which `begin` has written.
         let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
-        dispatch(Across::<T, F>(self.fold, totals, x, rows, PhantomData));
+        dispatch(Across::<D, F>(self.fold, totals, x, rows, PhantomData));
     }
 
     unsafe fn combine(&self, accumulators: *mut u8, later: *const u8, count: usize) {

@@ -5,22 +5,24 @@ use super::accumulate::{
     ACCUMULATORS, ALIGN, Accumulate, Accumulators, Address, GRAIN, Positions, SHORT,
 };
 use crate::compute::gather::gather;
-use crate::compute::plan::{Dim, Operand, merge};
+use crate::compute::plan::{Dim, Operand, merge_slice};
 use crate::compute::tiles::Scratch;
+use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+
+/// Dimensions, without an allocation for a few.
+type Dims = SmallVec<[Dim<3>; 4]>;
 
 /// The dimensions of a reduction: strides of `out`, of `x`, and of the position in row-major order.
 pub(super) struct Reduction {
     first: [Address; 2],
     item: usize,
-    /// Dimensions that stay, but for `k`.
-    kept: Vec<Dim<3>>,
-    /// The dimension that stays and has the least stride.
+    /// Dimensions that stay, but for `k`, which has the least stride.
+    kept: Dims,
     pub(super) k: Dim<3>,
-    /// Reduced dimensions, but for `r`.
-    reduced: Vec<Dim<3>>,
-    /// The reduced dimension of the least stride.
+    /// Reduced dimensions, but for `r`, which has the least stride.
+    reduced: Dims,
     r: Dim<3>,
     way: Way,
     /// The most results of a tile.
@@ -49,7 +51,7 @@ impl Reduction {
         locates: bool,
     ) -> Self {
         let keeps = out.layout.rank() == x.layout.rank();
-        let (mut kept, mut reduced) = (Vec::new(), Vec::new());
+        let (mut kept, mut reduced) = (Dims::new(), Dims::new());
         let mut out_axis = 0;
         let sizes = || x.layout.shape().iter().zip(is_reduced);
         let reduced_sizes = sizes().filter_map(|(size, is_reduced)| is_reduced.then_some(*size));
@@ -77,7 +79,8 @@ impl Reduction {
         }
         for dims in [&mut kept, &mut reduced] {
             dims.sort_by_key(|dim| std::cmp::Reverse(dim.strides[1].unsigned_abs()));
-            merge(dims);
+            let left = merge_slice(dims);
+            dims.truncate(left);
         }
         let k = kept.pop().unwrap_or(Dim::NONE);
         let r = reduced.pop().unwrap_or(Dim::NONE);

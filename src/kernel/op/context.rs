@@ -80,6 +80,19 @@ impl ShapeContext<'_> {
     pub fn attribute<T: AttributeValue>(&self, name: &str) -> Result<T, Failure> {
         value_of(self.op, self.attributes, name)
     }
+
+    /// Returns the numbers of the attribute of this name, of kind `OptionalInts`, without a copy.
+    ///
+    /// # Panics
+    ///
+    /// When the op has no such attribute, or one of another kind.
+    #[cfg(feature = "ops")]
+    pub(crate) fn optional_ints(&self, name: &str) -> Option<&[i64]> {
+        match value_at(self.op, self.attributes, name) {
+            Attribute::OptionalInts(ints) => ints.as_deref(),
+            other => panic!("{name} of {} is {other}", self.op),
+        }
+    }
 }
 
 /// Returns the value of an attribute, as a Rust type.
@@ -88,13 +101,17 @@ pub(in crate::kernel) fn value_of<T: AttributeValue>(
     attributes: &[Attribute],
     name: &str,
 ) -> Result<T, Failure> {
-    let at = op.attributes.iter().position(|known| known.name == name);
-    let at = at.unwrap_or_else(|| panic!("{op} has no attribute {name:?}"));
-    T::from_attribute(&attributes[at]).ok_or_else(|| {
-        let (found, wanted) = (attributes[at].to_string(), std::any::type_name::<T>());
+    let attribute = value_at(op, attributes, name);
+    T::from_attribute(attribute).ok_or_else(|| {
+        let (found, wanted) = (attribute.to_string(), std::any::type_name::<T>());
         let reason = format!("{name} can't be {found}");
         ArgumentError::value(name, found, wanted)
             .with_reason(reason)
             .into()
     })
+}
+
+fn value_at<'a>(op: &Op, attributes: &'a [Attribute], name: &str) -> &'a Attribute {
+    let at = op.attributes.iter().position(|known| known.name == name);
+    &attributes[at.unwrap_or_else(|| panic!("{op} has no attribute {name:?}"))]
 }

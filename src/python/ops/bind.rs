@@ -157,7 +157,7 @@ pub(super) struct Bindings<'a, 'py> {
     /// By their [places](crate::kernel::Op::parameter_of); `None` for results that are to be made,
     /// and inputs that are left out.
     pub(super) tensors: SmallVec<[Option<Borrowed<'a, 'py, PyAny>>; 4]>,
-    pub(super) attributes: Vec<(usize, Attribute)>,
+    pub(super) attributes: SmallVec<[(usize, Attribute); 2]>,
     pub(super) like: Option<Borrowed<'a, 'py, PyAny>>,
     pub(super) label: Option<Borrowed<'a, 'py, PyString>>,
     /// Whether results are in memory from the caller's framework.
@@ -174,7 +174,7 @@ impl Bindings<'_, '_> {
     pub(super) fn new() -> Self {
         Self {
             tensors: SmallVec::new(),
-            attributes: Vec::new(),
+            attributes: SmallVec::new(),
             like: None,
             label: None,
             in_callers_memory: false,

@@ -37,7 +37,8 @@ pub(super) fn invoke<'py>(
     let attributes = match handle.defaults() {
         Some(defaults) if bound.attributes.is_empty() => defaults,
         _ => {
-            completed = complete(handle, bound.attributes).map_err(|reason| reason.of(name))?;
+            let given = &mut bound.attributes;
+            completed = complete(handle, given).map_err(|reason| reason.of(name))?;
             &completed
         }
     };

@@ -1,0 +1,119 @@
+//! `sum`, `mean` and `max` of lines of many lengths, and of 16-bit floats, in all arrangements of
+//! tensors, numbers of threads and SIMD levels.
+
+use crate::number::Number;
+use dlbridge::compute::{Level, with_level};
+use dlbridge::testing::OpTest;
+use dlbridge::{Element, Tensor, ops};
+use half::{bf16, f16};
+
+/// Multiples of an eighth, of which every float has all sums and means that are tested here.
+fn eighths(len: usize) -> impl Iterator<Item = i8> {
+    (0..len).map(|at| (at.wrapping_mul(37) % 23) as i8 - 7)
+}
+
+fn check_lines<T: Number + Into<f64>>(lines: usize, len: usize, of: impl Fn(f64) -> T) {
+    let x: Vec<T> = eighths(lines * len).map(T::of).collect();
+    let results = |function: &dyn Fn(&mut dyn Iterator<Item = f64>) -> f64| {
+        let line = |at: usize| {
+            let mut line = x[at * len..][..len].iter().map(|x| (*x).into());
+            of(function(&mut line))
+        };
+        Tensor::from_vec((0..lines).map(line).collect(), &[lines]).unwrap()
+    };
+    let sums = results(&|line| line.sum());
+    let largest = results(&|line| line.fold(f64::NEG_INFINITY, f64::max));
+    let x = Tensor::from_slice(&x, &[lines, len]).unwrap();
+    for (name, expected) in [("sum", &sums), ("max", &largest)] {
+        let test = OpTest::new(name).attribute("axis", vec![1_i64]);
+        test.input(&x).expect(expected);
+    }
+    if lines == 1 {
+        let expected = sums.reshape(&[]).unwrap();
+        OpTest::new("sum").input(&x).expect(&expected);
+    }
+}
+
+#[test]
+fn sums_and_largest_of_lines_of_many_lengths_equal_the_oracle() {
+    for lines in [1, 3, 40] {
+        for len in [1, 7, 31, 32, 33, 64, 100, 255, 300] {
+            // Small enough for every sum to be a 16-bit float.
+            check_lines::<f32>(lines, len, |sum| sum as f32);
+            check_lines::<f64>(lines, len, |sum| sum);
+            check_lines::<f16>(lines, len, f16::from_f64);
+            check_lines::<bf16>(lines, len, bf16::from_f64);
+        }
+    }
+}
+
+#[test]
+fn sums_of_f16_across_rows_equal_the_oracle() {
+    for (rows, columns) in [(9, 64), (20, 100), (8, 200), (3, 130)] {
+        let x: Vec<f16> = eighths(rows * columns).map(f16::of).collect();
+        let column = |at: usize| x.iter().skip(at).step_by(columns).map(|x| x.to_f64());
+        let sums = (0..columns).map(|at| f16::from_f64(column(at).sum()));
+        let expected = Tensor::from_vec(sums.collect(), &[columns]).unwrap();
+        let x = Tensor::from_slice(&x, &[rows, columns]).unwrap();
+        let test = OpTest::new("sum").attribute("axis", vec![0_i64]);
+        test.input(&x).expect(&expected);
+    }
+}
+
+/// Calls a function at each level that the CPU has.
+fn at_each_level(function: impl Fn()) {
+    let levels = Level::ALL.into_iter().filter(|level| level.is_available());
+    levels.for_each(|level| with_level(level, &function));
+}
+
+#[test]
+fn sum_of_every_f16_alone_and_in_rows_is_that_number() {
+    at_each_level(|| {
+        for first in (0..=u16::MAX).step_by(1 << 12) {
+            let x: Vec<f16> = (first..=first + 0xfff).map(f16::from_bits).collect();
+            // Each number in a line of zeros, and in a column of them.
+            let mut lines = vec![f16::ZERO; x.len() * 64];
+            for (at, x) in x.iter().enumerate() {
+                lines[at * 64 + at % 64] = *x;
+            }
+            let lines = Tensor::from_vec(lines, &[x.len(), 64]).unwrap();
+            let sums = ops::sum(&lines, Some(&[1]), false).unwrap();
+            let rows = Tensor::from_slice(&x, &[1, x.len()]).unwrap();
+            let rows = ops::sum(&rows, Some(&[0]), false).unwrap();
+            for found in [sums, rows] {
+                let found = found.to_vec::<f16>().unwrap();
+                for (x, found) in x.iter().zip(found) {
+                    let is_same = *x == found || x.is_nan() && found.is_nan();
+                    assert!(is_same, "{x:?} became {found:?}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn sums_have_the_same_bits_for_every_layout_of_the_result() {
+    fn check<T: Element + PartialEq + std::fmt::Debug>(of: impl Fn(f64) -> T) {
+        // Rounding depends on the order of additions.
+        let number = |at: usize| of(1.0 / (1 + at.wrapping_mul(7919) % 1009) as f64);
+        for (lines, len) in [(5, 100), (40, 33), (2, 4000), (3, 20)] {
+            let x: Vec<T> = (0..lines * len).map(number).collect();
+            let x = Tensor::from_vec(x, &[lines, len]).unwrap();
+            let expected = ops::sum(&x, Some(&[1]), false).unwrap();
+            let expected = expected.to_vec::<T>().unwrap();
+            let room = Tensor::from_vec(vec![of(0.0); 3 * lines], &[3 * lines]).unwrap();
+            let mut out = room.step_by(0, 3).unwrap();
+            drop(room);
+            let sum = dlbridge::kernel::Registry::global().op("sum").unwrap();
+            let call = sum.call().input(&x).attribute("axis", vec![1_i64]);
+            call.output(&mut out).run().unwrap();
+            assert_eq!(out.to_vec::<T>().unwrap(), expected, "{lines}x{len}");
+        }
+    }
+    at_each_level(|| {
+        check(|x| x as f32);
+        check(|x| x);
+        check(f16::from_f64);
+        check(bf16::from_f64);
+    });
+}
