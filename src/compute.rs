@@ -5,6 +5,7 @@
 //! | what a kernel does | function |
 //! |---|---|
 //! | computes each element from those at the same index | [`Target::map`](crate::kernel::Target::map), [`zip`](crate::kernel::Target::zip), [`zip3`](crate::kernel::Target::zip3), [`update`](crate::kernel::Target::update); on raw pointers [`elementwise`] |
+//! | the same of floats, 16-bit ones among them | [`Target::map_wide`](crate::kernel::Target::map_wide), [`zip_wide`](crate::kernel::Target::zip_wide), [`zip3_wide`](crate::kernel::Target::zip3_wide) |
 //! | reduces elements along axes, with an accumulator of its own | [`reduce::fold`] |
 //! | computes lines along an axis from lines of another tensor | [`lines::map_lines`], [`Target::map_lines`](crate::kernel::Target::map_lines) |
 //! | multiplies matrices | [`gemm`] |

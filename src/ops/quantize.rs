@@ -80,7 +80,7 @@ register_kernel!(
         })
 );
 
-/// Returns the definition of such an op, of its name and those of its tensor and its elements, whose
+/// Returns the definition of such an op, of its name and those of its tensor and its elements. Its
 /// results have this dtype unless another one is requested.
 fn definition((op, tensor, elements): (&str, &str, &str), dtype: DType) -> Op {
     Op::new(op)

@@ -76,7 +76,7 @@ struct Softmax<const IS_LOG: bool>;
 impl<W: Wide, const IS_LOG: bool> Line<W> for Softmax<IS_LOG> {
     #[inline(always)]
     unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
-        // SAFETY: there are as many numbers as values, which no code writes until the results below.
+        // SAFETY: there are as many numbers as values; no code writes them until the results below.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
         let largest = largest(x);
         let sum = W::from_f64(powers(x, largest, values));

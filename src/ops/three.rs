@@ -104,8 +104,8 @@ impl<T: Wide> Function<(T, T, T)> for Fma {
     }
 }
 
-/// Of numbers that have 16 bits, and that are rounded to 16 bits afterwards: rounded to odd, so that
-/// the result is as if it were rounded once.
+/// Of numbers that have 16 bits, and that are rounded to 16 bits afterwards: rounded to odd, so
+/// that the result is as if it were rounded once.
 #[derive(Clone, Copy)]
 struct FmaToOdd;
 

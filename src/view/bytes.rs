@@ -19,7 +19,7 @@ impl View<'_, u8> {
                 // SAFETY: the layout leads to no places but those of this view.
                 let first = unsafe { first.offset(run.offset) };
                 if run.step == 1 {
-                    // SAFETY: as many elements follow each other in memory.
+                    // SAFETY: the run's elements are this view's, and follow each other.
                     let bytes = unsafe { slice::from_raw_parts(first.as_ptr(), run.len) };
                     return find_in_slice(bytes, &is_valid);
                 }

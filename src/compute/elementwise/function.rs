@@ -4,6 +4,39 @@
 ///
 /// A closure that is long isn't always inlined into the loop, and then it is compiled for the
 /// baseline alone. A function of this trait that is marked `#[inline(always)]` always is.
+///
+/// # Examples
+///
+/// A kernel that is computed in `f32` for `f16` and `bf16`:
+///
+/// ```
+/// use dlbridge::compute::elementwise::{Function, GRAIN};
+/// use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
+/// use dlbridge::Tensor;
+/// use half::bf16;
+///
+/// #[derive(Clone, Copy)]
+/// struct Softsign;
+///
+/// impl Function<(f32,)> for Softsign {
+///     type Output = f32;
+///
+///     #[inline(always)]
+///     fn call(self, (x,): (f32,)) -> f32 {
+///         x / (1.0 + x.abs())
+///     }
+/// }
+///
+/// let registry = Registry::new();
+/// registry.define(Op::new("softsign").input("x", "T").output("out", "T"))?;
+/// registry.register(Kernel::new("softsign").function(
+///     |x: Source<'_, bf16>, out: Target<'_, bf16>| out.map_wide(GRAIN, &x, Softsign),
+/// ))?;
+/// let x = Tensor::from([-1.0, 0.0, 3.0].map(bf16::from_f32));
+/// let softsign = registry.op("softsign")?.call().input(&x).make()?;
+/// assert_eq!(softsign.to_vec::<bf16>()?, [-0.5, 0.0, 0.75].map(bf16::from_f32));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Function<Arguments>: Copy + Sync {
     /// The result.
     type Output;
