@@ -28,6 +28,7 @@ mod grid;
 mod lanes;
 mod operands;
 mod pack;
+mod small;
 #[allow(clippy::needless_range_loop, reason = "indices are those of registers")]
 mod tile;
 mod vector;

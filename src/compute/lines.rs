@@ -8,10 +8,11 @@ mod wide;
 pub(crate) use wide::{Line, for_each_wide_line};
 
 use super::gather::{gather, scatter};
-use super::plan::{Dim, Operand, merge};
+use super::plan::{Dim, Operand, merge_slice};
 use super::threads::for_each_range;
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
+use smallvec::SmallVec;
 use std::slice;
 
 /// The least number of elements that are worth a thread.
@@ -216,7 +217,7 @@ struct Lines {
     /// Whether elements of a line are contiguous.
     is_contiguous: [bool; 2],
     line: Dim<2>,
-    outer: Vec<Dim<2>>,
+    outer: SmallVec<[Dim<2>; 4]>,
     /// The dimension along which several lines are gathered at once.
     beside: Dim<2>,
     at_once: usize,
@@ -233,7 +234,7 @@ unsafe impl Sync for Address {}
 impl Lines {
     fn new(x: &Operand<'_>, out: &Operand<'_>, axis: usize) -> Self {
         let item = [out.item, x.item];
-        let mut outer = Vec::new();
+        let mut outer = SmallVec::new();
         let mut line = Dim::NONE;
         for (at, &size) in x.layout.shape().iter().enumerate() {
             let strides = [
@@ -247,7 +248,8 @@ impl Lines {
             }
         }
         outer.sort_by_key(|dim: &Dim<2>| std::cmp::Reverse(dim.strides[0].unsigned_abs()));
-        merge(&mut outer);
+        let kept = merge_slice(&mut outer);
+        outer.truncate(kept);
         let is_contiguous =
             [0, 1].map(|at| line.size == 1 || line.strides[at] == item[at] as isize);
         let beside = outer.pop().unwrap_or(Dim::NONE);

@@ -89,8 +89,14 @@ fn one_lane(name: &str) -> Option<DType> {
             Some(fixed) => fixed == name,
             None => name
                 .strip_prefix(dtype.stem())
-                .is_some_and(|width| width == dtype.bits().to_string()),
+                .is_some_and(|width| is_number(width, dtype.bits())),
         })
+}
+
+/// Returns whether this is how a number is written.
+fn is_number(text: &str, number: u8) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit() && first != '0')
+        && text.parse() == Ok(number)
 }
 
 #[cfg(test)]

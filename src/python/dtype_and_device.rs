@@ -94,6 +94,9 @@ impl FromPyObject<'_, '_> for DType {
         if let Ok(dtype) = object.cast::<PyDType>() {
             return Ok(dtype.get().0);
         }
+        if let Ok(name) = object.cast::<PyString>() {
+            return by_name(&name.to_cow()?);
+        }
         let py = object.py();
         let builtins = [
             (py.get_type::<PyBool>(), Self::BOOL),
@@ -123,17 +126,22 @@ impl FromPyObject<'_, '_> for DType {
         } else {
             intern!(py, "name")
         };
-        let name = match object.cast::<PyString>() {
-            Ok(name) => name.to_string(),
-            Err(_) => match object.getattr_opt(attribute)? {
-                Some(name) if name.is_instance_of::<PyString>() => name.str()?.to_string(),
-                _ => object.str()?.to_string(),
-            },
+        let name = match object.getattr_opt(attribute)? {
+            Some(name) if name.is_instance_of::<PyString>() => name.str()?,
+            _ => object.str()?,
         };
-        let last = name.rsplit('.').next().unwrap_or(&name).to_lowercase();
-        let found = last.parse::<Self>().or_else(|_| name.parse());
-        Ok(found.map_err(Error::from)?)
+        by_name(&name.to_cow()?)
     }
+}
+
+/// Returns the dtype of a name, as "float32", "torch.float32" or "FLOAT32".
+fn by_name(name: &str) -> PyResult<DType> {
+    if let Ok(dtype) = name.parse() {
+        return Ok(dtype);
+    }
+    let last = name.rsplit('.').next().unwrap_or(name).to_lowercase();
+    let found = last.parse().or_else(|_| name.parse());
+    Ok(found.map_err(Error::from)?)
 }
 
 /// By name, as an object of this class, or as a framework's device: their str is a name.

@@ -4,6 +4,7 @@ use super::blocks;
 use super::element::{FromSum, Unit};
 use super::grid::Grid;
 use super::operands::{Matrices, Problem, Sizes, Strided};
+use super::small;
 use super::vector;
 use crate::compute::{Level, threads};
 
@@ -83,7 +84,9 @@ pub(super) unsafe fn multiply<U, T, O>(
             let columns = grid.columns.get(at % grid.columns.count);
             // SAFETY: the contract of `multiply`; no two parts have the same element.
             unsafe {
-                if !vector::multiply::<U, T, O>(&problem, rows.clone(), columns.clone()) {
+                let is_done = small::multiply::<U, T, O>(&problem, rows.clone(), columns.clone())
+                    || vector::multiply::<U, T, O>(&problem, rows.clone(), columns.clone());
+                if !is_done {
                     blocks::multiply::<U, T, O>(&problem, rows, columns);
                 }
             }

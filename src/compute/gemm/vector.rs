@@ -76,7 +76,7 @@ struct Product<U, T, O> {
 
 /// Adds a product to a sum, by an instruction for that where the level has one.
 #[inline(always)]
-fn add_product<S: Simd, N: Multiply<Sum = N>>(sum: N, a: N, b: N) -> N {
+pub(super) fn add_product<S: Simd, N: Multiply<Sum = N>>(sum: N, a: N, b: N) -> N {
     if S::LEVEL >= Level::Avx2 {
         N::fused_add_product(sum, a, b)
     } else {
