@@ -56,7 +56,7 @@ impl Group {
 
 /// Memory for intermediate results, used again for each line.
 #[derive(Debug, Default)]
-struct Scratch(Vec<u64>);
+struct Scratch(SmallVec<[u64; 512]>);
 
 impl Scratch {
     /// Returns memory for this number of elements.
