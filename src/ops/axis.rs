@@ -1,7 +1,7 @@
 //! Axes, resolved to dimensions.
 
 use crate::kernel::{ArgumentError, Failure};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// A truth value for each dimension.
 pub(crate) type Dimensions = SmallVec<[bool; 8]>;
@@ -18,9 +18,9 @@ pub(crate) fn dimension(rank: usize, axis: i64) -> Result<usize, Failure> {
 /// Returns for each dimension whether it is one of the axes; `None` stands for all of them.
 pub(crate) fn dimensions(rank: usize, axes: Option<&[i64]>) -> Result<Dimensions, Failure> {
     let Some(axes) = axes else {
-        return Ok(smallvec![true; rank]);
+        return Ok(SmallVec::from_elem(true, rank));
     };
-    let mut chosen = smallvec![false; rank];
+    let mut chosen = SmallVec::from_elem(false, rank);
     for axis in axes {
         let is_chosen = &mut chosen[dimension(rank, *axis)?];
         if std::mem::replace(is_chosen, true) {
