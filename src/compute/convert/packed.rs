@@ -212,7 +212,7 @@ mod tests {
                         .map(|i| (0..bits).map(|k| bit(&bytes, at(i) + k) << k).sum())
                         .collect();
                     let mut found = vec![0xee; count];
-                    let from = bytes[4..].as_ptr();
+                    let from = bytes.as_ptr().wrapping_add(4);
                     let from_bit = (first * bits) as isize - 32;
                     // SAFETY: the elements are within the bytes, and the target has room for them.
                     unsafe { unpack(bits, from, from_bit, found.as_mut_ptr(), count) };
@@ -227,7 +227,7 @@ mod tests {
                         pack(
                             bits,
                             noisy.as_ptr(),
-                            target[4..].as_mut_ptr(),
+                            target.as_mut_ptr().wrapping_add(4),
                             from_bit,
                             count,
                         );
