@@ -28,6 +28,7 @@
 //! assert_eq!(sum.into_inner(), 100_000 * 99_999 / 2);
 //! ```
 
+mod address;
 #[cfg(feature = "ops")]
 pub(crate) mod concat;
 #[cfg(feature = "kernels")]
@@ -57,15 +58,8 @@ pub(crate) mod select;
 mod simd;
 mod stream;
 pub mod threads;
-#[cfg_attr(
-    not(feature = "kernels"),
-    allow(dead_code, reason = "kernels alone have elementwise loops")
-)]
+#[cfg(feature = "kernels")]
 mod tiles;
-#[cfg_attr(
-    not(feature = "kernels"),
-    allow(dead_code, reason = "kernels alone have elementwise loops")
-)]
 mod tiling;
 mod transpose;
 

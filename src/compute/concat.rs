@@ -1,5 +1,6 @@
 //! Concatenation of contiguous tensors.
 
+use super::address::Address;
 use super::stream::{STREAM_FROM, fence, stream};
 use super::threads::for_each_range;
 
@@ -20,20 +21,6 @@ pub(crate) struct Part {
 unsafe impl Send for Part {}
 // SAFETY: shared references give nothing but the numbers.
 unsafe impl Sync for Part {}
-
-#[derive(Clone, Copy)]
-struct Address(*mut u8);
-
-// SAFETY: it is a number to threads, which write ranges of their own.
-unsafe impl Send for Address {}
-// SAFETY: shared references give nothing but the number.
-unsafe impl Sync for Address {}
-
-impl Address {
-    fn byte(self, at: usize) -> *mut u8 {
-        self.0.wrapping_add(at)
-    }
-}
 
 /// Writes rows that consist of those of the parts, one after another.
 ///

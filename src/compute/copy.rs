@@ -1,5 +1,6 @@
 //! Copies of elements of any size from any layout to any other one.
 
+use super::address::Address;
 use super::gather::{copy_tile, gather, gather_transposed};
 use super::plan::{Dim, Operand, Plan, merge};
 use super::stream::{STREAM_FROM, fence, stream};
@@ -158,13 +159,13 @@ fn tile(plan: &Plan<2>, item: usize, streams: bool) -> (Tiling<2>, bool) {
             pages,
             ..sizes
         };
-        let tiling = Tiling::new(plan, [item; 2], false, blocks);
+        let tiling = Tiling::new(plan, [item; 2], blocks);
         let rows = &tiling.rows;
         if rows.strides[1] == item as isize && rows.size * item >= CACHE_LINE {
             return (tiling, true);
         }
     }
-    (Tiling::new(plan, [item; 2], false, sizes), false)
+    (Tiling::new(plan, [item; 2], sizes), false)
 }
 
 /// Memory for a block of a transposed matrix: 256 bytes of each row of the target, and more of each
@@ -180,18 +181,3 @@ const SCRATCH: usize = 1 << 14;
 /// Memory for a tile.
 #[repr(align(64))]
 struct Scratch([MaybeUninit<u8>; SCRATCH]);
-
-/// An address that threads may have.
-#[derive(Clone, Copy)]
-struct Address(*mut u8);
-
-// SAFETY: it is a number to them; `copy_items` says how the memory is used.
-unsafe impl Send for Address {}
-// SAFETY: shared references give nothing but the number.
-unsafe impl Sync for Address {}
-
-impl Address {
-    fn byte(self, at: usize) -> *mut u8 {
-        self.0.wrapping_add(at)
-    }
-}

@@ -29,6 +29,7 @@ pub(crate) unsafe fn gather(
 /// # Safety
 ///
 /// As for [`gather`], the other way around.
+#[cfg(feature = "kernels")]
 pub(crate) unsafe fn scatter(
     item: usize,
     from: *const u8,

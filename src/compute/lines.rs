@@ -7,6 +7,7 @@ mod wide;
 #[cfg(feature = "ops")]
 pub(crate) use wide::{Line, for_each_wide_line};
 
+use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Dim, Operand, merge_slice};
 use super::threads::for_each_range;
@@ -222,14 +223,6 @@ struct Lines {
     beside: Dim<2>,
     at_once: usize,
 }
-
-#[derive(Clone, Copy)]
-struct Address(*mut u8);
-
-// SAFETY: it is a number to threads; `for_each_line` says which of them uses what.
-unsafe impl Send for Address {}
-// SAFETY: shared references give nothing but the number.
-unsafe impl Sync for Address {}
 
 impl Lines {
     fn new(x: &Operand<'_>, out: &Operand<'_>, axis: usize) -> Self {

@@ -1,6 +1,46 @@
 //! Elementary functions without branches or calls, so that loops of them can be vectorised. They
 //! give the same bits at every SIMD level.
 
+/// The parts that both types have, of the constants and functions of their modules.
+macro_rules! parts {
+    ($ty:ident) => {
+        /// Returns the exponential of `x + low`, where `low` is small, as a product of three
+        /// numbers: one about 1, and two powers of two, so that subnormal results are rounded and
+        /// not lost.
+        #[inline(always)]
+        pub(super) fn exp_parts(x: $ty, low: Option<$ty>) -> ($ty, ($ty, $ty)) {
+            let (n, exponent) = nearest(low.map_or(x, |low| x + low));
+            let r = (x - n * LN_2_HIGH) - n * LN_2_LOW;
+            let r = low.map_or(r, |low| r + low);
+            let half = exponent >> 1;
+            (expm1(r) + 1.0, (scale(half), scale(exponent - half)))
+        }
+
+        /// Returns x / (1 + exp(-gate)). Where `gate` is below 0, `x` is 1 or not much less than
+        /// `gate`.
+        #[inline(always)]
+        pub(super) fn gated(x: $ty, gate: $ty) -> $ty {
+            let negative = -gate.abs();
+            let negative = if negative < GATE_LOWEST {
+                GATE_LOWEST
+            } else {
+                negative
+            };
+            let (significand, scales) = exp_parts(negative, None);
+            let power = significand * scales.0 * scales.1;
+            let finite = if x < GATE_LOWEST { GATE_LOWEST } else { x };
+            // Scaled last, so that nothing is lost of subnormal numbers.
+            let is_below = gate < 0.0;
+            let quotient = if is_below { finite * significand } else { x } / (1.0 + power);
+            let first = if is_below { scales.0 } else { 1.0 };
+            let second = if is_below { scales.1 } else { 1.0 };
+            quotient * first * second
+        }
+    };
+}
+
+use parts;
+
 mod double;
 mod single;
 #[cfg(test)]

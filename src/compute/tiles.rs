@@ -2,11 +2,12 @@
 //! a time, into scratch memory that stays in the first-level cache, so that the loop itself sees
 //! contiguous elements only.
 
+use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Operand, Plan};
 use super::stream::{STREAM_FROM, stream};
 use super::threads::for_each_range;
-use super::tiling::{Access, Address, SCRATCH, Sizes, Tiling};
+use super::tiling::{PAGES, Sizes, Tiling};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -45,27 +46,72 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
     let streams = settings.only_writes && !is_in_place && len * operands[0].item >= STREAM_FROM;
     let is_contiguous = |operand: &Operand<'_>| operand.layout.is_contiguous();
     if !is_in_place && !streams && operands.iter().all(is_contiguous) {
-        let first = operands.map(|operand| Address(operand.first, operand.item));
+        let first = operands.map(|operand| Address(operand.first));
+        let item = operands.map(|operand| operand.item);
         return for_each_range(len, settings.grain, |range| {
-            let at = first.map(|address| address.element(range.start));
+            let at = std::array::from_fn(|at| first[at].byte(range.start * item[at]));
             body(at, range.len());
         });
     }
     let plan = Plan::new(operands);
     let item = operands.map(|operand| operand.item);
-    let tiling = Tiling::new(&plan, item, is_in_place, Sizes::LOOP);
+    let tiles = Tiles::new(&plan, item, is_in_place);
     for_each_range(
-        tiling.len(),
-        settings.grain.div_ceil(tiling.tile_len()),
+        tiles.tiling.len(),
+        settings.grain.div_ceil(tiles.tiling.tile_len()),
         |range| {
             // SAFETY: the plan leads to the elements of the operands' layouts, and tiles have no
             // element in common, so threads don't write what others use.
-            unsafe { tiling.run(range, streams, body) };
+            unsafe { tiles.run(range, streams, body) };
         },
     );
 }
 
-impl<const N: usize> Tiling<N> {
+/// How a tile of an operand is accessed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Access {
+    /// In place, row by row.
+    InPlace,
+    /// In scratch memory, which one value fills.
+    Filled,
+    /// In scratch memory, to which it is copied.
+    Gathered,
+}
+
+/// The tiles of all operands, and the bytes of an element of each.
+struct Tiles<const N: usize> {
+    tiling: Tiling<N>,
+    access: [Access; N],
+    item: [usize; N],
+}
+
+impl<const N: usize> Tiles<N> {
+    /// Cuts a plan into tiles. Nothing of the first operand is in place if it is to be gathered.
+    fn new(plan: &Plan<N>, item: [usize; N], gathers_first: bool) -> Self {
+        let tiling = Tiling::new(plan, item, LOOP);
+        let (rows, columns) = (&tiling.rows, &tiling.columns);
+        let mut access = [Access::Gathered; N];
+        for at in 0..N {
+            let is_whole = tiling.tile.0 == 1
+                || tiling.tile.1 == columns.size
+                    && rows.strides[at] == columns.strides[at] * columns.size as isize;
+            let is_contiguous = columns.strides[at] == item[at] as isize;
+            if is_contiguous
+                && (is_whole || tiling.tile.1 >= SHORT_ROW)
+                && !(at == 0 && gathers_first)
+            {
+                access[at] = Access::InPlace;
+            } else if at > 0 && columns.strides[at] == 0 && rows.strides[at] == 0 {
+                access[at] = Access::Filled;
+            }
+        }
+        Self {
+            tiling,
+            access,
+            item,
+        }
+    }
+
     /// Visits some of the tiles.
     ///
     /// # Safety
@@ -75,13 +121,16 @@ impl<const N: usize> Tiling<N> {
         let mut scratch = [Scratch([MaybeUninit::uninit(); SCRATCH]); N];
         let mut filled = [std::ptr::null_mut(); N];
         for index in range {
-            let (first, tile) = self.tile(index);
+            let (first, tile) = self.tiling.tile(index);
             let (rows, columns) = tile;
             let mut at = [std::ptr::null_mut(); N];
             let mut row_steps = [0; N];
             for operand in 0..N {
                 let to = scratch[operand].0.as_mut_ptr().cast::<u8>();
-                let strides = (self.rows.strides[operand], self.columns.strides[operand]);
+                let strides = (
+                    self.tiling.rows.strides[operand],
+                    self.tiling.columns.strides[operand],
+                );
                 (at[operand], row_steps[operand]) = match self.access[operand] {
                     Access::InPlace => (first[operand], strides.0),
                     Access::Gathered => (to, (columns * self.item[operand]) as isize),
@@ -94,7 +143,7 @@ impl<const N: usize> Tiling<N> {
                     Access::Filled if filled[operand] == first[operand] => continue,
                     Access::Filled => {
                         filled[operand] = first[operand];
-                        (1, self.tile.0 * self.tile.1)
+                        (1, self.tiling.tile_len())
                     }
                 };
                 if operand > 0 {
@@ -128,7 +177,7 @@ impl<const N: usize> Tiling<N> {
                 continue;
             }
             let from = scratch[0].0.as_ptr().cast::<u8>();
-            let strides = (self.rows.strides[0], self.columns.strides[0]);
+            let strides = (self.tiling.rows.strides[0], self.tiling.columns.strides[0]);
             // SAFETY: the plan leads to elements of the first operand, which may be written, and
             // the body has written this tile's to the scratch memory.
             unsafe { scatter(self.item[0], from, strides, tile, first[0]) };
@@ -166,6 +215,20 @@ impl<const N: usize> Tiling<N> {
 
 /// The bytes that are written at once past the caches.
 const LINE: usize = 2048;
+
+/// The bytes of a tile of one operand in scratch memory.
+const SCRATCH: usize = 8192;
+
+/// Rows shorter than this are gathered, so that the loop runs over several of them at once.
+const SHORT_ROW: usize = 48;
+
+/// Tiles of loops over all operands in scratch memory.
+const LOOP: Sizes = Sizes {
+    scratch: SCRATCH,
+    run: 256,
+    short_row: SHORT_ROW,
+    pages: PAGES,
+};
 
 /// Memory for a tile of one operand.
 #[derive(Clone, Copy)]

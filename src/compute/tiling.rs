@@ -1,9 +1,7 @@
 //! Cuts of a plan into tiles that fit into the first-level cache.
 
+use super::address::Address;
 use super::plan::{Dim, Plan};
-
-/// The scratch memory of an operand.
-pub(super) const SCRATCH: usize = 8192;
 
 /// The most rows that are visited together if they are far apart.
 pub(super) const PAGES: usize = 512;
@@ -21,45 +19,6 @@ pub(super) struct Sizes {
     pub(super) pages: usize,
 }
 
-impl Sizes {
-    /// For loops over all operands in scratch memory.
-    pub(super) const LOOP: Self = Self {
-        scratch: SCRATCH,
-        run: 256,
-        short_row: SHORT_ROW,
-        pages: PAGES,
-    };
-}
-
-/// Rows shorter than this are gathered, so that the loop runs over several of them at once.
-const SHORT_ROW: usize = 48;
-
-/// How a tile of an operand is accessed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Access {
-    /// In place, row by row.
-    InPlace,
-    /// In scratch memory, which one value fills.
-    Filled,
-    /// In scratch memory, to which it is copied.
-    Gathered,
-}
-
-/// An address that threads may have, and the size of its elements.
-#[derive(Clone, Copy)]
-pub(super) struct Address(pub(super) *mut u8, pub(super) usize);
-
-// SAFETY: it is a number to them; how memory is used, `for_each_tile` requires.
-unsafe impl Send for Address {}
-// SAFETY: shared references give nothing but the number.
-unsafe impl Sync for Address {}
-
-impl Address {
-    pub(super) fn element(self, at: usize) -> *mut u8 {
-        self.0.wrapping_add(at * self.1)
-    }
-}
-
 /// A plan cut into tiles of rows and columns.
 pub(super) struct Tiling<const N: usize> {
     first: [Address; N],
@@ -70,14 +29,11 @@ pub(super) struct Tiling<const N: usize> {
     pub(super) tile: (usize, usize),
     /// How many tiles are visited along the rows before the next ones along the columns.
     group: usize,
-    pub(super) access: [Access; N],
-    pub(super) item: [usize; N],
 }
 
 impl<const N: usize> Tiling<N> {
-    /// Cuts a plan into tiles that fit into scratch memory. Nothing of the first operand is in
-    /// place if it is to be gathered.
-    pub(super) fn new(plan: &Plan<N>, item: [usize; N], gathers_first: bool, sizes: Sizes) -> Self {
+    /// Cuts a plan for operands of elements of these sizes into tiles that fit into scratch memory.
+    pub(super) fn new(plan: &Plan<N>, item: [usize; N], sizes: Sizes) -> Self {
         let most = sizes.scratch / item.iter().copied().max().unwrap_or(1);
         let mut outer = plan.dims.clone();
         let columns = outer.pop().unwrap_or(Dim::NONE);
@@ -115,31 +71,13 @@ impl<const N: usize> Tiling<N> {
             }
             None => (Dim::NONE, (1, columns.size.min(most))),
         };
-        let mut access = [Access::Gathered; N];
-        for at in 0..N {
-            let is_whole = tile.0 == 1
-                || tile.1 == columns.size
-                    && rows.strides[at] == columns.strides[at] * columns.size as isize;
-            access[at] = if columns.strides[at] == item[at] as isize
-                && (is_whole || tile.1 >= SHORT_ROW)
-                && !(at == 0 && gathers_first)
-            {
-                Access::InPlace
-            } else if at > 0 && columns.strides[at] == 0 && rows.strides[at] == 0 {
-                Access::Filled
-            } else {
-                Access::Gathered
-            };
-        }
         Self {
-            first: std::array::from_fn(|at| Address(plan.first[at], item[at])),
+            first: plan.first.map(Address),
             outer,
             rows,
             columns,
             tile,
             group,
-            access,
-            item,
         }
     }
 

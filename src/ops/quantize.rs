@@ -9,6 +9,7 @@ mod strided;
 use crate::dtype::DType;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
+use crate::kernel::Call;
 use crate::kernel::CallError;
 use crate::kernel::ElementType;
 use crate::kernel::Failure;
@@ -158,10 +159,22 @@ pub fn quantize<'a>(
     along: ScaleAxis,
 ) -> Result<Tensor, CallError> {
     static QUANTIZE: GlobalOp = GlobalOp::new("quantize");
-    let call = QUANTIZE.get()?.call().input(x).input(scale);
+    make(
+        QUANTIZE
+            .get()?
+            .call()
+            .input(x)
+            .input(scale)
+            .input(zero_point),
+        dtype,
+        along,
+    )
+}
+
+/// Makes the result of a call of either op, which has its tensors.
+fn make(call: Call<'_, '_>, dtype: DType, along: ScaleAxis) -> Result<Tensor, CallError> {
     let group = i64::try_from(along.group).unwrap_or(i64::MAX);
-    call.input(zero_point)
-        .attribute("dtype", dtype)
+    call.attribute("dtype", dtype)
         .attribute("axis", along.axis)
         .attribute("group", group)
         .make()
@@ -182,11 +195,14 @@ pub fn dequantize<'a>(
     along: ScaleAxis,
 ) -> Result<Tensor, CallError> {
     static DEQUANTIZE: GlobalOp = GlobalOp::new("dequantize");
-    let call = DEQUANTIZE.get()?.call().input(q).input(scale);
-    let group = i64::try_from(along.group).unwrap_or(i64::MAX);
-    call.input(zero_point)
-        .attribute("dtype", dtype)
-        .attribute("axis", along.axis)
-        .attribute("group", group)
-        .make()
+    make(
+        DEQUANTIZE
+            .get()?
+            .call()
+            .input(q)
+            .input(scale)
+            .input(zero_point),
+        dtype,
+        along,
+    )
 }

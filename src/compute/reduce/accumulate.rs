@@ -96,17 +96,3 @@ impl Accumulators {
         _memory: [MaybeUninit::uninit(); ALIGN],
     };
 }
-
-#[derive(Clone, Copy)]
-pub(super) struct Address(pub(super) *mut u8);
-
-// SAFETY: it is a number to threads; the driver says which of them uses what.
-unsafe impl Send for Address {}
-// SAFETY: shared references give nothing but the number.
-unsafe impl Sync for Address {}
-
-impl Address {
-    pub(super) fn byte(self, at: usize) -> *mut u8 {
-        self.0.wrapping_add(at)
-    }
-}

@@ -1,9 +1,8 @@
 //! The loop over the tiles and chunks of a reduction, on several threads.
 
-use super::accumulate::{
-    ACCUMULATORS, ALIGN, Accumulate, Accumulators, Address, GRAIN, Positions, SHORT,
-};
+use super::accumulate::{ACCUMULATORS, ALIGN, Accumulate, Accumulators, GRAIN, Positions, SHORT};
 use super::plan::Reduction;
+use crate::compute::address::Address;
 use crate::compute::plan::Operand;
 use crate::compute::threads::for_each_part;
 use crate::dtype::Element;

@@ -1,9 +1,8 @@
 //! The order in which a reduction visits elements: tiles of results, and how their elements become
 //! contiguous.
 
-use super::accumulate::{
-    ACCUMULATORS, ALIGN, Accumulate, Accumulators, Address, GRAIN, Positions, SHORT,
-};
+use super::accumulate::{ACCUMULATORS, ALIGN, Accumulate, Accumulators, GRAIN, Positions, SHORT};
+use crate::compute::address::Address;
 use crate::compute::gather::gather;
 use crate::compute::plan::{Dim, Operand, merge_slice};
 use crate::compute::tiles::Scratch;

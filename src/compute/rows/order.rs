@@ -1,5 +1,6 @@
 //! The order in which rows that a list of indices names are visited.
 
+use crate::compute::address::Address;
 use crate::compute::plan::{Dim, Operand, merge};
 
 /// A type of indices.
@@ -62,14 +63,6 @@ pub(super) struct Plan<'a, I> {
 /// The tensor with the list, and the one with indices.
 pub(super) const LISTED: usize = 0;
 pub(super) const INDEXED: usize = 1;
-
-#[derive(Debug, Clone, Copy)]
-struct Address(*mut u8);
-
-// SAFETY: it is a number to threads; `Rows` says which of them uses what.
-unsafe impl Send for Address {}
-// SAFETY: shared references give nothing but the number.
-unsafe impl Sync for Address {}
 
 impl<'a, I: Index> Plan<'a, I> {
     /// Plans a visit that writes one of the two tensors.
