@@ -87,6 +87,16 @@ mod tests {
                 bytes[wrong.unwrap_or(0)] = 1;
             }
         }
+        // Bytes of long runs, at the ends of what is checked at once.
+        let layout = Layout::contiguous(&[10_000]).unwrap();
+        for wrong in [0, 4095, 4096, 9999] {
+            bytes[wrong] = 7;
+            let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
+            // SAFETY: the vector has more bytes, and isn't used meanwhile.
+            let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
+            assert_eq!(view.find_invalid(|byte| byte < 2), Some(7), "{wrong}");
+            bytes[wrong] = 1;
+        }
         // A byte between the elements isn't one of them.
         let layout = Layout::strided(&[1 << 10, 1 << 10], &[2, 3]).unwrap();
         bytes[1] = 7;

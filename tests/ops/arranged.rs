@@ -206,6 +206,7 @@ fn check_large_add<T: Number>() {
 fn large_add_equals_the_oracle() {
     check_large_add::<f32>();
     check_large_add::<f16>();
+    check_large_add::<bf16>();
     check_large_add::<i8>();
     check_large_add::<u64>();
 }

@@ -204,9 +204,13 @@ mod tests {
     #[test]
     fn unpack_and_pack_equal_reading_and_writing_bit_by_bit() {
         let bytes: Vec<u8> = (0..64_u32).map(|at| (at * 0x9d + 7) as u8).collect();
+        let (every, most) = if cfg!(miri) { (5, 9) } else { (1, 47) };
         for bits in [1, 2, 4, 6] {
-            for first in 0..12 {
-                for count in [0, 1, 2, 7, 8, 9, 30, 47] {
+            for first in (0..12).step_by(every) {
+                for count in [0, 1, 2, 7, 8, 9, 30, 47]
+                    .into_iter()
+                    .filter(|n| *n <= most)
+                {
                     let at = |i: usize| (first + i) * bits;
                     let expected: Vec<u8> = (0..count)
                         .map(|i| (0..bits).map(|k| bit(&bytes, at(i) + k) << k).sum())
