@@ -9,7 +9,7 @@ def write(measured, path):
 
     matplotlib.use("svg")
     # The same file for the same figures.
-    matplotlib.rcParams.update({"svg.hashsalt": "dlbridge", "font.size": 8})
+    matplotlib.rcParams.update({"svg.hashsalt": "dlbridge", "svg.fonttype": "none", "font.size": 8})
     from matplotlib import pyplot
 
     curves = {}
@@ -25,13 +25,15 @@ def write(measured, path):
     for panel in panels.flat[len(curves) :]:
         panel.set_visible(False)
     for panel, (name, points) in zip(panels.flat, curves.items()):
-        for library in LIBRARIES:
+        for color, library in enumerate(LIBRARIES):
             known = [(count, count / all[library]) for count, all in points if library in all]
             if known:
                 counts, speeds = zip(*sorted(known))
-                panel.loglog(counts, [speed / 1e6 for speed in speeds], "o-", ms=3, label=library)
+                speeds = [speed / 1e6 for speed in speeds]
+                panel.loglog(counts, speeds, "o-", ms=3, label=library, color=f"C{color}")
         panel.set_title(name)
         panel.grid(alpha=0.3)
+        panel.minorticks_off()
     panels[0][0].legend()
     threads = measured["threads"]
     figure.supxlabel("elements")

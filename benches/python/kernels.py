@@ -34,7 +34,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="measure rows with this text in table, name or size")
     parser.add_argument("--threads", default="1,2", help="numbers of threads, by default 1,2")
-    parser.add_argument("--seconds", type=float, default=0.6, help="time for each row")
+    parser.add_argument("--seconds", type=float, default=0.25, help="time for each row")
     parser.add_argument(
         "--cpu-time", action="store_true", help="time of the CPU: for 1 thread, on a busy machine"
     )
