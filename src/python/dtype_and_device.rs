@@ -1,5 +1,7 @@
 //! The classes `DType` and `Device`: values with names.
 
+mod known;
+
 use crate::device::Device;
 use crate::dlpack::{DLDevice, DLDeviceType};
 use crate::dtype::DType;
@@ -97,41 +99,57 @@ impl FromPyObject<'_, '_> for DType {
         if let Ok(name) = object.cast::<PyString>() {
             return by_name(&name.to_cow()?);
         }
-        let py = object.py();
-        let builtins = [
-            (py.get_type::<PyBool>(), Self::BOOL),
-            (py.get_type::<PyInt>(), Self::I64),
-            (py.get_type::<PyFloat>(), Self::F64),
-            (py.get_type::<PyComplex>(), Self::C128),
-        ];
-        if let Some((_, dtype)) = builtins.iter().find(|(kind, _)| object.is(kind)) {
-            return Ok(*dtype);
+        if let Some(dtype) = known::find(object) {
+            return Ok(dtype);
         }
-        // NumPy's scalars have names of their own.
-        if let Some(dtype) = numpy::dtype_of_scalar_class(object)? {
-            return dtype.extract();
-        }
-        if let Some(is_native) = object.getattr_opt(intern!(py, "isnative"))?
-            && !is_native.is_truthy()?
-        {
-            return Err(unsuitable(format!(
-                "{} is of the other byte order, and no element type that DLPack has",
-                object.str()?
-            )));
-        }
-        // A scalar's class, as `ml_dtypes.bfloat16`; an object with a name, as `numpy.dtype`; one
-        // whose str ends with it, as `torch.float32`.
-        let attribute = if object.is_instance_of::<PyType>() {
-            intern!(py, "__name__")
-        } else {
-            intern!(py, "name")
-        };
-        let name = match object.getattr_opt(attribute)? {
-            Some(name) if name.is_instance_of::<PyString>() => name.str()?,
-            _ => object.str()?,
-        };
-        by_name(&name.to_cow()?)
+        let dtype = of_another_package(object)?;
+        known::keep(object, dtype);
+        Ok(dtype)
     }
+}
+
+/// Returns whether an object is read as a dtype without making another one.
+#[inline]
+pub(in crate::python) fn is_at_hand(object: Borrowed<'_, '_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyDType>() || known::find(object).is_some()
+}
+
+/// Reads Python's `bool` and the like, and any framework's element type.
+fn of_another_package(object: Borrowed<'_, '_, PyAny>) -> PyResult<DType> {
+    let py = object.py();
+    let builtins = [
+        (py.get_type::<PyBool>(), DType::BOOL),
+        (py.get_type::<PyInt>(), DType::I64),
+        (py.get_type::<PyFloat>(), DType::F64),
+        (py.get_type::<PyComplex>(), DType::C128),
+    ];
+    if let Some((_, dtype)) = builtins.iter().find(|(kind, _)| object.is(kind)) {
+        return Ok(*dtype);
+    }
+    // NumPy's scalars have names of their own.
+    if let Some(dtype) = numpy::dtype_of_scalar_class(object)? {
+        return dtype.extract();
+    }
+    if let Some(is_native) = object.getattr_opt(intern!(py, "isnative"))?
+        && !is_native.is_truthy()?
+    {
+        return Err(unsuitable(format!(
+            "{} is of the other byte order, and no element type that DLPack has",
+            object.str()?
+        )));
+    }
+    // A scalar's class, as `ml_dtypes.bfloat16`; an object with a name, as `numpy.dtype`; one
+    // whose str ends with it, as `torch.float32`.
+    let attribute = if object.is_instance_of::<PyType>() {
+        intern!(py, "__name__")
+    } else {
+        intern!(py, "name")
+    };
+    let name = match object.getattr_opt(attribute)? {
+        Some(name) if name.is_instance_of::<PyString>() => name.str()?,
+        _ => object.str()?,
+    };
+    by_name(&name.to_cow()?)
 }
 
 /// Returns the dtype of a name, as "float32", "torch.float32" or "FLOAT32".

@@ -236,3 +236,35 @@ def test_dtypes_and_devices_are_immutable():
         for name in names:
             with refused(AttributeError):
                 setattr(value, name, 1)
+
+
+def test_dtypes_that_can_change_are_read_each_time():
+    import types
+
+    class Named:
+        """A type whose objects have any name."""
+
+        __slots__ = ("name",)
+
+    class OfTorch:
+        def __str__(self):
+            return f"torch.{self.short}"
+
+    named, of_torch = Named(), OfTorch()
+    scalar = type("float32", (), {})
+    for name in ("float32", "int8", "float32"):
+        named.name = of_torch.short = scalar.__name__ = name
+        for given in (named, types.SimpleNamespace(name=name), of_torch, scalar):
+            assert dlbridge.empty(2, given).dtype == name
+
+
+def test_kept_dtypes_are_those_of_their_objects():
+    # More objects than are kept, and at the addresses of those that went.
+    wanted = ["float32", "int8", "float32", "complex64"]
+    given = [np.dtype(name, metadata={"at": at}) for at in range(200) for name in wanted]
+    for _ in range(2):
+        assert [str(dlbridge.empty(0, dtype).dtype) for dtype in given] == wanted * 200
+    del given
+    for at in range(1000):
+        name = wanted[at % 4]
+        assert dlbridge.empty(0, np.dtype(name, metadata={"at": at})).dtype == name

@@ -1,9 +1,21 @@
 //! Python objects as attributes' values.
 
 use crate::kernel::{Attribute, AttributeKind};
+use crate::python::dtype_and_device::is_at_hand;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+
+/// Returns whether reading a value as an attribute makes no object.
+#[inline]
+pub(super) fn is_plain(value: Borrowed<'_, '_, PyAny>) -> bool {
+    value.is_none()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyString>()
+        || is_at_hand(value)
+}
 
 /// Returns an object as a value of an attribute; `None` if it has another kind.
 pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> Option<Attribute> {

@@ -3,7 +3,7 @@
 mod refuse;
 mod variadic;
 
-use super::attribute::attribute;
+use super::attribute::{attribute, is_plain};
 use super::threads::number_of_threads;
 use crate::kernel::{Attribute, AttributeKind, OpHandle, Reason};
 use crate::python::error::{of_call, wrong_argument, wrong_value};
@@ -158,6 +158,8 @@ pub(super) struct Bindings<'a, 'py> {
     /// and inputs that are left out.
     pub(super) tensors: SmallVec<[Option<Borrowed<'a, 'py, PyAny>>; 4]>,
     pub(super) attributes: SmallVec<[(usize, Attribute); 2]>,
+    /// Whether nothing was dropped where they were read.
+    pub(super) attributes_are_plain: bool,
     pub(super) like: Option<Borrowed<'a, 'py, PyAny>>,
     pub(super) label: Option<Borrowed<'a, 'py, PyString>>,
     /// Whether results are in memory from the caller's framework.
@@ -175,6 +177,7 @@ impl Bindings<'_, '_> {
         Self {
             tensors: SmallVec::new(),
             attributes: SmallVec::new(),
+            attributes_are_plain: true,
             like: None,
             label: None,
             in_callers_memory: false,
@@ -230,6 +233,7 @@ impl Names {
                     if value.is_none() && !knows_none {
                         continue; // The default applies.
                     }
+                    all.attributes_are_plain &= is_plain(value);
                     let known = attribute(value, *kind);
                     let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
                     all.attributes.push((place, known));
