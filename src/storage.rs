@@ -21,6 +21,8 @@ mod owner;
 mod refcounted;
 mod vec;
 
+#[cfg(feature = "kernels")]
+pub(crate) use host::Contents;
 #[cfg(all(feature = "python", feature = "kernels"))]
 pub(crate) use host::HostBuffer;
 pub(crate) use owner::{Owner, SmallOwner};

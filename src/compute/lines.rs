@@ -172,8 +172,8 @@ pub(crate) unsafe fn map_operands<T: Element, O: Element>(
                 x = copy;
             }
             // SAFETY: `for_each_line` gives lines of `len` elements, of which those of `out` have
-            // been written before or are 0, which is a value of every element type; where both are
-            // in one place, `x` is a copy.
+            // been written before, or are new memory of valid elements; where both are in one
+            // place, `x` is a copy.
             let (x, out) = unsafe {
                 let out = slice::from_raw_parts_mut(out.cast::<O>(), len);
                 (slice::from_raw_parts(x, len), out)

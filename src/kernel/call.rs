@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::Error;
 use crate::layout::LayoutRef;
+use crate::storage::Contents;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::fmt;
@@ -355,8 +356,9 @@ unsafe impl CallHost for Alone {
         shape: &[usize],
         dtype: DType,
         device: Device,
+        contents: Contents,
     ) -> Result<Operand<'a>, Failure> {
-        let tensor = make(shape, dtype, device)?;
+        let tensor = make(shape, dtype, device, contents)?;
         // SAFETY: the tensor is new, and kept until the host is dropped, after the call.
         let operand = unsafe { Operand::of_new(&tensor) };
         self.results.push(tensor);
@@ -373,10 +375,18 @@ unsafe impl CallHost for Alone {
     }
 }
 
-/// Allocates a tensor: of zero bits on the host, uninitialised elsewhere.
-pub(crate) fn make(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor, Failure> {
+/// Allocates a tensor: of these contents on the host, uninitialised elsewhere.
+pub(crate) fn make(
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+    contents: Contents,
+) -> Result<Tensor, Failure> {
     if device == Device::CPU {
-        return Ok(Tensor::zeroed(shape, dtype)?);
+        return Ok(match contents {
+            Contents::Arbitrary => Tensor::arbitrary(shape, dtype)?,
+            _ => Tensor::zeroed(shape, dtype)?,
+        });
     }
     match Backend::find(device.kind()).and_then(|backend| backend.make) {
         Some(make) => make(shape, dtype, device),

@@ -36,6 +36,7 @@ pub struct Kernel {
     pub(super) attributes: Vec<(String, Vec<Attribute>)>,
     pub(super) host_memory: Vec<String>,
     pub(super) releases_from: Option<u64>,
+    pub(super) fills_results: bool,
     pub(super) wants: Vec<Wants>,
     pub(super) make: Option<Make>,
 }
@@ -65,6 +66,7 @@ impl Kernel {
             attributes: Vec::new(),
             host_memory: Vec::new(),
             releases_from: None,
+            fills_results: false,
             wants: Vec::new(),
             make: None,
         }
@@ -124,6 +126,22 @@ impl Kernel {
     /// [estimates](Op::work) it.
     pub fn releases_gil_from(mut self, work: u64) -> Self {
         self.releases_from = Some(work);
+        self
+    }
+
+    /// Declares that the kernel writes every element of its results, and reads none of them before.
+    /// Results that a call makes then needn't be cleared for it, which takes as long as a copy.
+    ///
+    /// ```
+    /// use dlbridge::kernel::{Kernel, Source, Target};
+    ///
+    /// let double = |x: Source<'_, f32>, y: Target<'_, f32>| y.map(&x, |x| 2.0 * x);
+    /// let kernel = Kernel::new("double").fills_results().function(double);
+    /// ```
+    ///
+    /// An element that the kernel doesn't write has any value.
+    pub fn fills_results(mut self) -> Self {
+        self.fills_results = true;
         self
     }
 

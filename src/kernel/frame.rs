@@ -3,6 +3,8 @@
 
 mod checks;
 mod mixed_types;
+#[cfg(test)]
+mod tests;
 mod write_key;
 
 pub use write_key::lookup;
@@ -22,8 +24,9 @@ use super::shapes::{self, Expected};
 use crate::compute::threads::with_num_threads;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
+use crate::storage::Contents;
 use checks::{NO_VARIABLES, bind_type_variables, output_type};
-use checks::{check_for_kernel, check_output, main_device, missing};
+use checks::{check_for_kernel, check_output, is_any_bits, main_device, missing};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
@@ -39,13 +42,14 @@ pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 ///
 /// What a result's operand leads to is there until the host is dropped, and no other code uses it.
 pub(crate) unsafe trait CallHost {
-    /// Allocates a result of zero bits, and keeps it. Results are requested in the order of their
-    /// parameters.
+    /// Allocates a result, and keeps it. Results are requested in the order of their parameters.
+    /// What the memory of devices contains is up to their backends.
     fn make<'a>(
         &mut self,
         shape: &[usize],
         dtype: DType,
         device: Device,
+        contents: Contents,
     ) -> Result<Operand<'a>, Failure>;
 
     /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile.
@@ -120,6 +124,7 @@ impl Frame<'_> {
         let mut variables = NO_VARIABLES;
         bind_type_variables(op, &operands[..given], &operands[count..], &mut variables)?;
         let device = main_device(operands);
+        let mut uncleared = 0_u32;
         for at in given..count {
             let (inputs, outputs) = operands.split_at_mut(at);
             let shape = expected.shape_of(at - given, inputs);
@@ -128,7 +133,12 @@ impl Frame<'_> {
                 check_output(op, at, &outputs[0], shape, dtype)?;
                 continue;
             }
-            let result = around.make(shape, dtype, device);
+            let contents = match device == Device::CPU && self.handle.fills_results() {
+                true if is_any_bits(dtype) => Contents::Arbitrary,
+                _ => Contents::Zeros,
+            };
+            uncleared |= u32::from(contents == Contents::Arbitrary) << at;
+            let result = around.make(shape, dtype, device, contents);
             outputs[0] = result.map_err(|error| Reason::Allocation {
                 argument: op.parameters[at].name.clone(),
                 error,
@@ -142,6 +152,9 @@ impl Frame<'_> {
             Some(found) => found,
             None => self.prepare(key, operands, device)?,
         };
+        if uncleared != 0 && !found.kernel.fills_results {
+            clear(operands, uncleared);
+        }
         check_for_kernel(op, operands, &found, device)?;
         if !coincide.is_empty() {
             argument_overlap::check_for_kernel(op, operands, &found.kernel, coincide)?;
@@ -243,6 +256,19 @@ impl Frame<'_> {
                 failure,
             })
         })
+    }
+}
+
+/// Clears new results, for a kernel that was registered after they were made.
+#[cold]
+fn clear(operands: &[Operand<'_>], which: u32) {
+    for (at, result) in operands.iter().enumerate() {
+        if at < u32::BITS as usize && which & (1 << at) != 0 {
+            let bytes = result.layout.len() * result.dtype.item_bytes().unwrap_or(0);
+            // SAFETY: the result was just made by the host, contiguous and of whole bytes, and no
+            // other code uses it.
+            unsafe { result.first.write_bytes(0, bytes) };
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use smallvec::SmallVec;
 use std::fmt;
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 /// An op of a registry, to be called.
@@ -25,6 +26,8 @@ pub(super) struct Shared {
     pub(super) defaults: Option<Vec<Attribute>>,
     pub(super) kernels: RwLock<Kernels>,
     pub(super) cache: Cache,
+    /// Whether each kernel of the CPU fills its results.
+    pub(super) fills_results: AtomicBool,
     pub(super) refused: OnceLock<RegistrationError>,
 }
 
@@ -93,6 +96,12 @@ impl OpHandle {
     #[inline]
     pub(crate) fn defaults(&self) -> Option<&[Attribute]> {
         self.0.defaults.as_deref()
+    }
+
+    /// Returns whether results may have any bits, as far as is known before a kernel is chosen.
+    #[inline]
+    pub(super) fn fills_results(&self) -> bool {
+        self.0.fills_results.load(Ordering::Relaxed)
     }
 
     /// Returns the cached kernel of a call key.

@@ -6,8 +6,10 @@ use super::dispatch_cache::Cache;
 use super::error::{CallError, Reason, RegistrationError};
 use super::handle::{KernelInfo, OpHandle, Shared};
 use super::op::Op;
+use crate::device::DeviceKind;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 /// Ops by their names, each with its kernels.
@@ -76,6 +78,7 @@ impl Registry {
             origin,
             kernels: RwLock::default(),
             cache: Cache::new(),
+            fills_results: AtomicBool::new(true),
             refused: OnceLock::new(),
         };
         let handle = OpHandle(Arc::new(shared));
@@ -114,6 +117,9 @@ impl Registry {
                 kernel: new.description,
                 other: other.description.clone(),
             });
+        }
+        if new.device == DeviceKind::Cpu && !new.fills_results {
+            op.0.fills_results.store(false, Ordering::Relaxed);
         }
         kernels.push(new);
         // No choice is cached meanwhile, as that takes the lock.

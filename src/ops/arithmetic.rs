@@ -43,6 +43,7 @@ macro_rules! arithmetic {
             register_kernel!(
                 for T in $types =>
                 Kernel::new(stringify!($name))
+                    .fills_results()
                     .releases_gil_from(1 << 16)
                     .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>| {
                         out.zip_wide(&a, &b, OfPair);

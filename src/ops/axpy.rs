@@ -39,7 +39,11 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::new("axpy").host_memory("alpha").releases_gil_from(1 << 16).function(kernel::<T>)
+    Kernel::new("axpy")
+        .fills_results()
+        .host_memory("alpha")
+        .releases_gil_from(1 << 16)
+        .function(kernel::<T>)
 );
 
 /// Adds a multiple to an element.

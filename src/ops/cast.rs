@@ -64,6 +64,7 @@ register_kernel!(
 
 fn kernel_from(types: &[DType]) -> Kernel {
     Kernel::new("cast")
+        .fills_results()
         .types("S", types)
         .attribute("dtype", numbers(|_| true))
         .releases_gil_from(1 << 16)

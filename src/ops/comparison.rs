@@ -39,6 +39,7 @@ macro_rules! comparison {
             register_kernel!(
                 for T in [bool, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
                 Kernel::new(stringify!($name))
+                    .fills_results()
                     .releases_gil_from(1 << 16)
                     .function(|a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, bool>| {
                         out.zip_wide(&a, &b, OfPair);

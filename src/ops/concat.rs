@@ -37,12 +37,15 @@ register_op!(
             _ => Ok(vec![joined(question)?]),
         })
 );
-register_kernel!(Kernel::new("concat").releases_gil_from(1 << 16).factory(
-    |context: &KernelContext<'_>| {
-        let axis = context.attribute("axis")?;
-        Ok(move |xs: Vec<Untyped<'_>>, out: UntypedMut<'_>| kernel(axis, &xs, &out))
-    }
-));
+register_kernel!(
+    Kernel::new("concat")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .factory(|context: &KernelContext<'_>| {
+            let axis = context.attribute("axis")?;
+            Ok(move |xs: Vec<Untyped<'_>>, out: UntypedMut<'_>| kernel(axis, &xs, &out))
+        })
+);
 
 /// Returns the shape of the result.
 fn joined(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {

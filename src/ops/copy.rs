@@ -31,6 +31,7 @@ pub(super) fn not_whole_bytes(argument: &str, dtype: DType) -> ArgumentError {
 
 register_kernel!(
     Kernel::new("copy")
+        .fills_results()
         .releases_gil_from(1 << 16)
         .function(kernel)
 );

@@ -21,7 +21,10 @@ macro_rules! extremes {
         }));
         register_kernel!(
             for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-            Kernel::new(stringify!($name)).releases_gil_from(1 << 16).factory(
+            Kernel::new(stringify!($name))
+                .fills_results()
+                .releases_gil_from(1 << 16)
+                .factory(
                 |context: &KernelContext<'_>| {
                     let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
                     Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| {

@@ -59,7 +59,10 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f16, bf16] =>
-    Kernel::new("image_to_tensor").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+    Kernel::new("image_to_tensor")
+        .fills_results()
+        .releases_gil_from(1 << 14)
+        .factory(|context: &KernelContext<'_>| {
         let settings = Settings {
             scale: context.attribute("scale")?,
             crop: context.attribute("crop")?,

@@ -54,7 +54,10 @@ macro_rules! kernels {
     ($I:ty) => {
         register_kernel!(
             for T in [f32, f64, i8, i16, i32, i64, u8, u16, u32, u64] =>
-            Kernel::new("index_add").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+            Kernel::new("index_add")
+                .fills_results()
+                .releases_gil_from(1 << 14)
+                .factory(|context: &KernelContext<'_>| {
                 let axis = context.attribute("axis")?;
                 Ok(move |x: ViewMut<'_, T>, indices: View<'_, $I>, source: View<'_, T>| {
                     kernel(axis, x, indices, source, T::add)
@@ -63,7 +66,10 @@ macro_rules! kernels {
         );
         register_kernel!(
             for T in [f16, bf16] =>
-            Kernel::new("index_add").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+            Kernel::new("index_add")
+                .fills_results()
+                .releases_gil_from(1 << 14)
+                .factory(|context: &KernelContext<'_>| {
                 let axis = context.attribute("axis")?;
                 Ok(move |x: ViewMut<'_, T>, indices: View<'_, $I>, source: View<'_, T>| {
                     kernel(axis, x, indices, source, add_widened)

@@ -41,7 +41,10 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
-    Kernel::new("layer_norm").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
+    Kernel::new("layer_norm")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .factory(|context: &KernelContext<'_>| {
         let (axis, eps) = (context.attribute("axis")?, context.attribute("eps")?);
         Ok(move |
             x: Source<'_, T>,

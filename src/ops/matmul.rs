@@ -49,6 +49,7 @@ macro_rules! kernels {
     ($($ty:ty => $Out:ty),*) => {$(
         register_kernel!(
             Kernel::new("matmul")
+                .fills_results()
                 .attribute("dtype", [Some(<$Out>::DTYPE)])
                 .releases_gil_from(1 << 15)
                 .function(kernel::<$ty, $Out>)
@@ -58,7 +59,10 @@ macro_rules! kernels {
 
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::new("matmul").releases_gil_from(1 << 15).function(kernel::<T, T>)
+    Kernel::new("matmul")
+        .fills_results()
+        .releases_gil_from(1 << 15)
+        .function(kernel::<T, T>)
 );
 kernels!(f16 => f32, bf16 => f32, i8 => i32, u8 => i32);
 

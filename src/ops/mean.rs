@@ -20,7 +20,10 @@ register_op!(reduction(
 ));
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
-    Kernel::new("mean").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
+    Kernel::new("mean")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .factory(|context: &KernelContext<'_>| {
         let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
         Ok(move |x: View<'_, T>, out: ViewMut<'_, T>| kernel(axes.as_deref(), x, out))
     })

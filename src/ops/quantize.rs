@@ -44,6 +44,7 @@ register_op!(
 register_kernel!(
     for T in [f32, f16, bf16] =>
     Kernel::new("quantize")
+        .fills_results()
         .attribute("dtype", QUANTIZED)
         .releases_gil_from(1 << 16)
         .factory(|context: &KernelContext<'_>| {
@@ -68,6 +69,7 @@ register_op!(
 register_kernel!(
     for T in [f32, f16, bf16] =>
     Kernel::new("dequantize")
+        .fills_results()
         .types("Q", &QUANTIZED)
         .releases_gil_from(1 << 16)
         .factory(|context: &KernelContext<'_>| {

@@ -46,7 +46,10 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
-    Kernel::new("rms_norm").releases_gil_from(1 << 16).factory(|context: &KernelContext<'_>| {
+    Kernel::new("rms_norm")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .factory(|context: &KernelContext<'_>| {
         let eps = context.attribute("eps")?;
         Ok(move |x: Source<'_, T>, weight: Option<View<'_, T>>, out: Target<'_, T>| {
             kernel(eps, x, weight, out);

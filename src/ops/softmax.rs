@@ -37,7 +37,10 @@ macro_rules! of_lines {
         );
         register_kernel!(
             for T in [f32, f64, f16, bf16] =>
-            Kernel::new($name).releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+            Kernel::new($name)
+                .fills_results()
+                .releases_gil_from(1 << 14)
+                .factory(|context: &KernelContext<'_>| {
                 let axis = context.attribute("axis")?;
                 Ok(move |x: Source<'_, T>, out: Target<'_, T>| {
                     kernel::<T, $is_log>(axis, x, out)

@@ -36,6 +36,7 @@ macro_rules! kernels {
     (one $T:ident to ($($R:ident),*) by |$total:ident| $number:expr) => {
         register_kernel!(
             Kernel::new("sum")
+                .fills_results()
                 .attribute("dtype", [None, $(Some($R::DTYPE)),*])
                 .releases_gil_from(1 << 16)
                 .factory(|context: &KernelContext<'_>| {

@@ -42,7 +42,10 @@ register_op!(
 );
 register_kernel!(
     for I in [i32, i64] =>
-    Kernel::new("take").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+    Kernel::new("take")
+        .fills_results()
+        .releases_gil_from(1 << 14)
+        .factory(|context: &KernelContext<'_>| {
         let axis = context.attribute("axis")?;
         Ok(move |x: Untyped<'_>, indices: View<'_, I>, out: UntypedMut<'_>| {
             take_rows(axis, &x, indices, &out)

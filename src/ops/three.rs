@@ -26,7 +26,10 @@ register_op!(
 );
 register_kernel!(
     for T in [bool, f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::new("where").releases_gil_from(1 << 16).function(
+    Kernel::new("where")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .function(
         |condition: Source<'_, bool>, a: Source<'_, T>, b: Source<'_, T>, out: Target<'_, T>| {
             out.zip3(&condition, &a, &b, |condition, a, b| if condition { a } else { b });
         }
@@ -77,7 +80,10 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64] =>
-    Kernel::new("fma").releases_gil_from(1 << 16).function(
+    Kernel::new("fma")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .function(
         |a: Source<'_, T>, b: Source<'_, T>, c: Source<'_, T>, out: Target<'_, T>| {
             out.zip3_wide(&a, &b, &c, Fma);
         }
@@ -85,7 +91,10 @@ register_kernel!(
 );
 register_kernel!(
     for T in [f16, bf16] =>
-    Kernel::new("fma").releases_gil_from(1 << 16).function(
+    Kernel::new("fma")
+        .fills_results()
+        .releases_gil_from(1 << 16)
+        .function(
         |a: Source<'_, T>, b: Source<'_, T>, c: Source<'_, T>, out: Target<'_, T>| {
             out.zip3_wide(&a, &b, &c, FmaToOdd);
         }

@@ -53,7 +53,10 @@ register_op!(
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>
-    Kernel::new("topk").releases_gil_from(1 << 14).factory(|context: &KernelContext<'_>| {
+    Kernel::new("topk")
+        .fills_results()
+        .releases_gil_from(1 << 14)
+        .factory(|context: &KernelContext<'_>| {
         let axis = context.attribute("axis")?;
         let of = Selection {
             count: context.attribute("k")?,

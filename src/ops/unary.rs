@@ -55,6 +55,7 @@ macro_rules! kernels {
             register_kernel!(
                 for T in $types =>
                 Kernel::new(stringify!($name))
+                    .fills_results()
                     $(.attribute($attribute, [$value]))?
                     .releases_gil_from($cost.gil)
                     .function(|x: Source<'_, T>, out: Target<'_, T>| {

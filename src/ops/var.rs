@@ -58,7 +58,10 @@ macro_rules! deviations {
         );
         register_kernel!(
             for T in [f32, f64, f16, bf16] =>
-            Kernel::new(stringify!($name)).releases_gil_from(1 << 16).factory(
+            Kernel::new(stringify!($name))
+                .fills_results()
+                .releases_gil_from(1 << 16)
+                .factory(
                 |context: &KernelContext<'_>| {
                     let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
                     let correction = context.attribute::<f64>("correction")?;

@@ -1,6 +1,6 @@
 //! Constructors of storage: from Rust owners, from foreign memory, and by allocation.
 
-use super::host::HostBuffer;
+use super::host::{Contents, HostBuffer};
 use super::{Access, Memory, Owner, Storage, SyncOwner};
 use crate::device::Device;
 use crate::dtype::Element;
@@ -102,7 +102,7 @@ impl Storage {
     ///
     /// When there is not enough memory.
     pub fn zeroed(bytes: usize) -> Result<Self, Error> {
-        Self::host(bytes, true)
+        Self::host(bytes, Contents::Zeros)
     }
 
     /// Allocates host memory like [`zeroed`](Self::zeroed), but uninitialised.
@@ -115,14 +115,19 @@ impl Storage {
     ///
     /// When there is not enough memory.
     pub unsafe fn uninit(bytes: usize) -> Result<Self, Error> {
-        Self::host(bytes, false)
+        Self::arbitrary(bytes)
     }
 
-    fn host(bytes: usize, zeroed: bool) -> Result<Self, Error> {
+    /// Allocates host memory like [`zeroed`](Self::zeroed), of whatever bits it has.
+    pub(crate) fn arbitrary(bytes: usize) -> Result<Self, Error> {
+        Self::host(bytes, Contents::Arbitrary)
+    }
+
+    fn host(bytes: usize, contents: Contents) -> Result<Self, Error> {
         if bytes == 0 {
             return Ok(Self::empty(Device::CPU));
         }
-        let (buffer, data) = HostBuffer::allocate(bytes, zeroed)?;
+        let (buffer, data) = HostBuffer::allocate(bytes, contents)?;
         Ok(Self {
             memory: Memory::host(data.as_ptr(), bytes, Access::Exclusive),
             owner: Owner::small(buffer),

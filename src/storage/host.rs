@@ -19,6 +19,14 @@ const BASE_ALIGNMENT: usize = 16;
 /// Allocators have small blocks at hand, but not zeroed ones.
 const QUICK: usize = 1024;
 
+/// What is in new memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Contents {
+    Zeros,
+    /// Any bits.
+    Arbitrary,
+}
+
 /// An allocation, somewhere inside of which the buffer begins.
 pub(crate) struct HostBuffer {
     base: NonNull<u8>,
@@ -30,21 +38,22 @@ unsafe impl Send for HostBuffer {}
 
 impl HostBuffer {
     /// Allocates `bytes` bytes, more than 0, and tells where they begin.
-    pub(super) fn allocate(bytes: usize, zeroed: bool) -> Result<(Self, NonNull<u8>), Error> {
+    pub(super) fn allocate(bytes: usize, contents: Contents) -> Result<(Self, NonNull<u8>), Error> {
         debug_assert_ne!(bytes, 0);
-        Self::behind(0, bytes, zeroed)
+        Self::behind(0, bytes, contents)
     }
 
-    /// Allocates uninitialised room for a header and zeroed memory behind it, and tells where both
-    /// begin. The header lies in the buffer, so it is moved out before that is dropped.
+    /// Allocates uninitialised room for a header and memory behind it, and tells where both begin.
+    /// The header lies in the buffer, so it is moved out before that is dropped.
     #[cfg(all(feature = "python", feature = "kernels"))]
     #[inline]
-    pub(crate) fn zeroed_with_header<H>(
+    pub(crate) fn with_header<H>(
         bytes: usize,
+        contents: Contents,
     ) -> Result<(Self, NonNull<H>, NonNull<u8>), Error> {
         const { assert!(size_of::<H>() > 0 && align_of::<H>() <= BASE_ALIGNMENT) };
         let header = size_of::<H>().next_multiple_of(BASE_ALIGNMENT);
-        let (buffer, data) = Self::behind(header, bytes, true)?;
+        let (buffer, data) = Self::behind(header, bytes, contents)?;
         let base = buffer.base.cast();
         Ok((buffer, base, data))
     }
@@ -52,7 +61,11 @@ impl HostBuffer {
     /// Allocates `bytes` bytes behind a header of `header` bytes, a multiple of the base's
     /// alignment: not both are 0.
     #[inline]
-    fn behind(header: usize, bytes: usize, zeroed: bool) -> Result<(Self, NonNull<u8>), Error> {
+    fn behind(
+        header: usize,
+        bytes: usize,
+        contents: Contents,
+    ) -> Result<(Self, NonNull<u8>), Error> {
         let out_of_memory = || Error::OutOfMemory { bytes };
         let alignment = if bytes < PAGE {
             ALIGNMENT
@@ -63,6 +76,7 @@ impl HostBuffer {
             .checked_add(header + alignment - BASE_ALIGNMENT)
             .ok_or_else(out_of_memory)?;
         let layout = Layout::from_size_align(size, BASE_ALIGNMENT).map_err(|_| out_of_memory())?;
+        let zeroed = contents == Contents::Zeros;
         let clears = zeroed && size < QUICK;
         let allocate = if zeroed && !clears {
             alloc_zeroed
@@ -79,8 +93,31 @@ impl HostBuffer {
             // SAFETY: that much was allocated from there on.
             unsafe { data.write_bytes(0, bytes) };
         }
+        if contents == Contents::Arbitrary {
+            // SAFETY: that much was allocated from there on.
+            unsafe { initialize(data, bytes) };
+        }
         Ok((Self { base, layout }, data))
     }
+}
+
+/// Makes uninitialised memory count as initialised, with the bits that it has. Debug builds write
+/// bits that stand out where a kernel leaves them.
+///
+/// # Safety
+///
+/// There are `bytes` bytes at `data` to be written.
+#[inline]
+unsafe fn initialize(data: NonNull<u8>, bytes: usize) {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if !cfg!(any(debug_assertions, miri)) {
+        // SAFETY: it does nothing. For the compiler it may write the memory, which the caller
+        // allows, so bytes that are read later are those that it wrote.
+        unsafe { std::arch::asm!("/* {0} */", in(reg) data.as_ptr(), options(nostack)) };
+        return;
+    }
+    // SAFETY: the caller says that the bytes are there.
+    unsafe { data.write_bytes(0xA5, bytes) };
 }
 
 // SAFETY: twice a size is even.

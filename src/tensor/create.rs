@@ -130,6 +130,12 @@ impl Tensor {
         Self::allocate(shape, dtype, Storage::zeroed)
     }
 
+    /// Creates a tensor whose elements have whatever bits their memory has.
+    #[cfg(feature = "kernels")]
+    pub(crate) fn arbitrary(shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        Self::allocate(shape, dtype, Storage::arbitrary)
+    }
+
     /// Creates a tensor of uninitialised memory.
     ///
     /// # Safety

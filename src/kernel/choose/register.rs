@@ -37,6 +37,7 @@ impl Registered {
             attributes,
             host_memory,
             releases_from: kernel.releases_from,
+            fills_results: kernel.fills_results,
             make,
             states: FactoryCache::default(),
             origin,

@@ -2,7 +2,7 @@
 
 use super::mixed_types::{dtype_mismatch, wrong_type};
 use crate::device::Device;
-use crate::dtype::DType;
+use crate::dtype::{DType, TypeCode};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::kernel::attribute::Attribute;
 use crate::kernel::dispatch_cache::Found;
@@ -166,6 +166,12 @@ pub(super) fn check_for_kernel(
         }
     }
     Ok(())
+}
+
+/// Returns whether any bits are elements of this type, and none are left over in the last byte.
+#[inline]
+pub(super) fn is_any_bits(dtype: DType) -> bool {
+    dtype.code() != TypeCode::Bool && dtype.item_bytes().is_some()
 }
 
 #[cold]

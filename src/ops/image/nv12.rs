@@ -40,6 +40,7 @@ register_op!(
 );
 register_kernel!(
     Kernel::new("nv12_to_rgb")
+        .fills_results()
         .releases_gil_from(1 << 14)
         .factory(|context: &KernelContext<'_>| {
             let standard = YuvStandard::from_name(&context.attribute::<String>("standard")?)?;

@@ -12,6 +12,7 @@ use crate::python::error::{no_such_number, with_fields_of};
 use crate::python::export::{Like, path_for_result, zeroed};
 use crate::python::frameworks::numpy::{self, FreshArray};
 use crate::python::launch;
+use crate::storage::Contents;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
@@ -32,7 +33,7 @@ pub(super) fn invoke<'py>(
     let name = handle.name();
     let mut bound = Bindings::new();
     names.bind(name, &given, &mut bound)?;
-    *is_plain = bound.attributes.is_empty() && bound.like.is_none() && bound.listed.is_none();
+    *is_plain = bound.attributes_are_plain && bound.like.is_none() && bound.listed.is_none();
     let completed;
     let attributes = match handle.defaults() {
         Some(defaults) if bound.attributes.is_empty() => defaults,
@@ -256,10 +257,11 @@ unsafe impl CallHost for Around<'_, '_> {
         shape: &[usize],
         dtype: DType,
         device: Device,
+        contents: Contents,
     ) -> Result<Operand<'a>, Failure> {
         if device == Device::CPU
             && self.like.is_some_and(numpy::is_array)
-            && let Some(array) = FreshArray::new(self.py, shape, dtype)?
+            && let Some(array) = FreshArray::new(self.py, shape, dtype, contents)?
         {
             // SAFETY: the array is new, and kept until the host is dropped, after the call.
             let operand = unsafe { array.operand() };
@@ -268,7 +270,7 @@ unsafe impl CallHost for Around<'_, '_> {
         }
         // Frameworks' allocators return host memory only.
         let tensor = if !self.in_callers_memory || !device.is_host_accessible() {
-            make(shape, dtype, device)?
+            make(shape, dtype, device, contents)?
         } else {
             *self.is_plain = false;
             let like = self.like.map(|like| like.to_owned());

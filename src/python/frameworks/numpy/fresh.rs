@@ -1,4 +1,4 @@
-//! New arrays of zeros: the elements, their layout and the base object that keeps them are one
+//! New arrays: the elements, their layout and the base object that keeps them are one
 //! allocation.
 
 use super::array::{Array, IS_WRITABLE, MAX_RANK};
@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::kernel::{Failure, Operand};
 use crate::layout::Layout;
-use crate::storage::HostBuffer;
+use crate::storage::{Contents, HostBuffer};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -37,7 +37,7 @@ struct Block {
 }
 
 impl<'py> FreshArray<'py> {
-    /// Creates an array of zero bits; `None` for dtypes and shapes that NumPy hasn't of its own.
+    /// Creates an array; `None` for dtypes and shapes that NumPy hasn't of its own.
     ///
     /// # Errors
     ///
@@ -47,6 +47,7 @@ impl<'py> FreshArray<'py> {
         py: Python<'py>,
         shape: &[usize],
         dtype: DType,
+        contents: Contents,
     ) -> Result<Option<Self>, Failure> {
         let (Some(number), Some(nbytes)) = (number_of(dtype), nbytes(shape, dtype)) else {
             return Ok(None);
@@ -56,9 +57,9 @@ impl<'py> FreshArray<'py> {
         }
         let interface = interface(py)?;
         let element_type = element_type(py, interface, number)?;
-        let base = zeros(py, nbytes)?;
+        let base = base(py, nbytes, contents)?;
         let block = base.as_ptr().cast::<Block>();
-        // SAFETY: `zeros` made the base object, which no other code has.
+        // SAFETY: `base` made the base object, which no other code has.
         let (layout, first) = unsafe { (&mut (*block).layout, (*block).first) };
         layout.become_contiguous(shape).map_err(Error::from)?;
         // SAFETY: the layout has as many sizes as the rank says, which NumPy copies. It works the
@@ -101,8 +102,8 @@ impl<'py> FreshArray<'py> {
     #[inline]
     pub(in crate::python) unsafe fn operand<'a>(&self) -> Operand<'a> {
         // SAFETY: the array keeps the block for as long as the operand is in use, and its base
-        // stays, as no other code has the array; so nothing changes the layout. It leads to zeros
-        // in the block.
+        // stays, as no other code has the array; so nothing changes the layout. It leads to what
+        // is in the block.
         unsafe {
             let (layout, first) = (&(*self.block).layout, (*self.block).first);
             Operand::from_raw(first, layout.as_ref(), self.dtype, Device::CPU, false, true)
@@ -118,13 +119,13 @@ fn nbytes(shape: &[usize], dtype: DType) -> Option<usize> {
     (nbytes <= isize::MAX as usize).then_some(nbytes)
 }
 
-/// Allocates zeros, and a base object with the layout of a scalar.
+/// Allocates memory, and a base object with the layout of a scalar.
 #[inline]
-fn zeros(py: Python<'_>, nbytes: usize) -> Result<Bound<'_, PyAny>, Failure> {
+fn base(py: Python<'_>, nbytes: usize, contents: Contents) -> Result<Bound<'_, PyAny>, Failure> {
     static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let make_kind = || kind(py, c"dlbridge.MemoryBlock", size_of::<Block>(), release);
     let kind = KIND.get_or_try_init(py, make_kind)?;
-    let (buffer, block, first) = HostBuffer::zeroed_with_header::<Block>(nbytes)?;
+    let (buffer, block, first) = HostBuffer::with_header::<Block>(nbytes, contents)?;
     let block = block.as_ptr();
     // SAFETY: there is room for a block, which is written field by field, in place. The object is
     // new, and of a type whose objects are as large.
@@ -139,11 +140,11 @@ fn zeros(py: Python<'_>, nbytes: usize) -> Result<Bound<'_, PyAny>, Failure> {
 
 /// # Safety
 ///
-/// Python calls it once, for an object that [`zeros`] made.
+/// Python calls it once, for an object that [`base`] made.
 unsafe extern "C" fn release(object: *mut ffi::PyObject) {
     let block = object.cast::<Block>();
     // SAFETY: Python calls this once, attached, for an object of which no reference is left.
-    // `zeros` wrote the block, whose buffer is moved out of it before that is freed; the type has a
+    // `base` wrote the block, whose buffer is moved out of it before that is freed; the type has a
     // reference of the object's to give away.
     unsafe {
         let kind = ffi::Py_TYPE(object);
