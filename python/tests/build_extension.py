@@ -21,6 +21,9 @@ PROFILE = "ci"
 NAMES = ("dlbridge_testing", "dlbridge_apart")
 # A crate of its own, as the first one can do nothing with GPUs.
 CUDA_NAMES = ("dlbridge_cuda_testing",)
+SIGNATURE = "{}-{}.{}-{}bit".format(
+    sys.implementation.name, *sys.version_info[:2], 64 if sys.maxsize > 2**32 else 32
+)
 # As the package is built, so that `dlbridge` is compiled once for both.
 ABI3 = ("--features", "pyo3/abi3-py312") if sys.version_info >= (3, 12) else ()
 
@@ -33,6 +36,8 @@ def build(package="dlbridge-test-extension", names=NAMES, features=()):
         **os.environ,
         "PYO3_PYTHON": sys.executable,
         "PYO3_BUILD_EXTENSION_MODULE": "1",
+        # As maturin sets it; pyo3 and all that uses it would be compiled again for another value.
+        "PYO3_ENVIRONMENT_SIGNATURE": SIGNATURE,
     }
     if features:
         # Maturin tells pyo3 so of the Python that it builds for; without it, pyo3 would be compiled

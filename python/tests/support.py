@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import fork_parent
 import pytest
 
 # Set where everything is installed, so that nothing may be skipped.
@@ -46,6 +47,25 @@ def in_new_process(code, status=0, timeout=300, **variables):
     )
     assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
+
+
+def in_fork(imports, code, status=0, timeout=300, **variables):
+    """Runs code in a fork of a process that has imported modules, "torch" or "torch,numpy", and
+    returns its output. This saves the time of the imports; all else is as in a new process.
+    """
+    if not hasattr(os, "fork"):
+        return in_new_process(code, status, timeout, **variables)
+    assert not any(name.startswith("PYTHON") for name in variables), "read as Python starts"
+    if imports not in _PARENTS:
+        environment = {**os.environ, "PYTHONPATH": modules_path()}
+        _PARENTS[imports] = fork_parent.Parent(imports, environment)
+    found, output = _PARENTS[imports].run(textwrap.dedent(code), timeout, variables)
+    assert found == status, f"status {found}\n{output}"
+    return output
+
+
+#: The parents of forks, by what they have imported. They end with the process of the tests.
+_PARENTS = {}
 
 
 def refused(kind, *parts):

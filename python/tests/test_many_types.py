@@ -2,7 +2,7 @@
 type.
 """
 
-from support import framework, in_new_process
+from support import framework, in_fork
 
 framework("numpy")
 framework("torch")
@@ -88,7 +88,7 @@ assert 10 < alive <= 64, alive
 check_lasting()
 print("done")
 """
-    assert in_new_process(START + code) == "done\n"
+    assert in_fork("torch", START + code) == "done\n"
 
 
 def test_type_cache_under_churn_keeps_lasting_types():
@@ -99,7 +99,7 @@ for turn in range(400):
     check_lasting()
 print("done")
 """
-    assert in_new_process(START + code) == "done\n"
+    assert in_fork("torch", START + code) == "done\n"
 
 
 def test_type_cache_with_types_of_many_threads_is_correct():
@@ -123,4 +123,4 @@ for thread in threads: thread.join()
 assert not errors, errors
 print("done")
 """
-    assert in_new_process(START + code) == "done\n"
+    assert in_fork("torch", START + code) == "done\n"

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from support import framework, in_new_process
+from support import framework, in_fork, in_new_process
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -56,6 +56,24 @@ def test_exit_with_live_tensors_succeeds(name, keepers):
     # system.
     said = "released at exit\n" if "a thread's last moment" in keepers else ""
     assert in_new_process("\n".join(lines)) == said
+
+
+@needs_fork
+def test_fork_has_the_imports_alone_and_ends_like_a_process():
+    code = """
+        import atexit, os, sys
+        atexit.register(print, "exit")
+        print("numpy" in sys.modules, "dlbridge_testing" in sys.modules, os.environ["VARIABLE"])
+        {end}
+    """
+    for value, end, status in [
+        ("1", "raise SystemExit(3)", 3),
+        ("2", "sys.stdout.flush(); os.abort()", -6),
+        ("3", "import time; sys.stdout.flush(); time.sleep(60)", -9),
+        ("4", "", 0),
+    ]:
+        said = in_fork("numpy", code.format(end=end), status, timeout=5, VARIABLE=value)
+        assert said == f"True False {value}\n" + "exit\n" * (status >= 0)
 
 
 def test_exit_by_an_error_keeps_its_status():

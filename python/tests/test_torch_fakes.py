@@ -6,7 +6,7 @@ import textwrap
 
 import dlbridge_testing as ext
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, in_fork, refused
 
 torch = framework("torch")
 
@@ -63,7 +63,7 @@ LOOK = """
 
 
 def test_fakes_of_torch_classes_have_the_expected_outcomes():
-    said = in_new_process(textwrap.dedent(LOOK).format(fakes=FAKES))
+    said = in_fork("torch", textwrap.dedent(LOOK).format(fakes=FAKES))
     outcomes = {name: [] for name in FAKES}
     for line in said.splitlines():
         name, _, outcome = line.partition(": ")
@@ -73,7 +73,9 @@ def test_fakes_of_torch_classes_have_the_expected_outcomes():
 
 
 def test_subclass_with_replaced_attributes_is_read_correctly():
-    said = in_new_process("""
+    said = in_fork(
+        "torch",
+        """
         import torch, dlbridge_testing as ext
         class Fake(torch.Tensor):
             _cdata = 4096
@@ -82,7 +84,8 @@ def test_subclass_with_replaced_attributes_is_read_correctly():
         for _ in range(3):
             print(ext.read_f32(x), ext.own_f32(x))
         print(ext.read_f32(torch.ones(3)))
-    """)
+    """,
+    )
     assert said.splitlines() == ["[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"] * 3 + ["[1.0, 1.0, 1.0]"]
 
 

@@ -7,7 +7,7 @@ import weakref
 import dlbridge_testing as ext
 import numpy as np
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, in_fork, refused
 
 torch = framework("torch")
 
@@ -204,7 +204,9 @@ def test_calls_leave_reference_counts_unchanged():
 
 
 def test_exit_of_python_with_live_objects_succeeds():
-    said = in_new_process("""
+    said = in_fork(
+        "torch",
+        """
         import atexit, sys, threading
         import torch, dlbridge_testing as ext
 
@@ -218,5 +220,6 @@ def test_exit_of_python_with_live_objects_succeeds():
         torch.kept = ext.identity(torch.ones(3))
         atexit.register(lambda ours=ext.identity(torch.ones(2)): print(ext.own_f32(ours)))
         del tensors
-    """)
+    """,
+    )
     assert [line for line in said.splitlines() if "arn" not in line] == ["[1.0, 1.0]"]

@@ -5,11 +5,13 @@ import warnings
 
 import dlbridge_testing as ext
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, in_fork, refused
 
 torch = framework("torch")
 warnings.filterwarnings("ignore", category=UserWarning, module="torch")
 
+#: PyTorch imports the second at the first fake tensor or transform, in seconds.
+WITH_FAKES = "torch,torch._dynamo"
 LOOKS = [ext.describe, ext.describe_out, ext.describe_owned]
 
 # How each is made, and what the refusal says. As text, so that a new process can run it too.
@@ -120,7 +122,7 @@ FIRST = """
 
 def first_tensors(codes, mode="torch.enable_grad()"):
     outcomes = {name: [] for name in codes}
-    for line in in_new_process(FIRST.format(codes=codes, mode=mode)).splitlines():
+    for line in in_fork(WITH_FAKES, FIRST.format(codes=codes, mode=mode)).splitlines():
         name, outcome = line.split(": ", 1)
         outcomes[name].append(outcome)
     assert all(len(found) == 10 and found[-1] == "[1.0, 1.0]" for found in outcomes.values()), (
@@ -150,7 +152,9 @@ def test_first_tensor_under_a_mode_is_accepted(mode):
 
 
 def test_tensor_created_before_a_mode_is_accepted():
-    output = in_new_process("""
+    output = in_fork(
+        WITH_FAKES,
+        """
         import os, torch, dlbridge_testing as ext
         x = torch.ones(2)
         specials = torch.ones(2, requires_grad=True), torch._neg_view(torch.ones(2)), torch.tensor([1j]).conj()
@@ -168,7 +172,8 @@ def test_tensor_created_before_a_mode_is_accepted():
                         print("refused", flush=True)
                 os._exit(0)
             assert os.wait()[1] == 0
-    """)
+    """,
+    )
     assert output.splitlines() == ["refused"] * 12
 
 
@@ -205,7 +210,7 @@ def test_tensor_in_functional_transform_is_refused(is_first):
     assert os.wait()[1] == 0
 """
     )
-    lines = in_new_process(code).splitlines()
+    lines = in_fork(WITH_FAKES, code).splitlines()
     assert [line for line in lines if "arn" not in line] == (["refused"] * 6 + ["[1.0, 1.0]"]) * 5
 
 

@@ -6,7 +6,7 @@ import weakref
 import dlbridge_testing as ext
 import numpy as np
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, in_fork, refused
 
 torch = framework("torch")
 
@@ -188,7 +188,9 @@ def test_share_memory_leaves_kept_memory_unchanged():
 
 
 def test_first_tensor_is_kept_like_later_ones():
-    said = in_new_process("""
+    said = in_fork(
+        "torch",
+        """
         import torch, dlbridge_testing as ext
         modes = [torch.no_grad, torch.inference_mode, lambda: torch.device("meta")]
         for mode in modes:
@@ -200,5 +202,6 @@ def test_first_tensor_is_kept_like_later_ones():
         kept = ext.identity(x)
         x.set_()
         print(ext.own_f32(kept), x.untyped_storage().resizable())
-    """)
+    """,
+    )
     assert said.splitlines()[-1] == "[0.0, 1.0, 2.0] True"

@@ -1,7 +1,7 @@
 """Words of PyTorch's structs are read only while PyTorch's own functions agree with them."""
 
 import pytest
-from support import framework, in_new_process
+from support import framework, in_fork
 
 torch = framework("torch")
 
@@ -64,7 +64,7 @@ def test_probe_is_disabled_where_torch_disagrees(object, is_probed):
         pytest.skip("this PyTorch has no torch_tensor_from_pyobject")
     code = COUNT + REPLACED.replace("{object}", object)
     code += "\nasked = questions_in_many_calls()\nprint('asked', asked, 'compared', len(kept))"
-    words = in_new_process(code).split()
+    words = in_fork("torch", code).split()
     asked, compared = int(words[1]), int(words[3])
     assert compared >= 1
     assert asked <= 8 if is_probed else asked >= 40
@@ -101,12 +101,13 @@ print("seen", len(seen))
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_requires_grad_runs_python_code_only_without_c_function(hidden):
-    seen = int(in_new_process(OBSERVED.replace("{hidden}", str(hidden))).split()[-1])
+    seen = int(in_fork("torch", OBSERVED.replace("{hidden}", str(hidden))).split()[-1])
     assert seen > 0 if hidden else seen == 0
 
 
 def test_view_that_requires_grad_is_refused():
-    in_new_process(
+    in_fork(
+        "torch",
         """
         import torch
         import dlbridge_testing as ext
@@ -122,5 +123,5 @@ def test_view_that_requires_grad_is_refused():
                 raise AssertionError("autograd lost it")
         with torch.no_grad():
             assert ext.read_f32((followed * 2)[1:]) == [2, 4, 6]
-        """
+        """,
     )

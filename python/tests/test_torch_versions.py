@@ -2,7 +2,7 @@
 
 import dlbridge_testing as ext
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, in_fork, refused
 
 torch = framework("torch")
 
@@ -101,7 +101,9 @@ def test_inference_tensor_is_written_without_version():
 
 
 def test_first_written_tensor_increments_version():
-    said = in_new_process("""
+    said = in_fork(
+        "torch",
+        """
         import torch, dlbridge_testing as ext
         with torch.inference_mode():
             first = torch.ones(2)
@@ -113,7 +115,8 @@ def test_first_written_tensor_increments_version():
                     ext.write_f32(x, 2)
                     assert x._version == count, (mode, x._version)
         print("done")
-    """)
+    """,
+    )
     assert said.splitlines()[-1] == "done"
 
 

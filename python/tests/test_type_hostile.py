@@ -5,7 +5,7 @@ Each attack runs in a process of its own, which it would end, or whose types it 
 """
 
 import pytest
-from support import framework, in_new_process
+from support import framework, in_fork, in_new_process
 
 framework("numpy")
 
@@ -30,14 +30,17 @@ def all_refuse(x, kind="TypeError"):
         assert isinstance(answer, str) and answer.startswith(kind + ":"), answer
 """
 
+DONE = "\nprint('done')"
+
 
 def run(code):
-    assert in_new_process(START + code + "\nprint('done')").splitlines()[-1] == "done"
+    assert in_new_process(START + code + DONE).splitlines()[-1] == "done"
 
 
 def run_with_torch(code):
     framework("torch")
-    run("import torch\n" + code)
+    code = "import torch\n" + code
+    assert in_fork("torch", START + code + DONE).splitlines()[-1] == "done"
 
 
 def test_number_as_table_is_ignored():

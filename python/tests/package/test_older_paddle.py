@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 from older import REFUSED
-from support import framework, in_new_process
+from support import framework, in_fork
 
 paddle = framework("paddle")
 TABLES = ("__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__")
@@ -50,7 +50,7 @@ def check_both_ways():
 
 
 def without_table(code):
-    return in_new_process(WITHOUT_TABLE + textwrap.dedent(code))
+    return in_fork("paddle", WITHOUT_TABLE + textwrap.dedent(code))
 
 
 def test_tensors_without_table_are_shared_both_ways():

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 from older import REFUSED
-from support import framework, in_new_process
+from support import framework, in_fork
 
 torch = framework("torch")
 if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
@@ -33,7 +33,7 @@ def called(call):
 
 
 def without_table(code):
-    return in_new_process(WITHOUT_TABLE + textwrap.dedent(code))
+    return in_fork("torch", WITHOUT_TABLE + textwrap.dedent(code))
 
 
 def test_tensors_without_table_are_shared_both_ways():

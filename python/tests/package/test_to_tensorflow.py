@@ -14,7 +14,7 @@ from round_trips import (
     aligned,
     check_flat,
 )
-from support import framework, in_new_process, refused
+from support import framework, in_fork, refused
 
 if "paddle" in sys.modules:
     pytest.skip("Paddle and TensorFlow crash in one process; see run.py", allow_module_level=True)
@@ -75,7 +75,7 @@ def test_tensorflow_import_of_unaligned_memory_aborts():
     x = tf.experimental.dlpack.from_dlpack(tensor.to_dlpack())
     print(x + x)
     """
-    in_new_process(code, status=-6, TF_CPP_MIN_LOG_LEVEL="3")
+    in_fork("tensorflow", code, status=-6)
 
 
 def test_string_tensors_are_refused():

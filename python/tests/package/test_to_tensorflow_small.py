@@ -10,7 +10,7 @@ import dlbridge
 import ml_dtypes
 import numpy as np
 import pytest
-from support import framework, in_new_process, refused
+from support import framework, in_fork, in_new_process, refused
 from test_memory import START
 
 if "paddle" in sys.modules:
@@ -194,7 +194,7 @@ def test_child_of_a_fork_shares():
     assert x.numpy().tolist() == [1] * 64
     print("shared")
     """
-    assert "shared\n" in in_new_process(code, TF_CPP_MIN_LOG_LEVEL="3")
+    assert "shared\n" in in_fork("tensorflow", code)
 
 
 def test_tensors_are_released_by_other_threads_while_python_ends():
@@ -212,7 +212,7 @@ def test_tensors_are_released_by_other_threads_while_python_ends():
         ext.release_later({milliseconds})
         print("leaving")
         """
-        assert "leaving\n" in in_new_process(code, TF_CPP_MIN_LOG_LEVEL="3")
+        assert "leaving\n" in in_fork("tensorflow", code)
 
 
 REFUSALS = {
@@ -253,7 +253,7 @@ def test_functions_that_do_something_else_are_not_used(case):
     except BufferError as error:
         print(error)
     """
-    said = in_new_process(code, TF_CPP_MIN_LOG_LEVEL="3")
+    said = in_fork("tensorflow", code)
     expected = "TensorFlow's DLPack has no float8_e5m2, and its C library wasn't used: " + reason
     assert expected in said and "is not supported by dlpack" in said
 

@@ -36,7 +36,7 @@ pub(super) fn rows<'py>(
 /// One kernel, or several that differ in element types.
 struct Row<'a> {
     first: &'a KernelInfo,
-    /// By type variable; empty for any.
+    /// By type variable, in the order of [`sorted`]; empty for any.
     types: Vec<Vec<DType>>,
     descriptions: Vec<&'a str>,
 }
@@ -48,7 +48,7 @@ impl<'a> Row<'a> {
             types: kernel
                 .types
                 .iter()
-                .map(|(_, types)| types.clone())
+                .map(|(_, types)| sorted(types.clone()))
                 .collect(),
             descriptions: vec![&kernel.description],
         }
@@ -77,6 +77,7 @@ impl<'a> Row<'a> {
                 let new = more.iter().filter(|dtype| !types.contains(dtype));
                 let new: Vec<_> = new.copied().collect();
                 types.extend(new);
+                *types = sorted(std::mem::take(types));
             }
         }
         self.descriptions.extend(&other.descriptions);
@@ -90,8 +91,6 @@ impl<'a> Row<'a> {
         row.set_item("device", kernel.device.name())?;
         let types = PyDict::new(py);
         for ((variable, _), allowed) in kernel.types.iter().zip(&self.types) {
-            let mut allowed = allowed.clone();
-            allowed.sort_by_key(|dtype| (dtype.code(), dtype.bits()));
             let names: Vec<_> = allowed.iter().map(ToString::to_string).collect();
             types.set_item(variable, names)?;
         }
@@ -103,6 +102,12 @@ impl<'a> Row<'a> {
         row.set_item("origin", kernel.origin)?;
         Ok(row.into_any())
     }
+}
+
+/// Sorts types, so that equal sets are equal lists, whatever order the linker gave their kernels.
+fn sorted(mut types: Vec<DType>) -> Vec<DType> {
+    types.sort_by_key(|dtype| (dtype.code(), dtype.bits()));
+    types
 }
 
 /// Merges rows until no two of them can be.
