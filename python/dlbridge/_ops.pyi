@@ -1558,3 +1558,332 @@ def topk(
 sub = subtract
 mul = multiply
 div = divide
+
+@overload
+def sum_to_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def sum_to_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def sum_to_like(
+    x: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def sum_to_like(
+    x: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def broadcast_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def broadcast_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def broadcast_like(
+    x: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def broadcast_like(
+    x: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def sum_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def sum_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def sum_backward(
+    grad: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def sum_backward(
+    grad: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def mean_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def mean_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def mean_backward(
+    grad: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def mean_backward(
+    grad: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def matrix_transpose(
+    x: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def matrix_transpose(
+    x: _Input,
+    *,
+    out: None = None,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def matrix_transpose(
+    x: _X,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def matrix_transpose(
+    x: Buffer | float,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def expand_dims(
+    x: _Input,
+    *,
+    out: _Out,
+    axis: SupportsIndex = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def expand_dims(
+    x: _Input,
+    *,
+    out: None = None,
+    axis: SupportsIndex = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def expand_dims(
+    x: _X,
+    *,
+    out: None = None,
+    axis: SupportsIndex = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def expand_dims(
+    x: Buffer | float,
+    *,
+    out: None = None,
+    axis: SupportsIndex = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def rms_norm_backward(
+    grad: _Input,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: _Out,
+    eps: float = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out: ...
+@overload
+def rms_norm_backward(
+    grad: _Input,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def rms_norm_backward(
+    grad: _X,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def rms_norm_backward(
+    grad: Buffer | float,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...

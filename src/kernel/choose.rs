@@ -32,6 +32,7 @@ pub(super) struct Registered {
     /// Bit mask of arguments that stay on the host.
     pub(super) host_memory: u32,
     pub(super) releases_from: Option<u64>,
+    pub(super) is_capturable: bool,
     make: Make,
     states: FactoryCache,
     pub(super) origin: &'static str,

@@ -36,6 +36,7 @@ pub struct Kernel {
     pub(super) attributes: Vec<(String, Vec<Attribute>)>,
     pub(super) host_memory: Vec<String>,
     pub(super) releases_from: Option<u64>,
+    pub(super) is_capturable: bool,
     pub(super) wants: Vec<Wants>,
     pub(super) make: Option<Make>,
 }
@@ -65,6 +66,7 @@ impl Kernel {
             attributes: Vec::new(),
             host_memory: Vec::new(),
             releases_from: None,
+            is_capturable: false,
             wants: Vec::new(),
             make: None,
         }
@@ -124,6 +126,14 @@ impl Kernel {
     /// [estimates](Op::work) it.
     pub fn releases_gil_from(mut self, work: u64) -> Self {
         self.releases_from = Some(work);
+        self
+    }
+
+    /// Declares that a graph of the device, such as a CUDA graph, may record the kernel's calls and
+    /// repeat them: it always launches the same work for the same arguments, without waiting for
+    /// the device or allocating its memory.
+    pub fn capturable(mut self) -> Self {
+        self.is_capturable = true;
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod attribute;
 mod bind;
+mod describe;
 mod invoke;
 mod kernel_rows;
 mod publish;
@@ -13,9 +14,11 @@ pub use publish::publish_ops;
 pub use recorder::PyRecorder;
 pub use threads::{num_threads, set_num_threads};
 
+use super::PyDType;
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
 use super::error::unknown_name;
+use crate::dtype::DType;
 use crate::kernel::{OpHandle, Registry};
 use bind::Names;
 use pyo3::Borrowed;
@@ -23,7 +26,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -64,6 +67,22 @@ impl PyOp {
     /// Its kernels: a dict for each device, label, priority and origin.
     fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         kernel_rows::rows(py, &self.handle.kernels())
+    }
+
+    /// The definition as data, for adapters of frameworks: see ARCHITECTURE.md.
+    fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe::describe(py, &self.handle)
+    }
+
+    /// The shapes and dtypes of the results of a call, of a list of shapes and dtypes for each
+    /// input, and attributes by name.
+    #[pyo3(signature = (inputs, attributes))]
+    fn _infer(
+        &self,
+        inputs: Vec<Vec<(Vec<usize>, DType)>>,
+        attributes: &Bound<'_, PyDict>,
+    ) -> PyResult<Vec<(Vec<usize>, PyDType)>> {
+        describe::infer(&self.handle, &inputs, attributes)
     }
 
     fn __repr__(&self) -> String {

@@ -37,6 +37,7 @@ impl Registered {
             attributes,
             host_memory,
             releases_from: kernel.releases_from,
+            is_capturable: kernel.is_capturable,
             make,
             states: FactoryCache::default(),
             origin,
