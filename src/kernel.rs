@@ -121,7 +121,7 @@ pub use sizes::{PartialShape, SizeAlternative, SizeExpression, SizeItem, SizeRul
 
 #[cfg(feature = "python")]
 pub(crate) use call::make;
-#[cfg(feature = "python")]
+#[cfg(any(feature = "hosts", feature = "python"))]
 pub(crate) use frame::{CallHost, Frame, Operands};
 #[cfg(feature = "python")]
 pub(crate) use handle::complete;

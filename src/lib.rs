@@ -72,6 +72,8 @@ pub mod dtype;
 pub mod error;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(all(feature = "hosts", unix))]
+pub mod hosts;
 mod interchange;
 pub mod layout;
 #[cfg(feature = "ops")]

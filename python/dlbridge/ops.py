@@ -12,11 +12,13 @@ allocator. `threads=` limits a call's threads, which are otherwise `dlbridge.num
 from __future__ import annotations
 
 from ._catalog import (
-    adopt as _adopt,  # noqa: F401 (extensions publish their ops by it)
+    adopt as _adopt_ops,
     find as _find,
     kernels as kernels,
     names_after as _names_after,
 )
+
+from ._hosts import publish_more as _publish_more, publish_to_tracers as _publish_to_tracers
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -91,8 +93,15 @@ _found = globals()
 
 
 def __getattr__(name: str) -> Any:
+    _publish_to_tracers()
     _found[name] = found = _find(name)
     return found
+
+
+def _adopt(functions: dict[str, Any], *rest: Any) -> None:
+    """Takes the ops of another extension, which calls this."""
+    _adopt_ops(functions, *rest)
+    _publish_more([*functions])
 
 
 def __dir__() -> list[str]:

@@ -3,10 +3,13 @@
 mod attribute;
 mod bind;
 mod describe;
+#[cfg(all(feature = "hosts", unix))]
+mod hosts;
 mod invoke;
 mod kernel_rows;
 mod publish;
 mod recorder;
+mod retry;
 mod threads;
 
 pub use kernel_rows::kernel_rows;
@@ -174,6 +177,11 @@ unsafe extern "C" fn call(
         invoke::invoke(py, &op.handle, &op.names, given, &mut is_plain)
     }));
     let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&*payload)));
+    // What a framework follows or traces isn't borrowed, but may be for its own op.
+    let outcome = outcome.or_else(|error| {
+        // SAFETY: as for `invoke` above.
+        unsafe { retry::by_framework(py, slf, (arguments, count as usize, keywords), error) }
+    });
     if !is_plain || outcome.is_err() {
         release_what_was_dropped();
     }
