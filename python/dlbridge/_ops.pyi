@@ -1569,7 +1569,12 @@ def sum_to_like(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """Sums of floats along the axes along which a tensor like the other one is broadcast to the
+    shape of x: the gradient of broadcasting. Sums are rounded once.
+
+    sum_to_like(x: T, other: T) -> out: T
+    """
 @overload
 def sum_to_like(
     x: _Input,
@@ -1613,7 +1618,11 @@ def broadcast_like(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """The elements of a tensor, broadcast to the shape of another one.
+
+    broadcast_like(x: T, other: T) -> out: T
+    """
 @overload
 def broadcast_like(
     x: _Input,
@@ -1659,7 +1668,13 @@ def sum_backward(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """The gradient of sum: that of its result, broadcast along the axes that were summed, in the
+    shape of other.
+
+    sum_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out:
+    T
+    """
 @overload
 def sum_backward(
     grad: _Input,
@@ -1711,7 +1726,13 @@ def mean_backward(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """The gradient of mean: that of its result, over the number of elements of each mean, broadcast
+    along the axes of the means, in the shape of other.
+
+    mean_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out:
+    T
+    """
 @overload
 def mean_backward(
     grad: _Input,
@@ -1760,7 +1781,11 @@ def matrix_transpose(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """Matrices with rows and columns exchanged, along the last two axes, as a copy.
+
+    matrix_transpose(x: T) -> out: T
+    """
 @overload
 def matrix_transpose(
     x: _Input,
@@ -1801,7 +1826,12 @@ def expand_dims(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """The same elements with one more axis, of size 1, as a copy. Negative axes count from the end
+    of the result's.
+
+    expand_dims(x: T, *, axis: int = 0) -> out: T
+    """
 @overload
 def expand_dims(
     x: _Input,
@@ -1847,7 +1877,12 @@ def rms_norm_backward(
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
-) -> _Out: ...
+) -> _Out:
+    """The gradient of rms_norm by its x, of that of its result: with r = 1 / sqrt(mean(x * x) +
+    eps) and g = grad * weight, out = r * g - r**3 * x * mean(g * x), along the last axis.
+
+    rms_norm_backward(grad: T, x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T
+    """
 @overload
 def rms_norm_backward(
     grad: _Input,

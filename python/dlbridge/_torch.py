@@ -336,10 +336,10 @@ class PublishedOp:
                 _find_needed(value, needed)
         kept = sorted(needed)
 
-        def setup(
-            ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any = None
-        ) -> None:
+        def setup(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any = None) -> None:
             results = output if isinstance(output, tuple | list) else (output,)
+            # Inputs that were left out may be missing at the end, here and in the gradient.
+            inputs = (*inputs, *[None] * (len(self.inputs) - len(inputs)))
             tensors = {"input": inputs, "output": results}
             ctx.save_for_backward(*(tensors[kind][at] for kind, at in kept))
             ctx.attributes = {**self.defaults, **(keyword_only_inputs or {})}
@@ -352,7 +352,7 @@ class PublishedOp:
             known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
             known.update({("gradient", at): grad for at, grad in enumerate(grads)})
             found = []
-            for at, name in enumerate(self.inputs):
+            for at, name in enumerate(self.inputs[: len(ctx.needs_input_grad)]):
                 needs = ctx.needs_input_grad[at]
                 if not needs:
                     found.append(None)

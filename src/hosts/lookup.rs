@@ -19,7 +19,7 @@ pub(super) fn address(library: &'static Library, name: &str) -> Option<*mut std:
 
 /// Declares a struct of C functions by their names, and how they are looked up: `required` ones,
 /// without which there is no struct, and `optional` ones.
-macro_rules! functions {
+macro_rules! lookup_table {
     (
         $(#[$attribute:meta])* struct $Name:ident;
         required { $(fn $required:ident($($argument:ty),* $(,)?) $(-> $result:ty)?;)* }
@@ -40,7 +40,7 @@ macro_rules! functions {
             unsafe fn find(
                 library: &'static libloading::os::unix::Library,
             ) -> Result<Self, $crate::hosts::HostError> {
-                // SAFETY: the signatures are those that the caller vouches for; the library is
+                // SAFETY: the functions have these signatures, as `find` requires; the library is
                 // never unloaded, so that the addresses stay.
                 unsafe {
                     Ok(Self {
@@ -58,4 +58,4 @@ macro_rules! functions {
     };
 }
 
-pub(super) use functions;
+pub(super) use lookup_table;

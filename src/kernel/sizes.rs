@@ -8,7 +8,8 @@
 //! rule        = alternative { "|" alternative }
 //! alternative = [ tensors ] [ "->" [ tensors ] ]
 //! tensors     = name "[" [ item { "," item } ] "]" { "," ... }
-//! item        = "..." | name "..." | name "@" attribute | "reduce(" name, axis [, keepdims] ")" | size
+//! item        = "..." | name "..." | name "@" attribute | reduction | size
+//! reduction   = "reduce(" name, axis [, keepdims] ")"
 //! size        = numbers, names, "sum(" name ")", joined by + - * / and parentheses
 //! ```
 

@@ -179,8 +179,13 @@ unsafe extern "C" fn call(
     let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&*payload)));
     // What a framework follows or traces isn't borrowed, but may be for its own op.
     let outcome = outcome.or_else(|error| {
-        // SAFETY: as for `invoke` above.
-        unsafe { retry::by_framework(py, slf, (arguments, count as usize, keywords), error) }
+        // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords'
+        // values behind them.
+        unsafe {
+            let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
+            let arguments = (arguments, count as usize, keywords);
+            retry::by_framework(py, op.get().handle.name(), arguments, error)
+        }
     });
     if !is_plain || outcome.is_err() {
         release_what_was_dropped();

@@ -42,7 +42,7 @@ impl Published {
     /// The stack has the arguments of the op's schema, which are given up.
     unsafe fn call(&self, stack: *const u64) -> Result<SmallVec<[Tensor; 2]>, String> {
         let op = self.op.definition();
-        // SAFETY: the caller's promise of the stack.
+        // SAFETY: the stack has the arguments of the op's schema, as this function requires.
         let mut arguments = unsafe { Arguments::take(self.torch, op, stack) };
         let named = |problem: String| format!("{}: {problem}", self.op.name());
         if let Some(problem) = arguments.problem.take() {
@@ -145,7 +145,7 @@ impl Family for Functions {
 ///
 /// The stack has the arguments of the op's schema, which are given up, and room for its results.
 unsafe extern "C-unwind" fn boxed<const SLOT: usize>(stack: *mut u64, _: u64, _: u64) {
-    // SAFETY: the caller's promise of the stack.
+    // SAFETY: the dispatcher calls with the arguments of the op's schema and room for its results.
     unsafe { run(SLOT, stack) };
 }
 
@@ -158,7 +158,8 @@ unsafe fn run(slot: usize, stack: *mut u64) {
     let Some(published) = SLOTS.get(slot) else {
         return;
     };
-    // SAFETY: the caller's promise of the stack.
+    // SAFETY: the stack has the arguments of the op's schema, and room for its results, as this
+    // function requires.
     let call = AssertUnwindSafe(|| unsafe {
         let results = published.call(stack)?;
         for (at, tensor) in results.into_iter().enumerate() {

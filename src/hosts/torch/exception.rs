@@ -82,7 +82,7 @@ impl Exceptions {
     ///
     /// As for `operator delete`, of an object without a destructor.
     pub(super) unsafe fn delete(&self, object: *mut c_void) {
-        // SAFETY: see above.
+        // SAFETY: `new` made the object, which has no destructor, as this function requires.
         unsafe { (self.delete)(object) }
     }
 }

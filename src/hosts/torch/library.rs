@@ -3,7 +3,7 @@
 use super::exception::Exceptions;
 use crate::dtype::DType;
 use crate::hosts::HostError;
-use crate::hosts::lookup::{address, functions, loaded};
+use crate::hosts::lookup::{address, loaded, lookup_table};
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ pub(super) type Boxed = unsafe extern "C-unwind" fn(*mut u64, u64, u64);
 /// The build version that functions from 2.10 on are called for: what the stack's values look like.
 const BUILD_VERSION: u64 = (2 << 56) | (10 << 48);
 
-functions! {
+lookup_table! {
     /// Functions of the stable C shim. The optional ones are there from 2.10 on, or later.
     struct Functions;
     required {

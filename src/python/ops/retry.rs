@@ -1,6 +1,5 @@
 //! Calls with tensors that their framework follows or traces: its own op is called instead.
 
-use super::PyOp;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -11,11 +10,11 @@ use pyo3::{Borrowed, ffi};
 ///
 /// # Safety
 ///
-/// `slf` is a [`PyOp`], and the arguments are as `METH_FASTCALL | METH_KEYWORDS` has them.
+/// The arguments are as `METH_FASTCALL | METH_KEYWORDS` has them.
 #[cold]
 pub(super) unsafe fn by_framework<'py>(
     py: Python<'py>,
-    slf: *mut ffi::PyObject,
+    op: &str,
     (arguments, count, keywords): (*const *mut ffi::PyObject, usize, *mut ffi::PyObject),
     error: PyErr,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -24,8 +23,7 @@ pub(super) unsafe fn by_framework<'py>(
     }
     // SAFETY: there are `count` arguments, a tuple of keywords or none, and the keywords' values
     // behind the arguments.
-    let (op, positional, named) = unsafe {
-        let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
+    let (positional, named) = unsafe {
         let object = |at: usize| Borrowed::<PyAny>::from_ptr(py, *arguments.add(at)).to_owned();
         let keywords = Borrowed::from_ptr_or_opt(py, keywords);
         let keywords = keywords.map(|keywords| keywords.cast_unchecked::<PyTuple>());
@@ -37,13 +35,12 @@ pub(super) unsafe fn by_framework<'py>(
         {
             named.set_item(keyword, object(count + at))?;
         }
-        (op, PyTuple::new(py, (0..count).map(object))?, named)
+        (PyTuple::new(py, (0..count).map(object))?, named)
     };
     let Ok(package) = py.import("dlbridge._hosts") else {
         return Err(error);
     };
-    let name = op.get().handle.name();
-    let result = package.call_method1("retry", (name, positional, named))?;
+    let result = package.call_method1("retry", (op, positional, named))?;
     match result.is(py.NotImplemented()) {
         true => Err(error),
         false => Ok(result),
