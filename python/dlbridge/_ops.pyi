@@ -1575,6 +1575,7 @@ def sum_to_like(
 
     sum_to_like(x: T, other: T) -> out: T
     """
+
 @overload
 def sum_to_like(
     x: _Input,
@@ -1623,6 +1624,7 @@ def broadcast_like(
 
     broadcast_like(x: T, other: T) -> out: T
     """
+
 @overload
 def broadcast_like(
     x: _Input,
@@ -1675,6 +1677,7 @@ def sum_backward(
     sum_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out:
     T
     """
+
 @overload
 def sum_backward(
     grad: _Input,
@@ -1733,6 +1736,7 @@ def mean_backward(
     mean_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out:
     T
     """
+
 @overload
 def mean_backward(
     grad: _Input,
@@ -1786,6 +1790,7 @@ def matrix_transpose(
 
     matrix_transpose(x: T) -> out: T
     """
+
 @overload
 def matrix_transpose(
     x: _Input,
@@ -1832,6 +1837,7 @@ def expand_dims(
 
     expand_dims(x: T, *, axis: int = 0) -> out: T
     """
+
 @overload
 def expand_dims(
     x: _Input,
@@ -1883,6 +1889,7 @@ def rms_norm_backward(
 
     rms_norm_backward(grad: T, x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T
     """
+
 @overload
 def rms_norm_backward(
     grad: _Input,

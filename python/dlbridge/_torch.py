@@ -57,9 +57,17 @@ def trace() -> None:
 
 def follows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether PyTorch follows or traces a tensor among arguments."""
-    tensors = [*args, *kwargs.values()]
-    tensors += [item for item in tensors if isinstance(item, list | tuple) for item in item]
-    return any(isinstance(item, torch.Tensor) and _is_followed(item) for item in tensors)
+    tensors = [item for item in _flat(args, kwargs) if isinstance(item, torch.Tensor)]
+    # Ops have no forward-mode derivatives: their tangents stay refused.
+    unpack = torch.autograd.forward_ad.unpack_dual
+    if any(not _is_transformed(item) and unpack(item).tangent is not None for item in tensors):
+        return False
+    return any(map(_is_followed, tensors))
+
+
+def _flat(args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    items = [*args, *kwargs.values()]
+    return items + [item for item in items if isinstance(item, list | tuple) for item in item]
 
 
 def _is_followed(tensor: torch.Tensor) -> bool:
@@ -67,7 +75,14 @@ def _is_followed(tensor: torch.Tensor) -> bool:
         tensor.requires_grad
         or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
         or type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
-        or torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
+    )
+
+
+def _is_transformed(tensor: Any) -> bool:
+    """Whether a transform of torch.func, such as vmap or grad, follows a tensor."""
+    functorch = torch._C._functorch
+    return isinstance(tensor, torch.Tensor) and (
+        functorch.is_gradtrackingtensor(tensor) or functorch.is_batchedtensor(tensor)
     )
 
 
@@ -75,7 +90,9 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls an op of PyTorch with the arguments of the function in `dlbridge.ops`."""
     if name not in _ops:
         return NotImplemented
-    return _ops[name].function(*args, **kwargs)
+    op = _ops[name]
+    function = op.transformed if any(map(_is_transformed, _flat(args, kwargs))) else op.function
+    return function(*args, **kwargs)
 
 
 def _dtype(dtype: Any) -> torch.dtype | None:
@@ -112,6 +129,7 @@ class PublishedOp:
         if hasattr(getattr(torch.ops, "dlbridge"), self.name):
             raise RuntimeError(f"{row['name']}: there is an op dlbridge::{self.name} already")
         self.is_traced = False
+        self.transformable: Any = None
 
     def register(self) -> None:
         """Registers all that PyTorch calls."""
@@ -127,7 +145,8 @@ class PublishedOp:
             functional = self.name + "_functional"
             forms.append((functional, True))
             self.functional = getattr(torch.ops.dlbridge, functional).default
-        self.function = self._function()
+        self.function = self._function(self.call, self.functional)
+        self.transformed = self._function(self._transform, self._transform)
         is_native = self.op._torch_implement()
         for name, is_functional in forms:
             implementation = self._implementation(is_functional)
@@ -155,10 +174,10 @@ class PublishedOp:
             inputs.append(list(value) if many else [] if value is None else [value])
         return inputs, {**self.defaults, **given}
 
-    def _function(self) -> Callable[..., Any]:
+    def _function(self, call: Any, functional: Any) -> Callable[..., Any]:
         """The function that takes the place of that in `dlbridge.ops`."""
         # What it refers to is what torch.compile can trace: ops, constants, and lists of them.
-        call, functional = self.call, self.functional
+        is_transform = call == functional != self.call
         inputs, variadic = self.inputs, self.variadic
         dtypes = [name for name, kind in self.kinds.items() if "dtype" in kind]
         lists = [name for name, kind in self.kinds.items() if kind.startswith("ints")]
@@ -171,7 +190,7 @@ class PublishedOp:
         def function(*args: Any, **kwargs: Any) -> Any:
             out = kwargs.pop("out", None)
             for name in others:
-                if kwargs.pop(name, None) not in (None, "", "own"):
+                if kwargs.pop(name, None) not in (None, "", "own", "caller"):
                     raise TypeError(f"{row}: a traced call has no argument {name!r}")
             if variadic:
                 rest = args[single:]
@@ -212,9 +231,10 @@ class PublishedOp:
                 return out
             if out is not None:
                 raise TypeError(f"{row}: a traced call that writes inputs has no out")
-            if torch.is_grad_enabled() and any(
+            follows = [
                 isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors
-            ):
+            ]
+            if is_transform or torch.is_grad_enabled() and any(follows):
                 news = functional(*tensors, **kwargs)
                 news = news if isinstance(news, tuple | list) else (news,)
                 for at, new in zip(written, news):
@@ -366,9 +386,50 @@ class PublishedOp:
 
         return backward, setup
 
+    def _transform(self, *tensors: Any, **attributes: Any) -> Any:
+        """The call of a function that takes part in transforms of torch.func."""
+        if self.variadic:
+            layers = torch._C._functorch.get_interpreter_stack() or []
+            keys = {layer.key() for layer in layers}
+            if keys - {torch._C._functorch.TransformType.Vmap}:
+                raise RuntimeError(f"{self.row['name']} declares no gradient")
+            return self.functional(*tensors, **attributes)
+        if self.transformable is None:
+            self.transformable = self._transformable()
+        values = {**self.defaults, **attributes}
+        return self.transformable.apply(*tensors, *(values[name] for name in self.kinds))
+
+    def _transformable(self) -> Any:
+        backward, setup = self._autograd()
+        count, names, op = len(self.inputs), list(self.kinds), self
+
+        class Call(torch.autograd.Function):
+            @staticmethod
+            def forward(*values: Any) -> Any:
+                return op.functional(*values[:count], **dict(zip(names, values[count:])))
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                setup(ctx, inputs[:count], output, dict(zip(names, inputs[count:])))
+
+            @staticmethod
+            def backward(ctx: Any, *grads: Any) -> Any:
+                found = backward(ctx, *grads)
+                found = found if isinstance(found, tuple) else (found,)
+                return (*found, *[None] * len(names))
+
+            @staticmethod
+            def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
+                attributes = dict(zip(names, values[count:]))
+                return op._vmap(info, in_dims[:count], *values[:count], **attributes)
+
+        return Call
+
     def _vmap(self, info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
         """A call for each index of an axis, as one call where the op can."""
-        call = self.functional
+        # Another transform may follow the tensors, too.
+        follows = any(map(_is_transformed, _flat(args, {})))
+        call = self._transform if follows else self.functional
         moved = self._batched(info, in_dims, args, kwargs)
         if moved is not None:
             args, kwargs = moved
@@ -503,7 +564,8 @@ def _evaluate(value: Any, known: dict[Any, Any], attributes: dict[str, Any]) -> 
         return tensors[0]
     if name == "sum_to_like" and _have_same_numbers(*tensors):
         return tensors[0]
-    return published.call(*tensors, **keywords)
+    call = published._transform if any(map(_is_transformed, tensors)) else published.call
+    return call(*tensors, **keywords)
 
 
 def _have_same_numbers(x: torch.Tensor, y: torch.Tensor) -> bool:

@@ -265,6 +265,31 @@ def test_vmap_is_one_call_where_it_can_be(name):
     assert torch.allclose(found.float(), expected.float(), rtol=1e-6) and len(calls) == count
 
 
+def test_transforms_follow_ops():
+    x = torch.rand(3)
+    grad = torch.func.grad(lambda x: ops.sum(ops.exp(x)))
+    assert torch.allclose(grad(x), x.exp())
+    assert torch.allclose(torch.func.grad(lambda x: grad(x).sum())(x), x.exp())
+    per_sample = torch.vmap(torch.func.grad(lambda x: ops.sum(ops.multiply(x, x))))
+    assert per_sample(torch.ones(2, 3)).tolist() == [[2] * 3] * 2
+    y = torch.ones(2, 3)
+    assert torch.vmap(lambda x, y: ops.axpy(1.0, x, y))(torch.ones(2, 3), y).sum() == 12
+    assert y.sum() == 12
+
+
+def test_derivatives_that_are_not_there_are_errors():
+    x = torch.rand(3)
+    with refused(RuntimeError, "dlbridge::relu declares no gradient of 'x'"):
+        torch.func.grad(lambda x: ops.relu(x).sum())(x)
+    for op in (ops.relu, ops.exp):
+        with pytest.raises(NotImplementedError):
+            torch.func.jvp(op, (x,), (x,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x)
+            with refused(BufferError, "the tensor has a tangent"):
+                op(dual)
+
+
 def test_errors_have_the_text_of_the_op():
     x = torch.ones(3)
     with refused(RuntimeError, 'add: argument "b" has shape [4]; it can\'t be broadcast'):
