@@ -5,7 +5,6 @@ use super::axis::dimensions;
 use super::number::Float;
 use super::reduce::{Summed, left};
 use crate::compute::copy_items;
-use crate::compute::elementwise::Widen;
 use crate::dtype::Element;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
@@ -181,11 +180,7 @@ register_kernel!(
         let axes = context.attribute::<Option<Vec<i64>>>("axis")?;
         Ok(move |grad: View<'_, T>, _: Untyped<'_>, out: ViewMut<'_, T>| {
             let count = out.len().checked_div(grad.len()).unwrap_or(0) as f64;
-            let part = |grad: &T| {
-                let grad: f64 = grad.widen().into();
-                T::rounded(grad / count)
-            };
-            let parts: Vec<T> = grad.iter().map(part).collect();
+            let parts = divided(grad, count);
             let layout = Layout::contiguous(grad.shape())?;
             let first = NonNull::new(parts.as_ptr().cast_mut());
             // SAFETY: the list has an element for each of the shape's, in row-major order, and
@@ -197,6 +192,12 @@ register_kernel!(
         })
     })
 );
+
+/// Returns elements over a count, in row-major order.
+fn divided<T: Float>(grad: View<'_, T>, count: f64) -> Vec<T> {
+    let part = |grad: &T| T::rounded(grad.widen().into() / count);
+    grad.iter().map(part).collect()
+}
 
 /// Writes elements of a reduced shape, broadcast along the axes that were reduced.
 fn write_expanded<T: Element>(
