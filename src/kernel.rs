@@ -51,6 +51,14 @@
 //! [`Vec`]. Which inputs are given decides which kernel a call gets; how many tensors a variadic one
 //! has does not.
 //!
+//! # What compilers of frameworks learn
+//!
+//! A definition may say more, for frameworks that compile programs or differentiate them; each is
+//! optional. [Sizes](Op::sizes) as a rule that holds for unknown sizes, too; whether the op works
+//! [by element](Op::elementwise) or takes [batches](Op::batches); [gradients](Op::gradient), as
+//! calls of other ops; and of a kernel, whether it may be
+//! [captured](Kernel::capturable) in a graph of a device.
+//!
 //! # What a kernel refuses
 //!
 //! A kernel, a rule and a factory may return any error. An [`ArgumentError`] says which argument
@@ -82,12 +90,15 @@ mod factory_cache;
 mod frame;
 mod function;
 mod global_op;
+mod gradient;
 mod handle;
 mod observe;
 mod op;
 mod operand;
 mod registry;
 mod shapes;
+mod sizes;
+mod text;
 
 pub use argument_error::ArgumentError;
 pub use argument_type::{DeviceSource, DeviceTarget, Parameter, Ranked, Untyped, UntypedMut};
@@ -99,16 +110,18 @@ pub use error::{CallError, Failure, Reason, RegistrationError};
 pub use frame::lookup;
 pub use function::{KernelFunction, Outcome};
 pub use global_op::GlobalOp;
+pub use gradient::{Gradient, GradientAttribute, GradientValue};
 pub use handle::{KernelInfo, OpHandle};
 pub use in_place::{Source, Target};
 pub use observe::{Observer, Record, observe};
 pub use op::{ElementType, Op, ShapeContext, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};
 pub use registry::Registry;
+pub use sizes::{PartialShape, SizeAlternative, SizeExpression, SizeItem, SizeRule};
 
 #[cfg(feature = "python")]
 pub(crate) use call::make;
-#[cfg(feature = "python")]
+#[cfg(any(feature = "hosts", feature = "python"))]
 pub(crate) use frame::{CallHost, Frame, Operands};
 #[cfg(feature = "python")]
 pub(crate) use handle::complete;

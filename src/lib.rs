@@ -53,6 +53,7 @@
 //! | `files` | tensors in safetensors, `.npy` and `.npz` files (`files`) |
 //! | `proto` | TensorFlow's and ONNX's messages of tensors (`files`); turns on `files` |
 //! | `ndarray` | conversion of typed views to and from views of the `ndarray` crate |
+//! | `hosts` | ops as ops of frameworks' compilers (`hosts`), on Unix; turns on `kernels` |
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
 //! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |
 
@@ -72,6 +73,8 @@ pub mod dtype;
 pub mod error;
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(all(feature = "hosts", unix))]
+pub mod hosts;
 mod interchange;
 pub mod layout;
 #[cfg(feature = "ops")]

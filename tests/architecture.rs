@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 17] = [
+const FLOORS: [(&str, u8); 18] = [
     ("compute", 3),
     ("device", 2),
     ("dtype", 2),
@@ -53,6 +53,7 @@ const FLOORS: [(&str, u8); 17] = [
     ("interchange", 4),
     ("kernel", 5),
     ("cuda", 6),
+    ("hosts", 6),
     ("ops", 6),
     ("tensorflow", 6),
     ("tensorflow_types", 3),

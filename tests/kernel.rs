@@ -40,6 +40,8 @@ mod parameters;
 mod part;
 #[path = "kernel/registration.rs"]
 mod registration;
+#[path = "kernel/sizes.rs"]
+mod sizes;
 #[path = "kernel/support.rs"]
 mod support;
 #[path = "kernel/threads.rs"]

@@ -20,6 +20,8 @@ mod examples;
 mod floats;
 #[path = "ops/given.rs"]
 mod given;
+#[path = "ops/gradients.rs"]
+mod gradients;
 #[path = "ops/image_resizing.rs"]
 mod image_resizing;
 #[path = "ops/images.rs"]
@@ -42,6 +44,8 @@ mod random;
 mod reductions;
 #[path = "ops/rows.rs"]
 mod rows;
+#[path = "ops/size_rules.rs"]
+mod size_rules;
 #[path = "ops/sums.rs"]
 mod sums;
 #[path = "ops/topk.rs"]

@@ -21,6 +21,7 @@ from ._core import (
 from . import cuda, ops
 from ._catalog import set_num_threads
 from ._explain import Explanation, explain
+from ._hosts import publish
 from ._files import Loaded, dumps, load, loads, open_file, save
 from ._readonly import ReadOnlyWarning, readonly
 from ._record import Call, Calls, record
@@ -58,6 +59,7 @@ __all__ = [
     "open_file",
     "ops",
     "permute_dims",
+    "publish",
     "readonly",
     "record",
     "save",

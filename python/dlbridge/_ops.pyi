@@ -1558,3 +1558,374 @@ def topk(
 sub = subtract
 mul = multiply
 div = divide
+
+@overload
+def sum_to_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """Sums of floats along the axes along which a tensor like the other one is broadcast to the
+    shape of x: the gradient of broadcasting. Sums are rounded once.
+
+    sum_to_like(x: T, other: T) -> out: T
+    """
+
+@overload
+def sum_to_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def sum_to_like(
+    x: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def sum_to_like(
+    x: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def broadcast_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """The elements of a tensor, broadcast to the shape of another one.
+
+    broadcast_like(x: T, other: T) -> out: T
+    """
+
+@overload
+def broadcast_like(
+    x: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def broadcast_like(
+    x: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def broadcast_like(
+    x: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def sum_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """The gradient of sum: that of its result, broadcast along the axes that were summed, in the
+    shape of other.
+
+    sum_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out:
+    T
+    """
+
+@overload
+def sum_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def sum_backward(
+    grad: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def sum_backward(
+    grad: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def mean_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: _Out,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """The gradient of mean: that of its result, over the number of elements of each mean, broadcast
+    along the axes of the means, in the shape of other.
+
+    mean_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out:
+    T
+    """
+
+@overload
+def mean_backward(
+    grad: _Input,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def mean_backward(
+    grad: _X,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def mean_backward(
+    grad: Buffer | float,
+    other: _Input,
+    *,
+    out: None = None,
+    axis: _Axes = ...,
+    keepdims: bool = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def matrix_transpose(
+    x: _Input,
+    *,
+    out: _Out,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """Matrices with rows and columns exchanged, along the last two axes, as a copy.
+
+    matrix_transpose(x: T) -> out: T
+    """
+
+@overload
+def matrix_transpose(
+    x: _Input,
+    *,
+    out: None = None,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def matrix_transpose(
+    x: _X,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def matrix_transpose(
+    x: Buffer | float,
+    *,
+    out: None = None,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def expand_dims(
+    x: _Input,
+    *,
+    out: _Out,
+    axis: SupportsIndex = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """The same elements with one more axis, of size 1, as a copy. Negative axes count from the end
+    of the result's.
+
+    expand_dims(x: T, *, axis: int = 0) -> out: T
+    """
+
+@overload
+def expand_dims(
+    x: _Input,
+    *,
+    out: None = None,
+    axis: SupportsIndex = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def expand_dims(
+    x: _X,
+    *,
+    out: None = None,
+    axis: SupportsIndex = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def expand_dims(
+    x: Buffer | float,
+    *,
+    out: None = None,
+    axis: SupportsIndex = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...
+@overload
+def rms_norm_backward(
+    grad: _Input,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: _Out,
+    eps: float = ...,
+    like: _TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """The gradient of rms_norm by its x, of that of its result: with r = 1 / sqrt(mean(x * x) +
+    eps) and g = grad * weight, out = r * g - r**3 * x * mean(g * x), along the last axis.
+
+    rms_norm_backward(grad: T, x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T
+    """
+
+@overload
+def rms_norm_backward(
+    grad: _Input,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def rms_norm_backward(
+    grad: _X,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def rms_norm_backward(
+    grad: Buffer | float,
+    x: _Input,
+    weight: _Input | None = None,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...

@@ -12,11 +12,13 @@ allocator. `threads=` limits a call's threads, which are otherwise `dlbridge.num
 from __future__ import annotations
 
 from ._catalog import (
-    adopt as _adopt,  # noqa: F401 (extensions publish their ops by it)
+    adopt as _adopt_ops,
     find as _find,
     kernels as kernels,
     names_after as _names_after,
 )
+
+from ._hosts import publish_more as _publish_more, publish_to_tracers as _publish_to_tracers
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         argmax as argmax,
         argmin as argmin,
         axpy as axpy,
+        broadcast_like as broadcast_like,
         cast as cast,
         concat as concat,
         copy as copy,
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
         divide as divide,
         equal as equal,
         exp as exp,
+        expand_dims as expand_dims,
         fma as fma,
         gelu as gelu,
         greater as greater,
@@ -49,9 +53,11 @@ if TYPE_CHECKING:
         log as log,
         log_softmax as log_softmax,
         matmul as matmul,
+        matrix_transpose as matrix_transpose,
         max as max,
         maximum as maximum,
         mean as mean,
+        mean_backward as mean_backward,
         min as min,
         minimum as minimum,
         mul as mul,
@@ -62,6 +68,7 @@ if TYPE_CHECKING:
         quantize as quantize,
         relu as relu,
         rms_norm as rms_norm,
+        rms_norm_backward as rms_norm_backward,
         rsqrt as rsqrt,
         sigmoid as sigmoid,
         silu as silu,
@@ -71,6 +78,8 @@ if TYPE_CHECKING:
         sub as sub,
         subtract as subtract,
         sum as sum,
+        sum_backward as sum_backward,
+        sum_to_like as sum_to_like,
         take as take,
         tanh as tanh,
         topk as topk,
@@ -84,8 +93,15 @@ _found = globals()
 
 
 def __getattr__(name: str) -> Any:
+    _publish_to_tracers()
     _found[name] = found = _find(name)
     return found
+
+
+def _adopt(functions: dict[str, Any], *rest: Any) -> None:
+    """Takes the ops of another extension, which calls this."""
+    _adopt_ops(functions, *rest)
+    _publish_more([*functions])
 
 
 def __dir__() -> list[str]:

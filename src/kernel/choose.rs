@@ -33,6 +33,7 @@ pub(super) struct Registered {
     pub(super) host_memory: u32,
     pub(super) releases_from: Option<u64>,
     pub(super) fills_results: bool,
+    pub(super) is_capturable: bool,
     make: Make,
     states: FactoryCache,
     pub(super) origin: &'static str,

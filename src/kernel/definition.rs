@@ -37,6 +37,7 @@ pub struct Kernel {
     pub(super) host_memory: Vec<String>,
     pub(super) releases_from: Option<u64>,
     pub(super) fills_results: bool,
+    pub(super) is_capturable: bool,
     pub(super) wants: Vec<Wants>,
     pub(super) make: Option<Make>,
 }
@@ -67,6 +68,7 @@ impl Kernel {
             host_memory: Vec::new(),
             releases_from: None,
             fills_results: false,
+            is_capturable: false,
             wants: Vec::new(),
             make: None,
         }
@@ -142,6 +144,14 @@ impl Kernel {
     /// An element that the kernel doesn't write has any value.
     pub fn fills_results(mut self) -> Self {
         self.fills_results = true;
+        self
+    }
+
+    /// Declares that a graph of the device, such as a CUDA graph, may record the kernel's calls and
+    /// repeat them: it always launches the same work for the same arguments, without waiting for
+    /// the device or allocating its memory.
+    pub fn capturable(mut self) -> Self {
+        self.is_capturable = true;
         self
     }
 

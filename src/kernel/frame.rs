@@ -2,6 +2,7 @@
 //! a kernel and executes it.
 
 mod checks;
+mod infer;
 mod mixed_types;
 #[cfg(test)]
 mod tests;

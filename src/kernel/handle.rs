@@ -47,6 +47,8 @@ pub struct KernelInfo {
     pub priority: i32,
     /// A description of all of this, and of what it requires of its arguments.
     pub description: String,
+    /// Whether a graph of the device may [record](crate::kernel::Kernel::capturable) it.
+    pub is_capturable: bool,
     /// The module that registered it; empty where it was registered by hand.
     pub origin: &'static str,
 }
@@ -85,6 +87,7 @@ impl OpHandle {
             label: kernel.label.clone(),
             priority: kernel.priority,
             description: kernel.description.clone(),
+            is_capturable: kernel.is_capturable,
             origin: kernel.origin,
         };
         let mut kernels: Vec<_> = kernels.iter().map(info).collect();

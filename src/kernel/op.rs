@@ -4,6 +4,7 @@ mod check;
 mod context;
 mod parameter;
 mod places;
+mod rules;
 mod signature;
 
 pub(super) use check::MOST_VARIABLES;
@@ -13,7 +14,9 @@ pub(super) use parameter::{AttributeDefinition, Kind, Parameter, Presence, Role,
 
 use super::attribute::{Attribute, AttributeKind};
 use super::error::Failure;
+use super::gradient::Gradient;
 use super::operand::Operand;
+use super::sizes::SizeRule;
 
 /// The definition of an operation.
 ///
@@ -47,6 +50,14 @@ pub struct Op {
     pub(super) work: Option<WorkRule>,
     /// Pairs of output and input that may share their memory.
     pub(super) in_place: Vec<(String, String)>,
+    /// The rule of sizes, as text and parsed, and what else compilers of frameworks learn.
+    pub(super) sizes: Option<String>,
+    pub(super) size_rule: Option<SizeRule>,
+    pub(super) is_elementwise: bool,
+    pub(super) takes_batches: bool,
+    /// Input and gradient, as text and parsed.
+    pub(super) gradient_texts: Vec<(String, String)>,
+    pub(super) gradients: Vec<Gradient>,
 }
 
 /// Works out the outputs' shapes, in their order, and checks the inputs'.
@@ -82,6 +93,12 @@ impl Op {
             shapes: None,
             work: None,
             in_place: Vec::new(),
+            sizes: None,
+            size_rule: None,
+            is_elementwise: false,
+            takes_batches: false,
+            gradient_texts: Vec::new(),
+            gradients: Vec::new(),
         }
     }
 

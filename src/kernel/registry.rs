@@ -56,8 +56,9 @@ impl Registry {
     }
 
     #[doc(hidden)]
-    pub fn define_from(&self, op: Op, origin: &'static str) -> Result<(), RegistrationError> {
+    pub fn define_from(&self, mut op: Op, origin: &'static str) -> Result<(), RegistrationError> {
         op.check()?;
+        op.resolve()?;
         let mut ops = self.write();
         if let Some(known) = ops.get(&op.name) {
             return match known.definition().is_same_as(&op) {

@@ -57,6 +57,13 @@ pub(super) fn expected(
         );
         return Ok(Expected::Ruled(shapes));
     }
+    if op.sizes.is_some() {
+        let shapes = op.evaluate_sizes(own, more, attributes);
+        let invalid = |failure: Failure| Reason::Invalid(failure.to_string());
+        return shapes
+            .map(Expected::Ruled)
+            .map_err(|failure| Reason::refused(failure, invalid));
+    }
     let is_same =
         |operand: &Operand<'_>| slice_eq(operand.shape(), own[0].shape()) || operand.is_absent();
     if !op.broadcasts || own.iter().skip(1).all(is_same) && more.iter().all(is_same) {

@@ -45,6 +45,7 @@ macro_rules! extremes {
                     check_choice(shape, &left, $which)?;
                     Ok(vec![left])
                 })
+                .sizes("x[s...] -> out[reduce(s, axis, keepdims)]")
                 .work(elements_of_x)
         );
         register_kernel!(

@@ -15,7 +15,8 @@ use half::{bf16, f16};
 
 /// An op, its kernels for some types, and a function that calls it.
 macro_rules! arithmetic {
-    ($name:ident $(or $alias:ident)? by $trait:ident::$function:ident, for $types:tt, $doc:literal) => {
+    ($name:ident $(or $alias:ident)? by $trait:ident::$function:ident, for $types:tt, $doc:literal
+        $(, gradients $a:literal, $b:literal)?) => {
         register_op!(
             Op::new(stringify!($name))
                 $(.alias(stringify!($alias)))?
@@ -24,8 +25,10 @@ macro_rules! arithmetic {
                 .input("b", "T")
                 .output("out", "T")
                 .broadcasts()
+                .elementwise()
                 .in_place("out", "a")
                 .in_place("out", "b")
+                $(.gradient("a", $a).gradient("b", $b))?
         );
         const _: () = {
             #[derive(Clone, Copy)]
@@ -70,22 +73,28 @@ macro_rules! arithmetic {
 arithmetic!(
     add by Number::add,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
-    "The sum of two tensors, by element: out = a + b. Sums of integers wrap around."
+    "The sum of two tensors, by element: out = a + b. Sums of integers wrap around.",
+    gradients "sum_to_like(dout, a)", "sum_to_like(dout, b)"
 );
 arithmetic!(
     subtract or sub by Number::sub,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
-    "The difference of two tensors, by element: out = a - b. Differences of integers wrap around."
+    "The difference of two tensors, by element: out = a - b. Differences of integers wrap around.",
+    gradients "sum_to_like(dout, a)", "sum_to_like(negative(dout), b)"
 );
 arithmetic!(
     multiply or mul by Number::mul,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
-    "The product of two tensors, by element: out = a * b. Products of integers wrap around."
+    "The product of two tensors, by element: out = a * b. Products of integers wrap around.",
+    gradients "sum_to_like(multiply(dout, b), a)", "sum_to_like(multiply(dout, a), b)"
 );
 arithmetic!(
     divide or div by Wide::div,
     for [f32, f64, f16, bf16],
-    "The quotient of two tensors of floats, by element: out = a / b."
+    "The quotient of two tensors of floats, by element: out = a / b.",
+    gradients
+        "sum_to_like(divide(dout, b), a)",
+        "sum_to_like(negative(divide(multiply(dout, out), b)), b)"
 );
 arithmetic!(
     maximum by Number::max_or_nan,

@@ -36,6 +36,11 @@ register_op!(
             }
             Ok(Vec::new())
         })
+        .sizes("alpha[], x[s...], y[s...]")
+        .batches()
+        .gradient("alpha", "sum(multiply(dy, x))")
+        .gradient("x", "multiply(dy, alpha)")
+        .gradient("y", "dy")
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>

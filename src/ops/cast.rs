@@ -44,6 +44,8 @@ register_op!(
             }
             Ok(vec![question.shape("x").to_vec()])
         })
+        .elementwise()
+        .gradient("x", "cast(dout, dtype=dtype(x))")
 );
 
 // The frame checks the bytes of this one.

@@ -22,6 +22,7 @@ macro_rules! comparison {
                 .input("b", "T")
                 .output("out", DType::BOOL)
                 .broadcasts()
+                .elementwise()
         );
         const _: () = {
             #[derive(Clone, Copy)]

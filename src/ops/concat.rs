@@ -36,6 +36,8 @@ register_op!(
             dtype if dtype.is_sub_byte() => Err(not_whole_bytes("xs[0]", dtype).into()),
             _ => Ok(vec![joined(question)?]),
         })
+        .sizes("xs[p..., n@axis, q...] -> out[p..., sum(n), q...]")
+        .batches()
 );
 register_kernel!(
     Kernel::new("concat")

@@ -21,6 +21,8 @@ register_op!(
             dtype if dtype.is_sub_byte() => Err(not_whole_bytes("x", dtype).into()),
             _ => Ok(vec![question.shape("x").to_vec()]),
         })
+        .elementwise()
+        .gradient("x", "dout")
 );
 /// Makes the error of an argument whose elements share bytes.
 #[cold]

@@ -43,6 +43,7 @@ register_op!(
             }
             Ok(Vec::new())
         })
+        .sizes("x[p..., n@axis, q...], indices[i...]")
         .work(|question| {
             let sizes = question.shape("source").iter();
             sizes.map(|size| *size as u64).product()

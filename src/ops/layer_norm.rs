@@ -38,6 +38,8 @@ register_op!(
         .attribute("eps", AttributeKind::Float, Some(1e-5.into()))
         .shapes(|question| Ok(vec![shape(question)?]))
         .in_place("out", "x")
+        .sizes("x[p..., n@axis, q...], weight[n], bias[n] -> out[p..., n, q...]")
+        .batches()
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>

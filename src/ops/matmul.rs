@@ -36,6 +36,15 @@ register_op!(
         )
         .attribute("dtype", AttributeKind::OptionalDType, Some(None::<DType>.into()))
         .shapes(|question| shapes(question).map(|(shape, _)| vec![shape]))
+        .sizes(
+            "a[k], b[k] -> out[]
+            | a[k], b[..., k, j] -> out[..., j]
+            | a[..., i, k], b[k] -> out[..., i]
+            | a[..., i, k], b[..., k, j] -> out[..., i, j]"
+        )
+        .batches()
+        .gradient("a", GRADIENT_A)
+        .gradient("b", GRADIENT_B)
         .work(|question| {
             let work = |(shape, depth): (Vec<usize>, usize)| {
                 let sizes = shape.iter().chain([&depth]);
@@ -65,6 +74,20 @@ register_kernel!(
         .function(kernel::<T, T>)
 );
 kernels!(f16 => f32, bf16 => f32, i8 => i32, u8 => i32);
+
+/// The gradient of `a`, for each of the alternatives of the rule of sizes.
+const GRADIENT_A: &str = "
+    multiply(cast(dout, dtype=dtype(a)), b)
+    | sum_to_like(sum(multiply(expand_dims(cast(dout, dtype=dtype(a)), axis=-2), b), axis=-1), a)
+    | multiply(expand_dims(cast(dout, dtype=dtype(a)), axis=-1), b)
+    | sum_to_like(matmul(cast(dout, dtype=dtype(a)), matrix_transpose(b)), a)";
+
+/// The gradient of `b`.
+const GRADIENT_B: &str = "
+    multiply(cast(dout, dtype=dtype(b)), a)
+    | multiply(expand_dims(cast(dout, dtype=dtype(b)), axis=-2), expand_dims(a, axis=-1))
+    | sum_to_like(multiply(expand_dims(cast(dout, dtype=dtype(b)), axis=-1), a), b)
+    | sum_to_like(matmul(matrix_transpose(a), cast(dout, dtype=dtype(b))), b)";
 
 /// Returns the shape of the result, and how many products each of its elements sums up.
 fn shapes(question: &ShapeContext<'_>) -> Result<(Vec<usize>, usize), Failure> {

@@ -17,7 +17,7 @@ use half::{bf16, f16};
 register_op!(reduction(
     "mean",
     "The mean of floats along some axes: all of them without `axis`, none of them for `axis=()`. The mean of nothing is NaN."
-));
+).gradient("x", "mean_backward(dout, x, axis=axis, keepdims=keepdims)"));
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
     Kernel::new("mean")

@@ -40,6 +40,7 @@ register_op!(
              is a multiple of group. zero_point has the same shape, or [], or is 0 where it is left out."
         )
         .shapes(|question| shape(question, "x"))
+        .sizes("x[s...] -> out[s...]")
 );
 register_kernel!(
     for T in [f32, f16, bf16] =>
@@ -65,6 +66,7 @@ register_op!(
              the shapes that quantize has them in."
         )
         .shapes(|question| shape(question, "q"))
+        .sizes("q[s...] -> out[s...]")
 );
 register_kernel!(
     for T in [f32, f16, bf16] =>

@@ -37,6 +37,8 @@ pub(super) fn reduction_to(name: &str, doc: &str, result: impl Into<ElementType>
         )
         .attribute("keepdims", AttributeKind::Bool, Some(false.into()))
         .shapes(|question| Ok(vec![reduced(question)?]))
+        .sizes("x[s...] -> out[reduce(s, axis, keepdims)]")
+        .batches()
         .work(elements_of_x)
 }
 

@@ -43,6 +43,10 @@ register_op!(
             Ok(vec![x.to_vec()])
         })
         .in_place("out", "x")
+        .sizes("x[..., n], weight[n] -> out[..., n]")
+        .batches()
+        .gradient("x", "rms_norm_backward(dout, x, weight, eps=eps)")
+        .gradient("weight", "sum_to_like(multiply(dout, rms_norm(x, eps=eps)), weight)")
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>

@@ -21,7 +21,7 @@ use std::slice;
 
 /// The definition of an op and its kernels, of which `IS_LOG` says which of both it is.
 macro_rules! of_lines {
-    ($name:literal, $is_log:literal, $doc:literal) => {
+    ($name:literal, $is_log:literal, $doc:literal, gradient $gradient:literal) => {
         register_op!(
             Op::new($name)
                 .doc($doc)
@@ -33,6 +33,9 @@ macro_rules! of_lines {
                     dimension(shape.len(), question.attribute("axis")?)?;
                     Ok(vec![shape.to_vec()])
                 })
+                .sizes("x[p..., n@axis, q...] -> out[p..., n, q...]")
+                .batches()
+                .gradient("x", $gradient)
                 .in_place("out", "x")
         );
         register_kernel!(
@@ -53,12 +56,14 @@ macro_rules! of_lines {
 of_lines!(
     "softmax",
     false,
-    "The exponentials of floats along an axis, over their sum: exp(x) / the sum of exp(x)."
+    "The exponentials of floats along an axis, over their sum: exp(x) / the sum of exp(x).",
+    gradient "multiply(out, subtract(dout, sum(multiply(dout, out), axis=axis, keepdims=True)))"
 );
 of_lines!(
     "log_softmax",
     true,
-    "The logarithm of softmax of floats along an axis: x - log(the sum of exp(x)), without overflow."
+    "The logarithm of softmax of floats along an axis: x - log(the sum of exp(x)), without overflow.",
+    gradient "subtract(dout, multiply(exp(out), sum(dout, axis=axis, keepdims=True)))"
 );
 
 fn kernel<T: Float, const IS_LOG: bool>(

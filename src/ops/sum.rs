@@ -26,6 +26,7 @@ register_op!(
         ElementType::AttributeOrSum { attribute: "dtype".into(), variable: "T".into() }
     )
     .attribute("dtype", AttributeKind::OptionalDType, Some(None::<DType>.into()))
+    .gradient("x", "sum_backward(cast(dout, dtype=dtype(x)), x, axis=axis, keepdims=keepdims)")
 );
 
 /// Kernels for elements and results of these types.

@@ -35,6 +35,7 @@ register_op!(
             dtype if dtype.is_sub_byte() => Err(not_whole_bytes("x", dtype).into()),
             _ => Ok(vec![taken(question)?]),
         })
+        .sizes("x[p..., n@axis, q...], indices[i...] -> out[p..., i..., q...]")
         .work(|question| {
             let sizes = taken(question).unwrap_or_default();
             sizes.iter().map(|size| *size as u64).product()

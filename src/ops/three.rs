@@ -21,6 +21,7 @@ register_op!(
         .input("b", "T")
         .output("out", "T")
         .broadcasts()
+        .elementwise()
         .in_place("out", "a")
         .in_place("out", "b")
 );
@@ -74,6 +75,7 @@ register_op!(
         .input("c", "T")
         .output("out", "T")
         .broadcasts()
+        .elementwise()
         .in_place("out", "a")
         .in_place("out", "b")
         .in_place("out", "c")

@@ -50,6 +50,8 @@ register_op!(
             shape[axis] = k;
             Ok(vec![shape.clone(), shape])
         })
+        .sizes("x[p..., n@axis, q...] -> values[p..., k, q...], indices[p..., k, q...]")
+        .batches()
 );
 register_kernel!(
     for T in [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64] =>

@@ -68,9 +68,16 @@ macro_rules! kernels {
 
 /// An op, its kernels for some types, and a function that calls it.
 macro_rules! unary {
-    ($name:ident by $trait:ident::$function:ident, $cost:ident, for $types:tt, $doc:literal) => {
+    ($name:ident by $trait:ident::$function:ident, $cost:ident, for $types:tt, $doc:literal
+        $(, gradient $gradient:literal)?) => {
         register_op!(
-            Op::new(stringify!($name)).doc($doc).input("x", "T").output("out", "T").in_place("out", "x")
+            Op::new(stringify!($name))
+                .doc($doc)
+                .input("x", "T")
+                .output("out", "T")
+                .in_place("out", "x")
+                .elementwise()
+                $(.gradient("x", $gradient))?
         );
         kernels!($name by $trait::$function, $cost, for $types);
 
@@ -89,7 +96,8 @@ macro_rules! unary {
 unary!(
     negative by Number::negative, CHEAP,
     for [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
-    "Numbers with the other sign, by element: out = -x. Integers wrap around."
+    "Numbers with the other sign, by element: out = -x. Integers wrap around.",
+    gradient "negative(dout)"
 );
 unary!(
     abs by Number::absolute, CHEAP,
@@ -103,7 +111,8 @@ unary!(
 );
 unary!(
     sqrt by Math::sqrt, CHEAP, for [f32, f64, f16, bf16],
-    "Square roots, by element, rounded once. Of numbers below 0 they are NaN."
+    "Square roots, by element, rounded once. Of numbers below 0 they are NaN.",
+    gradient "divide(dout, add(out, out))"
 );
 unary!(
     rsqrt by Math::rsqrt, CHEAP, for [f32, f64, f16, bf16],
@@ -111,19 +120,23 @@ unary!(
 );
 unary!(
     exp by Math::exp, COSTLY, for [f32, f64, f16, bf16],
-    "Exponentials, by element, within 2 ulp: out = e^x."
+    "Exponentials, by element, within 2 ulp: out = e^x.",
+    gradient "multiply(dout, out)"
 );
 unary!(
     log by Math::log, COSTLY, for [f32, f64, f16, bf16],
-    "Natural logarithms, by element, within 1 ulp. Of 0 they are -inf, of numbers below 0 NaN."
+    "Natural logarithms, by element, within 1 ulp. Of 0 they are -inf, of numbers below 0 NaN.",
+    gradient "divide(dout, x)"
 );
 unary!(
     tanh by Math::tanh, COSTLY, for [f32, f64, f16, bf16],
-    "Hyperbolic tangents, by element, within 4 ulp."
+    "Hyperbolic tangents, by element, within 4 ulp.",
+    gradient "subtract(dout, multiply(dout, multiply(out, out)))"
 );
 unary!(
     sigmoid by Math::sigmoid, COSTLY, for [f32, f64, f16, bf16],
-    "The logistic function, by element, within 3 ulp: out = 1 / (1 + exp(-x))."
+    "The logistic function, by element, within 3 ulp: out = 1 / (1 + exp(-x)).",
+    gradient "multiply(dout, subtract(out, multiply(out, out)))"
 );
 unary!(
     silu by Math::silu, COSTLY, for [f32, f64, f16, bf16],
@@ -138,6 +151,7 @@ register_op!(
         .output("out", "T")
         .attribute("approximate", AttributeKind::Text, Some("none".into()))
         .in_place("out", "x")
+        .elementwise()
 );
 kernels!(gelu ["approximate" = "none"] by Math::gelu, COSTLY, for [f32, f64, f16, bf16]);
 kernels!(gelu ["approximate" = "tanh"] by Math::gelu_tanh, COSTLY, for [f32, f64, f16, bf16]);

@@ -54,6 +54,8 @@ macro_rules! deviations {
                 .attribute("correction", AttributeKind::Float, Some(0.0.into()))
                 .attribute("keepdims", AttributeKind::Bool, Some(false.into()))
                 .shapes(|question| Ok(vec![reduced(question)?]))
+                .sizes("x[s...] -> out[reduce(s, axis, keepdims)]")
+                .batches()
                 .work(elements_of_x)
         );
         register_kernel!(

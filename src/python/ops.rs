@@ -2,10 +2,14 @@
 
 mod attribute;
 mod bind;
+mod describe;
+#[cfg(all(feature = "hosts", unix))]
+mod hosts;
 mod invoke;
 mod kernel_rows;
 mod publish;
 mod recorder;
+mod retry;
 mod threads;
 
 pub use kernel_rows::kernel_rows;
@@ -13,9 +17,11 @@ pub use publish::publish_ops;
 pub use recorder::PyRecorder;
 pub use threads::{num_threads, set_num_threads};
 
+use super::PyDType;
 use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
 use super::error::unknown_name;
+use crate::dtype::DType;
 use crate::kernel::{OpHandle, Registry};
 use bind::Names;
 use pyo3::Borrowed;
@@ -23,7 +29,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -64,6 +70,22 @@ impl PyOp {
     /// Its kernels: a dict for each device, label, priority and origin.
     fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         kernel_rows::rows(py, &self.handle.kernels())
+    }
+
+    /// The definition as data, for adapters of frameworks: see ARCHITECTURE.md.
+    fn _describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe::describe(py, &self.handle)
+    }
+
+    /// The shapes and dtypes of the results of a call, of a list of shapes and dtypes for each
+    /// input, and attributes by name.
+    #[pyo3(signature = (inputs, attributes))]
+    fn _infer(
+        &self,
+        inputs: Vec<Vec<(Vec<usize>, DType)>>,
+        attributes: &Bound<'_, PyDict>,
+    ) -> PyResult<Vec<(Vec<usize>, PyDType)>> {
+        describe::infer(&self.handle, &inputs, attributes)
     }
 
     fn __repr__(&self) -> String {
@@ -155,6 +177,16 @@ unsafe extern "C" fn call(
         invoke::invoke(py, &op.handle, &op.names, given, &mut is_plain)
     }));
     let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&*payload)));
+    // What a framework follows or traces isn't borrowed, but may be for its own op.
+    let outcome = outcome.or_else(|error| {
+        // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords'
+        // values behind them.
+        unsafe {
+            let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
+            let arguments = (arguments, count as usize, keywords);
+            retry::by_framework(py, op.get().handle.name(), arguments, error)
+        }
+    });
     if !is_plain || outcome.is_err() {
         release_what_was_dropped();
     }

@@ -70,11 +70,13 @@ fn new_registry_is_empty_and_builtin_ops_are_optional() {
         .iter()
         .map(|op| op.name().to_owned())
         .collect();
-    let ours = "abs add argmax argmin axpy cast concat copy dequantize divide equal exp fma gelu \
-        greater greater_equal image_to_tensor index_add layer_norm less less_equal log \
-        log_softmax matmul max maximum mean min minimum multiply negative not_equal \
-        nv12_to_rgb quantize relu rms_norm rsqrt sigmoid silu softmax sqrt std subtract sum \
-        take tanh topk var where";
+    let ours = "abs add argmax argmin axpy broadcast_like cast concat copy dequantize divide \
+        equal exp expand_dims fma gelu greater greater_equal image_to_tensor index_add \
+        layer_norm less less_equal log log_softmax matmul matrix_transpose max maximum \
+        mean mean_backward min minimum multiply negative not_equal nv12_to_rgb quantize \
+        relu rms_norm rms_norm_backward rsqrt sigmoid silu softmax sqrt std subtract sum \
+        sum_backward sum_to_like take tanh topk var \
+        where";
     assert_eq!(all, ours.split(' ').collect::<Vec<_>>());
     // What is registered with the one is not with the other.
     some.register(

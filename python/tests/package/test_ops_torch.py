@@ -47,9 +47,7 @@ def test_views_are_read_and_written_in_place():
 
 def test_lazily_transformed_tensors_are_refused():
     x = torch.ones(3)
-    with refused(BufferError, 'add: argument "b": autograd follows', "detach()"):
-        ops.add(x, torch.ones(3, requires_grad=True))
-    with refused(BufferError, 'add: argument "out": autograd follows', "detach()"):
+    with refused(RuntimeError, "a leaf Variable that requires grad"):
         ops.add(x, x, out=torch.ones(3, requires_grad=True))
     z = torch.ones(3, dtype=torch.complex64)
     with refused(BufferError, 'add: argument "a":', "resolve_conj()"):
@@ -65,8 +63,8 @@ def test_lazily_transformed_tensors_are_refused():
         type(ops.add(parameter, 1)) is torch.Tensor
         and ops.add(parameter, 1, out=parameter) is parameter
     )
-    with torch.no_grad(), refused(BufferError, "autograd follows"):
-        ops.add(torch.ones(3, requires_grad=True), 1)
+    with torch.no_grad():
+        assert not ops.add(torch.ones(3, requires_grad=True), 1).requires_grad
 
 
 def allocated_by_torch(call):

@@ -38,6 +38,7 @@ impl Registered {
             host_memory,
             releases_from: kernel.releases_from,
             fills_results: kernel.fills_results,
+            is_capturable: kernel.is_capturable,
             make,
             states: FactoryCache::default(),
             origin,

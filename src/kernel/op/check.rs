@@ -49,7 +49,8 @@ impl Op {
         {
             return bad("outputs come after all inputs".into());
         }
-        let is_shaped = self.given() > 0 || self.shapes.is_some() || outputs.is_empty();
+        let has_rule = self.shapes.is_some() || self.sizes.is_some();
+        let is_shaped = self.given() > 0 || has_rule || outputs.is_empty();
         if !is_shaped {
             return bad("outputs without inputs need a rule for their shapes".into());
         }
@@ -133,7 +134,8 @@ impl Op {
         }
         let first_is_optional =
             (inputs.first()).is_some_and(|input| input.presence == Presence::Optional);
-        if first_is_optional && !outputs.is_empty() && self.shapes.is_none() {
+        let has_rule = self.shapes.is_some() || self.sizes.is_some();
+        if first_is_optional && !outputs.is_empty() && !has_rule {
             return Err("outputs need a rule for their shapes, as all inputs are optional".into());
         }
         Ok(())
@@ -164,6 +166,10 @@ impl Op {
             && self.in_place == other.in_place
             && self.shapes.is_some() == other.shapes.is_some()
             && self.work.is_some() == other.work.is_some()
+            && self.sizes == other.sizes
+            && self.is_elementwise == other.is_elementwise
+            && self.takes_batches == other.takes_batches
+            && self.gradient_texts == other.gradient_texts
     }
 }
 

@@ -37,6 +37,7 @@ register_op!(
         .attribute("standard", AttributeKind::Text, Some(YuvStandard::Bt601.name().into()))
         .attribute("full_range", AttributeKind::Bool, Some(false.into()))
         .shapes(|question| Ok(vec![shape(question)?]))
+        .sizes("y[..., h, w] -> out[..., h, w, 3]")
 );
 register_kernel!(
     Kernel::new("nv12_to_rgb")

@@ -1,6 +1,7 @@
 //! Python objects as attributes' values.
 
 use crate::kernel::{Attribute, AttributeKind};
+use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -52,6 +53,21 @@ pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> 
             ints.converted(kind)
         }
     }
+}
+
+/// Returns an attribute's value as a Python object.
+pub(super) fn object<'py>(py: Python<'py>, value: &Attribute) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Attribute::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        Attribute::Int(value) => value.into_pyobject(py)?.into_any(),
+        Attribute::Float(value) => value.into_pyobject(py)?.into_any(),
+        Attribute::Text(value) => value.into_pyobject(py)?.into_any(),
+        Attribute::DType(value) => PyDType(*value).into_pyobject(py)?.into_any(),
+        Attribute::Ints(value) => value.into_pyobject(py)?.into_any(),
+        Attribute::OptionalInt(value) => value.into_pyobject(py)?.into_any(),
+        Attribute::OptionalInts(value) => value.clone().into_pyobject(py)?.into_any(),
+        Attribute::OptionalDType(value) => value.map(PyDType).into_pyobject(py)?.into_any(),
+    })
 }
 
 /// Returns a value as it stands in a signature, where Python's parser reads it.

@@ -1,0 +1,116 @@
+"""Ops as ops of frameworks' compilers: which frameworks there are, and when ops are published.
+
+A framework is never imported for that. An adapter is a module of this package, imported once its
+framework is: it has `publish(names)`, which returns why ops can't be published, by their names, and
+`retry(name, args, kwargs)`, which calls the framework's op with tensors that it follows or traces,
+or returns NotImplemented.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from . import _catalog
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+#: The adapter's module, and the module of the framework, by the framework's name.
+ADAPTERS = {"torch": ("_torch", "torch")}
+#: What imports the module of a framework that traces functions: ops are published by then.
+TRACERS = {"torch._dynamo": "torch"}
+
+_lock = threading.RLock()
+_published: dict[str, dict[str, str]] = {}
+
+
+def _adapter(framework: str) -> ModuleType:
+    name = f"{__package__}.{ADAPTERS[framework][0]}"
+    __import__(name)
+    return sys.modules[name]
+
+
+def publish(framework: str) -> dict[str, str]:
+    """Makes all ops known to a framework's compiler, as its own ops: "torch".
+
+    Ops are published by themselves once a compiler of a framework is used, or a tensor that its
+    framework follows is an argument; this is for programs that call them by the framework's names
+    alone, such as `torch.ops.dlbridge.add`. The framework must be imported already. Returns the ops
+    that it can't have, each with the reason.
+    """
+    if framework not in ADAPTERS:
+        raise LookupError(f"expected one of {', '.join(ADAPTERS)}, got {framework!r}")
+    if ADAPTERS[framework][1] not in sys.modules:
+        raise RuntimeError(f"{framework} isn't imported; import it before ops are published")
+    with _lock:
+        refused = _published.get(framework)
+        if refused is None:
+            # Meanwhile ops are looked up, which would publish them again.
+            _published[framework] = refused = {}
+            try:
+                refused.update(_adapter(framework).publish(_catalog.all_names()))
+            except BaseException:
+                del _published[framework]
+                raise
+        return dict(refused)
+
+
+def publish_more(names: list[str]) -> None:
+    """Publishes ops that came later, where others are published."""
+    with _lock:
+        for framework, refused in _published.items():
+            refused.update(_adapter(framework).publish(names))
+
+
+def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls the op of a framework with tensors that it follows or traces."""
+    for framework, (_, module) in ADAPTERS.items():
+        if module in sys.modules:
+            adapter = _adapter(framework)
+            if adapter.follows(args, kwargs):
+                publish(framework)
+                return adapter.call(name, args, kwargs)
+    return NotImplemented
+
+
+def publish_to_tracers() -> None:
+    """Publishes all ops to the frameworks whose tracers are imported."""
+    for module, framework in TRACERS.items():
+        if module in sys.modules and framework not in _published:
+            publish(framework)
+
+
+class _Tracers:
+    """Finder of modules that has ops published once a framework's tracer is imported."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in TRACERS or self not in sys.meta_path:
+            return None
+        from importlib.util import find_spec
+
+        sys.meta_path.remove(self)
+        try:
+            spec = find_spec(name)
+        finally:
+            sys.meta_path.insert(0, self)
+        execute = getattr(spec and spec.loader, "exec_module", None)
+        if spec is None or execute is None:
+            return spec
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            publish(TRACERS[name])
+            _adapter(TRACERS[name]).trace()
+
+        try:
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign, union-attr]
+        except AttributeError:
+            pass
+        return spec
+
+
+sys.meta_path.insert(0, _Tracers())

@@ -1,0 +1,391 @@
+"""Ops of PyTorch's dispatcher: eager, compiled, exported, differentiated and vectorised."""
+
+import gc
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import dlbridge
+import numpy as np
+import pytest
+from dlbridge import ops
+from graph_samples import CALLS
+from support import framework, refused
+
+torch = framework("torch")
+if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
+    pytest.skip("the C functions are known from PyTorch 2.8 on", allow_module_level=True)
+assert dlbridge.publish("torch") == {}
+
+
+def tensors(name):
+    """The arguments of a call."""
+    args, attributes = CALLS[name]
+
+    def of(value):
+        if isinstance(value, list):
+            return [of(item) for item in value]
+        return torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+
+    attributes = {
+        key: getattr(torch, value) if key == "dtype" else value for key, value in attributes.items()
+    }
+    return [of(value) for value in args], attributes
+
+
+def same(a, b):
+    if isinstance(a, tuple | list):
+        return all(map(same, a, b))
+    return a.dtype == b.dtype and a.shape == b.shape and a.equal(b)
+
+
+def test_each_op_has_a_sample():
+    assert set(CALLS) == set(dlbridge._core._op_names())
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_opcheck_passes(name):
+    args, attributes = tensors(name)
+    torch.library.opcheck(getattr(torch.ops.dlbridge, name).default, args, attributes)
+    for arg in args:
+        if isinstance(arg, torch.Tensor) and arg.is_floating_point():
+            arg.requires_grad_()
+    if name not in ("axpy", "index_add"):
+        torch.library.opcheck(getattr(torch.ops.dlbridge, name).default, args, attributes)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_traced_calls_equal_eager_ones(name):
+    function = getattr(ops, name)
+    args, attributes = tensors(name)
+    eager = function(*args, **attributes)
+    args, _ = tensors(name)
+    torch._dynamo.reset()
+    compiled = torch.compile(function_of(function, attributes), backend="aot_eager", fullgraph=True)
+    assert same(compiled(*args), eager)
+
+
+def function_of(function, attributes):
+    return lambda *args: function(*args, **attributes)
+
+
+def test_kernels_have_the_addresses_of_tensors():
+    x, y = torch.arange(8.0), torch.ones(8)
+    # What is written in place is the same tensor.
+    address = y.data_ptr()
+    torch.ops.dlbridge.axpy(torch.tensor(2.0), x, y)
+    assert y.data_ptr() == address and y.tolist() == (x * 2 + 1).tolist()
+    # A view is read and written where it is.
+    base = torch.zeros(4, 6)
+    torch.ops.dlbridge.axpy(torch.tensor(1.0), torch.ones(6, 4).T[::2, ::2], base[::2, ::2])
+    assert base.sum() == 6
+    with dlbridge.record() as calls:
+        torch.ops.dlbridge.add(x, y)
+    assert [call.op for call in calls] == ["add"]
+
+
+def test_unknown_sizes_compile_once():
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    weight = torch.ones(4)
+
+    def function(x, y):
+        x = ops.softmax(ops.matmul(x, y))
+        return ops.sum(ops.rms_norm(ops.add(x, ops.concat(x, x, axis=0)[: x.shape[0]])), axis=1)
+
+    counter = CompileCounterWithBackend("aot_eager")
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend=counter, dynamic=True, fullgraph=True)
+    for rows, columns in ((5, 4), (6, 7), (7, 9), (9, 11)):
+        x, y = torch.rand(rows, 3), torch.rand(3, columns)
+        assert same(compiled(x, y), function(x, y))
+    assert counter.frame_count == 1
+    assert ops.rms_norm(weight).shape == (4,)
+
+
+def test_export_with_unknown_sizes():
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return ops.mean(ops.softmax(x), axis=0)
+
+    rows = torch.export.Dim("rows", min=2)
+    program = torch.export.export(Module(), (torch.rand(5, 3),), dynamic_shapes={"x": {0: rows}})
+    assert "dlbridge.softmax" in str(program.graph)
+    x = torch.rand(9, 3)
+    assert same(program.module()(x), ops.mean(ops.softmax(x), axis=0))
+
+
+def floats(*shape):
+    return torch.rand(shape, dtype=torch.float64).add_(0.5).requires_grad_()
+
+
+GRADIENTS = {
+    "add": (lambda a, b: ops.add(a, b), (3, 4), (4,)),
+    "subtract": (lambda a, b: ops.subtract(a, b), (3, 1), (2, 1, 4)),
+    "multiply": (lambda a, b: ops.multiply(a, b), (3, 4), ()),
+    "divide": (lambda a, b: ops.divide(a, b), (3, 4), (3, 1)),
+    "axpy": (lambda alpha, x, y: ops.axpy(alpha, x, y * 1), (), (3,), (3,)),
+    "matmul": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4, 5)),
+    "matmul of vectors": (lambda a, b: ops.matmul(a, b), (4,), (4,)),
+    "matmul of a row": (lambda a, b: ops.matmul(a, b), (4,), (2, 4, 3)),
+    "matmul of a column": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4,)),
+    "softmax": (lambda x: ops.softmax(x, axis=0), (3, 4)),
+    "log_softmax": (lambda x: ops.log_softmax(x), (3, 4)),
+    "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
+    "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
+    "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
+    "sum of all": (lambda x: ops.sum(x), (2, 3)),
+    "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),
+    "cast": (lambda x: ops.multiply(ops.cast(x, dtype="float64"), 2.0), (3,)),
+    "exp": (lambda x: ops.log(ops.sqrt(ops.exp(ops.negative(x)))), (3,)),
+    "sigmoid": (lambda x: ops.tanh(ops.sigmoid(x)), (3,)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_right(name):
+    function, *shapes = GRADIENTS[name]
+    inputs = tuple(floats(*shape) for shape in shapes)
+    assert torch.autograd.gradcheck(function, inputs)
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    eager = torch.autograd.grad(function(*inputs).sum(), inputs)
+    traced = torch.autograd.grad(compiled(*inputs).sum(), inputs)
+    assert all(map(same, eager, traced))
+
+
+def test_second_gradients():
+    x, y = floats(3, 4), floats(4, 2)
+    assert torch.autograd.gradgradcheck(lambda x, y: ops.softmax(ops.matmul(x, y)), (x, y))
+
+
+def test_gradients_of_a_cast_have_the_dtype_of_the_input():
+    x = torch.ones(3, dtype=torch.float16, requires_grad=True)
+    ops.cast(x, dtype="float32").sum().backward()
+    assert x.grad.dtype == torch.float16
+
+
+def test_ops_without_gradient_say_so():
+    x = torch.ones(3, requires_grad=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ops.relu(x).sum().backward()
+    assert any("dlbridge::relu" in str(warning.message) for warning in caught)
+    assert x.grad is None
+
+
+def test_eager_calls_follow_gradients():
+    x = torch.ones(3, requires_grad=True)
+    assert ops.multiply(x, 2.0).requires_grad and ops.multiply(2.0, x).requires_grad
+    assert ops.add(torch.ones(3), b=x).requires_grad
+    assert ops.concat(torch.ones(3), torch.ones(3)).shape == (6,)
+    with torch.no_grad():
+        assert not ops.multiply(x, 2.0).requires_grad
+    with torch.no_grad():
+        ops.axpy(1.0, torch.ones(3), x)
+    assert x.tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        ops.axpy(1.0, torch.ones(3), x)
+
+
+def test_training_steps_equal_those_of_pytorch():
+    def model(matmul, rms_norm, softmax, multiply, mean):
+        def loss(x, w, g):
+            y = softmax(matmul(rms_norm(x, g), w))
+            return mean(multiply(y, y))
+
+        return loss
+
+    functional = torch.nn.functional
+    theirs = model(
+        torch.matmul,
+        lambda x, g: functional.rms_norm(x, (x.shape[-1],), g, 1e-6),
+        lambda x: torch.softmax(x, -1),
+        torch.mul,
+        torch.mean,
+    )
+    ours = model(ops.matmul, ops.rms_norm, ops.softmax, ops.multiply, ops.mean)
+    torch._dynamo.reset()
+    losses = []
+    for loss in (theirs, ours, torch.compile(ours, backend="aot_eager", fullgraph=True)):
+        torch.manual_seed(0)
+        x, w, g = (
+            torch.rand(6, 4),
+            torch.rand(4, 5).requires_grad_(),
+            torch.ones(4).requires_grad_(),
+        )
+        optimizer = torch.optim.SGD([w, g], 0.5)
+        of_this = []
+        for _ in range(20):
+            optimizer.zero_grad()
+            now = loss(x, w, g)
+            now.backward()
+            optimizer.step()
+            of_this.append(now.item())
+        losses.append(of_this)
+    assert losses[1] == losses[2]
+    assert np.allclose(losses[0], losses[1], rtol=1e-5)
+
+
+VECTORISED = {
+    "add": (lambda a, b: ops.add(a, b), (0, None), (3, 4), (4,), 1),
+    "add of ranks": (lambda a, b: ops.add(a, b), (0, 0), (3, 4), (3, 2, 4), 1),
+    "add of another axis": (lambda a, b: ops.add(a, b), (1, None), (4, 3), (4,), 1),
+    "exp": (lambda a: ops.exp(a), (0,), (3, 4), 1),
+    "sum": (lambda a: ops.sum(a), (0,), (3, 4, 5), 1),
+    "mean": (lambda a: ops.mean(a, axis=0, keepdims=True), (0,), (3, 4, 5), 1),
+    "softmax": (lambda a: ops.softmax(a, axis=0), (0,), (3, 4, 5), 1),
+    "matmul": (lambda a, b: ops.matmul(a, b), (0, None), (3, 4, 5), (5, 2), 1),
+    "matmul of batches": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 7, 4, 5), (3, 5, 2), 1),
+    "rms_norm": (lambda a, w: ops.rms_norm(a, w), (0, None), (3, 4, 5), (5,), 1),
+    "topk": (lambda a: ops.topk(a, k=2)[0], (0,), (3, 4, 5), 1),
+    "concat": (lambda a, b: ops.concat(a, b, axis=0), (0, None), (3, 4, 5), (2, 5), 1),
+    "argmax": (lambda a: ops.argmax(a), (0,), (3, 4, 5), 3),
+    "take": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 5), (3, 5, 2), 3),
+}
+
+
+def selected(x, dim, at):
+    if dim is None:
+        return x
+    return x.select(dim, at)
+
+
+@pytest.mark.parametrize("name", VECTORISED)
+def test_vmap_is_one_call_where_it_can_be(name):
+    function, dims, *shapes, count = VECTORISED[name]
+    inputs = [torch.rand(*shape) for shape in shapes]
+    expected = torch.stack(
+        [function(*(selected(x, dim, at) for x, dim in zip(inputs, dims))) for at in range(3)]
+    )
+    with dlbridge.record() as calls:
+        found = torch.vmap(function, in_dims=dims)(*inputs)
+    assert torch.allclose(found.float(), expected.float(), rtol=1e-6) and len(calls) == count
+
+
+def test_transforms_follow_ops():
+    x = torch.rand(3)
+    grad = torch.func.grad(lambda x: ops.sum(ops.exp(x)))
+    assert torch.allclose(grad(x), x.exp())
+    assert torch.allclose(torch.func.grad(lambda x: grad(x).sum())(x), x.exp())
+    per_sample = torch.vmap(torch.func.grad(lambda x: ops.sum(ops.multiply(x, x))))
+    assert per_sample(torch.ones(2, 3)).tolist() == [[2] * 3] * 2
+    y = torch.ones(2, 3)
+    assert torch.vmap(lambda x, y: ops.axpy(1.0, x, y))(torch.ones(2, 3), y).sum() == 12
+    assert y.sum() == 12
+
+
+def test_derivatives_that_are_not_there_are_errors():
+    x = torch.rand(3)
+    with refused(RuntimeError, "dlbridge::relu declares no gradient of 'x'"):
+        torch.func.grad(lambda x: ops.relu(x).sum())(x)
+    for op in (ops.relu, ops.exp):
+        with pytest.raises(NotImplementedError):
+            torch.func.jvp(op, (x,), (x,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x)
+            with refused(BufferError, "the tensor has a tangent"):
+                op(dual)
+
+
+def test_errors_have_the_text_of_the_op():
+    x = torch.ones(3)
+    with refused(RuntimeError, 'add: argument "b" has shape [4]; it can\'t be broadcast'):
+        torch.ops.dlbridge.add(x, torch.ones(4))
+    with refused(RuntimeError, "axis 3 is out of bounds for a tensor of rank 1"):
+        torch.ops.dlbridge.softmax(x, axis=3)
+    with refused(RuntimeError, "take: ", "is out of bounds for axis 0 with size 3"):
+        torch.ops.dlbridge.take(x, torch.tensor([7]))
+    with refused(RuntimeError, "add: "):
+        torch.ops.dlbridge.add(x, torch.ones(3, dtype=torch.int32))
+
+
+def test_arguments_are_released():
+    import weakref
+
+    def use(fails):
+        x, axis = torch.ones(3, 4), 7 if fails else 1
+        try:
+            torch.ops.dlbridge.sum(x, axis=[axis])
+            torch.ops.dlbridge.concat([x, x], axis=0)
+            torch.ops.dlbridge.gelu(x, approximate="none")
+            torch.ops.dlbridge.rms_norm(x, torch.ones(5 if fails else 4))
+        except RuntimeError:
+            assert fails
+        return weakref.ref(x)
+
+    for fails in (False, True):
+        refs = [use(fails) for _ in range(20)]
+        gc.collect()
+        assert [ref() for ref in refs] == [None] * 20
+
+
+def test_memory_stays_flat():
+    import resource
+
+    x = torch.ones(1000)
+
+    def calls(count):
+        for _ in range(count):
+            torch.ops.dlbridge.add(x, x)
+            torch.ops.dlbridge.sum(x, axis=[0])
+            try:
+                torch.ops.dlbridge.softmax(x, axis=5)
+            except RuntimeError:
+                pass
+
+    calls(2000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls(20000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+
+
+def test_threads_run_at_once():
+    x = torch.rand(64, 64)
+    expected, failures = ops.matmul(x, x), []
+
+    def run():
+        for _ in range(200):
+            if not same(torch.ops.dlbridge.matmul(x, x), expected):
+                failures.append("another result")
+            try:
+                torch.ops.dlbridge.matmul(x, x[:3])
+                failures.append("no error")
+            except RuntimeError:
+                pass
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_ops_are_published_without_being_asked_for():
+    code = """
+        import sys
+        import dlbridge
+        assert "torch" not in sys.modules
+        import torch
+        assert "dlbridge._torch" not in sys.modules
+        from dlbridge import ops
+        f = torch.compile(lambda x: ops.exp(x) * 2, backend="eager", fullgraph=True)
+        assert f(torch.zeros(2)).tolist() == [2, 2]
+        assert torch.ops.dlbridge.exp(torch.zeros(1)).item() == 1
+    """
+    for first in ("", "import torch, torch._dynamo; import dlbridge; sys = 0\n"):
+        code = textwrap.dedent(code)
+        if first:
+            code = code.replace('assert "torch" not in sys.modules', "").replace(
+                'assert "dlbridge._torch" not in sys.modules', ""
+            )
+        done = subprocess.run([sys.executable, "-c", first + code], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_unknown_frameworks_are_refused():
+    with refused(LookupError, "expected one of torch, got 'caffe'"):
+        dlbridge.publish("caffe")

@@ -1,0 +1,88 @@
+//! C++ exceptions, the only failure that a function called by PyTorch's dispatcher can have.
+
+use crate::hosts::HostError;
+use crate::hosts::lookup::{address, loaded};
+use std::ffi::{CString, c_char, c_void};
+
+/// The names of the C++ runtime's library.
+const RUNTIMES: [&str; 3] = ["libstdc++.so.6", "libc++abi.1.dylib", "libc++abi.dylib"];
+
+/// What throws a `std::runtime_error`, as `throw` in C++ does by the Itanium C++ ABI.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exceptions {
+    allocate: unsafe extern "C" fn(usize) -> *mut c_void,
+    construct: unsafe extern "C" fn(*mut c_void, *const c_char),
+    throw: unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void) -> !,
+    type_info: *const c_void,
+    destroy: *const c_void,
+    delete: unsafe extern "C" fn(*mut c_void),
+}
+
+// SAFETY: functions and constants of a library that is never unloaded.
+unsafe impl Send for Exceptions {}
+// SAFETY: they may be called on any thread.
+unsafe impl Sync for Exceptions {}
+
+impl Exceptions {
+    /// Finds the functions in the C++ runtime that the process has loaded.
+    pub(super) fn find() -> Result<Self, HostError> {
+        let missing = || HostError::from("the C++ runtime isn't there".to_owned());
+        let library = RUNTIMES.into_iter().find_map(loaded).ok_or_else(missing)?;
+        let get = |name: &str| {
+            address(library, name).or_else(|| {
+                // On macOS the class is in the library around the runtime.
+                address(loaded("libc++.1.dylib")?, name)
+            })
+        };
+        let get = |name: &str| get(name).ok_or_else(missing);
+        // SAFETY: the names are mangled from these signatures, or set by the Itanium C++ ABI.
+        unsafe {
+            Ok(Self {
+                allocate: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(usize) -> *mut c_void,
+                >(get("__cxa_allocate_exception")?),
+                construct: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_void, *const c_char),
+                >(get("_ZNSt13runtime_errorC1EPKc")?),
+                throw: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void) -> !,
+                >(get("__cxa_throw")?),
+                type_info: get("_ZTISt13runtime_error")?,
+                destroy: get("_ZNSt13runtime_errorD1Ev")?,
+                delete: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(get(
+                    "_ZdlPv",
+                )?),
+            })
+        }
+    }
+
+    /// Throws an exception with this text.
+    ///
+    /// # Safety
+    ///
+    /// The frames up to the C++ code that catches it have nothing to drop, and may be unwound.
+    pub(super) unsafe fn throw(&self, text: CString) -> ! {
+        // SAFETY: a `std::runtime_error` is two pointers at most, and copies its text; the
+        // exception is constructed in memory of the runtime's, with its own type and destructor,
+        // and nothing here is left to drop when it is thrown.
+        unsafe {
+            let exception = (self.allocate)(16);
+            (self.construct)(exception, text.as_ptr());
+            drop(text);
+            (self.throw)(exception, self.type_info, self.destroy)
+        }
+    }
+
+    /// Frees what C++ allocated by `new`.
+    ///
+    /// # Safety
+    ///
+    /// As for `operator delete`, of an object without a destructor.
+    pub(super) unsafe fn delete(&self, object: *mut c_void) {
+        // SAFETY: `new` made the object, which has no destructor, as this function requires.
+        unsafe { (self.delete)(object) }
+    }
+}

@@ -1,0 +1,118 @@
+//! Shapes and dtypes of an op's results, without tensors.
+
+use super::checks::{NO_VARIABLES, bind_type_variables, output_type};
+use crate::dtype::DType;
+use crate::kernel::attribute::Attribute;
+use crate::kernel::error::{CallError, Reason};
+use crate::kernel::handle::{OpHandle, complete};
+use crate::kernel::op::Presence;
+use crate::kernel::operand::Operand;
+use crate::kernel::shapes::{self, Expected};
+use crate::layout::Layout;
+
+impl OpHandle {
+    /// Returns the values of all attributes of a call that gives some, by name.
+    ///
+    /// # Errors
+    ///
+    /// When one isn't of its kind, there is none of a name, or one without a default is missing.
+    pub fn attributes(
+        &self,
+        given: impl IntoIterator<Item = (String, Attribute)>,
+    ) -> Result<Vec<Attribute>, CallError> {
+        let op = self.definition();
+        let mut places = Vec::new();
+        for (argument, value) in given {
+            let at = op
+                .attributes
+                .iter()
+                .position(|known| known.name == argument);
+            let Some(at) = at else {
+                let known = op.attributes.iter().map(|known| known.name.clone());
+                let known = known.collect();
+                return Err(Reason::NoSuchArgument { argument, known }.of(self.name()));
+            };
+            places.push((at, value));
+        }
+        let values = complete(self, &mut places).map_err(|reason| reason.of(self.name()))?;
+        Ok(values.into_vec())
+    }
+
+    /// Returns the shapes and dtypes of the results of a call, without making it. `inputs` has a
+    /// list of shapes and dtypes for each input: empty for one that is left out, and several for a
+    /// variadic one; `attributes` are those of [`attributes`](Self::attributes).
+    ///
+    /// # Errors
+    ///
+    /// When the op refuses such inputs.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer lists than inputs, or fewer attributes than the op has.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "ops")] {
+    /// use dlbridge::DType;
+    /// use dlbridge::kernel::Registry;
+    ///
+    /// let sum = Registry::global().op("sum").unwrap();
+    /// let attributes = sum.attributes([("axis".to_owned(), 0_i64.into())]).unwrap();
+    /// let results = sum.infer(&[vec![(&[2, 3], DType::I8)]], &attributes).unwrap();
+    /// assert_eq!(results, [(vec![3], DType::I64)]);
+    /// # }
+    /// ```
+    pub fn infer(
+        &self,
+        inputs: &[Vec<(&[usize], DType)>],
+        attributes: &[Attribute],
+    ) -> Result<Vec<(Vec<usize>, DType)>, CallError> {
+        let reason = |reason: Reason| reason.of(self.name());
+        let op = self.definition();
+        assert_eq!(inputs.len(), op.given(), "{op} has as many inputs");
+        assert_eq!(
+            attributes.len(),
+            op.attributes.len(),
+            "{op} has as many attributes"
+        );
+        for (parameter, tensors) in op.parameters.iter().zip(inputs) {
+            if tensors.is_empty() && parameter.presence != Presence::Optional {
+                let argument = parameter.name.clone();
+                return Err(reason(Reason::Missing { argument }));
+            }
+        }
+        // Only the shapes count.
+        let layout = |shape: &[usize]| Layout::strided(shape, &vec![0; shape.len()]);
+        let tensors = inputs.iter().flatten();
+        let layouts: Result<Vec<_>, _> = tensors.map(|(shape, _)| layout(shape)).collect();
+        let layouts = layouts.map_err(|error| reason(Reason::Invalid(error.to_string())))?;
+        let mut layouts = layouts.iter();
+        let (mut own, mut more) = (Vec::new(), Vec::new());
+        for tensors in inputs {
+            for (at, (_, dtype)) in tensors.iter().enumerate() {
+                let operand = Operand {
+                    layout: layouts.next().expect("each tensor has one").as_ref(),
+                    dtype: *dtype,
+                    ..Operand::ABSENT
+                };
+                if at == 0 { &mut own } else { &mut more }.push(operand);
+            }
+            if tensors.is_empty() {
+                own.push(Operand::ABSENT);
+            }
+        }
+        let expected = shapes::expected(op, &own, &more, attributes).map_err(reason)?;
+        if let Expected::Broadcast(shape) = &expected {
+            shapes::broadcast(op, &own, &more, shape).map_err(reason)?;
+        }
+        let mut variables = NO_VARIABLES;
+        bind_type_variables(op, &own, &more, &mut variables).map_err(reason)?;
+        let outputs = op.given()..op.parameters.len();
+        let result = |at| {
+            let shape = expected.shape_of(at - op.given(), &own).to_vec();
+            (shape, output_type(op, at, &variables, attributes))
+        };
+        Ok(outputs.map(result).collect())
+    }
+}

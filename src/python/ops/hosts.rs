@@ -1,0 +1,28 @@
+//! Ops as ops of frameworks' compilers: the part that isn't Python.
+
+use super::PyOp;
+use crate::hosts::{HostError, torch};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+#[pymethods]
+impl PyOp {
+    /// Its schema in PyTorch's dispatcher, and that of its functional form if it writes inputs.
+    fn _torch_schemas(&self) -> PyResult<Vec<String>> {
+        torch::schemas(&self.handle).map_err(refused)
+    }
+
+    /// Implements what was defined by these schemas. Returns False if the loaded PyTorch's C
+    /// functions don't know some arguments.
+    fn _torch_implement(&self) -> PyResult<bool> {
+        if !torch::is_native(&self.handle) {
+            return Ok(false);
+        }
+        torch::implement(&self.handle).map_err(refused)?;
+        Ok(true)
+    }
+}
+
+fn refused(error: HostError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}

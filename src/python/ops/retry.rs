@@ -1,0 +1,48 @@
+//! Calls with tensors that their framework follows or traces: its own op is called instead.
+
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{Borrowed, ffi};
+
+/// Calls the framework's own op, if an argument was refused that it can have; otherwise returns the
+/// error.
+///
+/// # Safety
+///
+/// The arguments are as `METH_FASTCALL | METH_KEYWORDS` has them.
+#[cold]
+pub(super) unsafe fn by_framework<'py>(
+    py: Python<'py>,
+    op: &str,
+    (arguments, count, keywords): (*const *mut ffi::PyObject, usize, *mut ffi::PyObject),
+    error: PyErr,
+) -> PyResult<Bound<'py, PyAny>> {
+    if !error.is_instance_of::<PyBufferError>(py) {
+        return Err(error);
+    }
+    // SAFETY: there are `count` arguments, a tuple of keywords or none, and the keywords' values
+    // behind the arguments.
+    let (positional, named) = unsafe {
+        let object = |at: usize| Borrowed::<PyAny>::from_ptr(py, *arguments.add(at)).to_owned();
+        let keywords = Borrowed::from_ptr_or_opt(py, keywords);
+        let keywords = keywords.map(|keywords| keywords.cast_unchecked::<PyTuple>());
+        let named = PyDict::new(py);
+        for (at, keyword) in keywords
+            .iter()
+            .flat_map(|keywords| keywords.iter())
+            .enumerate()
+        {
+            named.set_item(keyword, object(count + at))?;
+        }
+        (PyTuple::new(py, (0..count).map(object))?, named)
+    };
+    let Ok(package) = py.import("dlbridge._hosts") else {
+        return Err(error);
+    };
+    let result = package.call_method1("retry", (op, positional, named))?;
+    match result.is(py.NotImplemented()) {
+        true => Err(error),
+        false => Ok(result),
+    }
+}
