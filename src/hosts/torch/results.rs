@@ -81,8 +81,9 @@ unsafe impl CallHost for Results {
         // SAFETY: the layout is kept with the tensor, at the same address.
         let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
         self.made.push((tensor, layout));
-        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are
-        // valid ones, those that the allocator left, and is kept until the host is dropped; no other code uses it.
+        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are valid
+        // ones, those that the allocator left, and is kept until the host is dropped; no other code
+        // uses it.
         Ok(unsafe { Operand::from_raw(first, kept.as_ref(), dtype, device, false, true) })
     }
 
