@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Call:
     """A call of a kernel."""
 
-    __slots__ = ("bytes", "dtypes", "failed", "kernel", "op", "seconds", "shapes")
+    __slots__ = ("addresses", "bytes", "dtypes", "failed", "kernel", "op", "seconds", "shapes")
 
     def __init__(
         self,
@@ -24,6 +24,7 @@ class Call:
         kernel: str,
         shapes: list[list[int]],
         dtypes: list[str],
+        addresses: list[int],
         bytes: int,
         seconds: float,
         failed: bool,
@@ -34,6 +35,8 @@ class Call:
         #: The arguments' shapes, inputs first, as the kernel saw them.
         self.shapes = shapes
         self.dtypes = dtypes
+        #: Where their first elements are, in memory of their devices.
+        self.addresses = addresses
         #: How many the arguments' elements take in all.
         self.bytes = bytes
         #: How long the kernel took.

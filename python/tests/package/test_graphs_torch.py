@@ -71,7 +71,20 @@ def function_of(function, attributes):
     return lambda *args: function(*args, **attributes)
 
 
-def test_kernels_have_the_addresses_of_tensors():
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_kernels_have_the_addresses_of_arguments_and_results(name):
+    args, attributes = tensors(name)
+    flat = [arg for one in args for arg in (one if isinstance(one, list) else [one])]
+    given = [arg.data_ptr() for arg in flat if isinstance(arg, torch.Tensor)]
+    with dlbridge.record() as calls:
+        results = getattr(torch.ops.dlbridge, name)(*args, **attributes)
+    results = () if results is None else results if isinstance(results, tuple) else (results,)
+    (call,) = calls
+    # Variadic inputs come behind the results.
+    assert sorted(call.addresses) == sorted(given + [result.data_ptr() for result in results])
+
+
+def test_kernels_have_the_addresses_of_views():
     x, y = torch.arange(8.0), torch.ones(8)
     # What is written in place is the same tensor.
     address = y.data_ptr()
@@ -302,6 +315,51 @@ def test_errors_have_the_text_of_the_op():
         torch.ops.dlbridge.add(x, torch.ones(3, dtype=torch.int32))
 
 
+@pytest.fixture
+def testing():
+    """Ops of another extension, of which some go wrong."""
+    extension = pytest.importorskip("dlbridge_testing", reason="not built for this environment")
+    if not hasattr(ops, "testing"):
+        extension.publish_ops()
+    assert {name for name in dlbridge.publish("torch") if name.startswith("testing")} <= {
+        "testing.kinds"
+    }
+    return ops.testing
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+def test_failures_of_kernels_are_exceptions(testing, size):
+    compiled = torch.compile(testing.panics, backend="aot_eager", fullgraph=True)
+    x = torch.ones(size)
+    for panics in (torch.ops.dlbridge.testing_panics, compiled):
+        assert panics(x).equal(x)
+        with refused(RuntimeError, "testing.panics: -1 is negative"):
+            panics(-x)
+    y = torch.zeros(size, dtype=torch.bool)
+    with refused(RuntimeError, "testing.raises: ", "KeyError"):
+        torch.ops.dlbridge.testing_raises(torch.full((size,), 2, dtype=torch.float16), y)
+    with refused(RuntimeError, "testing.fails", f"{size} are too many"):
+        torch.ops.dlbridge.testing_fails(x)
+
+
+def test_kernels_run_without_the_interpreter_lock():
+    """While a call takes seconds, another thread runs Python."""
+    x = torch.rand(700, 700)
+    count, done = 0, threading.Event()
+
+    def multiply():
+        for _ in range(5):
+            torch.ops.dlbridge.matmul_kernel(x, x)
+        done.set()
+
+    thread = threading.Thread(target=multiply)
+    thread.start()
+    while not done.is_set():
+        count += 1
+    thread.join()
+    assert count > 100
+
+
 def test_arguments_are_released():
     import weakref
 
@@ -333,13 +391,21 @@ def test_memory_stays_flat():
             torch.ops.dlbridge.sum(x, axis=[0])
             try:
                 torch.ops.dlbridge.softmax(x, axis=5)
-            except RuntimeError:
+            except (RuntimeError, IndexError):
                 pass
 
-    calls(2000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    calls(20000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+    def others(count):
+        for name in CALLS:
+            args, attributes = tensors(name)
+            op = getattr(torch.ops.dlbridge, name)
+            for _ in range(count):
+                op(*args, **attributes)
+
+    for repeat, count in ((calls, 100_000), (others, 2000)):
+        repeat(count // 10)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        repeat(count)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
 
 
 def test_threads_run_at_once():

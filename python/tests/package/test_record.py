@@ -37,6 +37,7 @@ def test_record_has_op_device_and_shapes():
         third.op == "axpy" and third.shapes == [[], [2, 3], [2, 3]] and third.bytes == 4 + 24 + 24
     )
     assert fourth.shapes == [[2, 3]] * 3
+    assert fourth.addresses[:2] == [x.ctypes.data] * 2 and len(first.addresses) == 3
     assert not any(call.failed for call in calls) and all(0 <= call.seconds < 1 for call in calls)
     ops.add(x, 1)
     assert len(calls) == 4 and repr(calls) == "<4 calls>"

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// When it was over, in nanoseconds of the clock, for calls of several extensions to be put in
-/// order; op, kernel, shapes and element types of the arguments, bytes, seconds, and whether it
-/// failed.
+/// order; op, kernel, shapes, element types and addresses of the arguments, bytes, seconds, and
+/// whether it failed.
 type Row = (
     u64,
     String,
     String,
     Vec<Vec<usize>>,
     Vec<String>,
+    Vec<usize>,
     usize,
     f64,
     bool,
@@ -78,8 +79,10 @@ fn row(record: &Record<'_>) -> Row {
             .map(|operand| operand.shape().to_vec())
             .collect(),
         operands
+            .clone()
             .map(|operand| operand.dtype().to_string())
             .collect(),
+        operands.map(|operand| operand.data_ptr().addr()).collect(),
         record.nbytes(),
         record.time.as_secs_f64(),
         record.failed,
