@@ -1,7 +1,7 @@
 //! Ops as ops of frameworks' compilers: the part that isn't Python.
 
 use super::PyOp;
-use crate::hosts::{HostError, torch};
+use crate::hosts::{HostError, torch, tvm_ffi};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -20,6 +20,11 @@ impl PyOp {
         }
         torch::implement(&self.handle).map_err(refused)?;
         Ok(true)
+    }
+
+    /// Makes it a global function of tvm-ffi's.
+    fn _tvm_publish(&self) -> PyResult<String> {
+        tvm_ffi::publish(&self.handle).map_err(refused)
     }
 }
 
