@@ -370,7 +370,7 @@ def test_ops_are_published_without_being_asked_for():
         import dlbridge
         assert "torch" not in sys.modules
         import torch
-        assert "dlbridge._torch" not in sys.modules
+        assert "dlbridge._hosts.torch" not in sys.modules
         from dlbridge import ops
         f = torch.compile(lambda x: ops.exp(x) * 2, backend="eager", fullgraph=True)
         assert f(torch.zeros(2)).tolist() == [2, 2]
@@ -380,7 +380,7 @@ def test_ops_are_published_without_being_asked_for():
         code = textwrap.dedent(code)
         if first:
             code = code.replace('assert "torch" not in sys.modules', "").replace(
-                'assert "dlbridge._torch" not in sys.modules', ""
+                'assert "dlbridge._hosts.torch" not in sys.modules', ""
             )
         done = subprocess.run([sys.executable, "-c", first + code], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
