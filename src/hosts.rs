@@ -12,6 +12,7 @@ mod lookup;
 mod operands;
 mod problem;
 mod slot;
+pub mod tensorflow;
 pub mod torch;
 pub mod tvm_ffi;
 

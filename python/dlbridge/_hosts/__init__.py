@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ADAPTERS = {
     "torch": ("torch", "torch"),
     "tvm": ("tvm", "tvm_ffi"),
+    "tensorflow": ("tensorflow", "tensorflow"),
 }
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
@@ -38,7 +39,8 @@ def _adapter(framework: str) -> ModuleType:
 
 
 def publish(framework: str) -> dict[str, str]:
-    """Makes all ops known to a framework's compiler, as its own ops: "torch" or "tvm".
+    """Makes all ops known to a framework's compiler, as its own ops: "torch", "tvm" or
+    "tensorflow".
 
     Ops are published by themselves once a compiler of a framework is used, or a tensor that its
     framework follows is an argument; this is for programs that call them by the framework's names
@@ -69,10 +71,12 @@ def publish_more(names: list[str]) -> None:
             refused.update(_adapter(framework).publish(names))
 
 
-def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls the op of a framework with tensors that it follows or traces."""
+def retry(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], frameworks: list[str] | None = None
+) -> Any:
+    """Calls the op of a framework, of all or of some, with tensors that it follows or traces."""
     for framework, (_, module) in ADAPTERS.items():
-        if module in sys.modules:
+        if module in sys.modules and (frameworks is None or framework in frameworks):
             try:
                 adapter = _adapter(framework)
             except (ImportError, AttributeError):

@@ -88,8 +88,8 @@ impl<'t> Arguments<'t> {
                 None => None,
             };
             all.attributes.push(match (value, default) {
-                // SAFETY: the value is valid.
                 (Some(value), _) => {
+                    // SAFETY: the value is valid.
                     unsafe { value.attribute(tvm, kind) }.map_err(of_argument(name))?
                 }
                 (None, Some(default)) => default.clone(),

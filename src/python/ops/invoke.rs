@@ -11,6 +11,8 @@ use crate::python::borrows::Keep;
 use crate::python::error::{no_such_number, with_fields_of};
 use crate::python::export::{Like, path_for_result, zeroed};
 use crate::python::frameworks::numpy::{self, FreshArray};
+#[cfg(all(feature = "hosts", unix))]
+use crate::python::frameworks::tensorflow::tape;
 use crate::python::launch;
 use crate::storage::Contents;
 use crate::tensor::Tensor;
@@ -63,7 +65,11 @@ pub(super) fn invoke<'py>(
             continue;
         }
         match BorrowedArg::for_call(*object, is_written, call_id) {
-            Ok(argument) => entered.push(Some(argument)),
+            Ok(argument) => {
+                #[cfg(all(feature = "hosts", unix))]
+                tape::refuse_recorded(name, *object, argument.get().keep())?;
+                entered.push(Some(argument));
+            }
             Err(error) => return Err(of_argument(py, name, &names.argument(py, at), error.into())),
         }
     }
