@@ -90,7 +90,7 @@ def test_kernels_run_in_the_graph():
 def test_kernels_have_the_addresses_of_tensors():
     x = tf.constant(np.arange(64, dtype=np.float32))
     read, _ = tf.function(lambda x: ops.testing.addresses(x))(x)
-    assert read == np.from_dlpack(x).ctypes.data
+    assert read == dlbridge.from_dlpack(x).data_ptr
 
     @tf.function
     def forwarded(x):
@@ -188,7 +188,7 @@ def test_gradients_are_right(name):
             result = tf.reduce_sum(function(*inputs))
         return tape.gradient(result, inputs)
 
-    # Eager tensors that no tape records can't be written.
+    # Eager tensors that no tape records are read-only.
     for call in (function, tf.function(function))[name == "axpy" :]:
         theory, numbers = tf.test.compute_gradient(call, inputs)
         for a, b in zip(theory, numbers):
