@@ -9,8 +9,12 @@
 //! Adapters are called on any thread, several at once, and hold no lock. They catch panics.
 
 mod lookup;
+mod operands;
+mod problem;
 mod slot;
+pub mod tensorflow;
 pub mod torch;
+pub mod tvm_ffi;
 
 use std::fmt;
 

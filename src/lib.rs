@@ -85,7 +85,10 @@ pub mod storage;
 pub mod tensor;
 #[cfg(all(feature = "tensorflow", unix))]
 pub mod tensorflow;
-#[cfg(any(feature = "proto", all(feature = "tensorflow", unix)))]
+#[cfg(any(
+    feature = "proto",
+    all(any(feature = "hosts", feature = "tensorflow"), unix)
+))]
 mod tensorflow_types;
 #[cfg(feature = "kernels")]
 pub mod testing;

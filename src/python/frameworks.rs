@@ -21,7 +21,7 @@ mod onnxruntime;
 mod paddle;
 mod pyarrow;
 mod row_type;
-mod tensorflow;
+pub(super) mod tensorflow;
 pub(super) mod torch;
 mod tried;
 mod tvm;

@@ -2,8 +2,8 @@
 
 A framework is never imported for that. An adapter is a module of this package, imported once its
 framework is: it has `publish(names)`, which returns why ops can't be published, by their names, and
-`retry(name, args, kwargs)`, which calls the framework's op with tensors that it follows or traces,
-or returns NotImplemented.
+`follows(args, kwargs)`, which tells whether the framework follows or traces a tensor among them, and
+`call(name, args, kwargs)`, which calls the framework's op with those.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: The adapter's module, and the module of the framework, by the framework's name.
-ADAPTERS = {"torch": ("torch", "torch")}
+ADAPTERS = {
+    "torch": ("torch", "torch"),
+    "tvm": ("tvm", "tvm_ffi"),
+    "tensorflow": ("tensorflow", "tensorflow"),
+}
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
 
@@ -35,7 +39,8 @@ def _adapter(framework: str) -> ModuleType:
 
 
 def publish(framework: str) -> dict[str, str]:
-    """Makes all ops known to a framework's compiler, as its own ops: "torch".
+    """Makes all ops known to a framework's compiler, as its own ops: "torch", "tvm" or
+    "tensorflow".
 
     Ops are published by themselves once a compiler of a framework is used, or a tensor that its
     framework follows is an argument; this is for programs that call them by the framework's names
@@ -44,8 +49,8 @@ def publish(framework: str) -> dict[str, str]:
     """
     if framework not in ADAPTERS:
         raise LookupError(f"expected one of {', '.join(ADAPTERS)}, got {framework!r}")
-    if ADAPTERS[framework][1] not in sys.modules:
-        raise RuntimeError(f"{framework} isn't imported; import it before ops are published")
+    if (module := ADAPTERS[framework][1]) not in sys.modules:
+        raise RuntimeError(f"{module} isn't imported; import it before ops are published")
     with _lock:
         refused = _published.get(framework)
         if refused is None:
@@ -66,10 +71,12 @@ def publish_more(names: list[str]) -> None:
             refused.update(_adapter(framework).publish(names))
 
 
-def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls the op of a framework with tensors that it follows or traces."""
+def retry(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], frameworks: list[str] | None = None
+) -> Any:
+    """Calls the op of a framework, of all or of some, with tensors that it follows or traces."""
     for framework, (_, module) in ADAPTERS.items():
-        if module in sys.modules:
+        if module in sys.modules and (frameworks is None or framework in frameworks):
             try:
                 adapter = _adapter(framework)
             except (ImportError, AttributeError):

@@ -17,7 +17,8 @@ from support import framework, refused
 torch = framework("torch")
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
     pytest.skip("the C functions are known from PyTorch 2.8 on", allow_module_level=True)
-assert dlbridge.publish("torch") == {}
+# Other files of this process may have published ops for tests.
+assert set(dlbridge.publish("torch")) <= {"testing.kinds"}
 
 
 def tensors(name):
@@ -453,5 +454,5 @@ def test_ops_are_published_without_being_asked_for():
 
 
 def test_unknown_frameworks_are_refused():
-    with refused(LookupError, "expected one of torch, got 'caffe'"):
+    with refused(LookupError, "expected one of torch, ", "got 'caffe'"):
         dlbridge.publish("caffe")

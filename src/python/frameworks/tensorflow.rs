@@ -8,6 +8,8 @@ mod eager;
 mod eager;
 #[cfg(all(feature = "tensorflow", unix))]
 mod sample;
+#[cfg(all(feature = "hosts", unix))]
+pub(in crate::python) mod tape;
 
 use super::common::is_pinned_or_managed;
 use super::constraints::{ANYTHING, Arranged, Needs};

@@ -124,7 +124,7 @@ fn types<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'py, PyDict>
 }
 
 /// Returns the attributes of a call, all of them, from those that a dict has.
-fn attributes(handle: &OpHandle, given: &Bound<'_, PyDict>) -> PyResult<Vec<Attribute>> {
+pub(super) fn attributes(handle: &OpHandle, given: &Bound<'_, PyDict>) -> PyResult<Vec<Attribute>> {
     let mut values = Vec::new();
     for (name, value) in given {
         let name: String = name.extract()?;

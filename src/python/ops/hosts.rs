@@ -1,9 +1,11 @@
 //! Ops as ops of frameworks' compilers: the part that isn't Python.
 
-use super::PyOp;
-use crate::hosts::{HostError, torch};
-use pyo3::exceptions::PyRuntimeError;
+use super::{PyOp, describe};
+use crate::hosts::{HostError, tensorflow, torch, tvm_ffi};
+use crate::kernel::PartialShape;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 #[pymethods]
 impl PyOp {
@@ -20,6 +22,29 @@ impl PyOp {
         }
         torch::implement(&self.handle, &names).map_err(refused)?;
         Ok(true)
+    }
+
+    /// Makes it a global function of tvm-ffi's.
+    fn _tvm_publish(&self) -> PyResult<String> {
+        tvm_ffi::publish(&self.handle).map_err(refused)
+    }
+
+    /// Defines it in TensorFlow, and returns its name there.
+    fn _tensorflow_publish(&self) -> PyResult<String> {
+        tensorflow::publish(&self.handle).map_err(refused)
+    }
+
+    /// The results' shapes by the rule of sizes, with None for what is unknown; None without one.
+    fn _partial_shapes(
+        &self,
+        inputs: Vec<Vec<PartialShape>>,
+        attributes: &Bound<'_, PyDict>,
+    ) -> PyResult<Option<Vec<PartialShape>>> {
+        let attributes = describe::attributes(&self.handle, attributes)?;
+        let op = self.handle.definition();
+        let shapes = op.partial_shapes(&inputs, &attributes).transpose();
+        let wrong = |problem| PyValueError::new_err(format!("{}: {problem}", self.handle.name()));
+        shapes.map_err(wrong)
     }
 }
 

@@ -11,6 +11,8 @@ use crate::python::borrows::Keep;
 use crate::python::error::{no_such_number, with_fields_of};
 use crate::python::export::{Like, path_for_result, zeroed};
 use crate::python::frameworks::numpy::{self, FreshArray};
+#[cfg(all(feature = "hosts", unix))]
+use crate::python::frameworks::tensorflow::tape;
 use crate::python::launch;
 use crate::storage::Contents;
 use crate::tensor::Tensor;
@@ -67,6 +69,12 @@ pub(super) fn invoke<'py>(
             Err(error) => return Err(of_argument(py, name, &names.argument(py, at), error.into())),
         }
     }
+    #[cfg(all(feature = "hosts", unix))]
+    tape::refuse_recorded(
+        py,
+        name,
+        bound.tensors.iter().zip(&entered).filter_map(keeper),
+    )?;
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object.filter(|_| entered[at].is_none()) else {
             continue;

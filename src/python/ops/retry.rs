@@ -1,6 +1,6 @@
 //! Calls with tensors that their framework follows or traces: its own op is called instead.
 
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{Borrowed, ffi};
@@ -18,9 +18,12 @@ pub(super) unsafe fn by_framework<'py>(
     (arguments, count, keywords): (*const *mut ffi::PyObject, usize, *mut ffi::PyObject),
     error: PyErr,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if !error.is_instance_of::<PyBufferError>(py) {
-        return Err(error);
-    }
+    // TensorFlow's symbols aren't tensors for other code.
+    let frameworks = match error.is_instance_of::<PyBufferError>(py) {
+        true => None,
+        false if error.is_instance_of::<PyTypeError>(py) => Some(["tensorflow"]),
+        false => return Err(error),
+    };
     // SAFETY: there are `count` arguments, a tuple of keywords or none, and the keywords' values
     // behind the arguments.
     let (positional, named) = unsafe {
@@ -40,7 +43,7 @@ pub(super) unsafe fn by_framework<'py>(
     let Ok(package) = py.import("dlbridge._hosts") else {
         return Err(error);
     };
-    let result = package.call_method1("retry", (op, positional, named))?;
+    let result = package.call_method1("retry", (op, positional, named, frameworks))?;
     match result.is(py.NotImplemented()) {
         true => Err(error),
         false => Ok(result),

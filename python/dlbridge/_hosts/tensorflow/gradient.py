@@ -1,0 +1,68 @@
+"""The gradient of an op's node, as calls of ops."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from .. import gradients
+from ..definition import flat
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .op import PublishedOp
+
+
+def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
+    """The gradients of a node's inputs, as calls of ops."""
+    row, flat_inputs = op.row, list(node.inputs)
+    counts = []
+    for tensor in row["inputs"]:
+        count = 1
+        if tensor["optional"] or tensor["variadic"]:
+            prefix = "T_" if tensor["dtype"][0] == "any" else "N_"
+            count = node.get_attr(prefix + tensor["name"])
+            count = count if isinstance(count, int) else len(count)
+        counts.append(count)
+    starts = [sum(counts[:at]) for at in range(len(counts))]
+    inputs = [flat_inputs[at : at + count] for at, count in zip(starts, counts)]
+    known: dict[Any, Any] = {("output", at): of for at, of in enumerate(node.outputs)}
+    known.update({("input", at): of[0] if of else None for at, of in enumerate(inputs)})
+    for at, grad in enumerate(grads):
+        grad = tf.zeros_like(node.outputs[at]) if grad is None else grad
+        known["gradient", at] = tf.convert_to_tensor(grad)
+    attributes = {name: op.decoded(name, node.get_attr(name)) for name in op.kinds}
+    ranks = [[tensor.shape.rank for tensor in of] for of in inputs]
+    several = any(len(values) > 1 for values in row["gradients"].values())
+    if several and None in flat(ranks, {}):
+        raise ValueError(f"{row['name']}: its gradient needs tensors of known rank")
+    chosen = gradients.chosen(row, ranks) if several else 0
+    skipped = getattr(node, "skip_input_indices", None) or ()
+
+    def published(name: str) -> PublishedOp:
+        if name not in op.published:
+            raise LookupError(f"a gradient calls the op {name}, which isn't published")
+        return op.published[name]
+
+    def kinds_of(name: str) -> dict[str, str]:
+        return published(name).kinds
+
+    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
+        return published(name)(*tensors, **keywords)
+
+    found: list[Any] = []
+    for at, of in enumerate(inputs):
+        values = row["gradients"].get(op.inputs[at])
+        for number, tensor in enumerate(of, starts[at]):
+            is_needed = tensor.dtype.is_floating or tensor.dtype.is_complex
+            if not is_needed or number in skipped:
+                found.append(None)
+            elif values is None:
+                text = f"{op.name} declares no gradient of {op.inputs[at]!r}"
+                raise LookupError(text)
+            else:
+                value = values[chosen if len(values) > 1 else 0]
+                found.append(gradients.evaluate(value, known, attributes, kinds_of, call))
+    return found

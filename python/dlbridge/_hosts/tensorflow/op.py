@@ -1,0 +1,208 @@
+"""An op of TensorFlow's, called in graphs and eagerly."""
+
+from __future__ import annotations
+
+import functools
+
+import tensorflow as tf
+
+from ..definition import Definition
+from .gradient import gradient
+from .private import private
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: What stands for None among integers.
+_NO_INT = -(2**63)
+#: Keywords of calls that don't change what a call of TensorFlow's op does.
+_OTHER_KEYWORDS = ("out", "like", "label", "memory", "threads")
+
+
+def to_dtype(dtype: Any) -> tf.DType | None:
+    """Returns the dtype of TensorFlow of a name, or of one of another library."""
+    if dtype is None or isinstance(dtype, tf.DType):
+        return dtype
+    try:
+        return tf.as_dtype(dtype)
+    except TypeError:
+        return tf.as_dtype(str(dtype).rsplit(".")[-1])
+
+
+class PublishedOp(Definition):
+    """An op of TensorFlow's."""
+
+    def __init__(self, name: str, published: dict[str, PublishedOp]) -> None:
+        """Defines an op in TensorFlow, whose gradient calls others that are published."""
+        super().__init__(name, to_dtype)
+        self.published = published
+        row = self.row
+        # Attributes that are given in each call, as results have their dtypes.
+        self.result_dtypes = {
+            kind[1]: kind
+            for kind in (output["dtype"] for output in row["outputs"])
+            if kind[0] in ("attribute_or", "attribute_or_sum")
+        }
+        self.name = self.op._tensorflow_publish()
+        if row["gradients"]:
+            tf.RegisterGradient(self.name)(functools.partial(gradient, self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the op with the arguments of the function in `dlbridge.ops`."""
+        row = self.row["name"]
+        for name in _OTHER_KEYWORDS:
+            value = kwargs.pop(name, None)
+            if value is not None and str(value) not in ("", "own", "caller"):
+                raise TypeError(f"{row}: a call of TensorFlow's op has no argument {name!r}")
+        single = len(self.inputs) - self.variadic
+        given = list(args[:single])
+        rest: list[Any] = list(args[single:])
+        if self.variadic:
+            if len(rest) == 1 and isinstance(rest[0], list | tuple):
+                rest = list(rest[0])
+            given.append(rest)
+        elif rest:
+            raise TypeError(f"{row}: expected {single} tensors, got {len(args)}")
+        for name in self.inputs[len(given) :]:
+            given.append(kwargs.pop(name, None))
+        unknown = [name for name in kwargs if name not in self.kinds]
+        if unknown:
+            raise TypeError(f"{row}: there is no argument {unknown[0]!r}")
+        return self.call(self._tensors(given), kwargs)
+
+    def _tensors(self, given: list[Any]) -> list[list[tf.Tensor]]:
+        """Returns a list of tensors for each input. Numbers get the dtype of tensors."""
+        lists = [
+            list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+            for value in given
+        ]
+        kinds = [tensor["dtype"] for tensor in self.row["inputs"]]
+        known: dict[Any, tf.DType] = {}
+        for of, kind in zip(lists, kinds):
+            for at, value in enumerate(of):
+                if not isinstance(value, bool | int | float):
+                    of[at] = tf.convert_to_tensor(value)
+                    known.setdefault(kind, of[at].dtype)
+        for of, kind, tensor in zip(lists, kinds, self.row["inputs"]):
+            if not of and not tensor["optional"]:
+                raise TypeError(f"{self.row['name']}: argument {tensor['name']!r} is missing")
+            dtype = to_dtype(kind[1]) if kind[0] == "is" else known.get(kind)
+            for at, value in enumerate(of):
+                if isinstance(value, bool | int | float):
+                    of[at] = tf.constant(value, dtype)
+        return lists
+
+    def call(self, tensors: list[list[tf.Tensor]], given: dict[str, Any]) -> Any:
+        """Calls the op with a list of tensors for each input."""
+        attributes = {**self.defaults}
+        for name, value in given.items():
+            if value is not None or "None" in self.kinds[name]:
+                attributes[name] = value
+        for name, kind in self.kinds.items():
+            if name not in attributes:
+                raise TypeError(f"{self.row['name']}: argument {name!r} is missing")
+            if kind.startswith("dtype"):
+                attributes[name] = to_dtype(attributes[name])
+            elif kind.startswith("ints") and isinstance(attributes[name], int):
+                attributes[name] = [attributes[name]]
+        arguments = [
+            of if row["optional"] or row["variadic"] else of[0]
+            for of, row in zip(tensors, self.row["inputs"])
+        ]
+        encoded = {name: self._encoded(name, attributes[name], tensors) for name in self.kinds}
+        if tf.executing_eagerly():
+            results = self._run(arguments, encoded)
+        else:
+            results = self._add_node(arguments, encoded)
+            self._set_shapes(results, tensors, attributes)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _run(self, arguments: list[Any], attributes: dict[str, Any]) -> list[tf.Tensor]:
+        functions = private()
+        rest = [item for pair in attributes.items() for item in pair]
+        try:
+            results = functions.execute(functions.context(), self.name, None, *arguments, *rest)
+        except functions.failure as error:
+            functions.fail(error, None)
+        except functions.fallback as error:
+            raise RuntimeError(f"{self.row['name']}: TensorFlow refused its arguments") from error
+        return list(results) if isinstance(results, list | tuple) else [results]
+
+    def _add_node(self, arguments: list[Any], attributes: dict[str, Any]) -> list[tf.Tensor]:
+        functions = private()
+        inputs = dict(zip(self.inputs, arguments))
+        _, _, node, results = functions.add_node(self.name, name=None, **inputs, **attributes)
+        results = list(results)
+        if functions.must_record():
+            names = [attribute.name for attribute in node.op_def.attr]
+            values = [item for name in names for item in (name, node.get_attr(name))]
+            functions.record(self.name, node.inputs, tuple(values), results)
+        return results
+
+    def _set_shapes(self, results: Any, tensors: Any, attributes: dict[str, Any]) -> None:
+        """Adds what the rule of sizes says of the results' shapes."""
+        shapes = [[_sizes_of(tensor) for tensor in of] for of in tensors]
+        given = {name: _plain(value) for name, value in attributes.items() if value is not None}
+        found = self.op._partial_shapes(shapes, given)
+        if found is None:
+            sizes = [size for of in shapes for shape in of for size in (shape or [None])]
+            if None in sizes:
+                return
+            described = [
+                [(shape, tensor.dtype.name) for shape, tensor in zip(*both)]
+                for both in zip(shapes, tensors)
+            ]
+            found = [shape for shape, _ in self.op._infer(described, given)]
+        for result, shape in zip(results[len(self.written) :], found):
+            if shape is not None:
+                result.set_shape(shape)
+
+    def _encoded(self, name: str, value: Any, tensors: Any) -> Any:
+        """Returns an attribute's value as TensorFlow has it."""
+        kind = self.kinds[name]
+        if kind == "float":
+            return repr(float(value))
+        if kind == "int | None":
+            return _NO_INT if value is None else value
+        if kind == "ints | None":
+            return [_NO_INT] if value is None else list(value)
+        if kind == "dtype | None":
+            if name in self.result_dtypes:
+                return value or self._dtype(self.result_dtypes[name], tensors)
+            return [] if value is None else [value]
+        return list(value) if kind == "ints" else value
+
+    def decoded(self, name: str, value: Any) -> Any:
+        """Returns an attribute's value of what TensorFlow has."""
+        kind = self.kinds[name]
+        if kind in ("float", "str"):
+            text = value.decode() if isinstance(value, bytes) else value
+            return float(text) if kind == "float" else text
+        if kind == "int | None":
+            return None if value == _NO_INT else value
+        if kind == "ints | None":
+            return None if list(value) == [_NO_INT] else list(value)
+        if kind == "dtype | None" and name not in self.result_dtypes:
+            return value[0] if value else None
+        return list(value) if kind == "ints" else value
+
+    def _dtype(self, kind: Any, tensors: Any) -> tf.DType:
+        """Returns the dtype of a result for which no attribute is given."""
+        for row, of in zip(self.row["inputs"], tensors):
+            if row["dtype"] == ("variable", kind[2]) and of:
+                dtype = of[0].dtype
+                is_same = dtype.is_floating or dtype.is_complex or dtype.is_bool
+                if kind[0] == "attribute_or" or is_same:
+                    return dtype
+                return tf.uint64 if dtype.is_unsigned else tf.int64
+        raise AssertionError(f"{self.row['name']}: nothing says a result's dtype")
+
+
+def _sizes_of(tensor: tf.Tensor) -> list[int | None] | None:
+    return None if tensor.shape.rank is None else tensor.shape.as_list()
+
+
+def _plain(value: Any) -> Any:
+    return value.name if isinstance(value, tf.DType) else value

@@ -1,0 +1,33 @@
+"""Private functions of TensorFlow's, by which the generated wrappers of its own ops call them."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+
+import tensorflow as tf
+
+
+@functools.cache
+def private() -> SimpleNamespace:
+    """The functions by which TensorFlow's own wrappers call ops."""
+    try:
+        from tensorflow.python import pywrap_tfe
+        from tensorflow.python.eager import context, core, execute
+        from tensorflow.python.framework import op_def_library, ops
+
+        return SimpleNamespace(
+            context=context.context,
+            execute=pywrap_tfe.TFE_Py_FastPathExecute,
+            gradient_types=pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes,
+            failure=core._NotOkStatusException,
+            fallback=core._FallbackException,
+            must_record=execute.must_record_gradient,
+            record=execute.record_gradient,
+            add_node=op_def_library._apply_op_helper,
+            fail=ops.raise_from_not_ok_status,
+            eager=ops.EagerTensor,
+        )
+    except (ImportError, AttributeError) as error:
+        text = f"TensorFlow {tf.__version__} lacks a function that its ops are called by: {error}"
+        raise RuntimeError(text) from error

@@ -1,0 +1,389 @@
+"""Ops of TensorFlow: in tf.function, SavedModels and tf.data, differentiated, and eager."""
+
+import gc
+import threading
+
+import dlbridge
+import dlbridge_testing
+import numpy as np
+import pytest
+from dlbridge import ops
+from graph_samples import CALLS
+from support import framework, in_new_process, refused
+
+tf = framework("tensorflow")
+if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 15):
+    pytest.skip("ops are for TensorFlow 2.15 and newer", allow_module_level=True)
+# Other files of this process may have published ops for tests.
+assert set(dlbridge.publish("tensorflow")) <= {"testing.kinds"}
+if not hasattr(ops, "testing"):
+    dlbridge_testing.publish_ops()
+InvalidArgument = tf.errors.InvalidArgumentError
+
+
+def constants(values):
+    if isinstance(values, list | tuple):
+        return [constants(value) for value in values]
+    return tf.constant(values)
+
+
+def eager(name):
+    """The results of a call with NumPy's arrays."""
+    args, attributes = CALLS[name]
+    args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    result = getattr(ops, name)(*args, **attributes)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def same(found, expected):
+    found = found if isinstance(found, list | tuple) else (found,)
+    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(found, expected, strict=True)]
+    return all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in pairs) and all(
+        a.shape == b.shape for a, b in pairs
+    )
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_functions_equal_eager_calls(name):
+    args, attributes = CALLS[name]
+    function = tf.function(lambda *args: getattr(ops, name)(*args, **attributes))
+    expected = eager(name)
+    args = constants(args)
+    assert same(function(*args), expected)
+    # Sizes are known where those of the inputs are.
+    results = function.get_concrete_function(*args).structured_outputs
+    results = results if isinstance(results, list | tuple) else (results,)
+    assert [result.shape.as_list() for result in results] == [list(x.shape) for x in expected]
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_unknown_sizes(name):
+    args, attributes = CALLS[name]
+    for of in (lambda array: [None] * array.ndim, lambda array: None):
+
+        def spec(value, of=of):
+            if isinstance(value, list):
+                return [spec(item) for item in value]
+            return tf.TensorSpec(of(value), value.dtype)
+
+        signature = [spec(value) for value in args]
+        signature = signature[0] if isinstance(signature[0], list) else signature
+        flat = args[0] if isinstance(args[0], list) else args
+        function = tf.function(
+            lambda *args: getattr(ops, name)(*args, **attributes), input_signature=signature
+        )
+        assert same(function(*constants(list(flat))), eager(name))
+
+
+def test_kernels_run_in_the_graph():
+    function = tf.function(lambda x: ops.exp(ops.add(x, 1.0)))
+    function(tf.zeros(3))
+    with dlbridge.record() as calls:
+        assert np.allclose(function(tf.zeros(3)), np.e)
+    assert [call.op for call in calls] == ["add", "exp"]
+    names = {
+        node.op for node in function.get_concrete_function(tf.zeros(3)).graph.as_graph_def().node
+    }
+    assert {"Dlbridge>Add", "Dlbridge>Exp"} <= names
+
+
+def test_kernels_have_the_addresses_of_tensors():
+    x = tf.constant(np.arange(64, dtype=np.float32))
+    read, _ = tf.function(lambda x: ops.testing.addresses(x))(x)
+    assert read == dlbridge.from_dlpack(x).data_ptr
+
+    @tf.function
+    def forwarded(x):
+        y = tf.sin(x)
+        before = ops.testing.addresses(y)
+        with tf.control_dependencies([before]):
+            new = ops.axpy(tf.constant(2.0), x, y)
+        return before[0], ops.testing.addresses(new)[0], new
+
+    before, after, new = forwarded(x)
+    assert before == after and np.allclose(new, 2 * x + np.sin(x))
+
+
+def test_attributes_keep_64_bits():
+    x = np.ones(3)
+    function = tf.function(lambda x: ops.rms_norm(x, eps=0.1))
+    assert same(function(tf.constant(x)), (ops.rms_norm(x, eps=0.1),))
+
+
+def test_what_others_hold_is_not_written():
+    x, y = tf.ones(1000), tf.ones(1000)
+    axpy = tf.function(lambda x, y: ops.axpy(tf.constant(2.0), x, y))
+    assert axpy(x, y).numpy().tolist() == [3] * 1000 and y.numpy().tolist() == [1] * 1000
+    twice = tf.function(lambda x, y: ops.axpy(tf.constant(2.0), x, tf.sin(y)))
+    assert np.allclose(twice(x, y), 2 + np.sin(1))
+    own = tf.function(lambda x: ops.axpy(tf.constant(2.0), tf.sin(x), tf.sin(x)))
+    assert np.allclose(own(x), 3 * np.sin(1))
+
+
+def test_numbers_and_other_arguments():
+    x = tf.ones((2, 3))
+    results = tf.function(
+        lambda x: (
+            ops.multiply(2, x),
+            ops.concat(x, x, axis=1),
+            ops.concat([x, x], axis=1),
+            ops.rms_norm(x),
+            ops.rms_norm(x, weight=tf.ones(3)),
+            ops.sum(x),
+            ops.sum(x, axis=0),
+            ops.sum(x, axis=(), keepdims=True),
+            ops.sum(tf.cast(x, tf.int8), dtype="int32"),
+            ops.add(x, np.ones(3, np.float32)),
+            ops.cast(x, dtype=tf.int64),
+        )
+    )(x)
+    array = x.numpy()
+    expected = (
+        ops.multiply(2, array),
+        ops.concat(array, array, axis=1),
+        ops.concat([array, array], axis=1),
+        ops.rms_norm(array),
+        ops.rms_norm(array, weight=np.ones(3, np.float32)),
+        ops.sum(array),
+        ops.sum(array, axis=0),
+        ops.sum(array, axis=(), keepdims=True),
+        ops.sum(array.astype(np.int8), dtype="int32"),
+        ops.add(array, np.ones(3, np.float32)),
+        ops.cast(array, dtype="int64"),
+    )
+    assert same(results, expected)
+
+
+def doubles(*shape):
+    count = int(np.prod(shape))
+    return tf.constant((np.arange(count) * 37 % 23 / 8 + 0.5).reshape(shape))
+
+
+GRADIENTS = {
+    "add": (lambda a, b: ops.add(a, b), (3, 4), (4,)),
+    "subtract": (lambda a, b: ops.subtract(a, b), (3, 1), (2, 1, 4)),
+    "multiply": (lambda a, b: ops.multiply(a, b), (3, 4), ()),
+    "divide": (lambda a, b: ops.divide(a, b), (3, 4), (3, 1)),
+    "axpy": (lambda alpha, x, y: ops.axpy(alpha, x, y), (), (3,), (3,)),
+    "matmul": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4, 5)),
+    "matmul of vectors": (lambda a, b: ops.matmul(a, b), (4,), (4,)),
+    "softmax": (lambda x: ops.softmax(x, axis=0), (3, 4)),
+    "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
+    "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
+    "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
+    "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),
+    "cast": (lambda x: ops.multiply(ops.cast(x, dtype="float64"), 2.0), (3,)),
+    "exp": (lambda x: ops.log(ops.sqrt(ops.exp(ops.negative(x)))), (3,)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_right(name):
+    function, *shapes = GRADIENTS[name]
+    inputs = [doubles(*shape) for shape in shapes]
+
+    def loss(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            result = tf.reduce_sum(function(*inputs))
+        return tape.gradient(result, inputs)
+
+    # Eager tensors that no tape records are read-only.
+    for call in (function, tf.function(function))[name == "axpy" :]:
+        theory, numbers = tf.test.compute_gradient(call, inputs)
+        for a, b in zip(theory, numbers):
+            assert np.allclose(a, b, atol=1e-4)
+    for a, b in zip(loss(*inputs), tf.function(loss)(*inputs)):
+        assert np.array_equal(a, b)
+    signature = [tf.TensorSpec([None] * len(shape), tf.float64) for shape in shapes]
+    for a, b in zip(loss(*inputs), tf.function(loss, input_signature=signature)(*inputs)):
+        assert np.array_equal(a, b)
+
+
+def test_tapes_record_variables_and_second_gradients():
+    x = tf.Variable([1.0, 2.0])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            y = ops.sum(ops.exp(ops.multiply(x, 2.0)))
+        first = inner.gradient(y, x)
+        total = ops.sum(first)
+    assert np.allclose(first, 2 * np.exp([2, 4]))
+    assert np.allclose(outer.gradient(total, x), 4 * np.exp([2, 4]))
+    with tf.GradientTape() as tape:
+        stopped = tape.stop_recording()
+        with stopped:
+            assert ops.exp(tf.zeros(1)).numpy() == 1
+
+
+def test_eager_tensors_keep_the_quick_call():
+    x = tf.ones(3)
+    with tf.GradientTape() as tape:
+        tape.watch(tf.ones(2))
+        ops.add(x, x)
+    with refused(TypeError, "ResourceVariable, which has neither"):
+        ops.add(tf.Variable([1.0]), 1)
+
+
+def test_derivatives_that_are_not_there_are_errors():
+    x = tf.ones(3)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = ops.relu(x)
+    with pytest.raises(LookupError, match="Dlbridge>Relu"):
+        tape.gradient(y, x)
+
+    @tf.function
+    def traced(x):
+        return tf.gradients(ops.relu(x), x)
+
+    with pytest.raises(Exception, match="No gradient defined for operation.*Dlbridge>Relu"):
+        traced(x)
+
+
+def test_training_equals_that_of_tensorflow():
+    def steps(matmul, softmax):
+        w = tf.Variable(doubles(4, 3))
+
+        @tf.function
+        def step(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(tf.square(softmax(matmul(x, w))))
+            w.assign_sub(0.5 * tape.gradient(loss, w))
+            return loss
+
+        return [step(doubles(6, 4)).numpy() for _ in range(20)]
+
+    assert np.allclose(steps(ops.matmul, ops.softmax), steps(tf.matmul, tf.nn.softmax), rtol=1e-9)
+
+
+def test_saved_models_run_in_another_process(tmp_path):
+    class Model(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None, 3])])
+        def __call__(self, x):
+            x = ops.rms_norm(x, tf.constant([1.0, 2.0, 3.0]), eps=0.1)
+            return ops.sum(ops.softmax(x), axis=0), ops.topk(ops.concat(x, x, axis=1), k=2)[0]
+
+    model, x = Model(), tf.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
+    options = tf.saved_model.SaveOptions(namespace_whitelist=["Dlbridge"])
+    tf.saved_model.save(model, str(tmp_path / "model"), options=options)
+    np.savez(tmp_path / "expected.npz", *model(x))
+    in_new_process(f"""
+        import dlbridge, numpy as np, tensorflow as tf
+        dlbridge.publish("tensorflow")
+        model = tf.saved_model.load({str(tmp_path / "model")!r})
+        x = tf.constant(np.arange(6, dtype=np.float32).reshape(2, 3))
+        expected = np.load({str(tmp_path / "expected.npz")!r})
+        for a, b in zip(model(x), expected.values()):
+            assert a.numpy().tobytes() == b.tobytes()
+    """)
+
+
+def test_ops_are_published_when_they_are_met():
+    in_new_process("""
+        import sys
+        import dlbridge
+        from dlbridge import ops
+        assert "tensorflow" not in sys.modules
+        import tensorflow as tf
+        assert "dlbridge._hosts.tensorflow" not in sys.modules
+        assert tf.function(lambda x: ops.exp(x) * 2)(tf.zeros(2)).numpy().tolist() == [2, 2]
+        with tf.GradientTape() as tape:
+            x = tf.Variable(1.0)
+            y = ops.multiply(x, x)
+        assert tape.gradient(y, x).numpy() == 2
+    """)
+
+
+def test_data_pipelines_call_ops_on_their_threads():
+    data = tf.data.Dataset.range(100).map(
+        lambda x: ops.multiply(tf.cast(x, tf.float32), 2.0), num_parallel_calls=4
+    )
+    assert [int(x) for x in data.batch(50).unbatch()] == list(range(0, 200, 2))
+
+
+def test_errors_have_the_text_of_the_op():
+    x = tf.ones(3)
+    unknown = tf.TensorSpec(None)
+
+    def call(function, *args):
+        return tf.function(function, input_signature=[unknown] * len(args))(*args)
+
+    with pytest.raises(InvalidArgument, match='add: argument "b" has shape \\[4\\]; it can\'t be'):
+        call(lambda a, b: ops.add(a, b), x, tf.ones(4))
+    with pytest.raises(ValueError, match="add: "):
+        tf.function(lambda a: ops.add(a, tf.ones(4)))(x)
+    with pytest.raises(tf.errors.OutOfRangeError, match="axis 3 is out of bounds for a tensor"):
+        call(lambda a: ops.sum(a, axis=3), x)
+    with pytest.raises(tf.errors.OutOfRangeError, match="take: .* is out of bounds for axis 0"):
+        call(lambda a: ops.take(a, tf.constant([7])), x)
+    with pytest.raises(TypeError, match="int32"):
+        tf.function(lambda a: ops.add(a, tf.ones(3, tf.int32)))(x)
+    with refused(TypeError, "add: there is no argument 'c'"):
+        tf.function(lambda a: ops.add(a, a, c=1))(x)
+    with refused(TypeError, "add: argument 'b' is missing"):
+        tf.function(lambda a: ops.add(a))(x)
+    with refused(TypeError, "add: a call of TensorFlow's op has no argument 'out'"):
+        tf.function(lambda a: ops.add(a, a, out=a))(x)
+    with pytest.raises(tf.errors.InternalError, match="testing.fails: .*3 are too many"):
+        tf.function(lambda x: ops.testing.fails(x))(x)
+    with pytest.raises(tf.errors.InternalError, match="testing.panics: -1 is negative"):
+        tf.function(lambda x: ops.testing.panics(x))(-x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(InvalidArgument, match='add: argument "b" has shape'):
+            ops.add(x, tf.ones(4))
+
+
+def test_threads_run_at_once():
+    x = tf.constant(np.random.rand(64, 64).astype("f4"))
+    expected, failures = ops.matmul(x, x), []
+    matmul = tf.function(lambda a, b: ops.matmul(a, b), input_signature=[tf.TensorSpec(None)] * 2)
+
+    def run():
+        for _ in range(50):
+            if not same(matmul(x, x), (expected,)):
+                failures.append("another result")
+            try:
+                matmul(x, x[:3])
+                failures.append("no error")
+            except InvalidArgument:
+                pass
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_memory_stays_flat():
+    import resource
+
+    x = tf.ones(1000)
+
+    @tf.function(input_signature=[tf.TensorSpec(None)])
+    def work(x):
+        y = ops.axpy(tf.constant(2.0), x, tf.sin(x))
+        return ops.sum(ops.concat(y, x, axis=0)), ops.topk(x, k=2)[0]
+
+    softmax = tf.function(lambda x: ops.softmax(x, axis=5), input_signature=[tf.TensorSpec(None)])
+
+    def calls(count):
+        for _ in range(count):
+            work(x)
+            try:
+                softmax(x)
+            except tf.errors.OpError:
+                pass
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = ops.sum(ops.exp(x), axis=0)
+            tape.gradient(y, x)
+
+    calls(200)
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls(1000)
+    gc.collect()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB

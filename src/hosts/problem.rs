@@ -1,0 +1,89 @@
+//! [`Problem`]: a failed call, as adapters hand it to their frameworks.
+
+use crate::error::IncompatibilityKind as Kind;
+use crate::kernel::{CallError, Reason};
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub(super) class: Class,
+    pub(super) text: String,
+}
+
+/// What a problem is about, for frameworks whose errors have classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// An argument has the wrong type, or is missing.
+    Type,
+    /// An argument's shape or value.
+    Value,
+    /// An index or an axis that isn't there.
+    Index,
+    /// Memory can't be had.
+    Memory,
+    /// The kernel failed or panicked.
+    Kernel,
+}
+
+impl Problem {
+    pub(super) fn new(class: Class, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { class, text }
+    }
+
+    /// Returns the text for functions in C.
+    pub(super) fn c_text(&self) -> CString {
+        CString::new(self.text.replace('\0', "")).unwrap_or_default()
+    }
+}
+
+impl From<CallError> for Problem {
+    fn from(error: CallError) -> Self {
+        let class = match &*error.reason {
+            Reason::NoSuchOp { .. } | Reason::NoKernel { .. } => Class::Type,
+            Reason::Allocation { .. } => Class::Memory,
+            Reason::Kernel { .. } | Reason::Factory { .. } | Reason::Refused(_) => Class::Kernel,
+            reason => match reason.incompatibility().kind {
+                Kind::DType | Kind::Type | Kind::Argument => Class::Type,
+                Kind::Index => Class::Index,
+                _ => Class::Value,
+            },
+        };
+        Self::new(class, error.to_string())
+    }
+}
+
+/// Runs a call of an op; a panic of its kernel is a problem.
+pub(super) fn guarded<T>(
+    op: &str,
+    call: impl FnOnce() -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        let text = text.unwrap_or_else(|| "the kernel panicked".to_owned());
+        Err(Problem::new(Class::Kernel, format!("{op}: {text}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, Problem, guarded};
+
+    #[test]
+    fn panics_are_problems_with_their_text() {
+        let problem = guarded::<()>("add", || panic!("{} is negative", -1)).unwrap_err();
+        assert_eq!(
+            (problem.class, &*problem.text),
+            (Class::Kernel, "add: -1 is negative")
+        );
+        let problem = guarded::<()>("add", || std::panic::panic_any(7)).unwrap_err();
+        assert_eq!(problem.text, "add: the kernel panicked");
+        assert_eq!(
+            Problem::new(Class::Value, "a\0b").c_text().as_c_str(),
+            c"ab"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Outputs of a call, in TensorFlow's memory.
+
+use super::functions::{Handle, Status, TensorFlow};
+use super::tensor::Tensor;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::kernel::{CallHost, Failure, Operand};
+use crate::layout::Layout;
+use crate::storage::Contents;
+use crate::tensorflow_types::code_of;
+use smallvec::SmallVec;
+use std::ffi::c_int;
+use std::ptr;
+
+/// The outputs of a call, which it keeps.
+pub(super) struct Results {
+    tensorflow: &'static TensorFlow,
+    context: Handle,
+    /// The place of the next one.
+    next: c_int,
+    made: SmallVec<[(Tensor, Box<Layout>); 1]>,
+}
+
+impl Results {
+    /// Returns the outputs from a place on.
+    pub(super) fn new(tensorflow: &'static TensorFlow, context: Handle, next: c_int) -> Self {
+        Self {
+            tensorflow,
+            context,
+            next,
+            made: SmallVec::new(),
+        }
+    }
+}
+
+// SAFETY: the tensors are new, and kept with their layouts, whose addresses are stable.
+unsafe impl CallHost for Results {
+    fn make<'a>(
+        &mut self,
+        shape: &[usize],
+        dtype: DType,
+        device: Device,
+        contents: Contents,
+    ) -> Result<Operand<'a>, Failure> {
+        if device != Device::CPU {
+            return Err(format!("expected a result on the CPU, got {device}").into());
+        }
+        let code = code_of(dtype).filter(|_| dtype.item_bytes().is_some());
+        let code = code.ok_or_else(|| format!("TensorFlow has no dtype {dtype}"))?;
+        let layout = Box::new(Layout::contiguous(shape)?);
+        let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
+        let sizes: SmallVec<[i64; 8]> = shape.iter().map(|size| *size as i64).collect();
+        let status = Status::new(self.tensorflow);
+        let functions = &self.tensorflow.functions;
+        // SAFETY: the context is that of a call, and there are as many sizes as dimensions.
+        let handle = unsafe {
+            (functions.TF_AllocateOutput)(
+                self.context,
+                self.next,
+                code,
+                sizes.as_ptr(),
+                sizes.len() as c_int,
+                nbytes,
+                status.handle,
+            )
+        };
+        status.check()?;
+        self.next += 1;
+        let tensor = Tensor {
+            tensorflow: self.tensorflow,
+            handle,
+        };
+        // SAFETY: the handle is a tensor's.
+        let (first, given) = unsafe {
+            let first = (functions.TF_TensorData)(handle).cast::<u8>();
+            (first, (functions.TF_TensorByteSize)(handle))
+        };
+        if given < nbytes {
+            return Err("TensorFlow allocated another tensor".into());
+        }
+        if contents == Contents::Zeros && nbytes > 0 {
+            // SAFETY: the tensor is new, and has as many bytes.
+            unsafe { first.write_bytes(0, nbytes) };
+        }
+        // SAFETY: the layout is kept with the tensor, at the same address.
+        let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
+        self.made.push((tensor, layout));
+        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are valid
+        // ones, those that the allocator left, and is kept until the host is dropped; no other code
+        // uses it.
+        Ok(unsafe { Operand::from_raw(first, kept.as_ref(), dtype, device, false, true) })
+    }
+
+    fn run(
+        &mut self,
+        _: bool,
+        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
+    ) -> Result<(), Failure> {
+        // TensorFlow calls kernels without the GIL.
+        body()
+    }
+}

@@ -1,0 +1,71 @@
+//! [`Tensor`]: a tensor of TensorFlow's in a call.
+
+use super::functions::{Handle, TensorFlow};
+use crate::hosts::operands::Described;
+use crate::layout::Layout;
+use crate::tensorflow_types::{dtype_of, name_of};
+use smallvec::SmallVec;
+use std::ffi::c_int;
+
+/// A tensor, which is released when it is dropped.
+pub(super) struct Tensor {
+    pub(super) tensorflow: &'static TensorFlow,
+    pub(super) handle: Handle,
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this one's alone, and not used any more.
+        unsafe { (self.tensorflow.functions.TF_DeleteTensor)(self.handle) };
+    }
+}
+
+impl Tensor {
+    /// Returns the sizes.
+    pub(super) fn sizes(&self) -> SmallVec<[i64; 8]> {
+        let functions = &self.tensorflow.functions;
+        // SAFETY: the handle is a tensor's, which has a size for each dimension.
+        unsafe {
+            let rank = (functions.TF_NumDims)(self.handle);
+            (0..rank)
+                .map(|at| (functions.TF_Dim)(self.handle, at))
+                .collect()
+        }
+    }
+
+    /// Returns memory, layout and dtype. TensorFlow's tensors are contiguous.
+    pub(super) fn describe(&self) -> Result<Described, String> {
+        let functions = &self.tensorflow.functions;
+        // SAFETY: the handle is a tensor's.
+        let code: c_int = unsafe { (functions.TF_TensorType)(self.handle) };
+        let missing = || {
+            let name = name_of(code).unwrap_or("another dtype");
+            format!("there is no dtype for TensorFlow's {name}")
+        };
+        let dtype = dtype_of(code).ok_or_else(missing)?;
+        let sizes = self.sizes();
+        let sizes: SmallVec<[usize; 8]> = sizes.iter().map(|size| *size as usize).collect();
+        let layout = Layout::contiguous(&sizes).map_err(|error| error.to_string())?;
+        // SAFETY: the handle is a tensor's.
+        let first = unsafe { (functions.TF_TensorData)(self.handle) };
+        Ok(Described {
+            first: first.cast(),
+            layout,
+            dtype,
+        })
+    }
+
+    /// Copies the elements of another tensor of this dtype and shape.
+    pub(super) fn copy_from(&self, other: &Self) {
+        let functions = &self.tensorflow.functions;
+        // SAFETY: both are tensors of as many bytes, of which this one is new.
+        unsafe {
+            let nbytes = (functions.TF_TensorByteSize)(other.handle);
+            if nbytes > 0 && nbytes == (functions.TF_TensorByteSize)(self.handle) {
+                let from = (functions.TF_TensorData)(other.handle).cast::<u8>();
+                let to = (functions.TF_TensorData)(self.handle).cast::<u8>();
+                from.copy_to_nonoverlapping(to, nbytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Arguments of a packed function: inputs, attributes, outputs.
+
+use super::library::{Object, TvmFfi};
+use super::value::Value;
+use crate::dtype::DType;
+use crate::hosts::operands::{Described, Tensors};
+use crate::hosts::problem::{Class, Problem};
+use crate::kernel::{Attribute, AttributeKind, OpHandle};
+use smallvec::{SmallVec, smallvec};
+
+/// The arguments of a call.
+pub(super) struct Arguments<'t> {
+    pub(super) inputs: SmallVec<[Tensors; 4]>,
+    pub(super) attributes: SmallVec<[Attribute; 4]>,
+    /// All outputs, or none if they are to be made.
+    pub(super) outputs: SmallVec<[Described; 1]>,
+    /// References to the items of an array.
+    _items: Vec<Object<'t>>,
+}
+
+impl<'t> Arguments<'t> {
+    /// Sorts the arguments of a call.
+    ///
+    /// # Safety
+    ///
+    /// They are valid.
+    pub(super) unsafe fn read(
+        tvm: &'t TvmFfi,
+        handle: &OpHandle,
+        values: &[Value],
+    ) -> Result<Self, Problem> {
+        let op = handle.definition();
+        let wrong = |class, problem: &str| Problem::new(class, format!("{}: {problem}", op.name()));
+        let of_argument = |name: &str| {
+            let name = name.to_owned();
+            move |problem: String| wrong(Class::Type, &format!("argument {name:?}: {problem}"))
+        };
+        let mut rest = values;
+        let mut all = Self {
+            inputs: SmallVec::new(),
+            attributes: SmallVec::new(),
+            outputs: SmallVec::new(),
+            _items: Vec::new(),
+        };
+        for (at, (name, reads, _)) in op.parameters().enumerate() {
+            if !reads {
+                break;
+            }
+            let Some((value, after)) = rest.split_first() else {
+                all.inputs.push(Tensors::new());
+                continue;
+            };
+            let values: SmallVec<[Value; 4]> = if op.variadic() == Some(at) && value.is_list() {
+                rest = after;
+                // SAFETY: the value is valid, and an array or a list.
+                let items = unsafe { value.items(tvm) }.map_err(of_argument(name))?;
+                let objects = items.iter().filter_map(Value::object);
+                all._items
+                    .extend(objects.map(|handle| Object { tvm, handle }));
+                items.into()
+            } else if op.variadic() == Some(at) {
+                let count = rest.iter().take_while(|value| value.is_tensor()).count();
+                let (own, after) = rest.split_at(count);
+                rest = after;
+                own.into()
+            } else {
+                rest = after;
+                match value.is_none() && op.is_optional(at) {
+                    true => smallvec![],
+                    false => smallvec![*value],
+                }
+            };
+            let mut tensors = Tensors::new();
+            for value in values {
+                // SAFETY: the value is valid.
+                tensors.push(unsafe { value.describe() }.map_err(of_argument(name))?);
+            }
+            all.inputs.push(tensors);
+        }
+        for (name, kind, default) in op.attributes() {
+            let value = rest.split_first().filter(|(value, _)| !value.is_tensor());
+            let is_default = |value: &Value| value.is_none() && !is_optional(kind);
+            let value = match value {
+                Some((value, after)) => {
+                    rest = after;
+                    Some(value).filter(|value| !is_default(value))
+                }
+                None => None,
+            };
+            all.attributes.push(match (value, default) {
+                (Some(value), _) => {
+                    // SAFETY: the value is valid.
+                    unsafe { value.attribute(tvm, kind) }.map_err(of_argument(name))?
+                }
+                (None, Some(default)) => default.clone(),
+                (None, None) => {
+                    let problem = format!("argument {name:?} is missing");
+                    return Err(wrong(Class::Type, &problem));
+                }
+            });
+        }
+        for value in rest {
+            // SAFETY: the value is valid.
+            let output = unsafe { value.describe() };
+            let output = output.map_err(of_argument("out"))?;
+            clear_invalid(&output);
+            all.outputs.push(output);
+        }
+        let outputs = op.parameters().count() - all.inputs.len();
+        if !all.outputs.is_empty() && all.outputs.len() != outputs {
+            let problem = format!("expected {outputs} outputs, got {}", all.outputs.len());
+            return Err(wrong(Class::Type, &problem));
+        }
+        Ok(all)
+    }
+}
+
+/// Makes the bytes of an output valid: new memory may have bytes that no `bool` has. An input that
+/// is in the same place, as some ops allow, stays as it is.
+fn clear_invalid(output: &Described) {
+    if output.dtype != DType::BOOL || !output.layout.as_ref().is_contiguous() {
+        return;
+    }
+    for at in 0..output.layout.len() {
+        // SAFETY: the output has as many elements, one after the other, which are the call's to
+        // write.
+        unsafe {
+            let byte = output.first.add(at);
+            if *byte > 1 {
+                *byte = 0;
+            }
+        }
+    }
+}
+
+/// Returns whether `None` is a value of this kind.
+fn is_optional(kind: AttributeKind) -> bool {
+    matches!(
+        kind,
+        AttributeKind::OptionalInt | AttributeKind::OptionalInts | AttributeKind::OptionalDType
+    )
+}

@@ -1,0 +1,269 @@
+//! [`Value`]: an argument or a result of a packed function.
+
+use super::library::TvmFfi;
+use crate::dlpack::{DLDataType, DLDeviceType, DLTensor};
+use crate::dtype::DType;
+use crate::hosts::operands::Described;
+use crate::kernel::{Attribute, AttributeKind};
+use crate::layout::Layout;
+use smallvec::SmallVec;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+/// `TVMFFIAny`: a number, or a reference to an object.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value {
+    kind: i32,
+    /// The length of a small text; otherwise 0.
+    small: u32,
+    bits: u64,
+}
+
+/// `TVMFFIByteArray`: a text that is kept elsewhere.
+#[repr(C)]
+pub(super) struct Bytes {
+    first: *const u8,
+    len: usize,
+}
+
+// Kinds of values, of tvm-ffi's header.
+const NONE: i32 = 0;
+const INT: i32 = 1;
+const BOOL: i32 = 2;
+const FLOAT: i32 = 3;
+const DATA_TYPE: i32 = 5;
+const DL_TENSOR: i32 = 7;
+const RAW_TEXT: i32 = 8;
+const SMALL_TEXT: i32 = 11;
+const FIRST_OBJECT: i32 = 64;
+const TEXT: i32 = 65;
+const SHAPE: i32 = 69;
+const TENSOR: i32 = 70;
+const ARRAY: i32 = 71;
+const LIST: i32 = 75;
+
+impl Bytes {
+    pub(super) fn new(text: &str) -> Self {
+        let (first, len) = (text.as_ptr(), text.len());
+        Self { first, len }
+    }
+
+    /// Returns the text.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are there.
+    pub(super) unsafe fn text(&self) -> String {
+        if self.len == 0 {
+            return String::new();
+        }
+        // SAFETY: the bytes are there, as this function requires.
+        let bytes = unsafe { std::slice::from_raw_parts(self.first, self.len) };
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+}
+
+impl Value {
+    pub(super) const NONE: Self = Self {
+        kind: NONE,
+        small: 0,
+        bits: 0,
+    };
+    /// The bytes of the header of each object.
+    pub(super) const HEADER: usize = 24;
+
+    /// Returns a value that owns a tensor object.
+    pub(super) fn from_tensor(handle: *mut c_void) -> Self {
+        Self {
+            kind: TENSOR,
+            small: 0,
+            bits: handle.expose_provenance() as u64,
+        }
+    }
+
+    fn from_int(value: usize) -> Self {
+        Self {
+            kind: INT,
+            small: 0,
+            bits: value as u64,
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.kind == NONE
+    }
+
+    /// Returns whether it is an array or a list.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self.kind, ARRAY | LIST)
+    }
+
+    pub(super) fn is_tensor(&self) -> bool {
+        matches!(self.kind, DL_TENSOR | TENSOR)
+    }
+
+    /// Returns the object, if it is one.
+    pub(super) fn object(&self) -> Option<*mut c_void> {
+        (self.kind >= FIRST_OBJECT).then(|| self.pointer())
+    }
+
+    fn pointer(&self) -> *mut c_void {
+        ptr::with_exposed_provenance_mut(self.bits as usize)
+    }
+
+    /// Returns what is behind an object's header.
+    fn behind_header<T>(&self) -> *const T {
+        self.pointer().wrapping_byte_add(Self::HEADER).cast()
+    }
+
+    /// Returns the items of an array or a list, whose references are the caller's to release.
+    ///
+    /// # Safety
+    ///
+    /// The value is a valid array or list.
+    pub(super) unsafe fn items(&self, tvm: &TvmFfi) -> Result<Vec<Value>, String> {
+        let (size, get) = match self.kind {
+            LIST => ("ffi.ListSize", "ffi.ListGetItem"),
+            _ => ("ffi.ArraySize", "ffi.ArrayGetItem"),
+        };
+        // SAFETY: the arguments are the container and a number.
+        unsafe {
+            let count = tvm.call(size, &[*self])?.bits as usize;
+            let item = |at| tvm.call(get, &[*self, Self::from_int(at)]);
+            (0..count).map(item).collect()
+        }
+    }
+
+    /// Returns memory, layout and dtype of a tensor on the CPU.
+    ///
+    /// # Safety
+    ///
+    /// The value is valid.
+    pub(super) unsafe fn describe(&self) -> Result<Described, String> {
+        let tensor: *const DLTensor = match self.kind {
+            DL_TENSOR => self.pointer().cast_const().cast(),
+            TENSOR => self.behind_header(),
+            _ => return Err(format!("expected a tensor, got {}", self.kind_name())),
+        };
+        // SAFETY: the value leads to a tensor's struct.
+        let tensor = unsafe { &*tensor };
+        if tensor.device.device_type != DLDeviceType::CPU {
+            return Err("expected a tensor on the CPU".to_owned());
+        }
+        let rank = usize::try_from(tensor.ndim).map_err(|_| "its rank is negative".to_owned())?;
+        let list = |from: *mut i64| match rank {
+            0 => &[][..],
+            // SAFETY: a tensor has as many sizes and strides as dimensions, and keeps them.
+            _ => unsafe { std::slice::from_raw_parts(from.cast_const(), rank) },
+        };
+        let sizes = list(tensor.shape).iter().map(|size| usize::try_from(*size));
+        let sizes: Result<SmallVec<[usize; 8]>, _> = sizes.collect();
+        let sizes = sizes.map_err(|_| "a size is negative".to_owned())?;
+        let layout = match tensor.strides.is_null() {
+            true => Layout::contiguous(&sizes),
+            false => {
+                let strides = list(tensor.strides).iter().map(|stride| *stride as isize);
+                Layout::strided(&sizes, &strides.collect::<SmallVec<[isize; 8]>>())
+            }
+        };
+        let first = tensor.data.cast::<u8>();
+        Ok(Described {
+            first: first.wrapping_add(tensor.byte_offset as usize),
+            layout: layout.map_err(|error| error.to_string())?,
+            dtype: DType::try_from(tensor.dtype).map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// Returns the value of an attribute.
+    ///
+    /// # Safety
+    ///
+    /// The value is valid.
+    pub(super) unsafe fn attribute(
+        &self,
+        tvm: &TvmFfi,
+        kind: AttributeKind,
+    ) -> Result<Attribute, String> {
+        // SAFETY: the value is valid, as this function requires.
+        let value = unsafe {
+            match self.kind {
+                NONE => match kind {
+                    AttributeKind::OptionalInt => Some(Attribute::OptionalInt(None)),
+                    AttributeKind::OptionalInts => Some(Attribute::OptionalInts(None)),
+                    AttributeKind::OptionalDType => Some(Attribute::OptionalDType(None)),
+                    _ => None,
+                },
+                BOOL => Some(Attribute::Bool(self.bits != 0)),
+                // Relax has no constants of type bool.
+                INT if kind == AttributeKind::Bool && self.bits <= 1 => {
+                    Some(Attribute::Bool(self.bits == 1))
+                }
+                INT => Some(Attribute::Int(self.bits as i64)),
+                FLOAT => Some(Attribute::Float(f64::from_bits(self.bits))),
+                DATA_TYPE => {
+                    let raw = (&raw const self.bits).cast::<DLDataType>().read();
+                    let dtype = DType::try_from(raw).map_err(|error| error.to_string())?;
+                    Some(Attribute::DType(dtype))
+                }
+                SHAPE => {
+                    let (first, count) = self.behind_header::<(*const i64, usize)>().read();
+                    let sizes = match count {
+                        0 => &[][..],
+                        _ => std::slice::from_raw_parts(first, count),
+                    };
+                    Some(Attribute::Ints(sizes.to_vec()))
+                }
+                ARRAY | LIST => {
+                    let items = self.items(tvm)?;
+                    let ints = items.iter().map(|item| (item.kind, item.bits as i64));
+                    let ints = ints.map(|(kind, int)| (kind == INT).then_some(int));
+                    ints.collect::<Option<Vec<_>>>().map(Attribute::Ints)
+                }
+                _ => self.text().map(Attribute::Text),
+            }
+        };
+        let value = value.and_then(|value| value.converted(kind));
+        value.ok_or_else(|| format!("expected {kind}, got {}", self.kind_name()))
+    }
+
+    /// Returns a text.
+    ///
+    /// # Safety
+    ///
+    /// The value is valid.
+    unsafe fn text(&self) -> Option<String> {
+        let bytes = self.bits.to_ne_bytes();
+        // SAFETY: each kind of text leads to its bytes.
+        unsafe {
+            match self.kind {
+                SMALL_TEXT => {
+                    let bytes = bytes.get(..self.small as usize)?;
+                    Some(String::from_utf8_lossy(bytes).into_owned())
+                }
+                RAW_TEXT => {
+                    let text = CStr::from_ptr(self.pointer().cast_const().cast::<c_char>());
+                    Some(text.to_string_lossy().into_owned())
+                }
+                TEXT => Some((*self.behind_header::<Bytes>()).text()),
+                _ => None,
+            }
+        }
+    }
+
+    fn kind_name(&self) -> String {
+        let name = match self.kind {
+            NONE => "None",
+            INT => "an int",
+            BOOL => "a bool",
+            FLOAT => "a float",
+            DATA_TYPE => "a dtype",
+            RAW_TEXT | SMALL_TEXT | TEXT => "a str",
+            SHAPE => "a shape",
+            DL_TENSOR | TENSOR => "a tensor",
+            ARRAY | LIST => "an array",
+            kind => return format!("a value of tvm-ffi's type {kind}"),
+        };
+        name.to_owned()
+    }
+}
