@@ -11,6 +11,7 @@
 mod lookup;
 mod slot;
 pub mod torch;
+pub mod xla;
 
 use std::fmt;
 

@@ -1,9 +1,10 @@
 //! Ops as ops of frameworks' compilers: the part that isn't Python.
 
 use super::PyOp;
-use crate::hosts::{HostError, torch};
+use crate::hosts::{HostError, torch, xla};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::{Bound, ffi};
 
 #[pymethods]
 impl PyOp {
@@ -20,6 +21,18 @@ impl PyOp {
         }
         torch::implement(&self.handle).map_err(refused)?;
         Ok(true)
+    }
+
+    /// Its handler for XLA's FFI, and the name of the target.
+    fn _xla_target<'py>(&self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyAny>)> {
+        let handler = xla::handler(&self.handle).map_err(refused)?;
+        let name = c"xla._CUSTOM_CALL_TARGET".as_ptr();
+        // SAFETY: the thread is attached; the name is static, and the address that of a function.
+        let capsule = unsafe {
+            let capsule = ffi::PyCapsule_New(handler as *mut std::ffi::c_void, name, None);
+            Bound::from_owned_ptr_or_err(py, capsule)?
+        };
+        Ok((xla::target(&self.handle), capsule))
     }
 }
 
