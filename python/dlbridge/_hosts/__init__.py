@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from . import _catalog
+from .. import _catalog
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: The adapter's module, and the module of the framework, by the framework's name.
-ADAPTERS = {"torch": ("_torch", "torch")}
+ADAPTERS = {"torch": ("torch", "torch")}
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
 
@@ -29,7 +29,7 @@ _published: dict[str, dict[str, str]] = {}
 
 
 def _adapter(framework: str) -> ModuleType:
-    name = f"{__package__}.{ADAPTERS[framework][0]}"
+    name = f"{__name__}.{ADAPTERS[framework][0]}"
     __import__(name)
     return sys.modules[name]
 

@@ -1,0 +1,86 @@
+"""Gradients as ops' definitions declare them: values of `Op._describe()["gradients"]`.
+
+A value is `("zero",)`, an input, output or gradient of an output by its number, or a call of an op
+with such values and attributes.
+"""
+
+from __future__ import annotations
+
+from . import sizes
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def needed(gradients: dict[str, list[Any]]) -> list[tuple[str, int]]:
+    """Returns the inputs and outputs that the gradients are made of, in order."""
+    found: set[tuple[str, int]] = set()
+    for values in gradients.values():
+        for value in values:
+            _find_needed(value, found)
+    return sorted(found)
+
+
+def _find_needed(value: Any, found: set[tuple[str, int]]) -> None:
+    if value[0] in ("input", "output"):
+        found.add(value)
+    elif value[0] == "call":
+        for tensor in value[2]:
+            _find_needed(tensor, found)
+        for _, attribute in value[3]:
+            if attribute[0] == "dtype":
+                _find_needed(attribute[1], found)
+
+
+def chosen(row: dict[str, Any], ranks: list[list[int]]) -> int:
+    """Returns which of several gradients a call's inputs have, by their ranks."""
+    if all(len(values) == 1 for values in row["gradients"].values()):
+        return 0
+    at = sizes.alternative(row["sizes"], ranks)
+    assert at is not None, "a call that ran has sizes of the rule"
+    return at
+
+
+def evaluate(
+    value: Any,
+    known: dict[Any, Any],
+    attributes: dict[str, Any],
+    kinds_of: Callable[[str], dict[str, str]],
+    call: Callable[[str, list[Any], dict[str, Any]], Any],
+) -> Any:
+    """Returns a gradient by calls of ops; None for zero.
+
+    `known` has the values that the gradient is made of, `kinds_of` returns the kinds of an op's
+    attributes, and `call` calls an op.
+    """
+    if value[0] == "zero":
+        return None
+    if value[0] != "call":
+        return known[value]
+    _, name, inputs, given = value
+    tensors = [evaluate(tensor, known, attributes, kinds_of, call) for tensor in inputs]
+    kinds, keywords = kinds_of(name), {}
+    for keyword, (kind, argument) in given:
+        if kind == "same":
+            argument = attributes[argument]
+        elif kind == "dtype":
+            argument = known[argument].dtype
+        if kinds[keyword].startswith("ints") and isinstance(argument, int):
+            argument = [argument]
+        keywords[keyword] = argument
+    # Calls that give back what they are given.
+    if name == "cast" and tensors[0].dtype == keywords["dtype"]:
+        return tensors[0]
+    if name == "sum_to_like" and _have_same_numbers(*tensors):
+        return tensors[0]
+    return call(name, tensors, keywords)
+
+
+def _have_same_numbers(x: Any, y: Any) -> bool:
+    shapes = tuple(x.shape), tuple(y.shape)
+    return all(isinstance(size, int) for shape in shapes for size in shape) and (
+        shapes[0] == shapes[1]
+    )

@@ -1,0 +1,79 @@
+"""Ops as ops of PyTorch's dispatcher, for torch.compile, torch.export, autograd and torch.func.
+
+Kernels for the CPU are called without Python. What PyTorch calls while it traces, differentiates or
+vectorises is here, and generated of the ops' definitions.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from ..definition import flat
+from .op import PublishedOp
+from .transforms import is_transformed
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ops: dict[str, PublishedOp] = {}
+
+
+def publish(names: list[str]) -> dict[str, str]:
+    """Publishes ops, and returns why some can't be, by name."""
+    refused = {}
+    for name in names:
+        if name in _ops:
+            continue
+        try:
+            op = PublishedOp(name, _ops)
+        except RuntimeError as error:
+            refused[name] = str(error)
+            continue
+        _ops[name] = op
+        op.register()
+    if "torch._dynamo" in sys.modules:
+        trace()
+    return refused
+
+
+def trace() -> None:
+    """Has torch.compile trace the functions in `dlbridge.ops` as calls of PyTorch's ops."""
+    for op in _ops.values():
+        if not op.is_traced:
+            op.is_traced = True
+            substitute = torch.compiler.substitute_in_graph
+            substitute(op.eager, skip_signature_check=True)(op.function)
+
+
+def follows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether PyTorch follows or traces a tensor among arguments."""
+    tensors = [item for item in flat(args, kwargs) if isinstance(item, torch.Tensor)]
+    # Ops have no forward-mode derivatives: their tangents stay refused.
+    unpack = torch.autograd.forward_ad.unpack_dual
+    if any(not is_transformed(item) and unpack(item).tangent is not None for item in tensors):
+        return False
+    return any(map(_is_followed, tensors))
+
+
+def _is_followed(tensor: torch.Tensor) -> bool:
+    return (
+        tensor.requires_grad
+        or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        or type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+    )
+
+
+def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls an op of PyTorch with the arguments of the function in `dlbridge.ops`."""
+    if name not in _ops:
+        return NotImplemented
+    op = _ops[name]
+    function = op.transformed if any(map(is_transformed, flat(args, kwargs))) else op.function
+    return function(*args, **kwargs)
+
+
+assert sys.modules["torch"] is torch

@@ -1,0 +1,177 @@
+"""An op of PyTorch's dispatcher, and what PyTorch calls for it."""
+
+from __future__ import annotations
+
+import torch
+
+from .. import sizes
+from ..definition import Definition
+from . import transforms
+from .function import function_of_op, to_dtype
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# Kept for ever: an op goes with its library.
+_LIBRARY = torch.library.Library("dlbridge", "FRAGMENT")  # noqa: TOR901
+
+
+class PublishedOp(Definition):
+    """An op, and what PyTorch calls for it."""
+
+    def __init__(self, name: str, published: dict[str, PublishedOp]) -> None:
+        """Reads the definition of an op, whose gradient calls others that are published."""
+        super().__init__(name, to_dtype)
+        self.published = published
+        row = self.row
+        self.name = row["name"].replace(".", "_")
+        schemas = getattr(self.op, "_torch_schemas", None)
+        if schemas is None:
+            raise RuntimeError(f"{row['name']}: its extension was built without feature hosts")
+        self.schemas = schemas()
+        if hasattr(getattr(torch.ops, "dlbridge"), self.name):
+            raise RuntimeError(f"{row['name']}: there is an op dlbridge::{self.name} already")
+        self.is_traced = False
+        self.transformable: Any = None
+
+    def register(self) -> None:
+        """Registers all that PyTorch calls."""
+        tags = [torch.Tag.pt2_compliant_tag]
+        if self.row["elementwise"] and not self.written:
+            tags.append(torch.Tag.pointwise)
+        for schema in self.schemas:
+            _LIBRARY.define(schema, tags=tags)
+        self.call = getattr(torch.ops.dlbridge, self.name).default
+        forms = [(self.name, False)]
+        self.functional = self.call
+        if self.written:
+            functional = self.name + "_functional"
+            forms.append((functional, True))
+            self.functional = getattr(torch.ops.dlbridge, functional).default
+        self.function = function_of_op(self, self.call, self.functional)
+        self.transformed = function_of_op(self, self.transform, self.transform)
+        is_native = self.op._torch_implement()
+        for name, is_functional in forms:
+            implementation = self._implementation(is_functional)
+            for key in ("CUDA",) if is_native else ("CPU", "CUDA"):
+                _LIBRARY.impl(name, implementation, key)
+            qualified = f"dlbridge::{name}"
+            fake = self._fake(is_functional)
+            torch.library.register_fake(qualified, fake, lib=_LIBRARY)
+            if not self.written or is_functional:
+                if self.row["gradients"]:
+                    backward, setup = transforms.autograd(self)
+                    torch.library.register_autograd(
+                        qualified, backward, setup_context=setup, lib=_LIBRARY
+                    )
+                torch.library.register_vmap(qualified, self.vmap, lib=_LIBRARY)
+
+    def _implementation(self, is_functional: bool) -> Callable[..., Any]:
+        """The call through Python, where PyTorch's C functions don't do."""
+
+        def implementation(*args: Any, **kwargs: Any) -> Any:
+            def plain(value: Any) -> Any:
+                if isinstance(value, torch.Tensor):
+                    return value.detach()
+                if isinstance(value, list | tuple):
+                    return [plain(item) for item in value]
+                return value
+
+            args = tuple(plain(value) for value in args)
+            news: tuple[Any, ...] = ()
+            if is_functional:
+                copied = list(args)
+                for at in self.written:
+                    copied[at] = args[at].clone()
+                args = tuple(copied)
+                news = tuple(args[at] for at in self.written)
+            if self.variadic:
+                args = (*args[:-1], *args[-1])
+            dtypes = {name: kind for name, kind in self.kinds.items() if "dtype" in kind}
+            for name in dtypes:
+                if kwargs.get(name) is not None:
+                    kwargs[name] = str(kwargs[name])
+            result = self.eager(*args, memory="caller", **kwargs)
+            if not self.written:
+                return result
+            results = result if isinstance(result, tuple) else (result,)
+            results = (*news, *results[len(self.written) :])
+            return results[0] if len(results) == 1 else results or None
+
+        return implementation
+
+    def _fake(self, is_functional: bool) -> Callable[..., Any]:
+        """The call without elements, of sizes that may be symbols."""
+
+        def fake(*args: Any, **kwargs: Any) -> Any:
+            inputs, attributes = self.bind(args, kwargs)
+            tensors = [tensor for all_of in inputs for tensor in all_of]
+            shapes, dtypes = self.results(inputs, attributes)
+            device = tensors[0].device
+            made = [
+                torch.empty(shape, dtype=dtype, device=device)
+                for shape, dtype in zip(shapes, dtypes)
+            ]
+            if is_functional:
+                made = [*(torch.empty_like(inputs[at][0]) for at in self.written), *made]
+            if not made:
+                return None
+            return made[0] if len(made) == 1 else tuple(made)
+
+        return fake
+
+    def results(self, inputs: Any, attributes: Any) -> tuple[list[Any], list[torch.dtype]]:
+        """Returns the shapes and dtypes of results."""
+        rule = self.row["sizes"]
+        given_sizes = [size for all_of in inputs for tensor in all_of for size in tensor.shape]
+        if rule is None or all(isinstance(size, int) for size in given_sizes):
+            described = [
+                [([int(size) for size in tensor.shape], str(tensor.dtype)) for tensor in all_of]
+                for all_of in inputs
+            ]
+            given = {
+                name: str(value) if isinstance(value, torch.dtype) else value
+                for name, value in attributes.items()
+            }
+            known = {name: value for name, value in given.items() if value is not None}
+            results = self.op._infer(described, known)
+            return [shape for shape, _ in results], [to_dtype(dtype) for _, dtype in results]
+        shapes = [[tensor.shape for tensor in all_of] for all_of in inputs]
+
+        def check(holds: Any, why: str) -> None:
+            torch._check(holds, lambda: f"{self.row['name']}: expected that {why}, got {shapes}")
+
+        found = sizes.evaluate(rule, shapes, attributes, check, torch.broadcast_shapes)
+        return found, [
+            self.dtype(output["dtype"], inputs, attributes) for output in self.row["outputs"]
+        ]
+
+    def dtype(self, kind: Any, inputs: Any, attributes: Any) -> Any:
+        """Returns the dtype of a result."""
+        if kind[0] == "is":
+            return to_dtype(kind[1])
+        if kind[0].startswith("attribute"):
+            chosen = attributes[kind[1]]
+            if chosen is not None:
+                return chosen
+        variable = ("variable", kind[-1])
+        for tensor, all_of in zip(self.row["inputs"], inputs):
+            if tensor["dtype"] == variable and all_of:
+                dtype = all_of[0].dtype
+                if kind[0] != "attribute_or_sum" or dtype.is_floating_point or dtype.is_complex:
+                    return dtype
+                if dtype == torch.bool:
+                    return dtype
+                return torch.int64 if dtype.is_signed else torch.uint64
+        raise AssertionError(f"{self.row['name']}: nothing says a result's dtype")
+
+    def transform(self, *tensors: Any, **attributes: Any) -> Any:
+        """The call of a function that takes part in transforms of torch.func."""
+        return transforms.transform(self, tensors, attributes)
+
+    def vmap(self, info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
+        """A call for each index of an axis, as one call where the op can."""
+        return transforms.vmap(self, info, in_dims, args, kwargs)

@@ -1,0 +1,179 @@
+"""Gradients, and calls in transforms of torch.func."""
+
+from __future__ import annotations
+
+import torch
+
+from .. import batching, gradients
+from ..definition import flat
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .op import PublishedOp
+
+
+def is_transformed(tensor: Any) -> bool:
+    """Whether a transform of torch.func, such as vmap or grad, follows a tensor."""
+    functorch = torch._C._functorch
+    return isinstance(tensor, torch.Tensor) and (
+        functorch.is_gradtrackingtensor(tensor) or functorch.is_batchedtensor(tensor)
+    )
+
+
+def autograd(op: PublishedOp) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The gradient's functions: what it keeps of a call, and the gradient."""
+    declared = op.row["gradients"]
+    kept = gradients.needed(declared)
+
+    def setup(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any = None) -> None:
+        results = output if isinstance(output, tuple | list) else (output,)
+        # Inputs that were left out may be missing at the end, here and in the gradient.
+        inputs = (*inputs, *[None] * (len(op.inputs) - len(inputs)))
+        tensors = {"input": inputs, "output": results}
+        ctx.save_for_backward(*(tensors[kind][at] for kind, at in kept))
+        ctx.attributes = {**op.defaults, **(keyword_only_inputs or {})}
+        ranks = [[] if tensor is None else [tensor.dim()] for tensor in inputs]
+        ctx.chosen = gradients.chosen(op.row, ranks)
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
+        known.update({("gradient", at): grad for at, grad in enumerate(grads)})
+        found = []
+        for at, name in enumerate(op.inputs[: len(ctx.needs_input_grad)]):
+            needs = ctx.needs_input_grad[at]
+            if not needs:
+                found.append(None)
+                continue
+            values = declared.get(name)
+            if values is None:
+                raise RuntimeError(f"dlbridge::{op.name} declares no gradient of {name!r}")
+            value = values[ctx.chosen if len(values) > 1 else 0]
+            found.append(_gradient(op, value, known, ctx.attributes))
+        return tuple(found) if len(found) > 1 else found[0]
+
+    return backward, setup
+
+
+def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
+    """Calls an op with tensors that transforms of torch.func follow."""
+    if op.variadic:
+        layers = torch._C._functorch.get_interpreter_stack() or []
+        keys = {layer.key() for layer in layers}
+        if keys - {torch._C._functorch.TransformType.Vmap}:
+            raise RuntimeError(f"{op.row['name']} declares no gradient")
+        return op.functional(*tensors, **attributes)
+    if op.transformable is None:
+        op.transformable = _transformable(op)
+    values = {**op.defaults, **attributes}
+    return op.transformable.apply(*tensors, *(values[name] for name in op.kinds))
+
+
+def _transformable(op: PublishedOp) -> Any:
+    backward, setup = autograd(op)
+    count, names = len(op.inputs), list(op.kinds)
+
+    class Call(torch.autograd.Function):
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            return op.functional(*values[:count], **dict(zip(names, values[count:])))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            setup(ctx, inputs[:count], output, dict(zip(names, inputs[count:])))
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            found = backward(ctx, *grads)
+            found = found if isinstance(found, tuple) else (found,)
+            return (*found, *[None] * len(names))
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
+            attributes = dict(zip(names, values[count:]))
+            return vmap(op, info, in_dims[:count], values[:count], attributes)
+
+    return Call
+
+
+def vmap(op: PublishedOp, info: Any, in_dims: Any, args: Any, kwargs: Any) -> Any:
+    """Returns a call for each index of an axis, as one call where the op can."""
+    # Another transform may follow the tensors, too.
+    follows = any(map(is_transformed, flat(args, {})))
+    call = op.transform if follows else op.functional
+    moved = _batched(op, info, in_dims, args, kwargs)
+    if moved is not None:
+        args, kwargs = moved
+        result = call(*args, **kwargs)
+    else:
+        results = []
+        for at in range(info.batch_size):
+            one = [_selected(value, dim, at) for value, dim in zip(args, in_dims)]
+            results.append(call(*one, **kwargs))
+        if isinstance(results[0], tuple | list):
+            result = tuple(torch.stack(parts) for parts in zip(*results))
+        else:
+            result = torch.stack(results)
+    return result, (0,) * len(result) if isinstance(result, tuple | list) else 0
+
+
+def _batched(op: PublishedOp, info: Any, in_dims: Any, args: Any, kwargs: Any) -> Any:
+    """The arguments of one call for all indices; None if there is no such call."""
+    many = [list(arg) if isinstance(arg, list | tuple) else [arg] for arg in args]
+    dims = [
+        list(dim) if isinstance(dim, list | tuple) else [dim] * len(of)
+        for of, dim in zip(many, in_dims)
+    ]
+    ranks = [
+        [tensor.dim() - (dim is not None) for tensor, dim in zip(*of) if tensor is not None]
+        for of in zip(many, dims)
+    ]
+    has_axis = [[dim is not None for dim in dim_of] for dim_of in dims]
+    plan = batching.plan(op, ranks, has_axis, kwargs)
+    if plan is None:
+        return None
+    moved = []
+    for at, (of, dim_of) in enumerate(zip(many, dims)):
+        new = []
+        for tensor, dim in zip(of, dim_of):
+            if tensor is not None and at in plan.ranks:
+                if dim is not None:
+                    tensor = tensor.movedim(dim, 0)
+                elif plan.expands:
+                    tensor = tensor.expand(info.batch_size, *tensor.shape)
+                if dim is not None or plan.expands:
+                    ones = plan.ranks[at] - (tensor.dim() - 1)
+                    shape = (tensor.shape[0], *([1] * ones), *tensor.shape[1:])
+                    tensor = tensor.reshape(shape)
+            new.append(tensor)
+        moved.append(new if isinstance(args[at], list | tuple) else new[0])
+    return moved, plan.attributes
+
+
+def _selected(value: Any, dim: Any, at: int) -> Any:
+    if isinstance(value, list | tuple):
+        dims = dim if isinstance(dim, list | tuple) else [dim] * len(value)
+        return [_selected(item, dim, at) for item, dim in zip(value, dims)]
+    return value if dim is None else value.select(dim, at)
+
+
+def _gradient(
+    op: PublishedOp, value: Any, known: dict[Any, Any], attributes: dict[str, Any]
+) -> Any:
+    """Returns a gradient, as calls of ops."""
+
+    def published(name: str) -> PublishedOp:
+        if name not in op.published:
+            raise RuntimeError(f"a gradient calls the op {name}, which isn't published")
+        return op.published[name]
+
+    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
+        other = published(name)
+        follows = any(map(is_transformed, tensors))
+        function = other.transform if follows else other.call
+        return function(*tensors, **keywords)
+
+    return gradients.evaluate(value, known, attributes, lambda name: published(name).kinds, call)
