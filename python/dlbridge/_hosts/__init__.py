@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: The adapter's module, and the module of the framework, by the framework's name.
-ADAPTERS = {"torch": ("torch", "torch")}
+ADAPTERS = {"torch": ("torch", "torch"), "jax": ("jax", "jax")}
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
 
@@ -35,12 +35,12 @@ def _adapter(framework: str) -> ModuleType:
 
 
 def publish(framework: str) -> dict[str, str]:
-    """Makes all ops known to a framework's compiler, as its own ops: "torch".
+    """Makes all ops known to a framework's compiler, as its own ops: "torch" or "jax".
 
     Ops are published by themselves once a compiler of a framework is used, or a tensor that its
     framework follows is an argument; this is for programs that call them by the framework's names
-    alone, such as `torch.ops.dlbridge.add`. The framework must be imported already. Returns the ops
-    that it can't have, each with the reason.
+    alone, such as `torch.ops.dlbridge.add`, or that load an exported program. The framework must be
+    imported already. Returns the ops that it can't have, each with the reason.
     """
     if framework not in ADAPTERS:
         raise LookupError(f"expected one of {', '.join(ADAPTERS)}, got {framework!r}")
