@@ -19,7 +19,8 @@ from jax.test_util import check_grads  # noqa: E402
 assert dlbridge.publish("jax") == {}
 if not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
-XlaError = jax.errors.JaxRuntimeError
+# Newer releases raise the second where a compiled function is called again.
+XlaError = jax.errors.JaxRuntimeError, ValueError
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +125,7 @@ def test_calls_take_what_others_do():
     for keyword, value in others.items():
         with refused(TypeError, f"add: a traced call has no argument {keyword!r}"):
             jax.jit(lambda x, given={keyword: value}: ops.add(x, x, **given))(x)
-    with refused(TypeError, "add: expected 2 tensors, got 3"):
+    with refused(TypeError, "add: takes 2 tensors but 3 were given"):
         jax.jit(lambda x: ops.add(x, x, x))(x)
 
 
@@ -140,7 +141,7 @@ def test_attributes_of_each_kind_arrive():
     assert str(numbers(flag=True, factor=-0.0)[2]) == "-0.0"
     typed = jax.jit(lambda x: ops.testing.kinds(x, flag=True, dtype="int16")[1])(x)
     assert typed.dtype == "int16"
-    with refused(ValueError, "testing.kinds: wrong value for count"):
+    with refused(TypeError, "testing.kinds: attribute \"count\" is of kind int, not 'x'"):
         numbers(flag=True, count="x")
 
 
@@ -221,7 +222,10 @@ def test_transforms_are_composed():
 def test_ops_without_gradient_say_so():
     x = random(3)
     problem = r"dlbridge\.relu declares no gradient of 'x'"
-    for gradient in (jax.grad(lambda x: ops.sum(ops.relu(x))), lambda x: jax.vjp(ops.relu, x)[1](x)):
+    for gradient in (
+        jax.grad(lambda x: ops.sum(ops.relu(x))),
+        lambda x: jax.vjp(ops.relu, x)[1](x),
+    ):
         for one in (gradient, jax.jit(gradient)):
             with pytest.raises(RuntimeError, match=problem):
                 one(x)
@@ -281,17 +285,37 @@ def test_exported_programs_call_ops():
     x = random(3, 4)
     function = jax.jit(lambda x: ops.mean(ops.softmax(x, axis=-1), axis=0))
     checks = [
-        jax.export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}") for name in ("softmax", "mean")
+        jax.export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}")
+        for name in ("softmax", "mean")
     ]
     exported = jax.export.export(function, disabled_checks=checks)(x)
     program = jax.export.deserialize(exported.serialize())
     assert same(program.call(x), function(x))
 
 
+def test_exported_programs_have_symbols_as_sizes():
+    def function(x, y):
+        x = ops.softmax(ops.matmul(x, y))
+        return ops.sum(ops.rms_norm(ops.add(x, ops.exp(x))), axis=1), ops.argmax(x, axis=0)
+
+    names = "softmax", "matmul", "sum", "rms_norm", "add", "exp", "argmax"
+    n, m = jax.export.symbolic_shape("n, m")
+    shapes = (n, 3), (3, m)
+    exported = jax.export.export(
+        jax.jit(function),
+        disabled_checks=[
+            jax.export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}") for name in names
+        ],
+    )(*(jax.ShapeDtypeStruct(shape, "f8") for shape in shapes))
+    for rows, columns in ((5, 4), (6, 7)):
+        x, y = random(rows, 3), random(3, columns)
+        assert same(exported.call(x, y), jax.jit(function)(x, y))
+
+
 def test_shards_are_calls_of_their_own():
     in_new_process(
         """
-        import dlbridge, jax, jax.numpy as jnp
+        import dlbridge, jax, jax.numpy as jnp, numpy as np
         from dlbridge import ops
         from jax.sharding import PartitionSpec as P
         assert jax.device_count() == 2
@@ -304,9 +328,9 @@ def test_shards_are_calls_of_their_own():
         with dlbridge.record() as calls:
             found = sharded(x, w).block_until_ready()
         assert sorted(c.shapes[0] for c in calls if c.op == "matmul") == [[3, 4]] * 2
-        assert jnp.allclose(found, jax.jit(function)(x, w))
+        assert np.allclose(found, jax.jit(function)(x, w))
         loss = lambda f: lambda w: (f(x, w) ** 2).sum()
-        assert jnp.allclose(jax.grad(loss(sharded))(w), jax.grad(loss(function))(w), atol=1e-6)
+        assert np.allclose(jax.grad(loss(sharded))(w), jax.grad(loss(function))(w), atol=1e-6)
         """,
         XLA_FLAGS="--xla_force_host_platform_device_count=2",
         JAX_PLATFORMS="cpu",

@@ -125,7 +125,8 @@ impl Places {
             }
         }
         let expected = given.map_or(inputs, |given| given.count_ones() as usize);
-        if places.of.len() != count || given.is_some() && op.variadic().is_none() && count < expected
+        if places.of.len() != count
+            || given.is_some() && op.variadic().is_none() && count < expected
         {
             return Err(format!("expected {expected} tensors, got {count}"));
         }

@@ -31,15 +31,14 @@ impl Values {
         let count = list.count as usize;
         // SAFETY: there are as many names, kinds and values, and each value is of its kind.
         let name = |at: usize| unsafe { bytes(&**list.names.add(at)) };
-        // SAFETY: as above, the value is of the kind at the same place.
+        // SAFETY: each value is of the kind at the same place.
         let value = |at: usize| unsafe { value(*list.kinds.add(at), *list.values.add(at)) };
         let mut read = Self::default();
         let mut used = 0;
         for (wanted, kind, default) in op.attributes() {
             let Some(at) = (0..count).find(|at| name(*at) == wanted.as_bytes()) else {
                 let missing = || format!("expected an attribute {wanted:?}");
-                read.attributes
-                    .push(default.cloned().ok_or_else(missing)?);
+                read.attributes.push(default.cloned().ok_or_else(missing)?);
                 continue;
             };
             used += 1;
@@ -126,7 +125,9 @@ unsafe fn value(kind: i32, value: *const c_void) -> Result<Attribute, String> {
             let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
             Ok(Attribute::Text(text.to_owned()))
         }
-        kind => Err(format!("expected a number, a list or a text, got XLA's {kind}")),
+        kind => Err(format!(
+            "expected a number, a list or a text, got XLA's {kind}"
+        )),
     }
 }
 

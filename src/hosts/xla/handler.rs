@@ -91,7 +91,7 @@ unsafe fn answer(frame: &CallFrame) -> bool {
         if extension.kind == METADATA && extension.struct_size >= size_of::<MetadataExtension>() {
             // SAFETY: an extension of this kind and size has metadata, to be written.
             let metadata = unsafe { (*next.cast::<MetadataExtension>()).metadata };
-            // SAFETY: as above; the last field that is written is there in each version.
+            // SAFETY: the metadata are there, to be written, up to their size.
             unsafe {
                 if (*metadata).struct_size >= std::mem::offset_of!(Metadata, traits) + 4 {
                     ((*metadata).version.major, (*metadata).version.minor) = VERSION;
