@@ -11,18 +11,25 @@ import sys
 import jax
 
 from ..definition import flat
-from .op import PublishedOp
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .op import PublishedOp
+
+#: The first release with the functions that this needs.
+_OLDEST = (0, 4, 38)
 _ops: dict[str, PublishedOp] = {}
 
 
 def publish(names: list[str]) -> dict[str, str]:
     """Publishes ops, and returns why some can't be, by name."""
+    if jax.__version_info__ < _OLDEST:
+        return dict.fromkeys(names, f"expected JAX 0.4.38 or newer, got {jax.__version__}")
+    from .op import PublishedOp
+
     refused = {}
     for name in names:
         if name in _ops:
