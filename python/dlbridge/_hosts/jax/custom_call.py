@@ -99,6 +99,13 @@ def _axes_of(array: Any) -> dict[str, Any]:
     return {"vma": of.vma} if hasattr(of, "vma") else {}
 
 
+def sharding(array: Any) -> Any:
+    """Returns how an array is spread over a mesh, if that is part of its type."""
+    of = getattr(jax.typeof(array), "sharding", None) if hasattr(jax, "reshard") else None
+    explicit = of is not None and getattr(of.mesh, "explicit_axes", ())
+    return of if explicit else None
+
+
 def varying(arrays: list[Any]) -> list[Any]:
     """Returns the arrays, all of which vary over the axes over which one does."""
     axes_of = []

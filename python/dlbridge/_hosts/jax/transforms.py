@@ -111,7 +111,8 @@ def _keep(op: PublishedOp, counts: tuple[int, ...], values: Any, results: Any) -
     inputs = op.split(counts, values)
     tensors = {"input": [of[0] if of else None for of in inputs], "output": results}
     kept = [tensors[kind][at] for kind, at in gradients.needed(op.row["gradients"])]
-    return kept, _Static(tuple((value.shape, value.dtype.name) for value in values))
+    types = ((value.shape, value.dtype.name, custom_call.sharding(value)) for value in values)
+    return kept, _Static(tuple(types))
 
 
 def _backward(
@@ -126,7 +127,7 @@ def _backward(
     for at, grad in enumerate(grads):
         is_zero = _is_zero(grad) and grad.dtype != jax.dtypes.float0
         known["gradient", at] = jnp.zeros(grad.shape, grad.dtype) if is_zero else grad
-    chosen = gradients.chosen(op.row, [[len(shape) for shape, _ in of] for of in inputs])
+    chosen = gradients.chosen(op.row, [[len(shape) for shape, *_ in of] for of in inputs])
 
     def kinds_of(name: str) -> dict[str, str]:
         if name not in op.ops:
@@ -139,14 +140,16 @@ def _backward(
     found: list[Any] = []
     for name, of in zip(op.inputs, inputs):
         values = declared.get(name)
-        for shape, dtype in of:
+        for shape, dtype, sharding in of:
             if not jnp.issubdtype(jnp.dtype(dtype), jnp.inexact):
                 found.append(None)
             elif values is None:
                 found.append(jnp.zeros(shape, dtype))
             else:
                 value = values[chosen if len(values) > 1 else 0]
-                found.append(gradients.evaluate(value, known, attributes, kinds_of, call))
+                grad = gradients.evaluate(value, known, attributes, kinds_of, call)
+                is_other = grad is not None and custom_call.sharding(grad) != sharding
+                found.append(jax.reshard(grad, sharding) if sharding and is_other else grad)
     return tuple(found)
 
 
