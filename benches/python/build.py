@@ -1,4 +1,4 @@
-"""Builds what calls.py compares. Usage: python build.py [FOLDER] [--only NAME], by default
+"""Builds what calls.py and graphs.py compare. Usage: python build.py [FOLDER] [--only NAME], by default
 target/peers.
 
 For Linux. The Python that runs this is built for, with the packages that it has. A peer whose
@@ -81,6 +81,32 @@ def pybind11_torch(folder):
     return versions
 
 
+def torch_stable_op(folder):
+    import torch
+    from torch.utils import cpp_extension
+
+    source, output = PEERS / "torch_stable_op.cpp", folder / "torch_stable_op.so"
+    includes = [f"-isystem{path}" for path in cpp_extension.include_paths()]
+    [libraries] = {str(Path(path)) for path in cpp_extension.library_paths()}
+    link = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-ltorch_cpu"]
+    command = [CXX, "-std=c++20", *CXXFLAGS, *includes, "-shared", source, "-o", output, *link]
+    versions = {"torch": torch.__version__, "compiler": compiler()}
+    compile_if_needed(output, [source], command, versions)
+    return versions
+
+
+def xla_ffi_op(folder):
+    import jax
+    import jaxlib
+
+    source, output = PEERS / "xla_ffi_op.cpp", folder / "xla_ffi_op.so"
+    include = f"-isystem{Path(jaxlib.__file__).parent / 'include'}"
+    command = [CXX, "-std=c++17", *CXXFLAGS, include, "-shared", source, "-o", output]
+    versions = {"jaxlib": jaxlib.__version__, "jax": jax.__version__, "compiler": compiler()}
+    compile_if_needed(output, [source], command, versions)
+    return versions
+
+
 def tvm_ffi_peer(folder):
     from tvm_ffi import libinfo
 
@@ -158,7 +184,8 @@ def main():
     folder = given.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     built, failed = {}, []
-    for build in (ours, pybind11_torch, tvm_ffi_peer, nanobind_peer, rust_numpy):
+    builds = (ours, pybind11_torch, tvm_ffi_peer, nanobind_peer, rust_numpy)
+    for build in (*builds, torch_stable_op, xla_ffi_op):
         if given.only not in (None, build.__name__):
             continue
         print(build.__name__, flush=True)

@@ -6,6 +6,8 @@ says why.
 
 from dataclasses import dataclass
 
+# What the tests of ops in graphs import.
+GRAPHS = ("pytest==9.2.0", "ml-dtypes==0.6.0")
 # What PyTorch imports of other packages; its wheel is installed without the libraries it names.
 TORCH = ("filelock==3.16.1", "typing-extensions==4.15.0", "networkx==3.3", "jinja2==3.1.4")
 TORCH += ("fsspec==2024.10.0", "setuptools==75.6.0", "sympy==1.13.3")
@@ -26,6 +28,10 @@ class Environment:
     below: str = ""
     #: Whether its tensors come in, and none goes out.
     in_only: bool = False
+    #: Whether ops are ops of its compiler: their tests run, too.
+    has_graphs: bool = False
+    #: Whether it is the oldest release for that, which is checked with the oldest ones.
+    is_oldest_with_graphs: bool = False
 
     @property
     def name(self):
@@ -36,8 +42,9 @@ def torch(release, python, numpy, **fields):
     """PyTorch's wheel without the libraries it names, which are NVIDIA's."""
     others = fields.pop("packages", ())
     bare = (f"torch=={release}", *fields.pop("bare", ()))
-    packages = (*TORCH, f"numpy=={numpy}", *others)
-    return Environment("torch", release, python, packages, bare, **fields)
+    has_graphs = tuple(map(int, release.split("."))) >= (2, 8)
+    packages = (*TORCH, f"numpy=={numpy}", *others, *(GRAPHS if has_graphs else ()))
+    return Environment("torch", release, python, packages, bare, has_graphs=has_graphs, **fields)
 
 
 def paddle(release, python, **fields):
@@ -70,6 +77,7 @@ ENVIRONMENTS = (
     torch("2.3.0", "3.10", "1.26.4", is_oldest=True),
     torch("2.4.1", "3.11", "1.26.4"),
     torch("2.6.0", "3.13", "2.2.0"),
+    torch("2.8.0", "3.12", "2.2.0", is_oldest_with_graphs=True),
     torch("2.9.1", "3.12", "2.2.0"),
     torch(
         "2.9.1",

@@ -21,7 +21,11 @@ import standins
 import table
 from environments import ENVIRONMENTS, Environment
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from outcomes import read_report  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "python/tests"
 CHECK = Path(__file__).with_name("check.py")
 UV = Path(sys.executable).with_name("uv")
 MATURIN = Path(sys.executable).with_name("maturin")
@@ -63,7 +67,8 @@ def main():
 def is_chosen(environment, arguments):
     if arguments.names:
         return environment.name in arguments.names
-    return arguments.all or (environment.is_oldest and not arguments.newest)
+    is_oldest = environment.is_oldest or environment.is_oldest_with_graphs
+    return arguments.all or (is_oldest and not arguments.newest)
 
 
 class Runs:
@@ -87,6 +92,8 @@ class Runs:
             seconds = time.monotonic() - began_here
             print(f"{environment.name}: made in {seconds:.0f} s, {size(place):.1f} GB", flush=True)
             self.check(environment, place / "bin/python", variables)
+            if environment.has_graphs:
+                self.test_graphs(environment, place / "bin/python", variables)
         except (subprocess.SubprocessError, OSError, DownloadError) as error:
             self.fail(environment, error)
         finally:
@@ -125,6 +132,27 @@ class Runs:
         seen |= {"remark": environment.remark, "below": environment.below}
         report.write_text(json.dumps(seen))
         return self.reports.append(seen)
+
+    def test_graphs(self, environment, python, variables):
+        """Runs the tests of ops in the framework's graphs, in its environment."""
+        path = TESTS / f"package/test_graphs_{environment.framework}.py"
+        report = self.folder / "graphs.xml"
+        report.unlink(missing_ok=True)
+        command = [str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"]
+        command += [f"--junitxml={report}", f"--rootdir={path.parent}", "--tb=short", str(path)]
+        variables = {**os.environ, **variables, "PYTHONPATH": f"{TESTS}:{path.parent}"}
+        done = subprocess.run(
+            command, env=variables, timeout=TIME_LIMIT, check=False, capture_output=True, text=True
+        )
+        outcomes = read_report(report, [path])
+        if not outcomes:
+            return self.fail(environment, f"its tests of graphs ended with {done.returncode}")
+        for outcome in outcomes:
+            outcome.name = f"{environment.name}, {path.name}"
+            outcome.output = done.stdout
+            outcome.show()
+            self.has_failed |= outcome.failed > 0
+        return None
 
     def wheel(self, version, python):
         """The package's wheel for a Python: from 3.12 on, one for all."""

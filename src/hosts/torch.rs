@@ -54,6 +54,7 @@ pub fn schemas(op: &OpHandle) -> Result<Vec<String>, HostError> {
 pub fn publish(op: &OpHandle) -> Result<String, HostError> {
     let torch = Torch::get()?;
     let schemas = schemas(op)?;
+    let names = [false, true].map(|functional| schema::name(op.definition(), functional));
     if !is_native(op) {
         let name = op.name();
         return Err(format!(
@@ -75,7 +76,7 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
             return Err(format!("PyTorch refused to define dlbridge::{schema}").into());
         }
     }
-    implement(op)?;
+    implement(op, &names[..schemas.len()])?;
     Ok(schemas.into_iter().next().expect("each op has a schema"))
 }
 
@@ -87,20 +88,17 @@ pub fn is_native(op: &OpHandle) -> bool {
 }
 
 /// Implements an op, and its functional form, which are defined in PyTorch's dispatcher by their
-/// [`schemas`].
+/// [`schemas`] with these names.
 ///
 /// # Errors
 ///
 /// When PyTorch isn't loaded or refuses.
-pub fn implement(op: &OpHandle) -> Result<(), HostError> {
+pub fn implement(op: &OpHandle, names: &[String]) -> Result<(), HostError> {
     static IMPLEMENTING: Mutex<()> = Mutex::new(());
     let _guard = IMPLEMENTING.lock();
     let torch = Torch::get()?;
-    for functional in [false, true] {
-        if functional && !writes(op) {
-            continue;
-        }
-        let name = text(&schema::name(op.definition(), functional))?;
+    for (name, functional) in names.iter().zip([false, true]) {
+        let name = text(name)?;
         let published = Published::new(torch, op.clone(), functional);
         let function = function_of(published);
         let function = function.ok_or_else(|| HostError::from("too many ops".to_owned()))?;

@@ -47,7 +47,7 @@ impl Registry {
     /// Returns the ops registered by macros whose name passes a filter, and the refused
     /// registrations.
     pub fn collected(takes: impl Fn(&str) -> bool) -> (Self, Vec<RegistrationError>) {
-        let all = Self::new();
+        let mut all = Self::new();
         let mut refused = Vec::new();
         for is_op in [true, false] {
             let registrations = inventory::iter::<Registration>;
@@ -55,12 +55,15 @@ impl Registry {
                 if let Err(error) = (registration.register)(&all) {
                     if let Ok(op) = all.op(error.op()) {
                         op.0.refused.get_or_init(|| error.clone());
+                    } else if is_op {
+                        all.refused.insert(error.op().to_owned(), error.clone());
                     }
                     refused.push(error);
                 }
             }
         }
         all.write().retain(|name, _| takes(name));
+        all.refused.retain(|name, _| takes(name));
         refused.retain(|error| takes(error.op()));
         (all, refused)
     }

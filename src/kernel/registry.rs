@@ -34,6 +34,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 #[derive(Default)]
 pub struct Registry {
     ops: RwLock<BTreeMap<String, OpHandle>>,
+    /// Ops whose definitions were refused, by name.
+    pub(super) refused: BTreeMap<String, RegistrationError>,
 }
 
 impl Registry {
@@ -134,13 +136,23 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// When there is none, with the names of those there are.
+    /// When there is none, with the names of those there are, or its definition was refused.
     pub fn op(&self, name: &str) -> Result<OpHandle, CallError> {
         let ops = self.ops.read().unwrap_or_else(PoisonError::into_inner);
         let known = || named(&ops).map(|op| op.name().to_owned()).collect();
-        ops.get(name)
-            .cloned()
-            .ok_or_else(|| Reason::NoSuchOp { known: known() }.of(name))
+        ops.get(name).cloned().ok_or_else(|| {
+            let reason = match self.refused.get(name) {
+                Some(error) => Reason::Refused(error.clone()),
+                None => Reason::NoSuchOp { known: known() },
+            };
+            reason.of(name)
+        })
+    }
+
+    /// Returns why the first op was refused that isn't here for that.
+    #[cfg(feature = "python")]
+    pub(crate) fn refused(&self) -> Option<&RegistrationError> {
+        self.refused.values().next()
     }
 
     /// Returns all ops, by name.

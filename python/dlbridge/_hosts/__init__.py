@@ -70,7 +70,10 @@ def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Calls the op of a framework with tensors that it follows or traces."""
     for framework, (_, module) in ADAPTERS.items():
         if module in sys.modules:
-            adapter = _adapter(framework)
+            try:
+                adapter = _adapter(framework)
+            except (ImportError, AttributeError):
+                continue  # Not yet imported to its end, or something else of this name.
             if adapter.follows(args, kwargs):
                 publish(framework)
                 return adapter.call(name, args, kwargs)

@@ -28,6 +28,7 @@ SIGNATURES = {
     "argmax": f"(x, *, axis=None, keepdims=False, {REST}",
     "argmin": f"(x, *, axis=None, keepdims=False, {REST}",
     "axpy": "(alpha, x, y, *, like=None, label='', memory='own', threads=None)",
+    "broadcast_like": f"(x, other, *, {REST}",
     "cast": f"(x, *, dtype, saturate=False, {REST}",
     "concat": f"(*xs, axis=0, {REST}",
     "copy": f"(x, *, {REST}",
@@ -35,6 +36,7 @@ SIGNATURES = {
     "divide": f"(a, b, *, {REST}",
     "equal": f"(a, b, *, {REST}",
     "exp": f"(x, *, {REST}",
+    "expand_dims": f"(x, *, axis=0, {REST}",
     "fma": f"(a, b, c, *, {REST}",
     "gelu": f"(x, *, approximate='none', {REST}",
     "greater": f"(a, b, *, {REST}",
@@ -50,9 +52,11 @@ SIGNATURES = {
     "log": f"(x, *, {REST}",
     "log_softmax": f"(x, *, axis=-1, {REST}",
     "matmul": f"(a, b, *, dtype=None, {REST}",
+    "matrix_transpose": f"(x, *, {REST}",
     "max": f"(x, *, axis=None, keepdims=False, {REST}",
     "maximum": f"(a, b, *, {REST}",
     "mean": f"(x, *, axis=None, keepdims=False, {REST}",
+    "mean_backward": f"(grad, other, *, axis=None, keepdims=False, {REST}",
     "min": f"(x, *, axis=None, keepdims=False, {REST}",
     "minimum": f"(a, b, *, {REST}",
     "multiply": f"(a, b, *, {REST}",
@@ -62,6 +66,7 @@ SIGNATURES = {
     "quantize": f"(x, scale, zero_point=None, *, dtype='int8', axis=-1, group=0, {REST}",
     "relu": f"(x, *, {REST}",
     "rms_norm": f"(x, weight=None, *, eps=1e-06, {REST}",
+    "rms_norm_backward": f"(grad, x, weight=None, *, eps=1e-06, {REST}",
     "rsqrt": f"(x, *, {REST}",
     "sigmoid": f"(x, *, {REST}",
     "silu": f"(x, *, {REST}",
@@ -70,6 +75,8 @@ SIGNATURES = {
     "std": f"(x, *, axis=None, correction=0.0, keepdims=False, {REST}",
     "subtract": f"(a, b, *, {REST}",
     "sum": f"(x, *, axis=None, keepdims=False, dtype=None, {REST}",
+    "sum_backward": f"(grad, other, *, axis=None, keepdims=False, {REST}",
+    "sum_to_like": f"(x, other, *, {REST}",
     "take": f"(x, indices, *, axis=0, {REST}",
     "tanh": f"(x, *, {REST}",
     "topk": f"(x, *, k, axis=-1, largest=True, sorted=True, {REST}",
@@ -82,6 +89,7 @@ OPS = {
     "argmax": "argmax(x: T, *, axis: int | None = None, keepdims: bool = False) -> out: int64",
     "argmin": "argmin(x: T, *, axis: int | None = None, keepdims: bool = False) -> out: int64",
     "axpy": "axpy(alpha: T, x: T, y: T) -> y",
+    "broadcast_like": "broadcast_like(x: T, other: T) -> out: T",
     "cast": "cast(x: S, *, dtype: dtype, saturate: bool = False) -> out: dtype",
     "concat": "concat(*xs: T, axis: int = 0) -> out: T",
     "copy": "copy(x: T) -> out: T",
@@ -92,6 +100,7 @@ OPS = {
     "divide": "divide(a: T, b: T) -> out: T",
     "equal": "equal(a: T, b: T) -> out: bool",
     "exp": "exp(x: T) -> out: T",
+    "expand_dims": "expand_dims(x: T, *, axis: int = 0) -> out: T",
     "fma": "fma(a: T, b: T, c: T) -> out: T",
     "gelu": 'gelu(x: T, *, approximate: str = "none") -> out: T',
     "greater": "greater(a: T, b: T) -> out: bool",
@@ -111,9 +120,13 @@ OPS = {
     "log": "log(x: T) -> out: T",
     "log_softmax": "log_softmax(x: T, *, axis: int = -1) -> out: T",
     "matmul": "matmul(a: T, b: T, *, dtype: dtype | None = None) -> out: dtype | T",
+    "matrix_transpose": "matrix_transpose(x: T) -> out: T",
     "max": "max(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
     "maximum": "maximum(a: T, b: T) -> out: T",
     "mean": "mean(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
+    "mean_backward": (
+        "mean_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T"
+    ),
     "min": "min(x: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T",
     "minimum": "minimum(a: T, b: T) -> out: T",
     "multiply": "multiply(a: T, b: T) -> out: T",
@@ -128,6 +141,9 @@ OPS = {
     ),
     "relu": "relu(x: T) -> out: T",
     "rms_norm": "rms_norm(x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T",
+    "rms_norm_backward": (
+        "rms_norm_backward(grad: T, x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T"
+    ),
     "rsqrt": "rsqrt(x: T) -> out: T",
     "sigmoid": "sigmoid(x: T) -> out: T",
     "silu": "silu(x: T) -> out: T",
@@ -141,6 +157,10 @@ OPS = {
         "sum(x: T, *, axis: ints | None = None, keepdims: bool = False, dtype: dtype | None = None) "
         "-> out: dtype | sum of T"
     ),
+    "sum_backward": (
+        "sum_backward(grad: T, other: T, *, axis: ints | None = None, keepdims: bool = False) -> out: T"
+    ),
+    "sum_to_like": "sum_to_like(x: T, other: T) -> out: T",
     "take": "take(x: T, indices: I, *, axis: int = 0) -> out: T",
     "tanh": "tanh(x: T) -> out: T",
     "topk": (
@@ -152,8 +172,8 @@ OPS = {
     "where": "where(condition: bool, a: T, b: T) -> out: T",
 }
 NAMES = [*OPS]
-OF_FLOATS = """divide exp fma gelu layer_norm log log_softmax mean rms_norm rsqrt sigmoid silu softmax
-sqrt std tanh var""".split()
+OF_FLOATS = """broadcast_like divide exp fma gelu layer_norm log log_softmax mean mean_backward rms_norm
+rms_norm_backward rsqrt sigmoid silu softmax sqrt std sum_backward sum_to_like tanh var""".split()
 COMPARISONS = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
 LISTED = ", ".join(NAMES)
 # The ops with kernels for GPUs.
@@ -168,6 +188,8 @@ OF_KERNELS = {
     "cast": {"S": ANY},
     "concat": {"T": []},
     "copy": {"T": []},
+    "expand_dims": {"T": []},
+    "matrix_transpose": {"T": []},
     "dequantize": {"Q": ["int8", "uint8", "int4", "uint4"]},
     "image_to_tensor": {},
     "index_add": {"T": TYPES, "I": ["int32", "int64"]},

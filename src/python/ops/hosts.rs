@@ -13,13 +13,13 @@ impl PyOp {
         torch::schemas(&self.handle).map_err(refused)
     }
 
-    /// Implements what was defined by these schemas. Returns False if the loaded PyTorch's C
-    /// functions don't know some arguments.
-    fn _torch_implement(&self) -> PyResult<bool> {
+    /// Implements what was defined by these schemas, by the names that they were given. Returns
+    /// False if the loaded PyTorch's C functions don't know some arguments.
+    fn _torch_implement(&self, names: Vec<String>) -> PyResult<bool> {
         if !torch::is_native(&self.handle) {
             return Ok(false);
         }
-        torch::implement(&self.handle).map_err(refused)?;
+        torch::implement(&self.handle, &names).map_err(refused)?;
         Ok(true)
     }
 

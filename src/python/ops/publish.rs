@@ -3,6 +3,7 @@
 use super::kernel_rows::kernel_rows;
 use super::{PyRecorder, op_function, set_num_threads};
 use crate::kernel::{OpHandle, Registry};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::wrap_pyfunction;
@@ -27,8 +28,12 @@ use pyo3::wrap_pyfunction;
 ///
 /// # Errors
 ///
-/// When the package isn't installed, or has another op of one of these names.
+/// When the package isn't installed, or has another op of one of these names, or an op's
+/// definition was refused.
 pub fn publish_ops(py: Python<'_>) -> PyResult<()> {
+    if let Some(error) = Registry::global().refused() {
+        return Err(PyRuntimeError::new_err(error.to_string()));
+    }
     let functions = PyDict::new(py);
     let kernels = PyList::empty(py);
     // What comes with this crate is in a module of it.

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 #: Keywords of calls that don't change what a traced call does.
 OTHER_KEYWORDS = ("like", "label", "memory", "threads")
 
+# PyTorch 2.8 doesn't trace unions of types.
+NUMBERS = (bool, int, float)
+LISTS = (list, tuple)
+
 
 def to_dtype(dtype: Any) -> torch.dtype | None:
     """Returns the dtype of PyTorch of a name, or of one of another library."""
@@ -43,7 +47,7 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
                 raise TypeError(f"{row}: a traced call has no argument {name!r}")
         if variadic:
             rest = args[single:]
-            if len(rest) == 1 and isinstance(rest[0], list | tuple):
+            if len(rest) == 1 and isinstance(rest[0], LISTS):
                 rest = rest[0]
             tensors = [*args[:single], list(rest)]
         else:
@@ -53,7 +57,7 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
             for name in inputs[len(args) :]:
                 tensors.append(kwargs.pop(name, None))
         for at, tensor in enumerate(tensors):
-            if isinstance(tensor, bool | int | float):
+            if isinstance(tensor, NUMBERS):
                 like = [
                     other
                     for other, variable in zip(tensors, variables)
@@ -61,8 +65,11 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
                     and (variables[at] is None or variable == variables[at])
                 ]
                 dtype = like[0].dtype if variables[at] is not None and like else fixed[at]
-                device = like[0].device if like else None
-                tensors[at] = torch.full((), tensor, dtype=dtype, device=device)
+                # Of its kind, such as a fake tensor.
+                if like:
+                    tensors[at] = like[0].new_full((), tensor, dtype=dtype)
+                else:
+                    tensors[at] = torch.full((), tensor, dtype=dtype)
         for name in dtypes:
             if name in kwargs:
                 kwargs[name] = to_dtype(kwargs[name])
@@ -83,7 +90,7 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
         follows = [isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors]
         if is_transform or torch.is_grad_enabled() and any(follows):
             news = functional(*tensors, **kwargs)
-            news = news if isinstance(news, tuple | list) else (news,)
+            news = news if isinstance(news, LISTS) else (news,)
             for at, new in zip(written, news):
                 tensors[at].copy_(new)
             more = tuple(news[len(written) :])

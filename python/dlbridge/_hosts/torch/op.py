@@ -32,42 +32,45 @@ class PublishedOp(Definition):
         if schemas is None:
             raise RuntimeError(f"{row['name']}: its extension was built without feature hosts")
         self.schemas = schemas()
-        if hasattr(getattr(torch.ops, "dlbridge"), self.name):
-            raise RuntimeError(f"{row['name']}: there is an op dlbridge::{self.name} already")
+        self.forms = [self.name, self.name + "_functional"][: len(self.schemas)]
+        for name in self.forms:
+            if hasattr(torch.ops.dlbridge, name):
+                raise RuntimeError(f"{row['name']}: there is an op dlbridge::{name} already")
         self.is_traced = False
-        self.transformable: Any = None
 
     def register(self) -> None:
         """Registers all that PyTorch calls."""
         tags = [torch.Tag.pt2_compliant_tag]
         if self.row["elementwise"] and not self.written:
             tags.append(torch.Tag.pointwise)
-        for schema in self.schemas:
-            _LIBRARY.define(schema, tags=tags)
-        self.call = getattr(torch.ops.dlbridge, self.name).default
-        forms = [(self.name, False)]
-        self.functional = self.call
-        if self.written:
-            functional = self.name + "_functional"
-            forms.append((functional, True))
-            self.functional = getattr(torch.ops.dlbridge, functional).default
+        kernels = list(self.forms)
+        # Gradients are for the form that returns what it writes.
+        if self.row["gradients"]:
+            kernels[-1] += "_kernel"
+        for schema, form, kernel in zip(self.schemas, self.forms, kernels):
+            _LIBRARY.define(schema.replace(form, kernel, 1), tags=tags)
+        is_native = self.op._torch_implement(kernels)
+        for at, kernel in enumerate(kernels):
+            is_functional = at > 0
+            for key in ("CUDA",) if is_native else ("CPU", "CUDA"):
+                _LIBRARY.impl(kernel, self._implementation(is_functional), key)
+            qualified = f"dlbridge::{kernel}"
+            torch.library.register_fake(qualified, self._fake(is_functional), lib=_LIBRARY)
+            if not self.written or is_functional:
+                torch.library.register_vmap(qualified, self.vmap, lib=_LIBRARY)
+        #: What returns the values that it writes, without gradients.
+        self.kernel = getattr(torch.ops.dlbridge, kernels[-1]).default
+        self.differentiable = transforms.differentiable(self)
+        if self.row["gradients"]:
+            # PyTorch's tracers see the kernel, which takes no Python.
+            _LIBRARY.define(self.schemas[-1], tags=tags)
+            composed = transforms.composed(self)
+            _LIBRARY.impl(self.forms[-1], composed, "CompositeImplicitAutograd")
+        self.call, self.functional = (
+            getattr(torch.ops.dlbridge, self.forms[at]).default for at in (0, -1)
+        )
         self.function = function_of_op(self, self.call, self.functional)
         self.transformed = function_of_op(self, self.transform, self.transform)
-        is_native = self.op._torch_implement()
-        for name, is_functional in forms:
-            implementation = self._implementation(is_functional)
-            for key in ("CUDA",) if is_native else ("CPU", "CUDA"):
-                _LIBRARY.impl(name, implementation, key)
-            qualified = f"dlbridge::{name}"
-            fake = self._fake(is_functional)
-            torch.library.register_fake(qualified, fake, lib=_LIBRARY)
-            if not self.written or is_functional:
-                if self.row["gradients"]:
-                    backward, setup = transforms.autograd(self)
-                    torch.library.register_autograd(
-                        qualified, backward, setup_context=setup, lib=_LIBRARY
-                    )
-                torch.library.register_vmap(qualified, self.vmap, lib=_LIBRARY)
 
     def _implementation(self, is_functional: bool) -> Callable[..., Any]:
         """The call through Python, where PyTorch's C functions don't do."""

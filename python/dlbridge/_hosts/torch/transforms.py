@@ -24,38 +24,18 @@ def is_transformed(tensor: Any) -> bool:
     )
 
 
-def autograd(op: PublishedOp) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The gradient's functions: what it keeps of a call, and the gradient."""
-    declared = op.row["gradients"]
-    kept = gradients.needed(declared)
+def composed(op: PublishedOp) -> Callable[..., Any]:
+    """Returns an op with gradient, made of its kernel."""
+    kernel = op.kernel
 
-    def setup(ctx: Any, inputs: Any, output: Any, keyword_only_inputs: Any = None) -> None:
-        results = output if isinstance(output, tuple | list) else (output,)
-        # Inputs that were left out may be missing at the end, here and in the gradient.
-        inputs = (*inputs, *[None] * (len(op.inputs) - len(inputs)))
-        tensors = {"input": inputs, "output": results}
-        ctx.save_for_backward(*(tensors[kind][at] for kind, at in kept))
-        ctx.attributes = {**op.defaults, **(keyword_only_inputs or {})}
-        ranks = [[] if tensor is None else [tensor.dim()] for tensor in inputs]
-        ctx.chosen = gradients.chosen(op.row, ranks)
+    def function(*tensors: Any, **attributes: Any) -> Any:
+        if torch.is_grad_enabled() and any(
+            isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors
+        ):
+            return _applied(op, tensors, attributes)
+        return kernel(*tensors, **attributes)
 
-    def backward(ctx: Any, *grads: Any) -> Any:
-        known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
-        known.update({("gradient", at): grad for at, grad in enumerate(grads)})
-        found = []
-        for at, name in enumerate(op.inputs[: len(ctx.needs_input_grad)]):
-            needs = ctx.needs_input_grad[at]
-            if not needs:
-                found.append(None)
-                continue
-            values = declared.get(name)
-            if values is None:
-                raise RuntimeError(f"dlbridge::{op.name} declares no gradient of {name!r}")
-            value = values[ctx.chosen if len(values) > 1 else 0]
-            found.append(_gradient(op, value, known, ctx.attributes))
-        return tuple(found) if len(found) > 1 else found[0]
-
-    return backward, setup
+    return function
 
 
 def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
@@ -65,30 +45,51 @@ def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
         keys = {layer.key() for layer in layers}
         if keys - {torch._C._functorch.TransformType.Vmap}:
             raise RuntimeError(f"{op.row['name']} declares no gradient")
-        return op.functional(*tensors, **attributes)
-    if op.transformable is None:
-        op.transformable = _transformable(op)
+        return op.kernel(*tensors, **attributes)
+    return _applied(op, tensors, attributes)
+
+
+def _applied(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
+    # Inputs that were left out may be missing at the end.
+    tensors = (*tensors, *[None] * (len(op.inputs) - len(tensors)))
     values = {**op.defaults, **attributes}
-    return op.transformable.apply(*tensors, *(values[name] for name in op.kinds))
+    return op.differentiable.apply(*tensors, *(values[name] for name in op.kinds))
 
 
-def _transformable(op: PublishedOp) -> Any:
-    backward, setup = autograd(op)
+def differentiable(op: PublishedOp) -> Any:
+    """Returns an op as a function of autograd: of all inputs, and the attributes behind them."""
+    declared = op.row["gradients"]
+    kept = gradients.needed(declared)
     count, names = len(op.inputs), list(op.kinds)
 
     class Call(torch.autograd.Function):
         @staticmethod
         def forward(*values: Any) -> Any:
-            return op.functional(*values[:count], **dict(zip(names, values[count:])))
+            return op.kernel(*values[:count], **dict(zip(names, values[count:])))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            setup(ctx, inputs[:count], output, dict(zip(names, inputs[count:])))
+            results = output if isinstance(output, tuple | list) else (output,)
+            tensors = {"input": inputs[:count], "output": results}
+            ctx.save_for_backward(*(tensors[kind][at] for kind, at in kept))
+            ctx.attributes = dict(zip(names, inputs[count:]))
+            ranks = [[] if tensor is None else [tensor.dim()] for tensor in inputs[:count]]
+            ctx.chosen = gradients.chosen(op.row, ranks) if declared else 0
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            found = backward(ctx, *grads)
-            found = found if isinstance(found, tuple) else (found,)
+            known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
+            known.update({("gradient", at): grad for at, grad in enumerate(grads)})
+            found = []
+            for name, needs in zip(op.inputs, ctx.needs_input_grad):
+                if not needs:
+                    found.append(None)
+                    continue
+                values = declared.get(name)
+                if values is None:
+                    raise RuntimeError(f"dlbridge::{op.name} declares no gradient of {name!r}")
+                value = values[ctx.chosen if len(values) > 1 else 0]
+                found.append(_gradient(op, value, known, ctx.attributes))
             return (*found, *[None] * len(names))
 
         @staticmethod
@@ -103,7 +104,7 @@ def vmap(op: PublishedOp, info: Any, in_dims: Any, args: Any, kwargs: Any) -> An
     """Returns a call for each index of an axis, as one call where the op can."""
     # Another transform may follow the tensors, too.
     follows = any(map(is_transformed, flat(args, {})))
-    call = op.transform if follows else op.functional
+    call = op.transform if follows else op.kernel
     moved = _batched(op, info, in_dims, args, kwargs)
     if moved is not None:
         args, kwargs = moved
@@ -173,7 +174,7 @@ def _gradient(
     def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
         other = published(name)
         follows = any(map(is_transformed, tensors))
-        function = other.transform if follows else other.call
+        function = other.transform if follows else other.functional
         return function(*tensors, **keywords)
 
     return gradients.evaluate(value, known, attributes, lambda name: published(name).kinds, call)

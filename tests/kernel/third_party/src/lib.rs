@@ -70,6 +70,13 @@ pub mod refused {
             .function(copy)
     );
 
+    dlbridge::register_op!(
+        Op::new("third_party.nonsense")
+            .input("x", "T")
+            .output("out", "T")
+            .sizes("x[n -> out[n]")
+    );
+
     fn copy(x: Source<'_, f32>, out: Target<'_, f32>) {
         out.map(&x, |x| x);
     }

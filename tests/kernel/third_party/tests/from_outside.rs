@@ -78,6 +78,15 @@ fn op_with_rejected_kernel_reports_it() {
 }
 
 #[test]
+fn op_with_rejected_definition_reports_it() {
+    let error = Registry::global().op("third_party.nonsense").unwrap_err();
+    let Reason::Refused(RegistrationError::BadOp { op, .. }) = &*error.reason else {
+        panic!("{error}");
+    };
+    assert_eq!(op, "third_party.nonsense");
+}
+
+#[test]
 fn collection_reports_rejected_kernels() {
     let (registry, refused) = Registry::collected(|name| name.starts_with("third_party."));
     let names: Vec<_> = registry
@@ -88,8 +97,9 @@ fn collection_reports_rejected_kernels() {
     assert_eq!(names, ["third_party.scale", "third_party.twice"]);
     let mut refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
     refused.sort();
-    assert_eq!(refused.len(), 2);
-    assert!(refused[1].starts_with("third_party.twice (cpu, T=float32) matches calls"));
+    assert_eq!(refused.len(), 3);
+    assert!(refused[2].starts_with("third_party.twice (cpu, T=float32) matches calls"));
+    assert!(refused[1].starts_with(r#"op "third_party.nonsense" makes no sense: sizes"#));
     assert_eq!(
         refused[0],
         r#"kernel lost registered for unknown op "third_party.nowhere""#
