@@ -15,6 +15,7 @@ mod slot;
 pub mod tensorflow;
 pub mod torch;
 pub mod tvm_ffi;
+pub mod xla;
 
 use std::fmt;
 

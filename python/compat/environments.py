@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 # What the tests of ops in graphs import.
 GRAPHS = ("pytest==9.2.0", "ml-dtypes==0.6.0")
+JAX_GRAPHS = ("pytest==9.2.0", "absl-py==2.1.0", "flatbuffers==24.3.25")
 # What PyTorch imports of other packages; its wheel is installed without the libraries it names.
 TORCH = ("filelock==3.16.1", "typing-extensions==4.15.0", "networkx==3.3", "jinja2==3.1.4")
 TORCH += ("fsspec==2024.10.0", "setuptools==75.6.0", "sympy==1.13.3")
@@ -53,8 +54,10 @@ def paddle(release, python, **fields):
 
 
 def jax(release, python, numpy, **fields):
+    has_graphs = tuple(map(int, release.split("."))) >= (0, 4, 38)
     packages = (f"jax=={release}", f"jaxlib=={release}", f"numpy=={numpy}")
-    return Environment("jax", release, python, packages, **fields)
+    packages += JAX_GRAPHS if has_graphs else ()
+    return Environment("jax", release, python, packages, has_graphs=has_graphs, **fields)
 
 
 def tensorflow(release, python, *packages, **fields):
@@ -90,6 +93,7 @@ ENVIRONMENTS = (
     torch("2.10.0", "3.11", "2.2.0"),
     torch("2.12.1", "3.13", "2.2.0"),
     jax("0.4.31", "3.10", "1.26.4", is_oldest=True),
+    jax("0.4.38", "3.12", "2.2.0", is_oldest_with_graphs=True),
     jax("0.5.3", "3.12", "2.2.0"),
     jax("0.6.2", "3.11", "2.2.0"),
     jax("0.7.2", "3.12", "2.2.0"),

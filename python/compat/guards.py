@@ -203,6 +203,16 @@ def jax_deleted():
     refuses(lambda: dlbridge.from_dlpack(x))
 
 
+def jax_graphs():
+    jax, x = module("jax"), make("jax")
+    if jax.__version_info__ < (0, 4, 38):
+        return refuses(lambda: jax.jit(ops.exp)(x), "Abstract tracer")
+    assert jax.jit(lambda x: ops.add(x, 1))(x).tolist() == [2, 3, 4, 5]
+    assert jax.jit(jax.vmap(ops.negative))(x).tolist() == [-1, -2, -3, -4]
+    gradient = jax.grad(lambda x: ops.sum(ops.multiply(x, x)))
+    assert gradient(x).tolist() == jax.jit(gradient)(x).tolist() == [2, 4, 6, 8]
+
+
 def numpy_read_only():
     x = make("numpy")
     x.flags.writeable = False
@@ -220,6 +230,6 @@ GUARDS = {
     "paddle": [("followed tensors", paddle_autograd)],
     "pyarrow": [("immutable arrays", pyarrow_bytes)],
     "tensorflow": [("strings and immutable tensors", tensorflow_strings)],
-    "jax": [("deleted arrays", jax_deleted)],
+    "jax": [("deleted arrays", jax_deleted), ("ops in graphs", jax_graphs)],
     "numpy": [("read-only arrays", numpy_read_only)],
 }

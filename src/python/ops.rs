@@ -179,6 +179,8 @@ unsafe extern "C" fn call(
     let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&*payload)));
     // What a framework follows or traces isn't borrowed, but may be for its own op.
     let outcome = outcome.or_else(|error| {
+        // The error is dropped, and with it the frames of the framework's own.
+        is_plain = false;
         // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords'
         // values behind them.
         unsafe {

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 #: The adapter's module, and the module of the framework, by the framework's name.
 ADAPTERS = {
     "torch": ("torch", "torch"),
-    "tvm": ("tvm", "tvm_ffi"),
+    "jax": ("jax", "jax"),
     "tensorflow": ("tensorflow", "tensorflow"),
+    "tvm": ("tvm", "tvm_ffi"),
 }
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
@@ -39,13 +40,13 @@ def _adapter(framework: str) -> ModuleType:
 
 
 def publish(framework: str) -> dict[str, str]:
-    """Makes all ops known to a framework's compiler, as its own ops: "torch", "tvm" or
-    "tensorflow".
+    """Makes all ops known to a framework's compiler, as its own ops: "torch", "jax", "tensorflow"
+    or "tvm".
 
     Ops are published by themselves once a compiler of a framework is used, or a tensor that its
     framework follows is an argument; this is for programs that call them by the framework's names
-    alone, such as `torch.ops.dlbridge.add`. The framework must be imported already. Returns the ops
-    that it can't have, each with the reason.
+    alone, such as `torch.ops.dlbridge.add`, or that load an exported program. The framework must be
+    imported already. Returns the ops that it can't have, each with the reason.
     """
     if framework not in ADAPTERS:
         raise LookupError(f"expected one of {', '.join(ADAPTERS)}, got {framework!r}")

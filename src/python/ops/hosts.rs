@@ -1,11 +1,12 @@
 //! Ops as ops of frameworks' compilers: the part that isn't Python.
 
 use super::{PyOp, describe};
-use crate::hosts::{HostError, tensorflow, torch, tvm_ffi};
+use crate::hosts::{HostError, tensorflow, torch, tvm_ffi, xla};
 use crate::kernel::PartialShape;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::{Bound, ffi};
 
 #[pymethods]
 impl PyOp {
@@ -45,6 +46,18 @@ impl PyOp {
         let shapes = op.partial_shapes(&inputs, &attributes).transpose();
         let wrong = |problem| PyValueError::new_err(format!("{}: {problem}", self.handle.name()));
         shapes.map_err(wrong)
+    }
+
+    /// Its handler for XLA's FFI, and the name of the target.
+    fn _xla_target<'py>(&self, py: Python<'py>) -> PyResult<(String, Bound<'py, PyAny>)> {
+        let handler = xla::handler(&self.handle).map_err(refused)?;
+        let name = c"xla._CUSTOM_CALL_TARGET".as_ptr();
+        // SAFETY: the thread is attached; the name is static, and the address that of a function.
+        let capsule = unsafe {
+            let capsule = ffi::PyCapsule_New(handler as *mut std::ffi::c_void, name, None);
+            Bound::from_owned_ptr_or_err(py, capsule)?
+        };
+        Ok((xla::target(&self.handle), capsule))
     }
 }
 

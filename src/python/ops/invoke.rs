@@ -70,11 +70,7 @@ pub(super) fn invoke<'py>(
         }
     }
     #[cfg(all(feature = "hosts", unix))]
-    tape::refuse_recorded(
-        py,
-        name,
-        bound.tensors.iter().zip(&entered).filter_map(keeper),
-    )?;
+    tape::refuse_recorded(py, name, &bound.tensors, &entered)?;
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object.filter(|_| entered[at].is_none()) else {
             continue;

@@ -1,7 +1,8 @@
 //! Gradient tapes, which record eager calls.
 
 use crate::dlpack::python::type_lookup;
-use crate::python::borrows::{BorrowedArg, Keep};
+use crate::python::argument::BorrowedArg;
+use crate::python::borrows::Keep;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

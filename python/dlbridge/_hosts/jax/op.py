@@ -1,0 +1,164 @@
+"""An op, called with arrays that JAX traces."""
+
+from __future__ import annotations
+
+import operator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import sizes
+from ..definition import Definition
+from . import custom_call, transforms
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Keywords of calls that have no place in a traced one.
+_OTHER_KEYWORDS = ("like", "label", "memory", "threads", "out")
+
+
+def dtype_name(dtype: Any) -> str | None:
+    """Returns the name of a dtype."""
+    if dtype is None or isinstance(dtype, str):
+        return dtype
+    try:
+        return str(jnp.dtype(dtype).name)
+    except TypeError:
+        return str(dtype).removeprefix("torch.")
+
+
+class PublishedOp(Definition):
+    """An op, and what JAX calls for it."""
+
+    def __init__(self, name: str, ops: dict[str, PublishedOp]) -> None:
+        """Publishes an op. `ops` has all of them, by name."""
+        super().__init__(name, dtype_name)
+        self.ops = ops
+        self.name = self.row["name"]
+        target = getattr(self.op, "_xla_target", None)
+        if target is None:
+            raise RuntimeError(f"{self.name}: its extension was built without feature hosts")
+        self.target, handler = target()
+        try:
+            custom_call.ffi.register_ffi_target(self.target, handler, platform="cpu")
+        except Exception as error:
+            raise RuntimeError(f"{self.name}: {error}") from error
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the op with the arguments of its function in `dlbridge.ops`."""
+        for name in _OTHER_KEYWORDS:
+            value = kwargs.pop(name, None)
+            if value is not None and not (
+                isinstance(value, str) and value in ("", "own", "caller")
+            ):
+                raise TypeError(f"{self.name}: a traced call has no argument {name!r}")
+        if self.variadic:
+            first = args[: len(self.inputs) - 1]
+            rest = args[len(self.inputs) - 1 :]
+            is_list = len(rest) == 1 and isinstance(rest[0], list | tuple)
+            args = (*first, list(rest[0]) if is_list else list(rest))
+        elif len(args) > len(self.inputs):
+            raise TypeError(f"{self.name}: expected {len(self.inputs)} tensors, got {len(args)}")
+        inputs, attributes = self.bind(args, kwargs)
+        counts = tuple(map(len, inputs))
+        function = transforms.traceable(self, counts, self.key(attributes))
+        arrays = [array for of in self._arrays(inputs) for array in of]
+        results = function(*custom_call.varying(arrays))
+        return results[0] if len(results) == 1 else results
+
+    def _arrays(self, inputs: list[list[Any]]) -> list[list[jax.Array]]:
+        """Returns the inputs as arrays, of which some may be numbers."""
+        kinds = [tensor["dtype"] for tensor in self.row["inputs"]]
+        dtypes: dict[Any, Any] = {}
+        for kind, of in zip(kinds, inputs):
+            for value in of:
+                if not isinstance(value, bool | int | float):
+                    dtypes.setdefault(kind, dtype_name(value.dtype))
+
+        def array(kind: Any, value: Any) -> jax.Array:
+            if isinstance(value, jax.Array):
+                return value
+            if isinstance(value, bool | int | float):
+                return jnp.asarray(value, kind[1] if kind[0] == "is" else dtypes.get(kind))
+            if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
+                return jnp.asarray(value)
+            return jax.dlpack.from_dlpack(value)
+
+        return [[array(kind, value) for value in of] for kind, of in zip(kinds, inputs)]
+
+    def key(self, attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """Returns the values of attributes, to be compared and hashed."""
+        values = []
+        for name, value in attributes.items():
+            kind = self.kinds.get(name)
+            try:
+                if value is None or kind is None:
+                    pass
+                elif kind == "float":
+                    value = float(value).hex()  # -0.0 is another value than 0.0
+                elif kind == "bool":
+                    value = bool(value)
+                elif kind.startswith("ints"):
+                    many = value if isinstance(value, list | tuple) else [value]
+                    value = tuple(map(operator.index, many))
+                elif kind.startswith("int"):
+                    value = operator.index(value)
+                elif kind.startswith("dtype"):
+                    value = dtype_name(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"{self.name}: wrong value for {name}") from None
+            values.append((name, value))
+        return tuple(sorted(values))
+
+    def attributes(self, key: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+        """Returns the values of attributes of a key."""
+        values = dict(key)
+        for name, kind in self.kinds.items():
+            if kind == "float" and isinstance(values.get(name), str):
+                values[name] = float.fromhex(values[name])
+        return values
+
+    def split(self, counts: tuple[int, ...], items: Any) -> list[list[Any]]:
+        """Returns a list of items for each input."""
+        rest = iter(items)
+        return [[next(rest) for _ in range(count)] for count in counts]
+
+    def results(
+        self, inputs: list[list[jax.Array]], attributes: dict[str, Any]
+    ) -> list[tuple[Any, str]]:
+        """Returns the shapes and dtypes of outputs."""
+        rule = self.row["sizes"]
+        shapes = [[array.shape for array in of] for of in inputs]
+        if rule is None or all(isinstance(size, int) for of in shapes for s in of for size in s):
+            described = [[(array.shape, array.dtype.name) for array in of] for of in inputs]
+            known = {name: value for name, value in attributes.items() if value is not None}
+            return [(shape, str(dtype)) for shape, dtype in self.op._infer(described, known)]
+
+        # Some sizes are symbols of jax.export.
+        def check(holds: Any, why: str) -> None:
+            if not holds:
+                raise ValueError(f"{self.name}: expected that {why}, got {shapes}")
+
+        found = sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
+        dtypes = [
+            self._dtype(output["dtype"], inputs, attributes) for output in self.row["outputs"]
+        ]
+        return [*zip(found, dtypes)]
+
+    def _dtype(self, kind: Any, inputs: Any, attributes: dict[str, Any]) -> str:
+        if kind[0] == "is":
+            return str(kind[1])
+        if kind[0].startswith("attribute") and attributes[kind[1]] is not None:
+            return str(attributes[kind[1]])
+        variable = ("variable", kind[-1])
+        for tensor, of in zip(self.row["inputs"], inputs):
+            if tensor["dtype"] == variable and of:
+                dtype = of[0].dtype
+                is_sum = kind[0] == "attribute_or_sum" and jnp.issubdtype(dtype, jnp.integer)
+                is_signed = jnp.issubdtype(dtype, jnp.signedinteger)
+                return str(dtype.name if not is_sum else "int64" if is_signed else "uint64")
+        raise AssertionError(f"{self.name}: nothing says a result's dtype")

@@ -1,0 +1,508 @@
+"""Ops as custom calls of XLA: eager, jitted, exported, sharded, differentiated and vectorised."""
+
+import gc
+import threading
+import weakref
+
+import dlbridge
+import numpy as np
+import pytest
+from dlbridge import ops
+from graph_samples import CALLS
+from support import framework, in_new_process, refused
+
+jax = framework("jax")
+import jax.numpy as jnp  # noqa: E402
+from jax import export  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+if jax.__version_info__ < (0, 4, 38):
+    pytest.skip("the functions are known from JAX 0.4.38 on", allow_module_level=True)
+try:
+    from jax import ffi
+except ImportError:  # before 0.5
+    from jax.extend import ffi
+assert dlbridge.publish("jax") == {}
+try:
+    import dlbridge_testing
+except ImportError:  # with an older release, in python/compat
+    dlbridge_testing = None
+if dlbridge_testing and not hasattr(ops, "testing"):
+    dlbridge_testing.publish_ops()
+needs_extension = pytest.mark.skipif(not dlbridge_testing, reason="there is no extension")
+# Newer releases raise the second where a compiled function is called again.
+XlaError = jax.errors.JaxRuntimeError, ValueError
+
+
+@pytest.fixture(autouse=True)
+def wide():
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+def arguments(name, array=jnp.asarray):
+    """The arguments of a call."""
+    args, attributes = CALLS[name]
+
+    def of(value):
+        if isinstance(value, list):
+            return [of(item) for item in value]
+        return array(value.copy()) if isinstance(value, np.ndarray) else value
+
+    return [of(value) for value in args], attributes
+
+
+def same(a, b):
+    """Whether results are equal bit for bit, of JAX or NumPy."""
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    a, b = np.asarray(a), np.asarray(b)
+    return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+
+
+def function_of(name, attributes):
+    function = getattr(ops, name)
+    return lambda *args: function(*args, **attributes)
+
+
+def random(*shape):
+    return jnp.asarray(np.random.default_rng(len(shape)).random(shape) + 0.5)
+
+
+def test_each_op_has_a_sample():
+    names = {name for name in dlbridge._core._op_names() if not name.startswith("testing.")}
+    assert set(CALLS) == names
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_compiled_calls_equal_eager_ones(name):
+    args, attributes = arguments(name)
+    eager = function_of(name, attributes)(*arguments(name, np.asarray)[0])
+    compiled = jax.jit(function_of(name, attributes))
+    assert same(compiled(*args), eager)
+    text = compiled.lower(*args).as_text()
+    assert f"@dlbridge.{name}(" in text and "callback" not in text
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_vmap_equals_calls_for_each_index(name):
+    args, attributes = arguments(name)
+    function = function_of(name, attributes)
+    repeated = jax.tree.map(lambda x: jnp.stack([x, x[::-1] if x.ndim else x]), args)
+    if name in ("take", "index_add"):
+        repeated[1] = jnp.stack([args[1], args[1]])
+    one = [jax.jit(function)(*jax.tree.map(lambda x, at=at: x[at], repeated)) for at in (0, 1)]
+    expected = jax.tree.map(lambda *parts: jnp.stack(parts), *one)
+    for vectorised in (jax.vmap(function), jax.jit(jax.vmap(function))):
+        found = vectorised(*repeated)
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@needs_extension
+def test_kernels_have_the_addresses_of_arrays():
+    x = jnp.ones(5, "f4")
+    found = jax.jit(ops.testing.addresses)(x)
+    assert found.tolist() == [x.unsafe_buffer_pointer(), found.unsafe_buffer_pointer()]
+    with dlbridge.record() as calls:
+        jax.jit(lambda x: ops.add(x, x))(x).block_until_ready()
+    assert [call.op for call in calls] == ["add"]
+
+
+def test_written_inputs_are_results():
+    x, y = jnp.arange(8.0), jnp.ones(8)
+    function = jax.jit(lambda x, y: ops.axpy(2.0, x, y))
+    assert same(function(x, y), x * 2 + 1) and (y == 1).all()
+    assert same(jax.jit(lambda x: ops.axpy(2.0, x, x))(x), x * 3)
+    in_place = jax.jit(lambda x, y: ops.axpy(2.0, x, y), donate_argnums=1)
+    address = y.unsafe_buffer_pointer()
+    z = in_place(x, y)
+    assert z.unsafe_buffer_pointer() == address and y.is_deleted()
+
+
+def test_calls_take_what_others_do():
+    x = jnp.arange(4.0)
+    assert same(jax.jit(lambda x: ops.add(2, x))(x), x + 2)
+    assert same(jax.jit(lambda x: ops.add(x, b=np.ones(4)))(x), x + 1)
+    assert same(jax.jit(lambda x: ops.concat(x, x, axis=0))(x), jnp.concatenate([x, x]))
+    assert same(jax.jit(lambda x: ops.cast(x, dtype=jnp.float16))(x), x.astype("f2"))
+    assert same(jax.jit(lambda x: ops.sum(x, axis=0))(x), x.sum())
+    assert same(jax.jit(lambda x: ops.sum(x, axis=()))(x), x)
+    assert same(jax.jit(lambda x: ops.sum(x.astype("i4"), axis=None))(x), jnp.asarray(6))
+    found = jax.jit(lambda x: ops.layer_norm(x, bias=jnp.ones(4)))(x)
+    assert same(found, ops.layer_norm(np.asarray(x), bias=np.ones(4)))
+    others = {"out": np.ones(4), "like": np.ones(4), "label": "x", "threads": 2}
+    for keyword, value in others.items():
+        with refused(TypeError, f"add: a traced call has no argument {keyword!r}"):
+            jax.jit(lambda x, given={keyword: value}: ops.add(x, x, **given))(x)
+    with refused(TypeError, "add: takes 2 tensors but 3 were given"):
+        jax.jit(lambda x: ops.add(x, x, x))(x)
+
+
+@needs_extension
+def test_attributes_of_each_kind_arrive():
+    x = jnp.ones(3)
+
+    def numbers(**attributes):
+        return jax.jit(lambda x: ops.testing.kinds(x, **attributes)[0])(x).tolist()
+
+    assert numbers(flag=True) == [1, -3, np.inf, 7]
+    assert numbers(flag=False, count=7, factor=0.1, text="") == [0, 7, 0.1, 0]
+    assert np.isnan(numbers(flag=True, factor=float("nan"))[2])
+    assert str(numbers(flag=True, factor=-0.0)[2]) == "-0.0"
+    typed = jax.jit(lambda x: ops.testing.kinds(x, flag=True, dtype="int16")[1])(x)
+    assert typed.dtype == "int16"
+    with refused(TypeError, "testing.kinds: attribute \"count\" is of kind int, not 'x'"):
+        numbers(flag=True, count="x")
+
+
+def test_scan_equals_a_loop():
+    x, ys = random(3), random(5, 3)
+
+    def step(carry, y):
+        carry = ops.add(ops.multiply(carry, y), 1.0)
+        return carry, ops.softmax(carry)
+
+    last, all_of = jax.lax.scan(step, x, ys)
+    carry = x
+    for at, y in enumerate(ys):
+        carry, one = jax.jit(step)(carry, y)
+        assert same(all_of[at], one)
+    assert same(last, carry)
+    check_grads(lambda x: jax.lax.scan(step, x, ys)[0], (x,), 1, modes=["rev"])
+
+
+GRADIENTS = {
+    "add": (lambda a, b: ops.add(a, b), (3, 4), (4,)),
+    "subtract": (lambda a, b: ops.subtract(a, b), (3, 1), (2, 1, 4)),
+    "multiply": (lambda a, b: ops.multiply(a, b), (3, 4), ()),
+    "divide": (lambda a, b: ops.divide(a, b), (3, 4), (3, 1)),
+    "axpy": (jax.jit(lambda alpha, x, y: ops.axpy(alpha, x, y)), (), (3,), (3,)),
+    "matmul": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4, 5)),
+    "matmul of vectors": (lambda a, b: ops.matmul(a, b), (4,), (4,)),
+    "matmul of a row": (lambda a, b: ops.matmul(a, b), (4,), (2, 4, 3)),
+    "matmul of a column": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4,)),
+    "softmax": (lambda x: ops.softmax(x, axis=0), (3, 4)),
+    "log_softmax": (lambda x: ops.log_softmax(x), (3, 4)),
+    "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
+    "sum of all": (lambda x: ops.sum(x), (2, 3)),
+    "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),
+    "cast": (lambda x: ops.multiply(ops.cast(x, dtype="float64"), 2.0), (3,)),
+    "exp": (lambda x: ops.log(ops.sqrt(ops.exp(ops.negative(x)))), (3,)),
+    "sigmoid": (lambda x: ops.tanh(ops.sigmoid(x)), (3,)),
+    "copy": (lambda x: ops.matrix_transpose(ops.copy(x)), (3, 4)),
+}
+FIRST = {
+    "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
+    "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", [*GRADIENTS, *FIRST])
+def test_gradients_are_right(name):
+    function, *shapes = {**GRADIENTS, **FIRST}[name]
+    inputs = tuple(random(*shape) for shape in shapes)
+    order = 2 if name in GRADIENTS else 1
+    check_grads(function, inputs, order, modes=["rev"])
+    check_grads(jax.jit(function), inputs, order, modes=["rev"])
+    places = tuple(range(len(inputs)))
+    gradient = jax.grad(lambda *inputs: function(*inputs).sum(), places)
+    assert same(gradient(*inputs), jax.jit(gradient)(*inputs))
+
+
+def test_gradients_of_a_cast_have_the_dtype_of_the_input():
+    gradient = jax.grad(lambda x: ops.cast(x, dtype="float32").sum())
+    assert gradient(jnp.ones(3, "float16")).dtype == "float16"
+
+
+def test_transforms_are_composed():
+    x = random(2, 3)
+    square = jax.grad(lambda x: ops.sum(ops.multiply(x, x)))
+    assert same(jax.vmap(square)(x), 2 * x) and same(jax.jit(jax.vmap(square))(x), 2 * x)
+
+    def of_the_rest(y):
+        return ops.sum(jax.vmap(ops.multiply, (0, None))(x, y))
+
+    assert np.allclose(jax.grad(of_the_rest)(x[0]), x.sum(0))
+    remembered = jax.checkpoint(lambda x: ops.softmax(ops.multiply(x, x)))
+    check_grads(remembered, (x,), 1, modes=["rev"])
+    nested = jax.vmap(jax.vmap(ops.add, (None, 0)), (0, None))
+    assert same(nested(x, x), x[:, None] + x[None])
+
+
+def test_ops_without_gradient_say_so():
+    x = random(3)
+    problem = r"dlbridge\.relu declares no gradient of 'x'"
+    for gradient in (
+        jax.grad(lambda x: ops.sum(ops.relu(x))),
+        lambda x: jax.vjp(ops.relu, x)[1](x),
+    ):
+        for one in (gradient, jax.jit(gradient)):
+            with pytest.raises(RuntimeError, match=problem):
+                one(x)
+    with pytest.raises(RuntimeError, match=problem):
+        jax.jit(jax.vmap(jax.grad(lambda x: ops.relu(x))))(x)
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(ops.exp, (x,), (x,))
+    # Where the result doesn't depend on it, there is nothing to declare.
+    stop = jax.lax.stop_gradient
+    for function in (
+        lambda x: ops.sum(x) + ops.sum(ops.relu(stop(x))),
+        lambda x: ops.sum(x) + stop(ops.sum(ops.relu(x))),
+        lambda x: ops.sum(ops.add(x, ops.cast(ops.greater(x, 1.0), dtype="float64"))),
+    ):
+        assert same(jax.grad(function)(x), jnp.ones(3))
+    # Of several inputs, one may have a gradient.
+    quantized = jnp.ones(3, "i1")
+    with pytest.raises(RuntimeError, match="declares no gradient of 'scale'"):
+        jax.grad(lambda scale: ops.sum(ops.dequantize(quantized, scale)))(jnp.float32(2))
+    assert jax.grad(lambda x: x[ops.argmax(x)])(x).sum() == 1
+
+
+VECTORISED = {
+    "add": (lambda a, b: ops.add(a, b), (0, None), (3, 4), (4,), 1),
+    "add of ranks": (lambda a, b: ops.add(a, b), (0, 0), (3, 4), (3, 2, 4), 1),
+    "add of another axis": (lambda a, b: ops.add(a, b), (1, None), (4, 3), (4,), 1),
+    "exp": (lambda a: ops.exp(a), (0,), (3, 4), 1),
+    "axpy": (lambda x, y: ops.axpy(2.0, x, y), (0, None), (3, 4), (4,), 1),
+    "sum": (lambda a: ops.sum(a), (0,), (3, 4, 5), 1),
+    "mean": (lambda a: ops.mean(a, axis=0, keepdims=True), (0,), (3, 4, 5), 1),
+    "softmax": (lambda a: ops.softmax(a, axis=0), (0,), (3, 4, 5), 1),
+    "matmul": (lambda a, b: ops.matmul(a, b), (0, None), (3, 4, 5), (5, 2), 1),
+    "matmul of batches": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 7, 4, 5), (3, 5, 2), 1),
+    "rms_norm": (lambda a, w: ops.rms_norm(a, w), (0, None), (3, 4, 5), (5,), 1),
+    "topk": (lambda a: ops.topk(a, k=2)[0], (0,), (3, 4, 5), 1),
+    "concat": (lambda a, b: ops.concat(a, b, axis=0), (0, None), (3, 4, 5), (2, 5), 1),
+    "argmax": (lambda a: ops.argmax(a), (0,), (3, 4, 5), 3),
+    "matmul of rows": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 5), (3, 5, 2), 3),
+}
+
+
+@pytest.mark.parametrize("name", VECTORISED)
+def test_vmap_is_one_call_where_it_can_be(name):
+    function, dims, *shapes, count = VECTORISED[name]
+    inputs = [random(*shape) for shape in shapes]
+    selected = [
+        [x if dim is None else jnp.take(x, at, dim) for x, dim in zip(inputs, dims)]
+        for at in range(3)
+    ]
+    expected = jnp.stack([jax.jit(function)(*one) for one in selected])
+    with dlbridge.record() as calls:
+        found = jax.jit(jax.vmap(function, in_axes=dims))(*inputs).block_until_ready()
+    assert np.allclose(found, expected, rtol=1e-12) and len(calls) == count
+
+
+def test_exported_programs_call_ops():
+    x = random(3, 4)
+    function = jax.jit(lambda x: ops.mean(ops.softmax(x, axis=-1), axis=0))
+    checks = [
+        export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}") for name in ("softmax", "mean")
+    ]
+    exported = export.export(function, disabled_checks=checks)(x)
+    program = export.deserialize(exported.serialize())
+    assert same(program.call(x), function(x))
+
+
+def test_exported_programs_have_symbols_as_sizes():
+    def function(x, y):
+        x = ops.softmax(ops.matmul(x, y))
+        return ops.sum(ops.rms_norm(ops.add(x, ops.exp(x))), axis=1), ops.argmax(x, axis=0)
+
+    names = "softmax", "matmul", "sum", "rms_norm", "add", "exp", "argmax"
+    n, m = export.symbolic_shape("n, m")
+    shapes = (n, 3), (3, m)
+    exported = export.export(
+        jax.jit(function),
+        disabled_checks=[
+            export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}") for name in names
+        ],
+    )(*(jax.ShapeDtypeStruct(shape, "f8") for shape in shapes))
+    for rows, columns in ((5, 4), (6, 7)):
+        x, y = random(rows, 3), random(3, columns)
+        assert same(exported.call(x, y), jax.jit(function)(x, y))
+
+
+@needs_extension
+def test_shards_are_calls_of_their_own():
+    in_new_process(
+        """
+        import dlbridge, jax, jax.numpy as jnp, numpy as np
+        from dlbridge import ops
+        from jax.sharding import PartitionSpec as P
+        assert jax.device_count() == 2
+        mesh = jax.sharding.Mesh(jax.devices(), ("i",))
+        function = lambda x, w: ops.softmax(ops.matmul(ops.rms_norm(x), w))
+        try:
+            from jax import shard_map
+            more = {}
+        except ImportError:  # before 0.6
+            from jax.experimental.shard_map import shard_map
+            more = {"check_rep": False}
+        sharded = jax.jit(shard_map(
+            function, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"), **more
+        ))
+        x, w = jnp.arange(24.0).reshape(6, 4) + 1, jnp.ones((4, 2)) / 3
+        with dlbridge.record() as calls:
+            found = sharded(x, w).block_until_ready()
+        assert sorted(c.shapes[0] for c in calls if c.op == "matmul") == [[3, 4]] * 2
+        assert np.allclose(found, jax.jit(function)(x, w))
+        loss = lambda f: lambda w: (f(x, w) ** 2).sum()
+        assert np.allclose(jax.grad(loss(sharded))(w), jax.grad(loss(function))(w), atol=1e-6)
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+        JAX_PLATFORMS="cpu",
+    )
+
+
+def test_training_steps_equal_those_of_jax():
+    def losses(matmul, softmax, multiply, mean, compile):
+        def loss(w, x):
+            y = softmax(matmul(x, w))
+            return mean(multiply(y, y))
+
+        step = compile(jax.value_and_grad(loss))
+        x, w, found = random(6, 4), random(4, 5), []
+        for _ in range(20):
+            now, gradient = step(w, x)
+            w = w - 0.5 * gradient
+            found.append(float(now))
+        return found
+
+    ours = ops.matmul, ops.softmax, ops.multiply, ops.mean
+    theirs = losses(jnp.matmul, jax.nn.softmax, jnp.multiply, jnp.mean, jax.jit)
+    assert losses(*ours, jax.jit) == losses(*ours, lambda function: function)
+    assert np.allclose(theirs, losses(*ours, jax.jit), rtol=1e-12)
+
+
+def test_errors_have_the_text_of_the_op():
+    x = jnp.ones(3)
+    with refused(ValueError, 'add: argument "b" has shape [4]; it can\'t be broadcast'):
+        jax.jit(ops.add)(x, jnp.ones(4))
+    with pytest.raises(IndexError, match="axis 3 is out of bounds for a tensor of rank 1"):
+        jax.jit(lambda x: ops.softmax(x, axis=3))(x)
+    with pytest.raises(XlaError, match="take: .* is out of bounds for axis 0 with size 3"):
+        jax.jit(ops.take)(x, jnp.array([7])).block_until_ready()
+    with refused(TypeError, "copy: expected elements of whole bytes, got int4", "astype('int8')"):
+        jax.jit(ops.copy)(jnp.ones(4, "int4"))
+    jax.config.update("jax_enable_x64", False)
+    with refused(TypeError, "argmax: a result is int64, which JAX would narrow", "jax_enable_x64"):
+        jax.jit(ops.argmax)(jnp.ones(3))
+
+
+@needs_extension
+def test_failures_and_panics_of_kernels_are_errors():
+    x = jnp.ones(3, "f4")
+    with pytest.raises(XlaError, match="testing.fails: .*3 are too many"):
+        jax.jit(ops.testing.fails)(x).block_until_ready()
+    panics = jax.jit(ops.testing.panics)
+    for _ in range(2):
+        with pytest.raises(XlaError, match="testing.panics: -1 is negative"):
+            panics(-x).block_until_ready()
+    assert same(panics(x), x)
+
+
+def test_targets_check_what_they_are_called_with():
+    x = jnp.ones(3, "f4")
+
+    def run(name, results, *args, **attributes):
+        structs = [jax.ShapeDtypeStruct(shape, "f4") for shape in results]
+        return ffi.ffi_call(f"dlbridge.{name}", structs)(*args, **attributes)[0]
+
+    assert same(run("exp", [(3,)], x), ops.exp(x))
+    assert same(run("sum", [()], x, axis="None"), ops.sum(x))
+    assert same(run("axpy", [(3,)], jnp.float32(2), x, x), 3 * x) and (x == 1).all()
+    for problem, call in {
+        "exp: expected 1 tensors, got 2": lambda: run("exp", [(3,)], x, x),
+        "exp: expected 1 results, got 2": lambda: run("exp", [(3,), (3,)], x),
+        "exp: .*XLA's result is float32 .4.": lambda: run("exp", [(4,)], x),
+        "no attribute .*axes": lambda: run("sum", [()], x, axes=np.int64(0)),
+        "expected an attribute .*k": lambda: run("topk", [(3,), (3,)], x),
+        "for attribute .*axis.*, got": lambda: run("softmax", [(3,)], x, axis="x"),
+        "the result of .*y.* isn't of its": lambda: run("axpy", [(4,)], jnp.float32(2), x, x),
+    }.items():
+        with pytest.raises(XlaError, match=problem):
+            call().block_until_ready()
+
+
+def test_arguments_are_released():
+    add, fails = jax.jit(ops.add), jax.jit(ops.take)
+
+    def use(is_failing):
+        x = jnp.arange(3.0) + 0
+        try:
+            add(x, x).block_until_ready()
+            fails(x, jnp.array([7 if is_failing else 1])).block_until_ready()
+        except XlaError:
+            assert is_failing
+        return weakref.ref(x)
+
+    for is_failing in (False, True):
+        refs = [use(is_failing) for _ in range(20)]
+        gc.collect()
+        assert [ref() for ref in refs] == [None] * 20
+
+
+def test_memory_stays_flat():
+    import resource
+
+    x, bad = jnp.ones(1000), jnp.array([-7000])
+    add, total, take = jax.jit(ops.add), jax.jit(lambda x: ops.sum(x, axis=0)), jax.jit(ops.take)
+
+    def calls(count):
+        for _ in range(count):
+            add(x, x).block_until_ready()
+            total(x).block_until_ready()
+            try:
+                take(x, bad).block_until_ready()
+            except XlaError:
+                pass
+
+    calls(1000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls(8000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+
+
+def test_threads_run_at_once():
+    x, failures = random(64, 64), []
+    matmul, take = jax.jit(ops.matmul), jax.jit(ops.take)
+    expected = matmul(x, x)
+
+    def run():
+        for _ in range(100):
+            if not same(matmul(x, x), expected):
+                failures.append("another result")
+            try:
+                take(x, jnp.array([99])).block_until_ready()
+                failures.append("no error")
+            except XlaError:
+                pass
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+@needs_extension
+def test_ops_are_published_without_being_asked_for():
+    in_new_process(
+        """
+        import sys
+        import dlbridge
+        assert "jax" not in sys.modules
+        import jax, jax.numpy as jnp
+        assert "dlbridge._hosts.jax" not in sys.modules
+        from dlbridge import ops
+        # Eager calls are dlbridge's own.
+        assert ops.exp(jnp.zeros(2)).tolist() == [1, 1]
+        assert "dlbridge._hosts.jax" not in sys.modules
+        assert jax.jit(lambda x: ops.exp(x) * 2)(jnp.zeros(2)).tolist() == [2, 2]
+        assert "dlbridge._hosts.jax" in sys.modules
+        """,
+        JAX_PLATFORMS="cpu",
+    )
