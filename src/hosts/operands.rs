@@ -4,8 +4,8 @@ use super::problem::Problem;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::{Attribute, CallHost, Frame, OpHandle, Operand, Operands};
-use crate::layout::Layout;
-use smallvec::SmallVec;
+use crate::layout::{Layout, LayoutError};
+use smallvec::{Array, SmallVec};
 
 /// A tensor of a host: its memory, layout and dtype.
 pub(super) struct Described {
@@ -16,6 +16,37 @@ pub(super) struct Described {
 
 /// The tensors of an input: none for one that is left out, several for a variadic one.
 pub(super) type Tensors = SmallVec<[Described; 1]>;
+
+/// Appends a tensor of rank, sizes and strides, or NULL if it is row-major. It is built in the
+/// list, as moving a layout takes longer.
+///
+/// # Errors
+///
+/// When there can't be such a layout; then the list isn't to be used.
+///
+/// # Safety
+///
+/// Sizes and strides are each NULL or as many numbers as the rank says.
+#[inline]
+pub(super) unsafe fn describe_in_place<A: Array<Item = Described>>(
+    list: &mut SmallVec<A>,
+    first: *mut u8,
+    dtype: DType,
+    (rank, sizes, strides): (i32, *const i64, *const i64),
+) -> Result<(), LayoutError> {
+    list.reserve(1);
+    let at = list.len();
+    // SAFETY: there is room for one more, all of whose fields are written before it counts. Sizes
+    // and strides are as this function requires.
+    unsafe {
+        let place = list.as_mut_ptr().add(at);
+        (&raw mut (*place).first).write(first);
+        (&raw mut (*place).dtype).write(dtype);
+        (&raw mut (*place).layout).write(Layout::scalar());
+        list.set_len(at + 1);
+        (*place).layout.become_c(rank, sizes, strides)
+    }
+}
 
 /// Runs a call. `outputs` are those that the caller gave: all, or none.
 ///
@@ -63,13 +94,24 @@ pub(super) unsafe fn run(
 }
 
 impl Described {
+    /// Returns how many bytes the elements have.
+    pub(super) fn nbytes(&self) -> usize {
+        self.layout.len() * self.dtype.item_bytes().unwrap_or(0)
+    }
+
+    /// Returns whether another tensor has the same shape and dtype.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.dtype == other.dtype && self.layout.shape() == other.layout.shape()
+    }
+
     /// Returns the tensor as an operand.
     ///
     /// # Safety
     ///
     /// While the operand is used, the tensor has the elements of its layout, no other code writes
     /// them, and none reads them either if `writes` is true.
-    unsafe fn operand(&self, writes: bool) -> Operand<'_> {
+    #[inline]
+    pub(super) unsafe fn operand(&self, writes: bool) -> Operand<'_> {
         let (first, layout, dtype) = (self.first, self.layout.as_ref(), self.dtype);
         // SAFETY: elements and accesses are as this function requires.
         unsafe { Operand::from_raw(first, layout, dtype, Device::CPU, false, writes) }

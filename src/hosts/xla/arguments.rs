@@ -1,88 +1,47 @@
 //! Buffers of a call, as operands.
 
 use super::abi::{self, BUFFER, Buffer, Buffers};
-use crate::device::Device;
-use crate::dtype::DType;
-use crate::kernel::Operand;
-use crate::layout::Layout;
+use crate::hosts::operands::{Described, describe_in_place};
 use smallvec::SmallVec;
+use std::ptr;
 
-/// What an operand is made of.
-pub(super) struct Described {
-    pub(super) first: *mut u8,
-    pub(super) layout: Layout,
-    pub(super) dtype: DType,
-}
+/// The arguments of a call, or its results.
+pub(super) type Tensors = SmallVec<[Described; 4]>;
 
-impl Described {
-    /// Returns memory, layout and dtype of a buffer.
-    ///
-    /// # Safety
-    ///
-    /// The buffer is one of XLA's, of a call that lasts.
-    unsafe fn new(buffer: *const Buffer) -> Result<Self, String> {
-        // SAFETY: the buffer is one of XLA's, as this function requires.
-        let buffer = unsafe { &*buffer };
-        if buffer.struct_size < size_of::<Buffer>() {
-            return Err("XLA's buffers have too few fields".to_owned());
-        }
-        let sizes = match buffer.rank {
-            0 => &[][..],
-            // SAFETY: a buffer has as many sizes as dimensions.
-            rank => unsafe { std::slice::from_raw_parts(buffer.sizes, rank as usize) },
-        };
-        let sizes: SmallVec<[usize; 8]> = sizes.iter().map(|size| *size as usize).collect();
-        Ok(Self {
-            first: buffer.data,
-            layout: Layout::contiguous(&sizes).map_err(|error| error.to_string())?,
-            dtype: abi::dtype(buffer.dtype)?,
-        })
-    }
-
-    pub(super) fn nbytes(&self) -> usize {
-        self.layout.len() * self.dtype.item_bytes().unwrap_or(0)
-    }
-
-    /// Returns whether another buffer has the same shape and dtype.
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.dtype == other.dtype && self.layout.shape() == other.layout.shape()
-    }
-
-    /// Returns the operand.
-    ///
-    /// # Safety
-    ///
-    /// The buffer is one of a call that lasts as long as the operand is in use; if it is to be
-    /// written, it is a result's.
-    pub(super) unsafe fn operand(&self, writes: bool) -> Operand<'_> {
-        let (first, layout) = (self.first, self.layout.as_ref());
-        // SAFETY: XLA keeps arguments and results of a call until it is over, with all elements;
-        // it writes no arguments meanwhile, and uses no results.
-        unsafe { Operand::from_raw(first, layout, self.dtype, Device::CPU, false, writes) }
-    }
-}
-
-/// Returns what all arguments are, or all results.
+/// Appends what all arguments are, or all results.
 ///
 /// # Safety
 ///
 /// The buffers are XLA's, of a call that lasts.
-pub(super) unsafe fn describe(list: &Buffers) -> Result<SmallVec<[Described; 4]>, String> {
+#[inline]
+pub(super) unsafe fn describe(list: &Buffers, all: &mut Tensors) -> Result<(), String> {
     if list.struct_size < size_of::<Buffers>() {
         return Err("XLA's lists of buffers have too few fields".to_owned());
     }
-    let mut all = SmallVec::new();
     for at in 0..list.count as usize {
-        // SAFETY: there are as many kinds and buffers.
+        // SAFETY: there are as many kinds and buffers, which are XLA's.
         let described = unsafe {
             match *list.kinds.add(at) {
-                BUFFER => Described::new(*list.buffers.add(at)),
+                BUFFER => push(&**list.buffers.add(at), all),
                 kind => Err(format!("expected a buffer, got XLA's {kind}")),
             }
         };
-        all.push(described.map_err(|problem| format!("tensor {at}: {problem}"))?);
+        described.map_err(|problem| format!("tensor {at}: {problem}"))?;
     }
-    Ok(all)
+    Ok(())
+}
+
+/// Appends memory, layout and dtype of a buffer.
+#[inline]
+fn push(buffer: &Buffer, all: &mut Tensors) -> Result<(), String> {
+    if buffer.struct_size < size_of::<Buffer>() {
+        return Err("XLA's buffers have too few fields".to_owned());
+    }
+    let rank = i32::try_from(buffer.rank).map_err(|error| error.to_string())?;
+    let dims = (rank, buffer.sizes, ptr::null());
+    // SAFETY: a buffer has as many sizes as dimensions; without strides it is row-major.
+    let valid = unsafe { describe_in_place(all, buffer.data, abi::dtype(buffer.dtype)?, dims) };
+    valid.map_err(|error| error.to_string())
 }
 
 /// Which of the op's inputs the arguments of a call are.

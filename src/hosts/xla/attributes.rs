@@ -19,12 +19,12 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Returns the attributes of a call.
+    /// Reads the attributes of a call.
     ///
     /// # Safety
     ///
     /// The list is one of XLA's.
-    pub(super) unsafe fn read(op: &Op, list: &Attributes) -> Result<Self, String> {
+    pub(super) unsafe fn read(&mut self, op: &Op, list: &Attributes) -> Result<(), String> {
         if list.struct_size < size_of::<Attributes>() {
             return Err("XLA's attributes have too few fields".to_owned());
         }
@@ -33,22 +33,21 @@ impl Values {
         let name = |at: usize| unsafe { bytes(&**list.names.add(at)) };
         // SAFETY: each value is of the kind at the same place.
         let value = |at: usize| unsafe { value(*list.kinds.add(at), *list.values.add(at)) };
-        let mut read = Self::default();
         let mut used = 0;
         for (wanted, kind, default) in op.attributes() {
             let Some(at) = (0..count).find(|at| name(*at) == wanted.as_bytes()) else {
                 let missing = || format!("expected an attribute {wanted:?}");
-                read.attributes.push(default.cloned().ok_or_else(missing)?);
+                self.attributes.push(default.cloned().ok_or_else(missing)?);
                 continue;
             };
             used += 1;
             let found = value(at).map_err(|problem| format!("attribute {wanted:?}: {problem}"))?;
             let converted = convert(&found, kind);
             let wrong = || format!("expected {kind} for attribute {wanted:?}, got {found}");
-            read.attributes.push(converted.ok_or_else(wrong)?);
+            self.attributes.push(converted.ok_or_else(wrong)?);
         }
         if used == count {
-            return Ok(read);
+            return Ok(());
         }
         for at in 0..count {
             let name = name(at);
@@ -56,13 +55,13 @@ impl Values {
                 let Ok(Attribute::Int(bits)) = value(at) else {
                     return Err("expected a number for attribute \"_given\"".to_owned());
                 };
-                read.given = Some(bits as u64);
+                self.given = Some(bits as u64);
             } else if !op.attributes().any(|(known, ..)| known.as_bytes() == name) {
                 let name = String::from_utf8_lossy(name);
                 return Err(format!("there is no attribute {name:?}"));
             }
         }
-        Ok(read)
+        Ok(())
     }
 }
 

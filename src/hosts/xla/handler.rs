@@ -5,7 +5,7 @@ use super::abi::{
     CallFrame, EXECUTE, INTERNAL, INVALID_ARGUMENT, METADATA, Metadata, MetadataExtension,
     NewError, VERSION,
 };
-use super::arguments::{Places, describe};
+use super::arguments::{Places, Tensors, describe};
 use super::attributes::Values;
 use super::results::Results;
 use crate::hosts::slot::{Family, Slots};
@@ -119,14 +119,15 @@ unsafe fn call(op: &OpHandle, frame: &CallFrame) -> Result<(), String> {
     if frame.stage != EXECUTE {
         return Ok(());
     }
+    let (mut values, mut inputs, mut results) = (Values::default(), Tensors::new(), Tensors::new());
     // SAFETY: the frame's lists are XLA's, and last as long as the call.
-    let (values, inputs, results) = unsafe {
-        (
-            Values::read(definition, &frame.attributes).map_err(named)?,
-            describe(&frame.arguments).map_err(named)?,
-            describe(&frame.results).map_err(named)?,
-        )
+    let read = unsafe {
+        values
+            .read(definition, &frame.attributes)
+            .and_then(|()| describe(&frame.arguments, &mut inputs))
+            .and_then(|()| describe(&frame.results, &mut results))
     };
+    read.map_err(named)?;
     let places = Places::new(definition, inputs.len(), values.given).map_err(named)?;
     let expected = definition
         .parameters()

@@ -1,8 +1,8 @@
 //! Results in memory of XLA's.
 
-use super::arguments::Described;
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::hosts::operands::Described;
 use crate::kernel::{CallHost, Failure, Operand};
 use crate::layout::Layout;
 use crate::storage::Contents;
