@@ -95,6 +95,19 @@ def torch_stable_op(folder):
     return versions
 
 
+def tensorflow_op(folder):
+    import tensorflow as tf
+
+    source, output = PEERS / "tensorflow_op.cpp", folder / "tensorflow_op.so"
+    flags = [*tf.sysconfig.get_compile_flags(), "-w"]
+    link = [*tf.sysconfig.get_link_flags(), f"-Wl,-rpath,{tf.sysconfig.get_lib()}"]
+    # The last -std counts.
+    command = [CXX, *CXXFLAGS, *flags, "-std=c++20", "-shared", source, "-o", output, *link]
+    versions = {"tensorflow": tf.__version__, "compiler": compiler()}
+    compile_if_needed(output, [source], command, versions)
+    return versions
+
+
 def xla_ffi_op(folder):
     import jax
     import jaxlib
@@ -185,7 +198,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     built, failed = {}, []
     builds = (ours, pybind11_torch, tvm_ffi_peer, nanobind_peer, rust_numpy)
-    for build in (*builds, torch_stable_op, xla_ffi_op):
+    for build in (*builds, torch_stable_op, xla_ffi_op, tensorflow_op):
         if given.only not in (None, build.__name__):
             continue
         print(build.__name__, flush=True)

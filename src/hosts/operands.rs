@@ -14,8 +14,14 @@ pub(super) struct Described {
     pub(super) dtype: DType,
 }
 
-/// The tensors of an input: none for one that is left out, several for a variadic one.
-pub(super) type Tensors = SmallVec<[Described; 1]>;
+/// The tensors of a call's inputs.
+#[derive(Default)]
+pub(super) struct Inputs {
+    pub(super) tensors: SmallVec<[Described; 4]>,
+    /// Which input each of the tensors is: several for a variadic one, none for one that is left
+    /// out.
+    pub(super) places: SmallVec<[usize; 4]>,
+}
 
 /// Appends a tensor of rank, sizes and strides, or NULL if it is row-major. It is built in the
 /// list, as moving a layout takes longer.
@@ -56,7 +62,7 @@ pub(super) unsafe fn describe_in_place<A: Array<Item = Described>>(
 /// write is written by no other code meanwhile, and what it writes is used by no other code.
 pub(super) unsafe fn run(
     handle: &OpHandle,
-    inputs: &[Tensors],
+    inputs: &Inputs,
     outputs: &[Described],
     attributes: &[Attribute],
     host: &mut impl CallHost,
@@ -65,20 +71,17 @@ pub(super) unsafe fn run(
     let mut operands = Operands::new();
     operands.resize_with(op.parameters().count(), || Operand::ABSENT);
     let mut present = 0;
-    for (at, tensors) in inputs.iter().enumerate() {
-        let writes = op.writes(at);
-        for (number, tensor) in tensors.iter().enumerate() {
-            // SAFETY: elements and other code's accesses are as this function requires.
-            let operand = unsafe { tensor.operand(writes) };
-            if number == 0 {
-                operands[at] = operand;
-                present |= 1 << at;
-            } else {
-                operands.push(operand);
-            }
+    for (tensor, at) in inputs.tensors.iter().zip(&inputs.places) {
+        // SAFETY: elements and other code's accesses are as this function requires.
+        let operand = unsafe { tensor.operand(op.writes(*at)) };
+        if operands[*at].is_absent() {
+            operands[*at] = operand;
+            present |= 1 << at;
+        } else {
+            operands.push(operand);
         }
     }
-    for (at, tensor) in (inputs.len()..).zip(outputs) {
+    for (at, tensor) in (op.given()..).zip(outputs) {
         // SAFETY: elements and other code's accesses are as this function requires.
         operands[at] = unsafe { tensor.operand(true) };
         present |= 1 << at;

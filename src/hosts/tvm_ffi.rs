@@ -126,8 +126,9 @@ impl Published {
     ///
     /// The arguments are valid, and their tensors the caller's for the time of the call.
     unsafe fn run(&self, arguments: &[Value]) -> Result<Value, Problem> {
+        let (values, mut arguments) = (arguments, Arguments::default());
         // SAFETY: the arguments are valid for the time of the call.
-        let arguments = unsafe { Arguments::read(self.tvm, &self.op, arguments) }?;
+        unsafe { arguments.read(self.tvm, &self.op, values) }?;
         let mut results = Results::new(self.tvm);
         // SAFETY: tvm-ffi's tensors are kept by the caller, with their elements. As of all packed
         // functions, callers don't use a tensor elsewhere meanwhile that is written.

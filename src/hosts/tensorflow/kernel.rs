@@ -5,7 +5,7 @@ use super::inference;
 use super::node::Node;
 use super::results::Results;
 use super::tensor::Tensor;
-use crate::hosts::operands::{self, Tensors};
+use crate::hosts::operands::{self, Inputs};
 use crate::hosts::problem::{Class, Problem, guarded};
 use crate::hosts::slot::{Family, Slots};
 use crate::kernel::OpHandle;
@@ -170,10 +170,9 @@ impl Call<'_> {
         let published = self.node.published;
         let op = published.op.definition();
         let mut kept: SmallVec<[Tensor; 6]> = SmallVec::new();
-        let mut inputs: SmallVec<[Tensors; 4]> = SmallVec::new();
+        let mut inputs = Inputs::default();
         let (mut next, mut written) = (0, 0);
         for (at, count) in self.node.counts.iter().enumerate() {
-            let mut tensors = Tensors::new();
             for _ in 0..*count {
                 let tensor = match op.writes(at) {
                     // SAFETY: the context is that of a call of the node.
@@ -182,13 +181,14 @@ impl Call<'_> {
                     false => unsafe { self.input(next) }?,
                 };
                 written += c_int::from(op.writes(at));
-                tensors.push(tensor.describe().map_err(|text| self.failed(text))?);
+                let described = tensor.describe(&mut inputs.tensors);
+                described.map_err(|text| self.failed(text))?;
+                inputs.places.push(at);
                 kept.push(tensor);
                 next += 1;
             }
-            inputs.push(tensors);
         }
-        let mut results = Results::new(published.tensorflow, self.context, written);
+        let mut results = Results::new(&self.status, published.tensorflow, self.context, written);
         // SAFETY: the tensors are kept until the call is over, and written by no other code:
         // TensorFlow never changes inputs, and what is written is new, or this call's alone.
         unsafe {

@@ -13,7 +13,8 @@ use std::ffi::c_int;
 use std::ptr;
 
 /// The outputs of a call, which it keeps.
-pub(super) struct Results {
+pub(super) struct Results<'s> {
+    status: &'s Status,
     tensorflow: &'static TensorFlow,
     context: Handle,
     /// The place of the next one.
@@ -21,10 +22,16 @@ pub(super) struct Results {
     made: SmallVec<[(Tensor, Box<Layout>); 1]>,
 }
 
-impl Results {
+impl<'s> Results<'s> {
     /// Returns the outputs from a place on.
-    pub(super) fn new(tensorflow: &'static TensorFlow, context: Handle, next: c_int) -> Self {
+    pub(super) fn new(
+        status: &'s Status,
+        tensorflow: &'static TensorFlow,
+        context: Handle,
+        next: c_int,
+    ) -> Self {
         Self {
+            status,
             tensorflow,
             context,
             next,
@@ -34,7 +41,7 @@ impl Results {
 }
 
 // SAFETY: the tensors are new, and kept with their layouts, whose addresses are stable.
-unsafe impl CallHost for Results {
+unsafe impl CallHost for Results<'_> {
     fn make<'a>(
         &mut self,
         shape: &[usize],
@@ -50,7 +57,6 @@ unsafe impl CallHost for Results {
         let layout = Box::new(Layout::contiguous(shape)?);
         let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
         let sizes: SmallVec<[i64; 8]> = shape.iter().map(|size| *size as i64).collect();
-        let status = Status::new(self.tensorflow);
         let functions = &self.tensorflow.functions;
         // SAFETY: the context is that of a call, and there are as many sizes as dimensions.
         let handle = unsafe {
@@ -61,10 +67,10 @@ unsafe impl CallHost for Results {
                 sizes.as_ptr(),
                 sizes.len() as c_int,
                 nbytes,
-                status.handle,
+                self.status.handle,
             )
         };
-        status.check()?;
+        self.status.check()?;
         self.next += 1;
         let tensor = Tensor {
             tensorflow: self.tensorflow,

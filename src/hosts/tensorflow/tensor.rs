@@ -1,11 +1,11 @@
 //! [`Tensor`]: a tensor of TensorFlow's in a call.
 
 use super::functions::{Handle, TensorFlow};
-use crate::hosts::operands::Described;
-use crate::layout::Layout;
+use crate::hosts::operands::{Described, describe_in_place};
 use crate::tensorflow_types::{dtype_of, name_of};
 use smallvec::SmallVec;
 use std::ffi::c_int;
+use std::ptr;
 
 /// A tensor, which is released when it is dropped.
 pub(super) struct Tensor {
@@ -33,8 +33,8 @@ impl Tensor {
         }
     }
 
-    /// Returns memory, layout and dtype. TensorFlow's tensors are contiguous.
-    pub(super) fn describe(&self) -> Result<Described, String> {
+    /// Appends memory, layout and dtype. TensorFlow's tensors are contiguous.
+    pub(super) fn describe(&self, list: &mut SmallVec<[Described; 4]>) -> Result<(), String> {
         let functions = &self.tensorflow.functions;
         // SAFETY: the handle is a tensor's.
         let code: c_int = unsafe { (functions.TF_TensorType)(self.handle) };
@@ -44,15 +44,12 @@ impl Tensor {
         };
         let dtype = dtype_of(code).ok_or_else(missing)?;
         let sizes = self.sizes();
-        let sizes: SmallVec<[usize; 8]> = sizes.iter().map(|size| *size as usize).collect();
-        let layout = Layout::contiguous(&sizes).map_err(|error| error.to_string())?;
         // SAFETY: the handle is a tensor's.
         let first = unsafe { (functions.TF_TensorData)(self.handle) };
-        Ok(Described {
-            first: first.cast(),
-            layout,
-            dtype,
-        })
+        let dims = (sizes.len() as i32, sizes.as_ptr(), ptr::null());
+        // SAFETY: there are as many sizes; without strides it is row-major.
+        let valid = unsafe { describe_in_place(list, first.cast(), dtype, dims) };
+        valid.map_err(|error| error.to_string())
     }
 
     /// Copies the elements of another tensor of this dtype and shape.

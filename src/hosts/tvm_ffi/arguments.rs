@@ -3,14 +3,15 @@
 use super::library::{Object, TvmFfi};
 use super::value::Value;
 use crate::dtype::DType;
-use crate::hosts::operands::{Described, Tensors};
+use crate::hosts::operands::{Described, Inputs};
 use crate::hosts::problem::{Class, Problem};
 use crate::kernel::{Attribute, AttributeKind, OpHandle};
 use smallvec::{SmallVec, smallvec};
 
 /// The arguments of a call.
+#[derive(Default)]
 pub(super) struct Arguments<'t> {
-    pub(super) inputs: SmallVec<[Tensors; 4]>,
+    pub(super) inputs: Inputs,
     pub(super) attributes: SmallVec<[Attribute; 4]>,
     /// All outputs, or none if they are to be made.
     pub(super) outputs: SmallVec<[Described; 1]>,
@@ -19,16 +20,17 @@ pub(super) struct Arguments<'t> {
 }
 
 impl<'t> Arguments<'t> {
-    /// Sorts the arguments of a call.
+    /// Sorts and appends the arguments of a call.
     ///
     /// # Safety
     ///
     /// They are valid.
     pub(super) unsafe fn read(
+        &mut self,
         tvm: &'t TvmFfi,
         handle: &OpHandle,
         values: &[Value],
-    ) -> Result<Self, Problem> {
+    ) -> Result<(), Problem> {
         let op = handle.definition();
         let wrong = |class, problem: &str| Problem::new(class, format!("{}: {problem}", op.name()));
         let of_argument = |name: &str| {
@@ -36,18 +38,13 @@ impl<'t> Arguments<'t> {
             move |problem: String| wrong(Class::Type, &format!("argument {name:?}: {problem}"))
         };
         let mut rest = values;
-        let mut all = Self {
-            inputs: SmallVec::new(),
-            attributes: SmallVec::new(),
-            outputs: SmallVec::new(),
-            _items: Vec::new(),
-        };
+        let mut given = 0;
         for (at, (name, reads, _)) in op.parameters().enumerate() {
             if !reads {
                 break;
             }
+            given += 1;
             let Some((value, after)) = rest.split_first() else {
-                all.inputs.push(Tensors::new());
                 continue;
             };
             let values: SmallVec<[Value; 4]> = if op.variadic() == Some(at) && value.is_list() {
@@ -55,7 +52,7 @@ impl<'t> Arguments<'t> {
                 // SAFETY: the value is valid, and an array or a list.
                 let items = unsafe { value.items(tvm) }.map_err(of_argument(name))?;
                 let objects = items.iter().filter_map(Value::object);
-                all._items
+                self._items
                     .extend(objects.map(|handle| Object { tvm, handle }));
                 items.into()
             } else if op.variadic() == Some(at) {
@@ -70,12 +67,12 @@ impl<'t> Arguments<'t> {
                     false => smallvec![*value],
                 }
             };
-            let mut tensors = Tensors::new();
             for value in values {
+                self.inputs.places.push(at);
                 // SAFETY: the value is valid.
-                tensors.push(unsafe { value.describe() }.map_err(of_argument(name))?);
+                let described = unsafe { value.describe(&mut self.inputs.tensors) };
+                described.map_err(of_argument(name))?;
             }
-            all.inputs.push(tensors);
         }
         for (name, kind, default) in op.attributes() {
             let value = rest.split_first().filter(|(value, _)| !value.is_tensor());
@@ -87,7 +84,7 @@ impl<'t> Arguments<'t> {
                 }
                 None => None,
             };
-            all.attributes.push(match (value, default) {
+            self.attributes.push(match (value, default) {
                 (Some(value), _) => {
                     // SAFETY: the value is valid.
                     unsafe { value.attribute(tvm, kind) }.map_err(of_argument(name))?
@@ -101,17 +98,16 @@ impl<'t> Arguments<'t> {
         }
         for value in rest {
             // SAFETY: the value is valid.
-            let output = unsafe { value.describe() };
-            let output = output.map_err(of_argument("out"))?;
-            clear_invalid(&output);
-            all.outputs.push(output);
+            let described = unsafe { value.describe(&mut self.outputs) };
+            described.map_err(of_argument("out"))?;
         }
-        let outputs = op.parameters().count() - all.inputs.len();
-        if !all.outputs.is_empty() && all.outputs.len() != outputs {
-            let problem = format!("expected {outputs} outputs, got {}", all.outputs.len());
+        self.outputs.iter().for_each(clear_invalid);
+        let outputs = op.parameters().count() - given;
+        if !self.outputs.is_empty() && self.outputs.len() != outputs {
+            let problem = format!("expected {outputs} outputs, got {}", self.outputs.len());
             return Err(wrong(Class::Type, &problem));
         }
-        Ok(all)
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use super::value::Value;
 use crate::device::Device;
 use crate::dlpack::{DLDevice, DLDeviceType, DLTensor};
 use crate::dtype::DType;
+use crate::hosts::operands::Described;
 use crate::hosts::problem::{Class, Problem};
 use crate::kernel::{CallHost, Failure, Operand};
 use crate::layout::Layout;
@@ -84,8 +85,10 @@ unsafe impl CallHost for Results {
             tvm: self.tvm,
             handle,
         };
+        let mut described: SmallVec<[Described; 1]> = SmallVec::new();
         // SAFETY: the handle is a tensor's.
-        let described = unsafe { Value::from_tensor(handle).describe() }?;
+        unsafe { Value::from_tensor(handle).describe(&mut described) }?;
+        let described = described.pop().expect("a tensor was described");
         if described.layout.shape() != shape || described.dtype != dtype {
             return Err("the caller's allocator made another tensor".into());
         }

@@ -3,10 +3,9 @@
 use super::library::TvmFfi;
 use crate::dlpack::{DLDataType, DLDeviceType, DLTensor};
 use crate::dtype::DType;
-use crate::hosts::operands::Described;
+use crate::hosts::operands::{Described, describe_in_place};
 use crate::kernel::{Attribute, AttributeKind};
-use crate::layout::Layout;
-use smallvec::SmallVec;
+use smallvec::{Array, SmallVec};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
@@ -135,12 +134,16 @@ impl Value {
         }
     }
 
-    /// Returns memory, layout and dtype of a tensor on the CPU.
+    /// Appends memory, layout and dtype of a tensor on the CPU.
     ///
     /// # Safety
     ///
     /// The value is valid.
-    pub(super) unsafe fn describe(&self) -> Result<Described, String> {
+    #[inline]
+    pub(super) unsafe fn describe<A: Array<Item = Described>>(
+        &self,
+        list: &mut SmallVec<A>,
+    ) -> Result<(), String> {
         let tensor: *const DLTensor = match self.kind {
             DL_TENSOR => self.pointer().cast_const().cast(),
             TENSOR => self.behind_header(),
@@ -151,28 +154,17 @@ impl Value {
         if tensor.device.device_type != DLDeviceType::CPU {
             return Err("expected a tensor on the CPU".to_owned());
         }
-        let rank = usize::try_from(tensor.ndim).map_err(|_| "its rank is negative".to_owned())?;
-        let list = |from: *mut i64| match rank {
-            0 => &[][..],
-            // SAFETY: a tensor has as many sizes and strides as dimensions, and keeps them.
-            _ => unsafe { std::slice::from_raw_parts(from.cast_const(), rank) },
-        };
-        let sizes = list(tensor.shape).iter().map(|size| usize::try_from(*size));
-        let sizes: Result<SmallVec<[usize; 8]>, _> = sizes.collect();
-        let sizes = sizes.map_err(|_| "a size is negative".to_owned())?;
-        let layout = match tensor.strides.is_null() {
-            true => Layout::contiguous(&sizes),
-            false => {
-                let strides = list(tensor.strides).iter().map(|stride| *stride as isize);
-                Layout::strided(&sizes, &strides.collect::<SmallVec<[isize; 8]>>())
-            }
-        };
         let first = tensor.data.cast::<u8>();
-        Ok(Described {
-            first: first.wrapping_add(tensor.byte_offset as usize),
-            layout: layout.map_err(|error| error.to_string())?,
-            dtype: DType::try_from(tensor.dtype).map_err(|error| error.to_string())?,
-        })
+        let first = first.wrapping_add(tensor.byte_offset as usize);
+        let dtype = DType::try_from(tensor.dtype).map_err(|error| error.to_string())?;
+        let dims = (
+            tensor.ndim,
+            tensor.shape.cast_const(),
+            tensor.strides.cast_const(),
+        );
+        // SAFETY: a tensor has as many sizes, and strides or none, as dimensions.
+        let valid = unsafe { describe_in_place(list, first, dtype, dims) };
+        valid.map_err(|error| error.to_string())
     }
 
     /// Returns the value of an attribute.
