@@ -27,6 +27,7 @@ mod functions;
 mod inference;
 mod kernel;
 mod node;
+mod published;
 mod results;
 mod tensor;
 
@@ -34,7 +35,7 @@ use super::HostError;
 use crate::kernel::OpHandle;
 use definition::Definition;
 use functions::TensorFlow;
-use kernel::Published;
+use published::Published;
 use std::sync::{Mutex, PoisonError};
 
 /// Returns the name of an op in TensorFlow.
@@ -68,6 +69,6 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
     });
     let entry = entry.ok_or_else(|| HostError::from("too many ops".to_owned()))?;
     tensorflow.define(&definition, entry.infer)?;
-    tensorflow.register(&name, entry.create)?;
+    tensorflow.register(&name, (entry.create, kernel::compute, kernel::delete))?;
     Ok(name)
 }

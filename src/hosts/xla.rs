@@ -38,10 +38,7 @@ mod tests;
 
 use super::HostError;
 use crate::kernel::OpHandle;
-use std::ffi::c_void;
-
-/// A handler: of an `XLA_FFI_CallFrame`, it returns an `XLA_FFI_Error`, or null for success.
-pub type Handler = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+pub use handler::Handler;
 
 /// Returns the name under which an op's handler is registered.
 pub fn target(op: &OpHandle) -> String {

@@ -26,6 +26,8 @@ ADAPTERS = {
     "tensorflow": ("tensorflow", "tensorflow"),
     "tvm": ("tvm", "tvm_ffi"),
 }
+#: Frameworks whose symbols aren't tensors for other code.
+UNLIKE_TENSORS = ("tensorflow",)
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
 
@@ -72,12 +74,12 @@ def publish_more(names: list[str]) -> None:
             refused.update(_adapter(framework).publish(names))
 
 
-def retry(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], frameworks: list[str] | None = None
-) -> Any:
-    """Calls the op of a framework, of all or of some, with tensors that it follows or traces."""
+def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_tensor: bool) -> Any:
+    """Calls the op of a framework with tensors that it follows or traces. `is_tensor` is False if
+    an argument was refused as none.
+    """
     for framework, (_, module) in ADAPTERS.items():
-        if module in sys.modules and (frameworks is None or framework in frameworks):
+        if module in sys.modules and (is_tensor or framework in UNLIKE_TENSORS):
             try:
                 adapter = _adapter(framework)
             except (ImportError, AttributeError):

@@ -185,14 +185,17 @@ impl TensorFlow {
     }
 
     /// Registers the kernel of an op for the CPU, for all dtypes of its definition.
-    pub(super) fn register(&'static self, name: &str, create: Create) -> Result<(), HostError> {
+    pub(super) fn register(
+        &'static self,
+        name: &str,
+        (create, compute, delete): (Create, Compute, Delete),
+    ) -> Result<(), HostError> {
         let functions = &self.functions;
         let status = Status::new(self);
         let name = text(name)?;
         // SAFETY: the texts end with a zero, and are copied; `compute` and `delete` take what
         // `create` returns. The builder is released by being registered.
         unsafe {
-            let (compute, delete) = (super::kernel::compute, super::kernel::delete);
             let new = functions.TF_NewKernelBuilder;
             let builder = new(name.as_ptr(), c"CPU".as_ptr(), create, compute, delete);
             (functions.TF_RegisterKernelBuilder)(name.as_ptr(), builder, status.handle);

@@ -4,7 +4,7 @@
 //! shape; the Python half, which knows the attributes, adds those where it makes a node.
 
 use super::functions::{Handle, Status};
-use super::kernel::Published;
+use super::published::Published;
 use crate::hosts::problem::{Class, Problem};
 use crate::kernel::{Attribute, Op, PartialShape, SizeExpression, SizeItem};
 use std::ffi::c_int;

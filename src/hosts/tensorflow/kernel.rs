@@ -1,23 +1,17 @@
 //! The functions that TensorFlow calls: for each op, for each node of a graph, and in each call.
 
-use super::functions::{Create, Handle, Infer, Status, TensorFlow};
+use super::functions::{Create, Handle, Infer, Status};
 use super::inference;
 use super::node::Node;
+use super::published::Published;
 use super::results::Results;
 use super::tensor::Tensor;
 use crate::hosts::operands::{self, Inputs};
 use crate::hosts::problem::{Class, Problem, guarded};
 use crate::hosts::slot::{Family, Slots};
-use crate::kernel::OpHandle;
 use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::ptr;
-
-/// A published op.
-pub(super) struct Published {
-    pub(super) tensorflow: &'static TensorFlow,
-    pub(super) op: OpHandle,
-}
 
 /// The functions of an op.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::definition::{NO_INT, count_name, is_of_output};
 use super::functions::{Handle, Status, TensorFlow};
-use super::kernel::Published;
+use super::published::Published;
 use crate::dtype::DType;
 use crate::hosts::problem::{Class, Problem};
 use crate::kernel::{Attribute, AttributeKind, ElementType};

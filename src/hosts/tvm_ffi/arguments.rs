@@ -6,7 +6,7 @@ use crate::dtype::DType;
 use crate::hosts::operands::{Described, Inputs};
 use crate::hosts::problem::{Class, Problem};
 use crate::kernel::{Attribute, AttributeKind, OpHandle};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// The arguments of a call.
 #[derive(Default)]
@@ -63,8 +63,8 @@ impl<'t> Arguments<'t> {
             } else {
                 rest = after;
                 match value.is_none() && op.is_optional(at) {
-                    true => smallvec![],
-                    false => smallvec![*value],
+                    true => SmallVec::new(),
+                    false => SmallVec::from_elem(*value, 1),
                 }
             };
             for value in values {

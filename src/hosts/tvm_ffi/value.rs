@@ -1,10 +1,10 @@
 //! [`Value`]: an argument or a result of a packed function.
 
-use super::library::TvmFfi;
-use crate::dlpack::{DLDataType, DLDeviceType, DLTensor};
+mod attribute;
+
+use crate::dlpack::{DLDeviceType, DLTensor};
 use crate::dtype::DType;
 use crate::hosts::operands::{Described, describe_in_place};
-use crate::kernel::{Attribute, AttributeKind};
 use smallvec::{Array, SmallVec};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -116,24 +116,6 @@ impl Value {
         self.pointer().wrapping_byte_add(Self::HEADER).cast()
     }
 
-    /// Returns the items of an array or a list, whose references are the caller's to release.
-    ///
-    /// # Safety
-    ///
-    /// The value is a valid array or list.
-    pub(super) unsafe fn items(&self, tvm: &TvmFfi) -> Result<Vec<Value>, String> {
-        let (size, get) = match self.kind {
-            LIST => ("ffi.ListSize", "ffi.ListGetItem"),
-            _ => ("ffi.ArraySize", "ffi.ArrayGetItem"),
-        };
-        // SAFETY: the arguments are the container and a number.
-        unsafe {
-            let count = tvm.call(size, &[*self])?.bits as usize;
-            let item = |at| tvm.call(get, &[*self, Self::from_int(at)]);
-            (0..count).map(item).collect()
-        }
-    }
-
     /// Appends memory, layout and dtype of a tensor on the CPU.
     ///
     /// # Safety
@@ -165,58 +147,6 @@ impl Value {
         // SAFETY: a tensor has as many sizes, and strides or none, as dimensions.
         let valid = unsafe { describe_in_place(list, first, dtype, dims) };
         valid.map_err(|error| error.to_string())
-    }
-
-    /// Returns the value of an attribute.
-    ///
-    /// # Safety
-    ///
-    /// The value is valid.
-    pub(super) unsafe fn attribute(
-        &self,
-        tvm: &TvmFfi,
-        kind: AttributeKind,
-    ) -> Result<Attribute, String> {
-        // SAFETY: the value is valid, as this function requires.
-        let value = unsafe {
-            match self.kind {
-                NONE => match kind {
-                    AttributeKind::OptionalInt => Some(Attribute::OptionalInt(None)),
-                    AttributeKind::OptionalInts => Some(Attribute::OptionalInts(None)),
-                    AttributeKind::OptionalDType => Some(Attribute::OptionalDType(None)),
-                    _ => None,
-                },
-                BOOL => Some(Attribute::Bool(self.bits != 0)),
-                // Relax has no constants of type bool.
-                INT if kind == AttributeKind::Bool && self.bits <= 1 => {
-                    Some(Attribute::Bool(self.bits == 1))
-                }
-                INT => Some(Attribute::Int(self.bits as i64)),
-                FLOAT => Some(Attribute::Float(f64::from_bits(self.bits))),
-                DATA_TYPE => {
-                    let raw = (&raw const self.bits).cast::<DLDataType>().read();
-                    let dtype = DType::try_from(raw).map_err(|error| error.to_string())?;
-                    Some(Attribute::DType(dtype))
-                }
-                SHAPE => {
-                    let (first, count) = self.behind_header::<(*const i64, usize)>().read();
-                    let sizes = match count {
-                        0 => &[][..],
-                        _ => std::slice::from_raw_parts(first, count),
-                    };
-                    Some(Attribute::Ints(sizes.to_vec()))
-                }
-                ARRAY | LIST => {
-                    let items = self.items(tvm)?;
-                    let ints = items.iter().map(|item| (item.kind, item.bits as i64));
-                    let ints = ints.map(|(kind, int)| (kind == INT).then_some(int));
-                    ints.collect::<Option<Vec<_>>>().map(Attribute::Ints)
-                }
-                _ => self.text().map(Attribute::Text),
-            }
-        };
-        let value = value.and_then(|value| value.converted(kind));
-        value.ok_or_else(|| format!("expected {kind}, got {}", self.kind_name()))
     }
 
     /// Returns a text.

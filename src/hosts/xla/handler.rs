@@ -1,6 +1,5 @@
 //! The functions that XLA calls.
 
-use super::Handler;
 use super::abi::{
     CallFrame, EXECUTE, INTERNAL, INVALID_ARGUMENT, METADATA, Metadata, MetadataExtension,
     NewError, VERSION,
@@ -13,6 +12,9 @@ use crate::kernel::{Frame, OpHandle, Operand, Operands};
 use std::ffi::{CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+
+/// A handler: of an `XLA_FFI_CallFrame`, it returns an `XLA_FFI_Error`, or null for success.
+pub type Handler = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 static SLOTS: Slots<OpHandle> = Slots::new();
 

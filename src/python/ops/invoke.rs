@@ -70,7 +70,7 @@ pub(super) fn invoke<'py>(
         }
     }
     #[cfg(all(feature = "hosts", unix))]
-    tape::refuse_recorded(py, name, &bound.tensors, &entered)?;
+    tape::refuse_recorded(py, name, foreign(&bound.tensors, &entered))?;
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object.filter(|_| entered[at].is_none()) else {
             continue;
@@ -143,6 +143,23 @@ pub(super) fn invoke<'py>(
         }
     }
     give(names, &bound.tensors, around)
+}
+
+/// Returns the tensors of frameworks whose objects don't keep their memory themselves.
+#[cfg(all(feature = "hosts", unix))]
+#[inline]
+fn foreign<'a, 'py>(
+    objects: &[Option<Borrowed<'a, 'py, PyAny>>],
+    arguments: &[Option<BorrowedArg<'_>>],
+) -> impl Iterator<Item = Borrowed<'a, 'py, PyAny>> {
+    let is_foreign = |argument: &BorrowedArg<'_>| {
+        let keep = argument.get().keep();
+        !matches!(keep, Keep::Object | Keep::Number | Keep::Owner { .. })
+    };
+    let pairs = objects.iter().zip(arguments);
+    pairs.filter_map(move |(object, argument)| {
+        object.filter(|_| argument.as_ref().is_some_and(is_foreign))
+    })
 }
 
 /// Returns the results in the order of the op's parameters: those given as `out`, and those

@@ -18,12 +18,11 @@ pub(super) unsafe fn by_framework<'py>(
     (arguments, count, keywords): (*const *mut ffi::PyObject, usize, *mut ffi::PyObject),
     error: PyErr,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // TensorFlow's symbols aren't tensors for other code.
-    let frameworks = match error.is_instance_of::<PyBufferError>(py) {
-        true => None,
-        false if error.is_instance_of::<PyTypeError>(py) => Some(["tensorflow"]),
-        false => return Err(error),
-    };
+    // Some frameworks' symbols aren't tensors for other code.
+    let is_tensor = error.is_instance_of::<PyBufferError>(py);
+    if !is_tensor && !error.is_instance_of::<PyTypeError>(py) {
+        return Err(error);
+    }
     // SAFETY: there are `count` arguments, a tuple of keywords or none, and the keywords' values
     // behind the arguments.
     let (positional, named) = unsafe {
@@ -43,7 +42,7 @@ pub(super) unsafe fn by_framework<'py>(
     let Ok(package) = py.import("dlbridge._hosts") else {
         return Err(error);
     };
-    let result = package.call_method1("retry", (op, positional, named, frameworks))?;
+    let result = package.call_method1("retry", (op, positional, named, is_tensor))?;
     match result.is(py.NotImplemented()) {
         true => Err(error),
         false => Ok(result),

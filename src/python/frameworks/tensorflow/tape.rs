@@ -1,8 +1,6 @@
 //! Gradient tapes, which record eager calls.
 
 use crate::dlpack::python::type_lookup;
-use crate::python::argument::BorrowedArg;
-use crate::python::borrows::Keep;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -26,18 +24,12 @@ static OTHERS: [AtomicPtr<ffi::PyTypeObject>; 8] = [const { AtomicPtr::new(ptr::
 
 /// Refuses tensors whose calls TensorFlow records on a tape: its own op is called instead.
 #[inline]
-pub(in crate::python) fn refuse_recorded(
-    py: Python<'_>,
+pub(in crate::python) fn refuse_recorded<'a, 'py: 'a>(
+    py: Python<'py>,
     op: &str,
-    objects: &[Option<Borrowed<'_, '_, PyAny>>],
-    arguments: &[Option<BorrowedArg<'_>>],
+    tensors: impl Iterator<Item = Borrowed<'a, 'py, PyAny>>,
 ) -> PyResult<()> {
-    let mut eager = objects
-        .iter()
-        .zip(arguments)
-        .filter(|(_, argument)| argument.as_ref().is_some_and(is_of_another_owner))
-        .filter_map(|(object, _)| *object)
-        .filter(|object| is_eager_tensor(*object));
+    let mut eager = tensors.filter(|tensor| is_eager_tensor(*tensor));
     let Some(first) = eager.next() else {
         return Ok(());
     };
@@ -54,14 +46,6 @@ pub(in crate::python) fn refuse_recorded(
     }
     let problem = "a gradient tape records its calls, and TensorFlow doesn't have this op";
     Err(PyBufferError::new_err(format!("{op}: {problem}")))
-}
-
-#[inline]
-fn is_of_another_owner(argument: &BorrowedArg<'_>) -> bool {
-    !matches!(
-        argument.get().keep(),
-        Keep::Object | Keep::Number | Keep::Owner { .. }
-    )
 }
 
 /// Returns whether an object is one of TensorFlow's eager tensors.
