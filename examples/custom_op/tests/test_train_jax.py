@@ -37,8 +37,11 @@ def test_losses_equal_those_of_jax(printed, monkeypatch):
 @pytest.mark.parametrize("function", [swiglu, jax.jit(swiglu)])
 def test_gradients_are_right(function):
     check_grads(function, inputs(3, 4), 1, modes=["rev"])
-    with jax.enable_x64(True):
+    jax.config.update("jax_enable_x64", True)
+    try:
         check_grads(function, inputs(3, 4, dtype="float64"), 1, modes=["rev"])
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
