@@ -2,10 +2,11 @@
 //! Python.
 
 pub mod image;
+pub mod nn;
 
 use pyo3::prelude::*;
 
-/// Importing this is all: its ops are in `dlbridge.ops.image` then.
+/// Importing this is all: its ops are in `dlbridge.ops` then.
 #[pymodule]
 mod custom_op {
     use pyo3::prelude::*;

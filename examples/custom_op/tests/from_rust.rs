@@ -4,6 +4,7 @@ use custom_op as _; // which registers them
 use dlbridge::Tensor;
 use dlbridge::kernel::{CallError, Registry};
 use dlbridge::testing::{OpTest, Tolerance};
+use half::bf16;
 
 #[test]
 fn call_without_output_makes_a_tensor() -> Result<(), Box<dyn std::error::Error>> {
@@ -94,6 +95,59 @@ fn ops_equal_oracles_in_every_arrangement() -> Result<(), dlbridge::Error> {
             .input(&x)
             .expect_all(&[&Tensor::scalar(least), &Tensor::scalar(most)]);
     }
+    Ok(())
+}
+
+#[test]
+fn swiglu_and_its_gradient_equal_oracles_in_every_arrangement() -> Result<(), dlbridge::Error> {
+    for shape in [[2, 3, 4], [60, 70, 50]] {
+        let len = shape.iter().product();
+        let numbers = |step: usize| (0..len).map(move |at| (at * step % 97) as f64 / 8.0 - 6.0);
+        let (gate, up, dy) = (numbers(7), numbers(11), numbers(13));
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let y = gate
+            .clone()
+            .zip(up.clone())
+            .map(|(g, up)| g * sigmoid(g) * up);
+        let slope = |g: f64| sigmoid(g) + g * sigmoid(g) * sigmoid(-g);
+        let z = gate.clone().zip(up.clone()).zip(dy.clone());
+        let z = z.map(|((g, up), dy)| slope(g) * up * dy);
+
+        let f64s = |numbers: Vec<f64>| Tensor::from_vec(numbers, &shape);
+        let (gate, up, dy) = (
+            f64s(gate.collect())?,
+            f64s(up.collect())?,
+            f64s(dy.collect())?,
+        );
+        let (y, z) = (f64s(y.collect())?, f64s(z.collect())?);
+        OpTest::new("nn.swiglu")
+            .input(&gate)
+            .input(&up)
+            .within(Tolerance::ulp(8))
+            .expect(&y);
+        OpTest::new("nn.swiglu_backward")
+            .input(&gate)
+            .input(&up)
+            .input(&dy)
+            // The slope is 0 near -1.28, where its terms cancel out.
+            .within(Tolerance::close(1e-13, 1e-14))
+            .expect(&z);
+    }
+    Ok(())
+}
+
+#[test]
+fn swiglu_of_16_bit_floats_is_calculated_with_32() -> Result<(), Box<dyn std::error::Error>> {
+    let (gate, up) = ([-3.0_f32, 0.0, 1.5], [2.0_f32, 1.0, -0.25]);
+    let of = |numbers: [f32; 3]| Tensor::from(numbers.map(bf16::from_f32));
+    let swiglu = Registry::global().op("nn.swiglu")?;
+    let y = swiglu.call().input(&of(gate)).input(&of(up)).make()?;
+    let expected = gate
+        .iter()
+        .zip(up)
+        .map(|(g, up)| g / (1.0 + (-g).exp()) * up);
+    let expected: Vec<_> = expected.map(bf16::from_f32).collect();
+    assert_eq!(y.to_vec::<bf16>()?, expected);
     Ok(())
 }
 

@@ -30,7 +30,8 @@ def is_its_own(x):
 
 
 def test_import_of_extension_registers_its_ops():
-    assert "image" not in before and "image" in dir(dlbridge.ops)
+    assert not {"image", "nn"} & set(before) and {"image", "nn"} < set(dir(dlbridge.ops))
+    assert dir(dlbridge.ops.nn) == ["swiglu", "swiglu_backward"]
     assert dir(image) == ["invert", "normalize", "range"]
     assert repr(image.invert.__self__) == "<op image.invert(x: T) -> y: T>"
     signature = (
@@ -134,3 +135,16 @@ def test_custom_ops_compose_with_builtin_ops():
         assert numbers(dlbridge.ops.add(image.invert(x), x)) == [1, 1]
     assert [call.op for call in calls] == ["image.invert", "add"] and len(calls) == 2
     assert numbers(dlbridge.wrap(image.invert, "numpy")(x)) == [0.75, 0.25]
+
+
+def test_swiglu_is_of_the_callers_framework():
+    gate, up, dy = np.array([[-2.0, 0.5], [0.0, 3.0]]), np.array([[1.0, -4.0], [2.0, 0.5]]), 0.5
+    sigmoid = 1 / (1 + np.exp(-gate))
+    args = tensor(gate.tolist()), tensor(up.tolist())
+    y = dlbridge.ops.nn.swiglu(*args)
+    assert is_its_own(y) and np.allclose(numbers(y), gate * sigmoid * up)
+    z = dlbridge.ops.nn.swiglu_backward(*args, tensor([[dy, dy], [dy, dy]]))
+    slope = sigmoid * (1 + gate * (1 - sigmoid))
+    assert is_its_own(z) and np.allclose(numbers(z), slope * up * dy)
+    with pytest.raises(ValueError, match=r"nn.swiglu: expected shape \[.*\] for up, got \[2\]"):
+        dlbridge.ops.nn.swiglu(args[0], tensor([1.0, 2.0]))

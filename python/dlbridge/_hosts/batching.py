@@ -39,6 +39,9 @@ def plan(
     if row["elementwise"] and (row["broadcasts"] or len(ranks) == 1):
         most = max(rank for of in ranks for rank in of)
         return Plan({at: most for at in range(len(ranks))}, False, attributes)
+    if row["elementwise"] and len({rank for of in ranks for rank in of}) == 1:
+        # Inputs of one shape, which aren't broadcast: those without the axis are repeated.
+        return Plan({at: of[0] for at, of in enumerate(ranks) if of}, True, attributes)
     if not row["batches"] or rule is None:
         return None
     chosen = sizes.alternative(rule, ranks)
