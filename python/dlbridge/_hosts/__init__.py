@@ -82,9 +82,10 @@ def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_tensor: b
         if module in sys.modules and (is_tensor or framework in UNLIKE_TENSORS):
             try:
                 adapter = _adapter(framework)
+                follows = adapter.follows(args, kwargs)
             except (ImportError, AttributeError):
                 continue  # Not yet imported to its end, or something else of this name.
-            if adapter.follows(args, kwargs):
+            if follows:
                 publish(framework)
                 return adapter.call(name, args, kwargs)
     return NotImplemented
