@@ -109,6 +109,7 @@ impl FromPyObject<'_, '_> for DType {
 }
 
 /// Returns whether an object is read as a dtype without making another one.
+#[cfg(feature = "kernels")]
 #[inline]
 pub(in crate::python) fn is_at_hand(object: Borrowed<'_, '_, PyAny>) -> bool {
     object.is_exact_instance_of::<PyDType>() || known::find(object).is_some()
