@@ -36,9 +36,10 @@ XlaError = jax.errors.JaxRuntimeError, ValueError
 
 @pytest.fixture(autouse=True)
 def wide():
+    before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield
-    jax.config.update("jax_enable_x64", False)
+    jax.config.update("jax_enable_x64", before)
 
 
 def arguments(name, array=jnp.asarray):

@@ -29,8 +29,8 @@ def causes(error):
         yield error
 
 
-def refuses(x, cause, text):
-    for ask in asks(x):
+def refuses(x, cause, text, has_ops=True):
+    for ask in asks(x) if has_ops else asks(x)[:-1]:
         with refused(BufferError, text) as caught:
             ask()
         assert any(isinstance(found, cause) for found in causes(caught.value)), list(
@@ -58,7 +58,7 @@ def test_traced_jax_array_is_refused():
     refused_too = []
 
     def body(x):
-        refuses(x, jax.errors.ConcretizationTypeError, "traced array")
+        refuses(x, jax.errors.ConcretizationTypeError, "traced array", has_ops=False)
         refused_too.append(x)
         return x
 
