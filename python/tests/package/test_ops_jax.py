@@ -1,7 +1,6 @@
 """Ops of JAX's arrays, which are read-only."""
 
 import dlbridge
-import pytest
 from dlbridge import ops
 from ops_calls import OpsCalls
 from support import framework
