@@ -107,6 +107,8 @@ def torch_views():
         assert ops.add(torch.ones(2, requires_grad=True), 1).requires_grad
     else:
         refuses(lambda: ops.add(torch.ones(2, requires_grad=True), 1), "detach")
+        refused = dlbridge.publish("torch")
+        assert refused["add"].startswith("expected PyTorch 2.8 or newer, got "), refused["add"]
     assert values(z.conj().imag.resolve_neg()) == [-2, -4]
     assert values(torch._neg_view(x).resolve_neg()) == [-1] * 4
 

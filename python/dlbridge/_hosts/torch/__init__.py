@@ -11,7 +11,6 @@ import sys
 import torch
 
 from ..definition import flat
-from .op import PublishedOp
 from .transforms import is_transformed
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -19,11 +18,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .op import PublishedOp
+
+#: The first release whose C functions define ops.
+_OLDEST = (2, 8)
 _ops: dict[str, PublishedOp] = {}
 
 
 def publish(names: list[str]) -> dict[str, str]:
     """Publishes ops, and returns why some can't be, by name."""
+    if torch.__version__ < _OLDEST:
+        return dict.fromkeys(names, f"expected PyTorch 2.8 or newer, got {torch.__version__}")
+    from .op import PublishedOp
+
     refused = {}
     for name in names:
         if name in _ops:
