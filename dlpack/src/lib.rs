@@ -54,3 +54,8 @@ pub use abi::{
 pub use export::is_in_deleter;
 pub use export::{Description, contain_panics, export, run_deleter};
 pub use managed::{FromRawError, Managed};
+
+/// The README's code runs too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
