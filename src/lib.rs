@@ -106,3 +106,16 @@ pub use view::{View, ViewMut};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// And so does that of pages that show features.
+#[cfg(all(doctest, feature = "kernels"))]
+#[doc = include_str!("../docs/graphs.md")]
+struct GraphsPage;
+
+#[cfg(all(doctest, feature = "tensorflow", unix))]
+#[doc = include_str!("../docs/tensorflow.md")]
+struct TensorFlowPage;
+
+#[cfg(all(doctest, feature = "cuda"))]
+#[doc = include_str!("../src/cuda/kernels/README.md")]
+struct CudaKernelsPage;

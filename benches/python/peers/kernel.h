@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
+// ANCHOR: kernel
 // out = a + b, all three contiguous.
 inline void add_contiguous(const float* a, const float* b, float* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
 }
+// ANCHOR_END: kernel
 
 // out = a + b for any strides, which are counted in elements.
 inline void add_strides(int64_t rank, const int64_t* shape, const float* a,

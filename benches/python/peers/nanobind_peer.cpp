@@ -12,8 +12,10 @@ namespace nb = nanobind;
 
 namespace {
 
+// ANCHOR: types
 using In = nb::ndarray<const float, nb::device::cpu, nb::c_contig>;
 using Out = nb::ndarray<float, nb::device::cpu, nb::c_contig>;
+// ANCHOR_END: types
 using StridedIn = nb::ndarray<const float, nb::device::cpu>;
 using StridedOut = nb::ndarray<float, nb::device::cpu>;
 
@@ -24,11 +26,13 @@ void check_shape(const Array& array, const Like& like) {
     throw std::invalid_argument("the shapes differ");
 }
 
+// ANCHOR: add
 void add(const In& a, const In& b, const Out& out) {
   check_shape(a, out);
   check_shape(b, out);
   add_contiguous(a.data(), b.data(), out.data(), out.size());
 }
+// ANCHOR_END: add
 
 void add_strided(const StridedIn& a, const StridedIn& b, const StridedOut& out) {
   check_shape(a, out);

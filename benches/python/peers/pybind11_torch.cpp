@@ -8,6 +8,7 @@ namespace py = pybind11;
 
 namespace {
 
+// ANCHOR: check
 using In = const at::Tensor&;
 
 void check(In tensor, In like) {
@@ -20,12 +21,15 @@ void check_contiguous(In tensor, In like) {
   check(tensor, like);
   TORCH_CHECK(tensor.is_contiguous(), "a contiguous tensor is expected");
 }
+// ANCHOR_END: check
 
+// ANCHOR: add
 void add(In a, In b, In out) {
   for (const at::Tensor* tensor : {&a, &b, &out}) check_contiguous(*tensor, out);
   add_contiguous(a.const_data_ptr<float>(), b.const_data_ptr<float>(),
                  out.mutable_data_ptr<float>(), out.numel());
 }
+// ANCHOR_END: add
 
 void add_strided(In a, In b, In out) {
   for (const at::Tensor* tensor : {&a, &b, &out}) check(*tensor, out);

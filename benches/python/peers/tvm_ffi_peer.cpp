@@ -22,6 +22,7 @@ bool same_shape(const TensorView& x, const TensorView& y) {
   return true;
 }
 
+// ANCHOR: check
 void check(const TensorView& tensor, const TensorView& like) {
   TVM_FFI_CHECK(tensor.device().device_type == kDLCPU, ValueError) << "a CPU tensor is expected";
   TVM_FFI_CHECK(tensor.dtype() == kFloat32, TypeError) << "float32 is expected";
@@ -34,11 +35,14 @@ void check_contiguous(const TensorView& tensor, const TensorView& like) {
 }
 
 float* data(const TensorView& tensor) { return static_cast<float*>(tensor.data_ptr()); }
+// ANCHOR_END: check
 
+// ANCHOR: add
 void add(TensorView a, TensorView b, TensorView out) {
   for (const TensorView* tensor : {&a, &b, &out}) check_contiguous(*tensor, out);
   add_contiguous(data(a), data(b), data(out), out.numel());
 }
+// ANCHOR_END: add
 
 void add_strided(TensorView a, TensorView b, TensorView out) {
   for (const TensorView* tensor : {&a, &b, &out}) check(*tensor, out);

@@ -25,6 +25,11 @@ attributes:
 | `wanted` | what was expected instead, or `None` |
 | `remedy` | how to fix it, or `None` |
 
+<!-- before:
+from functools import partial
+import cookbook, numpy as np
+function, x = partial(cookbook.scaled, factor=2.0), np.ones(3)
+-->
 ```python
 try:
     function(x)

@@ -9,6 +9,7 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+// ANCHOR: slices
 /// The three slices, if the arrays have one shape and are contiguous.
 fn slices<'a, D: numpy::ndarray::Dimension>(
     a: &'a PyReadonlyArray<'_, f32, D>,
@@ -26,6 +27,7 @@ where
     }
     Ok((a.as_slice()?, b.as_slice()?, out.as_slice_mut()?))
 }
+// ANCHOR_END: slices
 
 fn add_slices(a: &[f32], b: &[f32], out: &mut [f32]) {
     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
@@ -33,6 +35,7 @@ fn add_slices(a: &[f32], b: &[f32], out: &mut [f32]) {
     }
 }
 
+// ANCHOR: add
 #[pyfunction]
 fn add(
     a: PyReadonlyArrayDyn<'_, f32>,
@@ -43,6 +46,7 @@ fn add(
     add_slices(a, b, out);
     Ok(())
 }
+// ANCHOR_END: add
 
 #[pyfunction]
 fn add_1d(
