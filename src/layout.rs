@@ -48,6 +48,7 @@ pub use overlap::{Overlap, Region};
 pub(crate) use runs::{Run, Runs};
 #[cfg(any(feature = "python", feature = "kernels"))]
 pub(crate) use slice_eq::slice_eq;
+pub(crate) use views::resolve_range;
 #[cfg(feature = "ops")]
 pub(crate) use walk::in_step;
 
@@ -205,6 +206,20 @@ impl<'a> LayoutRef<'a> {
         len: 1,
         contiguous: true,
     };
+
+    /// Returns a part of a layout that was checked: fewer indices, the dimensions in any order.
+    #[inline]
+    pub(crate) fn of_part(shape: &'a [usize], strides: &'a [isize]) -> Self {
+        let len = shape.iter().product();
+        let mut part = Self {
+            shape,
+            strides,
+            len,
+            contiguous: false,
+        };
+        part.contiguous = len == 0 || contiguity::dense_in_order(part.dims().rev());
+        part
+    }
 
     /// Returns the shape.
     pub const fn shape(self) -> &'a [usize] {

@@ -84,8 +84,8 @@ mod type_attribute;
 
 pub use argument::{In, OrNumber, Out, Owned, from_object};
 pub use argument_markers::{
-    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, Cuda, Dense, Host, Kind, Place, RowMajor,
-    Strided,
+    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, ContiguousRows, Cuda, Dense, Host, Kind,
+    Place, RowMajor, Strided,
 };
 pub use attach::check_interpreter;
 pub use detach::{Detach, detach};

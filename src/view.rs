@@ -15,13 +15,59 @@
 //! assert_eq!(tensor.to_vec::<f32>()?, [2.0, 4.0, 10.0, 8.0]);
 //! # Ok::<(), dlbridge::Error>(())
 //! ```
+//!
+//! # Any rank, or a rank in the type
+//!
+//! | type | sizes and strides | has |
+//! |---|---|---|
+//! | `View<'a, T>` | borrowed ([`LayoutRef`]), of any rank | elements, [`lines`](View::lines), rows |
+//! | `View<'a, T, Rank<2>>` | in the view ([`Rank`]) | also all that cuts a view: [`row`](View::row), [`select`](View::select), [`slice`](View::slice), [`split_at`](View::split_at), [`chunks`](View::chunks), [`transpose`](View::transpose) |
+//! | `View<'a, T, Rank<2, ContiguousRows>>` | the same, and what is known of the strides ([`Arrangement`]) | also rows that are slices |
+//!
+//! [`with_rank`](View::with_rank) leads from the first to the second, which compares the rank;
+//! [`arranged`](View::arranged) from the second to the third, which compares the strides. A
+//! [`ViewMut`] has the same, named `row_mut` and so on; the parts that it is cut into are disjoint.
+//!
+//! ```
+//! use dlbridge::Tensor;
+//!
+//! let tensor = Tensor::arange(0, 24, 1)?.reshape(&[2, 3, 4])?;
+//! let view = tensor.view::<i32>()?.with_rank()?;
+//! let [batch, rows, columns] = view.sizes();
+//! assert_eq!((batch, rows, columns), (2, 3, 4));
+//!
+//! let matrix = view.select(0, 1); // one dimension fewer: Rank<2>
+//! let (left, right) = matrix.split_at(1, 3);
+//! assert_eq!(left.to_vec(), [12, 13, 14, 16, 17, 18, 20, 21, 22]);
+//! assert_eq!(right.transpose().to_vec(), [15, 19, 23]);
+//! # Ok::<(), dlbridge::Error>(())
+//! ```
+//!
+//! # `as_slice` and `as_mut_slice`
+//!
+//! Wherever they are (views, arguments of Python functions), `as_slice` reads and `as_mut_slice`
+//! writes. They return an `Option`, as only a look at the strides tells whether the elements are
+//! contiguous; and the slice itself where the type says so, as with arguments that are
+//! [`RowMajor`].
 
+mod arrangement;
 mod bytes;
+mod chunks;
+mod cut;
+mod dims;
 mod iter;
+mod line;
+mod lines;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod ranked;
 
+pub use arrangement::{Arrangement, ColumnMajor, ContiguousRows, Dense, RowMajor, Strided};
+pub use chunks::{ChunkItem, Chunks};
+pub use dims::{Dims, Rank, RemoveAxis, RowIndex};
 pub use iter::{Iter, IterMut};
+pub use line::{Line, LineItem, LineMut, StridedLine};
+pub use lines::Lines;
 
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
@@ -46,10 +92,10 @@ use std::ptr::NonNull;
 /// assert!(tensor.view::<f64>().is_err()); // another element type
 /// # Ok::<(), dlbridge::Error>(())
 /// ```
-pub struct View<'a, T> {
+pub struct View<'a, T, D = LayoutRef<'a>> {
     /// The element of index 0; dangling where there is none.
     first: NonNull<T>,
-    layout: LayoutRef<'a>,
+    layout: D,
     elements: PhantomData<&'a T>,
 }
 
@@ -71,28 +117,28 @@ pub struct View<'a, T> {
 /// # drop(other);
 /// # Ok::<(), dlbridge::Error>(())
 /// ```
-pub struct ViewMut<'a, T> {
+pub struct ViewMut<'a, T, D = LayoutRef<'a>> {
     first: NonNull<T>,
-    layout: LayoutRef<'a>,
+    layout: D,
     elements: PhantomData<&'a mut T>,
 }
 
 // SAFETY: it is a shared reference to elements, which may be sent as they are `Sync`.
-unsafe impl<T: Element> Send for View<'_, T> {}
+unsafe impl<T: Element, D: Dims> Send for View<'_, T, D> {}
 // SAFETY: a shared reference to it gives shared references to elements, which are `Sync`.
-unsafe impl<T: Element> Sync for View<'_, T> {}
+unsafe impl<T: Element, D: Dims> Sync for View<'_, T, D> {}
 // SAFETY: it is an exclusive reference to elements, which may be sent as they are `Send`.
-unsafe impl<T: Element> Send for ViewMut<'_, T> {}
+unsafe impl<T: Element, D: Dims> Send for ViewMut<'_, T, D> {}
 // SAFETY: a shared reference to it gives shared references to elements, which are `Sync`.
-unsafe impl<T: Element> Sync for ViewMut<'_, T> {}
+unsafe impl<T: Element, D: Dims> Sync for ViewMut<'_, T, D> {}
 
-impl<T> Clone for View<'_, T> {
+impl<T, D: Copy> Clone for View<'_, T, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for View<'_, T> {}
+impl<T, D: Copy> Copy for View<'_, T, D> {}
 
 /// What both kinds of view have.
 macro_rules! common {
@@ -107,11 +153,8 @@ macro_rules! common {
             /// reads it either, and no two elements are at one place.
             #[inline]
             pub unsafe fn from_raw(first: NonNull<T>, layout: LayoutRef<'a>) -> Self {
-                Self {
-                    first,
-                    layout,
-                    elements: PhantomData,
-                }
+                // SAFETY: the caller gives elements that may be used so.
+                unsafe { Self::from_dims(first, layout) }
             }
 
             /// Returns the shape.
@@ -130,30 +173,6 @@ macro_rules! common {
             #[inline]
             pub fn layout(&self) -> LayoutRef<'a> {
                 self.layout
-            }
-
-            /// Returns the number of dimensions.
-            #[inline]
-            pub fn rank(&self) -> usize {
-                self.layout.rank()
-            }
-
-            /// Returns the number of elements.
-            #[inline]
-            pub fn len(&self) -> usize {
-                self.layout.len()
-            }
-
-            /// Returns whether there are no elements.
-            #[inline]
-            pub fn is_empty(&self) -> bool {
-                self.layout.is_empty()
-            }
-
-            /// Returns the address of the element of index 0.
-            #[inline]
-            pub fn as_ptr(&self) -> *const T {
-                self.first.as_ptr()
             }
 
             /// Returns the offset of the element of that index; `None` if it is out of bounds.
@@ -180,6 +199,46 @@ macro_rules! common {
             }
         }
 
+        impl<T: Element, D: Dims> $View<'_, T, D> {
+            /// Returns the number of dimensions.
+            #[inline]
+            pub fn rank(&self) -> usize {
+                self.layout.as_layout().rank()
+            }
+
+            /// Returns the number of elements.
+            #[inline]
+            pub fn len(&self) -> usize {
+                self.layout.as_layout().len()
+            }
+
+            /// Returns whether there are no elements.
+            #[inline]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Returns the address of the element of index 0.
+            #[inline]
+            pub fn as_ptr(&self) -> *const T {
+                self.first.as_ptr()
+            }
+
+            /// Creates a view of elements at `first` and wherever `layout` leads from there.
+            ///
+            /// # Safety
+            ///
+            /// What [`from_raw`](Self::from_raw) asks for.
+            #[inline]
+            unsafe fn from_dims(first: NonNull<T>, layout: D) -> Self {
+                Self {
+                    first,
+                    layout,
+                    elements: PhantomData,
+                }
+            }
+        }
+
         impl<T: Element, const N: usize> Index<[usize; N]> for $View<'_, T> {
             type Output = T;
 
@@ -192,11 +251,11 @@ macro_rules! common {
             }
         }
 
-        impl<T: Element + fmt::Debug> fmt::Debug for $View<'_, T> {
+        impl<T: Element + fmt::Debug, D: Dims> fmt::Debug for $View<'_, T, D> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($View))
                     .field("dtype", &T::DTYPE)
-                    .field("layout", &self.layout)
+                    .field("layout", &self.layout.as_layout())
                     .finish_non_exhaustive()
             }
         }
@@ -215,14 +274,17 @@ impl<'a, T: Element> View<'a, T> {
         self.locate(index)
             .map(|element| unsafe { element.as_ref() })
     }
+}
 
+impl<'a, T: Element, D: Dims> View<'a, T, D> {
     /// Returns the elements as a slice, if they are C-contiguous.
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
-        self.layout.is_contiguous().then(|| {
+        let layout = self.layout.as_layout();
+        layout.is_contiguous().then(|| {
             // SAFETY: the view leads to elements that live and aren't written while `'a` lasts, one
             // after another.
-            unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len()) }
+            unsafe { std::slice::from_raw_parts(self.first.as_ptr(), layout.len()) }
         })
     }
 
@@ -235,21 +297,7 @@ impl<'a, T: Element> View<'a, T> {
     }
 }
 
-impl<'a, T: Element> ViewMut<'a, T> {
-    /// Returns a read-only view of the same elements.
-    #[inline]
-    pub fn as_view(&self) -> View<'_, T> {
-        // SAFETY: the promise to write is more than the one to read, and `self` is borrowed.
-        unsafe { View::from_raw(self.first, self.layout) }
-    }
-
-    /// Reborrows the same elements for a shorter lifetime.
-    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        // SAFETY: nothing else uses the elements, and `self` is borrowed, so that it doesn't
-        // either.
-        unsafe { ViewMut::from_raw(self.first, self.layout) }
-    }
-
+impl<T: Element> ViewMut<'_, T> {
     /// Returns the element of that index; `None` if it is out of bounds.
     #[inline]
     pub fn get(&self, index: &[usize]) -> Option<&T> {
@@ -266,6 +314,23 @@ impl<'a, T: Element> ViewMut<'a, T> {
         self.locate(index)
             .map(|mut element| unsafe { element.as_mut() })
     }
+}
+
+impl<T: Element, D: Dims> ViewMut<'_, T, D> {
+    /// Returns a read-only view of the same elements.
+    #[inline]
+    pub fn as_view(&self) -> View<'_, T, D> {
+        // SAFETY: the promise to write is more than the one to read, and `self` is borrowed.
+        unsafe { View::from_dims(self.first, self.layout) }
+    }
+
+    /// Reborrows the same elements for a shorter lifetime.
+    #[inline]
+    pub fn reborrow(&mut self) -> ViewMut<'_, T, D> {
+        // SAFETY: nothing else uses the elements, and `self` is borrowed, so that it doesn't
+        // either.
+        unsafe { ViewMut::from_dims(self.first, self.layout) }
+    }
 
     /// Returns the elements as a slice, if they are C-contiguous.
     #[inline]
@@ -275,10 +340,11 @@ impl<'a, T: Element> ViewMut<'a, T> {
 
     /// Returns the elements as a mutable slice, if they are C-contiguous.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
-        self.layout.is_contiguous().then(|| {
+        let layout = self.layout.as_layout();
+        layout.is_contiguous().then(|| {
             // SAFETY: the view leads to elements that nothing else uses while it is borrowed, one
             // after another.
-            unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len()) }
+            unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), layout.len()) }
         })
     }
 

@@ -10,10 +10,14 @@ mod arange;
 mod compare;
 #[path = "tensor/copy.rs"]
 mod copy;
+#[path = "tensor/cut.rs"]
+mod cut;
 #[path = "tensor/from_rust.rs"]
 mod from_rust;
 #[path = "tensor/iteration.rs"]
 mod iteration;
+#[path = "tensor/lines.rs"]
+mod lines;
 #[path = "tensor/memory.rs"]
 mod memory;
 #[path = "tensor/model.rs"]

@@ -102,6 +102,26 @@ fn of_layout(error: &LayoutError) -> Incompatibility {
             Incompatibility::new(Kind::Rank, axis.to_string(), format!("below {rank}")),
             None,
         ),
+        LayoutError::IndexOutOfBounds { index, size, .. } => (
+            Incompatibility::new(Kind::Shape, index.to_string(), format!("below {size}")),
+            None,
+        ),
+        LayoutError::RankMismatch { expected, shape } => (
+            Incompatibility::new(Kind::Rank, shape.len().to_string(), expected.to_string()),
+            None,
+        ),
+        LayoutError::NotArranged {
+            expected,
+            shape,
+            strides,
+        } => (
+            Incompatibility::new(
+                Kind::Layout,
+                format!("shape {shape:?}, strides {strides:?}"),
+                *expected,
+            ),
+            Some("copy the tensor first"),
+        ),
         LayoutError::NegativeRank { rank } => (
             Incompatibility::new(Kind::Rank, rank.to_string(), "0 or more"),
             None,

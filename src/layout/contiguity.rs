@@ -31,6 +31,12 @@ impl<'a> LayoutRef<'a> {
         true
     }
 
+    /// Returns whether each row, the elements along the last axis, is contiguous.
+    pub fn has_contiguous_rows(self) -> bool {
+        let last = self.dims().next_back();
+        last.is_none_or(|(size, stride)| size <= 1 || stride == 1) || self.is_empty()
+    }
+
     /// Returns size and stride of each dimension.
     pub(crate) fn dims(
         self,
@@ -43,7 +49,8 @@ impl<'a> LayoutRef<'a> {
 }
 
 /// Returns whether dimensions, innermost first, are contiguous.
-fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
+#[inline]
+pub(super) fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
     let mut step = 1_isize;
     for (size, stride) in dims {
         if size != 1 {

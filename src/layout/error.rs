@@ -126,6 +126,46 @@ pub enum LayoutError {
         /// The dimension's size.
         size: usize,
     },
+    /// An index that leaves its dimension.
+    #[error("index {index} is out of bounds for axis {axis} with size {size}")]
+    IndexOutOfBounds {
+        /// The dimension.
+        axis: usize,
+        /// The index.
+        index: usize,
+        /// The dimension's size.
+        size: usize,
+    },
+    /// A split behind the end of its dimension.
+    #[error("split at {at} is out of bounds for axis {axis} with size {size}")]
+    SplitOutOfBounds {
+        /// The dimension.
+        axis: usize,
+        /// Where to split.
+        at: usize,
+        /// The dimension's size.
+        size: usize,
+    },
+    /// Another rank than a view's type names.
+    #[error("expected {expected} dimensions, got shape {shape:?}")]
+    RankMismatch {
+        /// How many were expected.
+        expected: usize,
+        /// The sizes.
+        shape: Vec<usize>,
+    },
+    /// Other strides than a view's type names.
+    #[error(
+        "expected elements {expected}, got shape {shape:?} with strides {strides:?}; copy the tensor first"
+    )]
+    NotArranged {
+        /// How the elements should lie.
+        expected: &'static str,
+        /// The sizes.
+        shape: Vec<usize>,
+        /// The strides.
+        strides: Vec<isize>,
+    },
     /// A step of 0.
     #[error("a slice can't have step 0")]
     ZeroStep,

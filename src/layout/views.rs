@@ -5,7 +5,24 @@
 use super::error::LayoutError;
 use super::{Layout, LayoutRef};
 use crate::dtype::DType;
-use std::ops::Range;
+use std::ops::{Bound, Range, RangeBounds};
+
+/// Returns the indices that a range stands for along a dimension of `size`; they may be out of
+/// bounds.
+#[inline]
+pub(crate) fn resolve_range(range: impl RangeBounds<usize>, size: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&start) => start.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let stop = match range.end_bound() {
+        Bound::Included(&stop) => stop.saturating_add(1),
+        Bound::Excluded(&stop) => stop,
+        Bound::Unbounded => size,
+    };
+    start..stop
+}
 
 impl Layout {
     /// Creates a layout of these sizes and strides.

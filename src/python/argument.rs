@@ -20,7 +20,7 @@ use crate::dtype::{DType, Element};
 use crate::layout::{LayoutRef, slice_eq};
 use crate::python::export::Like;
 use crate::tensor::Tensor;
-use crate::view::{View, ViewMut};
+use crate::view::{Lines, Rank, View, ViewMut};
 use arg_spec::{Found, other_shape};
 #[cfg(not(feature = "kernels"))]
 use borrowed_arg::BorrowedArg;
@@ -233,6 +233,49 @@ impl<T: Element, const RANK: usize, L: Arrangement> In<'_, T, RANK, L, Host> {
         // of the Python function: see docs/soundness.md.
         unsafe { self.0.get().view_unchecked() }
     }
+
+    /// Returns a [`view`](Self::view) whose rank is in its type, so that it can be cut, and which
+    /// has what this argument's type says of the strides. It can't be called for [`ANY_RANK`].
+    ///
+    /// ```no_run
+    /// use dlbridge::python::{ContiguousRows, In, Out};
+    /// use pyo3::prelude::*;
+    ///
+    /// #[pyfunction]
+    /// fn add_bias(
+    ///     x: In<'_, f32, 2, ContiguousRows>,
+    ///     bias: In<'_, f32, 1>,
+    ///     mut out: Out<'_, f32, 2, ContiguousRows>,
+    /// ) -> PyResult<()> {
+    ///     let [rows, columns] = x.ranked().sizes();
+    ///     bias.check_shape(&[columns])?;
+    ///     out.check_shape(&[rows, columns])?;
+    ///     let bias = bias.view();
+    ///     // Rows are slices, as the type says that they are contiguous.
+    ///     for (x, out) in x.rows().zip(out.rows_mut()) {
+    ///         for ((x, bias), out) in x.iter().zip(bias).zip(out) {
+    ///             *out = x + bias;
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    #[inline]
+    pub fn ranked(&self) -> View<'_, T, Rank<RANK, L>> {
+        let view = self.view().with_rank().and_then(View::arranged);
+        view.expect("rank and strides were checked when the argument was made")
+    }
+
+    /// Returns the rows, the lines along the last axis: as slices, if the argument is
+    /// [`ContiguousRows`](crate::python::ContiguousRows) or [`RowMajor`].
+    ///
+    /// # Panics
+    ///
+    /// When there are no dimensions.
+    #[inline]
+    pub fn rows(&self) -> Lines<L::Row<'_, T>, LayoutRef<'_>> {
+        self.view().rows_as::<L>()
+    }
 }
 
 impl<T: Element, const RANK: usize> In<'_, T, RANK, RowMajor, Host> {
@@ -263,12 +306,37 @@ impl<T: Element, const RANK: usize, L: Arrangement> Out<'_, T, RANK, L, Host> {
         // What other threads do is up to the caller of the Python function.
         unsafe { ViewMut::from_raw(entry.first_of(), entry.layout()) }
     }
+
+    /// Returns a [`view_mut`](Self::view_mut) that can be cut: see [`In::ranked`].
+    #[inline]
+    pub fn ranked_mut(&mut self) -> ViewMut<'_, T, Rank<RANK, L>> {
+        let view = self.view_mut().with_rank().and_then(ViewMut::arranged);
+        view.expect("rank and strides were checked when the argument was made")
+    }
+
+    /// Returns the rows, to be written: see [`In::rows`].
+    ///
+    /// # Panics
+    ///
+    /// When there are no dimensions.
+    #[inline]
+    pub fn rows_mut(&mut self) -> Lines<L::RowMut<'_, T>, LayoutRef<'_>> {
+        self.view_mut().into_rows_as::<L>()
+    }
 }
 
 impl<T: Element, const RANK: usize> Out<'_, T, RANK, RowMajor, Host> {
     /// Returns the elements as a slice, for as long as an [`In::view`].
     #[inline]
-    pub fn as_slice(&mut self) -> &mut [T] {
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: the entry keeps the memory, and no other argument aliases it, as in `view_mut`;
+        // the layout is contiguous.
+        unsafe { std::slice::from_raw_parts(self.view().as_ptr(), self.len()) }
+    }
+
+    /// Returns the elements as a mutable slice, for as long as an [`In::view`].
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
         let len = self.len();
         let first = self.view_mut().as_ptr().cast_mut();
         // SAFETY: the entry keeps the memory, and no other argument aliases it, as in `view_mut`;

@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
-use crate::layout::LayoutRef;
+pub use crate::view::{Arrangement, ColumnMajor, ContiguousRows, Dense, RowMajor, Strided};
 
 /// For arguments of any rank.
 pub const ANY_RANK: usize = usize::MAX;
@@ -37,16 +37,6 @@ impl Kind for Any {
     type Home = AnyDevice;
 }
 
-/// Required layout.
-pub trait Arrangement: sealed::Sealed + 'static {
-    /// The requirement in words; empty if there is none.
-    const WANTED: &'static str;
-    /// Whether every row-major contiguous layout meets it.
-    const TAKES_USUAL: bool;
-    /// Returns whether a layout meets the requirement.
-    fn accepts(layout: LayoutRef<'_>) -> bool;
-}
-
 /// Required device.
 pub trait Place: sealed::Sealed + 'static {
     /// The requirement in words; empty if there is none.
@@ -76,17 +66,6 @@ macro_rules! markers {
             }
         }
     )*};
-}
-
-markers! { Arrangement of LayoutRef<'_>:
-    /// Any strides.
-    Strided = "", true, |_| true;
-    /// C-contiguous: row-major, without gaps.
-    RowMajor = "row-major without gaps", true, |layout| layout.is_contiguous();
-    /// F-contiguous: column-major, without gaps.
-    ColumnMajor = "column-major without gaps", false, |layout| layout.is_f_contiguous();
-    /// Without gaps, in any order of the dimensions.
-    Dense = "without gaps", true, |layout| layout.is_dense();
 }
 
 markers! { Place of Device:

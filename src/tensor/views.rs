@@ -3,8 +3,8 @@
 use super::Tensor;
 use crate::dtype::DType;
 use crate::error::{Error, LayoutError};
-use crate::layout::Layout;
-use std::ops::{Bound, RangeBounds};
+use crate::layout::{Layout, resolve_range};
+use std::ops::RangeBounds;
 
 impl Tensor {
     /// Returns a view with another layout, whose first element is `elements` further.
@@ -59,17 +59,8 @@ impl Tensor {
     /// ```
     pub fn slice(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self, Error> {
         let size = self.shape().get(axis).copied().unwrap_or(0);
-        let start = match range.start_bound() {
-            Bound::Included(&start) => start,
-            Bound::Excluded(&start) => start.saturating_add(1),
-            Bound::Unbounded => 0,
-        };
-        let stop = match range.end_bound() {
-            Bound::Included(&stop) => stop.saturating_add(1),
-            Bound::Excluded(&stop) => stop,
-            Bound::Unbounded => size,
-        };
-        let (layout, offset) = self.0.layout.slice(axis, start..stop)?;
+        let range = resolve_range(range, size);
+        let (layout, offset) = self.0.layout.slice(axis, range)?;
         Ok(self.moved(layout, offset)?)
     }
 

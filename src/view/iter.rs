@@ -1,6 +1,7 @@
 //! Iteration in logical order, at the speed of memory where the elements are dense: then all of
 //! them are one run, which `fold` (and so `sum`, `for_each`, `collect`) walks as a slice.
 
+use super::dims::Dims;
 use super::{View, ViewMut};
 use crate::dtype::Element;
 use crate::layout::{LayoutRef, Run, Runs};
@@ -9,7 +10,7 @@ use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-impl<'a, T: Element> View<'a, T> {
+impl<'a, T: Element, D: Dims> View<'a, T, D> {
     /// Returns the elements, the last index changing fastest.
     #[inline]
     pub fn iter(&self) -> Iter<'a, T> {
@@ -17,7 +18,7 @@ impl<'a, T: Element> View<'a, T> {
     }
 }
 
-impl<T: Element> ViewMut<'_, T> {
+impl<T: Element, D: Dims> ViewMut<'_, T, D> {
     /// Returns the elements, the last index changing fastest.
     #[inline]
     pub fn iter(&self) -> Iter<'_, T> {
@@ -31,7 +32,7 @@ impl<T: Element> ViewMut<'_, T> {
     }
 }
 
-impl<'a, T: Element> IntoIterator for View<'a, T> {
+impl<'a, T: Element, D: Dims> IntoIterator for View<'a, T, D> {
     type Item = &'a T;
     type IntoIter = Iter<'a, T>;
 
@@ -40,7 +41,7 @@ impl<'a, T: Element> IntoIterator for View<'a, T> {
     }
 }
 
-impl<'a, T: Element> IntoIterator for ViewMut<'a, T> {
+impl<'a, T: Element, D: Dims> IntoIterator for ViewMut<'a, T, D> {
     type Item = &'a mut T;
     type IntoIter = IterMut<'a, T>;
 
@@ -49,7 +50,7 @@ impl<'a, T: Element> IntoIterator for ViewMut<'a, T> {
     }
 }
 
-impl<'a, T: Element> IntoIterator for &View<'a, T> {
+impl<'a, T: Element, D: Dims> IntoIterator for &View<'a, T, D> {
     type Item = &'a T;
     type IntoIter = Iter<'a, T>;
 
@@ -58,7 +59,7 @@ impl<'a, T: Element> IntoIterator for &View<'a, T> {
     }
 }
 
-impl<'a, T: Element> IntoIterator for &'a ViewMut<'_, T> {
+impl<'a, T: Element, D: Dims> IntoIterator for &'a ViewMut<'_, T, D> {
     type Item = &'a T;
     type IntoIter = Iter<'a, T>;
 
@@ -67,7 +68,7 @@ impl<'a, T: Element> IntoIterator for &'a ViewMut<'_, T> {
     }
 }
 
-impl<'a, T: Element> IntoIterator for &'a mut ViewMut<'_, T> {
+impl<'a, T: Element, D: Dims> IntoIterator for &'a mut ViewMut<'_, T, D> {
     type Item = &'a mut T;
     type IntoIter = IterMut<'a, T>;
 
@@ -155,9 +156,9 @@ macro_rules! iterator {
 
         impl<'a, T: Element> $Iter<'a, T> {
             #[inline]
-            pub(super) fn new(view: $View<'a, T>) -> Self {
+            pub(super) fn new<D: Dims>(view: $View<'a, T, D>) -> Self {
                 Self {
-                    cursor: Cursor::new(view.first, view.layout),
+                    cursor: Cursor::new(view.first, view.layout.as_layout()),
                     elements: PhantomData,
                 }
             }

@@ -30,7 +30,7 @@ fn add(a: Flat<'_>, b: Flat<'_>, mut out: FlatOut<'_>) -> PyResult<()> {
     a.check_shape(out.shape())?;
     b.check_shape(out.shape())?;
     let (a, b) = (a.as_slice(), b.as_slice());
-    for ((out, a), b) in out.as_slice().iter_mut().zip(a).zip(b) {
+    for ((out, a), b) in out.as_mut_slice().iter_mut().zip(a).zip(b) {
         *out = a + b;
     }
     Ok(())
@@ -74,7 +74,7 @@ fn sum16(
     for input in inputs {
         input.check_shape(out.shape())?;
     }
-    for (at, out) in out.as_slice().iter_mut().enumerate() {
+    for (at, out) in out.as_mut_slice().iter_mut().enumerate() {
         *out = inputs.iter().map(|input| input.as_slice()[at]).sum();
     }
     Ok(())

@@ -29,7 +29,7 @@ fn copy(
     function: fn(&[u8], &mut [u8]),
 ) -> PyResult<()> {
     from.check_shape(to.shape())?;
-    let (from, to) = (from.as_slice(), to.as_slice());
+    let (from, to) = (from.as_slice(), to.as_mut_slice());
     let len = from.len().div_ceil(threads).next_multiple_of(4096).max(1);
     let parts: Vec<_> = from.chunks(len).zip(to.chunks_mut(len)).collect();
     let parts: Vec<_> = parts.into_iter().map(std::sync::Mutex::new).collect();

@@ -81,7 +81,7 @@ fn row_major(x: In<'_, f32, ANY_RANK, RowMajor>) -> Vec<f32> {
 
 #[pyfunction]
 fn row_major_out(mut out: Out<'_, f32, ANY_RANK, RowMajor>) {
-    out.as_slice().iter_mut().for_each(|x| *x += 1.0);
+    out.as_mut_slice().iter_mut().for_each(|x| *x += 1.0);
 }
 
 #[pyfunction]
