@@ -5,7 +5,7 @@ from pathlib import Path
 
 SRC = Path(__file__).resolve().parent / "src"
 #: The most lines that a file may have.
-LIMITS = {"op.rs": 50}
+LIMITS = {"functions.rs": 85, "op.rs": 50}
 
 
 def count(text):

@@ -1,6 +1,7 @@
 //! The code of the cookbook: whole functions for common tasks.
 
 mod coming_from;
+mod functions;
 mod loader;
 mod op;
 mod tokenizer;
@@ -12,6 +13,8 @@ use pyo3::prelude::*;
 mod cookbook {
     #[pymodule_export]
     use super::coming_from::{add, scaled};
+    #[pymodule_export]
+    use super::functions::{Average, clip_, layer_norm, rotary_, topk};
     #[pymodule_export]
     use super::loader::Loader;
     #[pymodule_export]
