@@ -20,6 +20,7 @@ mod bytes;
 mod iter;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod shaped;
 
 pub use iter::{Iter, IterMut};
 
