@@ -31,10 +31,8 @@ pub use minifloat::{
 pub use scalar::Scalar;
 pub(crate) use scalar::{read_small_bits, write_bits, write_small_bits};
 #[cfg(feature = "kernels")]
-pub(crate) use small_float::{
-    Codec, bf16_to_f32, e8m0_to_f32, f16_to_f32, f32_to_bf16, f32_to_e8m0, f32_to_f16,
-    integer_to_odd, round_to_odd,
-};
+pub(crate) use small_float::{Codec, e8m0_to_f32, f32_to_e8m0, integer_to_odd};
+pub(crate) use small_float::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, round_to_odd};
 
 /// The type of an element: a kind of number, its width in bits, and how many make one element.
 ///

@@ -63,7 +63,7 @@ pub enum Error {
     ReadOnly,
     /// Writing was requested, and others may be reading or writing.
     #[error(
-        "the tensor's memory is shared {with}, so writing needs a copy, or an unsafe promise that no other code uses it"
+        "the tensor's memory is shared {with}, so writing needs a copy (`make_mut` makes one), or an unsafe promise that no other code uses it"
     )]
     Shared {
         /// Whom it is shared with.

@@ -34,6 +34,7 @@ mod error;
 #[cfg(feature = "python")]
 mod fast_row_major;
 mod overlap;
+mod pattern;
 mod runs;
 #[cfg(any(feature = "python", feature = "kernels"))]
 mod slice_eq;
@@ -45,6 +46,7 @@ mod walk;
 pub(crate) use distinct_elements::Places;
 pub use error::LayoutError;
 pub use overlap::{Overlap, Region};
+pub use pattern::{Axis, Shaped, Sizes};
 pub(crate) use runs::{Run, Runs};
 #[cfg(any(feature = "python", feature = "kernels"))]
 pub(crate) use slice_eq::slice_eq;

@@ -77,6 +77,7 @@ pub mod files;
 pub mod hosts;
 mod interchange;
 pub mod layout;
+pub mod number;
 #[cfg(feature = "ops")]
 pub mod ops;
 #[cfg(feature = "python")]
@@ -98,6 +99,8 @@ pub use device::{Device, DeviceKind};
 pub use dlbridge_dlpack as dlpack;
 pub use dtype::{DType, Element};
 pub use error::Error;
+pub use half;
+pub use number::{Float, Number};
 pub use storage::{Storage, WeakStorage};
 pub use tensor::Tensor;
 pub use view::{View, ViewMut};

@@ -35,9 +35,10 @@
 //! | a tensor or a Python number | [`OrNumber`] |
 //! | passed on, and not read | [`Passed`] |
 //!
-//! Each of them may be in an `Option`, a `Vec`, a `HashMap` or a tuple. What [`In`], [`Out`] and
-//! [`Owned`] ask of the tensor is in their parameters: element type, rank, [layout](Arrangement)
-//! and [device](Place). An error says what was expected and what was found, and Python adds the
+//! Each of them may be in an `Option`, a `Vec`, a `HashMap` or a tuple; errors of a [`List`] and of
+//! a [`Dict`] name the element as well. What [`In`], [`Out`] and [`Owned`] ask of the tensor is in
+//! their parameters: element type, or [`OneOf`] several, rank, [layout](Arrangement) and
+//! [device](Place). An error says what was expected and what was found, and Python adds the
 //! argument's name to it.
 //!
 //! | a result that is | has the type |
@@ -82,13 +83,15 @@ mod releaser;
 mod tensor_object;
 mod type_attribute;
 
-pub use argument::{In, OrNumber, Out, Owned, from_object};
+pub use argument::{Dict, Dispatch, In, List, OrNumber, Out, Owned, from_object};
+#[doc(hidden)]
+pub use argument::{Dispatching, Dtypes};
 pub use argument_markers::{
-    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, ContiguousRows, Cuda, Dense, Host, Kind,
-    Place, RowMajor, Strided,
+    ANY_RANK, Any, AnyDevice, Arrangement, ColumnMajor, ContiguousRows, Cuda, Dense, ElementList,
+    Host, Kind, OneOf, Place, RowMajor, Strided,
 };
 pub use attach::check_interpreter;
-pub use detach::{Detach, detach};
+pub use detach::{Detach, Detachable, OneOfView, OneOfViewMut, detach};
 pub use dtype_and_device::{PyDType, PyDevice};
 pub use error::{CudaError, Refused, fields_of};
 pub use export::{Conversion, Explanation, Like, Outcome, convert, explain, to_framework};

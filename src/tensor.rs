@@ -23,6 +23,8 @@ use inner::TensorInner;
 
 pub use crate::layout::Layout;
 pub use arange::Countable;
+#[cfg(feature = "python")]
+pub(crate) use create::Indices;
 pub(crate) use inner::Parts;
 pub(crate) use uninit::Uninit;
 

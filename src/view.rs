@@ -61,6 +61,7 @@ mod lines;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod ranked;
+mod shaped;
 
 pub use arrangement::{Arrangement, ColumnMajor, ContiguousRows, Dense, RowMajor, Strided};
 pub use chunks::{ChunkItem, Chunks};

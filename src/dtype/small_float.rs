@@ -26,7 +26,6 @@ enum Specials {
 }
 
 impl Format {
-    #[cfg(feature = "kernels")]
     const F16: Self = Self {
         mantissa_bits: 10,
         exponent_bits: 5,
@@ -164,7 +163,6 @@ pub(crate) struct Codec {
 
 impl Codec {
     /// The arithmetic of `f16`, but for NaNs.
-    #[cfg(feature = "kernels")]
     const F16: Self = Format::F16.codec(false);
 
     /// Returns the arithmetic of a type; `None` for others than the signed small floats of up to 8
@@ -238,7 +236,6 @@ impl Codec {
 
 /// Returns the bits of the nearest `f16`, of two that are as near the even one. A NaN keeps its
 /// sign and the highest bits of its payload, and becomes a quiet one, as by the CPU's instruction.
-#[cfg(feature = "kernels")]
 #[inline(always)]
 pub(crate) fn f32_to_f16(value: f32) -> u16 {
     let pattern = Codec::F16.encode(value);
@@ -252,7 +249,6 @@ pub(crate) fn f32_to_f16(value: f32) -> u16 {
 }
 
 /// Returns the number that the bits of an `f16` stand for, of NaNs quiet ones.
-#[cfg(feature = "kernels")]
 #[inline(always)]
 pub(crate) fn f16_to_f32(bits: u16) -> f32 {
     let payload = u32::from(bits & 0x3ff) << 13;
@@ -266,7 +262,6 @@ pub(crate) fn f16_to_f32(bits: u16) -> f32 {
 
 /// Returns the bits of the nearest `bf16`, of two that are as near the even one; of NaNs those of
 /// the one without a payload.
-#[cfg(feature = "kernels")]
 #[inline(always)]
 pub(crate) fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
@@ -279,7 +274,6 @@ pub(crate) fn f32_to_bf16(value: f32) -> u16 {
 }
 
 /// Returns the number that the bits of a `bf16` stand for.
-#[cfg(feature = "kernels")]
 #[inline(always)]
 pub(crate) fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)

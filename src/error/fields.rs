@@ -142,6 +142,16 @@ fn of_layout(error: &LayoutError) -> Incompatibility {
             Incompatibility::from_reason(Kind::Layout, String::new()),
             None,
         ),
+        LayoutError::Pattern {
+            found,
+            wanted,
+            is_rank,
+            ..
+        } => {
+            let kind = if *is_rank { Kind::Rank } else { Kind::Shape };
+            let found = format!("{found:?}");
+            (Incompatibility::new(kind, found, wanted.clone()), None)
+        }
         LayoutError::CannotPad { dtype } => (
             Incompatibility::new(
                 Kind::Padding,

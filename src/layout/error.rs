@@ -233,4 +233,16 @@ pub enum LayoutError {
         /// How many bits into the byte.
         bits: usize,
     },
+    /// A shape that doesn't match a pattern.
+    #[error("{message}")]
+    Pattern {
+        /// The tensor, the pattern, the shape, and where they differ.
+        message: String,
+        /// The shape.
+        found: Vec<usize>,
+        /// The pattern, with the sizes of names that are known.
+        wanted: String,
+        /// Whether the rank is another one.
+        is_rank: bool,
+    },
 }

@@ -3,7 +3,8 @@
 mod total;
 
 use crate::compute::{self, elementwise::Widen, math::Math};
-use crate::dtype::{Element, round_to_odd};
+use crate::dtype::Element;
+use crate::number;
 use half::{bf16, f16};
 pub(super) use total::{Compensated, Total};
 
@@ -251,15 +252,9 @@ integers! {
     u64, u64, u64;
 }
 
-/// Rounds once: what the conversion to `f32` loses leaves its last bit set.
-#[inline(always)]
-fn round_short<T: Widen<Wide = f32>>(x: f64) -> T {
-    T::narrow(round_to_odd(x))
-}
-
 floats! {
-    f16, f32, Widen::widen, f64, round_short;
-    bf16, f32, Widen::widen, f64, round_short;
+    f16, f32, Widen::widen, f64, number::Number::from_f64;
+    bf16, f32, Widen::widen, f64, number::Number::from_f64;
     f32, f64, f64::from, f64, |sum| sum as f32;
     f64, f64, |x| x, Compensated, |sum| sum;
 }

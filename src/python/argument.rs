@@ -2,11 +2,17 @@
 
 mod arg_spec;
 mod borrowed_arg;
+mod collections;
+pub(super) mod dispatch;
 mod number;
 mod owned;
+mod results;
+mod sizes;
 
 #[cfg(feature = "kernels")]
 pub(super) use borrowed_arg::BorrowedArg;
+pub use collections::{Dict, List};
+pub use dispatch::{Dispatch, Dispatching, Dtypes};
 pub use number::OrNumber;
 #[cfg(feature = "kernels")]
 pub(super) use number::bytes_of as number_bytes;
@@ -135,6 +141,21 @@ macro_rules! common {
                 crate::python::export::zeroed(self.object(py).as_ref(), shape, U::DTYPE)
             }
 
+            /// Returns whether this argument's framework has tensors of an element type: JAX, for
+            /// example, has `i64` only where its wide types are enabled. Of a framework that isn't
+            /// known the answer is yes.
+            ///
+            /// To be asked before work whose result would be refused.
+            ///
+            /// # Errors
+            ///
+            /// What the framework raises.
+            pub fn supports<U: Element>(&self) -> PyResult<bool> {
+                // SAFETY: an argument is only there while its thread is attached.
+                let py = unsafe { Python::assume_attached() };
+                crate::python::export::supports(self.object(py).as_ref(), U::DTYPE)
+            }
+
             pub(super) fn own(&self) -> PyResult<()> {
                 // SAFETY: an argument is only there while its thread is attached.
                 let py = unsafe { Python::assume_attached() };
@@ -185,6 +206,11 @@ macro_rules! common {
 ///     numbers.as_slice().iter().copied().max()
 /// }
 /// ```
+///
+/// A tensor of PyTorch that requires grad is taken while grad mode is off (`torch.no_grad()`,
+/// `torch.inference_mode()`), as PyTorch's own functions take it then, and refused while it is on.
+/// The same holds for [`Out`]. An [`Owned`] takes none, as it may be used when the mode is on
+/// again.
 ///
 /// The memory may be read until the argument is dropped. That no other thread of the program
 /// writes it meanwhile, or takes it away, is up to the caller: DLPack has no locks.

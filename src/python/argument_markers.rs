@@ -1,29 +1,43 @@
 //! Type parameters of arguments: their requirements for dtype, layout and device.
 
+mod one_of;
+
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, Element};
 pub use crate::view::{Arrangement, ColumnMajor, ContiguousRows, Dense, RowMajor, Strided};
 
+pub(super) use one_of::Nth;
+pub use one_of::{ElementList, OneOf};
+
 /// For arguments of any rank.
 pub const ANY_RANK: usize = usize::MAX;
 
-/// The element type that an argument asks for: an [`Element`], or [`Any`].
+/// The element type that an argument asks for: an [`Element`], [`OneOf`] several, or [`Any`].
 pub trait Kind: sealed::Sealed + 'static {
-    /// The element type; `None` for any.
-    const WANTED: Option<DType>;
-    /// Required alignment of the data pointer, if the elements are accessed.
-    const ALIGNMENT: usize;
+    /// The element types that are accepted; none for any.
+    const WANTED: &'static [DType];
+    /// The largest of the alignments that the data pointer needs, if the elements are accessed.
+    const MOST_ALIGNED: usize;
     /// Whether every bit pattern is a valid element.
     const ANY_BITS: bool;
     /// Where elements of this kind are expected, unless an argument says otherwise.
     type Home: Place;
+
+    /// Returns the alignment that the data pointer of elements of a dtype needs; `None` for a dtype
+    /// that isn't accepted.
+    fn alignment_of(dtype: DType) -> Option<usize>;
 }
 
 impl<T: Element> Kind for T {
-    const WANTED: Option<DType> = Some(T::DTYPE);
-    const ALIGNMENT: usize = align_of::<T>();
+    const WANTED: &'static [DType] = &[T::DTYPE];
+    const MOST_ALIGNED: usize = align_of::<T>();
     const ANY_BITS: bool = T::ANY_BITS;
     type Home = Host;
+
+    #[inline]
+    fn alignment_of(dtype: DType) -> Option<usize> {
+        (dtype == T::DTYPE).then_some(align_of::<T>())
+    }
 }
 
 /// Any element type, anywhere.
@@ -31,10 +45,15 @@ impl<T: Element> Kind for T {
 pub enum Any {}
 
 impl Kind for Any {
-    const WANTED: Option<DType> = None;
-    const ALIGNMENT: usize = 1;
+    const WANTED: &'static [DType] = &[];
+    const MOST_ALIGNED: usize = 1;
     const ANY_BITS: bool = true;
     type Home = AnyDevice;
+
+    #[inline]
+    fn alignment_of(_: DType) -> Option<usize> {
+        Some(1)
+    }
 }
 
 /// Required device.

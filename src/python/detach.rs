@@ -1,8 +1,16 @@
 //! [`detach`]: a function's body without the GIL.
 
-use super::argument::{In, Out};
-use super::argument_markers::{Arrangement, Host};
-use crate::dtype::Element;
+mod one_of;
+mod shapes;
+
+pub use one_of::{OneOfView, OneOfViewMut};
+pub use shapes::Detachable;
+
+#[cfg(doc)]
+use super::argument::{Dict, In, List, OrNumber, Out};
+#[cfg(doc)]
+use super::argument_markers::OneOf;
+#[cfg(doc)]
 use crate::view::{View, ViewMut};
 use pyo3::prelude::*;
 
@@ -22,6 +30,39 @@ use pyo3::prelude::*;
 ///     detach(py, (&mut x, &mut out), |(x, mut out)| {
 ///         out.iter_mut().zip(&x).for_each(|(out, x)| *out = 2.0 * x);
 ///     })
+/// }
+/// ```
+///
+/// Arguments of any shape can be used so; the views are nested as the arguments are:
+///
+/// ```no_run
+/// use dlbridge::python::{In, List, OneOf, Out, detach};
+/// use dlbridge::{Number, View, ViewMut, dispatch};
+/// use pyo3::prelude::*;
+///
+/// #[pyfunction]
+/// fn weighted_sum(
+///     py: Python<'_>,
+///     mut tensors: List<In<'_, f32, 1>>,
+///     mut weights: Option<In<'_, f32, 1>>,
+///     mut out: Out<'_, f32, 1>,
+/// ) -> PyResult<()> {
+///     let arguments = (&mut tensors, &mut weights, &mut out);
+///     detach(py, arguments, |(tensors, weights, mut out)| {
+///         for (at, x) in tensors.iter().enumerate() {
+///             let weight = weights.map_or(1.0, |weights| weights[[at]]);
+///             out.iter_mut().zip(x).for_each(|(out, x)| *out += weight * x);
+///         }
+///     })
+/// }
+///
+/// #[pyfunction]
+/// fn total(py: Python<'_>, mut x: In<'_, OneOf<(f32, i64)>>) -> PyResult<f64> {
+///     detach(py, &mut x, |x| dispatch!(x => total_of(x)))
+/// }
+///
+/// fn total_of<T: Number>(x: View<'_, T>) -> f64 {
+///     x.iter().map(|x| x.to_f64()).sum()
 /// }
 /// ```
 ///
@@ -55,10 +96,13 @@ pub fn detach<A: Detach, R: Send>(
     Ok(py.detach(move || body(views)))
 }
 
-/// Arguments that can be used while Python runs: an [`In`] or an [`Out`] by `&mut`, or a tuple of
-/// such.
+/// Arguments that can be used while Python runs: one by `&mut`, or a tuple of such, nested as they
+/// are passed. One is a tensor ([`In`], [`Out`], of [`OneOf`] several element types too), an
+/// [`OrNumber`], or an `Option`, `Vec`, array, `HashMap`, [`List`], [`Dict`] or tuple of such.
 pub trait Detach {
-    /// What the body gets for them.
+    /// What the body gets for them: a [`View`] for an [`In`], a [`ViewMut`] for an [`Out`], a
+    /// [`OneOfView`] or [`OneOfViewMut`] for one of several element types, and an `Option`, a `Vec`
+    /// and so on of such for these.
     type Views: Send;
 
     #[doc(hidden)]
@@ -68,36 +112,33 @@ pub trait Detach {
     fn into_views(self) -> Self::Views;
 }
 
-impl<'a, 'py, T: Element, const RANK: usize, L: Arrangement> Detach
-    for &'a mut In<'py, T, RANK, L, Host>
-{
-    type Views = View<'a, T>;
+impl<'a, A: Detachable> Detach for &'a mut A {
+    type Views = A::Views<'a>;
 
     fn own(&mut self) -> PyResult<()> {
-        In::own(self)
+        Detachable::own(&**self)
     }
 
-    fn into_views(self) -> View<'a, T> {
-        self.view()
-    }
-}
-
-impl<'a, 'py, T: Element, const RANK: usize, L: Arrangement> Detach
-    for &'a mut Out<'py, T, RANK, L, Host>
-{
-    type Views = ViewMut<'a, T>;
-
-    fn own(&mut self) -> PyResult<()> {
-        Out::own(self)
-    }
-
-    fn into_views(self) -> ViewMut<'a, T> {
-        self.view_mut()
+    fn into_views(self) -> A::Views<'a> {
+        self.views()
     }
 }
 
 macro_rules! tuples {
     ($($($Name:ident $index:tt)+;)+) => {$(
+        impl<$($Name: Detachable),+> Detachable for ($($Name,)+) {
+            type Views<'a> = ($($Name::Views<'a>,)+) where $($Name: 'a),+;
+
+            fn own(&self) -> PyResult<()> {
+                $(self.$index.own()?;)+
+                Ok(())
+            }
+
+            fn views(&mut self) -> Self::Views<'_> {
+                ($(self.$index.views(),)+)
+            }
+        }
+
         impl<$($Name: Detach),+> Detach for ($($Name,)+) {
             type Views = ($($Name::Views,)+);
 

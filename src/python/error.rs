@@ -22,7 +22,7 @@ mod tests;
 
 use crate::dlpack::python::{AllocationError, type_lookup};
 use crate::dtype::DType;
-use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind};
+use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, LayoutError};
 #[cfg(feature = "kernels")]
 use crate::kernel::{CallError, Failure, Reason};
 use fields::{Fields, lazily};
@@ -106,6 +106,13 @@ impl From<Error> for PyErr {
     }
 }
 
+impl From<LayoutError> for PyErr {
+    #[cold]
+    fn from(error: LayoutError) -> Self {
+        Error::from(error).into()
+    }
+}
+
 impl From<Incompatibility> for PyErr {
     #[cold]
     fn from(error: Incompatibility) -> Self {
@@ -147,6 +154,14 @@ pub(super) fn no_tensor(object: &Bound<'_, PyAny>) -> PyErr {
         let fields = Incompatibility::new(Kind::Type, what, "a tensor");
         fields.with_reason(reason).into()
     })
+}
+
+/// Makes the `TypeError` of an object that isn't a collection of tensors, or of a name.
+#[cold]
+pub(super) fn no_collection(object: &Bound<'_, PyAny>, wanted: &'static str) -> PyErr {
+    let found = type_lookup::qualified_name(&object.get_type()).to_string();
+    let reason = format!("expected {wanted}, got {found}");
+    raise::<PyTypeError>(Incompatibility::new(Kind::Type, found, wanted).with_reason(reason))
 }
 
 /// Makes the error of a tensor that isn't as requested: a `TypeError` for its dtype, else a

@@ -10,8 +10,8 @@ mod permitted;
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
-use crate::dtype::DType;
-use crate::error::Error;
+use crate::dtype::{DType, Element};
+use crate::error::{Error, IncompatibilityKind};
 use crate::layout::Layout;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
@@ -47,6 +47,11 @@ impl<'py> Like<'py> {
             tensor,
             readonly: None,
         }
+    }
+
+    /// Returns the number of elements.
+    pub(super) fn len(&self) -> usize {
+        self.tensor.len()
     }
 
     /// Sets what happens where the tensor is read-only and the framework has no read-only tensors;
@@ -164,19 +169,73 @@ fn by_namespace<'py>(object: &Bound<'py, PyAny>, tensor: Tensor) -> PyResult<Bou
     }
 }
 
+/// Returns whether an object's framework has tensors of a dtype; `true` where it isn't known.
+pub(super) fn supports(like: Option<&Bound<'_, PyAny>>, dtype: DType) -> PyResult<bool> {
+    let Some(object) = like else {
+        return Ok(true);
+    };
+    let framework = match path_for_result(object.as_borrowed())? {
+        ImportPath::Own => None,
+        ImportPath::Numpy => Some(NUMPY),
+        ImportPath::Table(_, vendor) => vendor.framework,
+        ImportPath::Buffer(_) | ImportPath::Protocol => Framework::of_type(&object.get_type()),
+    };
+    let Some(framework) = framework else {
+        return Ok(true);
+    };
+    // Nothing but the dtype of such a tensor is refused by any framework.
+    let sample = Tensor::zeroed(&[2], dtype)?;
+    let found = misfit::misfit(framework, object.py(), &sample)?;
+    Ok(found.is_none_or(|misfit| misfit.kind != IncompatibilityKind::DType))
+}
+
 /// Memory in which every bit is 0, from the allocator of an object's framework, where it has one.
 pub(super) fn zeroed(
     like: Option<&Bound<'_, PyAny>>,
     shape: &[usize],
     dtype: DType,
 ) -> PyResult<Tensor> {
+    match allocated(like, shape, dtype)? {
+        Some(tensor) => {
+            // SAFETY: no other code has the memory, all of which is written.
+            unsafe { tensor.data_mut().write_bytes(0, tensor.nbytes()) };
+            Ok(tensor)
+        }
+        None => Ok(Tensor::zeroed(shape, dtype)?),
+    }
+}
+
+/// Returns a tensor of elements from a function, the last index changing fastest, in memory from
+/// the allocator of an object's framework, where it has one.
+pub(super) fn written<T: Element>(
+    like: Option<&Bound<'_, PyAny>>,
+    shape: &[usize],
+    next: impl FnMut() -> Option<T>,
+) -> PyResult<Tensor> {
+    let tensor = match allocated(like, shape, T::DTYPE)? {
+        Some(tensor) => tensor,
+        // SAFETY: every element is written in the next statement, or the tensor dropped unread.
+        None => unsafe { Tensor::uninit(shape, T::DTYPE) }?,
+    };
+    // SAFETY: the memory is new, no other code has it, and its elements are `T`s.
+    unsafe { tensor.write_each(next) }?;
+    Ok(tensor)
+}
+
+/// Returns memory with whatever bits it has from the allocator of an object's framework; `None`
+/// where there is none.
+fn allocated(
+    like: Option<&Bound<'_, PyAny>>,
+    shape: &[usize],
+    dtype: DType,
+) -> PyResult<Option<Tensor>> {
     if let Some(object) = like
         && let ImportPath::Table(table, _) = path_for_result(object.as_borrowed())?
         && table.can_allocate()
     {
-        return allocate(object.py(), table, shape, dtype);
+        return allocate(object.py(), table, shape, dtype).map(Some);
     }
-    Ok(Tensor::zeroed(shape, dtype)?)
+    Ok(None)
 }
 
 fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyResult<Tensor> {
@@ -206,7 +265,5 @@ fn allocate(py: Python<'_>, table: Table, shape: &[usize], dtype: DType) -> PyRe
             "the framework's allocator returned another tensor than requested",
         ));
     }
-    // SAFETY: no other code has the memory, all of which is written.
-    unsafe { tensor.data_mut().write_bytes(0, tensor.nbytes()) };
     Ok(tensor)
 }

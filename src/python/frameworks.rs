@@ -37,7 +37,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 #[cfg(feature = "cuda")]
 pub(super) use row_type::CurrentStream;
-pub(super) use row_type::{CapsuleMethods, Export, Framework, OTHER, Streams, TableVendor};
+pub(super) use row_type::{CapsuleMethods, Export, Framework, OTHER, Streams, TableVendor, Time};
 pub(super) use tried::Question;
 
 /// All frameworks, in the order in which error messages list them.

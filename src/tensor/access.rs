@@ -37,6 +37,41 @@ impl Tensor {
         unsafe { self.view_mut_unchecked() }
     }
 
+    /// Borrows the elements mutably as `T`s, of a copy if the tensor can't be written: copy on
+    /// write, as with [`Arc::make_mut`](std::sync::Arc::make_mut).
+    ///
+    /// The elements are copied if another handle or an export to another library lives, if the
+    /// memory is another library's or read-only, or if elements overlap. Other users of the memory
+    /// find it unchanged; this handle is then the only one to the copy.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`view`](Self::view); and when there is not enough memory.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let mut counts = Tensor::from([1, 2, 3]);
+    /// counts.make_mut::<i32>()?[[0]] = 5; // in place
+    /// let lent = counts.clone();
+    /// counts.make_mut::<i32>()?[[0]] = 7; // in a copy, as it is lent
+    /// assert_eq!(lent.to_vec::<i32>()?, [5, 2, 3]);
+    /// assert_eq!(counts.to_vec::<i32>()?, [7, 2, 3]);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn make_mut<T: Element>(&mut self) -> Result<ViewMut<'_, T>, Error> {
+        if self.dtype() == T::DTYPE
+            && (self.is_read_only()
+                || !self.is_exclusive()
+                || !self.layout().overlaps_itself().is_excluded())
+        {
+            // It is this handle's own from now on, and no copy for an importer.
+            // SAFETY: the storage, element type, offset and padding stay.
+            *self = unsafe { self.copy()?.with_parts(|parts| parts.copied = false) };
+        }
+        self.view_mut()
+    }
+
     /// Borrows the elements mutably as `T`s, even if other code could use them.
     ///
     /// # Safety

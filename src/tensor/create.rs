@@ -184,6 +184,101 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// Creates a tensor of elements that a function returns for their indices.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory, or the shape can't be a tensor's.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let table = Tensor::from_fn([2, 3], |[i, j]| (10 * i + j) as f32)?;
+    /// assert_eq!(table.to_string(), "[[ 0.  1.  2.]\n [10. 11. 12.]]");
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn from_fn<T: Element, const N: usize>(
+        shape: [usize; N],
+        mut element: impl FnMut([usize; N]) -> T,
+    ) -> Result<Self, Error> {
+        // SAFETY: every element is written in the next statement, and none is read before.
+        let tensor = unsafe { Self::uninit(&shape, T::DTYPE) }?;
+        let mut indices = Indices::new(shape);
+        // SAFETY: the memory is new, no other code has it, and its elements are `T`s.
+        unsafe { tensor.write_each(|| Some(element(indices.next()))) }?;
+        Ok(tensor)
+    }
+
+    /// Creates a tensor of what a function returns for each element of this one: row-major, of the
+    /// same shape.
+    ///
+    /// # Errors
+    ///
+    /// When the elements aren't `T`s on the host, or there is not enough memory.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let tensor = Tensor::from([1.5_f32, -2.0]);
+    /// let signs = tensor.map(|x: f32| x < 0.0)?;
+    /// assert_eq!(signs.to_vec::<bool>()?, [false, true]);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    pub fn map<T: Element, U: Element>(
+        &self,
+        mut function: impl FnMut(T) -> U,
+    ) -> Result<Self, Error> {
+        let view = self.view::<T>()?;
+        // SAFETY: every element is written in the next statement, and none is read before.
+        let tensor = unsafe { Self::uninit(self.shape(), U::DTYPE) }?;
+        let mut elements = view.iter();
+        // SAFETY: the memory is new, no other code has it, and its elements are `U`s.
+        unsafe { tensor.write_each(|| elements.next().map(|x| function(*x))) }?;
+        Ok(tensor)
+    }
+
+    /// Writes every element of new memory, one after another.
+    ///
+    /// # Errors
+    ///
+    /// When the memory isn't aligned, or there are too few elements: then some stay unwritten.
+    ///
+    /// # Safety
+    ///
+    /// The tensor is row-major without gaps, its elements are `T`s on the host, and no other code
+    /// has its memory, which may be uninitialised.
+    pub(crate) unsafe fn write_each<T: Element>(
+        &self,
+        mut next: impl FnMut() -> Option<T>,
+    ) -> Result<(), Error> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let first = self.data_mut().cast::<T>();
+        if !first.is_aligned() {
+            return Err(Error::Misaligned {
+                address: first.addr(),
+                alignment: align_of::<T>(),
+            });
+        }
+        let expected = self.len();
+        for found in 0..expected {
+            let Some(element) = next() else {
+                let shape = self.shape().to_vec();
+                return Err(LayoutError::ElementCount {
+                    shape,
+                    expected,
+                    found,
+                }
+                .into());
+            };
+            // SAFETY: the memory has as many elements, one after another, and is aligned. It is
+            // written as raw memory, as no reference to an unwritten element may exist.
+            unsafe { first.add(found).write(element) };
+        }
+        Ok(())
+    }
+
     /// Creates a tensor of ones, of any dtype that has a one.
     ///
     /// # Errors
@@ -207,6 +302,33 @@ impl Tensor {
         let one = dtype.pattern_of(Scalar::Int(1))?;
         diagonal.for_each(|lane| tensor.write_lane(lane, one));
         Ok(tensor)
+    }
+}
+
+/// The indices of a shape, the last one changing fastest.
+pub(crate) struct Indices<const N: usize> {
+    shape: [usize; N],
+    next: [usize; N],
+}
+
+impl<const N: usize> Indices<N> {
+    pub(crate) fn new(shape: [usize; N]) -> Self {
+        let next = [0; N];
+        Self { shape, next }
+    }
+
+    /// Returns the next index; after the last one the first.
+    #[inline]
+    pub(crate) fn next(&mut self) -> [usize; N] {
+        let index = self.next;
+        for (next, size) in self.next.iter_mut().zip(self.shape).rev() {
+            *next += 1;
+            if *next < size {
+                break;
+            }
+            *next = 0;
+        }
+        index
     }
 }
 

@@ -3,8 +3,14 @@
 use super::Tensor;
 use crate::dtype::DType;
 use crate::error::{Error, LayoutError};
-use crate::layout::{Layout, resolve_range};
+use crate::layout::{Layout, Shaped, resolve_range};
 use std::ops::RangeBounds;
+
+impl Shaped for Tensor {
+    fn sizes_of_dimensions(&self) -> &[usize] {
+        self.shape()
+    }
+}
 
 impl Tensor {
     /// Returns a view with another layout, whose first element is `elements` further.

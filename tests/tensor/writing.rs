@@ -154,3 +154,94 @@ fn empty_tensor_is_written_without_access() {
     assert_eq!(view.iter_mut().next(), None);
     assert_eq!(view.get_mut(&[0, 0]), None);
 }
+
+#[test]
+fn make_mut_copies_where_another_user_has_the_memory() {
+    let mut tensor = Tensor::from([1, 2, 3, 4]);
+    let address = tensor.data_ptr();
+    tensor.make_mut::<i32>().unwrap()[[0]] = 5;
+    assert_eq!(tensor.data_ptr(), address);
+
+    // An export.
+    let export = tensor.to_dlpack();
+    tensor.make_mut::<i32>().unwrap()[[0]] = 6;
+    assert_ne!(tensor.data_ptr(), address);
+    assert!(!tensor.is_copied());
+    let exported = Tensor::from_dlpack(export).unwrap();
+    assert_eq!(exported.to_vec::<i32>().unwrap(), [5, 2, 3, 4]);
+    drop(exported);
+    let address = tensor.data_ptr();
+    tensor.make_mut::<i32>().unwrap()[[1]] = 7;
+    assert_eq!(tensor.data_ptr(), address);
+
+    // A part, which shares the memory, and stays as it was.
+    let mut part = tensor.slice(0, 1..3).unwrap();
+    part.make_mut::<i32>().unwrap().fill(0);
+    assert_eq!(tensor.to_vec::<i32>().unwrap(), [6, 7, 3, 4]);
+    assert_eq!(part.to_vec::<i32>().unwrap(), [0, 0]);
+}
+
+#[test]
+fn make_mut_copies_what_can_never_be_written() {
+    static NUMBERS: [f32; 2] = [1.0, 2.0];
+    let mut constant = Tensor::from_owner(&NUMBERS, &[2]).unwrap();
+    constant.make_mut::<f32>().unwrap().fill(3.0);
+    assert_eq!(constant.to_vec::<f32>().unwrap(), [3.0, 3.0]);
+    assert_eq!(NUMBERS, [1.0, 2.0]);
+
+    let one = Tensor::from([1.0_f32]);
+    let mut repeated = one.broadcast_to(&[3]).unwrap();
+    drop(one);
+    repeated.make_mut::<f32>().unwrap()[[1]] = 2.0;
+    assert_eq!(repeated.to_vec::<f32>().unwrap(), [1.0, 2.0, 1.0]);
+
+    let mut empty = Tensor::zeros(&[0, 3], DType::F32).unwrap();
+    assert!(empty.make_mut::<f32>().unwrap().is_empty());
+}
+
+#[test]
+fn make_mut_of_another_type_copies_nothing() {
+    let mut tensor = Tensor::from([1.0_f32]);
+    let (other, address) = (tensor.clone(), tensor.data_ptr());
+    let error = tensor.make_mut::<f64>().unwrap_err();
+    assert!(matches!(
+        error,
+        Error::DTypeMismatch { .. } | Error::Shared { .. }
+    ));
+    assert_eq!((tensor.data_ptr(), other.data_ptr()), (address, address));
+}
+
+#[test]
+fn from_fn_and_map_write_every_element_once() {
+    let mut seen = Vec::new();
+    let tensor = Tensor::from_fn([2, 0, 3], |_| -> u8 { unreachable!() }).unwrap();
+    assert_eq!(tensor.shape(), [2, 0, 3]);
+    let tensor = Tensor::from_fn([2, 3], |index| {
+        seen.push(index);
+        seen.len() as i64
+    });
+    let tensor = tensor.unwrap();
+    assert_eq!(seen, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
+    assert_eq!(
+        Tensor::from_fn([], |[]| true).unwrap().item::<bool>(),
+        Ok(true)
+    );
+
+    let transposed = tensor.transpose();
+    let halves = transposed.map(|x: i64| x as f32 / 2.0).unwrap();
+    assert_eq!(halves.shape(), [3, 2]);
+    assert_eq!(
+        halves.to_vec::<f32>().unwrap(),
+        [0.5, 2.0, 1.0, 2.5, 1.5, 3.0]
+    );
+    assert!(tensor.map(|x: i32| x).is_err());
+    assert!(Tensor::from_fn([usize::MAX, 2], |_| 0_u8).is_err());
+}
+
+#[test]
+fn from_fn_that_panics_leaves_nothing_behind() {
+    let result = std::panic::catch_unwind(|| {
+        Tensor::from_fn([4], |[i]| if i == 2 { panic!("stop") } else { i as u8 })
+    });
+    assert!(result.is_err());
+}

@@ -15,7 +15,7 @@ use std::fmt;
 
 /// Requirements of an argument, for the fast path.
 pub(super) struct FastSpec {
-    /// The element type's number; 0 for any.
+    /// The element type's number; 0 for any, and for several.
     pub(super) dtype: u32,
     /// Which bits of an aligned address are 0.
     pub(super) unaligned: usize,
@@ -26,29 +26,29 @@ impl FastSpec {
     pub(super) const fn new<T: Kind, const RANK: usize>() -> Self {
         Self {
             dtype: match T::WANTED {
-                Some(dtype) => dtype.number(),
-                None => 0,
+                [dtype] => dtype.number(),
+                _ => 0,
             },
-            unaligned: T::ALIGNMENT - 1,
+            unaligned: T::MOST_ALIGNED - 1,
             rank: RANK,
         }
     }
 }
 
-/// Requirements of an argument, for the general comparison.
+/// Requirements of an argument, for the general comparison with a tensor.
 #[derive(Clone, Copy)]
 pub(super) struct ArgSpec {
-    dtype: Option<DType>,
-    alignment: usize,
+    /// The alignment that elements of the tensor's dtype need; `None` for a dtype that isn't
+    /// accepted.
+    alignment: Option<usize>,
     rank: usize,
 }
 
 impl ArgSpec {
     #[inline]
-    pub(super) fn new<T: Kind, const RANK: usize>() -> Self {
+    pub(super) fn new<T: Kind, const RANK: usize>(entry: &Entry) -> Self {
         Self {
-            dtype: T::WANTED,
-            alignment: T::ALIGNMENT,
+            alignment: T::alignment_of(entry.dtype),
             rank: RANK,
         }
     }
@@ -61,16 +61,11 @@ impl ArgSpec {
         place: impl FnOnce(Device) -> bool,
     ) -> bool {
         let layout = entry.layout();
-        self.dtype.is_none_or(|dtype| dtype == entry.dtype)
-            && (self.rank == ANY_RANK || layout.rank() == self.rank)
-            && (self.is_aligned(entry) || layout.is_empty())
-            && arrangement(layout)
+        self.alignment.is_some_and(|alignment| {
+            (self.rank == ANY_RANK || layout.rank() == self.rank)
+                && (entry.first.addr().is_multiple_of(alignment) || layout.is_empty())
+        }) && arrangement(layout)
             && place(entry.device)
-    }
-
-    #[inline]
-    fn is_aligned(self, entry: &Entry) -> bool {
-        entry.first.addr().is_multiple_of(self.alignment)
     }
 }
 
@@ -81,9 +76,10 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
     fits: bool,
     is_written: bool,
 ) -> Result<(), Refused> {
-    let asked = ArgSpec::new::<T, RANK>();
     if !fits {
-        return Err(asked.explain(entry, L::WANTED, D::WANTED, L::accepts(entry.layout())));
+        let asked = ArgSpec::new::<T, RANK>(entry);
+        let is_arranged = L::accepts(entry.layout());
+        return Err(asked.explain(entry, T::WANTED, L::WANTED, D::WANTED, is_arranged));
     }
     if is_written && entry.read_only {
         let reason = format!(
@@ -109,7 +105,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
             not_exchangeable(error.with_reason(reason).with_remedy("pass a copy of it")).into(),
         );
     }
-    if !T::ANY_BITS && entry.device.is_host_accessible() {
+    if !T::ANY_BITS && entry.dtype == DType::BOOL && entry.device.is_host_accessible() {
         // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
         let bytes = unsafe { entry.view_unchecked::<u8>() };
         if let Some(byte) = bytes.find_invalid(|byte| byte <= 1) {
@@ -129,13 +125,14 @@ impl ArgSpec {
     fn explain(
         self,
         entry: &Entry,
+        dtypes: &'static [DType],
         arrangement: &'static str,
         place: &'static str,
         is_arranged: bool,
     ) -> Refused {
-        let mut wanted = match self.dtype {
-            Some(dtype) => format!("a tensor of {dtype}"),
-            None => "a tensor".to_owned(),
+        let mut wanted = match dtypes {
+            [] => "a tensor".to_owned(),
+            _ => format!("a tensor of {}", any_of(dtypes)),
         };
         if self.rank != ANY_RANK {
             wanted += &format!(", of rank {}", self.rank);
@@ -148,21 +145,20 @@ impl ArgSpec {
         let (layout, first) = (entry.layout(), entry.first.addr());
         let reason = format!("expected {wanted}; got {}", Found(entry));
         // A mismatch that takes another object is reported before one that a copy resolves.
-        if let Some(dtype) = self.dtype
-            && dtype != entry.dtype
-        {
+        let Some(alignment) = self.alignment else {
             let error = Incompatibility::new(
                 IncompatibilityKind::DType,
                 entry.dtype.to_string(),
-                dtype.to_string(),
+                any_of(dtypes),
             );
             let error = error.with_reason(reason);
-            return unsuitable(match cast_of(entry, dtype) {
+            let cast = dtypes.iter().find_map(|dtype| cast_of(entry, *dtype));
+            return unsuitable(match cast {
                 Some(cast) => error.with_remedy(format!("cast it with {cast}")),
                 None => error,
             })
             .into();
-        }
+        };
         if self.rank != ANY_RANK && layout.rank() != self.rank {
             let error = Incompatibility::new(
                 IncompatibilityKind::Rank,
@@ -179,8 +175,7 @@ impl ArgSpec {
             );
             return unsuitable(error.with_reason(reason)).into();
         }
-        if !self.is_aligned(entry) && !layout.is_empty() {
-            let alignment = self.alignment;
+        if !first.is_multiple_of(alignment) && !layout.is_empty() {
             let wanted = format!("a multiple of {alignment}");
             let error = Incompatibility::new(
                 IncompatibilityKind::Alignment,
@@ -196,6 +191,18 @@ impl ArgSpec {
         let error =
             Incompatibility::new(IncompatibilityKind::Device, entry.device.to_string(), place);
         not_exchangeable(error.with_reason(reason)).into()
+    }
+}
+
+/// Returns dtypes as in a sentence: `float32`, `float32 or bfloat16`.
+#[cold]
+pub(super) fn any_of(dtypes: &[DType]) -> String {
+    let names: Vec<_> = dtypes.iter().map(DType::to_string).collect();
+    match &names[..] {
+        [first @ .., second, last] if !first.is_empty() => {
+            format!("{}, {second} or {last}", first.join(", "))
+        }
+        names => names.join(" or "),
     }
 }
 

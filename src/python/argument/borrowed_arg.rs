@@ -42,6 +42,7 @@ impl<'py> BorrowedArg<'py> {
             && numpy::is_array(object)
             && let Some(entered) =
                 Self::usual(object, &const { FastSpec::new::<T, RANK>() }, is_written)
+            && (T::WANTED.len() < 2 || T::alignment_of(entered.get().dtype).is_some())
         {
             return Ok(entered);
         }
@@ -68,7 +69,7 @@ impl<'py> BorrowedArg<'py> {
                 cuda::settled(tensor)?;
                 check_borrowed(object.py())?;
             }
-            let fits = ArgSpec::new::<T, RANK>().fits(entry, L::accepts, D::accepts);
+            let fits = ArgSpec::new::<T, RANK>(entry).fits(entry, L::accepts, D::accepts);
             let is_writable = !entry.read_only && entry.layout().is_contiguous();
             if fits && T::ANY_BITS && (!is_written || is_writable) {
                 return Ok(());
@@ -94,7 +95,7 @@ impl<'py> BorrowedArg<'py> {
             if entry.device != Device::CPU && !D::accepts(Device::new(DeviceKind::Cuda, 0)) {
                 cuda::settled(&tensor)?;
             }
-            let fits = ArgSpec::new::<T, RANK>().fits(entry, L::accepts, D::accepts);
+            let fits = ArgSpec::new::<T, RANK>(entry).fits(entry, L::accepts, D::accepts);
             match fits && T::ANY_BITS {
                 true => Ok(()),
                 false => check_further::<T, RANK, L, D>(entry, fits, false),

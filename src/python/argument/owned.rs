@@ -69,7 +69,7 @@ pub struct Owned<
     const RANK: usize = ANY_RANK,
     L: Arrangement = Strided,
     D: Place = <T as Kind>::Home,
->(Tensor, PhantomData<(T, L, D)>);
+>(pub(super) Tensor, pub(super) PhantomData<(T, L, D)>);
 
 impl<T: Kind, const RANK: usize, L: Arrangement, D: Place> Owned<T, RANK, L, D> {
     /// Returns the tensor.

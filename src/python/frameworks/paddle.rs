@@ -56,7 +56,7 @@ pub(super) static ROW: Framework = Framework {
 static VENDOR: TableVendor = TableVendor {
     library: Some("paddle"),
     recognise: |kind| is_paddle(kind).then_some(0),
-    guard: Some(guard),
+    guard: Some(|object, _| guard(object)),
     clarify,
     note_written: Some(note_written),
     knows_read_only: false,

@@ -225,8 +225,18 @@ pub(in crate::python) struct TableVendor {
         for<'py> fn(Python<'py>, Entrance, Tensor) -> PyResult<Bound<'py, PyAny>>,
 }
 
-/// Refuses a tensor whose memory isn't its value. Returns whether Python code may have run.
-type Guard = fn(Borrowed<'_, '_, PyAny>) -> Result<bool, Refused>;
+/// Refuses a tensor whose memory isn't its value, or can't be used for this time. Returns whether
+/// Python code may have run.
+type Guard = fn(Borrowed<'_, '_, PyAny>, Time) -> Result<bool, Refused>;
+
+/// For how long a tensor's memory is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::python) enum Time {
+    /// For a call, during which the framework's modes stay as they are.
+    Call,
+    /// For any time.
+    Beyond,
+}
 
 /// Refuses a tensor that its class may export though its memory isn't its value.
 type OverrideGuard = fn(Borrowed<'_, '_, PyAny>) -> Result<(), Refused>;

@@ -15,6 +15,7 @@
 mod alias;
 mod class;
 mod forward;
+mod grad_mode;
 mod library;
 mod places;
 mod probed;
@@ -27,6 +28,7 @@ mod version_counter;
 use crate::dlpack::DLTensor;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
+use crate::python::frameworks::row_type::Time;
 use crate::python::type_attribute::Attribute;
 use alias::Alias;
 use class::{Torch, own_attribute};
@@ -49,7 +51,7 @@ static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 #[inline(always)]
 pub(in crate::python) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
     // SAFETY: the tensor is a plain one.
-    unsafe { places_of_plain(object)?.describe(object) }
+    unsafe { places_of_plain(object, Time::Call)?.describe(object) }
 }
 
 /// [`describe_usual`], and what keeps the memory. With `locks` that isn't resized from now on.
@@ -57,8 +59,9 @@ pub(in crate::python) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Opti
 pub(in crate::python) fn take_usual(
     object: Borrowed<'_, '_, PyAny>,
     locks: bool,
+    time: Time,
 ) -> Option<(DLTensor, Alias)> {
-    let places = places_of_plain(object)?;
+    let places = places_of_plain(object, time)?;
     if locks {
         lock(object);
     }
@@ -66,9 +69,10 @@ pub(in crate::python) fn take_usual(
     unsafe { places.take(object) }
 }
 
-/// Returns the places in a plain tensor, that autograd doesn't follow; `None` for any other object.
+/// Returns the places in a plain tensor, that autograd doesn't follow at this time; `None` for any
+/// other object.
 #[inline(always)]
-fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
+fn places_of_plain(object: Borrowed<'_, '_, PyAny>, time: Time) -> Option<&'static Places> {
     let places = PLACES.get()?;
     if object.get_type_ptr() != places.kind {
         return None;
@@ -78,7 +82,7 @@ fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
     unsafe {
         let (keys, autograd) = places.read(object.as_ptr().cast());
         if keys & !PLAIN_KEYS.load(Ordering::Relaxed) != 0
-            || autograd != 0 && check_autograd(object).is_err()
+            || autograd != 0 && check_autograd(object, time).is_err()
         {
             return None;
         }
@@ -89,7 +93,7 @@ fn places_of_plain(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Places> {
 /// Refuses a tensor whose memory is not its value, saying what makes one of it whose memory is.
 /// Returns whether Python code may have run.
 #[inline]
-fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
+fn guard(object: Borrowed<'_, '_, PyAny>, time: Time) -> Result<bool, Refused> {
     if !is_tensor_type(object.get_type_ptr()) {
         return ask_by_name(object).map(|()| false);
     }
@@ -101,26 +105,27 @@ fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
                 return Ok(false);
             }
             // Of a derived class it may be answered by Python code.
-            check_autograd(object)?;
+            check_autograd(object, time)?;
             return Ok(true);
         }
     }
-    ask(object)?;
+    ask(object, time)?;
     Ok(true)
 }
 
-/// Views have something about autograd too; only those that it follows, or that have a tangent, are
-/// refused.
+/// Refuses tensors that autograd follows, unless they are used for a call while it is off: then
+/// PyTorch's own functions don't record what they do with them either. Views have something about
+/// autograd too; of those that it doesn't follow the ones with a tangent are refused.
 #[inline(never)]
-fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+fn check_autograd(object: Borrowed<'_, '_, PyAny>, time: Time) -> Result<(), Refused> {
     let places = PLACES.get();
     // SAFETY: the object is a tensor of PyTorch, as all callers have checked its type.
     let is_followed = places.and_then(|places| unsafe { places.is_followed(object) });
     if let Some(is_followed) = is_followed {
-        return match is_followed {
-            true => Err(not_exchangeable(followed()).into()),
-            false => forward::guard(object),
-        };
+        if is_followed && (time == Time::Beyond || grad_mode::is_enabled(object)?) {
+            return Err(not_exchangeable(followed()).into());
+        }
+        return forward::guard(object);
     }
     static REQUIRES_GRAD: PyOnceLock<Attribute> = PyOnceLock::new();
     let py = object.py();
@@ -131,7 +136,7 @@ fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
             Attribute::new(own_attribute(base, "requires_grad")?)
         })?,
     };
-    if attribute.is(object, false)? {
+    if attribute.is(object, false)? || time == Time::Call && !grad_mode::is_enabled(object)? {
         return forward::guard(object);
     }
     Err(not_exchangeable(followed()).into())
@@ -139,7 +144,7 @@ fn check_autograd(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
 
 /// Asks PyTorch in words.
 #[cold]
-fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
+fn ask(object: Borrowed<'_, '_, PyAny>, time: Time) -> Result<(), Refused> {
     let py = object.py();
     let torch = Torch::of(object)?;
     let c = torch.c.bind(py);
@@ -156,7 +161,7 @@ fn ask(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         let error = Incompatibility::from_reason(Kind::Exchange, reason);
         return Err(not_exchangeable(error.with_remedy("pass a plain torch.Tensor")).into());
     }
-    check_autograd(object)?;
+    check_autograd(object, time)?;
     if torch.call(object, "is_conj")?.is_truthy()? {
         return Err(not_exchangeable(conjugated()).into());
     }

@@ -8,7 +8,9 @@ use crate::dlpack::{Abi, Flags, Legacy, Versioned};
 use crate::python::borrows::{Entry, Keep, NoteWritten};
 use crate::python::cuda;
 use crate::python::error::Refused;
-use crate::python::frameworks::{CapsuleMethods, TableVendor, numpy, torch, vendor_of_layout};
+use crate::python::frameworks::{
+    CapsuleMethods, TableVendor, Time, numpy, torch, vendor_of_layout,
+};
 use crate::python::import::buffer::Buffer;
 use crate::python::import::capsule::{
     by_dlpack, by_method, flags_of, guard_capsule, is_immutable_in_legacy,
@@ -171,7 +173,7 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        guard_table(vendor, object)?;
+        guard_table(vendor, object, Time::Call)?;
         if is_written {
             self.note_written = vendor.note_written;
         }
@@ -281,7 +283,7 @@ impl Entry {
     }
 
     fn borrow_capsule(&mut self, object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
-        guard_protocol(object)?;
+        guard_protocol(object, Time::Call)?;
         let wish = Wish {
             stream: cuda::to_ask(&object)?,
             ..Wish::default()

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::interchange::Usual;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_importable};
-use crate::python::frameworks::{TableVendor, numpy, torch};
+use crate::python::frameworks::{TableVendor, Time, numpy, torch};
 use crate::python::import::buffer::Buffer;
 use crate::python::import::capsule::{self, guard_capsule};
 use crate::python::import::guard::{clarify, guard_table};
@@ -125,7 +125,7 @@ enum Found {
 #[inline(always)]
 fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
     let locks = purpose == Purpose::Keep;
-    if let Some((descriptor, alias)) = torch::take_usual(object, locks) {
+    if let Some((descriptor, alias)) = torch::take_usual(object, locks, Time::Beyond) {
         // SAFETY: the alias keeps what the descriptor says.
         let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(alias)) };
         return tensor.map(Found::Tensor);
@@ -139,7 +139,7 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
         // SAFETY: the type cache found that the object is a `numpy.ndarray`.
         ImportPath::Numpy => unsafe { of_array(object) }.map(Found::Tensor),
         ImportPath::Table(table, vendor) => {
-            guard_table(vendor, object)?;
+            guard_table(vendor, object, Time::Beyond)?;
             if let Some(owner) = (vendor.keep_memory)(object, locks)? {
                 return by_borrowing(object, table, vendor, owner).map(Found::Tensor);
             }

@@ -9,12 +9,15 @@ mod macros;
 
 mod apart;
 mod calls;
+mod collections;
 mod kept;
 mod kinds;
 mod life;
+mod one_of;
 mod ops;
 mod owned;
 mod results;
+mod shapes;
 mod typed;
 
 use pyo3::prelude::*;
@@ -25,6 +28,10 @@ fn dlbridge_testing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     typed::register(module)?;
     kinds::register(module)?;
     calls::register(module)?;
+    collections::register(module)?;
+    one_of::register(module)?;
+    shapes::register(module)?;
+    shapes::register_class(module)?;
     owned::register(module)?;
     kept::register(module)?;
     kept::register_class(module)?;

@@ -3,7 +3,7 @@
 use crate::cuda::{CudaError as GpuError, LaunchError};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
-use crate::error::{DTypeError, DeviceError, LayoutError, SharedWith};
+use crate::error::{DTypeError, DeviceError, SharedWith};
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::error::*;
 
@@ -59,6 +59,12 @@ pub(super) fn values() -> Vec<(String, PyErr)> {
             shape: shape.clone(),
             expected: 6,
             found: 5,
+        },
+        LayoutError::Pattern {
+            message: "expected \"weight\" of shape [d], got [2]: dimension 0 is 2, and \"d\" is 3 in \"x\"".to_owned(),
+            found: vec![2],
+            wanted: "[3]".to_owned(),
+            is_rank: false,
         },
         LayoutError::CannotPad { dtype },
         LayoutError::NoSuchAxis { axis: 3, rank: 2 },

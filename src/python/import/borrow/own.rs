@@ -3,7 +3,7 @@
 use crate::dlpack::Flags;
 use crate::python::borrows::{Entry, Keep};
 use crate::python::error::{Refused, not_exchangeable};
-use crate::python::frameworks::torch;
+use crate::python::frameworks::{Time, torch};
 use crate::python::import::recheck::check_borrowed;
 use crate::python::import::type_cache::ImportPath;
 use crate::storage::Owner;
@@ -35,7 +35,7 @@ impl Entry {
             _ => return Ok(None),
         };
         let mut now = Self::new();
-        let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false) {
+        let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false, Time::Call) {
             // SAFETY: the alias keeps the storage, and the object its sizes and strides, which are
             // copied.
             unsafe { now.fill(&descriptor, Flags::empty()) }?;

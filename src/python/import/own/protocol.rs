@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::python::attach;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, not_importable};
-use crate::python::frameworks::{Framework, vendor_of_layout};
+use crate::python::frameworks::{Framework, Time, vendor_of_layout};
 use crate::python::import::capsule::by_dlpack;
 use crate::python::import::guard::guard_protocol;
 use crate::python::object::Object;
@@ -27,7 +27,7 @@ pub(super) fn by_protocol(
     wanted: Wanted,
     purpose: Purpose,
 ) -> PyResult<Tensor> {
-    guard_protocol(object)?;
+    guard_protocol(object, Time::Beyond)?;
     // The framework's own export may keep the tensor, which may get other memory: so the memory is
     // kept beside it.
     let storage = match vendor_of_layout(object.get_type_ptr()) {
