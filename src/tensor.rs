@@ -12,6 +12,8 @@ mod inner;
 mod parts;
 mod scalars;
 mod slot;
+#[cfg(feature = "crates")]
+mod take;
 mod uninit;
 mod views;
 
@@ -24,6 +26,8 @@ use inner::TensorInner;
 pub use crate::layout::Layout;
 pub use arange::Countable;
 pub(crate) use inner::Parts;
+#[cfg(feature = "crates")]
+pub(crate) use take::TakenVec;
 pub(crate) use uninit::Uninit;
 
 /// A tensor: storage, layout and element type.
