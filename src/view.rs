@@ -18,8 +18,6 @@
 
 mod bytes;
 mod iter;
-#[cfg(feature = "ndarray")]
-mod ndarray;
 
 pub use iter::{Iter, IterMut};
 

@@ -40,8 +40,9 @@ use std::path::{Path, PathBuf};
 
 /// The root crate's modules, and on which floor each is. The ground floor is the crate
 /// `dlbridge-dlpack`, which everything here may use.
-const FLOORS: [(&str, u8); 18] = [
+const FLOORS: [(&str, u8); 19] = [
     ("compute", 3),
+    ("crates", 4),
     ("device", 2),
     ("dtype", 2),
     ("error", 3),

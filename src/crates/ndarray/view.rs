@@ -10,79 +10,109 @@
 //! # Ok::<(), dlbridge::Error>(())
 //! ```
 
-use super::{View, ViewMut};
 use crate::dtype::Element;
-use crate::error::Error;
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::layout::{Layout, LayoutRef};
-use ndarray::{ArrayView, ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, ShapeBuilder};
+use crate::tensor::Tensor;
+use crate::view::{View, ViewMut};
+use ndarray::{ArrayView, ArrayViewD, ArrayViewMut, ArrayViewMutD, Axis, Dimension};
+use ndarray::{ShapeBuilder, StrideShape};
 use std::ptr::NonNull;
 
-/// First arguments for `ndarray`, which needs strides that aren't negative and the lowest address.
-struct Forwards {
-    shape: Vec<usize>,
-    strides: Vec<usize>,
-    /// How far the lowest element is from the one of index 0.
-    lowest: isize,
-    /// The axes to be inverted afterwards.
-    inverted: Vec<Axis>,
+/// Returns the stride without its sign, as `ndarray` takes it: the axis is inverted afterwards. The
+/// stride of a single element says nothing, and could be too large for `ndarray`.
+pub(super) fn forward_stride((size, stride): (usize, isize)) -> usize {
+    if size > 1 { stride.unsigned_abs() } else { 0 }
 }
 
-impl Forwards {
-    fn from_layout(layout: LayoutRef<'_>) -> Self {
-        let mut forwards = Self {
-            shape: layout.shape().to_vec(),
-            strides: Vec::with_capacity(layout.rank()),
-            lowest: layout.extent().map_or(0, |(lowest, _)| lowest),
-            inverted: Vec::new(),
-        };
-        if layout.is_empty() {
-            // The strides don't matter, but `ndarray` checks them.
-            forwards.strides = vec![0; layout.rank()];
-            return forwards;
-        }
-        for (axis, (size, stride)) in layout.dims().enumerate() {
-            // The stride of a single element says nothing, and could be too large for `ndarray`.
-            let matters = size > 1;
-            forwards
-                .strides
-                .push(if matters { stride.unsigned_abs() } else { 0 });
-            if matters && stride < 0 {
-                forwards.inverted.push(Axis(axis));
+/// Checks whether the axis is inverted afterwards.
+pub(super) fn is_inverted((size, stride): (usize, isize)) -> bool {
+    size > 1 && stride < 0
+}
+
+/// Returns the arguments for `ndarray`, which needs strides that aren't negative, and how far the
+/// lowest element is from the one of index 0. `None` if the rank is not that of `D`.
+fn forwards<D: Dimension>(layout: LayoutRef<'_>) -> Option<(StrideShape<D>, isize)> {
+    let rank = layout.rank();
+    if D::NDIM.is_some_and(|wanted| wanted != rank) {
+        return None;
+    }
+    let (mut shape, mut strides) = (D::zeros(rank), D::zeros(rank));
+    shape.slice_mut().copy_from_slice(layout.shape());
+    let mut lowest = 0;
+    // The strides of no elements don't matter, but `ndarray` checks them.
+    if !layout.is_empty() {
+        for (to, dim) in strides.slice_mut().iter_mut().zip(layout.dims()) {
+            *to = forward_stride(dim);
+            if is_inverted(dim) {
+                lowest += (dim.0 as isize - 1) * dim.1;
             }
         }
-        forwards
     }
+    Some((shape.strides(strides), lowest))
+}
 
-    /// Returns whether each stride is longer than all shorter ones' dimensions together, which
-    /// `ndarray` demands of views to be written through.
-    fn is_nested(&self) -> bool {
-        let dims = self.shape.iter().zip(&self.strides);
-        let mut dims: Vec<_> = dims.filter(|(size, _)| **size > 1).collect();
-        dims.sort_by_key(|(_, stride)| **stride);
-        let mut reached = 0;
-        dims.into_iter().all(|(size, stride)| {
-            let nested = *stride > reached;
-            reached += (size - 1) * stride;
-            nested
-        })
+/// Checks that each stride is longer than all shorter ones' dimensions together, which `ndarray`
+/// demands of elements to be written.
+pub(super) fn check_nested(layout: LayoutRef<'_>) -> Result<(), Error> {
+    if layout.is_contiguous() {
+        return Ok(());
     }
+    let dims = layout.dims().filter(|(size, _)| *size > 1);
+    let mut dims: Vec<_> = dims
+        .map(|(size, stride)| (stride.unsigned_abs(), size))
+        .collect();
+    dims.sort_unstable();
+    let mut reached = 0;
+    let nested = dims.into_iter().all(|(stride, size)| {
+        let nested = stride > reached;
+        reached += (size - 1) * stride;
+        nested
+    });
+    if nested {
+        return Ok(());
+    }
+    Err(Error::Interleaved {
+        shape: layout.shape().to_vec(),
+        strides: layout.strides().to_vec(),
+    })
+}
+
+#[cold]
+pub(super) fn wrong_rank(wanted: Option<usize>, found: usize) -> Error {
+    let wanted = format!("rank {}", wanted.unwrap_or(found));
+    Incompatibility::new(IncompatibilityKind::Rank, format!("rank {found}"), wanted).into()
 }
 
 impl<'a, T: Element> View<'a, T> {
     /// Returns the same elements as a view of the `ndarray` crate.
     pub fn to_ndarray(&self) -> ArrayViewD<'a, T> {
-        let forwards = Forwards::from_layout(self.layout);
-        let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
+        ArrayViewD::try_from(*self).expect("any rank")
+    }
+}
+
+/// The same elements.
+impl<'a, T: Element, D: Dimension> TryFrom<View<'a, T>> for ArrayView<'a, T, D> {
+    type Error = Error;
+
+    /// # Errors
+    ///
+    /// When the rank isn't that of `D`.
+    fn try_from(view: View<'a, T>) -> Result<Self, Error> {
+        let Some((shape, lowest)) = forwards(view.layout()) else {
+            return Err(wrong_rank(D::NDIM, view.rank()));
+        };
         // SAFETY: the elements that the layout leads to, from the lowest one on; they are there,
         // aligned and not written while `'a` lasts.
-        let mut view = unsafe {
-            ArrayViewD::from_shape_ptr(shape, self.first.as_ptr().offset(forwards.lowest))
-        };
-        forwards
-            .inverted
-            .into_iter()
-            .for_each(|axis| view.invert_axis(axis));
-        view
+        let mut array = unsafe { Self::from_shape_ptr(shape, view.as_ptr().offset(lowest)) };
+        if lowest != 0 {
+            for (axis, dim) in view.layout().dims().enumerate() {
+                if is_inverted(dim) {
+                    array.invert_axis(Axis(axis));
+                }
+            }
+        }
+        Ok(array)
     }
 }
 
@@ -94,28 +124,61 @@ impl<'a, T: Element> ViewMut<'a, T> {
     /// When dimensions are interleaved, such as those of shape \[3, 2\] with strides \[2, 3\]: no
     /// two elements are at one place, but `ndarray` can't tell.
     pub fn into_ndarray(self) -> Result<ArrayViewMutD<'a, T>, Error> {
-        let forwards = Forwards::from_layout(self.layout);
-        if self.is_empty() {
-            let shape = IxDyn(&forwards.shape);
-            return Ok(ArrayViewMutD::from_shape(shape, &mut []).expect("no elements"));
-        }
-        if !forwards.is_nested() {
-            return Err(Error::Interleaved {
-                shape: self.shape().to_vec(),
-                strides: self.strides().to_vec(),
-            });
-        }
-        let shape = IxDyn(&forwards.shape).strides(IxDyn(&forwards.strides));
+        ArrayViewMutD::try_from(self)
+    }
+}
+
+/// The same elements.
+impl<'a, T: Element, D: Dimension> TryFrom<ViewMut<'a, T>> for ArrayViewMut<'a, T, D> {
+    type Error = Error;
+
+    /// # Errors
+    ///
+    /// When the rank isn't that of `D`, or dimensions are interleaved: see
+    /// [`ViewMut::into_ndarray`].
+    fn try_from(view: ViewMut<'a, T>) -> Result<Self, Error> {
+        let layout = view.layout();
+        let Some((shape, lowest)) = forwards(layout) else {
+            return Err(wrong_rank(D::NDIM, view.rank()));
+        };
+        check_nested(layout)?;
         // SAFETY: the elements that the layout leads to, from the lowest one on; they are there,
         // aligned, no two at one place, and used by no other code while `'a` lasts.
-        let mut view = unsafe {
-            ArrayViewMutD::from_shape_ptr(shape, self.first.as_ptr().offset(forwards.lowest))
-        };
-        forwards
-            .inverted
-            .into_iter()
-            .for_each(|axis| view.invert_axis(axis));
-        Ok(view)
+        let mut array =
+            unsafe { Self::from_shape_ptr(shape, view.as_ptr().cast_mut().offset(lowest)) };
+        if lowest != 0 {
+            for (axis, dim) in layout.dims().enumerate() {
+                if is_inverted(dim) {
+                    array.invert_axis(Axis(axis));
+                }
+            }
+        }
+        Ok(array)
+    }
+}
+
+/// The tensor's elements, borrowed.
+impl<'a, T: Element, D: Dimension> TryFrom<&'a Tensor> for ArrayView<'a, T, D> {
+    type Error = Error;
+
+    /// # Errors
+    ///
+    /// The same as for [`Tensor::view`]; and when the rank isn't that of `D`.
+    fn try_from(tensor: &'a Tensor) -> Result<Self, Error> {
+        tensor.view::<T>()?.try_into()
+    }
+}
+
+/// The tensor's elements, borrowed to be written.
+impl<'a, T: Element, D: Dimension> TryFrom<&'a mut Tensor> for ArrayViewMut<'a, T, D> {
+    type Error = Error;
+
+    /// # Errors
+    ///
+    /// The same as for [`Tensor::view_mut`]; when the rank isn't that of `D`, or dimensions are
+    /// interleaved: see [`ViewMut::into_ndarray`].
+    fn try_from(tensor: &'a mut Tensor) -> Result<Self, Error> {
+        tensor.view_mut::<T>()?.try_into()
     }
 }
 
@@ -162,7 +225,6 @@ impl<'a, T: Element> View<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tensor;
     use ndarray::{Array3, s};
 
     #[test]
