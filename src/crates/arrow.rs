@@ -23,12 +23,6 @@ pub use shaped::{FixedShape, from_fixed_shape};
 
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 
-/// Converts an error of Arrow's.
-#[cold]
-fn refused(error: &arrow_schema::ArrowError) -> Error {
-    Incompatibility::from_reason(IncompatibilityKind::Exchange, error.to_string()).into()
-}
-
 /// Checks that there are no nulls.
 fn check_nulls(count: usize) -> Result<(), Error> {
     if count == 0 {

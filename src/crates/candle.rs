@@ -35,8 +35,8 @@ macro_rules! dtypes {
 
             /// # Errors
             ///
-            /// When the memory is on a GPU, or the elements are of a type that is refused: `F8E4M3`,
-            /// and those that candle only stores.
+            /// When the memory is on a GPU, or the elements are of a type that is refused:
+            /// `F8E4M3`, and those that candle only stores.
             fn try_from(tensor: candle_core::Tensor) -> Result<Self, Error> {
                 let (guard, theirs) = tensor.storage_and_layout();
                 let (begin, layout) = (theirs.start_offset(), layout(theirs)?);

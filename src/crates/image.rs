@@ -65,7 +65,7 @@ impl<P: Pixel<Subpixel: Element>> TryFrom<Tensor> for ImageBuffer<P, Pixels<P::S
 
     /// # Errors
     ///
-    /// The same as for an image with a vector, but whoever owns the memory.
+    /// The same as for an image with a vector, but the memory may be of any owner.
     fn try_from(tensor: Tensor) -> Result<Self, TakeError> {
         let checked = size::<P>(tensor.layout())
             .and_then(|size| tensor.host_slice::<P::Subpixel>().map(|_| size));

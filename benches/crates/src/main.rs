@@ -1,6 +1,7 @@
 //! Conversions from and to other crates, and the same with dlpark: interleaved rounds in one
 //! process, of which the fastest counts, and the ratio of the times.
 
+#[cfg(feature = "candle")]
 use candle_core::{Device, Tensor as CandleTensor};
 use dlbridge::Tensor;
 use dlbridge::crates::image::Pixels;
@@ -77,6 +78,7 @@ fn dlpark_image(image: RgbImage) -> Dlpack {
 }
 
 /// dlpark's managed tensor of a tensor of candle's.
+#[cfg(feature = "candle")]
 fn dlpark_candle(tensor: CandleTensor) -> Dlpack {
     let initialized: dynamic::Initialized<Abi> = Box::new(tensor).try_into().unwrap();
     // SAFETY: the tensor holds the elements that the descriptor names.
@@ -88,6 +90,7 @@ fn main() {
     println!("|---|---:|---:|---:|---|");
     arrays();
     images();
+    #[cfg(feature = "candle")]
     candle();
     files();
 }
@@ -193,6 +196,7 @@ fn images() {
     );
 }
 
+#[cfg(feature = "candle")]
 fn candle() {
     let weight = CandleTensor::zeros((20, 50), candle_core::DType::F32, &Device::Cpu).unwrap();
     compare(

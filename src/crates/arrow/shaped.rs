@@ -1,12 +1,17 @@
 //! Columns of tensors of one shape: Arrow's canonical extension type `arrow.fixed_shape_tensor`.
 
-use super::{list, refused};
+use super::list;
 use crate::crates::TakeError;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 use arrow_array::{Array, FixedSizeListArray};
-use arrow_schema::extension::FixedShapeTensor;
-use arrow_schema::{DataType, Field};
+use arrow_schema::Field;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// The extension type's name.
+const NAME: &str = "arrow.fixed_shape_tensor";
 
 /// A column of tensors of one shape: the field that says which one, and the elements.
 ///
@@ -52,12 +57,16 @@ impl TryFrom<Tensor> for FixedShape {
             let error = Incompatibility::new(IncompatibilityKind::Shape, found, wanted);
             return Err(TakeError::new(tensor, error));
         };
-        let values = list::numbers(tensor)?;
-        let number = values.data_type().clone();
-        let array = list::flat_lists(values, len, size);
-        let kind = FixedShapeTensor::try_new(number, shape, None, None).expect("no names to check");
+        let array = list::flat_lists(list::numbers(tensor)?, len, size);
+        let metadata = HashMap::from([
+            (EXTENSION_TYPE_NAME_KEY.to_owned(), NAME.to_owned()),
+            (
+                EXTENSION_TYPE_METADATA_KEY.to_owned(),
+                json!({ "shape": shape }).to_string(),
+            ),
+        ]);
         let field = Field::new("tensor", array.data_type().clone(), false);
-        let field = field.with_extension_type(kind);
+        let field = field.with_metadata(metadata);
         Ok(Self { field, array })
     }
 }
@@ -70,25 +79,52 @@ impl TryFrom<Tensor> for FixedShape {
 /// When the field isn't of that extension type, there are nulls, or the elements aren't plain
 /// numbers.
 pub fn from_fixed_shape(field: &Field, array: FixedSizeListArray) -> Result<Tensor, Error> {
-    let kind: FixedShapeTensor = field
-        .try_extension_type()
-        .map_err(|error| refused(&error))?;
-    if array.data_type() != field.data_type() {
-        return Err(mismatch(array.data_type(), field.data_type()));
+    if field.extension_type_name() != Some(NAME) {
+        let found = field.extension_type_name().unwrap_or("no extension type");
+        let error = Incompatibility::new(IncompatibilityKind::Type, found.to_owned(), NAME);
+        return Err(error.into());
+    }
+    let metadata: Value = field
+        .extension_type_metadata()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let sizes = numbers(&metadata["shape"]).ok_or_else(|| no_shape(&metadata))?;
+    let product = sizes
+        .iter()
+        .try_fold(1_usize, |all, size| all.checked_mul(*size));
+    if product != usize::try_from(array.value_length()).ok() {
+        let found = format!("lists of {}", array.value_length());
+        let wanted = format!("elements of shape {sizes:?}");
+        return Err(Incompatibility::new(IncompatibilityKind::Shape, found, wanted).into());
     }
     let mut shape = vec![array.len()];
-    shape.extend(kind.shape());
+    shape.extend(&sizes);
     let tensor = list::with_shape(array, &shape)?;
-    let Some(order) = kind.permutations() else {
+    // The specification's word is the first; `arrow-schema` writes the second.
+    let order = ["permutation", "permutations"].map(|key| &metadata[key]);
+    let Some(order) = order.into_iter().find(|order| !order.is_null()) else {
         return Ok(tensor);
     };
+    let order = numbers(order)
+        .filter(|order| (0..sizes.len()).all(|axis| order.contains(&axis)))
+        .filter(|order| order.len() == sizes.len())
+        .ok_or_else(|| no_shape(&metadata))?;
     let mut axes = vec![0];
     axes.extend(order.iter().map(|axis| axis + 1));
     tensor.permute(&axes)
 }
 
+/// Returns a list of sizes or axes.
+fn numbers(value: &Value) -> Option<Vec<usize>> {
+    let numbers = value.as_array()?.iter();
+    numbers
+        .map(|number| usize::try_from(number.as_u64()?).ok())
+        .collect()
+}
+
 #[cold]
-fn mismatch(found: &DataType, wanted: &DataType) -> Error {
-    let (found, wanted) = (found.to_string(), wanted.to_string());
-    Incompatibility::new(IncompatibilityKind::Type, found, wanted).into()
+fn no_shape(metadata: &Value) -> Error {
+    let found = format!("metadata {metadata}");
+    let wanted = "a shape, and a permutation of its axes or none";
+    Incompatibility::new(IncompatibilityKind::Shape, found, wanted).into()
 }

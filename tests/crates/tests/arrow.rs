@@ -27,7 +27,8 @@ fn arrays_move_their_memory_if_they_are_the_only_handle() -> Result<(), Error> {
     assert!(array.into_builder().is_ok()); // it is a vector again
     // Memory of Arrow's own, aligned more than a vector's.
     let built: Int32Array = (0..5).map(Some).collect();
-    let built = Int32Array::new(built.values().clone(), None);
+    let (_, values, _) = built.into_parts();
+    let built = Int32Array::new(values, None);
     let mut tensor = Tensor::try_from(built)?;
     tensor.view_mut::<i32>()?[[4]] = -1;
     assert_eq!(tensor.to_vec::<i32>()?, [0, 1, 2, 3, -1]);
@@ -92,27 +93,52 @@ fn fixed_shape_tensors_have_their_shape() -> Result<(), Error> {
     let tensor = Tensor::from_vec((0..12).map(|i| i as f32).collect(), &[2, 3, 2])?;
     let first = tensor.data_ptr();
     let FixedShape { field, array, .. } = FixedShape::try_from(tensor)?;
-    let kind_of: FixedShapeTensor = field.extension_type();
-    assert_eq!((kind_of.shape(), array.value_length()), (&[3, 2][..], 6));
+    assert_eq!(field.extension_type_metadata(), Some(r#"{"shape":[3,2]}"#));
+    assert_eq!(array.value_length(), 6);
     let back = from_fixed_shape(&field, array)?;
     assert_eq!((back.shape(), back.data_ptr()), (&[2, 3, 2][..], first));
 
     // The example of the specification, smaller: physical shape [2, 3, 4], permutation [2, 0, 1].
     let values = Tensor::from_vec((0..24_i32).collect(), &[1, 24])?;
     let array = FixedSizeListArray::try_from(values)?;
-    let permuted = FixedShapeTensor::try_new(DataType::Int32, [2, 3, 4], None, Some(vec![2, 0, 1]));
-    let field = Field::new("x", array.data_type().clone(), false);
-    let field = field.with_extension_type(permuted.unwrap());
-    let tensor = from_fixed_shape(&field, array.clone())?;
-    assert_eq!(
-        (tensor.shape(), tensor.strides()),
-        (&[1, 4, 2, 3][..], &[24, 1, 12, 4][..])
-    );
-    let plain = Field::new("x", array.data_type().clone(), false);
-    assert_eq!(
-        kind(from_fixed_shape(&plain, array).unwrap_err()),
-        Kind::Exchange
-    );
+    let column = |name: &str, metadata: &str| {
+        let metadata = [
+            ("ARROW:extension:name".to_owned(), name.to_owned()),
+            ("ARROW:extension:metadata".to_owned(), metadata.to_owned()),
+        ];
+        Field::new("x", array.data_type().clone(), false).with_metadata(metadata.into())
+    };
+    let kind_of = "arrow.fixed_shape_tensor";
+    for order in ["permutation", "permutations"] {
+        let metadata = format!(r#"{{"shape":[2,3,4],"{order}":[2,0,1],"dim_names":null}}"#);
+        let tensor = from_fixed_shape(&column(kind_of, &metadata), array.clone())?;
+        assert_eq!(
+            (tensor.shape(), tensor.strides()),
+            (&[1, 4, 2, 3][..], &[24, 1, 12, 4][..])
+        );
+    }
+    // As `arrow-schema` writes it.
+    let theirs = FixedShapeTensor::try_new(DataType::Int32, [2, 12], None, None).unwrap();
+    let field = column(kind_of, "").with_extension_type(theirs);
+    assert_eq!(from_fixed_shape(&field, array.clone())?.shape(), [1, 2, 12]);
+
+    let refused = |name: &str, metadata: &str| {
+        kind(from_fixed_shape(&column(name, metadata), array.clone()).unwrap_err())
+    };
+    assert_eq!(refused("arrow.json", r#"{"shape":[24]}"#), Kind::Type);
+    for metadata in [
+        "",
+        "{}",
+        r#"{"shape":[25]}"#,
+        r#"{"shape":[-24]}"#,
+        r#"{"shape":24}"#,
+    ] {
+        assert_eq!(refused(kind_of, metadata), Kind::Shape);
+    }
+    for order in ["[0]", "[0,0]", "[0,2]", "[0,1,1]", "7"] {
+        let metadata = format!(r#"{{"shape":[4,6],"permutation":{order}}}"#);
+        assert_eq!(refused(kind_of, &metadata), Kind::Shape);
+    }
     let column = FixedShape::try_from(Tensor::from(vec![1.0_f64, 2.0]))?; // tensors of rank 0
     assert_eq!(from_fixed_shape(&column.field, column.array)?.shape(), [2]);
     Ok(())

@@ -1,5 +1,9 @@
 //! The crate `burn`, with its backend `NdArray`.
 #![cfg(feature = "burn")]
+#![allow(
+    deprecated,
+    reason = "the backend is, but the only one that lends its memory"
+)]
 
 mod support;
 

@@ -6,7 +6,7 @@ mod support;
 use dlbridge::crates::image::Pixels;
 use dlbridge::error::{Error, IncompatibilityKind as Kind};
 use dlbridge::{DType, Tensor};
-use image::{DynamicImage, GrayImage, ImageBuffer, Luma, Rgb, Rgb32FImage, RgbImage, Rgba16Image};
+use image::{DynamicImage, GrayImage, ImageBuffer, Luma, Rgb, Rgb32FImage, RgbImage, Rgba};
 use std::sync::atomic::Ordering;
 use support::{counted, kind};
 
@@ -29,7 +29,7 @@ fn images_move_their_vector_both_ways() -> Result<(), Error> {
     assert_eq!(image.as_raw().as_ptr(), first);
     assert_eq!(image.get_pixel(3, 1), &Rgb([77, 1, 9]));
 
-    let deep = Tensor::try_from(Rgba16Image::new(3, 5))?;
+    let deep = Tensor::try_from(ImageBuffer::<Rgba<u16>, Vec<u16>>::new(3, 5))?;
     assert_eq!((deep.shape(), deep.dtype()), (&[5, 3, 4][..], DType::U16));
     let float = Tensor::try_from(Rgb32FImage::new(3, 5))?;
     assert_eq!((float.shape(), float.dtype()), (&[5, 3, 3][..], DType::F32));
