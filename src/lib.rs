@@ -52,7 +52,7 @@
 //! | `cuda` | memory, streams and kernels on NVIDIA GPUs (`cuda`), whose driver is loaded on first use; turns on `ops` |
 //! | `files` | tensors in safetensors, `.npy` and `.npz` files (`files`) |
 //! | `proto` | TensorFlow's and ONNX's messages of tensors (`files`); turns on `files` |
-//! | `ndarray` | conversion of typed views to and from views of the `ndarray` crate |
+//! | `ndarray`, `image`, `safetensors`, `arrow`, `nalgebra`, `faer`, `candle`, `ort`, `burn` | conversions from and to the types of that crate (`crates`) |
 //! | `hosts` | ops as ops of frameworks' compilers (`hosts`), on Unix; turns on `kernels` |
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
 //! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |
@@ -66,6 +66,8 @@
 pub mod kernel;
 
 pub mod compute;
+#[cfg(feature = "crates")]
+pub mod crates;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod device;

@@ -12,6 +12,8 @@ mod inner;
 mod parts;
 mod scalars;
 mod slot;
+#[cfg(feature = "crates")]
+mod take;
 mod uninit;
 mod views;
 
@@ -26,6 +28,8 @@ pub use arange::Countable;
 #[cfg(feature = "python")]
 pub(crate) use create::Indices;
 pub(crate) use inner::Parts;
+#[cfg(feature = "crates")]
+pub(crate) use take::TakenVec;
 pub(crate) use uninit::Uninit;
 
 /// A tensor: storage, layout and element type.

@@ -58,8 +58,6 @@ mod dims;
 mod iter;
 mod line;
 mod lines;
-#[cfg(feature = "ndarray")]
-mod ndarray;
 mod ranked;
 mod shaped;
 

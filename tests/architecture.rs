@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 /// `dlbridge-dlpack`, which everything here may use.
 const FLOORS: [(&str, u8); 19] = [
     ("compute", 3),
+    ("crates", 4),
     ("device", 2),
     ("dtype", 2),
     ("number", 2),

@@ -225,6 +225,35 @@ impl Owner {
         self.sole(state).is_some() || handle(state).is_unique()
     }
 
+    /// Takes the owner itself out, if it is of this type and this is the only handle.
+    #[cfg(feature = "crates")]
+    pub(super) fn take<O: SmallOwner>(&mut self) -> Option<O> {
+        if (self.vtable.id)() != TypeId::of::<O>() || !self.is_unique() {
+            return None;
+        }
+        let words = self.words();
+        // What is left in its place, here or in the counted block, has nothing to release.
+        let nothing = Self::none();
+        let state = *self.state.get_mut();
+        match self.sole(state) {
+            Some(_) => std::mem::forget(std::mem::replace(self, nothing)),
+            None => {
+                let mut handle = handle(state);
+                let erased = handle.get_mut().expect("the only handle");
+                let [first, word] = NoOwner.into_words();
+                let empty = Erased {
+                    words: [first, word],
+                    vtable: nothing.vtable,
+                };
+                std::mem::forget(std::mem::replace(erased, empty));
+                *self = nothing;
+            }
+        }
+        // SAFETY: the words are those of an owner of this type, as its vtable says, and no longer
+        // anywhere else.
+        Some(unsafe { O::from_words(words) })
+    }
+
     /// Returns the number of handles.
     pub(crate) fn handles(&self) -> usize {
         let state = self.state.load(Ordering::Acquire);

@@ -1,5 +1,7 @@
 //! `Vec` as an owner: a pointer and a capacity.
 
+#[cfg(feature = "crates")]
+use super::Storage;
 use super::owner::SmallOwner;
 use crate::dtype::Element;
 use std::mem::ManuallyDrop;
@@ -20,5 +22,37 @@ unsafe impl<T: Element> SmallOwner for Vec<T> {
         // SAFETY: pointer and capacity are those of a vector. Its elements need no dropping, so
         // that it may be an empty one.
         unsafe { Self::from_raw_parts(pointer.cast(), 0, capacity.addr() / 2) }
+    }
+}
+
+#[cfg(feature = "crates")]
+impl Storage {
+    /// Takes the vector out that owns the memory, if it is one of `T`s, this is the only handle,
+    /// and the memory begins at a whole element of it. Returns, too, how many elements lie before
+    /// the memory. The storage is empty afterwards.
+    ///
+    /// The vector holds the elements up to the end of the memory; if not every pattern of bits is a
+    /// `T`, all of them were checked.
+    pub(crate) fn take_vec<T: Element>(&mut self) -> Option<(Vec<T>, usize)> {
+        if !self.is_exclusive() {
+            return None;
+        }
+        let mut vec = self.owner.take::<Vec<T>>()?;
+        let size = size_of::<T>();
+        let before = self.memory.data.addr() - vec.as_ptr().addr();
+        let elements = (before + self.memory.bytes) / size;
+        let whole = before.is_multiple_of(size) && self.memory.bytes.is_multiple_of(size);
+        // SAFETY: the memory was lent by this vector, whose elements it consists of, up to its end;
+        // those before it are initialised too, as the vector had them. As bytes, each of them may
+        // be anything, which is looked at below.
+        let bytes = unsafe { std::slice::from_raw_parts(vec.as_ptr().cast(), elements * size) };
+        if !whole || !(T::ANY_BITS || bytes.iter().all(|byte| T::is_valid(*byte))) {
+            self.owner = super::Owner::small(vec);
+            return None;
+        }
+        // SAFETY: `elements` elements are initialised, and values of `T`.
+        unsafe { vec.set_len(elements) };
+        *self = Self::empty(self.device());
+        Some((vec, before / size))
     }
 }

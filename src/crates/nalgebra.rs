@@ -1,0 +1,5 @@
+//! The crate `nalgebra`: dynamic matrices and vectors share their vector with tensors, views their
+//! elements.
+
+mod owned;
+mod view;

@@ -1,0 +1,189 @@
+//! Tensors of parts of vectors, and vectors of tensors, without a copy.
+
+use super::{Parts, Tensor};
+use crate::device::Device;
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Incompatibility, IncompatibilityKind, LayoutError};
+use crate::layout::{Layout, LayoutRef};
+use crate::storage::{Access, Owner, Storage};
+
+/// A vector that was a tensor's memory.
+pub(crate) struct TakenVec<T> {
+    pub(crate) vec: Vec<T>,
+    /// The place of the element of index 0.
+    pub(crate) offset: usize,
+    pub(crate) layout: Layout,
+}
+
+impl<T: Element> TakenVec<T> {
+    /// Returns the tensor again.
+    #[allow(dead_code, reason = "each crate uses some of these")]
+    pub(crate) fn into_tensor(self) -> Tensor {
+        let (storage, offset) = (Storage::from_vec(self.vec), self.offset * size_of::<T>());
+        Tensor::from_storage_at(storage, offset, self.layout, T::DTYPE)
+            .expect("the layout that it had")
+    }
+
+    /// Returns the vector without the elements before the one of index 0 and behind the last one,
+    /// if there are none before it, and the elements lie one after another in this order.
+    #[allow(dead_code, reason = "each crate uses some of these")]
+    pub(crate) fn into_whole(mut self) -> Result<(Vec<T>, Layout), (Tensor, Error)> {
+        let layout = self.layout.as_ref();
+        if layout.is_empty() {
+            self.vec.clear();
+            return Ok((self.vec, self.layout));
+        }
+        if layout.is_contiguous() && self.offset == 0 {
+            self.vec.truncate(layout.len());
+            return Ok((self.vec, self.layout));
+        }
+        let error = match layout.is_contiguous() {
+            true => Incompatibility::new(
+                IncompatibilityKind::Layout,
+                format!(
+                    "{} elements of the vector before the first one",
+                    self.offset
+                ),
+                "all of a vector",
+            )
+            .with_remedy(COPY)
+            .into(),
+            false => not_contiguous(layout),
+        };
+        Err((self.into_tensor(), error))
+    }
+}
+
+#[cold]
+fn not_contiguous(layout: LayoutRef<'_>) -> Error {
+    Error::NotContiguous {
+        shape: layout.shape().to_vec(),
+        strides: layout.strides().to_vec(),
+    }
+}
+
+#[allow(dead_code, reason = "each crate uses some of these")]
+impl Tensor {
+    /// Returns the elements, of memory that only the CPU uses and that lie one after another.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`view`](Self::view); and when there are gaps, or devices use the memory.
+    pub(crate) fn host_slice<T: Element>(&self) -> Result<&[T], Error> {
+        if self.device() != Device::CPU {
+            let device = self.device();
+            return Err(Error::NotOnHost { device });
+        }
+        let view = self.view::<T>()?;
+        view.as_slice().ok_or_else(|| not_contiguous(self.layout()))
+    }
+
+    /// Creates a tensor of the elements of a storage that the layout leads to, from an offset in
+    /// bytes on.
+    ///
+    /// # Errors
+    ///
+    /// When the layout leads out of the storage.
+    pub(crate) fn from_storage_at(
+        storage: Storage,
+        offset: usize,
+        layout: Layout,
+        dtype: DType,
+    ) -> Result<Self, Error> {
+        let begin = storage.data_ptr().addr();
+        let at = offset as u64;
+        let span = layout
+            .as_ref()
+            .check_memory(dtype, false, begin, at, true)?;
+        let end = offset.checked_add_signed(span.end);
+        let first = offset.checked_add_signed(span.start);
+        if !layout.is_empty() && (first.is_none() || end.is_none_or(|end| end > storage.nbytes())) {
+            return Err(LayoutError::TooSmall {
+                dtype,
+                shape: layout.shape().to_vec(),
+                needed: end.unwrap_or(usize::MAX),
+                available: storage.nbytes(),
+            }
+            .into());
+        }
+        let parts = Parts {
+            storage,
+            offset,
+            dtype,
+            padded: false,
+            copied: false,
+        };
+        // SAFETY: every element lies in the storage, which was compared above.
+        Ok(unsafe { Self::from_parts(parts, layout) })
+    }
+
+    /// Creates a tensor of elements that `owner` keeps: `first` is the element of index 0.
+    ///
+    /// # Safety
+    ///
+    /// Until `owner` is dropped, every element that the layout leads to from `first` is there,
+    /// initialised, and a value of `T`, wherever `owner` is moved to. They are not written by
+    /// others meanwhile, and not used by others if the access is [`Access::Exclusive`].
+    pub(crate) unsafe fn from_lender<T: Element>(
+        owner: impl Send + 'static,
+        first: *const T,
+        layout: Layout,
+        access: Access,
+    ) -> Result<Self, Error> {
+        let addr = first.addr();
+        let span = layout
+            .as_ref()
+            .check_memory(T::DTYPE, false, addr, 0, true)?;
+        let data = first.cast::<u8>().cast_mut().wrapping_offset(span.start);
+        let owner = Owner::lend(owner, |_| ()).0;
+        // SAFETY: the owner keeps the elements, and so the bytes from the first to the last one, by
+        // this function's contract.
+        let storage = unsafe { Storage::from_parts(data, span.len(), Device::CPU, access, owner) };
+        Self::from_storage_at(storage, span.start.unsigned_abs(), layout, T::DTYPE)
+    }
+
+    /// Takes the vector out that the elements lie in, if this is the only handle to it.
+    ///
+    /// # Errors
+    ///
+    /// When the elements are not `T`s, the memory isn't a vector of `T`s, or others use it: why,
+    /// and the tensor as it was.
+    pub(crate) fn take_vec<T: Element>(mut self) -> Result<TakenVec<T>, (Self, Error)> {
+        if self.dtype() != T::DTYPE {
+            let found = self.dtype();
+            let wanted = T::DTYPE;
+            return Err((self, Error::DTypeMismatch { found, wanted }));
+        }
+        if let Err(error) = self.check_exclusive() {
+            return Err((self, error));
+        }
+        let inner = self.0.get_mut().expect("the only handle");
+        let offset = inner.parts.offset;
+        let taken = match offset.is_multiple_of(size_of::<T>()) {
+            true => inner.parts.storage.take_vec::<T>(),
+            false => None,
+        };
+        match taken {
+            Some((vec, before)) => {
+                // The tensor goes without an element.
+                let empty = Layout::contiguous(&[0]).expect("a valid shape");
+                let layout = std::mem::replace(&mut inner.layout, empty);
+                Ok(TakenVec {
+                    vec,
+                    offset: before + offset / size_of::<T>(),
+                    layout,
+                })
+            }
+            None => {
+                let found = self.storage().owner_name();
+                let wanted = format!("a Vec of {} as the owner of the memory", T::DTYPE);
+                let error = Incompatibility::new(IncompatibilityKind::Memory, found, wanted)
+                    .with_remedy(COPY);
+                Err((self, error.into()))
+            }
+        }
+    }
+}
+
+/// How any tensor becomes one whose vector can be taken.
+const COPY: &str = "copy it first: Tensor::from_vec(tensor.to_vec()?, tensor.shape())";
