@@ -1,5 +1,6 @@
 """Arithmetic on tensors of any framework."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 class Tensor(Protocol):
@@ -27,3 +28,22 @@ def sum_rows(x: T) -> T:
 
 def mean(x: Tensor) -> float:
     """The mean of all elements. Other threads run meanwhile."""
+
+def layer_norm(x: T, weight: Tensor) -> T:
+    """Each row less its mean, over its standard deviation, times `weight`."""
+
+def concat(tensors: Sequence[T]) -> T:
+    """The elements of vectors, one vector after another."""
+
+def positions(x: T) -> T:
+    """0, 1, 2, and so on, as integers of 64 bits if the framework of `x` has them, else of 32."""
+
+class RunningSum:
+    """The sum of all vectors that were added."""
+
+    def __new__(cls, size: int) -> RunningSum: ...
+    def add(self, x: Tensor) -> None:
+        """Adds a vector."""
+
+    def sum(self, like: T) -> T:
+        """The sum, shared, as a tensor of the framework that `like` is of."""

@@ -194,7 +194,7 @@ impl Tensor {
     /// use dlbridge::Tensor;
     ///
     /// let table = Tensor::from_fn([2, 3], |[i, j]| (10 * i + j) as f32)?;
-    /// assert_eq!(table.to_string(), "[[ 0.  1.  2.]\n [10. 11. 12.]]");
+    /// assert_eq!(table.to_vec::<f32>()?, [0.0, 1.0, 2.0, 10.0, 11.0, 12.0]);
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn from_fn<T: Element, const N: usize>(

@@ -242,8 +242,9 @@ def test_unsupported_dtype_error_names_both_accepted_dtypes():
     with pytest.raises(TypeError) as caught:
         tensor_math.mean(framework.make(np.ones(3, "int32")))
     message = str(caught.value)
-    assert message.startswith("failed to extract enum Floats ('float32 | float64')")
+    assert message.startswith("expected a tensor of float32 or float64, in memory that the CPU ")
     assert found("int32", [3], [1]) in message
+    assert caught.value.wanted == "float32 or float64"
 
 
 def test_mean_releases_the_gil():

@@ -98,13 +98,25 @@ def test_readme_tutorial_builds_a_working_extension(tmp_path):
 @only("numpy")
 def test_stubs_match_the_module():
     stubs = ast.parse((EXAMPLE / "tensor_math.pyi").read_text())
-    functions = {node.name: node for node in stubs.body if isinstance(node, ast.FunctionDef)}
+    items = {
+        node.name: node
+        for node in stubs.body
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != "Tensor"
+    }
     public = {name for name in vars(tensor_math) if not name.startswith("_")} - {"tensor_math"}
-    assert public == {*functions}
-    for name, node in functions.items():
+    assert public == {*items}
+    for name, node in items.items():
         check(node, getattr(tensor_math, name))
 
 
-def check(node, function):
-    assert [each.arg for each in node.args.args] == [*inspect.signature(function).parameters]
-    assert ast.get_docstring(node) == function.__doc__
+def check(node, item):
+    assert ast.get_docstring(node) == item.__doc__
+    if isinstance(node, ast.ClassDef):
+        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+        public = {name for name in vars(item) if not name.startswith("_")}
+        assert public == {each.name for each in methods} - {"__new__"}
+        for each in methods:
+            if each.name in public:
+                check(each, getattr(item, each.name))
+        return
+    assert [each.arg for each in node.args.args] == [*inspect.signature(item).parameters]

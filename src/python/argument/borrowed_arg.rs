@@ -42,9 +42,13 @@ impl<'py> BorrowedArg<'py> {
             && numpy::is_array(object)
             && let Some(entered) =
                 Self::usual(object, &const { FastSpec::new::<T, RANK>() }, is_written)
-            && (T::WANTED.len() < 2 || T::alignment_of(entered.get().dtype).is_some())
         {
-            return Ok(entered);
+            match T::WANTED {
+                [] | [_] => return Ok(entered),
+                // `usual` compares no more than one.
+                _ if T::alignment_of(entered.get().dtype).is_some() => return Ok(entered),
+                _ => {}
+            }
         }
         Self::any::<T, RANK, L, D>(object, is_written)
     }
