@@ -60,6 +60,8 @@ mod line;
 mod lines;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod ranked;
 
 pub use arrangement::{Arrangement, ColumnMajor, ContiguousRows, Dense, RowMajor, Strided};
@@ -68,6 +70,8 @@ pub use dims::{Dims, Rank, RemoveAxis, RowIndex};
 pub use iter::{Iter, IterMut};
 pub use line::{Line, LineItem, LineMut, StridedLine};
 pub use lines::Lines;
+#[cfg(feature = "rayon")]
+pub use parallel::{MIN_ELEMENTS, Parallel};
 
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
