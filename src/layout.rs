@@ -209,20 +209,6 @@ impl<'a> LayoutRef<'a> {
         contiguous: true,
     };
 
-    /// Returns a part of a layout that was checked: fewer indices, the dimensions in any order.
-    #[inline]
-    pub(crate) fn of_part(shape: &'a [usize], strides: &'a [isize]) -> Self {
-        let len = shape.iter().product();
-        let mut part = Self {
-            shape,
-            strides,
-            len,
-            contiguous: false,
-        };
-        part.contiguous = len == 0 || contiguity::dense_in_order(part.dims().rev());
-        part
-    }
-
     /// Returns the shape.
     pub const fn shape(self) -> &'a [usize] {
         self.shape

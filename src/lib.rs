@@ -53,6 +53,7 @@
 //! | `files` | tensors in safetensors, `.npy` and `.npz` files (`files`) |
 //! | `proto` | TensorFlow's and ONNX's messages of tensors (`files`); turns on `files` |
 //! | `ndarray`, `image`, `safetensors`, `arrow`, `nalgebra`, `faer`, `candle`, `ort`, `burn` | conversions from and to the types of that crate (`crates`) |
+//! | `rayon` | lines and chunks of views in parallel, by the threads of `rayon` (`view`) |
 //! | `hosts` | ops as ops of frameworks' compilers (`hosts`), on Unix; turns on `kernels` |
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
 //! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |

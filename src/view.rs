@@ -58,6 +58,8 @@ mod dims;
 mod iter;
 mod line;
 mod lines;
+#[cfg(feature = "rayon")]
+mod parallel;
 mod ranked;
 mod shaped;
 
@@ -67,6 +69,8 @@ pub use dims::{Dims, Rank, RemoveAxis, RowIndex};
 pub use iter::{Iter, IterMut};
 pub use line::{Line, LineItem, LineMut, StridedLine};
 pub use lines::Lines;
+#[cfg(feature = "rayon")]
+pub use parallel::{MIN_ELEMENTS, Parallel};
 
 use crate::dtype::Element;
 use crate::layout::LayoutRef;

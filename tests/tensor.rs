@@ -29,6 +29,9 @@ mod ndarray;
 mod packed;
 #[path = "tensor/padded.rs"]
 mod padded;
+#[cfg(feature = "rayon")]
+#[path = "tensor/parallel.rs"]
+mod parallel;
 #[path = "tensor/typed_views.rs"]
 mod typed_views;
 #[path = "tensor/views.rs"]

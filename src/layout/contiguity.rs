@@ -3,6 +3,20 @@
 use super::LayoutRef;
 
 impl<'a> LayoutRef<'a> {
+    /// Returns a part of a layout that was checked: fewer indices, the dimensions in any order.
+    #[inline]
+    pub(crate) fn of_part(shape: &'a [usize], strides: &'a [isize]) -> Self {
+        let len = shape.iter().product();
+        let mut part = Self {
+            shape,
+            strides,
+            len,
+            contiguous: false,
+        };
+        part.contiguous = len == 0 || dense_in_order(part.dims().rev());
+        part
+    }
+
     /// Returns whether the layout is C-contiguous: row-major, without gaps.
     pub fn is_contiguous(self) -> bool {
         self.contiguous
@@ -50,7 +64,7 @@ impl<'a> LayoutRef<'a> {
 
 /// Returns whether dimensions, innermost first, are contiguous.
 #[inline]
-pub(super) fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
+fn dense_in_order(dims: impl Iterator<Item = (usize, isize)>) -> bool {
     let mut step = 1_isize;
     for (size, stride) in dims {
         if size != 1 {

@@ -1,6 +1,8 @@
 //! Type parameters of views and arguments: how elements must lie in memory, and what follows for
 //! the parts of such a view.
 
+pub use super::dims::Strided;
+
 use super::dims::Rank;
 use super::line::LineItem;
 use super::{View, ViewMut};
@@ -25,16 +27,27 @@ pub trait Arrangement: sealed::Sealed + Copy + 'static {
     fn accepts(layout: LayoutRef<'_>) -> bool;
 }
 
+/// C-contiguous: row-major, without gaps.
+#[derive(Debug, Clone, Copy)]
+pub enum RowMajor {}
+
+/// F-contiguous: column-major, without gaps.
+#[derive(Debug, Clone, Copy)]
+pub enum ColumnMajor {}
+
+/// Without gaps, in any order of the dimensions.
+#[derive(Debug, Clone, Copy)]
+pub enum Dense {}
+
+/// Each row without gaps, and rows any distance apart: the last axis has stride 1.
+#[derive(Debug, Clone, Copy)]
+pub enum ContiguousRows {}
+
 macro_rules! arrangements {
     ($(
-        $(#[$doc:meta])*
         $Name:ident = $wanted:literal, $usual:literal, $accepts:expr,
         [$Row:ty, $RowMut:ty], $Sliced:ident, $Transposed:ident;
     )*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy)]
-        pub enum $Name {}
-
         impl sealed::Sealed for $Name {}
 
         impl Arrangement for $Name {
@@ -55,19 +68,14 @@ macro_rules! arrangements {
 }
 
 arrangements! {
-    /// Any strides.
     Strided = "", true, |_| true,
         [View<'a, T, Rank<1>>, ViewMut<'a, T, Rank<1>>], Strided, Strided;
-    /// C-contiguous: row-major, without gaps.
     RowMajor = "row-major without gaps", true, |layout| layout.is_contiguous(),
         [&'a [T], &'a mut [T]], ContiguousRows, ColumnMajor;
-    /// F-contiguous: column-major, without gaps.
     ColumnMajor = "column-major without gaps", false, |layout| layout.is_f_contiguous(),
         [View<'a, T, Rank<1>>, ViewMut<'a, T, Rank<1>>], Strided, RowMajor;
-    /// Without gaps, in any order of the dimensions.
     Dense = "without gaps", true, |layout| layout.is_dense(),
         [View<'a, T, Rank<1>>, ViewMut<'a, T, Rank<1>>], Strided, Dense;
-    /// Each row without gaps, and rows any distance apart: the last axis has stride 1.
     ContiguousRows = "with contiguous rows", true, |layout| layout.has_contiguous_rows(),
         [&'a [T], &'a mut [T]], ContiguousRows, Strided;
 }

@@ -87,6 +87,27 @@ impl<V, const N: usize, L: Arrangement> Chunks<V, N, L> {
             parts: PhantomData,
         }
     }
+
+    /// Returns how many elements a part has, but the last.
+    #[cfg(feature = "rayon")]
+    pub(super) fn chunk_len(&self) -> usize {
+        let mut sizes = self.dims.sizes;
+        sizes[self.axis] = sizes[self.axis].min(self.size);
+        sizes.iter().product()
+    }
+
+    /// Returns the parts before and from `index`, counted among those that are left.
+    #[cfg(feature = "rayon")]
+    pub(super) fn divide(mut self, index: usize) -> (Self, Self) {
+        let middle = self.start + index;
+        debug_assert!(middle <= self.end);
+        let second = Self {
+            start: middle,
+            ..self
+        };
+        self.end = middle;
+        (self, second)
+    }
 }
 
 impl<V: ChunkItem<N, L::Sliced>, const N: usize, L: Arrangement> Chunks<V, N, L> {

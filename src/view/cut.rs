@@ -6,7 +6,7 @@ use super::lines::refuse;
 use super::{View, ViewMut};
 use crate::dtype::Element;
 use crate::error::Error;
-use crate::layout::LayoutError;
+use crate::layout::{LayoutError, resolve_range};
 use std::ops::RangeBounds;
 
 /// The view of `Rank<N, L>`, with another lifetime.
@@ -20,6 +20,53 @@ type Halves<const N: usize, L> = (
 );
 
 impl<const N: usize, L: Arrangement> Rank<N, L> {
+    /// Returns the part whose index along `axis` is in `range`, and its offset.
+    #[inline]
+    pub(super) fn slice(
+        self,
+        axis: usize,
+        range: impl RangeBounds<usize>,
+    ) -> Result<(Rank<N, L::Sliced>, isize), LayoutError> {
+        let (size, stride) = self.check_axis(axis)?;
+        let range = resolve_range(range, size);
+        if range.start > range.end || range.end > size {
+            return Err(LayoutError::OutOfRange {
+                axis,
+                start: range.start,
+                stop: range.end,
+                size,
+            });
+        }
+        let mut part = self.known_as();
+        part.sizes[axis] = range.len();
+        let offset = part.offset_of(range.start, stride);
+        Ok((part, offset))
+    }
+
+    /// Returns the same dimensions in reverse.
+    #[inline]
+    pub(super) fn transposed(mut self) -> Rank<N, L::Transposed> {
+        self.sizes.reverse();
+        self.strides.reverse();
+        self.known_as()
+    }
+
+    /// Returns the dimensions in another order: the new one at `i` is the old one at `axes[i]`.
+    pub(super) fn permuted(self, axes: [usize; N]) -> Result<Rank<N>, LayoutError> {
+        let is_permutation = (0..N).all(|axis| axes.contains(&axis));
+        if !is_permutation {
+            return Err(LayoutError::NotAPermutation {
+                axes: axes.to_vec(),
+                rank: N,
+            });
+        }
+        let (sizes, strides) = (self.sizes, self.strides);
+        Ok(Rank::new(
+            axes.map(|axis| sizes[axis]),
+            axes.map(|axis| strides[axis]),
+        ))
+    }
+
     fn halves(self, axis: usize, at: usize) -> Result<Halves<N, L>, LayoutError> {
         let (size, _) = self.check_axis(axis)?;
         if at > size {

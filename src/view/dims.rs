@@ -1,11 +1,9 @@
 //! Sizes and strides of a view: borrowed, of any rank, or kept in the view, of a rank that its type
 //! names.
 
-use super::arrangement::{Arrangement, Strided};
-use crate::layout::{LayoutError, LayoutRef, resolve_range};
+use crate::layout::{LayoutError, LayoutRef};
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::RangeBounds;
 
 /// Sizes and strides of a view: a [`LayoutRef`], or a [`Rank`].
 pub trait Dims: sealed::Sealed + Copy + Send + Sync {
@@ -20,15 +18,27 @@ impl Dims for LayoutRef<'_> {
     }
 }
 
-/// Sizes and strides of `N` dimensions, kept in the view. `L` is what is known of the strides.
-#[derive(Clone, Copy)]
+/// Any strides.
+#[derive(Debug, Clone, Copy)]
+pub enum Strided {}
+
+/// Sizes and strides of `N` dimensions, kept in the view. `L` is what is known of the strides: an
+/// [`Arrangement`](super::Arrangement).
 pub struct Rank<const N: usize, L = Strided> {
     pub(super) sizes: [usize; N],
     pub(super) strides: [isize; N],
     known: PhantomData<fn() -> L>,
 }
 
-impl<const N: usize, L: Arrangement> Dims for Rank<N, L> {
+impl<const N: usize, L> Clone for Rank<N, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<const N: usize, L> Copy for Rank<N, L> {}
+
+impl<const N: usize, L> Dims for Rank<N, L> {
     #[inline]
     fn as_layout(&self) -> LayoutRef<'_> {
         LayoutRef::of_part(&self.sizes, &self.strides)
@@ -79,61 +89,12 @@ impl<const N: usize, L> Rank<N, L> {
     /// Returns the offset of `index` steps to this part of a view; 0 if it is empty, as there is
     /// no element to lead to.
     #[inline]
-    fn offset_of(&self, index: usize, stride: isize) -> isize {
+    pub(super) fn offset_of(&self, index: usize, stride: isize) -> isize {
         match self.is_empty() {
             true => 0,
             // Part of the whole view's extent, which is a number by invariant 6.
             false => index as isize * stride,
         }
-    }
-}
-
-impl<const N: usize, L: Arrangement> Rank<N, L> {
-    /// Returns the part whose index along `axis` is in `range`, and its offset.
-    #[inline]
-    pub(super) fn slice(
-        self,
-        axis: usize,
-        range: impl RangeBounds<usize>,
-    ) -> Result<(Rank<N, L::Sliced>, isize), LayoutError> {
-        let (size, stride) = self.check_axis(axis)?;
-        let range = resolve_range(range, size);
-        if range.start > range.end || range.end > size {
-            return Err(LayoutError::OutOfRange {
-                axis,
-                start: range.start,
-                stop: range.end,
-                size,
-            });
-        }
-        let mut part = self.known_as();
-        part.sizes[axis] = range.len();
-        let offset = part.offset_of(range.start, stride);
-        Ok((part, offset))
-    }
-
-    /// Returns the same dimensions in reverse.
-    #[inline]
-    pub(super) fn transposed(mut self) -> Rank<N, L::Transposed> {
-        self.sizes.reverse();
-        self.strides.reverse();
-        self.known_as()
-    }
-
-    /// Returns the dimensions in another order: the new one at `i` is the old one at `axes[i]`.
-    pub(super) fn permuted(self, axes: [usize; N]) -> Result<Rank<N>, LayoutError> {
-        let is_permutation = (0..N).all(|axis| axes.contains(&axis));
-        if !is_permutation {
-            return Err(LayoutError::NotAPermutation {
-                axes: axes.to_vec(),
-                rank: N,
-            });
-        }
-        let (sizes, strides) = (self.sizes, self.strides);
-        Ok(Rank::new(
-            axes.map(|axis| sizes[axis]),
-            axes.map(|axis| strides[axis]),
-        ))
     }
 }
 
@@ -171,7 +132,7 @@ impl RowIndex<2> for usize {
 
 macro_rules! ranks {
     ($($rank:literal)*) => {$(
-        impl<L: Arrangement> RemoveAxis for Rank<$rank, L> {
+        impl<L> RemoveAxis for Rank<$rank, L> {
             type Smaller = Rank<{ $rank - 1 }>;
 
             #[inline]

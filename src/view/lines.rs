@@ -144,6 +144,20 @@ impl<I: LineItem, D: Dims> Lines<I, D> {
     pub fn line_len(&self) -> usize {
         self.len
     }
+
+    /// Returns the lines before and from `index`, counted among those that are left.
+    #[cfg(feature = "rayon")]
+    pub(super) fn divide(mut self, index: usize) -> (Self, Self) {
+        debug_assert!(index <= self.len());
+        let middle = self.start + index;
+        let second = Self {
+            start: middle,
+            ahead: 0,
+            ..self
+        };
+        self.end = middle;
+        (self, second)
+    }
 }
 
 impl<I: StridedLine, D: Dims> Lines<I, D> {
