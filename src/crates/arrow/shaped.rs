@@ -8,7 +8,6 @@ use arrow_array::{Array, FixedSizeListArray};
 use arrow_schema::Field;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 /// The extension type's name.
 const NAME: &str = "arrow.fixed_shape_tensor";
@@ -58,13 +57,11 @@ impl TryFrom<Tensor> for FixedShape {
             return Err(TakeError::new(tensor, error));
         };
         let array = list::flat_lists(list::numbers(tensor)?, len, size);
-        let metadata = HashMap::from([
-            (EXTENSION_TYPE_NAME_KEY.to_owned(), NAME.to_owned()),
-            (
-                EXTENSION_TYPE_METADATA_KEY.to_owned(),
-                json!({ "shape": shape }).to_string(),
-            ),
-        ]);
+        let metadata = json!({ "shape": shape }).to_string();
+        let metadata = [
+            (EXTENSION_TYPE_NAME_KEY, NAME.to_owned()),
+            (EXTENSION_TYPE_METADATA_KEY, metadata),
+        ];
         let field = Field::new("tensor", array.data_type().clone(), false);
         let field = field.with_metadata(metadata);
         Ok(Self { field, array })

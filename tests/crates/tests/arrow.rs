@@ -103,10 +103,10 @@ fn fixed_shape_tensors_have_their_shape() -> Result<(), Error> {
     let array = FixedSizeListArray::try_from(values)?;
     let column = |name: &str, metadata: &str| {
         let metadata = [
-            ("ARROW:extension:name".to_owned(), name.to_owned()),
-            ("ARROW:extension:metadata".to_owned(), metadata.to_owned()),
+            ("ARROW:extension:name", name.to_owned()),
+            ("ARROW:extension:metadata", metadata.to_owned()),
         ];
-        Field::new("x", array.data_type().clone(), false).with_metadata(metadata.into())
+        Field::new("x", array.data_type().clone(), false).with_metadata(metadata)
     };
     let kind_of = "arrow.fixed_shape_tensor";
     for order in ["permutation", "permutations"] {
