@@ -7,6 +7,7 @@ import pytest
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(3, 8)).astype("float32")
+EPS = 1e-5
 WEIGHT, BIAS = RANDOM.normal(size=(2, 8)).astype("float32")
 
 
@@ -18,14 +19,14 @@ def only_writable(framework):
 # layer_norm
 
 
-def normalized(x, weight, bias, eps=1e-5):
+def normalized(x, weight, bias):
     x = x.astype("float64")
     centred = x - x.mean(1, keepdims=True)
-    return centred / np.sqrt(centred.var(1, keepdims=True) + eps) * weight + bias
+    return centred / np.sqrt(centred.var(1, keepdims=True) + EPS) * weight + bias
 
 
 def test_layer_norm_of_float32(framework):
-    y = cookbook.layer_norm(*map(framework.make, (X, WEIGHT, BIAS)))
+    y = cookbook.layer_norm(*map(framework.make, (X, WEIGHT, BIAS)), EPS)
     np.testing.assert_allclose(
         framework.array(y), normalized(X, WEIGHT, BIAS), rtol=1e-5, atol=1e-6
     )
@@ -34,7 +35,7 @@ def test_layer_norm_of_float32(framework):
 def test_layer_norm_of_bfloat16(framework):
     arguments = [array.astype(ml_dtypes.bfloat16) for array in (X, WEIGHT, BIAS)]
     expected = normalized(*(array.astype("float64") for array in arguments))
-    y = cookbook.layer_norm(*map(framework.make, arguments))
+    y = cookbook.layer_norm(*map(framework.make, arguments), EPS)
     assert str(y.dtype).endswith("bfloat16")
     found = framework.array(y).astype("float64")
     np.testing.assert_allclose(found, expected, rtol=2**-8, atol=1e-6)
@@ -42,7 +43,7 @@ def test_layer_norm_of_bfloat16(framework):
 
 def test_layer_norm_reads_rows_with_gaps(framework):
     wide = framework.make(np.concatenate([X, X], axis=1))
-    y = cookbook.layer_norm(wide[:, :8], framework.make(WEIGHT), framework.make(BIAS))
+    y = cookbook.layer_norm(wide[:, :8], framework.make(WEIGHT), framework.make(BIAS), EPS)
     np.testing.assert_allclose(
         framework.array(y), normalized(X, WEIGHT, BIAS), rtol=1e-5, atol=1e-6
     )
@@ -51,11 +52,11 @@ def test_layer_norm_reads_rows_with_gaps(framework):
 def test_layer_norm_refuses_other_arguments(framework):
     x, weight, bias = map(framework.make, (X, WEIGHT, BIAS))
     with pytest.raises(TypeError, match="float32.*bfloat16"):
-        cookbook.layer_norm(framework.make(X.astype("int32")), weight, bias)
+        cookbook.layer_norm(framework.make(X.astype("int32")), weight, bias, EPS)
     with pytest.raises(TypeError, match='"weight" of the same dtype as "x"'):
-        cookbook.layer_norm(x, framework.make(WEIGHT.astype(ml_dtypes.bfloat16)), bias)
+        cookbook.layer_norm(x, framework.make(WEIGHT.astype(ml_dtypes.bfloat16)), bias, EPS)
     with pytest.raises(ValueError, match="8"):
-        cookbook.layer_norm(x, weight[:4], bias)
+        cookbook.layer_norm(x, weight[:4], bias, EPS)
 
 
 # rotary_
@@ -91,7 +92,7 @@ def test_rotary_refuses_read_only_overlapping_and_other_shapes(framework):
         cookbook.rotary_(x, cos[:2], sin)
     with pytest.raises((BufferError, ValueError), match="read-only|overlap"):
         cookbook.rotary_(np.broadcast_to(x[:1], x.shape), cos, sin)
-    with pytest.raises(ValueError, match="even"):
+    with pytest.raises(ValueError, match=r"shape \[\*, \*, \*, 4\], got \[2, 3, 4, 5\]"):
         cookbook.rotary_(x[..., :5], cos, sin)
     if framework.name == "jax":
         with pytest.raises(BufferError, match="read-only"):
@@ -122,7 +123,7 @@ def test_topk_of_nothing_is_empty(framework, shape, k):
 
 
 def test_topk_refuses_more_than_there_are(framework):
-    with pytest.raises(ValueError, match="expected k of at most 8, got 9"):
+    with pytest.raises(ValueError, match=r"shape \[3, 9\] has 27 elements, and there are 24"):
         cookbook.topk(framework.make(X), 9)
 
 
