@@ -12,6 +12,8 @@ mod casts;
 mod concat;
 #[path = "ops/elementwise.rs"]
 mod elementwise;
+#[path = "ops/elsewhere.rs"]
+mod elsewhere;
 #[path = "ops/exact.rs"]
 mod exact;
 #[path = "ops/examples.rs"]

@@ -14,6 +14,7 @@ mod steps;
 #[cfg(feature = "ops")]
 pub(crate) use packed::{pack, unpack};
 
+use crate::compute::simd::Simd;
 use crate::dtype::DType;
 use half_floats::{F16ToF32, F32ToF16};
 use loops::{Arguments, Bf16ToF32, F32ToBf16};
@@ -139,4 +140,29 @@ between_types! {
     f32_to_f16: F32ToF16, f32 => u16;
     bf16_to_f32: Bf16ToF32, u16 => f32;
     f32_to_bf16: F32ToBf16, f32 => u16;
+}
+
+macro_rules! between_arrays {
+    ($($widen:ident $narrow:ident: $ty:ty, $Widen:ty, $Narrow:ty;)*) => {$(
+        /// Converts the elements of an array, compiled for the level of the function that calls it.
+        #[inline(always)]
+        pub(super) fn $widen<S: Simd, const N: usize>(from: &[$ty; N]) -> [f32; N] {
+            // SAFETY: the float is its bits.
+            let bits = unsafe { &*std::ptr::from_ref(from).cast::<[u16; N]>() };
+            loops::run_array::<$Widen, S, N>(bits)
+        }
+
+        /// Converts the elements of an array, compiled for the level of the function that calls it.
+        #[inline(always)]
+        pub(super) fn $narrow<S: Simd, const N: usize>(from: &[f32; N]) -> [$ty; N] {
+            let bits = loops::run_array::<$Narrow, S, N>(from);
+            // SAFETY: any bits are a float, of the same size and alignment.
+            unsafe { std::ptr::from_ref(&bits).cast::<[$ty; N]>().read() }
+        }
+    )*};
+}
+
+between_arrays! {
+    f16s_to_f32 f16s_from_f32: half::f16, F16ToF32, F32ToF16;
+    bf16s_to_f32 bf16s_from_f32: half::bf16, Bf16ToF32, F32ToBf16;
 }

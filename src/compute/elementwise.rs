@@ -12,7 +12,7 @@ use super::simd::{Routine, Simd, dispatch};
 use super::tiles::{Settings, for_each_tile};
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
-use form::{BLOCK, Block, Form, Same, Widened, load};
+use form::{CHUNK, Form, Same, Widened, filled};
 use function::Closure;
 use std::mem::MaybeUninit;
 use std::slice;
@@ -45,7 +45,8 @@ impl<'a, T> Elements<'a, T> {
 macro_rules! maps {
     ($(
         $(#[$doc:meta])*
-        $map:ident, $(#[$wide_doc:meta])* $map_wide:ident, $visit:ident, $Loop:ident, $body:ident:
+        $map:ident, $(#[$wide_doc:meta])* $map_wide:ident, $visit:ident,
+        $Loop:ident, $body:ident, $chunk:ident:
         $($a:ident $A:ident $at:literal),*;
     )*) => {$(
         $(#[$doc])*
@@ -109,47 +110,24 @@ macro_rules! maps {
             }
             let operands = [out.operand(), $($a.operand()),*];
             let settings = Settings { grain, only_writes: true };
-            let converts = O::CONVERTS $(|| $A::CONVERTS)*;
             let body = |at: [*mut u8; _], len: usize| {
-                let out = at[0].cast::<O::Stored>();
-                if !converts {
-                    dispatch($Loop { out: out.cast(), $($a: at[$at].cast(),)* len, function });
-                    return;
-                }
-                let mut result = Block::<O::Used>::uninit();
-                let mut blocks = ($(Block::<$A::Used>::uninit(),)*);
-                for start in (0..len).step_by(BLOCK) {
-                    let len = BLOCK.min(len - start);
-                    // SAFETY: `for_each_tile` gives `len` elements of each operand, of which these
-                    // are some; a block has room for as many.
-                    unsafe {
-                        let ($($a,)*) = &mut blocks;
-                        $(let $a = load::<$A>(at[$at].cast::<$A::Stored>().add(start), $a, len);)*
-                        if O::CONVERTS {
-                            let to = result.as_mut_ptr().cast();
-                            dispatch($Loop { out: to, $($a,)* len, function });
-                            O::store(to.cast(), out.add(start), len);
-                        } else {
-                            let out = out.add(start).cast();
-                            dispatch($Loop { out, $($a,)* len, function });
-                        }
-                    }
-                }
+                let out = at[0].cast();
+                dispatch($Loop::<O, $($A,)* F> { out, $($a: at[$at].cast(),)* len, function });
             };
             // SAFETY: `for_each_tile` requires of the operands what this function does.
             unsafe { for_each_tile(&operands, settings, &body) };
         }
 
-        struct $Loop<O, $($A,)* F> {
-            out: *mut MaybeUninit<O>,
-            $($a: *const $A,)*
+        struct $Loop<O: Form, $($A: Form,)* F> {
+            out: *mut MaybeUninit<O::Stored>,
+            $($a: *const $A::Stored,)*
             len: usize,
             function: F,
         }
 
-        impl<O: Element, $($A: Element,)* F> Routine for $Loop<O, $($A,)* F>
+        impl<O: Form, $($A: Form,)* F> Routine for $Loop<O, $($A,)* F>
         where
-            F: Function<($($A,)*), Output = O>,
+            F: Function<($($A::Used,)*), Output = O::Used>,
         {
             type Output = ();
 
@@ -160,21 +138,56 @@ macro_rules! maps {
                 unsafe {
                     let out = slice::from_raw_parts_mut(self.out, self.len);
                     $(let $a = slice::from_raw_parts(self.$a, self.len);)*
-                    $body(out, $($a,)* self.function);
+                    $body::<O, $($A,)* S>(out, $($a,)* self.function);
                 }
             }
         }
 
         /// The loop. As arguments of a function the slices are known not to overlap.
         #[inline(always)]
-        fn $body<O: Copy, $($A: Copy),*>(
-            out: &mut [MaybeUninit<O>],
-            $($a: &[$A],)*
-            function: impl Function<($($A,)*), Output = O>,
+        fn $body<O: Form, $($A: Form,)* S: Simd>(
+            out: &mut [MaybeUninit<O::Stored>],
+            $($a: &[$A::Stored],)*
+            function: impl Function<($($A::Used,)*), Output = O::Used>,
         ) {
-            for at in 0..out.len() {
-                out[at].write(function.call(($($a[at],)*)));
+            if !(O::BY_CHUNKS $(|| $A::BY_CHUNKS)*) {
+                for at in 0..out.len() {
+                    let result = function.call(($($A::load_one($a[at]),)*));
+                    out[at].write(O::store_one(result));
+                }
+                return;
             }
+            let (chunks, rest) = out.as_chunks_mut::<CHUNK>();
+            for (at, out) in chunks.iter_mut().enumerate() {
+                let results = $chunk::<O, $($A,)* S>($(&$a.as_chunks().0[at],)* function);
+                // SAFETY: there is room for as many results.
+                unsafe { out.as_mut_ptr().cast::<[O::Stored; CHUNK]>().write(results) };
+            }
+            if !rest.is_empty() {
+                // The last elements, and one of them in the other places.
+                $(let $a = filled($a.as_chunks::<CHUNK>().1);)*
+                let results = $chunk::<O, $($A,)* S>($(&$a,)* function);
+                for at in 0..rest.len() {
+                    rest[at].write(results[at]);
+                }
+            }
+        }
+
+        /// The results of a chunk, which stays in registers.
+        #[inline(always)]
+        fn $chunk<O: Form, $($A: Form,)* S: Simd>(
+            $($a: &[$A::Stored; CHUNK],)*
+            function: impl Function<($($A::Used,)*), Output = O::Used>,
+        ) -> [O::Stored; CHUNK] {
+            $(let $a = $A::load_chunk::<S>($a);)*
+            let mut results = MaybeUninit::<[O::Used; CHUNK]>::uninit();
+            let first = results.as_mut_ptr().cast::<O::Used>();
+            for at in 0..CHUNK {
+                // SAFETY: there is room for as many results.
+                unsafe { first.add(at).write(function.call(($($a[at],)*))) };
+            }
+            // SAFETY: the loop has written each of them.
+            O::store_chunk::<S>(unsafe { results.assume_init_ref() })
         }
     )*};
 }
@@ -184,17 +197,17 @@ maps! {
     map,
     /// Writes a function's result for each element, of which 16-bit floats are converted to `f32`
     /// before, and back from it.
-    map_wide, visit_one, Map, map_slice: a A 1;
+    map_wide, visit_one, Map, map_slice, map_chunk: a A 1;
     /// Writes a function's result for each pair of elements.
     zip,
     /// Writes a function's result for each pair of elements, of which 16-bit floats are converted
     /// to `f32` before, and back from it.
-    zip_wide, visit_two, Zip, zip_slices: a A 1, b B 2;
+    zip_wide, visit_two, Zip, zip_slices, zip_chunks: a A 1, b B 2;
     /// Writes a function's result for each three elements.
     zip3,
     /// Writes a function's result for each three elements, of which 16-bit floats are converted to
     /// `f32` before, and back from it.
-    zip3_wide, visit_three, Zip3, zip3_slices: a A 1, b B 2, c C 3;
+    zip3_wide, visit_three, Zip3, zip3_slices, zip3_chunks: a A 1, b B 2, c C 3;
 }
 
 /// Replaces each element by a function's result for it.

@@ -5,7 +5,7 @@
 use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Operand, Plan};
-use super::stream::{STREAM_FROM, stream};
+use super::stream::{STREAM_FROM, prefetch, stream};
 use super::threads::for_each_range;
 use super::tiling::{PAGES, Sizes, Tiling};
 use std::mem::MaybeUninit;
@@ -43,7 +43,13 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
     let is_in_place = operands[1..]
         .iter()
         .any(|operand| operand.first == operands[0].first);
-    let streams = settings.only_writes && !is_in_place && len * operands[0].item >= STREAM_FROM;
+    let streams = settings.only_writes && !is_in_place && {
+        // What fits the last cache together with all that is read is better written there.
+        let is_other = |at: usize| (0..at).all(|other| operands[other].first != operands[at].first);
+        let others = (0..N).filter(|at| is_other(*at));
+        let bytes: usize = others.map(|at| len * operands[at].item).sum();
+        len * operands[0].item >= STREAM_FROM && bytes > 2 * STREAM_FROM
+    };
     let is_contiguous = |operand: &Operand<'_>| operand.layout.is_contiguous();
     if !is_in_place && !streams && operands.iter().all(is_contiguous) {
         let first = operands.map(|operand| Address(operand.first));
@@ -205,6 +211,12 @@ impl<const N: usize> Tiles<N> {
                 *here = here.wrapping_add(done * item);
             }
             let to = std::mem::replace(&mut here[0], line);
+            // The next elements come while these are written past the caches: 1.15 times as fast
+            // for one operand, and slower for two.
+            if let &[_, from] = &here[..] {
+                let bytes = most.min(len - done - count) * self.item[1];
+                prefetch(from.wrapping_add(count * self.item[1]), bytes);
+            }
             body(here, count);
             // SAFETY: the body has written the line, and these are some of the `len` elements.
             unsafe { stream(line, to, count * self.item[0]) };

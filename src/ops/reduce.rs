@@ -257,8 +257,13 @@ pub(super) fn call<'a>(
     axes: Option<&[i64]>,
     keepdims: bool,
 ) -> Result<Tensor, CallError> {
-    let call = op.get()?.call().input(x);
-    call.attribute("axis", axes)
-        .attribute("keepdims", keepdims)
-        .make()
+    let mut call = op.get()?.call().input(x);
+    // Defaults are at hand, and given ones are put together for the call.
+    if axes.is_some() {
+        call = call.attribute("axis", axes);
+    }
+    if keepdims {
+        call = call.attribute("keepdims", keepdims);
+    }
+    call.make()
 }

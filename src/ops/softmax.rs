@@ -72,33 +72,94 @@ fn kernel<T: Float, const IS_LOG: bool>(
     out: Target<'_, T>,
 ) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
+    let (x, out) = (x.operand(), out.operand());
     // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
     // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &Softmax::<IS_LOG>) };
+    unsafe {
+        match IS_LOG {
+            true => for_each_wide_line::<T>(x, out, axis, &LogSoftmax),
+            false => for_each_wide_line::<T>(x, out, axis, &Softmax),
+        }
+    }
     Ok(())
 }
 
-/// A line's softmax, or its logarithm.
-struct Softmax<const IS_LOG: bool>;
+/// A line's softmax.
+struct Softmax;
 
-impl<W: Wide, const IS_LOG: bool> Line<W> for Softmax<IS_LOG> {
+impl<W: Wide> Line<W> for Softmax {
     #[inline(always)]
     unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
         // SAFETY: there are as many numbers as values; no code writes them until the results below.
         let x = unsafe { slice::from_raw_parts(x, values.len()) };
-        let largest = largest(x);
-        let sum = W::from_f64(powers(x, largest, values));
+        let sum = W::from_f64(powers(x, largest(x), values));
         let factor = W::from_f64(1.0).div(sum);
-        if IS_LOG {
-            let log = sum.log();
-            for (value, x) in values.iter_mut().zip(x) {
-                *value = x.sub(largest).sub(log);
-            }
-        }
         // SAFETY: there are as many places, and `x` isn't used any more.
         let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
         for (out, value) in out.iter_mut().zip(values) {
-            *out = if IS_LOG { *value } else { value.mul(factor) };
+            *out = value.mul(factor);
+        }
+    }
+}
+
+/// The logarithm of a line's softmax.
+struct LogSoftmax;
+
+/// How many lines have their logarithms calculated at once.
+const LOGS: usize = 32;
+
+impl<W: Wide> Line<W> for LogSoftmax {
+    #[inline(always)]
+    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], simd: S) {
+        let line = std::iter::once((x, out));
+        // SAFETY: the line is as this function requires it, and there is no other.
+        unsafe { self.compute_all(line, values, simd) };
+    }
+
+    #[inline(always)]
+    unsafe fn compute_all<S: Simd>(
+        &self,
+        mut lines: impl Iterator<Item = (*const W, *mut W)>,
+        values: &mut [W],
+        _: S,
+    ) {
+        loop {
+            let mut places = [(std::ptr::null(), std::ptr::null_mut()); LOGS];
+            let mut largests = [W::from_f64(0.0); LOGS];
+            let mut logs = [W::from_f64(1.0); LOGS];
+            let mut count = 0;
+            for (at, (x, out)) in lines.by_ref().take(LOGS).enumerate() {
+                // SAFETY: there are as many numbers as values, and no code writes them meanwhile.
+                let line = unsafe { slice::from_raw_parts(x, values.len()) };
+                largests[at] = largest(line);
+                logs[at] = W::from_f64(powers(line, largests[at], values));
+                places[at] = (x, out);
+                count = at + 1;
+            }
+            if count == 0 {
+                return;
+            }
+            // Those of a single line aren't worth a vector's.
+            if count == 1 {
+                logs[0] = logs[0].log();
+            } else {
+                for log in &mut logs {
+                    *log = log.log();
+                }
+            }
+            for ((x, out), (largest, log)) in
+                places.iter().zip(largests.iter().zip(&logs)).take(count)
+            {
+                // By way of the values, as loops from a place to itself aren't vectorised.
+                // SAFETY: there are as many numbers as values, and no code writes them meanwhile.
+                let x = unsafe { slice::from_raw_parts(*x, values.len()) };
+                for (value, x) in values.iter_mut().zip(x) {
+                    *value = x.sub(*largest).sub(*log);
+                }
+                // SAFETY: there are as many places, and `x` isn't used any more.
+                let out = unsafe { slice::from_raw_parts_mut(*out, values.len()) };
+                out.copy_from_slice(values);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::compute::simd::{Routine, Simd, dispatch};
 use crate::dtype::{
     Codec, bf16_to_f32, e8m0_to_f32, f32_to_bf16, f32_to_e8m0, integer_to_odd, round_to_odd,
 };
+use std::mem::MaybeUninit;
 
 /// Arguments of a loop that aren't known when it is compiled.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +97,24 @@ pub(super) unsafe fn run<C: Convert>(
         to: to.cast(),
         count,
     });
+}
+
+/// Converts the elements of an array, compiled for the level of the function that calls it.
+#[inline(always)]
+pub(super) fn run_array<C: Convert, S: Simd, const N: usize>(from: &[C::From; N]) -> [C::To; N] {
+    let convert = C::new(&Arguments::NONE);
+    let mut to = MaybeUninit::<[C::To; N]>::uninit();
+    let first = to.as_mut_ptr().cast::<C::To>();
+    // SAFETY: both arrays have `N` elements, and the CPU has the level, as the caller's code is
+    // compiled for it. All elements are written before they are read.
+    unsafe {
+        let done = C::convert_vectors::<S>(from.as_ptr(), first, N);
+        for at in done..N {
+            let value = from.as_ptr().add(at).read();
+            first.add(at).write(convert.convert(value));
+        }
+        to.assume_init()
+    }
 }
 
 macro_rules! conversions {

@@ -1,16 +1,15 @@
 //! Element types, and those that are calculated with instead: `f32` for 16-bit floats.
 
 use crate::compute::convert::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use crate::compute::convert::{bf16s_from_f32, bf16s_to_f32, f16s_from_f32, f16s_to_f32};
+use crate::compute::simd::Simd;
 use crate::dtype::{self, Element};
 use half::{bf16, f16};
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
-/// How many elements are converted at once, so that they stay in the first-level cache.
-pub(super) const BLOCK: usize = 1024;
-
-/// Room for as many elements.
-pub(super) type Block<T> = MaybeUninit<[T; BLOCK]>;
+/// How many elements are converted at once where the CPU converts several: so few that they stay in
+/// registers.
+pub(super) const CHUNK: usize = 32;
 
 /// An element type, and the one that is calculated with instead: `f32` for 16-bit floats, and the
 /// type itself for others.
@@ -20,6 +19,11 @@ pub trait Widen: Element + sealed::Sealed {
 
     /// Whether that is another type.
     const CONVERTS: bool;
+
+    /// Whether the CPU may have instructions that convert several elements at once, which compilers
+    /// don't make of a loop.
+    #[doc(hidden)]
+    const BY_CHUNKS: bool;
 
     /// Returns the same number.
     fn widen(self) -> Self::Wide;
@@ -42,6 +46,14 @@ pub trait Widen: Element + sealed::Sealed {
     /// `from` is valid for reads of as many elements, and `to` for writes of as many; they don't
     /// overlap.
     unsafe fn narrow_all(from: *const Self::Wide, to: *mut Self, len: usize);
+
+    /// Converts elements, compiled for the level of the function that calls it.
+    #[doc(hidden)]
+    fn widen_chunk<S: Simd, const N: usize>(from: &[Self; N]) -> [Self::Wide; N];
+
+    /// Converts elements back, compiled for the level of the function that calls it.
+    #[doc(hidden)]
+    fn narrow_chunk<S: Simd, const N: usize>(from: &[Self::Wide; N]) -> [Self; N];
 }
 
 mod sealed {
@@ -54,6 +66,7 @@ macro_rules! same {
         impl Widen for $ty {
             type Wide = Self;
             const CONVERTS: bool = false;
+            const BY_CHUNKS: bool = false;
 
             #[inline(always)]
             fn widen(self) -> Self {
@@ -71,6 +84,14 @@ macro_rules! same {
                 // SAFETY: the caller promises what it requires.
                 unsafe { to.copy_from_nonoverlapping(from, len) };
             }
+            #[inline(always)]
+            fn widen_chunk<S: Simd, const N: usize>(from: &[Self; N]) -> [Self; N] {
+                *from
+            }
+            #[inline(always)]
+            fn narrow_chunk<S: Simd, const N: usize>(from: &[Self; N]) -> [Self; N] {
+                *from
+            }
         }
     )*};
 }
@@ -78,11 +99,14 @@ macro_rules! same {
 same!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
 
 macro_rules! short_floats {
-    ($($ty:ty, $widen:ident, $narrow:ident;)*) => {$(
+    ($(
+        $ty:ty, $widen:ident $narrow:ident, $by_chunks:literal $widens:ident $narrows:ident;
+    )*) => {$(
         impl sealed::Sealed for $ty {}
         impl Widen for $ty {
             type Wide = f32;
             const CONVERTS: bool = true;
+            const BY_CHUNKS: bool = $by_chunks;
 
             #[inline(always)]
             fn widen(self) -> f32 {
@@ -100,33 +124,36 @@ macro_rules! short_floats {
                 // SAFETY: the caller promises what it requires, of the float's bits.
                 unsafe { $narrow(from, to.cast(), len) };
             }
+            #[inline(always)]
+            fn widen_chunk<S: Simd, const N: usize>(from: &[Self; N]) -> [f32; N] {
+                $widens::<S, N>(from)
+            }
+            #[inline(always)]
+            fn narrow_chunk<S: Simd, const N: usize>(from: &[f32; N]) -> [Self; N] {
+                $narrows::<S, N>(from)
+            }
         }
     )*};
 }
 
 short_floats! {
-    f16, f16_to_f32, f32_to_f16;
-    bf16, bf16_to_f32, f32_to_bf16;
+    f16, f16_to_f32 f32_to_f16, true f16s_to_f32 f16s_from_f32;
+    bf16, bf16_to_f32 f32_to_bf16, false bf16s_to_f32 bf16s_from_f32;
 }
 
 /// How elements are in memory, and as what they are calculated with.
 pub(super) trait Form {
     type Stored: Element;
     type Used: Element;
-    const CONVERTS: bool;
+
+    /// Whether elements are best converted several at once.
+    const BY_CHUNKS: bool;
 
     fn load_one(stored: Self::Stored) -> Self::Used;
     fn store_one(used: Self::Used) -> Self::Stored;
 
-    /// # Safety
-    ///
-    /// As for [`Widen::widen_all`].
-    unsafe fn load(from: *const Self::Stored, to: *mut Self::Used, len: usize);
-
-    /// # Safety
-    ///
-    /// As for [`Widen::narrow_all`].
-    unsafe fn store(from: *const Self::Used, to: *mut Self::Stored, len: usize);
+    fn load_chunk<S: Simd>(stored: &[Self::Stored; CHUNK]) -> [Self::Used; CHUNK];
+    fn store_chunk<S: Simd>(used: &[Self::Used; CHUNK]) -> [Self::Stored; CHUNK];
 }
 
 /// Elements that are calculated with as they are.
@@ -138,7 +165,7 @@ pub(super) struct Widened<T>(PhantomData<T>);
 impl<T: Element> Form for Same<T> {
     type Stored = T;
     type Used = T;
-    const CONVERTS: bool = false;
+    const BY_CHUNKS: bool = false;
 
     #[inline(always)]
     fn load_one(stored: T) -> T {
@@ -148,20 +175,20 @@ impl<T: Element> Form for Same<T> {
     fn store_one(used: T) -> T {
         used
     }
-    unsafe fn load(from: *const T, to: *mut T, len: usize) {
-        // SAFETY: the caller promises what it requires.
-        unsafe { to.copy_from_nonoverlapping(from, len) };
+    #[inline(always)]
+    fn load_chunk<S: Simd>(stored: &[T; CHUNK]) -> [T; CHUNK] {
+        *stored
     }
-    unsafe fn store(from: *const T, to: *mut T, len: usize) {
-        // SAFETY: the caller promises what it requires.
-        unsafe { to.copy_from_nonoverlapping(from, len) };
+    #[inline(always)]
+    fn store_chunk<S: Simd>(used: &[T; CHUNK]) -> [T; CHUNK] {
+        *used
     }
 }
 
 impl<T: Widen> Form for Widened<T> {
     type Stored = T;
     type Used = T::Wide;
-    const CONVERTS: bool = T::CONVERTS;
+    const BY_CHUNKS: bool = T::BY_CHUNKS;
 
     #[inline(always)]
     fn load_one(stored: T) -> T::Wide {
@@ -171,31 +198,21 @@ impl<T: Widen> Form for Widened<T> {
     fn store_one(used: T::Wide) -> T {
         T::narrow(used)
     }
-    unsafe fn load(from: *const T, to: *mut T::Wide, len: usize) {
-        // SAFETY: the caller promises what it requires.
-        unsafe { T::widen_all(from, to, len) };
+    #[inline(always)]
+    fn load_chunk<S: Simd>(stored: &[T; CHUNK]) -> [T::Wide; CHUNK] {
+        T::widen_chunk::<S, CHUNK>(stored)
     }
-    unsafe fn store(from: *const T::Wide, to: *mut T, len: usize) {
-        // SAFETY: the caller promises what it requires.
-        unsafe { T::narrow_all(from, to, len) };
+    #[inline(always)]
+    fn store_chunk<S: Simd>(used: &[T::Wide; CHUNK]) -> [T; CHUNK] {
+        T::narrow_chunk::<S, CHUNK>(used)
     }
 }
 
-/// Returns `len` elements as they are calculated with: where they are, or converted into a block.
-///
-/// # Safety
-///
-/// There are as many elements, at most [`BLOCK`].
-pub(super) unsafe fn load<A: Form>(
-    from: *const A::Stored,
-    block: &mut Block<A::Used>,
-    len: usize,
-) -> *const A::Used {
-    if !A::CONVERTS {
-        return from.cast();
-    }
-    let to = block.as_mut_ptr().cast();
-    // SAFETY: the caller promises as many elements, and a block has room for them.
-    unsafe { A::load(from, to, len) };
-    to
+/// Returns a chunk that begins with some elements, at least one, and has the first one of them in
+/// its other places.
+#[inline(always)]
+pub(super) fn filled<T: Copy>(elements: &[T]) -> [T; CHUNK] {
+    let mut chunk = [elements[0]; CHUNK];
+    chunk[..elements.len()].copy_from_slice(elements);
+    chunk
 }

@@ -14,6 +14,24 @@ pub(crate) trait Line<W>: Sync {
     /// There are as many valid numbers at `x`, and places for as many at `out`, which no other code
     /// uses; both are in the same place or don't overlap.
     unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], simd: S);
+
+    /// Computes several lines.
+    ///
+    /// # Safety
+    ///
+    /// Each is as [`compute`](Self::compute) requires it, and none is where another one is.
+    #[inline(always)]
+    unsafe fn compute_all<S: Simd>(
+        &self,
+        lines: impl Iterator<Item = (*const W, *mut W)>,
+        values: &mut [W],
+        simd: S,
+    ) {
+        for (x, out) in lines {
+            // SAFETY: the caller promises it of each line.
+            unsafe { self.compute(x, out, values, simd) };
+        }
+    }
 }
 
 /// [`for_each_line`] of numbers as they are calculated with: lines of 16-bit floats are converted to
@@ -86,10 +104,9 @@ impl<W, L: Line<W>> Routine for WideLines<'_, W, L> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        for (x, out) in self.group.lines() {
-            // SAFETY: `for_each_line` gives lines of as many numbers as there are values, which are
-            // in the same place or don't overlap.
-            unsafe { self.line.compute(x.cast(), out.cast(), self.values, simd) };
-        }
+        let lines = self.group.lines().map(|(x, out)| (x.cast(), out.cast()));
+        // SAFETY: `for_each_line` gives lines of as many numbers as there are values, each of which
+        // has a place of its own in `x` and in `out`; these are the same or don't overlap.
+        unsafe { self.line.compute_all(lines, self.values, simd) };
     }
 }
