@@ -9,6 +9,8 @@
 //! Adapters are called on any thread, several at once, and hold no lock. They catch panics.
 
 mod lookup;
+#[cfg(feature = "python")]
+pub(crate) mod numpy;
 mod operands;
 mod problem;
 mod slot;

@@ -21,7 +21,7 @@ from ._core import (
 from . import cuda, ops
 from ._catalog import set_num_threads
 from ._explain import Explanation, explain
-from ._hosts import publish
+from ._hosts import publish, ufunc
 from ._files import Loaded, dumps, load, loads, open_file, save
 from ._readonly import ReadOnlyWarning, readonly
 from ._record import Call, Calls, record
@@ -66,6 +66,7 @@ __all__ = [
     "set_num_threads",
     "to_mxnet_func",
     "to_pytorch_func",
+    "ufunc",
     "wrap",
     "zeros",
 ]

@@ -12,6 +12,8 @@ import pytest
 
 # Set where everything is installed, so that nothing may be skipped.
 REQUIRE_ALL = os.environ.get("DLBRIDGE_REQUIRE_ALL") == "1"
+#: Set by `./dev test --full`.
+IS_LONG = os.environ.get("DLBRIDGE_LONG_TESTS") == "1"
 
 
 def framework(name):
@@ -22,6 +24,11 @@ def framework(name):
         if REQUIRE_ALL:
             raise
         pytest.skip(f"{name} can't be imported: {error}", allow_module_level=True)
+
+
+def repeats(count):
+    """How often a test for leaks repeats what it tests: all times in `./dev test --full` alone."""
+    return count if IS_LONG else count // 10
 
 
 def modules_path():

@@ -11,6 +11,8 @@ mod publish;
 mod recorder;
 mod retry;
 mod threads;
+#[cfg(all(feature = "hosts", unix))]
+mod universal;
 
 pub use kernel_rows::kernel_rows;
 pub use publish::publish_ops;

@@ -67,6 +67,19 @@ def publish(framework: str) -> dict[str, str]:
         return dict(refused)
 
 
+def ufunc(name: str, **attributes: Any) -> Any:
+    """Returns the universal function of an elementwise op, such as `"add"`.
+
+    It is one of NumPy's own, which this imports: it broadcasts, casts, takes `out=` and `where=`
+    and subclasses of arrays, and has `outer` and, with two inputs, `reduce` and `accumulate`. Its
+    loops are those dtypes of NumPy for which there are kernels for the CPU. Attributes of the op
+    are chosen here: `dlbridge.ufunc("gelu", approximate="tanh")`.
+    """
+    from .numpy import ufunc
+
+    return ufunc(name, **attributes)
+
+
 def publish_more(names: list[str]) -> None:
     """Publishes ops that came later, where others are published."""
     with _lock:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_new_process, refused
+from support import framework, in_new_process, refused, repeats
 
 jax = framework("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -100,6 +100,18 @@ def test_vmap_equals_calls_for_each_index(name):
         for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
             assert a.dtype == b.dtype and a.shape == b.shape
             np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"axpy", "index_add"}))
+def test_kernels_have_the_addresses_of_arguments_and_results(name):
+    args, attributes = arguments(name)
+    compiled = jax.jit(function_of(name, attributes))
+    compiled(*args)
+    with dlbridge.record() as calls:
+        results = jax.block_until_ready(compiled(*args))
+    (call,) = calls
+    arrays = jax.tree.leaves((args, results))
+    assert sorted(call.addresses) == sorted(array.unsafe_buffer_pointer() for array in arrays)
 
 
 @needs_extension
@@ -205,12 +217,53 @@ FIRST = {
 def test_gradients_are_right(name):
     function, *shapes = {**GRADIENTS, **FIRST}[name]
     inputs = tuple(random(*shape) for shape in shapes)
-    order = 2 if name in GRADIENTS else 1
-    check_grads(function, inputs, order, modes=["rev"])
-    check_grads(jax.jit(function), inputs, order, modes=["rev"])
+    order, modes = (2, ["fwd", "rev"]) if name in GRADIENTS else (1, ["rev"])
+    check_grads(function, inputs, order, modes=modes)
+    check_grads(jax.jit(function), inputs, order, modes=modes)
     places = tuple(range(len(inputs)))
     gradient = jax.grad(lambda *inputs: function(*inputs).sum(), places)
     assert same(gradient(*inputs), jax.jit(gradient)(*inputs))
+
+
+def test_forward_mode_has_the_derivatives_of_reverse_mode():
+    x, y = random(3, 4), random(4, 2)
+
+    def function(x, y):
+        return ops.softmax(ops.matmul(ops.exp(x), ops.divide(y, 2.0)), axis=0)
+
+    def loss(x):
+        return ops.sum(ops.multiply(function(x, y), function(x, y)))
+
+    for of in (function, jax.jit(function)):
+        for number in (0, 1):
+            forward, reverse = jax.jacfwd(of, number)(x, y), jax.jacrev(of, number)(x, y)
+            np.testing.assert_allclose(forward, reverse, rtol=1e-10, atol=1e-12)
+    # Over each other, in each order.
+    theirs = jax.hessian(lambda x: (jax.nn.softmax(jnp.exp(x) @ (y / 2), axis=0) ** 2).sum())(x)
+    for outer in (jax.jacfwd, jax.jacrev):
+        for inner in (jax.jacfwd, jax.jacrev):
+            np.testing.assert_allclose(outer(inner(loss))(x), theirs, rtol=1e-8, atol=1e-12)
+            np.testing.assert_allclose(
+                jax.jit(outer(inner(loss)))(x), theirs, rtol=1e-8, atol=1e-12
+            )
+    # Of calls for each index, before and after.
+    tangents = random(5, 3, 4)
+    each = jax.vmap(lambda t: jax.jvp(loss, (x,), (t,))[1])(tangents)
+    expected = [(jax.grad(loss)(x) * tangent).sum() for tangent in tangents]
+    np.testing.assert_allclose(each, expected, rtol=1e-10)
+    rows = jax.vmap(lambda row: ops.softmax(ops.multiply(row, row)))
+    assert jnp.allclose(jax.jacfwd(rows)(x), jax.jacrev(rows)(x), rtol=1e-12)
+    # Where only some inputs move, or none does.
+    moved = jax.jvp(lambda y: function(x, y), (y,), (y,))[1]
+    assert jnp.allclose(moved, jnp.tensordot(jax.jacrev(function, 1)(x, y), y, 2))
+    assert jax.jvp(lambda z: z * ops.sum(x), (2.0,), (1.0,))[1] == x.sum()
+    kept, linear = jax.linearize(loss, x)
+    assert jnp.allclose(linear(x), (jax.grad(loss)(x) * x).sum()) and kept == loss(x)
+    step = jax.lax.scan(lambda c, z: (ops.multiply(c, z), c), x[0], x)[0]
+    scanned = jax.jacfwd(lambda x: jax.lax.scan(lambda c, z: (ops.multiply(c, z), c), x[0], x)[0])
+    assert step.shape == (4,) and jnp.allclose(
+        scanned(x), jax.jacrev(lambda x: x[0] * jnp.prod(x, 0))(x), rtol=1e-10
+    )
 
 
 def test_gradients_of_a_cast_have_the_dtype_of_the_input():
@@ -245,8 +298,12 @@ def test_ops_without_gradient_say_so():
                 one(x)
     with pytest.raises(RuntimeError, match=problem):
         jax.jit(jax.vmap(jax.grad(lambda x: ops.relu(x))))(x)
-    with pytest.raises(TypeError, match="forward-mode"):
-        jax.jvp(ops.exp, (x,), (x,))
+    for one in (ops.relu, jax.jit(ops.relu)):
+        with pytest.raises(RuntimeError, match=problem):
+            jax.jvp(one, (x,), (x,))
+    # Forward mode transposes gradients, so it takes those of the ops that they call.
+    with pytest.raises(RuntimeError, match="rms_norm_backward declares no gradient of 'grad'"):
+        jax.jvp(ops.rms_norm, (x,), (x,))
     # Where the result doesn't depend on it, there is nothing to declare.
     stop = jax.lax.stop_gradient
     for function in (
@@ -351,6 +408,14 @@ def test_shards_are_calls_of_their_own():
         assert np.allclose(found, jax.jit(function)(x, w))
         loss = lambda f: lambda w: (f(x, w) ** 2).sum()
         assert np.allclose(jax.grad(loss(sharded))(w), jax.grad(loss(function))(w), atol=1e-6)
+        function = lambda x, w: ops.softmax(ops.matmul(x, w))
+        sharded = shard_map(
+            function, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"), **more
+        )
+        for of in (sharded, jax.jit(sharded)):
+            found = jax.jvp(lambda w: of(x, w), (w,), (w,))[1]
+            expected = jax.jvp(lambda w: function(x, w), (w,), (w,))[1]
+            assert np.allclose(found, expected, atol=1e-6)
         """,
         XLA_FLAGS="--xla_force_host_platform_device_count=2",
         JAX_PLATFORMS="cpu",
@@ -358,23 +423,26 @@ def test_shards_are_calls_of_their_own():
 
 
 def test_training_steps_equal_those_of_jax():
-    def losses(matmul, softmax, multiply, mean, compile):
-        def loss(w, x):
-            y = softmax(matmul(x, w))
+    def losses(matmul, rms_norm, softmax, multiply, mean, compile):
+        def loss(w, g, x):
+            y = softmax(matmul(rms_norm(x, g), w))
             return mean(multiply(y, y))
 
-        step = compile(jax.value_and_grad(loss))
-        x, w, found = random(6, 4), random(4, 5), []
+        step = compile(jax.value_and_grad(loss, (0, 1)))
+        x, w, g, found = random(6, 4), random(4, 5), jnp.ones(4), []
         for _ in range(20):
-            now, gradient = step(w, x)
-            w = w - 0.5 * gradient
+            now, gradients = step(w, g, x)
+            w, g = w - 0.5 * gradients[0], g - 0.5 * gradients[1]
             found.append(float(now))
         return found
 
-    ours = ops.matmul, ops.softmax, ops.multiply, ops.mean
-    theirs = losses(jnp.matmul, jax.nn.softmax, jnp.multiply, jnp.mean, jax.jit)
+    def rms_norm(x, g):
+        return x / jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * g
+
+    ours = ops.matmul, ops.rms_norm, ops.softmax, ops.multiply, ops.mean
+    theirs = jnp.matmul, rms_norm, jax.nn.softmax, jnp.multiply, jnp.mean
     assert losses(*ours, jax.jit) == losses(*ours, lambda function: function)
-    assert np.allclose(theirs, losses(*ours, jax.jit), rtol=1e-12)
+    assert np.allclose(losses(*theirs, jax.jit), losses(*ours, jax.jit), rtol=1e-10)
 
 
 def test_errors_have_the_text_of_the_op():
@@ -450,20 +518,36 @@ def test_memory_stays_flat():
 
     x, bad = jnp.ones(1000), jnp.array([-7000])
     add, total, take = jax.jit(ops.add), jax.jit(lambda x: ops.sum(x, axis=0)), jax.jit(ops.take)
+    softmax = jax.jit(ops.softmax)
+    compiled = []
+    for name in CALLS:
+        args, attributes = arguments(name)
+        compiled.append((jax.jit(function_of(name, attributes)), args))
 
     def calls(count):
         for _ in range(count):
-            add(x, x).block_until_ready()
-            total(x).block_until_ready()
-            try:
-                take(x, bad).block_until_ready()
-            except XlaError:
-                pass
+            add(x, x)
+            total(x)
+            softmax(x).block_until_ready()
 
-    calls(1000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    calls(8000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+    def others(count):
+        for function, args in compiled:
+            for _ in range(count):
+                result = function(*args)
+            jax.block_until_ready(result)
+
+    def failures(count):
+        for _ in range(count):
+            with pytest.raises(XlaError):
+                take(x, bad).block_until_ready()
+
+    for repeat, count in ((calls, 100_000), (others, 2000), (failures, 2000)):
+        count = repeats(count)
+        repeat(count // 5)
+        gc.collect()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        repeat(count)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
 
 
 def test_threads_run_at_once():

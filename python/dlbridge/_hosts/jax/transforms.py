@@ -1,4 +1,4 @@
-"""Functions that JAX transforms: gradients, and calls for each index of an axis."""
+"""Functions that JAX transforms: derivatives, and calls for each index of an axis."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
 from .. import batching, gradients
-from . import custom_call
+from . import custom_call, tangents
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -44,90 +45,77 @@ def traceable(
     def function(*arrays: Any) -> Any:
         return vectorised(*arrays)
 
-    def forward(*primals: Any) -> Any:
-        values = [primal.value for primal in primals]
-        # This is differentiated for second gradients.
-        results = differentiable(*values)
-        return results, _keep(op, counts, values, results)
-
-    def backward(kept: Any, grads: Any) -> Any:
-        return _backward(op, counts, attributes, kept, grads)
-
     function.__name__ = function.__qualname__ = op.target
-    differentiable = jax.custom_vjp(function)
-    differentiable.defvjp(forward, backward, symbolic_zeros=True)
-    guards = [
-        None
-        if name in op.row["gradients"]
-        else _without(f"{op.target} declares no gradient of {name!r}")
-        for name, count in zip(op.inputs, counts)
-        for _ in range(count)
-    ]
+    differentiable = jax.custom_jvp(function)
 
-    def guarded(*arrays: Any) -> Any:
-        return differentiable(
-            *(guard(array) if guard else array for guard, array in zip(guards, arrays))
-        )
+    def derivative(primals: Any, given: Any) -> Any:
+        # This is differentiated for further derivatives.
+        results = differentiable(*primals)
+        return results, _tangents(op, counts, attributes, primals, results, given)
 
-    guarded.__name__ = guarded.__qualname__ = op.target
-    return jax.jit(guarded, inline=True)
+    differentiable.defjvp(derivative, symbolic_zeros=True)
+    return jax.jit(differentiable, inline=True)
 
 
-@functools.cache
-def _without(problem: str) -> Any:
-    """Returns the identity, whose gradient is an error.
-
-    A gradient's function doesn't learn which inputs need one: JAX tells that to the half before
-    alone, of which it may take what another call has kept.
-    """
-
-    def identity(array: Any) -> Any:
-        return array
-
-    def backward(_: Any, grad: Any) -> Any:
-        if _is_zero(grad):
-            return (None,)
-        raise RuntimeError(problem)
-
-    guard = jax.custom_vjp(identity)
-    guard.defvjp(lambda primal: (guard(primal.value), None), backward, symbolic_zeros=True)
-    return guard
-
-
-class _Static:
-    """What is known without elements, among what a gradient is calculated from."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-jax.tree_util.register_pytree_node(
-    _Static, lambda static: ((), static.value), lambda value, _: _Static(value)
-)
-
-
-def _keep(op: PublishedOp, counts: tuple[int, ...], values: Any, results: Any) -> Any:
-    """Returns what the gradient is calculated from."""
-    inputs = op.split(counts, values)
-    tensors = {"input": [of[0] if of else None for of in inputs], "output": results}
-    kept = [tensors[kind][at] for kind, at in gradients.needed(op.row["gradients"])]
-    types = ((value.shape, value.dtype.name, custom_call.sharding(value)) for value in values)
-    return kept, _Static(tuple(types))
-
-
-def _backward(
-    op: PublishedOp, counts: tuple[int, ...], attributes: dict[str, Any], kept: Any, grads: Any
+def _tangents(
+    op: PublishedOp,
+    counts: tuple[int, ...],
+    attributes: dict[str, Any],
+    primals: Any,
+    results: Any,
+    given: Any,
 ) -> tuple[Any, ...]:
-    """Returns the gradients of inputs; zeros where none is declared, for `_without`."""
-    tensors, static = kept
-    if all(map(_is_zero, grads)):
-        return (None,) * len(static.value)
-    declared, inputs = op.row["gradients"], op.split(counts, static.value)
-    known = dict(zip(gradients.needed(declared), tensors))
-    for at, grad in enumerate(grads):
-        is_zero = _is_zero(grad) and grad.dtype != jax.dtypes.float0
-        known["gradient", at] = jnp.zeros(grad.shape, grad.dtype) if is_zero else grad
-    chosen = gradients.chosen(op.row, [[len(shape) for shape, *_ in of] for of in inputs])
+    """Returns the tangents of results, by the inputs' tangents that are given."""
+    smooth = [at for at, result in enumerate(results) if _is_inexact(result)]
+    # Integers have tangents without elements.
+    found: list[Any] = [np.zeros(result.shape, jax.dtypes.float0) for result in results]
+    moved = [at for at, tangent in enumerate(given) if not isinstance(tangent, SymbolicZero)]
+    moved = [at for at in moved if _is_inexact(primals[at])]
+    if not moved or not smooth:
+        for at in smooth:
+            found[at] = jnp.zeros_like(results[at])
+        return tuple(found)
+    inputs = op.split(counts, primals)
+    tensors = {"input": [of[0] if of else None for of in inputs], "output": results}
+    known = {(kind, at): tensors[kind][at] for kind, at in gradients.needed(op.row["gradients"])}
+    known.update({("gradient", at): zeros for at, zeros in enumerate(found)})
+    keys = [key for key, tensor in known.items() if tensor is not None and key[0] != "gradient"]
+    types = [(array.shape, array.dtype, custom_call.sharding(array)) for array in primals]
+    value_of = _declared(op, counts, [len(shape) for shape, *_ in types])
+
+    def backward(kept: list[Any], grads: list[Any]) -> list[Any]:
+        now = {**known, **dict(zip(keys, kept))}
+        now.update({("gradient", at): grad for at, grad in zip(smooth, grads)})
+        return [_gradient(op, value_of(at), now, attributes, types[at]) for at in moved]
+
+    of_results = tuple(tangents.type_of(results[at]) for at in smooth)
+    kept = [known[key] for key in keys]
+    linear = tangents.Gradients(backward, of_results)
+    for at, tangent in zip(smooth, tangents.apply(linear, kept, [given[at] for at in moved])):
+        found[at] = tangent
+    return tuple(found)
+
+
+def _declared(op: PublishedOp, counts: tuple[int, ...], ranks: list[int]) -> Callable[[int], Any]:
+    """Returns the function that returns the declared gradient of an array."""
+    declared = op.row["gradients"]
+    names = [name for name, count in zip(op.inputs, counts) for _ in range(count)]
+    chosen = gradients.chosen(op.row, op.split(counts, ranks)) if declared else 0
+
+    def value_of(at: int) -> Any:
+        values = declared.get(names[at])
+        if values is None:
+            raise RuntimeError(f"{op.target} declares no gradient of {names[at]!r}")
+        return values[chosen if len(values) > 1 else 0]
+
+    return value_of
+
+
+def _gradient(
+    op: PublishedOp, value: Any, known: dict[Any, Any], attributes: dict[str, Any], of: Any
+) -> Any:
+    """Returns a gradient, by calls of ops, of an array of some type."""
+    shape, dtype, sharding = of
 
     def kinds_of(name: str) -> dict[str, str]:
         if name not in op.ops:
@@ -137,24 +125,15 @@ def _backward(
     def call(name: str, tensors: list[Any], attributes: dict[str, Any]) -> Any:
         return op.ops[name](*tensors, **attributes)
 
-    found: list[Any] = []
-    for name, of in zip(op.inputs, inputs):
-        values = declared.get(name)
-        for shape, dtype, sharding in of:
-            if not jnp.issubdtype(jnp.dtype(dtype), jnp.inexact):
-                found.append(None)
-            elif values is None:
-                found.append(jnp.zeros(shape, dtype))
-            else:
-                value = values[chosen if len(values) > 1 else 0]
-                grad = gradients.evaluate(value, known, attributes, kinds_of, call)
-                is_other = grad is not None and custom_call.sharding(grad) != sharding
-                found.append(jax.reshard(grad, sharding) if sharding and is_other else grad)
-    return tuple(found)
+    grad = gradients.evaluate(value, known, attributes, kinds_of, call)
+    if grad is None:
+        return jnp.zeros(shape, dtype)
+    is_other = custom_call.sharding(grad) != sharding
+    return jax.reshard(grad, sharding) if sharding and is_other else grad
 
 
-def _is_zero(grad: Any) -> bool:
-    return isinstance(grad, SymbolicZero) or grad.dtype == jax.dtypes.float0
+def _is_inexact(array: Any) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.inexact))
 
 
 def _vmap(

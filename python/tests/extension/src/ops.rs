@@ -62,6 +62,7 @@ register_op!(
         .input("x", "T")
         .output("y", "T")
         .in_place("y", "x")
+        .elementwise()
 );
 register_kernel!(
     Kernel::new("testing.panics")

@@ -1,0 +1,118 @@
+"""A primitive of JAX for the derivative of a call: a linear map, of which the transpose is known.
+
+Reverse mode transposes it, which calls the gradients as they are declared. Forward mode evaluates
+it: as the transpose of the gradients, which are linear in what they are given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.extend import core
+from jax.interpreters import ad, batching, mlir
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_TANGENT = core.Primitive("dlbridge_tangent")
+_TANGENT.multiple_results = True
+
+
+class Gradients(NamedTuple):
+    """The gradients of a call: a function of what it keeps, and of its results' gradients."""
+
+    function: Callable[[Any, Any], list[Any]]
+    #: The types of the results' gradients.
+    results: tuple[Any, ...]
+
+
+def type_of(result: Any) -> Any:
+    """Returns the type of a result's tangents."""
+    of = jax.typeof(result) if hasattr(jax, "typeof") else jax.core.get_aval(result)
+    return of.to_tangent_aval()
+
+
+def apply(gradients: Gradients, kept: list[Any], tangents: list[Any]) -> list[Any]:
+    """Returns the results' tangents of some inputs' tangents."""
+    found: list[Any] = _TANGENT.bind(*kept, *tangents, gradients=gradients, count=len(kept))
+    return found
+
+
+def _evaluate(*operands: Any, gradients: Gradients, count: int) -> Any:
+    kept, tangents = list(operands[:count]), operands[count:]
+
+    def function(grads: Any) -> Any:
+        return gradients.function(kept, grads)
+
+    # The gradient of a linear map is its transpose, wherever it is calculated.
+    zeros = [ad.instantiate_zeros(ad.Zero(of)) for of in gradients.results]
+    return jax.vjp(function, zeros)[1](list(tangents))[0]
+
+
+@_TANGENT.def_impl
+def _run(*operands: Any, gradients: Gradients, count: int) -> Any:
+    # XLA leaves out the gradients of zeros, as nothing uses them.
+    return jax.jit(lambda *given: _evaluate(*given, gradients=gradients, count=count))(*operands)
+
+
+@_TANGENT.def_abstract_eval
+def _types(*_: Any, gradients: Gradients, count: int) -> Any:
+    return gradients.results
+
+
+mlir.register_lowering(_TANGENT, mlir.lower_fun(_evaluate, multiple_results=True))
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    tangents = tuple(ad.instantiate_zeros(tangent) for tangent in tangents)
+    return jax.jvp(lambda *given: _evaluate(*given, **params), tuple(primals), tangents)
+
+
+def _is_none(tangent: Any) -> bool:
+    return isinstance(tangent, ad.Zero)
+
+
+def _transpose(grads: Any, *operands: Any, gradients: Gradients, count: int) -> Any:
+    if all(map(_is_none, grads)):
+        return [None] * len(operands)
+    grads = [
+        ad.instantiate_zeros(ad.Zero(of)) if _is_none(grad) else grad
+        for grad, of in zip(grads, gradients.results)
+    ]
+    return [None] * count + list(gradients.function(list(operands[:count]), grads))
+
+
+def _batched(operands: Any, axes: Any, *, gradients: Gradients, count: int) -> Any:
+    """Applies the map to each index of an axis, with the axis as the results' first."""
+    size = next(x.shape[axis] for x, axis in zip(operands, axes) if axis is not None)
+    kept_axes, kept = list(axes[:count]), operands[:count]
+    tangents = [
+        jnp.broadcast_to(x, (size, *x.shape)) if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(operands[count:], axes[count:])
+    ]
+
+    def function(kept: Any, grads: Any) -> Any:
+        each = jax.vmap(gradients.function, (kept_axes, 0), 0, axis_size=size)
+        return each(list(kept), list(grads))
+
+    batched = Gradients(function, tuple(_with_axis(size, of) for of in gradients.results))
+    results = apply(batched, list(kept), tangents)
+    return results, [0] * len(results)
+
+
+def _with_axis(size: int, of: Any) -> Any:
+    """Returns the type of several arrays of one, along a new first axis."""
+    try:
+        return core.unmapped_aval(size, 0, of)
+    except (AttributeError, TypeError):  # before 0.5 or so
+        return of.update(shape=(size, *of.shape))
+
+
+ad.primitive_jvps[_TANGENT] = _jvp
+ad.primitive_transposes[_TANGENT] = _transpose
+batching.primitive_batchers[_TANGENT] = _batched

@@ -1,0 +1,105 @@
+"""Elementwise ops as universal functions of NumPy, whose loops are called without Python."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import threading
+
+from .definition import function_of
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: NumPy's dtypes in the order of its own loops: a call takes the first that its arguments can be
+#: cast to.
+_DTYPES = (
+    *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+_lock = threading.Lock()
+_made: dict[Any, Any] = {}
+
+
+def ufunc(name: str, **attributes: Any) -> Any:
+    """Returns the universal function of an elementwise op."""
+    function = _function_of(name)
+    op = function.__self__
+    make = getattr(op, "_ufunc", None)
+    if make is None:
+        raise RuntimeError(f"{name}: its extension was built without feature hosts")
+    row = op._describe()
+    if not row["elementwise"]:
+        problem = "a universal function works by element, and this op doesn't"
+        raise RuntimeError(f"{row['name']}: {problem}")
+    if any(
+        tensor["writes"] or tensor["optional"] or tensor["variadic"] for tensor in row["inputs"]
+    ):
+        problem = "a universal function has inputs that are all given and only read"
+        raise RuntimeError(f"{row['name']}: {problem}")
+    known = {attribute["name"]: attribute for attribute in row["attributes"]}
+    for attribute in known.values():
+        if attribute["required"] and attribute["name"] not in attributes:
+            raise TypeError(f"{row['name']}: argument {attribute['name']!r} is missing")
+    for given in attributes:
+        if given not in known:
+            raise TypeError(f"{row['name']}: there is no attribute {given!r}")
+    key = row["name"], tuple(sorted((key, repr(value)) for key, value in attributes.items()))
+    # They are kept for ever, so each is made once.
+    with _lock:
+        if key not in _made:
+            _made[key] = make(_api(), _loops(op, row, attributes), attributes)
+        return _made[key]
+
+
+def _function_of(name: str) -> Any:
+    function = function_of(name)
+    if not hasattr(getattr(function, "__self__", None), "_describe"):
+        raise LookupError(f"expected the name of an op, got {name!r}")
+    return function
+
+
+@functools.cache
+def _api() -> Any:
+    """Returns the table of NumPy's C functions for universal functions."""
+    import numpy
+
+    core = "numpy._core" if hasattr(numpy, "_core") else "numpy.core"
+    return importlib.import_module(f"{core}._multiarray_umath")._UFUNC_API
+
+
+def _loops(op: Any, row: dict[str, Any], attributes: dict[str, Any]) -> list[Any]:
+    """Returns the dtypes of inputs and outputs of each loop, each with NumPy's number of it."""
+    import numpy
+
+    numbers = {name: numpy.dtype(name).num for name in _DTYPES}
+    kinds = [tensor["dtype"] for tensor in row["inputs"]]
+    variables = list(dict.fromkeys(kind[1] for kind in kinds if kind[0] == "variable"))
+    types = [_known(row["types"].get(variable)) for variable in variables]
+    loops: list[Any] = []
+    refusal: Exception | None = None
+    for chosen in itertools.product(*types):
+        of = dict(zip(variables, chosen))
+        inputs = [of[kind[1]] if kind[0] == "variable" else str(kind[1]) for kind in kinds]
+        if not all(dtype in numbers for dtype in inputs):
+            continue
+        try:
+            results = op._infer([[([1], dtype)] for dtype in inputs], attributes)
+        except (TypeError, ValueError) as error:
+            refusal = error  # Such as a cast of complex numbers to others.
+            continue
+        dtypes = [*inputs, *(str(dtype) for _, dtype in results)]
+        if all(dtype in numbers for dtype in dtypes):
+            loops.append([(dtype, numbers[dtype]) for dtype in dtypes])
+    if refusal is not None and not loops:
+        raise refusal
+    return loops
+
+
+def _known(dtypes: Any) -> list[str]:
+    """Returns the dtypes that are NumPy's, too, in order; all of them for any dtype."""
+    names = None if dtypes is None else {str(dtype) for dtype in dtypes}
+    return [name for name in _DTYPES if names is None or name in names]

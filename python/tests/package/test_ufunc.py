@@ -1,0 +1,256 @@
+"""Elementwise ops as universal functions of NumPy."""
+
+import gc
+import threading
+
+import dlbridge
+import numpy as np
+import pytest
+from dlbridge import ops
+from support import in_new_process, refused
+
+try:
+    import dlbridge_testing
+except ImportError:  # with an older release
+    dlbridge_testing = None
+if dlbridge_testing and not hasattr(ops, "testing"):
+    dlbridge_testing.publish_ops()
+needs_extension = pytest.mark.skipif(not dlbridge_testing, reason="there is no extension")
+add, exp = dlbridge.ufunc("add"), dlbridge.ufunc("exp")
+PAIRS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "equal")
+DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
+
+
+def numbers(*shape, dtype="f4"):
+    return (np.arange(np.prod(shape)) * 37 % 23 + 1).reshape(shape).astype(dtype)
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def test_it_is_one_of_numpy_with_a_loop_for_each_dtype():
+    assert type(add) is np.ufunc and (add.nin, add.nout, add.identity) == (2, 1, None)
+    assert add.__name__ == "add" and add.ntypes == 11 and "ff->f" in add.types
+    less = [one.replace("->" + one[-1], "->?") for one in add.types]
+    assert dlbridge.ufunc("less").types == ["??->?", *less]
+    assert dlbridge.ufunc("where").types[0] == "???->?"
+    assert dlbridge.ufunc("add") is add
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_equal_those_of_the_op(name, dtype):
+    function, x, y = dlbridge.ufunc(name), numbers(6, 5, dtype=dtype), numbers(6, 5, dtype=dtype)
+    if f"{x.dtype.char * 2}->" not in str(function.types):
+        result = function(x, y)
+        x, y = x.astype(result.dtype), y.astype(result.dtype)
+        assert name == "divide" and same(result, ops.divide(x, y))
+        return
+    assert same(function(x, y), getattr(ops, name)(x, y))
+    for a, b in ((x.T, y.T), (x[::2, ::-1], y[1::2, ::-1]), (x[:, 1:3], y[:, ::3])):
+        assert same(function(a, b), np.asarray(getattr(ops, name)(a, b)))
+
+
+def test_arguments_are_broadcast_and_cast():
+    x = numbers(3, 1, 4)
+    assert same(add(x, numbers(5, 1)), x + numbers(5, 1))
+    assert same(add(x, 2), x + np.float32(2)) and same(add(x, np.int8(2)), x + np.float32(2))
+    assert same(add(numbers(3, dtype="f8"), numbers(3)), numbers(3, dtype="f8") + numbers(3))
+    assert add(1, 2) == 3 and type(add(np.float32(1), np.float32(2))) is np.float32
+    assert same(add(x, x, dtype="f8"), x.astype("f8") * 2)
+    assert same(add(x.astype(">f4"), x), x + x)
+    out = np.zeros((3, 1, 4), "f8")
+    assert add(x, x, out=out) is out and (out == x + x).all()
+    with pytest.raises(TypeError, match="Cannot cast ufunc 'add' output"):
+        add(x, x, out=np.zeros((3, 1, 4), "i4"))
+    with pytest.raises(ValueError, match="broadcast"):
+        add(numbers(3), numbers(4))
+    with pytest.raises(TypeError, match="ufunc 'add'"):
+        add("a", "b")
+
+
+def test_where_writes_no_other_elements():
+    x, mask = numbers(1000), numbers(1000, dtype="i4") % 3 == 0
+    out = np.full(1000, -1, "f4")
+    add(x, x, out=out, where=mask)
+    assert (out[mask] == 2 * x[mask]).all() and (out[~mask] == -1).all()
+
+
+def test_memory_is_that_of_the_arrays():
+    x, out = numbers(64), np.empty(64, "f4")
+    with dlbridge.record() as calls:
+        add(x, x, out=out)
+    (call,) = calls
+    address = [array.__array_interface__["data"][0] for array in (x, x, out)]
+    assert call.op == "add" and call.addresses == address
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 1000, 20000])
+def test_outputs_may_overlap_inputs(count):
+    for start, stop in ((0, 0), (1, 0), (0, 1), (3, 5)):
+        memory = numbers(count + 8)
+        expected = memory.copy()
+        np.add(expected[start:][:count], expected[stop:][:count], out=expected[stop:][:count])
+        add(memory[start:][:count], memory[stop:][:count], out=memory[stop:][:count])
+        assert same(memory, expected)
+    table, expected = numbers(count, 2), numbers(count, 2)
+    add(table[:, 0], 1, out=table[:, 1])
+    np.add(expected[:, 0], 1, out=expected[:, 1])
+    assert same(table, expected)
+    flags = np.arange(count) % 2 == 0
+    chosen = np.where(flags, ~flags, flags)
+    where = dlbridge.ufunc("where")
+    assert same(where(flags, ~flags, flags, out=flags), chosen)
+
+
+def test_strides_that_are_no_whole_elements():
+    table = np.zeros(9, [("a", "f8"), ("b", "f4"), ("c", "f8")])
+    table["a"], table["c"] = np.arange(9), 5
+    assert same(add(table["a"], table["c"]), table["a"] + table["c"])
+    add(table["a"], 1, out=table["c"])
+    assert (table["c"] == np.arange(9) + 1).all() and not table["b"].any()
+
+
+def test_reductions_call_the_op_for_each_element():
+    x = numbers(4, 5)
+    subtract, maximum = dlbridge.ufunc("subtract"), dlbridge.ufunc("maximum")
+    for axis in (0, 1):
+        assert same(subtract.reduce(x, axis=axis), np.subtract.reduce(x, axis=axis))
+        assert same(maximum.reduce(x, axis=axis), x.max(axis=axis))
+        assert same(subtract.accumulate(x, axis=axis), np.subtract.accumulate(x, axis=axis))
+        assert same(add.reduceat(x, [0, 2], axis=axis), np.add.reduceat(x, [0, 2], axis=axis))
+    assert same(add.outer(x[0], x[1]), np.add.outer(x[0], x[1]))
+    total = np.zeros(3, "f4")
+    add.at(total, [0, 2, 0], np.float32([1, 2, 3]))
+    assert total.tolist() == [4, 0, 2]
+    with pytest.raises(ValueError, match="no identity"):
+        add.reduce(np.zeros(0, "f4"))
+
+
+def test_empty_and_single_elements():
+    assert add(np.zeros((0, 3), "f4"), np.zeros(3, "f4")).shape == (0, 3)
+    assert add(np.float32(1), numbers(1)).tolist() == [2]
+    assert add(np.ones(()), np.ones(())) == 2
+
+
+def test_subclasses_and_other_classes_take_part():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    assert type(exp(masked)) is np.ma.MaskedArray
+
+    class Own(np.ndarray):
+        pass
+
+    assert type(exp(numbers(3).view(Own))) is Own
+
+    class Other:
+        def __array_ufunc__(self, ufunc, method, *args, **kwargs):
+            return ufunc, method
+
+    assert add(Other(), 1) == (add, "__call__")
+
+
+def test_attributes_are_chosen_once():
+    x = numbers(9) / 8 - 1
+    tanh = dlbridge.ufunc("gelu", approximate="tanh")
+    assert same(tanh(x), ops.gelu(x, approximate="tanh"))
+    assert not same(tanh(x), dlbridge.ufunc("gelu")(x))
+    half = dlbridge.ufunc("cast", dtype="float16")
+    assert same(half(x), x.astype("f2")) and half(np.int8([1, 2])).dtype == "f2"
+    with refused(TypeError, "cast: argument 'dtype' is missing"):
+        dlbridge.ufunc("cast")
+    with refused(TypeError, "gelu: there is no attribute 'axis'"):
+        dlbridge.ufunc("gelu", axis=1)
+
+
+def test_errors_of_loops_have_the_text_of_the_op():
+    gelu = dlbridge.ufunc("gelu", approximate="another text")
+    for count in (3, 100_000):
+        with refused(TypeError, "gelu", "another text"):
+            gelu(np.ones(count, "f4"))
+
+
+def test_ops_that_cannot_be_one_are_refused():
+    with refused(RuntimeError, "softmax: a universal function works by element"):
+        dlbridge.ufunc("softmax")
+    with refused(RuntimeError, "axpy: a universal function works by element"):
+        dlbridge.ufunc("axpy")
+    with pytest.raises(AttributeError, match="there is no op 'nothing'"):
+        dlbridge.ufunc("nothing")
+    for name in ("kernels", "__name__"):
+        with pytest.raises(LookupError, match=f"expected the name of an op, got '{name}'"):
+            dlbridge.ufunc(name)
+
+
+@needs_extension
+@pytest.mark.parametrize("count", [3, 100_000])
+def test_failures_and_panics_of_kernels_are_exceptions(count):
+    panics = dlbridge.ufunc("testing.panics")
+    x = np.ones(count, "f4")
+    assert same(panics(x), x)
+    for _ in range(3):
+        with refused(RuntimeError, "testing.panics: -1 is negative"):
+            panics(-x)
+        with pytest.raises(RuntimeError):
+            panics(-x[None], out=np.empty((2, count), "f4"))
+    assert same(panics(x), x)
+
+
+def test_memory_stays_flat():
+    import resource
+
+    x, y = numbers(1000), numbers(1000, 2)[:, 0]
+    gelu = dlbridge.ufunc("gelu", approximate="another text")
+
+    def calls(count):
+        for _ in range(count):
+            add(x, y)
+            add(x, y, out=x)
+            dlbridge.ufunc("exp")
+            try:
+                gelu(x)
+            except TypeError:
+                pass
+
+    calls(1000)
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    calls(10_000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+
+
+def test_threads_run_at_once():
+    x, failures = numbers(50_000), []
+    expected = x + x
+    gelu = dlbridge.ufunc("gelu", approximate="another text")
+
+    def run():
+        for _ in range(50):
+            if not same(add(x, x), expected):
+                failures.append("another result")
+            try:
+                gelu(x)
+                failures.append("no error")
+            except TypeError:
+                pass
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+@needs_extension
+def test_numpy_is_not_imported_before():
+    in_new_process(
+        """
+        import sys
+        import dlbridge
+        assert "numpy" not in sys.modules
+        add = dlbridge.ufunc("add")
+        del dlbridge
+        assert add(1.0, 2.0) == 3
+        """
+    )
