@@ -419,3 +419,53 @@ def test_memory_stays_flat():
     calls(1000)
     gc.collect()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+
+
+def test_arguments_are_released():
+    import weakref
+
+    unknown = tf.TensorSpec(None)
+    add = tf.function(lambda x: ops.add(x, x), input_signature=[unknown])
+    softmax = tf.function(lambda x: ops.softmax(x, axis=5), input_signature=[unknown])
+
+    class Owner(np.ndarray):
+        pass
+
+    def use(function):
+        # The memory of an aligned array is TensorFlow's, too, until its tensor goes.
+        array = np.zeros(64 * 64, np.uint8)
+        start = -array.__array_interface__["data"][0] % 64
+        owner = array[start:][:4096].view(np.float32).view(Owner)
+        x = tf.experimental.dlpack.from_dlpack(dlbridge.from_dlpack(owner).__dlpack__())
+        try:
+            function(x)
+        except tf.errors.OpError:
+            assert function is softmax
+        return weakref.ref(owner)
+
+    for function in (add, softmax):
+        refs = [use(function) for _ in range(20)]
+        gc.collect()
+        assert [ref() for ref in refs] == [None] * 20
+
+
+def test_persistent_tapes_and_retracing():
+    x, traced = tf.ones(3), []
+
+    @tf.function
+    def function(x, axis):
+        traced.append(x.shape)
+        return ops.sum(ops.multiply(x, x), axis=axis)
+
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = ops.sum(ops.multiply(x, x))
+        z = function(x, 0)
+    for result in (y, z, y):
+        assert tape.gradient(result, x).numpy().tolist() == [2, 2, 2]
+    # Another value of an attribute is another graph; other numbers aren't.
+    function(tf.zeros(3), 0)
+    assert len(traced) == 1
+    assert function(tf.ones((2, 3)), 1).numpy().tolist() == [3, 3]
+    assert function(tf.ones((2, 3)), 0).numpy().tolist() == [2, 2, 2]
+    assert len(traced) == 3
