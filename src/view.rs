@@ -70,7 +70,7 @@ pub use iter::{Iter, IterMut};
 pub use line::{Line, LineItem, LineMut, StridedLine};
 pub use lines::Lines;
 #[cfg(feature = "rayon")]
-pub use parallel::{MIN_ELEMENTS, Parallel};
+pub use parallel::{MIN_ELEMENTS, ParChunks, ParChunksMut, Parallel};
 
 use crate::dtype::Element;
 use crate::layout::LayoutRef;

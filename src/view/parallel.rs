@@ -44,6 +44,14 @@ use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 /// How many elements a task gets at least, unless an iterator says otherwise.
 pub const MIN_ELEMENTS: usize = 1 << 14;
 
+/// Parts of a view along an axis, for the threads of `rayon`.
+pub type ParChunks<'a, T, const N: usize, L> =
+    Parallel<Chunks<View<'a, T, Rank<N, <L as Arrangement>::Sliced>>, N, L>>;
+
+/// Writable parts of a view along an axis, for the threads of `rayon`.
+pub type ParChunksMut<'a, T, const N: usize, L> =
+    Parallel<Chunks<ViewMut<'a, T, Rank<N, <L as Arrangement>::Sliced>>, N, L>>;
+
 /// Lines or chunks, given out to the threads of `rayon`: an [`IndexedParallelIterator`].
 #[derive(Debug, Clone)]
 #[must_use = "iterators are lazy and do nothing unless consumed"]
@@ -263,11 +271,7 @@ impl<'a, T: Element, const N: usize, L: Arrangement> View<'a, T, Rank<N, L>> {
     ///
     /// When there is no such axis, or `size` is 0.
     #[track_caller]
-    pub fn par_chunks(
-        &self,
-        axis: usize,
-        size: usize,
-    ) -> Parallel<Chunks<View<'a, T, Rank<N, L::Sliced>>, N, L>> {
+    pub fn par_chunks(&self, axis: usize, size: usize) -> ParChunks<'a, T, N, L> {
         Parallel::new(self.chunks(axis, size))
     }
 }
@@ -289,11 +293,7 @@ impl<T: Element, const N: usize, L: Arrangement> ViewMut<'_, T, Rank<N, L>> {
     ///
     /// When there is no such axis, or `size` is 0.
     #[track_caller]
-    pub fn par_chunks_mut(
-        &mut self,
-        axis: usize,
-        size: usize,
-    ) -> Parallel<Chunks<ViewMut<'_, T, Rank<N, L::Sliced>>, N, L>> {
+    pub fn par_chunks_mut(&mut self, axis: usize, size: usize) -> ParChunksMut<'_, T, N, L> {
         Parallel::new(self.chunks_mut(axis, size))
     }
 }

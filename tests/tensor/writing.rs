@@ -184,7 +184,8 @@ fn make_mut_copies_where_another_user_has_the_memory() {
 #[test]
 fn make_mut_copies_what_can_never_be_written() {
     static NUMBERS: [f32; 2] = [1.0, 2.0];
-    let mut constant = Tensor::from_owner(&NUMBERS, &[2]).unwrap();
+    let borrowed: &'static [f32; 2] = &NUMBERS;
+    let mut constant = Tensor::from_owner(borrowed, &[2]).unwrap();
     constant.make_mut::<f32>().unwrap().fill(3.0);
     assert_eq!(constant.to_vec::<f32>().unwrap(), [3.0, 3.0]);
     assert_eq!(NUMBERS, [1.0, 2.0]);

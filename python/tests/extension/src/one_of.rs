@@ -26,8 +26,10 @@ fn relu<'py, T: Float>(x: In<'py, T>) -> PyResult<Like<'py>> {
     x.map_like(|x| x.max(T::ZERO))
 }
 
+type Numbers = OneOf<(f64, f32, bf16, i64, u8)>;
+
 #[pyfunction]
-fn sum_either(x: In<'_, OneOf<(f64, f32, bf16, i64, u8)>>) -> f64 {
+fn sum_either(x: In<'_, Numbers>) -> f64 {
     dispatch!(x => sum(x.view()))
 }
 
