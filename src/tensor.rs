@@ -28,7 +28,7 @@ pub use arange::Countable;
 #[cfg(feature = "python")]
 pub(crate) use create::Indices;
 pub(crate) use inner::Parts;
-#[cfg(feature = "crates")]
+#[cfg(feature = "ndarray")]
 pub(crate) use take::TakenVec;
 pub(crate) use uninit::Uninit;
 

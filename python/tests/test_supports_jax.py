@@ -24,7 +24,7 @@ def test_filled_results_are_arrays_of_jax():
     x = jax.numpy.asarray([1.0, -2.0], dtype="bfloat16")
     y = ext.relu_either(x)
     assert isinstance(y, jax.Array) and y.dtype == x.dtype and y.tolist() == [1, 0]
-    product = ext.outer(jax.numpy.ones(2), jax.numpy.ones(3))
+    product = ext.outer(jax.numpy.ones(2, "float32"), jax.numpy.ones(3, "float32"))
     assert isinstance(product, jax.Array) and product.tolist() == [[1] * 3] * 2
     with refused(TypeError, "expected a tensor of float32 or bfloat16") as error:
         ext.relu_either(jax.numpy.zeros(2, "int32"))

@@ -14,8 +14,11 @@ use std::ptr::NonNull;
 type Strided<'a, T> = DMatrixView<'a, T, Dyn, Dyn>;
 type StridedMut<'a, T> = DMatrixViewMut<'a, T, Dyn, Dyn>;
 
+/// A matrix's numbers of rows and columns, or their strides.
+type Pair = (Dyn, Dyn);
+
 /// Returns sizes and strides, which `nalgebra` can't have negative.
-fn dims(layout: LayoutRef<'_>) -> Result<((Dyn, Dyn), (Dyn, Dyn)), Error> {
+fn dims(layout: LayoutRef<'_>) -> Result<(Pair, Pair), Error> {
     let ([rows, columns], strides) = matrix(layout)?;
     let sizes = (Dyn(rows), Dyn(columns));
     if layout.is_empty() {

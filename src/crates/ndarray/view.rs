@@ -39,14 +39,15 @@ fn forwards<D: Dimension>(layout: LayoutRef<'_>) -> Option<(StrideShape<D>, isiz
     }
     let (mut shape, mut strides) = (D::zeros(rank), D::zeros(rank));
     shape.slice_mut().copy_from_slice(layout.shape());
+    if layout.is_empty() {
+        // The strides of no elements don't matter, but `ndarray` checks those that it is given.
+        return Some((shape.into(), 0));
+    }
     let mut lowest = 0;
-    // The strides of no elements don't matter, but `ndarray` checks them.
-    if !layout.is_empty() {
-        for (to, dim) in strides.slice_mut().iter_mut().zip(layout.dims()) {
-            *to = forward_stride(dim);
-            if is_inverted(dim) {
-                lowest += (dim.0 as isize - 1) * dim.1;
-            }
+    for (to, dim) in strides.slice_mut().iter_mut().zip(layout.dims()) {
+        *to = forward_stride(dim);
+        if is_inverted(dim) {
+            lowest += (dim.0 as isize - 1) * dim.1;
         }
     }
     Some((shape.strides(strides), lowest))
