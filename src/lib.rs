@@ -118,6 +118,10 @@ struct Readme;
 #[doc = include_str!("../docs/graphs.md")]
 struct GraphsPage;
 
+#[cfg(all(doctest, feature = "ndarray"))]
+#[doc = include_str!("../docs/crates.md")]
+struct CratesPage;
+
 #[cfg(all(doctest, feature = "tensorflow", unix))]
 #[doc = include_str!("../docs/tensorflow.md")]
 struct TensorFlowPage;
