@@ -1,6 +1,7 @@
 """Arguments whose memory is taken away while a later argument of the same call runs Python code."""
 
 import sys
+from collections.abc import Mapping
 
 import dlbridge_testing as ext
 import pytest
@@ -9,8 +10,11 @@ from support import framework, refused
 
 np = framework("numpy")
 torch = framework("torch")
+_python_dispatch = pytest.importorskip("torch.utils._python_dispatch")
+TorchDispatchMode = _python_dispatch.TorchDispatchMode
+_disable_current_modes = _python_dispatch._disable_current_modes
 
-CHANGED = "Python code that ran while a later argument was read has resized or re-pointed a "
+CHANGED = "Python code that ran meanwhile has resized or re-pointed a "
 LARGE = 1 << 16
 
 
@@ -188,3 +192,72 @@ def test_recheck_covers_outer_calls():
     with refused(BufferError, CHANGED):
         ext.reading(x, lambda: ext.read_f32(Later(lambda: shrink(x))))
     assert ext.read_f32(x) == [1]
+
+
+class Changing:
+    """A sequence, and a mapping, that changes its first tensor when the next one is read."""
+
+    def __init__(self, x, change):
+        self.x, self.change = x, change
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        if index == 0:
+            return self.x
+        if index > 1:
+            raise IndexError
+        self.change(self.x)
+        return np.ones(2, "f4")
+
+    def items(self):
+        yield "a", self[0]
+        yield "b", self[1]
+
+
+Mapping.register(Changing)
+
+
+class ChangingList(list):
+    def __iter__(self):
+        return iter(self[0])
+
+
+@pytest.mark.parametrize("make, change", CHANGES)
+def test_element_changed_while_a_collection_is_read_is_refused(make, change):
+    kind = f"{type(make()).__module__}.{type(make()).__qualname__}"
+    for function in (ext.list_sums, ext.dict_sums):
+        with refused(BufferError, CHANGED + kind, "pass a copy"):
+            function(Changing(make(), change))
+    with refused(BufferError, CHANGED + kind):
+        ext.list_sums(ChangingList([Changing(make(), change)]))
+    assert ext.list_sums(Changing(make(), lambda x: None)) == [LARGE, 2]
+    assert ext.dict_sums(Changing(make(), lambda x: None)) == {"a": LARGE, "b": 2}
+
+
+class Allocating(TorchDispatchMode):
+    """Changes a tensor when memory is allocated."""
+
+    def __init__(self, x, change):
+        super().__init__()
+        self.x, self.change = x, change
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **kwargs or {})
+        if "aten.empty." in str(function):
+            with _disable_current_modes():
+                self.change(self.x)
+        return result
+
+
+@pytest.mark.parametrize("change", [set_, data, resize_, transpose])
+@pytest.mark.parametrize("function", [ext.relu_either, lambda x: ext.zeros_like(x, [3], "float32")])
+def test_argument_changed_while_a_result_is_allocated_is_refused(function, change):
+    function(torch_tensor())  # What is asked once was asked.
+    x = torch_tensor()
+    with refused(BufferError, CHANGED + "torch.Tensor"), Allocating(x, change):
+        function(x)
+    x = torch_tensor()
+    with Allocating(x, lambda x: None):
+        function(x)

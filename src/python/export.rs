@@ -16,6 +16,7 @@ use crate::layout::Layout;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
 use crate::python::frameworks::{Framework, NUMPY};
+use crate::python::import::check_borrowed;
 use crate::python::import::passed::Passed;
 use crate::python::import::type_cache::ImportPath;
 use crate::python::readonly::ReadOnlyPolicy;
@@ -186,6 +187,7 @@ pub(super) fn supports(like: Option<&Bound<'_, PyAny>>, dtype: DType) -> PyResul
     // Nothing but the dtype of such a tensor is refused by any framework.
     let sample = Tensor::zeroed(&[2], dtype)?;
     let found = misfit::misfit(framework, object.py(), &sample)?;
+    check_borrowed(object.py())?; // Frameworks are asked in Python.
     Ok(found.is_none_or(|misfit| misfit.kind != IncompatibilityKind::DType))
 }
 
@@ -233,7 +235,11 @@ fn allocated(
         && let ImportPath::Table(table, _) = path_for_result(object.as_borrowed())?
         && table.can_allocate()
     {
-        return allocate(object.py(), table, shape, dtype).map(Some);
+        let tensor = allocate(object.py(), table, shape, dtype)?;
+        // It may have run Python code (a mode of PyTorch's dispatcher) while arguments are
+        // borrowed, of which a kernel or a function may have views.
+        check_borrowed(object.py())?;
+        return Ok(Some(tensor));
     }
     Ok(None)
 }

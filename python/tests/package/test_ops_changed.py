@@ -14,7 +14,7 @@ torch = framework("torch")
 if not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
 
-CHANGED = "Python code that ran while a later argument was read has resized or re-pointed a "
+CHANGED = "Python code that ran meanwhile has resized or re-pointed a "
 LARGE = 1 << 16
 CHANGES = {
     "resize": (lambda: np.ones(LARGE, "f4"), lambda x: x.resize(1, refcheck=False)),

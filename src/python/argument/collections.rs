@@ -4,8 +4,9 @@
 //! alone, as PyO3 doesn't tell an element its index and has no public hook to wrap its error.
 
 use crate::python::error::{Refused, no_collection};
+use crate::python::import::check_borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString};
+use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 use pyo3::{Borrowed, ffi, intern};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -65,6 +66,11 @@ where
             let extracted = T::extract(item.as_borrowed());
             items.push(extracted.map_err(|error| inside(&item, &index.to_string(), error))?);
         }
+        if !object.is_exact_instance_of::<PyList>() && !object.is_exact_instance_of::<PyTuple>() {
+            // Iterating over anything else may have run Python code, which may have changed
+            // elements that were borrowed before.
+            check_borrowed(object.py())?;
+        }
         Ok(Self(items))
     }
 }
@@ -77,7 +83,9 @@ where
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
         let py = object.py();
-        let items = if let Ok(dict) = object.cast::<PyDict>() {
+        let dict = object.cast::<PyDict>();
+        let is_dict = dict.is_ok();
+        let items = if let Ok(dict) = dict {
             dict.items().into_any()
         } else if object.cast::<PyMapping>().is_ok() {
             object.call_method0(intern!(py, "items"))?
@@ -94,6 +102,10 @@ where
             let extracted =
                 extracted.map_err(|error| inside(&item, &format!("{name:?}"), error))?;
             entries.insert(name, extracted);
+        }
+        drop(items);
+        if !is_dict {
+            check_borrowed(py)?; // As in a list.
         }
         Ok(Self(entries))
     }

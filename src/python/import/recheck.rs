@@ -88,7 +88,7 @@ fn changed(object: &Bound<'_, PyAny>) -> Refused {
     let kind = kind.fully_qualified_name();
     let kind = kind.map_or_else(|_| "object".to_owned(), |name| name.to_string());
     let reason = format!(
-        "expected borrowed tensors to stay as they are during a call; Python code that ran while a later argument was read has resized or re-pointed a {kind} that is in use"
+        "expected borrowed tensors to stay as they are during a call; Python code that ran meanwhile has resized or re-pointed a {kind} that is in use"
     );
     not_exchangeable(
         Incompatibility::from_reason(IncompatibilityKind::Alias, reason)
