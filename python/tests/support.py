@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fork_parent
@@ -29,6 +30,28 @@ def framework(name):
 def repeats(count):
     """How often a test for leaks repeats what it tests: all times in `./dev test --full` alone."""
     return count if IS_LONG else count // 10
+
+
+def resident_kilobytes():
+    """Returns how much memory of this process is in use, not what it once was: a leak below an
+    earlier peak would not be seen.
+    """
+    try:
+        return (
+            int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") >> 10
+        )
+    except FileNotFoundError:
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak >> 10 if sys.platform == "darwin" else peak
+
+
+def in_threads(function, count=8):
+    """Calls a function on several threads at once, and raises what it raises on any."""
+    with ThreadPoolExecutor(count) as pool:
+        for future in [pool.submit(function) for _ in range(count)]:
+            future.result()
 
 
 def modules_path():

@@ -1,7 +1,6 @@
 """Ops as custom calls of XLA: eager, jitted, exported, sharded, differentiated and vectorised."""
 
 import gc
-import threading
 import weakref
 
 import dlbridge
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_new_process, refused, repeats
+from support import framework, in_new_process, in_threads, refused, repeats, resident_kilobytes
 
 jax = framework("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -514,8 +513,6 @@ def test_arguments_are_released():
 
 
 def test_memory_stays_flat():
-    import resource
-
     x, bad = jnp.ones(1000), jnp.array([-7000])
     add, total, take = jax.jit(ops.add), jax.jit(lambda x: ops.sum(x, axis=0)), jax.jit(ops.take)
     softmax = jax.jit(ops.softmax)
@@ -545,9 +542,9 @@ def test_memory_stays_flat():
         count = repeats(count)
         repeat(count // 5)
         gc.collect()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = resident_kilobytes()
         repeat(count)
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+        assert resident_kilobytes() - before < 8000  # KB
 
 
 def test_threads_run_at_once():
@@ -565,11 +562,7 @@ def test_threads_run_at_once():
             except XlaError:
                 pass
 
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run)
     assert failures == []
 
 

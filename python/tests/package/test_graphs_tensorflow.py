@@ -1,14 +1,13 @@
 """Ops of TensorFlow: in tf.function, SavedModels and tf.data, differentiated, and eager."""
 
 import gc
-import threading
 
 import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_new_process, refused
+from support import framework, in_new_process, in_threads, refused, resident_kilobytes
 
 tf = framework("tensorflow")
 if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 15):
@@ -381,17 +380,11 @@ def test_threads_run_at_once():
             except InvalidArgument:
                 pass
 
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run)
     assert failures == []
 
 
 def test_memory_stays_flat():
-    import resource
-
     x = tf.ones(1000)
 
     @tf.function(input_signature=[tf.TensorSpec(None)])
@@ -415,10 +408,10 @@ def test_memory_stays_flat():
 
     calls(200)
     gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident_kilobytes()
     calls(1000)
     gc.collect()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+    assert resident_kilobytes() - before < 8000  # KB
 
 
 def test_arguments_are_released():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, refused
+from support import framework, in_threads, refused, resident_kilobytes
 
 torch = framework("torch")
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
@@ -382,8 +382,6 @@ def test_arguments_are_released():
 
 
 def test_memory_stays_flat():
-    import resource
-
     x = torch.ones(1000)
 
     def calls(count):
@@ -404,9 +402,9 @@ def test_memory_stays_flat():
 
     for repeat, count in ((calls, 100_000), (others, 2000)):
         repeat(count // 10)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = resident_kilobytes()
         repeat(count)
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+        assert resident_kilobytes() - before < 8000  # KB
 
 
 def test_threads_run_at_once():
@@ -423,11 +421,7 @@ def test_threads_run_at_once():
             except RuntimeError:
                 pass
 
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run)
     assert failures == []
 
 

@@ -1,7 +1,6 @@
 """Ops as global functions of tvm-ffi, in both conventions."""
 
 import gc
-import threading
 import weakref
 
 import dlbridge
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, refused
+from support import framework, in_threads, refused, resident_kilobytes
 
 tvm_ffi = framework("tvm_ffi")
 torch = framework("torch")
@@ -189,8 +188,6 @@ def test_arguments_are_released():
 
 
 def test_memory_stays_flat():
-    import resource
-
     x, out = torch.ones(1000), torch.empty(1000)
     add, topk, softmax = map(global_op, ("add", "topk", "softmax"))
 
@@ -205,9 +202,9 @@ def test_memory_stays_flat():
                 pass
 
     calls(1000)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident_kilobytes()
     calls(10000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+    assert resident_kilobytes() - before < 8000  # KB
 
 
 def test_threads_run_at_once():
@@ -227,9 +224,5 @@ def test_threads_run_at_once():
             except ValueError:
                 pass
 
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run)
     assert failures == []

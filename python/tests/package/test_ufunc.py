@@ -1,13 +1,12 @@
 """Elementwise ops as universal functions of NumPy."""
 
 import gc
-import threading
 
 import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from support import in_new_process, refused
+from support import in_new_process, in_threads, refused, resident_kilobytes
 
 try:
     import dlbridge_testing
@@ -197,8 +196,6 @@ def test_failures_and_panics_of_kernels_are_exceptions(count):
 
 
 def test_memory_stays_flat():
-    import resource
-
     x, y = numbers(1000), numbers(1000, 2)[:, 0]
     gelu = dlbridge.ufunc("gelu", approximate="another text")
 
@@ -214,9 +211,9 @@ def test_memory_stays_flat():
 
     calls(1000)
     gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident_kilobytes()
     calls(10_000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8000  # KB
+    assert resident_kilobytes() - before < 8000  # KB
 
 
 def test_threads_run_at_once():
@@ -234,11 +231,7 @@ def test_threads_run_at_once():
             except TypeError:
                 pass
 
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run)
     assert failures == []
 
 
