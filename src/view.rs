@@ -61,6 +61,7 @@ mod lines;
 #[cfg(feature = "rayon")]
 mod parallel;
 mod ranked;
+mod rows;
 mod shaped;
 
 pub use arrangement::{Arrangement, ColumnMajor, ContiguousRows, Dense, RowMajor, Strided};

@@ -141,6 +141,7 @@ class Runs:
         command = [str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"]
         command += [f"--junitxml={report}", f"--rootdir={path.parent}", "--tb=short", str(path)]
         variables = {**os.environ, **variables, "PYTHONPATH": f"{TESTS}:{path.parent}"}
+        variables.pop("DLBRIDGE_REQUIRE_ALL", None)  # The tests' extension isn't built for it.
         done = subprocess.run(
             command, env=variables, timeout=TIME_LIMIT, check=False, capture_output=True, text=True
         )

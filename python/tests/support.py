@@ -27,6 +27,16 @@ def framework(name):
         pytest.skip(f"{name} can't be imported: {error}", allow_module_level=True)
 
 
+def extension():
+    """The extension of the tests, or `None` in python/compat, which has none."""
+    try:
+        return importlib.import_module("dlbridge_testing")
+    except ImportError:
+        if REQUIRE_ALL:
+            raise
+        return None
+
+
 def repeats(count):
     """How often a test for leaks repeats what it tests: all times in `./dev test --full` alone."""
     return count if IS_LONG else count // 10

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_new_process, in_threads, refused, repeats, resident_kilobytes
+from support import (
+    extension,
+    framework,
+    in_new_process,
+    in_threads,
+    refused,
+    repeats,
+    resident_kilobytes,
+)
 
 jax = framework("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -22,10 +30,7 @@ try:
 except ImportError:  # before 0.5
     from jax.extend import ffi
 assert dlbridge.publish("jax") == {}
-try:
-    import dlbridge_testing
-except ImportError:  # with an older release, in python/compat
-    dlbridge_testing = None
+dlbridge_testing = extension()
 if dlbridge_testing and not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
 needs_extension = pytest.mark.skipif(not dlbridge_testing, reason="there is no extension")

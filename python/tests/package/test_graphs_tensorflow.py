@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_new_process, in_threads, refused, resident_kilobytes
+from support import extension, framework, in_new_process, in_threads, refused, resident_kilobytes
 
 tf = framework("tensorflow")
 if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 15):
     pytest.skip("ops are for TensorFlow 2.15 and newer", allow_module_level=True)
 # Other files of this process may have published ops for tests.
 assert set(dlbridge.publish("tensorflow")) <= {"testing.kinds"}
-try:
-    import dlbridge_testing
-except ImportError:  # with an older release, in python/compat
-    dlbridge_testing = None
+dlbridge_testing = extension()
 if dlbridge_testing and not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
 needs_extension = pytest.mark.skipif(not dlbridge_testing, reason="there is no extension")

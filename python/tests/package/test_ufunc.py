@@ -3,18 +3,14 @@
 import gc
 
 import dlbridge
+import dlbridge_testing
 import numpy as np
 import pytest
 from dlbridge import ops
 from support import in_new_process, in_threads, refused, resident_kilobytes
 
-try:
-    import dlbridge_testing
-except ImportError:  # with an older release
-    dlbridge_testing = None
-if dlbridge_testing and not hasattr(ops, "testing"):
+if not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
-needs_extension = pytest.mark.skipif(not dlbridge_testing, reason="there is no extension")
 add, exp = dlbridge.ufunc("add"), dlbridge.ufunc("exp")
 PAIRS = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "equal")
 DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
@@ -181,7 +177,6 @@ def test_ops_that_cannot_be_one_are_refused():
             dlbridge.ufunc(name)
 
 
-@needs_extension
 @pytest.mark.parametrize("count", [3, 100_000])
 def test_failures_and_panics_of_kernels_are_exceptions(count):
     panics = dlbridge.ufunc("testing.panics")
@@ -235,7 +230,6 @@ def test_threads_run_at_once():
     assert failures == []
 
 
-@needs_extension
 def test_numpy_is_not_imported_before():
     in_new_process(
         """

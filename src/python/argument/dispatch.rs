@@ -1,19 +1,19 @@
 //! [`dispatch!`](crate::dispatch): generic functions of arguments that take several element types.
 
+mod collections;
+
 use super::arg_spec::Found;
-use super::{Dict, In, List, Out, Owned};
+use super::{In, Out, Owned};
 use crate::dtype::{DType, Element};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::argument_markers::{Arrangement, ElementList, Nth, OneOf, Place};
 use crate::python::error::unsuitable;
 use pyo3::prelude::*;
-use std::collections::HashMap;
-use std::fmt::{self, Display};
-use std::hash::{BuildHasher, Hash};
+use std::fmt::Display;
 
 /// An argument of which the element type is one of a list, as [`dispatch!`](crate::dispatch) takes
 /// it: an [`In`], [`Out`] or [`Owned`] of [`OneOf`], and an `Option`, `Vec`, array, `HashMap`,
-/// [`List`] or [`Dict`] of such.
+/// [`List`](super::List) or [`Dict`](super::Dict) of such.
 pub trait Dispatch: Dtypes + Sized {
     /// The element types that it may have.
     type List: ElementList;
@@ -82,127 +82,6 @@ impl<'py, T: ElementList, const RANK: usize, L: Arrangement, D: Place>
 impl<T: ElementList, const RANK: usize, L: Arrangement, D: Place> Owned<OneOf<T>, RANK, L, D> {
     fn found(&self) -> String {
         format!("a tensor of {}, shape {:?}", self.dtype(), self.shape())
-    }
-}
-
-/// An index behind another one.
-struct Behind<'a>(&'a dyn Display, &'a dyn Display);
-
-impl Display for Behind<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}]{}", self.0, self.1)
-    }
-}
-
-fn for_each_in<'a, X: Dtypes + 'a>(
-    items: impl Iterator<Item = &'a X>,
-    see: &mut dyn FnMut(&dyn Display, DType, &dyn Display),
-) {
-    for (index, item) in items.enumerate() {
-        item.for_each_dtype(&mut |inside, dtype, found| {
-            see(&Behind(&index, inside), dtype, found);
-        });
-    }
-}
-
-impl<X: Dtypes> Dtypes for Option<X> {
-    fn for_each_dtype(&self, see: &mut dyn FnMut(&dyn Display, DType, &dyn Display)) {
-        if let Some(x) = self {
-            x.for_each_dtype(see);
-        }
-    }
-}
-
-impl<X: Dispatch> Dispatch for Option<X> {
-    type List = X::List;
-    type Typed<E: Element> = Option<X::Typed<E>>;
-
-    fn typed<E: Element>(self) -> Self::Typed<E> {
-        self.map(X::typed)
-    }
-}
-
-impl<X: Dtypes> Dtypes for Vec<X> {
-    fn for_each_dtype(&self, see: &mut dyn FnMut(&dyn Display, DType, &dyn Display)) {
-        for_each_in(self.iter(), see);
-    }
-}
-
-impl<X: Dispatch> Dispatch for Vec<X> {
-    type List = X::List;
-    type Typed<E: Element> = Vec<X::Typed<E>>;
-
-    fn typed<E: Element>(self) -> Self::Typed<E> {
-        self.into_iter().map(X::typed).collect()
-    }
-}
-
-impl<X: Dtypes, const N: usize> Dtypes for [X; N] {
-    fn for_each_dtype(&self, see: &mut dyn FnMut(&dyn Display, DType, &dyn Display)) {
-        for_each_in(self.iter(), see);
-    }
-}
-
-impl<X: Dispatch, const N: usize> Dispatch for [X; N] {
-    type List = X::List;
-    type Typed<E: Element> = [X::Typed<E>; N];
-
-    fn typed<E: Element>(self) -> Self::Typed<E> {
-        self.map(X::typed)
-    }
-}
-
-impl<K: fmt::Debug, X: Dtypes, S> Dtypes for HashMap<K, X, S> {
-    fn for_each_dtype(&self, see: &mut dyn FnMut(&dyn Display, DType, &dyn Display)) {
-        for (key, item) in self {
-            let key = format!("{key:?}");
-            item.for_each_dtype(&mut |inside, dtype, found| {
-                see(&Behind(&key, inside), dtype, found);
-            });
-        }
-    }
-}
-
-impl<K: fmt::Debug + Eq + Hash, X: Dispatch, S: BuildHasher + Default> Dispatch
-    for HashMap<K, X, S>
-{
-    type List = X::List;
-    type Typed<E: Element> = HashMap<K, X::Typed<E>, S>;
-
-    fn typed<E: Element>(self) -> Self::Typed<E> {
-        let typed = self.into_iter().map(|(key, x)| (key, x.typed()));
-        typed.collect()
-    }
-}
-
-impl<X: Dtypes> Dtypes for List<X> {
-    fn for_each_dtype(&self, see: &mut dyn FnMut(&dyn Display, DType, &dyn Display)) {
-        for_each_in(self.iter(), see);
-    }
-}
-
-impl<X: Dispatch> Dispatch for List<X> {
-    type List = X::List;
-    type Typed<E: Element> = List<X::Typed<E>>;
-
-    fn typed<E: Element>(self) -> Self::Typed<E> {
-        self.into_iter().map(X::typed).collect()
-    }
-}
-
-impl<X: Dtypes> Dtypes for Dict<X> {
-    fn for_each_dtype(&self, see: &mut dyn FnMut(&dyn Display, DType, &dyn Display)) {
-        (**self).for_each_dtype(see);
-    }
-}
-
-impl<X: Dispatch> Dispatch for Dict<X> {
-    type List = X::List;
-    type Typed<E: Element> = Dict<X::Typed<E>>;
-
-    fn typed<E: Element>(self) -> Self::Typed<E> {
-        let typed = self.into_iter().map(|(name, x)| (name, x.typed()));
-        typed.collect()
     }
 }
 

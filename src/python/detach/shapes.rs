@@ -24,175 +24,57 @@ pub trait Detachable {
     fn views(&mut self) -> Self::Views<'_>;
 }
 
-impl<T: Element, const RANK: usize, L: Arrangement> Detachable for In<'_, T, RANK, L, Host> {
-    type Views<'a>
-        = View<'a, T>
-    where
-        Self: 'a;
+macro_rules! detachable {
+    ($(
+        [$($generics:tt)*] $Type:ty => $a:lifetime $Views:ty, |$x:ident| $own:expr, $views:expr;
+    )+) => {$(
+        impl<$($generics)*> Detachable for $Type {
+            type Views<$a>
+                = $Views
+            where
+                Self: $a;
 
-    fn own(&self) -> PyResult<()> {
-        In::own(self)
-    }
+            fn own(&self) -> PyResult<()> {
+                let $x = self;
+                $own
+            }
 
-    fn views(&mut self) -> View<'_, T> {
-        self.view()
-    }
+            fn views(&mut self) -> Self::Views<'_> {
+                let $x = self;
+                $views
+            }
+        }
+    )+};
 }
 
-impl<T: Element, const RANK: usize, L: Arrangement> Detachable for Out<'_, T, RANK, L, Host> {
-    type Views<'a>
-        = ViewMut<'a, T>
-    where
-        Self: 'a;
+detachable! {
+    // One tensor.
+    [T: Element, const RANK: usize, L: Arrangement] In<'_, T, RANK, L, Host>
+        => 'a View<'a, T>, |x| In::own(x), x.view();
+    [T: Element, const RANK: usize, L: Arrangement] Out<'_, T, RANK, L, Host>
+        => 'a ViewMut<'a, T>, |x| Out::own(x), x.view_mut();
+    [T: ElementList, const RANK: usize, L: Arrangement] In<'_, OneOf<T>, RANK, L, Host>
+        => 'a OneOfView<'a, T>, |x| In::own(x), OneOfView::new(x);
+    [T: ElementList, const RANK: usize, L: Arrangement] Out<'_, OneOf<T>, RANK, L, Host>
+        => 'a OneOfViewMut<'a, T>, |x| Out::own(x), OneOfViewMut::new(x);
+    [T: Element] OrNumber<'_, T>
+        => 'a View<'a, T>, |x| In::own(x), x.view();
 
-    fn own(&self) -> PyResult<()> {
-        Out::own(self)
-    }
-
-    fn views(&mut self) -> ViewMut<'_, T> {
-        self.view_mut()
-    }
-}
-
-impl<T: ElementList, const RANK: usize, L: Arrangement> Detachable
-    for In<'_, OneOf<T>, RANK, L, Host>
-{
-    type Views<'a>
-        = OneOfView<'a, T>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        In::own(self)
-    }
-
-    fn views(&mut self) -> OneOfView<'_, T> {
-        OneOfView::new(self)
-    }
-}
-
-impl<T: ElementList, const RANK: usize, L: Arrangement> Detachable
-    for Out<'_, OneOf<T>, RANK, L, Host>
-{
-    type Views<'a>
-        = OneOfViewMut<'a, T>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        Out::own(self)
-    }
-
-    fn views(&mut self) -> OneOfViewMut<'_, T> {
-        OneOfViewMut::new(self)
-    }
-}
-
-impl<T: Element> Detachable for OrNumber<'_, T> {
-    type Views<'a>
-        = View<'a, T>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        In::own(self)
-    }
-
-    fn views(&mut self) -> View<'_, T> {
-        self.view()
-    }
-}
-
-impl<A: Detachable> Detachable for Option<A> {
-    type Views<'a>
-        = Option<A::Views<'a>>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        self.iter().try_for_each(A::own)
-    }
-
-    fn views(&mut self) -> Self::Views<'_> {
-        self.as_mut().map(A::views)
-    }
-}
-
-impl<A: Detachable> Detachable for Vec<A> {
-    type Views<'a>
-        = Vec<A::Views<'a>>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        self.iter().try_for_each(A::own)
-    }
-
-    fn views(&mut self) -> Self::Views<'_> {
-        self.iter_mut().map(A::views).collect()
-    }
-}
-
-impl<A: Detachable, const N: usize> Detachable for [A; N] {
-    type Views<'a>
-        = [A::Views<'a>; N]
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        self.iter().try_for_each(A::own)
-    }
-
-    fn views(&mut self) -> Self::Views<'_> {
-        self.each_mut().map(A::views)
-    }
-}
-
-impl<K: Eq + Hash + Sync, A: Detachable, S: BuildHasher> Detachable for HashMap<K, A, S> {
-    type Views<'a>
-        = HashMap<&'a K, A::Views<'a>>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        self.values().try_for_each(A::own)
-    }
-
-    fn views(&mut self) -> Self::Views<'_> {
-        let views = self.iter_mut().map(|(key, item)| (key, item.views()));
-        views.collect()
-    }
-}
-
-impl<A: Detachable> Detachable for List<A> {
-    type Views<'a>
-        = Vec<A::Views<'a>>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        self.iter().try_for_each(A::own)
-    }
-
-    fn views(&mut self) -> Self::Views<'_> {
-        self.iter_mut().map(A::views).collect()
-    }
-}
-
-impl<A: Detachable> Detachable for Dict<A> {
-    type Views<'a>
-        = HashMap<&'a str, A::Views<'a>>
-    where
-        Self: 'a;
-
-    fn own(&self) -> PyResult<()> {
-        self.values().try_for_each(A::own)
-    }
-
-    fn views(&mut self) -> Self::Views<'_> {
-        let views = self
-            .iter_mut()
-            .map(|(key, item)| (key.as_str(), item.views()));
-        views.collect()
-    }
+    // Several.
+    [A: Detachable] Option<A>
+        => 'a Option<A::Views<'a>>, |x| x.iter().try_for_each(A::own), x.as_mut().map(A::views);
+    [A: Detachable] Vec<A>
+        => 'a Vec<A::Views<'a>>, |x| x.iter().try_for_each(A::own),
+        x.iter_mut().map(A::views).collect();
+    [A: Detachable, const N: usize] [A; N]
+        => 'a [A::Views<'a>; N], |x| x.iter().try_for_each(A::own), x.each_mut().map(A::views);
+    [A: Detachable] List<A>
+        => 'a Vec<A::Views<'a>>, |x| x.iter().try_for_each(A::own),
+        x.iter_mut().map(A::views).collect();
+    [K: Eq + Hash + Sync, A: Detachable, S: BuildHasher] HashMap<K, A, S>
+        => 'a HashMap<&'a K, A::Views<'a>>, |x| x.values().try_for_each(A::own),
+        x.iter_mut().map(|(key, item)| (key, item.views())).collect();
+    [A: Detachable] Dict<A>
+        => 'a HashMap<&'a str, A::Views<'a>>, |x| x.values().try_for_each(A::own),
+        x.iter_mut().map(|(key, item)| (key.as_str(), item.views())).collect();
 }
