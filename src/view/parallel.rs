@@ -18,8 +18,8 @@
 //!
 //! # Small work
 //!
-//! Splitting costs about a microsecond. A task gets lines or chunks of [`MIN_ELEMENTS`] elements
-//! together, if there are as many, so that what is smaller runs on the thread that calls;
+//! Splitting takes longer than small work does. A task gets lines or chunks of [`MIN_ELEMENTS`]
+//! elements together, if there are as many, so that what is smaller runs on the thread that calls;
 //! [`with_min_elements`](Parallel::with_min_elements) sets another number, for functions that are
 //! slower for each element than arithmetic.
 //!

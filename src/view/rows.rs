@@ -1,4 +1,4 @@
-//! Rows of views whose rank is in their type: as slices where the type says that they are contiguous.
+//! Rows of views whose rank is in their type: slices where the type says that they are contiguous.
 
 use super::arrangement::Arrangement;
 use super::dims::{Rank, RowIndex};
