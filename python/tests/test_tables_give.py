@@ -88,7 +88,8 @@ def test_zeros_like_uses_the_tables_allocator(shape, dtype, parts):
     x, calls = instance()
     where, y = ext.zeros_like(x, list(shape), dtype)
     made = made_tables.allocated[-1]
-    assert calls == ["borrow", "allocate", "make"] and where == made.data
+    # An allocator may run Python code, after which the argument is looked at again.
+    assert calls == ["borrow", "allocate", "borrow", "make"] and where == made.data
     wanted = made.descriptor
     assert (wanted.dtype.code, wanted.dtype.bits, wanted.dtype.lanes) == parts
     bytes_ = parts[1] // 8

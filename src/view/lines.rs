@@ -16,6 +16,7 @@
 //! # Ok::<(), dlbridge::Error>(())
 //! ```
 
+#[cfg(feature = "python")]
 use super::arrangement::Arrangement;
 use super::dims::Dims;
 use super::line::{Line, LineItem, LineMut, StridedLine};
