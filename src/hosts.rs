@@ -8,6 +8,7 @@
 //!
 //! Adapters are called on any thread, several at once, and hold no lock. They catch panics.
 
+mod error;
 mod lookup;
 #[cfg(feature = "python")]
 pub(crate) mod numpy;
@@ -19,22 +20,4 @@ pub mod torch;
 pub mod tvm_ffi;
 pub mod xla;
 
-use std::fmt;
-
-/// Why an op can't be one of a framework.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostError(String);
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for HostError {}
-
-impl From<String> for HostError {
-    fn from(reason: String) -> Self {
-        Self(reason)
-    }
-}
+pub use error::{Host, HostError, HostReason};

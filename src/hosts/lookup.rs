@@ -39,6 +39,7 @@ macro_rules! lookup_table {
             /// The library's functions of these names have these signatures.
             unsafe fn find(
                 library: &'static libloading::os::unix::Library,
+                host: $crate::hosts::Host,
             ) -> Result<Self, $crate::hosts::HostError> {
                 // SAFETY: the functions have these signatures, as `find` requires; the library is
                 // never unloaded, so that the addresses stay.
@@ -46,7 +47,7 @@ macro_rules! lookup_table {
                     Ok(Self {
                         $($required: *library
                             .get(stringify!($required).as_bytes())
-                            .map_err(|_| concat!("there is no function ", stringify!($required)).to_owned())?,)*
+                            .map_err(|_| host.no_function(stringify!($required)))?,)*
                         $($optional: library
                             .get(stringify!($optional).as_bytes())
                             .ok()

@@ -31,7 +31,7 @@ mod published;
 mod results;
 mod tensor;
 
-use super::HostError;
+use super::{Host, HostError};
 use crate::kernel::OpHandle;
 use definition::Definition;
 use functions::TensorFlow;
@@ -60,14 +60,14 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
     let definition = Definition::of(op)?;
     let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     if tensorflow.has_op(&definition.name) {
-        return Err(format!("TensorFlow has an op {} already", definition.name).into());
+        return Err(Host::TensorFlow.name_taken(&definition.name));
     }
     let name = definition.name.clone();
     let entry = kernel::entry_points(Published {
         tensorflow,
         op: op.clone(),
     });
-    let entry = entry.ok_or_else(|| HostError::from("too many ops".to_owned()))?;
+    let entry = entry.ok_or_else(|| Host::TensorFlow.too_many_ops())?;
     tensorflow.define(&definition, entry.infer)?;
     tensorflow.register(&name, (entry.create, kernel::compute, kernel::delete))?;
     Ok(name)

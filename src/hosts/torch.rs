@@ -20,7 +20,7 @@ mod library;
 mod results;
 mod schema;
 
-use super::HostError;
+use super::{Host, HostError};
 use crate::kernel::OpHandle;
 use boxed::{Published, function_of};
 use library::{Handle, Torch};
@@ -56,11 +56,8 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
     let schemas = schemas(op)?;
     let names = [false, true].map(|functional| schema::name(op.definition(), functional));
     if !is_native(op) {
-        let name = op.name();
-        return Err(format!(
-            "{name} has lists or texts as arguments, which PyTorch's C functions know from 2.10 on"
-        )
-        .into());
+        let problem = "its C functions know lists and texts from 2.10 on";
+        return Err(Host::Torch.no_equivalent(op.name(), problem));
     }
     for schema in &schemas {
         let text = text(schema)?;
@@ -73,7 +70,7 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
                 || (torch.functions.aoti_torch_library_def)(library, text.as_ptr()) != 0
         };
         if failed {
-            return Err(format!("PyTorch refused to define dlbridge::{schema}").into());
+            return Err(Host::Torch.refused(schema, None));
         }
     }
     implement(op, &names[..schemas.len()])?;
@@ -101,7 +98,7 @@ pub fn implement(op: &OpHandle, names: &[String]) -> Result<(), HostError> {
         let name = text(name)?;
         let published = Published::new(torch, op.clone(), functional);
         let function = function_of(published);
-        let function = function.ok_or_else(|| HostError::from("too many ops".to_owned()))?;
+        let function = function.ok_or_else(|| Host::Torch.too_many_ops())?;
         let mut library: Handle = ptr::null_mut();
         // SAFETY: the texts end with a zero; the function takes the arguments of the schema, which
         // is made of the same definition. The library is kept for ever.
@@ -117,7 +114,7 @@ pub fn implement(op: &OpHandle, names: &[String]) -> Result<(), HostError> {
                 || torch.implement(library, name.as_ptr(), function) != 0
         };
         if failed {
-            return Err(format!("PyTorch refused an implementation of {}", op.name()).into());
+            return Err(Host::Torch.refused(op.name(), None));
         }
     }
     Ok(())
@@ -130,5 +127,6 @@ fn writes(op: &OpHandle) -> bool {
 }
 
 fn text(text: &str) -> Result<CString, HostError> {
-    CString::new(text).map_err(|_| format!("{text:?} has a zero in it").into())
+    let refused = |_| Host::Torch.refused(text, Some("it has a zero in it".to_owned()));
+    CString::new(text).map_err(refused)
 }

@@ -25,9 +25,9 @@ mod library;
 mod results;
 mod value;
 
-use super::HostError;
 use super::operands;
 use super::problem::{Class, Problem, guarded};
+use super::{Host, HostError};
 use crate::kernel::OpHandle;
 use arguments::Arguments;
 use library::{Handle, TvmFfi};
@@ -54,7 +54,7 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
     let name = format!("dlbridge.{}", op.name());
     let _guard = PUBLISHING.lock();
     if tvm.global(&name).is_some() {
-        return Err(format!("tvm-ffi has a function {name} already").into());
+        return Err(Host::TvmFfi.name_taken(&name));
     }
     let published = Box::new(Published {
         tvm,
@@ -69,7 +69,7 @@ pub fn publish(op: &OpHandle) -> Result<String, HostError> {
         create(published.cast(), call, None, &mut function) != 0
     };
     if failed || !tvm.set_global(&name, function) {
-        return Err(format!("tvm-ffi refused the function {name}").into());
+        return Err(Host::TvmFfi.refused(&name, None));
     }
     Ok(name)
 }

@@ -36,7 +36,7 @@ mod results;
 #[cfg(test)]
 mod tests;
 
-use super::HostError;
+use super::{Host, HostError};
 use crate::kernel::OpHandle;
 pub use handler::Handler;
 
@@ -53,8 +53,8 @@ pub fn target(op: &OpHandle) -> String {
 /// When all places are taken, or the op has more inputs than XLA's attribute has bits.
 pub fn handler(op: &OpHandle) -> Result<Handler, HostError> {
     if op.definition().given() > 63 {
-        return Err(format!("{} has too many inputs", op.name()).into());
+        return Err(Host::Xla.no_equivalent(op.name(), "more than 63 inputs"));
     }
     let handler = handler::handler_of(op.clone());
-    handler.ok_or_else(|| HostError::from("too many ops".to_owned()))
+    handler.ok_or_else(|| Host::Xla.too_many_ops())
 }

@@ -17,7 +17,13 @@
 mod fields;
 #[cfg(feature = "files")]
 mod files;
-#[cfg(all(test, feature = "proto", feature = "cuda", not(miri)))]
+#[cfg(all(
+    test,
+    feature = "proto",
+    feature = "cuda",
+    feature = "hosts",
+    not(miri)
+))]
 mod tests;
 
 use crate::dlpack::python::{AllocationError, type_lookup};

@@ -1,7 +1,7 @@
 //! [`Definition`]: an op's definition as TensorFlow has it, checked before TensorFlow sees it.
 
 use crate::dtype::DType;
-use crate::hosts::HostError;
+use crate::hosts::{Host, HostError};
 use crate::kernel::{Attribute, AttributeKind, ElementType, Op, OpHandle};
 use crate::tensorflow_types::{code_of, name_of};
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(super) fn name(op: &str) -> Result<String, HostError> {
     let is_letter = own.starts_with(|first: char| first.is_ascii_uppercase());
     match is_letter && own.chars().all(|letter| letter.is_ascii_alphanumeric()) {
         true => Ok(name),
-        false => Err(format!("TensorFlow can't have an op called {op:?}").into()),
+        false => Err(Host::TensorFlow.no_equivalent(op, "not a name of its ops")),
     }
 }
 
@@ -73,7 +73,7 @@ fn type_name(dtype: DType) -> Option<String> {
 impl Definition {
     pub(super) fn of(handle: &OpHandle) -> Result<Self, HostError> {
         let op = handle.definition();
-        let refused = |problem: String| HostError::from(format!("{}: {problem}", op.name()));
+        let refused = |problem: String| Host::TensorFlow.no_equivalent(op.name(), problem);
         let mut all = Self {
             name: name(op.name())?,
             attributes: Vec::new(),
@@ -85,13 +85,12 @@ impl Definition {
         let mut outputs = Vec::new();
         for (at, (name, reads, writes)) in op.parameters().enumerate() {
             if !is_argument_name(name) || !names.insert(name.to_owned()) {
-                return Err(refused(format!(
-                    "TensorFlow can't have a tensor called {name:?}"
-                )));
+                return Err(refused(format!("no tensor is called {name:?}")));
             }
             let kind = match op.element_type(at) {
-                ElementType::Is(dtype) => type_name(dtype)
-                    .ok_or_else(|| refused(format!("TensorFlow has no dtype {dtype}")))?,
+                ElementType::Is(dtype) => {
+                    type_name(dtype).ok_or_else(|| refused(format!("no dtype {dtype}")))?
+                }
                 ElementType::Variable(variable) => {
                     variables.insert(variable.clone());
                     variable
@@ -105,9 +104,7 @@ impl Definition {
                     attribute
                 }
                 _ => {
-                    return Err(refused(format!(
-                        "TensorFlow can't tell the dtype of {name:?}"
-                    )));
+                    return Err(refused(format!("the dtype of {name:?} isn't known")));
                 }
             };
             if !reads {
@@ -143,18 +140,14 @@ impl Definition {
         all.outputs.append(&mut outputs);
         for (name, kind, default) in op.attributes() {
             if !is_attribute_name(name) || !names.insert(name.to_owned()) {
-                return Err(refused(format!(
-                    "TensorFlow can't have an attribute {name:?}"
-                )));
+                return Err(refused(format!("no attribute is called {name:?}")));
             }
             let text = attribute(op, name, kind, default).map_err(refused)?;
             all.attributes.push(text);
         }
         for variable in variables {
             if !is_attribute_name(&variable) || !names.insert(variable.clone()) {
-                return Err(refused(format!(
-                    "TensorFlow can't have a type {variable:?}"
-                )));
+                return Err(refused(format!("no type is called {variable:?}")));
             }
             let types = types_of(handle, &variable).map_err(refused)?;
             all.attributes.push(format!("{variable}: {types}"));
@@ -184,7 +177,7 @@ fn types_of(handle: &OpHandle, variable: &str) -> Result<String, String> {
         }
     }
     match names.is_empty() {
-        true => Err("the CPU has no kernel for dtypes of TensorFlow's".to_owned()),
+        true => Err("the CPU has no kernel for its dtypes".to_owned()),
         false => Ok(format!("{{{}}}", names.join(", "))),
     }
 }
@@ -212,7 +205,7 @@ fn attribute(
         AttributeKind::OptionalDType => "list(type)",
         AttributeKind::Ints | AttributeKind::OptionalInts => "list(int)",
         #[allow(unreachable_patterns, reason = "kinds that are added later")]
-        _ => return Err(format!("TensorFlow has no attributes of kind {kind}")),
+        _ => return Err(format!("no attributes of kind {kind}")),
     };
     let default = default.and_then(literal);
     let default = default.map_or(String::new(), |default| format!(" = {default}"));

@@ -3,9 +3,9 @@
 #![allow(non_snake_case, reason = "the names are TensorFlow's")]
 
 use super::definition::Definition;
-use crate::hosts::HostError;
 use crate::hosts::lookup::{loaded, lookup_table};
 use crate::hosts::problem::{Class, Problem};
+use crate::hosts::{Host, HostError};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -120,14 +120,14 @@ impl TensorFlow {
         if let Some(tensorflow) = TENSORFLOW.get() {
             return Ok(tensorflow);
         }
-        let missing = || HostError::from("TensorFlow isn't loaded in this process".to_owned());
+        let missing = || Host::TensorFlow.not_loaded();
         let library = LIBRARIES.into_iter().find_map(loaded).ok_or_else(missing)?;
         let graphs = GRAPH_LIBRARIES.into_iter().find_map(loaded);
         // SAFETY: the signatures are those of TensorFlow's C headers from 2.15 on.
         let found = unsafe {
             Self {
-                functions: Functions::find(library)?,
-                graphs: Graphs::find(graphs.ok_or_else(missing)?)?,
+                functions: Functions::find(library, Host::TensorFlow)?,
+                graphs: Graphs::find(graphs.ok_or_else(missing)?, Host::TensorFlow)?,
             }
         };
         Ok(TENSORFLOW.get_or_init(|| found))
@@ -157,10 +157,10 @@ impl TensorFlow {
     ) -> Result<(), HostError> {
         let functions = &self.functions;
         let status = Status::new(self);
-        let name = text(&definition.name)?;
         let parts = |parts: &[String]| -> Result<Vec<CString>, HostError> {
             parts.iter().map(|part| text(part)).collect()
         };
+        let name = text(&definition.name)?;
         let attributes = parts(&definition.attributes)?;
         let inputs = parts(&definition.inputs)?;
         let outputs = parts(&definition.outputs)?;
@@ -181,18 +181,19 @@ impl TensorFlow {
             (functions.TF_OpDefinitionBuilderSetShapeInferenceFunction)(builder, infer);
             (functions.TF_RegisterOpDefinition)(builder, status.handle);
         }
-        status.check().map_err(HostError::from)
+        let refused = |problem| Host::TensorFlow.refused(&definition.name, Some(problem));
+        status.check().map_err(refused)
     }
 
     /// Registers the kernel of an op for the CPU, for all dtypes of its definition.
     pub(super) fn register(
         &'static self,
-        name: &str,
+        op: &str,
         (create, compute, delete): (Create, Compute, Delete),
     ) -> Result<(), HostError> {
         let functions = &self.functions;
         let status = Status::new(self);
-        let name = text(name)?;
+        let name = text(op)?;
         // SAFETY: the texts end with a zero, and are copied; `compute` and `delete` take what
         // `create` returns. The builder is released by being registered.
         unsafe {
@@ -200,12 +201,14 @@ impl TensorFlow {
             let builder = new(name.as_ptr(), c"CPU".as_ptr(), create, compute, delete);
             (functions.TF_RegisterKernelBuilder)(name.as_ptr(), builder, status.handle);
         }
-        status.check().map_err(HostError::from)
+        let refused = |problem| Host::TensorFlow.refused(op, Some(problem));
+        status.check().map_err(refused)
     }
 }
 
 fn text(text: &str) -> Result<CString, HostError> {
-    CString::new(text).map_err(|_| format!("{text:?} has a zero in it").into())
+    CString::new(text)
+        .map_err(|_| Host::TensorFlow.refused(text, Some("it has a zero in it".to_owned())))
 }
 
 /// A status, which is deleted with this.

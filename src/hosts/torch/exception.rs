@@ -1,7 +1,7 @@
 //! C++ exceptions, the only failure that a function called by PyTorch's dispatcher can have.
 
-use crate::hosts::HostError;
 use crate::hosts::lookup::{address, loaded};
+use crate::hosts::{Host, HostError};
 use std::ffi::{CString, c_char, c_void};
 
 /// The names of the C++ runtime's library.
@@ -26,15 +26,15 @@ unsafe impl Sync for Exceptions {}
 impl Exceptions {
     /// Finds the functions in the C++ runtime that the process has loaded.
     pub(super) fn find() -> Result<Self, HostError> {
-        let missing = || HostError::from("the C++ runtime isn't there".to_owned());
-        let library = RUNTIMES.into_iter().find_map(loaded).ok_or_else(missing)?;
+        let library = RUNTIMES.into_iter().find_map(loaded);
+        let library = library.ok_or_else(|| Host::Torch.no_function("__cxa_throw"))?;
         let get = |name: &str| {
             address(library, name).or_else(|| {
                 // On macOS the class is in the library around the runtime.
                 address(loaded("libc++.1.dylib")?, name)
             })
         };
-        let get = |name: &str| get(name).ok_or_else(missing);
+        let get = |name: &str| get(name).ok_or_else(|| Host::Torch.no_function(name));
         // SAFETY: the names are mangled from these signatures, or set by the Itanium C++ ABI.
         unsafe {
             Ok(Self {

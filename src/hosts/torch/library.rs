@@ -2,8 +2,8 @@
 
 use super::exception::Exceptions;
 use crate::dtype::DType;
-use crate::hosts::HostError;
 use crate::hosts::lookup::{address, loaded, lookup_table};
+use crate::hosts::{Host, HostError};
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
@@ -73,10 +73,10 @@ impl Torch {
     }
 
     fn find() -> Result<Self, HostError> {
-        let missing = || HostError::from("PyTorch isn't loaded in this process".to_owned());
-        let library = LIBRARIES.into_iter().find_map(loaded).ok_or_else(missing)?;
+        let library = LIBRARIES.into_iter().find_map(loaded);
+        let library = library.ok_or_else(|| Host::Torch.not_loaded())?;
         // SAFETY: the signatures are those of PyTorch's stable shims, which keep them.
-        let functions = unsafe { Functions::find(library)? };
+        let functions = unsafe { Functions::find(library, Host::Torch)? };
         // SAFETY: a function of the shim without arguments.
         let cpu = unsafe { (functions.aoti_torch_device_type_cpu)() };
         let mut dtypes = Vec::new();

@@ -1,7 +1,7 @@
 //! Schemas of PyTorch's dispatcher, of ops' definitions.
 
 use crate::dtype::DType;
-use crate::hosts::HostError;
+use crate::hosts::{Host, HostError};
 use crate::kernel::{Attribute, AttributeKind, Op};
 
 /// Returns the name of an op, or of its functional form.
@@ -28,6 +28,7 @@ pub(super) fn schema(
     functional: bool,
     number: &dyn Fn(DType) -> Option<i32>,
 ) -> Result<String, HostError> {
+    let missing = |problem: String| Host::Torch.no_equivalent(op.name(), problem);
     let (mut arguments, mut results) = (Vec::new(), Vec::new());
     let mut written = b'a'..=b'z';
     for (at, (name, reads, writes)) in op.parameters().enumerate() {
@@ -37,9 +38,9 @@ pub(super) fn schema(
         }
         arguments.push(match (writes, op.variadic() == Some(at)) {
             (true, _) if !functional => {
-                let alias = written
-                    .next()
-                    .ok_or_else(|| "too many written tensors".to_owned())?;
+                let alias = written.next();
+                let alias =
+                    alias.ok_or_else(|| missing("more than 26 written tensors".to_owned()))?;
                 format!("Tensor({}!) {name}", char::from(alias))
             }
             (_, true) => format!("Tensor[] {name}"),
@@ -55,10 +56,11 @@ pub(super) fn schema(
             arguments.push("*".to_owned());
         }
         let default = match default {
-            Some(default) => format!("={}", literal(default, number)?),
+            Some(default) => format!("={}", literal(default, number).map_err(missing)?),
             None => String::new(),
         };
-        arguments.push(format!("{} {name}{default}", type_name(kind)?));
+        let kind = type_name(kind).map_err(missing)?;
+        arguments.push(format!("{kind} {name}{default}"));
     }
     let results = match &results[..] {
         [one] => one.clone(),
@@ -68,7 +70,7 @@ pub(super) fn schema(
     Ok(format!("{name}({}) -> {results}", arguments.join(", ")))
 }
 
-fn type_name(kind: AttributeKind) -> Result<&'static str, HostError> {
+fn type_name(kind: AttributeKind) -> Result<&'static str, String> {
     Ok(match kind {
         AttributeKind::Bool => "bool",
         AttributeKind::Int => "int",
@@ -80,26 +82,26 @@ fn type_name(kind: AttributeKind) -> Result<&'static str, HostError> {
         AttributeKind::OptionalInts => "int[]?",
         AttributeKind::OptionalDType => "ScalarType?",
         #[allow(unreachable_patterns, reason = "kinds that are added later")]
-        _ => return Err(format!("PyTorch has no attributes of kind {kind}").into()),
+        _ => return Err(format!("no attributes of kind {kind}")),
     })
 }
 
-fn literal(value: &Attribute, number: &dyn Fn(DType) -> Option<i32>) -> Result<String, HostError> {
+fn literal(value: &Attribute, number: &dyn Fn(DType) -> Option<i32>) -> Result<String, String> {
     let list = |values: &[i64]| {
         let values: Vec<_> = values.iter().map(ToString::to_string).collect();
         format!("[{}]", values.join(", "))
     };
     Ok(match value {
         Attribute::Text(text) if text.contains(['"', '\\', '\n']) => {
-            return Err(format!("PyTorch can't have {text:?} as a default").into());
+            return Err(format!("no default {text:?}"));
         }
         Attribute::Float(value) if !value.is_finite() => {
-            return Err(format!("PyTorch can't have {value} as a default").into());
+            return Err(format!("no default {value}"));
         }
         Attribute::Text(text) => format!("\"{text}\""),
         Attribute::DType(dtype) | Attribute::OptionalDType(Some(dtype)) => match number(*dtype) {
             Some(number) => number.to_string(),
-            None => return Err(format!("PyTorch has no dtype {dtype}").into()),
+            None => return Err(format!("no dtype {dtype}")),
         },
         Attribute::Ints(values) | Attribute::OptionalInts(Some(values)) => list(values),
         value => value.to_string(),

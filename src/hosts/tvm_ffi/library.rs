@@ -2,8 +2,8 @@
 
 use super::value::{Bytes, Value};
 use crate::dlpack::DLTensor;
-use crate::hosts::HostError;
 use crate::hosts::lookup::{loaded, lookup_table};
+use crate::hosts::{Host, HostError};
 use std::ffi::{c_char, c_void};
 use std::ptr;
 use std::sync::OnceLock;
@@ -46,10 +46,10 @@ impl TvmFfi {
         if let Some(tvm) = TVM.get() {
             return Ok(tvm);
         }
-        let missing = || HostError::from("tvm-ffi isn't loaded in this process".to_owned());
-        let library = LIBRARIES.into_iter().find_map(loaded).ok_or_else(missing)?;
+        let library = LIBRARIES.into_iter().find_map(loaded);
+        let library = library.ok_or_else(|| Host::TvmFfi.not_loaded())?;
         // SAFETY: the signatures are those of tvm-ffi's C functions since 0.1.
-        let functions = unsafe { Functions::find(library)? };
+        let functions = unsafe { Functions::find(library, Host::TvmFfi)? };
         Ok(TVM.get_or_init(|| Self { functions }))
     }
 

@@ -6,7 +6,7 @@ mod files;
 mod samples;
 
 use super::*;
-use samples::{calls, exchange, gpus, values, variant};
+use samples::{calls, exchange, gpus, hosts, values, variant};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -54,7 +54,7 @@ which each error has.
 | `MemoryError` | the memory can't be allocated |
 | `OSError` | a file can't be read or written; it has Python's own attributes |
 | `dlbridge.CudaError`, a `RuntimeError` | a GPU, its driver or a library of NVIDIA's failed, or can't do that now |
-| `RuntimeError` | a kernel failed |
+| `RuntimeError` | a kernel failed, or a framework can't have an op |
 
 What a framework raises instead of exchanging a tensor is the `__cause__` of a `BufferError`.
 
@@ -77,6 +77,7 @@ fn errors_table_in_the_docs_is_up_to_date() {
             .into_iter()
             .chain(exchange())
             .chain(calls())
+            .chain(hosts())
             .chain(gpus())
             .chain(files::files().into_iter().map(|error| {
                 let name = format!("FileError::{}", variant(&error));

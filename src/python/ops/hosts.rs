@@ -3,6 +3,7 @@
 use super::{PyOp, describe};
 use crate::hosts::{HostError, tensorflow, torch, tvm_ffi, xla};
 use crate::kernel::PartialShape;
+use crate::python::error::raise;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -62,5 +63,5 @@ impl PyOp {
 }
 
 fn refused(error: HostError) -> PyErr {
-    PyRuntimeError::new_err(error.to_string())
+    raise::<PyRuntimeError>(error.incompatibility())
 }

@@ -4,6 +4,7 @@ use crate::cuda::{CudaError as GpuError, LaunchError};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
 use crate::error::{DTypeError, DeviceError, SharedWith};
+use crate::hosts::{Host, HostError, HostReason};
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::error::*;
 
@@ -261,6 +262,35 @@ pub(super) fn exchange() -> Vec<(String, PyErr)> {
             "jax can't share the tensor: it was deleted",
         )),
     ]
+}
+
+/// Returns the errors of ops in frameworks' compilers.
+pub(super) fn hosts() -> Vec<(String, PyErr)> {
+    let reasons = [
+        HostReason::NotLoaded,
+        HostReason::NoFunction {
+            name: "aoti_torch_library_def".to_owned(),
+        },
+        HostReason::NoEquivalent {
+            op: "add".to_owned(),
+            problem: "no dtype int4".to_owned(),
+        },
+        HostReason::NameTaken {
+            name: "dlbridge::add".to_owned(),
+        },
+        HostReason::TooManyOps,
+        HostReason::Refused {
+            what: "add(Tensor a) -> Tensor".to_owned(),
+            problem: None,
+        },
+    ];
+    let host = Host::Torch;
+    let errors = reasons.map(|reason| HostError { host, reason });
+    let named = errors.map(|error| {
+        let name = format!("HostReason::{}", variant(&error.reason));
+        (name, raise::<PyRuntimeError>(error.incompatibility()))
+    });
+    named.into()
 }
 
 /// Returns the errors of GPUs.
