@@ -92,6 +92,7 @@ mod function;
 mod global_op;
 mod gradient;
 mod handle;
+mod nearest;
 mod observe;
 mod op;
 mod operand;

@@ -2,6 +2,7 @@
 
 use super::argument_error::ArgumentError;
 use super::attribute::{Attribute, AttributeKind};
+use super::nearest::{nearest, question};
 use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, miscounted};
 use std::fmt;
 
@@ -84,8 +85,10 @@ pub struct CallError {
 #[non_exhaustive]
 pub enum Reason {
     /// There is no op of this name.
-    #[error("there is no such op; there are {}", listed(.known))]
+    #[error("there is no such op; there are {}{}", listed(.known), question(.op, .known))]
     NoSuchOp {
+        /// The name.
+        op: String,
         /// The ops there are.
         known: Vec<String>,
     },
@@ -115,7 +118,11 @@ pub enum Reason {
         given: usize,
     },
     /// No argument has this name.
-    #[error("there is no argument {argument:?}; there are {}", listed(.known))]
+    #[error(
+        "there is no argument {argument:?}; there are {}{}",
+        listed(.known),
+        question(.argument, .known)
+    )]
     NoSuchArgument {
         /// The name.
         argument: String,
@@ -224,8 +231,10 @@ impl Reason {
     pub fn incompatibility(&self) -> Incompatibility {
         let fields = match self {
             Self::Incompatible { error, .. } => return (**error).clone(),
-            Self::NoSuchOp { known } => {
-                Incompatibility::from_reason(Kind::Name, "").with_wanted(listed(known).to_string())
+            Self::NoSuchOp { op, known } => {
+                let fields = Incompatibility::from_reason(Kind::Name, "");
+                let fields = fields.with_wanted(listed(known).to_string());
+                with_nearest(fields, op, known)
             }
             Self::NoKernel { wanted, there_are } => {
                 Incompatibility::new(Kind::Kernel, wanted.clone(), there_are.join("\n"))
@@ -238,7 +247,8 @@ impl Reason {
             }
             Self::NoSuchArgument { argument, known } => {
                 let wanted = listed(known).to_string();
-                Incompatibility::new(Kind::Argument, argument.clone(), wanted)
+                let fields = Incompatibility::new(Kind::Argument, argument.clone(), wanted);
+                with_nearest(fields, argument, known)
             }
             Self::GivenTwice { argument } => {
                 Incompatibility::new(Kind::Argument, argument.clone(), "each argument once")
@@ -265,7 +275,12 @@ impl Reason {
                 Incompatibility::from_reason(Kind::Kernel, "")
             }
         };
-        fields.with_reason(self.to_string())
+        // The text of the fields is the reason, and the remedy behind it.
+        let text = self.to_string();
+        let remedy = fields.remedy.as_deref().unwrap_or_default();
+        let reason = text.strip_suffix(remedy).unwrap_or(&text);
+        let reason = reason.strip_suffix("; ").unwrap_or(reason).to_owned();
+        fields.with_reason(reason)
     }
 
     pub(crate) fn of(self, op: &str) -> CallError {
@@ -273,6 +288,14 @@ impl Reason {
             op: op.to_owned(),
             reason: Box::new(self),
         }
+    }
+}
+
+/// Adds the nearest name to the fields of an error about an unknown one.
+fn with_nearest(fields: Incompatibility, name: &str, known: &[String]) -> Incompatibility {
+    match nearest(name, known) {
+        Some(nearest) => fields.with_remedy(format!("did you mean {nearest:?}?")),
+        None => fields,
     }
 }
 

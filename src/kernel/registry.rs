@@ -143,7 +143,10 @@ impl Registry {
         ops.get(name).cloned().ok_or_else(|| {
             let reason = match self.refused.get(name) {
                 Some(error) => Reason::Refused(error.clone()),
-                None => Reason::NoSuchOp { known: known() },
+                None => Reason::NoSuchOp {
+                    op: name.to_owned(),
+                    known: known(),
+                },
             };
             reason.of(name)
         })

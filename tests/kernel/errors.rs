@@ -25,6 +25,18 @@ fn lookup_of_an_unknown_op_fails() {
 }
 
 #[test]
+fn unknown_names_are_answered_with_the_nearest_one() {
+    let registry = Registry::new();
+    registry.define(copy()).unwrap();
+    let error = registry.op("cpoy").err();
+    assert!(error.is_none_or(|error| !error.to_string().contains("did you mean")));
+    let text = "coppy: there is no such op; there are copy; did you mean \"copy\"?";
+    assert_refused!(registry.op("coppy"), Reason::NoSuchOp { .. }, text);
+    let fields = registry.op("coppy").unwrap_err().reason.incompatibility();
+    assert_eq!(fields.remedy.as_deref(), Some("did you mean \"copy\"?"));
+}
+
+#[test]
 fn missing_kernel_error_lists_the_reason_of_each() {
     let of_matrices = |_: dlbridge::kernel::Ranked<View<'_, f32>, 2>, _: ViewMut<'_, f32>| {};
     let slices = |_: &[f32], _: &mut [f32]| {};

@@ -136,6 +136,7 @@ pub(super) fn calls() -> Vec<(String, PyErr)> {
     };
     let reasons = [
         Reason::NoSuchOp {
+            op: "mul".into(),
             known: vec!["add".to_owned()],
         },
         Reason::NoKernel {
