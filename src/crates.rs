@@ -38,6 +38,5 @@ mod ndarray;
 mod ort;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
-mod take_error;
 
-pub use take_error::TakeError;
+pub use crate::tensor::TakeError;

@@ -12,8 +12,8 @@ mod inner;
 mod parts;
 mod scalars;
 mod slot;
-#[cfg(feature = "crates")]
 mod take;
+mod take_error;
 mod uninit;
 mod views;
 
@@ -22,6 +22,7 @@ use crate::dtype::DType;
 use crate::layout::{LayoutRef, Overlap, Region};
 use crate::storage::{Counted, Storage};
 use inner::TensorInner;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 pub use crate::layout::Layout;
 pub use arange::Countable;
@@ -30,6 +31,7 @@ pub(crate) use create::Indices;
 pub(crate) use inner::Parts;
 #[cfg(feature = "ndarray")]
 pub(crate) use take::TakenVec;
+pub use take_error::TakeError;
 pub(crate) use uninit::Uninit;
 
 /// A tensor: storage, layout and element type.
@@ -59,6 +61,11 @@ pub(crate) use uninit::Uninit;
 /// a time, so that exporting allocates nothing.
 #[derive(Clone)]
 pub struct Tensor(Counted<TensorInner>);
+
+// A panic in the middle of a call leaves handles as they were. Elements may be written in part, as
+// those of a slice; they are values of their type still.
+impl RefUnwindSafe for Tensor {}
+impl UnwindSafe for Tensor {}
 
 impl Tensor {
     /// Returns the shape.

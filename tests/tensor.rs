@@ -34,6 +34,8 @@ mod padded;
 mod parallel;
 #[path = "tensor/typed_views.rs"]
 mod typed_views;
+#[path = "tensor/vectors.rs"]
+mod vectors;
 #[path = "tensor/views.rs"]
 mod views;
 #[path = "tensor/writing.rs"]

@@ -226,7 +226,6 @@ impl Owner {
     }
 
     /// Takes the owner itself out, if it is of this type and this is the only handle.
-    #[cfg(feature = "crates")]
     pub(super) fn take<O: SmallOwner>(&mut self) -> Option<O> {
         if (self.vtable.id)() != TypeId::of::<O>() || !self.is_unique() {
             return None;

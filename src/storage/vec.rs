@@ -1,6 +1,5 @@
 //! `Vec` as an owner: a pointer and a capacity.
 
-#[cfg(feature = "crates")]
 use super::Storage;
 use super::owner::SmallOwner;
 use crate::dtype::Element;
@@ -25,7 +24,6 @@ unsafe impl<T: Element> SmallOwner for Vec<T> {
     }
 }
 
-#[cfg(feature = "crates")]
 impl Storage {
     /// Takes the vector out that owns the memory, if it is one of `T`s, this is the only handle,
     /// and the memory begins at a whole element of it. Returns, too, how many elements lie before

@@ -1,6 +1,6 @@
 //! Tensors of parts of vectors, and vectors of tensors, without a copy.
 
-use super::{Parts, Tensor};
+use super::{Parts, TakeError, Tensor};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Incompatibility, IncompatibilityKind, LayoutError};
@@ -62,6 +62,66 @@ fn not_contiguous(layout: LayoutRef<'_>) -> Error {
     }
 }
 
+impl Tensor {
+    /// Returns elements of a storage with these strides, counted in elements: the memory begins
+    /// where the elements do. With a negative stride, that isn't the element of index 0.
+    ///
+    /// Several elements may be in one place; such a tensor can be read, and is copied before it is
+    /// written.
+    ///
+    /// ```
+    /// use dlbridge::{DType, Storage, Tensor};
+    ///
+    /// let storage = Storage::from_vec(vec![1.0_f32, 2.0, 3.0, 4.0]);
+    /// let windows = Tensor::strided(storage.clone(), &[3, 2], &[1, 1], DType::F32)?;
+    /// assert_eq!(windows.to_vec::<f32>()?, [1.0, 2.0, 2.0, 3.0, 3.0, 4.0]);
+    /// let backwards = Tensor::strided(storage, &[4], &[-1], DType::F32)?;
+    /// assert_eq!(backwards.to_vec::<f32>()?, [4.0, 3.0, 2.0, 1.0]);
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the elements lead out of the storage, or the shape or the strides can't be a tensor's.
+    pub fn strided(
+        storage: Storage,
+        shape: &[usize],
+        strides: &[isize],
+        dtype: DType,
+    ) -> Result<Self, Error> {
+        let layout = Layout::strided(shape, strides)?;
+        // Where the element of index 0 will be isn't known yet: its address is checked below.
+        let begin = storage.data_ptr().addr();
+        let span = layout
+            .as_ref()
+            .check_memory(dtype, false, begin, 0, false)?;
+        let offset = span.start.unsigned_abs();
+        Self::from_storage_at(storage, offset, layout, dtype)
+    }
+
+    /// Returns the vector that the elements are in, without a copy.
+    ///
+    /// The memory has to be a vector's, this the only handle to it, and the elements lie one after
+    /// another from the vector's first one on. What is behind the last one is dropped.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    ///
+    /// let tensor = Tensor::from_vec(vec![1_u8, 2, 3, 4], &[2, 2])?;
+    /// let address = tensor.data_ptr();
+    /// let vec = tensor.try_into_vec::<u8>()?;
+    /// assert_eq!((vec.as_ptr(), &vec[..]), (address, &[1, 2, 3, 4][..]));
+    /// # Ok::<(), dlbridge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When it can't be done: why, and the tensor as it was. [`to_vec`](Self::to_vec) copies.
+    pub fn try_into_vec<T: Element>(self) -> Result<Vec<T>, TakeError> {
+        Ok(self.take_vec::<T>()?.into_whole()?.0)
+    }
+}
+
 #[allow(dead_code, reason = "each crate uses some of these")]
 impl Tensor {
     /// Returns the elements, of memory that only the CPU uses and that lie one after another.
@@ -92,9 +152,10 @@ impl Tensor {
     ) -> Result<Self, Error> {
         let begin = storage.data_ptr().addr();
         let at = offset as u64;
+        let has_addresses = storage.device().has_addresses();
         let span = layout
             .as_ref()
-            .check_memory(dtype, false, begin, at, true)?;
+            .check_memory(dtype, false, begin, at, has_addresses)?;
         let end = offset.checked_add_signed(span.end);
         let first = offset.checked_add_signed(span.start);
         if !layout.is_empty() && (first.is_none() || end.is_none_or(|end| end > storage.nbytes())) {

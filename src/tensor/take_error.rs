@@ -1,28 +1,25 @@
 //! [`TakeError`]: a failed conversion of a tensor by value.
 
+use super::Tensor;
 use crate::error::Error;
-use crate::tensor::Tensor;
 use std::fmt;
 
-/// Why a tensor couldn't become a value of another crate, and the tensor as it was.
+/// Why a tensor couldn't become a vector or a value of another crate, and the tensor as it was.
 ///
 /// `?` turns it into an [`Error`], which drops the tensor.
 ///
 /// # Examples
 ///
 /// ```
-/// # #[cfg(feature = "ndarray")] {
 /// use dlbridge::Tensor;
-/// use ndarray::Array1;
 ///
 /// let tensor = Tensor::from(vec![1.0_f32, 2.0]);
 /// let other = tensor.clone();
-/// let refused = Array1::<f32>::try_from(tensor).unwrap_err();
+/// let refused = tensor.try_into_vec::<f32>().unwrap_err();
 /// assert!(refused.error.to_string().contains("shared"));
 /// // Without the other handle, the tensor is the vector's only owner.
 /// drop(other);
-/// assert_eq!(Array1::<f32>::try_from(refused.tensor)?.sum(), 3.0);
-/// # }
+/// assert_eq!(refused.tensor.try_into_vec::<f32>()?, [1.0, 2.0]);
 /// # Ok::<(), dlbridge::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -35,9 +32,10 @@ pub struct TakeError {
 }
 
 impl TakeError {
+    #[cfg(feature = "crates")]
     #[allow(dead_code, reason = "not all crates take memory over")]
     #[cold]
-    pub(super) fn new(tensor: Tensor, error: impl Into<Error>) -> Self {
+    pub(crate) fn new(tensor: Tensor, error: impl Into<Error>) -> Self {
         let error = error.into();
         Self { error, tensor }
     }
