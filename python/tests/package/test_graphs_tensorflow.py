@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import extension, framework, in_new_process, in_threads, refused, resident_kilobytes
+from support import (
+    extension,
+    framework,
+    in_new_process,
+    in_threads,
+    refused,
+    repeats,
+    resident_kilobytes,
+)
 
 tf = framework("tensorflow")
 if tuple(int(part) for part in tf.__version__.split(".")[:2]) < (2, 15):
@@ -383,32 +391,57 @@ def test_threads_run_at_once():
 
 def test_memory_stays_flat():
     x = tf.ones(1000)
+    unknown = [tf.TensorSpec(None)]
 
-    @tf.function(input_signature=[tf.TensorSpec(None)])
-    def work(x):
-        y = ops.axpy(tf.constant(2.0), x, tf.sin(x))
-        return ops.sum(ops.concat(y, x, axis=0)), ops.topk(x, k=2)[0]
+    @tf.function(input_signature=[tf.TensorSpec([], tf.int32), tf.TensorSpec([1000])])
+    def graph(count, x):
+        for _ in tf.range(count):
+            x = ops.axpy(tf.constant(0.5), ops.exp(ops.add(x, -10.0)), x)
+        return x
 
-    softmax = tf.function(lambda x: ops.softmax(x, axis=5), input_signature=[tf.TensorSpec(None)])
+    def repeated(name):
+        args, attributes = CALLS[name]
 
-    def calls(count):
+        @tf.function
+        def loop(count, *args):
+            result = getattr(ops, name)(*args, **attributes)
+            for _ in tf.range(1, count):
+                result = getattr(ops, name)(*args, **attributes)
+            return result
+
+        args = constants(args)
+        return lambda count: loop(tf.constant(count), *args)
+
+    each = [repeated(name) for name in sorted(CALLS)]
+    softmax = tf.function(lambda x: ops.softmax(x, axis=5), input_signature=unknown)
+
+    def three(count):
+        graph(tf.constant(count), x)
+
+    def others(count):
+        for loop in each:
+            loop(count)
+
+    def failures(count):
         for _ in range(count):
-            work(x)
-            try:
+            with pytest.raises(tf.errors.OpError):
                 softmax(x)
-            except tf.errors.OpError:
-                pass
+
+    def taped(count):
+        for _ in range(count):
             with tf.GradientTape() as tape:
                 tape.watch(x)
                 y = ops.sum(ops.exp(x), axis=0)
             tape.gradient(y, x)
 
-    calls(200)
-    gc.collect()
-    before = resident_kilobytes()
-    calls(1000)
-    gc.collect()
-    assert resident_kilobytes() - before < 8000  # KB
+    for repeat, count in ((three, 100_000), (others, 2000), (failures, 2000), (taped, 2000)):
+        count = repeats(count)
+        repeat(count)
+        gc.collect()
+        before = resident_kilobytes()
+        repeat(count)
+        gc.collect()
+        assert resident_kilobytes() - before < 8000, repeat  # KB
 
 
 def test_arguments_are_released():

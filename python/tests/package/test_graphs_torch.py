@@ -1,6 +1,7 @@
 """Ops of PyTorch's dispatcher: eager, compiled, exported, differentiated and vectorised."""
 
 import gc
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_threads, refused, resident_kilobytes
+from support import framework, in_new_process, in_threads, refused, repeats, resident_kilobytes
 
 torch = framework("torch")
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
@@ -129,6 +130,34 @@ def test_export_with_unknown_sizes():
     assert "dlbridge.softmax" in str(program.graph)
     x = torch.rand(9, 3)
     assert same(program.module()(x), ops.mean(ops.softmax(x), axis=0))
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="inductor needs a compiler")
+def test_inductor_and_packages_of_it_call_the_kernel(tmp_path):
+    class Module(torch.nn.Module):
+        def forward(self, x, y):
+            return ops.sum(ops.softmax(ops.matmul(x, y) * 2) + 1, axis=0)
+
+    module, x, y = Module(), torch.rand(5, 3), torch.rand(3, 4)
+    expected = module(x, y)
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True)
+    with dlbridge.record() as calls:
+        assert torch.allclose(compiled(x, y), expected, rtol=1e-6)
+    assert [call.op for call in calls][-3:] == ["matmul", "softmax", "sum"]
+    program = torch.export.export(module, (x, y))
+    package = str(tmp_path / "module.pt2")
+    torch._inductor.aoti_compile_and_package(program, package_path=package)
+    torch.save([x, y, expected], tmp_path / "tensors.pt")
+    in_new_process(f"""
+        import dlbridge, torch
+        dlbridge.publish("torch")
+        x, y, expected = torch.load({str(tmp_path / "tensors.pt")!r})
+        module = torch._inductor.aoti_load_package({package!r})
+        with dlbridge.record() as calls:
+            assert torch.allclose(module(x, y), expected, rtol=1e-6)
+        assert [call.op for call in calls] == ["matmul", "softmax", "sum"]
+    """)
 
 
 def floats(*shape):
@@ -401,9 +430,12 @@ def test_memory_stays_flat():
                 op(*args, **attributes)
 
     for repeat, count in ((calls, 100_000), (others, 2000)):
-        repeat(count // 10)
+        count = repeats(count)
+        repeat(count // 5)
+        gc.collect()
         before = resident_kilobytes()
         repeat(count)
+        gc.collect()
         assert resident_kilobytes() - before < 8000  # KB
 
 

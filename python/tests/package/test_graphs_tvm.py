@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_threads, refused, resident_kilobytes
+from support import framework, in_threads, refused, repeats, resident_kilobytes
 
 tvm_ffi = framework("tvm_ffi")
 torch = framework("torch")
@@ -75,6 +75,19 @@ def test_given_outputs_equal_eager_results(name):
     addresses = [out.data_ptr() for out in outs]
     assert global_op(name)(*args, *values, *outs) is None
     assert all(map(same, outs, expected)) and [out.data_ptr() for out in outs] == addresses
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_kernels_have_the_addresses_of_arguments_and_results(name):
+    args, values, _ = sample(name)
+    flat = [arg for one in args for arg in (one if isinstance(one, list) else [one])]
+    given = [arg.data_ptr() for arg in flat if arg is not None]
+    with dlbridge.record() as calls:
+        made = global_op(name)(*args, *values)
+    made = [] if made is None else [made] if isinstance(made, torch.Tensor) else list(made)
+    (call,) = calls
+    made = [torch.from_dlpack(one).data_ptr() for one in made]
+    assert sorted(call.addresses) == sorted(given + made)
 
 
 def test_kernels_have_the_addresses_of_tensors():
@@ -190,6 +203,7 @@ def test_arguments_are_released():
 def test_memory_stays_flat():
     x, out = torch.ones(1000), torch.empty(1000)
     add, topk, softmax = map(global_op, ("add", "topk", "softmax"))
+    samples = [(global_op(name), *sample(name)[:2]) for name in CALLS]
 
     def calls(count):
         for _ in range(count):
@@ -201,10 +215,19 @@ def test_memory_stays_flat():
             except IndexError:
                 pass
 
-    calls(1000)
-    before = resident_kilobytes()
-    calls(10000)
-    assert resident_kilobytes() - before < 8000  # KB
+    def others(count):
+        for function, args, values in samples:
+            for _ in range(count):
+                function(*args, *values)
+
+    for repeat, count in ((calls, 100_000), (others, 2000)):
+        count = repeats(count)
+        repeat(count // 5)
+        gc.collect()
+        before = resident_kilobytes()
+        repeat(count)
+        gc.collect()
+        assert resident_kilobytes() - before < 8000, repeat  # KB
 
 
 def test_threads_run_at_once():
