@@ -17,8 +17,8 @@ FRAMEWORKS = ["tensorflow", "paddle", "jax", "tvm", "torch", "cupy", "mxnet"]
 # Those that get along with each other.
 RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
-#: Long emulations of GPUs' kernels: run where they are named, as `./dev test --full` does.
-EMULATIONS = {"test_double_flat.py", "test_double_kernels.py"}
+#: Long tests with doubles of GPUs: run where they are named, as `./dev test --full` does.
+EMULATIONS = {"test_double_flat.py", "test_double_kernels.py", "test_double_ops.py"}
 OWN_PROCESS = re.compile(r"^pytestmark = .*pytest\.mark\.own_process", re.MULTILINE)
 NEEDED = re.compile(r"framework\(\"([\w.]+)\"\)")
 

@@ -6,7 +6,7 @@ import weakref
 
 import dlbridge
 import numpy as np
-from support import in_new_process, refused
+from support import in_new_process, refused, repeats
 from test_memory import START
 
 try:
@@ -244,9 +244,10 @@ class RoundTrips:
 
 
 def check_flat(name, make, *, copy=False, lacking="float6_e2m3fn", rounds=100_000):
-    """100,000 round trips in a process of their own. `make` is code that defines a function of that
-    name.
+    """100,000 round trips in a process of their own, or a tenth of it. `make` is code that defines a
+    function of that name.
     """
+    rounds = repeats(rounds)
     code = f"""
 import dlbridge
 {make}
