@@ -71,6 +71,8 @@
 //! broadcast where the op says so; devices; alignment; that what is written may be, has no two
 //! elements at one place, and shares no memory with another argument. Results may be exactly where
 //! an input is if the op [says so](Op::in_place) and the kernel takes [`Source`]s and [`Target`]s.
+//! Such a kernel may be parallel: [`Target::map`] and its siblings by elements, and
+//! [`Target::map_lines`] by lines, are split among threads.
 
 mod argument_error;
 mod argument_overlap;

@@ -23,6 +23,8 @@ mod dispatch;
 mod errors;
 #[path = "kernel/factories.rs"]
 mod factories;
+#[path = "kernel/lines_in_place.rs"]
+mod lines_in_place;
 #[path = "kernel/listing.rs"]
 mod listing;
 #[path = "kernel/memory.rs"]

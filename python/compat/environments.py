@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 # What the tests of ops in graphs import.
 GRAPHS = ("pytest==9.2.0", "ml-dtypes==0.6.0")
+TENSORFLOW_GRAPHS = ("pytest==9.2.0",)
 JAX_GRAPHS = ("pytest==9.2.0", "absl-py==2.1.0", "flatbuffers==24.3.25")
 # What PyTorch imports of other packages; its wheel is installed without the libraries it names.
 TORCH = ("filelock==3.16.1", "typing-extensions==4.15.0", "networkx==3.3", "jinja2==3.1.4")
@@ -61,8 +62,10 @@ def jax(release, python, numpy, **fields):
 
 
 def tensorflow(release, python, *packages, **fields):
+    has_graphs = tuple(map(int, release.split("."))) >= (2, 15)
     packages = (f"tensorflow-cpu=={release}", "setuptools==75.6.0", *packages)
-    return Environment("tensorflow", release, python, packages, **fields)
+    packages += TENSORFLOW_GRAPHS if has_graphs else ()
+    return Environment("tensorflow", release, python, packages, has_graphs=has_graphs, **fields)
 
 
 def plain(framework, package, release, python, *packages, **fields):
@@ -99,7 +102,7 @@ ENVIRONMENTS = (
     jax("0.7.2", "3.12", "2.2.0"),
     jax("0.8.0", "3.13", "2.2.0"),
     tensorflow("2.12.1", "3.10", is_oldest=True),
-    tensorflow("2.15.1", "3.11"),
+    tensorflow("2.15.1", "3.10", is_oldest_with_graphs=True),
     tensorflow("2.16.1", "3.12"),
     tensorflow("2.17.1", "3.12"),
     tensorflow("2.19.0", "3.12"),

@@ -196,8 +196,28 @@ impl<'a, T: Element> Target<'a, T> {
     }
 
     /// Calls a function with each line of another tensor along an axis, and with that of this one,
-    /// to be written, like [`map_lines`](crate::compute::lines::map_lines). Lines that are in the
-    /// same place are copied before.
+    /// to be written, like [`map_lines`](crate::compute::lines::map_lines): lines of a large tensor
+    /// are split among [threads](crate::compute::threads), in place, too. A line that is in the
+    /// same place as the other one is copied before.
+    ///
+    /// ```
+    /// use dlbridge::Tensor;
+    /// use dlbridge::kernel::{Kernel, Op, Registry, Source, Target};
+    ///
+    /// let centered = |x: Source<'_, f32>, y: Target<'_, f32>| {
+    ///     y.map_lines(&x, 1, |x, y| {
+    ///         let mean = x.iter().sum::<f32>() / x.len() as f32;
+    ///         y.iter_mut().zip(x).for_each(|(y, x)| *y = x - mean);
+    ///     });
+    /// };
+    /// let registry = Registry::new();
+    /// registry.define(Op::new("centered").input("x", "T").output("y", "T").in_place("y", "x"))?;
+    /// registry.register(Kernel::new("centered").function(centered))?;
+    /// let x = Tensor::from([[1.0_f32, 3.0], [5.0, 1.0]]);
+    /// let y = registry.op("centered")?.call().input(&x).make()?;
+    /// assert_eq!(y.to_vec::<f32>()?, [-1.0, 1.0, 2.0, -2.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Panics
     ///
