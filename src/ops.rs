@@ -12,6 +12,16 @@
 //! assert_eq!(ops::matmul(&a, &a)?.to_string(), "[[ 7. 10.]\n [15. 22.]]");
 //! # Ok::<(), dlbridge::kernel::CallError>(())
 //! ```
+//!
+//! Those in [`out`] write to a tensor that is there already. Options that the functions don't have
+//! are attributes of a [call](crate::kernel::OpHandle::call).
+//!
+//! # No operators
+//!
+//! `a + b` on tensors would hide what these functions say: that memory is allocated for the result,
+//! that it takes a pass over all elements, and that it can fail, which an operator can only do by a
+//! panic. `a * b + c` would do all of it twice, where [`fma`] does it once. Elements have
+//! operators: [`map`](crate::Tensor::map) and views take functions of them.
 
 mod argmax;
 mod arithmetic;
@@ -31,6 +41,7 @@ mod matmul;
 mod mean;
 mod number;
 mod order;
+pub mod out;
 mod quantize;
 mod rearrange;
 pub(crate) mod reduce;

@@ -36,6 +36,8 @@ mod number;
 mod nv12;
 #[path = "ops/oracle.rs"]
 mod oracle;
+#[path = "ops/out.rs"]
+mod out;
 #[path = "ops/packed_casts.rs"]
 mod packed_casts;
 #[path = "ops/quantization.rs"]

@@ -1,7 +1,7 @@
 //! Kernels that take lines on several threads, with the output exactly where an input is.
 
 use crate::support::{Written, op};
-use dlbridge::compute::with_num_threads;
+use dlbridge::compute::threads::with_num_threads;
 use dlbridge::kernel::{Kernel, Op, Operand, Source, Target};
 use dlbridge::layout::Layout;
 use dlbridge::{DType, Device};
@@ -43,9 +43,21 @@ fn called(strides: [isize; 2], in_place: bool, threads: usize) -> Vec<f32> {
     // SAFETY: both layouts lead to the elements of a vector, which nothing else uses meanwhile.
     let of = |first: *mut f32, writable| unsafe {
         let layout = layout.as_ref();
-        Operand::from_raw(first.cast(), layout, DType::F32, Device::CPU, false, writable)
+        Operand::from_raw(
+            first.cast(),
+            layout,
+            DType::F32,
+            Device::CPU,
+            false,
+            writable,
+        )
     };
-    let call = || op.call().input(of(x, in_place)).output(Written(of(y, true))).run();
+    let call = || {
+        op.call()
+            .input(of(x, in_place))
+            .output(Written(of(y, true)))
+            .run()
+    };
     with_num_threads(threads, call).unwrap();
     let result = if in_place { memory } else { beside };
     let at = |row: usize, column: usize| row * strides[0] as usize + column * strides[1] as usize;
@@ -68,7 +80,10 @@ fn lines_in_place_equal_a_naive_loop_on_any_number_of_threads() {
         for in_place in [false, true] {
             for threads in [1, 2, 4] {
                 let found = called(strides, in_place, threads);
-                assert!(found == wanted, "{strides:?}, in place: {in_place}, {threads} threads");
+                assert!(
+                    found == wanted,
+                    "{strides:?}, in place: {in_place}, {threads} threads"
+                );
             }
         }
     }
@@ -76,7 +91,10 @@ fn lines_in_place_equal_a_naive_loop_on_any_number_of_threads() {
     // Threads take work as they come: on a busy machine the first may do all of one call.
     let uses_several = || {
         called([COLUMNS as isize, 1], true, 4);
-        SEEN.lock().unwrap().as_ref().is_some_and(|seen| seen.len() > 1)
+        SEEN.lock()
+            .unwrap()
+            .as_ref()
+            .is_some_and(|seen| seen.len() > 1)
     };
     assert!(cfg!(miri) || (0..100).any(|_| uses_several()));
 }
