@@ -1,5 +1,5 @@
-//! Functions that write to a tensor: the result of the function that returns one, in the memory that
-//! was given, whatever its strides are.
+//! Functions that write to a tensor: what those that return one do, in memory that was given, of
+//! any strides.
 
 use dlbridge::error::IncompatibilityKind as Kind;
 use dlbridge::kernel::Reason;
