@@ -321,10 +321,9 @@ impl Lines {
         };
         body(group, scratch);
         if !self.is_contiguous[0] {
-            let from = gathered[0].items::<u8>(0);
             // SAFETY: these are lines of `out`, which may be written, and the body has written
             // their elements.
-            unsafe { scatter(self.item[0], from, strides(0), tile, first[0]) };
+            unsafe { scatter(self.item[0], at[0], strides(0), tile, first[0]) };
         }
     }
 }
