@@ -134,6 +134,9 @@ def test_export_with_unknown_sizes():
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="inductor needs a compiler")
 def test_inductor_and_packages_of_it_call_the_kernel(tmp_path):
+    # The other process finds it, too.
+    pytest.importorskip("dlbridge_testing", reason="not built for this environment")
+
     class Module(torch.nn.Module):
         def forward(self, x, y):
             return ops.sum(ops.softmax(ops.matmul(x, y) * 2) + 1, axis=0)
