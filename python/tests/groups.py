@@ -18,7 +18,7 @@ FRAMEWORKS = ["tensorflow", "paddle", "jax", "tvm", "torch", "cupy", "mxnet"]
 RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
 #: Long tests with doubles of GPUs: run where they are named, as `./dev test --full` does.
-EMULATIONS = {"test_double_flat.py", "test_double_kernels.py", "test_double_ops.py"}
+LONG = {"test_double_flat.py", "test_double_kernels.py", "test_double_ops.py"}
 OWN_PROCESS = re.compile(r"^pytestmark = .*pytest\.mark\.own_process", re.MULTILINE)
 NEEDED = re.compile(r"framework\(\"([\w.]+)\"\)")
 
@@ -38,7 +38,7 @@ class Group(NamedTuple):
 
 def usual_files():
     """The files that run where none are named."""
-    return sorted(file for file in TESTS.rglob("test_*.py") if file.name not in EMULATIONS)
+    return sorted(file for file in TESTS.rglob("test_*.py") if file.name not in LONG)
 
 
 def split(files):

@@ -1,5 +1,6 @@
 """Helpers of several test files."""
 
+import gc
 import importlib
 import os
 import subprocess
@@ -40,6 +41,17 @@ def extension():
 def repeats(count):
     """How often a test for leaks repeats what it tests: all times in `./dev test --full` alone."""
     return count if IS_LONG else count // 10
+
+
+def check_resident(repeat, count):
+    """Checks that memory stays flat: over `repeat(count)`, or a tenth of it in short runs."""
+    count = repeats(count)
+    repeat(count // 5)
+    gc.collect()
+    before = resident_kilobytes()
+    repeat(count)
+    gc.collect()
+    assert resident_kilobytes() - before < 8000, repeat  # KB
 
 
 def resident_kilobytes():

@@ -215,12 +215,16 @@ impl Incompatibility {
     }
 
     /// Sets the sentence to an error's text, without the remedy that the text ends with.
-    pub(crate) fn with_text(self, text: String, remedy: Option<&'static str>) -> Self {
-        let Some(remedy) = remedy else {
+    pub(crate) fn with_text(
+        self,
+        text: String,
+        remedy: Option<impl Into<Cow<'static, str>>>,
+    ) -> Self {
+        let Some(remedy) = remedy.map(Into::into) else {
             return self.with_reason(text);
         };
         let reason = text
-            .strip_suffix(remedy)
+            .strip_suffix(&*remedy)
             .and_then(|text| text.strip_suffix("; "));
         match reason {
             Some(reason) => self.with_reason(reason.to_owned()).with_remedy(remedy),

@@ -83,7 +83,7 @@ impl Host {
         }
     }
 
-    pub(super) fn error(self, reason: HostReason) -> HostError {
+    fn error(self, reason: HostReason) -> HostError {
         HostError { host: self, reason }
     }
 
@@ -120,34 +120,34 @@ impl HostError {
     /// Returns what doesn't fit, as all errors have it.
     pub fn incompatibility(&self) -> Incompatibility {
         let host = self.host.name();
-        match &self.reason {
-            HostReason::NotLoaded => {
-                let reason = format!("{host} isn't loaded in this process");
-                Incompatibility::from_reason(Kind::Name, reason).with_remedy("import it first")
-            }
-            HostReason::NoFunction { name } => {
-                let reason = format!("the loaded {host} has no function {name}");
-                Incompatibility::from_reason(Kind::Name, reason)
-            }
-            HostReason::NoEquivalent { op, problem } => {
-                let reason = format!("{host} can't have the op {op}: {problem}");
-                Incompatibility::from_reason(Kind::Argument, reason)
-            }
-            HostReason::NameTaken { name } => {
-                let reason = format!("{host} has {name} already");
-                Incompatibility::from_reason(Kind::Name, reason)
-            }
-            HostReason::TooManyOps => {
-                let reason = format!("{host} has as many ops of dlbridge as fit");
-                Incompatibility::from_reason(Kind::Memory, reason)
-            }
-            HostReason::Refused { what, problem } => {
-                let reason = match problem {
-                    Some(problem) => format!("{host} refused {what}: {problem}"),
-                    None => format!("{host} refused {what}"),
-                };
-                Incompatibility::from_reason(Kind::Exchange, reason)
-            }
+        let (kind, reason) = match &self.reason {
+            HostReason::NotLoaded => (Kind::Name, format!("{host} isn't loaded in this process")),
+            HostReason::NoFunction { name } => (
+                Kind::Name,
+                format!("the loaded {host} has no function {name}"),
+            ),
+            HostReason::NoEquivalent { op, problem } => (
+                Kind::Argument,
+                format!("{host} can't have the op {op}: {problem}"),
+            ),
+            HostReason::NameTaken { name } => (Kind::Name, format!("{host} has {name} already")),
+            HostReason::TooManyOps => (
+                Kind::Memory,
+                format!("{host} has as many ops of dlbridge as fit"),
+            ),
+            HostReason::Refused {
+                what,
+                problem: None,
+            } => (Kind::Exchange, format!("{host} refused {what}")),
+            HostReason::Refused {
+                what,
+                problem: Some(problem),
+            } => (Kind::Exchange, format!("{host} refused {what}: {problem}")),
+        };
+        let fields = Incompatibility::from_reason(kind, reason);
+        match self.reason {
+            HostReason::NotLoaded => fields.with_remedy("import it first"),
+            _ => fields,
         }
     }
 }

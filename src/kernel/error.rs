@@ -2,7 +2,7 @@
 
 use super::argument_error::ArgumentError;
 use super::attribute::{Attribute, AttributeKind};
-use super::nearest::{nearest, question};
+use super::nearest::nearest;
 use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, miscounted};
 use std::fmt;
 
@@ -85,7 +85,7 @@ pub struct CallError {
 #[non_exhaustive]
 pub enum Reason {
     /// There is no op of this name.
-    #[error("there is no such op; there are {}{}", listed(.known), question(.op, .known))]
+    #[error("there is no such op; there are {}{}", listed(.known), suggested(.op, .known))]
     NoSuchOp {
         /// The name.
         op: String,
@@ -121,7 +121,7 @@ pub enum Reason {
     #[error(
         "there is no argument {argument:?}; there are {}{}",
         listed(.known),
-        question(.argument, .known)
+        suggested(.argument, .known)
     )]
     NoSuchArgument {
         /// The name.
@@ -234,7 +234,7 @@ impl Reason {
             Self::NoSuchOp { op, known } => {
                 let fields = Incompatibility::from_reason(Kind::Name, "");
                 let fields = fields.with_wanted(listed(known).to_string());
-                with_nearest(fields, op, known)
+                return fields.with_text(self.to_string(), suggestion(op, known));
             }
             Self::NoKernel { wanted, there_are } => {
                 Incompatibility::new(Kind::Kernel, wanted.clone(), there_are.join("\n"))
@@ -248,7 +248,7 @@ impl Reason {
             Self::NoSuchArgument { argument, known } => {
                 let wanted = listed(known).to_string();
                 let fields = Incompatibility::new(Kind::Argument, argument.clone(), wanted);
-                with_nearest(fields, argument, known)
+                return fields.with_text(self.to_string(), suggestion(argument, known));
             }
             Self::GivenTwice { argument } => {
                 Incompatibility::new(Kind::Argument, argument.clone(), "each argument once")
@@ -275,12 +275,7 @@ impl Reason {
                 Incompatibility::from_reason(Kind::Kernel, "")
             }
         };
-        // The text of the fields is the reason, and the remedy behind it.
-        let text = self.to_string();
-        let remedy = fields.remedy.as_deref().unwrap_or_default();
-        let reason = text.strip_suffix(remedy).unwrap_or(&text);
-        let reason = reason.strip_suffix("; ").unwrap_or(reason).to_owned();
-        fields.with_reason(reason)
+        fields.with_reason(self.to_string())
     }
 
     pub(crate) fn of(self, op: &str) -> CallError {
@@ -291,12 +286,14 @@ impl Reason {
     }
 }
 
-/// Adds the nearest name to the fields of an error about an unknown one.
-fn with_nearest(fields: Incompatibility, name: &str, known: &[String]) -> Incompatibility {
-    match nearest(name, known) {
-        Some(nearest) => fields.with_remedy(format!("did you mean {nearest:?}?")),
-        None => fields,
-    }
+/// Returns the remedy for an unknown name, if there is one like it.
+fn suggestion(name: &str, known: &[String]) -> Option<String> {
+    nearest(name, known).map(|nearest| format!("did you mean {nearest:?}?"))
+}
+
+/// Ends a text with the remedy, if there is one.
+fn suggested(name: &str, known: &[String]) -> String {
+    suggestion(name, known).map_or(String::new(), |remedy| format!("; {remedy}"))
 }
 
 fn listed(names: &[String]) -> impl fmt::Display {

@@ -1,24 +1,18 @@
 //! The known name that is nearest to an unknown one, for error messages. A crate for this would be
 //! a dependency of every build with ops, for one function.
 
-use std::fmt;
-
-/// Returns the known name nearest to `name`, if fewer than about a third of its letters differ.
+/// Returns the known name nearest to `name`, if at most a third of its letters differ.
 pub(super) fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
-    let most = name.chars().count() / 3;
-    let distances = known.iter().map(|known| (distance(name, known), known));
+    let letters = name.chars().count();
+    let most = letters / 3;
+    // What is much longer or shorter is not even looked at: a name may be of any length.
+    let is_near = |known: &&String| known.chars().count().abs_diff(letters) <= most;
+    let distances = known.iter().filter(is_near);
     let (_, nearest) = distances
+        .map(|known| (distance(name, known), known))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)?;
     Some(nearest)
-}
-
-/// Ends a sentence with the nearest name, or is empty.
-pub(super) fn question(name: &str, known: &[String]) -> impl fmt::Display {
-    match nearest(name, known) {
-        Some(nearest) => format!("; did you mean {nearest:?}?"),
-        None => String::new(),
-    }
 }
 
 /// Returns how many letters are inserted, removed or replaced between two names: the

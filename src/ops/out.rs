@@ -1,5 +1,5 @@
-//! The functions of [`ops`](super), writing to a tensor that is there already: no memory is
-//! allocated for the result.
+//! Functions of [`ops`](super), writing to a tensor that is there already: no memory is allocated
+//! for the result. Other ops take one as the [output](crate::kernel::Call::output) of a call.
 //!
 //! The result's shape and dtype are those that the function without `out` returns; anything else is
 //! refused. `out` may have any strides. It shares no memory with an argument: a tensor that has

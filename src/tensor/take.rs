@@ -17,7 +17,6 @@ pub(crate) struct TakenVec<T> {
 
 impl<T: Element> TakenVec<T> {
     /// Returns the tensor again.
-    #[allow(dead_code, reason = "each crate uses some of these")]
     pub(crate) fn into_tensor(self) -> Tensor {
         let (storage, offset) = (Storage::from_vec(self.vec), self.offset * size_of::<T>());
         Tensor::from_storage_at(storage, offset, self.layout, T::DTYPE)
@@ -26,7 +25,6 @@ impl<T: Element> TakenVec<T> {
 
     /// Returns the vector without the elements before the one of index 0 and behind the last one,
     /// if there are none before it, and the elements lie one after another in this order.
-    #[allow(dead_code, reason = "each crate uses some of these")]
     pub(crate) fn into_whole(mut self) -> Result<(Vec<T>, Layout), (Tensor, Error)> {
         let layout = self.layout.as_ref();
         if layout.is_empty() {

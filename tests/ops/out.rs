@@ -1,20 +1,22 @@
 //! Functions that write to a tensor: what those that return one do, in memory that was given, of
 //! any strides.
 
-use dlbridge::error::IncompatibilityKind as Kind;
+use dlbridge::error::{Error, IncompatibilityKind as Kind};
 use dlbridge::kernel::Reason;
 use dlbridge::{DType, Tensor, ops};
 
 /// Tensors of a shape and dtype, of different strides, filled with what isn't the result.
 fn places(wanted: &Tensor) -> Vec<Tensor> {
     let shape = wanted.shape();
-    let dense = Tensor::zeros(shape, wanted.dtype()).unwrap();
+    let other = |shape: &[usize]| match wanted.dtype() {
+        DType::BOOL => Tensor::zeros(shape, DType::BOOL).unwrap(),
+        dtype => ops::cast(&Tensor::full(shape, -77_i8).unwrap(), dtype).unwrap(),
+    };
+    let dense = other(shape);
     let reversed: Vec<usize> = shape.iter().rev().copied().collect();
-    let transposed = Tensor::zeros(&reversed, wanted.dtype())
-        .unwrap()
-        .transpose();
+    let transposed = other(&reversed).transpose();
     let wide: Vec<usize> = shape.iter().map(|size| 2 * size).collect();
-    let mut strided = Tensor::zeros(&wide, wanted.dtype()).unwrap();
+    let mut strided = other(&wide);
     for (axis, size) in shape.iter().enumerate() {
         strided = strided.slice(axis, *size..2 * size).unwrap();
     }
@@ -26,10 +28,10 @@ macro_rules! check {
     ($($name:ident($($argument:expr),*);)*) => {$(
         let wanted = ops::$name($($argument),*).unwrap();
         for mut place in places(&wanted) {
-            let address = place.data_ptr();
+            let (name, address) = (stringify!($name), place.data_ptr());
+            assert!(!place.equals(&wanted).unwrap(), "{name}: the result is there already");
             ops::out::$name($($argument,)* &mut place).unwrap();
-            let name = stringify!($name);
-            assert_eq!(place.to_string(), wanted.to_string(), "{name} {:?}", place.strides());
+            assert!(place.equals(&wanted).unwrap(), "{name} {:?}: {place}", place.strides());
             assert_eq!(place.data_ptr(), address, "{name}");
         }
     )*};
@@ -101,22 +103,31 @@ fn what_is_not_the_results_is_refused() {
     let x = x();
     let refused = |out: &mut Tensor| match *ops::out::exp(&x, out).unwrap_err().reason {
         Reason::Incompatible { argument, error } => (argument, error.kind),
-        reason => panic!("{reason}"),
+        reason => panic!("{reason:?}"),
     };
+    let named = |kind| ("out".to_owned(), kind);
     let mut smaller = Tensor::zeros(&[2, 3], DType::F32).unwrap();
-    assert_eq!(refused(&mut smaller), ("out".to_owned(), Kind::Shape));
+    assert_eq!(refused(&mut smaller), named(Kind::Shape));
     let mut shared = Tensor::zeros(&[2, 3, 4], DType::F32).unwrap();
-    let _other = shared.clone();
-    let error = ops::out::exp(&x, &mut shared).unwrap_err().to_string();
-    assert!(error.contains("shared"), "{error}");
+    let other = shared.clone();
+    let error = ops::out::exp(&x, &mut shared).unwrap_err();
+    assert!(matches!(
+        &*error.reason,
+        Reason::Tensor {
+            error: Error::Shared { .. },
+            ..
+        }
+    ));
+    assert!(
+        other
+            .equals(&Tensor::zeros(&[2, 3, 4], DType::F32).unwrap())
+            .unwrap()
+    );
     let mut wider = Tensor::zeros(&[2, 3, 4], DType::F64).unwrap();
-    let error = ops::out::exp(&x, &mut wider).unwrap_err().to_string();
-    assert!(error.contains("float64"), "{error}");
+    assert_eq!(refused(&mut wider), named(Kind::DType));
     assert!(
         wider
-            .to_vec::<f64>()
+            .equals(&Tensor::zeros(&[2, 3, 4], DType::F64).unwrap())
             .unwrap()
-            .iter()
-            .all(|element| *element == 0.0)
     );
 }

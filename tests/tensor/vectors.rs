@@ -97,6 +97,32 @@ fn strided_tensors_have_the_elements_of_a_naive_walk() {
 }
 
 #[test]
+fn strided_elements_at_one_place_are_copied_before_they_are_written() {
+    let storage = Storage::from_vec(vec![1.0_f32, 2.0, 3.0]);
+    let mut windows = Tensor::strided(storage, &[2, 2], &[1, 1], DType::F32).unwrap();
+    let refused = windows.view_mut::<f32>().unwrap_err();
+    assert!(matches!(refused, Error::SelfOverlap { .. }));
+    let address = windows.data_ptr();
+    windows.make_mut::<f32>().unwrap()[[0, 1]] = 9.0;
+    assert_ne!(windows.data_ptr(), address);
+    assert_eq!(windows.to_vec::<f32>().unwrap(), [1.0, 9.0, 2.0, 3.0]);
+}
+
+#[test]
+fn strided_bytes_that_are_no_bools_or_not_aligned_are_refused_by_views() {
+    let bytes = || Storage::from_vec(vec![0_u8, 2, 1, 0, 0, 0, 0, 0, 0]);
+    let backwards = Tensor::strided(bytes(), &[3], &[-1], DType::BOOL).unwrap();
+    assert!(backwards.view::<bool>().is_err());
+    let every_other = Tensor::strided(bytes(), &[2], &[2], DType::BOOL).unwrap();
+    assert_eq!(every_other.to_vec::<bool>().unwrap(), [false, true]);
+    // Numbers in bytes of another vector aren't that vector.
+    let number = Tensor::strided(bytes(), &[1], &[1], DType::U8).unwrap();
+    assert_eq!(number.try_into_vec::<u8>().unwrap(), [0]);
+    let wide = Tensor::strided(bytes(), &[2], &[1], DType::I32).unwrap();
+    assert!(wide.try_into_vec::<i32>().is_err());
+}
+
+#[test]
 fn strided_packed_elements_are_bit_by_bit() {
     let storage = Storage::from_vec(vec![0x10_u8, 0x32]);
     let every_other = Tensor::strided(storage, &[2], &[2], DType::U4).unwrap();

@@ -9,13 +9,12 @@ import pytest
 from dlbridge import ops
 from graph_samples import CALLS
 from support import (
+    check_resident,
     extension,
     framework,
     in_new_process,
     in_threads,
     refused,
-    repeats,
-    resident_kilobytes,
 )
 
 jax = framework("jax")
@@ -544,12 +543,7 @@ def test_memory_stays_flat():
                 take(x, bad).block_until_ready()
 
     for repeat, count in ((calls, 100_000), (others, 2000), (failures, 2000)):
-        count = repeats(count)
-        repeat(count // 5)
-        gc.collect()
-        before = resident_kilobytes()
-        repeat(count)
-        assert resident_kilobytes() - before < 8000  # KB
+        check_resident(repeat, count)
 
 
 def test_threads_run_at_once():

@@ -8,13 +8,12 @@ import pytest
 from dlbridge import ops
 from graph_samples import CALLS
 from support import (
+    check_resident,
     extension,
     framework,
     in_new_process,
     in_threads,
     refused,
-    repeats,
-    resident_kilobytes,
 )
 
 tf = framework("tensorflow")
@@ -435,13 +434,7 @@ def test_memory_stays_flat():
             tape.gradient(y, x)
 
     for repeat, count in ((three, 100_000), (others, 2000), (failures, 2000), (taped, 2000)):
-        count = repeats(count)
-        repeat(count)
-        gc.collect()
-        before = resident_kilobytes()
-        repeat(count)
-        gc.collect()
-        assert resident_kilobytes() - before < 8000, repeat  # KB
+        check_resident(repeat, count)
 
 
 def test_arguments_are_released():

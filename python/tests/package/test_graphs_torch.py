@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_new_process, in_threads, refused, repeats, resident_kilobytes
+from support import check_resident, framework, in_new_process, in_threads, refused
 
 torch = framework("torch")
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
@@ -433,13 +433,7 @@ def test_memory_stays_flat():
                 op(*args, **attributes)
 
     for repeat, count in ((calls, 100_000), (others, 2000)):
-        count = repeats(count)
-        repeat(count // 5)
-        gc.collect()
-        before = resident_kilobytes()
-        repeat(count)
-        gc.collect()
-        assert resident_kilobytes() - before < 8000  # KB
+        check_resident(repeat, count)
 
 
 def test_threads_run_at_once():

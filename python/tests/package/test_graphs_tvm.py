@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import framework, in_threads, refused, repeats, resident_kilobytes
+from support import check_resident, framework, in_threads, refused
 
 tvm_ffi = framework("tvm_ffi")
 torch = framework("torch")
@@ -221,13 +221,7 @@ def test_memory_stays_flat():
                 function(*args, *values)
 
     for repeat, count in ((calls, 100_000), (others, 2000)):
-        count = repeats(count)
-        repeat(count // 5)
-        gc.collect()
-        before = resident_kilobytes()
-        repeat(count)
-        gc.collect()
-        assert resident_kilobytes() - before < 8000, repeat  # KB
+        check_resident(repeat, count)
 
 
 def test_threads_run_at_once():

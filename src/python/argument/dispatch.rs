@@ -289,7 +289,7 @@ macro_rules! dispatch {
     }};
 
     (@if $dtype:ident [$({[$($m:tt)?] $x:ident})+] $T:ident [$E:ty] $body:expr) => {{
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "the body need not name it")]
         type $T = $E;
         $(let $($m)? $x = $crate::python::Dispatch::typed::<$E>($x);)+
         $body

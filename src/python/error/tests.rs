@@ -39,7 +39,9 @@ except TypeError as error:
     function(x.astype(error.wanted))
 ```
 
-The message is made of the same fields. `dlbridge.explain` returns them without raising. In Rust
+The message is made of the same fields. Ops in frameworks' compilers have some exceptions with a
+message alone: those of `dlbridge.publish` itself, and what a framework is told while it traces a
+program. `dlbridge.explain` returns the fields without raising. In Rust
 they are those of
 [`Incompatibility`](https://docs.rs/dlbridge/latest/dlbridge/error/struct.Incompatibility.html),
 which each error has.
