@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._errors import no_such_name, with_fields
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -74,7 +75,8 @@ def adopt(
     known = {*adopted, *_core._op_names(), *_core._op_aliases()}
     taken = [name for name in functions if name in known]
     if taken:
-        raise ValueError(f"there are ops of these names already: {', '.join(taken)}")
+        text = f"there are ops of these names already: {', '.join(taken)}"
+        raise with_fields(ValueError(text), "name", found=taken[0])
     adopted.update(functions)
     adopted_kernels.extend(rows)
     recorders.append(recorder)
@@ -144,4 +146,4 @@ def find(name: str) -> Any:
         return getattr(ops, _core._op(name).__name__)  # One function of two names.
     if any(other.startswith(name + ".") for other in known):
         return Namespace(name)
-    raise AttributeError(f"there is no op {name!r}; there are {', '.join(known)}")
+    raise no_such_name(name, "op", known)

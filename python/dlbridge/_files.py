@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _core
+from ._errors import with_fields
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -38,7 +39,8 @@ class Loaded(dict):  # type: ignore[type-arg]
     def only(self) -> Any:
         """Returns the only tensor, of formats that hold one."""
         if len(self) != 1:
-            raise ValueError(f"expected 1 tensor, got {len(self)}")
+            error = ValueError(f"expected 1 tensor, got {len(self)}")
+            raise with_fields(error, "value", found=len(self), wanted=1)
         return next(iter(self.values()))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from contextvars import ContextVar
 
+from ._errors import with_fields
+
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,9 +81,13 @@ def _matches(pattern: Any, text: str) -> bool:
 def checked(policy: Any) -> Policy:
     """The policy, if it is one."""
     if not isinstance(policy, str):
-        raise TypeError(f"readonly: expected a string, got {type(policy).__name__}")
+        found = type(policy).__name__
+        error = TypeError(f"readonly: expected a string, got {found}")
+        raise with_fields(error, "argument", found=found, wanted="str")
     if policy not in ("warn", "share", "refuse"):
-        raise ValueError(f'readonly: expected "warn", "share" or "refuse", got "{policy}"')
+        wanted = '"warn", "share" or "refuse"'
+        error = ValueError(f'readonly: expected {wanted}, got "{policy}"')
+        raise with_fields(error, "argument", found=policy, wanted=wanted)
     return policy  # type: ignore[return-value]
 
 

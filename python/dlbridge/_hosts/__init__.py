@@ -12,6 +12,7 @@ import sys
 import threading
 
 from .. import _catalog
+from .._errors import with_fields
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -51,9 +52,12 @@ def publish(framework: str) -> dict[str, str]:
     imported already. Returns the ops that it can't have, each with the reason.
     """
     if framework not in ADAPTERS:
-        raise LookupError(f"expected one of {', '.join(ADAPTERS)}, got {framework!r}")
+        wanted = ", ".join(ADAPTERS)
+        error = LookupError(f"expected one of {wanted}, got {framework!r}")
+        raise with_fields(error, "name", found=framework, wanted=wanted)
     if (module := ADAPTERS[framework][1]) not in sys.modules:
-        raise RuntimeError(f"{module} isn't imported; import it before ops are published")
+        error = RuntimeError(f"{module} isn't imported")
+        raise with_fields(error, "name", wanted=module, remedy="import it before ops are published")
     with _lock:
         refused = _published.get(framework)
         if refused is None:

@@ -7,6 +7,7 @@ import importlib
 import itertools
 import threading
 
+from .._errors import with_fields
 from .definition import function_of
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -30,23 +31,26 @@ def ufunc(name: str, **attributes: Any) -> Any:
     op = function.__self__
     make = getattr(op, "_ufunc", None)
     if make is None:
-        raise RuntimeError(f"{name}: its extension was built without feature hosts")
+        error = RuntimeError(f"{name}: its extension was built without feature hosts")
+        raise with_fields(error, "kernel")
     row = op._describe()
     if not row["elementwise"]:
         problem = "a universal function works by element, and this op doesn't"
-        raise RuntimeError(f"{row['name']}: {problem}")
+        raise with_fields(RuntimeError(f"{row['name']}: {problem}"), "argument")
     if any(
         tensor["writes"] or tensor["optional"] or tensor["variadic"] for tensor in row["inputs"]
     ):
         problem = "a universal function has inputs that are all given and only read"
-        raise RuntimeError(f"{row['name']}: {problem}")
+        raise with_fields(RuntimeError(f"{row['name']}: {problem}"), "argument")
     known = {attribute["name"]: attribute for attribute in row["attributes"]}
     for attribute in known.values():
         if attribute["required"] and attribute["name"] not in attributes:
-            raise TypeError(f"{row['name']}: argument {attribute['name']!r} is missing")
+            error = TypeError(f"{row['name']}: argument {attribute['name']!r} is missing")
+            raise with_fields(error, "argument", wanted=attribute["name"])
     for given in attributes:
         if given not in known:
-            raise TypeError(f"{row['name']}: there is no attribute {given!r}")
+            error = TypeError(f"{row['name']}: there is no attribute {given!r}")
+            raise with_fields(error, "argument", found=given)
     key = row["name"], tuple(sorted((key, repr(value)) for key, value in attributes.items()))
     # They are kept for ever, so each is made once.
     with _lock:
@@ -58,7 +62,8 @@ def ufunc(name: str, **attributes: Any) -> Any:
 def _function_of(name: str) -> Any:
     function = function_of(name)
     if not hasattr(getattr(function, "__self__", None), "_describe"):
-        raise LookupError(f"expected the name of an op, got {name!r}")
+        error = LookupError(f"expected the name of an op, got {name!r}")
+        raise with_fields(error, "name", found=name)
     return function
 
 

@@ -6,6 +6,8 @@ be numbers.
 
 from __future__ import annotations
 
+from .._errors import with_fields
+
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +58,8 @@ def _around(items: list[Any], shape: Sequence[Any]) -> list[list[Any]]:
 
 def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise IndexError(f"axis {axis} is out of bounds for a tensor of rank {rank}")
+        error = IndexError(f"axis {axis} is out of bounds for a tensor of rank {rank}")
+        raise with_fields(error, "rank", found=axis, wanted=rank)
     return axis % rank
 
 
@@ -70,7 +73,9 @@ def evaluate(
     """Returns the outputs' shapes, of a list of shapes for each input."""
     chosen = alternative(rule, [[len(shape) for shape in all_of] for all_of in shapes])
     if chosen is None:
-        raise ValueError(f"no rule of sizes for shapes {shapes}")
+        raise with_fields(
+            ValueError(f"no rule of sizes for shapes {shapes}"), "shape", found=shapes
+        )
     inputs, outputs = rule[chosen]
     sizes: dict[str, Any] = {}
     sums: dict[str, Any] = {}

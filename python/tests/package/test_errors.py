@@ -1,8 +1,11 @@
 """The attributes of exceptions that conversions and ops raise, and the exceptions' classes."""
 
+import ast
+from pathlib import Path
+
 import dlbridge
 import pytest
-from support import framework
+from support import framework, in_new_process
 
 np = framework("numpy")
 
@@ -298,3 +301,65 @@ def test_explanation_has_the_exceptions_fields():
     explanation = dlbridge.explain(x, "paddle")
     assert (explanation.kind, explanation.found) == ("layout", "shape [4], strides [-1]")
     assert dlbridge.explain(np.ones(3), "numpy").kind is None
+
+
+def test_every_exception_that_is_raised_in_python_gets_fields():
+    # What a call of `raise` may be, where it is no variable that was caught or made with fields.
+    makers = {"with_fields", "no_such_name"}
+    package = Path(dlbridge.__file__).parent
+    seen = 0
+    for file in package.rglob("*.py"):
+        if "_doctor" in file.parts:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+                continue
+            text = ast.unparse(node)
+            # Names with an underscore are what Python itself asks for; the others can't happen.
+            if text == "raise AttributeError(name)" or "AssertionError" in text:
+                continue
+            assert node.exc.func.id in makers, f"{file.relative_to(package)}:{node.lineno}: {text}"
+            seen += 1
+    assert seen > 30
+
+
+@pytest.mark.parametrize(
+    ("exception", "call", "expected"),
+    [
+        (
+            LookupError,
+            lambda: dlbridge.publish("pytorch"),
+            ("name", "pytorch", "torch, jax, tensorflow, tvm", None),
+        ),
+        (RuntimeError, lambda: dlbridge.ufunc("softmax"), ("argument", None, None, None)),
+        (TypeError, lambda: dlbridge.ufunc("cast"), ("argument", None, "dtype", None)),
+        (TypeError, lambda: dlbridge.ufunc("add", axis=1), ("argument", "axis", None, None)),
+        (TypeError, lambda: dlbridge.readonly(1), ("argument", "int", "str", None)),
+        (
+            ValueError,
+            lambda: dlbridge.readonly("no"),
+            ("argument", "no", '"warn", "share" or "refuse"', None),
+        ),
+        (
+            AttributeError,
+            lambda: dlbridge.ops.sofmax,
+            ("name", "sofmax", None, "did you mean 'softmax'?"),
+        ),
+    ],
+)
+def test_exception_that_is_raised_in_python_has_fields(exception, call, expected):
+    assert fields(exception, call) == expected
+
+
+def test_publish_before_the_import_has_remedy():
+    in_new_process("""
+        import dlbridge
+        try:
+            dlbridge.publish("tvm")
+        except RuntimeError as error:
+            assert str(error) == "tvm_ffi isn't imported; import it before ops are published"
+            assert (error.kind, error.found, error.wanted) == ("name", None, "tvm_ffi")
+            assert error.remedy == "import it before ops are published"
+        else:
+            raise AssertionError("it was published")
+    """)

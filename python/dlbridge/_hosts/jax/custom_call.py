@@ -11,6 +11,8 @@ try:
 except ImportError:  # before 0.5
     from jax.extend import ffi  # type: ignore[no-redef]
 
+from ..._errors import with_fields
+
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,10 +56,9 @@ def run(
 def _check_whole(op: PublishedOp, dtype: str) -> None:
     if dtype in _SMALL:
         whole = "float8_e4m3fn" if dtype.startswith("f") else dtype.rstrip("124") + "8"
-        raise TypeError(
-            f"{op.name}: expected elements of whole bytes, got {dtype}; cast it with "
-            f"x.astype({whole!r})"
-        )
+        error = TypeError(f"{op.name}: expected elements of whole bytes, got {dtype}")
+        remedy = f"cast it with x.astype({whole!r})"
+        raise with_fields(error, "dtype", found=dtype, wanted=whole, remedy=remedy)
 
 
 def _kept(op: PublishedOp, name: str) -> Any:
@@ -65,9 +66,8 @@ def _kept(op: PublishedOp, name: str) -> Any:
     _check_whole(op, name)
     dtype = jnp.dtype(name)
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
-        raise TypeError(
-            f"{op.name}: a result is {name}, which JAX would narrow; turn jax_enable_x64 on"
-        )
+        error = TypeError(f"{op.name}: a result is {name}, which JAX would narrow")
+        raise with_fields(error, "dtype", found=name, remedy="turn jax_enable_x64 on")
     return dtype
 
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._errors import with_fields
 from .. import sizes
 from ..definition import Definition
 from . import custom_call, transforms
@@ -41,12 +42,13 @@ class PublishedOp(Definition):
         self.name = self.row["name"]
         target = getattr(self.op, "_xla_target", None)
         if target is None:
-            raise RuntimeError(f"{self.name}: its extension was built without feature hosts")
+            error = RuntimeError(f"{self.name}: its extension was built without feature hosts")
+            raise with_fields(error, "kernel")
         self.target, handler = target()
         try:
             custom_call.ffi.register_ffi_target(self.target, handler, platform="cpu")
-        except Exception as error:
-            raise RuntimeError(f"{self.name}: {error}") from error
+        except Exception as cause:
+            raise with_fields(RuntimeError(f"{self.name}: {cause}"), "exchange") from cause
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the op with the arguments of its function in `dlbridge.ops`."""
@@ -55,14 +57,17 @@ class PublishedOp(Definition):
             if value is not None and not (
                 isinstance(value, str) and value in ("", "own", "caller")
             ):
-                raise TypeError(f"{self.name}: a traced call has no argument {name!r}")
+                error = TypeError(f"{self.name}: a traced call has no argument {name!r}")
+                raise with_fields(error, "argument", found=name)
         if self.variadic:
             first = args[: len(self.inputs) - 1]
             rest = args[len(self.inputs) - 1 :]
             is_list = len(rest) == 1 and isinstance(rest[0], list | tuple)
             args = (*first, list(rest[0]) if is_list else list(rest))
         elif len(args) > len(self.inputs):
-            raise TypeError(f"{self.name}: expected {len(self.inputs)} tensors, got {len(args)}")
+            wanted = len(self.inputs)
+            error = TypeError(f"{self.name}: expected {wanted} tensors, got {len(args)}")
+            raise with_fields(error, "argument", found=len(args), wanted=wanted)
         inputs, attributes = self.bind(args, kwargs)
         counts = tuple(map(len, inputs))
         function = transforms.traceable(self, counts, self.key(attributes))
@@ -110,7 +115,8 @@ class PublishedOp(Definition):
                 elif kind.startswith("dtype"):
                     value = dtype_name(value)
             except (TypeError, ValueError):
-                raise ValueError(f"{self.name}: wrong value for {name}") from None
+                error = ValueError(f"{self.name}: wrong value for {name}")
+                raise with_fields(error, "argument", found=value) from None
             values.append((name, value))
         return tuple(sorted(values))
 
@@ -141,7 +147,8 @@ class PublishedOp(Definition):
         # Some sizes are symbols of jax.export.
         def check(holds: Any, why: str) -> None:
             if not holds:
-                raise ValueError(f"{self.name}: expected that {why}, got {shapes}")
+                error = ValueError(f"{self.name}: expected that {why}, got {shapes}")
+                raise with_fields(error, "shape", found=shapes, wanted=why)
 
         found = sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
         dtypes = [

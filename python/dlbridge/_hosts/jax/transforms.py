@@ -10,6 +10,7 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
+from ..._errors import with_fields
 from .. import batching, gradients
 from . import custom_call, tangents
 
@@ -105,7 +106,8 @@ def _declared(op: PublishedOp, counts: tuple[int, ...], ranks: list[int]) -> Cal
     def value_of(at: int) -> Any:
         values = declared.get(names[at])
         if values is None:
-            raise RuntimeError(f"{op.target} declares no gradient of {names[at]!r}")
+            error = RuntimeError(f"{op.target} declares no gradient of {names[at]!r}")
+            raise with_fields(error, "kernel", wanted=names[at])
         return values[chosen if len(values) > 1 else 0]
 
     return value_of
@@ -119,7 +121,8 @@ def _gradient(
 
     def kinds_of(name: str) -> dict[str, str]:
         if name not in op.ops:
-            raise RuntimeError(f"a gradient calls the op {name}, which isn't published")
+            error = RuntimeError(f"a gradient calls the op {name}, which isn't published")
+            raise with_fields(error, "name", wanted=name)
         return op.ops[name].kinds
 
     def call(name: str, tensors: list[Any], attributes: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from ..._errors import with_fields
 from .. import gradients
 from ..definition import flat
 
@@ -37,13 +38,15 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
     ranks = [[tensor.shape.rank for tensor in of] for of in inputs]
     several = any(len(values) > 1 for values in row["gradients"].values())
     if several and None in flat(ranks, {}):
-        raise ValueError(f"{row['name']}: its gradient needs tensors of known rank")
+        error = ValueError(f"{row['name']}: its gradient needs tensors of known rank")
+        raise with_fields(error, "rank")
     chosen = gradients.chosen(row, ranks) if several else 0
     skipped = getattr(node, "skip_input_indices", None) or ()
 
     def published(name: str) -> PublishedOp:
         if name not in op.published:
-            raise LookupError(f"a gradient calls the op {name}, which isn't published")
+            error = LookupError(f"a gradient calls the op {name}, which isn't published")
+            raise with_fields(error, "name", wanted=name)
         return op.published[name]
 
     def kinds_of(name: str) -> dict[str, str]:
@@ -61,7 +64,7 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
                 found.append(None)
             elif values is None:
                 text = f"{op.name} declares no gradient of {op.inputs[at]!r}"
-                raise LookupError(text)
+                raise with_fields(LookupError(text), "kernel", wanted=op.inputs[at])
             else:
                 value = values[chosen if len(values) > 1 else 0]
                 found.append(gradients.evaluate(value, known, attributes, kinds_of, call))

@@ -6,6 +6,7 @@ import functools
 
 import tensorflow as tf
 
+from ..._errors import with_fields
 from ..definition import Definition
 from .gradient import gradient
 from .private import private
@@ -55,7 +56,8 @@ class PublishedOp(Definition):
         for name in _OTHER_KEYWORDS:
             value = kwargs.pop(name, None)
             if value is not None and str(value) not in ("", "own", "caller"):
-                raise TypeError(f"{row}: a call of TensorFlow's op has no argument {name!r}")
+                error = TypeError(f"{row}: a call of TensorFlow's op has no argument {name!r}")
+                raise with_fields(error, "argument", found=name)
         single = len(self.inputs) - self.variadic
         given = list(args[:single])
         rest: list[Any] = list(args[single:])
@@ -64,12 +66,14 @@ class PublishedOp(Definition):
                 rest = list(rest[0])
             given.append(rest)
         elif rest:
-            raise TypeError(f"{row}: expected {single} tensors, got {len(args)}")
+            error = TypeError(f"{row}: expected {single} tensors, got {len(args)}")
+            raise with_fields(error, "argument", found=len(args), wanted=single)
         for name in self.inputs[len(given) :]:
             given.append(kwargs.pop(name, None))
         unknown = [name for name in kwargs if name not in self.kinds]
         if unknown:
-            raise TypeError(f"{row}: there is no argument {unknown[0]!r}")
+            error = TypeError(f"{row}: there is no argument {unknown[0]!r}")
+            raise with_fields(error, "argument", found=unknown[0])
         return self.call(self._tensors(given), kwargs)
 
     def _tensors(self, given: list[Any]) -> list[list[tf.Tensor]]:
@@ -87,7 +91,8 @@ class PublishedOp(Definition):
                     known.setdefault(kind, of[at].dtype)
         for of, kind, tensor in zip(lists, kinds, self.row["inputs"]):
             if not of and not tensor["optional"]:
-                raise TypeError(f"{self.row['name']}: argument {tensor['name']!r} is missing")
+                error = TypeError(f"{self.row['name']}: argument {tensor['name']!r} is missing")
+                raise with_fields(error, "argument", wanted=tensor["name"])
             dtype = to_dtype(kind[1]) if kind[0] == "is" else known.get(kind)
             for at, value in enumerate(of):
                 if isinstance(value, bool | int | float):
@@ -102,7 +107,8 @@ class PublishedOp(Definition):
                 attributes[name] = value
         for name, kind in self.kinds.items():
             if name not in attributes:
-                raise TypeError(f"{self.row['name']}: argument {name!r} is missing")
+                error = TypeError(f"{self.row['name']}: argument {name!r} is missing")
+                raise with_fields(error, "argument", wanted=name)
             if kind.startswith("dtype"):
                 attributes[name] = to_dtype(attributes[name])
             elif kind.startswith("ints") and isinstance(attributes[name], int):
@@ -126,8 +132,9 @@ class PublishedOp(Definition):
             results = functions.execute(functions.context(), self.name, None, *arguments, *rest)
         except functions.failure as error:
             functions.fail(error, None)
-        except functions.fallback as error:
-            raise RuntimeError(f"{self.row['name']}: TensorFlow refused its arguments") from error
+        except functions.fallback as cause:
+            error = RuntimeError(f"{self.row['name']}: TensorFlow refused its arguments")
+            raise with_fields(error, "exchange") from cause
         return list(results) if isinstance(results, list | tuple) else [results]
 
     def _add_node(self, arguments: list[Any], attributes: dict[str, Any]) -> list[tf.Tensor]:

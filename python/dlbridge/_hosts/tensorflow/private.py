@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import tensorflow as tf
 
+from ..._errors import with_fields
+
 
 @functools.cache
 def private() -> SimpleNamespace:
@@ -30,4 +32,9 @@ def private() -> SimpleNamespace:
         )
     except (ImportError, AttributeError) as error:
         text = f"TensorFlow {tf.__version__} lacks a function that its ops are called by: {error}"
-        raise RuntimeError(text) from error
+        raise with_fields(
+            RuntimeError(text),
+            "name",
+            found=tf.__version__,
+            remedy="publish ops with another release",
+        ) from error

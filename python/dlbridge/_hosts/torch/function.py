@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from ..._errors import with_fields
+
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
         out = kwargs.pop("out", None)
         for name in others:
             if kwargs.pop(name, None) not in (None, "", "own", "caller"):
-                raise TypeError(f"{row}: a traced call has no argument {name!r}")
+                error = TypeError(f"{row}: a traced call has no argument {name!r}")
+                raise with_fields(error, "argument", found=name)
         if variadic:
             rest = args[single:]
             if len(rest) == 1 and isinstance(rest[0], LISTS):
@@ -52,7 +55,8 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
             tensors = [*args[:single], list(rest)]
         else:
             if len(args) > single:
-                raise TypeError(f"{row}: expected {single} tensors, got {len(args)}")
+                error = TypeError(f"{row}: expected {single} tensors, got {len(args)}")
+                raise with_fields(error, "argument", found=len(args), wanted=single)
             tensors = list(args)
             for name in inputs[len(args) :]:
                 tensors.append(kwargs.pop(name, None))
@@ -86,7 +90,8 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
                 to.copy_(one)
             return out
         if out is not None:
-            raise TypeError(f"{row}: a traced call that writes inputs has no out")
+            error = TypeError(f"{row}: a traced call that writes inputs has no out")
+            raise with_fields(error, "argument", found="out")
         follows = [isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors]
         if is_transform or torch.is_grad_enabled() and any(follows):
             news = functional(*tensors, **kwargs)

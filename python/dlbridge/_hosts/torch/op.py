@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..._errors import with_fields
 from .. import sizes
 from ..definition import Definition
 from . import transforms
@@ -30,12 +31,14 @@ class PublishedOp(Definition):
         self.name = row["name"].replace(".", "_")
         schemas = getattr(self.op, "_torch_schemas", None)
         if schemas is None:
-            raise RuntimeError(f"{row['name']}: its extension was built without feature hosts")
+            error = RuntimeError(f"{row['name']}: its extension was built without feature hosts")
+            raise with_fields(error, "kernel")
         self.schemas = schemas()
         self.forms = [self.name, self.name + "_functional"][: len(self.schemas)]
         for name in self.forms:
             if hasattr(torch.ops.dlbridge, name):
-                raise RuntimeError(f"{row['name']}: there is an op dlbridge::{name} already")
+                error = RuntimeError(f"{row['name']}: there is an op dlbridge::{name} already")
+                raise with_fields(error, "name", found=name)
         self.is_traced = False
 
     def register(self) -> None:

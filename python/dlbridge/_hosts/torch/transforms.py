@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..._errors import with_fields
 from .. import batching, gradients
 from ..definition import flat
 
@@ -44,7 +45,8 @@ def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
         layers = torch._C._functorch.get_interpreter_stack() or []
         keys = {layer.key() for layer in layers}
         if keys - {torch._C._functorch.TransformType.Vmap}:
-            raise RuntimeError(f"{op.row['name']} declares no gradient")
+            error = RuntimeError(f"{op.row['name']} declares no gradient")
+            raise with_fields(error, "kernel")
         return op.kernel(*tensors, **attributes)
     return _applied(op, tensors, attributes)
 
@@ -87,7 +89,8 @@ def differentiable(op: PublishedOp) -> Any:
                     continue
                 values = declared.get(name)
                 if values is None:
-                    raise RuntimeError(f"dlbridge::{op.name} declares no gradient of {name!r}")
+                    error = RuntimeError(f"dlbridge::{op.name} declares no gradient of {name!r}")
+                    raise with_fields(error, "kernel", wanted=name)
                 value = values[ctx.chosen if len(values) > 1 else 0]
                 found.append(_gradient(op, value, known, ctx.attributes))
             return (*found, *[None] * len(names))
@@ -168,7 +171,8 @@ def _gradient(
 
     def published(name: str) -> PublishedOp:
         if name not in op.published:
-            raise RuntimeError(f"a gradient calls the op {name}, which isn't published")
+            error = RuntimeError(f"a gradient calls the op {name}, which isn't published")
+            raise with_fields(error, "name", wanted=name)
         return op.published[name]
 
     def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
