@@ -1,11 +1,11 @@
-"""Builds an example of an extension, and runs its tests from Python, once for each framework, in a
+"""Builds examples of extensions, and runs their tests from Python, once for each framework, in a
 process of its own.
 
-    python examples/run_tests.py custom_op                     # all that are installed
-    python examples/run_tests.py python_extension numpy torch  # these
+    python examples/run_tests.py custom_op python_extension    # with all frameworks
+    python examples/run_tests.py python_extension:numpy,torch  # with these
     python examples/run_tests.py --profile dev custom_op       # built without optimization
 
-The Python that runs this has maturin, pytest, NumPy, what the example depends on (its
+The Python that runs this has maturin, pytest, NumPy, what the examples depend on (their
 pyproject.toml tells), and the frameworks. With DLBRIDGE_REQUIRE_ALL set, a framework that isn't
 installed is a failure.
 """
@@ -30,26 +30,32 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument(
-        "example", choices=sorted(path.parent.name for path in EXAMPLES.glob("*/pyproject.toml"))
-    )
-    arguments.add_argument("frameworks", nargs="*")
-    arguments.add_argument(
-        "--profile", default="release", help="Cargo's profile to build the example with"
+        "examples", nargs="+", type=example_and_frameworks, metavar="example[:framework,...]"
     )
     arguments.add_argument(
-        "--features", default="", help="Cargo's features to build the example with"
+        "--profile", default="release", help="Cargo's profile to build the examples with"
+    )
+    arguments.add_argument(
+        "--features", default="", help="Cargo's features to build the examples with"
     )
     arguments = arguments.parse_args()
-    example = EXAMPLES / arguments.example
-    names = arguments.frameworks or FRAMEWORKS
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        site = build(example, folder, arguments.profile, arguments.features)
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            is_well = list(
-                pool.map(lambda name: run(example, name, site, folder / f"{name}.xml"), names)
-            )
+    runs = []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_ONCE) as pool:
+        # An example is built while the tests of those before run.
+        for example, names in arguments.examples:
+            of = Path(folder) / example.name
+            site = build(example, of, arguments.profile, arguments.features)
+            runs += [pool.submit(run, example, name, site, of / f"{name}.xml") for name in names]
+        is_well = [future.result() for future in runs]
     return 0 if all(is_well) else 1
+
+
+def example_and_frameworks(text):
+    """An example's folder and the frameworks that its tests run with, of `example:framework,...`."""
+    name, _, frameworks = text.partition(":")
+    if not (EXAMPLES / name / "pyproject.toml").is_file():
+        raise argparse.ArgumentTypeError(f"there is no example {name!r} with a pyproject.toml")
+    return EXAMPLES / name, frameworks.split(",") if frameworks else FRAMEWORKS
 
 
 def build(example, folder, profile, features):

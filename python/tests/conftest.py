@@ -20,6 +20,16 @@ def pytest_configure(config):
     )
 
 
+def pytest_collection_finish():
+    """Keeps collections in tests from what the imports of frameworks made."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    gc.unfreeze()
+
+
 @pytest.fixture
 def counted():
     """Checks that every counted owner that the test made is gone after it, and `made` says how many

@@ -7,6 +7,8 @@ A forked process has imported the frameworks and nothing of dlbridge, so that al
 dlbridge is new in it. It exits like any other process of Python.
 """
 
+import atexit
+import gc
 import json
 import os
 import signal
@@ -45,6 +47,10 @@ def next_code():
     """Serves requests from the standard input. Returns the code of each one in a fork."""
     for name in sys.argv[1].split(","):
         __import__(name)
+    # What the imports made is not looked at by the collections of forks, before they end.
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)
     requests, answers = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):

@@ -9,6 +9,16 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 
+def pytest_collection_finish():
+    """Keeps collections in tests from what the imports of frameworks made."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    gc.unfreeze()
+
+
 @pytest.fixture
 def settled():
     """Checks on the double of NVIDIA's driver that a test made no mistake, and left neither memory

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import check_resident, framework, in_new_process, in_threads, refused
+from support import IS_LONG, check_resident, framework, in_new_process, in_threads, refused
 
 torch = framework("torch")
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
@@ -132,6 +132,7 @@ def test_export_with_unknown_sizes():
     assert same(program.module()(x), ops.mean(ops.softmax(x), axis=0))
 
 
+@pytest.mark.skipif(not IS_LONG, reason="takes long: ./dev test --full runs it")
 @pytest.mark.skipif(not shutil.which("g++"), reason="inductor needs a compiler")
 def test_inductor_and_packages_of_it_call_the_kernel(tmp_path):
     # The other process finds it, too.
