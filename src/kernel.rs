@@ -127,7 +127,7 @@ pub(crate) use call::make;
 #[cfg(any(feature = "hosts", feature = "python"))]
 pub(crate) use frame::{CallHost, Frame, Operands};
 #[cfg(feature = "python")]
-pub(crate) use handle::complete;
+pub(crate) use handle::{Attributes, complete};
 
 /// For the macros.
 #[doc(hidden)]

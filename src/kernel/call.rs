@@ -4,7 +4,7 @@ use super::attribute::Attribute;
 use super::backend::Backend;
 use super::error::{CallError, Failure, Reason};
 use super::frame::{CallHost, Frame, Operands};
-use super::handle::{OpHandle, complete};
+use super::handle::{Attributes, OpHandle, complete};
 use super::operand::{IntoOperand, IntoOperandMut, Operand};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
@@ -246,12 +246,12 @@ impl<'r, 'a> Call<'r, 'a> {
         if let Some(problem) = self.problem.take() {
             return Err(problem.of(name));
         }
-        let completed;
+        let mut completed = Attributes::new();
         let attributes = match handle.defaults() {
             Some(defaults) if self.attributes.is_empty() => defaults,
             _ => {
                 let given = &mut self.attributes;
-                completed = complete(handle, given).map_err(|reason| reason.of(name))?;
+                complete(handle, given, &mut completed).map_err(|reason| reason.of(name))?;
                 &completed
             }
         };

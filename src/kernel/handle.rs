@@ -165,14 +165,17 @@ impl OpHandle {
     }
 }
 
-/// Returns all attributes of a call: those that were given, which are taken and converted, and the
-/// others' defaults.
+/// The values of all attributes of a call.
+pub(crate) type Attributes = SmallVec<[Attribute; 4]>;
+
+/// Adds all attributes of a call to `values`: those that were given, which are taken and converted,
+/// and the others' defaults.
 pub(crate) fn complete(
     handle: &OpHandle,
     given: &mut [(usize, Attribute)],
-) -> Result<SmallVec<[Attribute; 4]>, Reason> {
+    values: &mut Attributes,
+) -> Result<(), Reason> {
     let op = handle.definition();
-    let mut values = SmallVec::new();
     for (at, known) in op.attributes.iter().enumerate() {
         let value = match given.iter_mut().find(|(place, _)| *place == at) {
             Some((_, value)) => mem::replace(value, Attribute::Bool(false)),
@@ -191,7 +194,7 @@ pub(crate) fn complete(
             found: value,
         })?);
     }
-    Ok(values)
+    Ok(())
 }
 
 /// Describes the arguments of a call.

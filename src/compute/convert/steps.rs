@@ -39,8 +39,8 @@ impl fmt::Debug for Step {
     }
 }
 
-/// Loops that follow each other.
-pub(super) type Steps = SmallVec<[Step; 4]>;
+/// Loops that follow each other: mostly one, so that few bytes are moved for a small tensor.
+pub(super) type Steps = SmallVec<[Step; 1]>;
 
 /// Returns the loops from one dtype to another, none if the elements stay as they are; `None` where
 /// there is no such conversion.

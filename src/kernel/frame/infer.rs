@@ -4,7 +4,7 @@ use super::checks::{NO_VARIABLES, bind_type_variables, output_type};
 use crate::dtype::DType;
 use crate::kernel::attribute::Attribute;
 use crate::kernel::error::{CallError, Reason};
-use crate::kernel::handle::{OpHandle, complete};
+use crate::kernel::handle::{Attributes, OpHandle, complete};
 use crate::kernel::op::Presence;
 use crate::kernel::operand::Operand;
 use crate::kernel::shapes::{self, Expected};
@@ -34,7 +34,8 @@ impl OpHandle {
             };
             places.push((at, value));
         }
-        let values = complete(self, &mut places).map_err(|reason| reason.of(self.name()))?;
+        let mut values = Attributes::new();
+        complete(self, &mut places, &mut values).map_err(|reason| reason.of(self.name()))?;
         Ok(values.into_vec())
     }
 

@@ -39,10 +39,9 @@ except TypeError as error:
     function(x.astype(error.wanted))
 ```
 
-The message is made of the same fields. Ops in frameworks' compilers have some exceptions with a
-message alone: those of `dlbridge.publish` itself, and what a framework is told while it traces a
-program. `dlbridge.explain` returns the fields without raising. In Rust
-they are those of
+The message is made of the same fields. What is raised while a framework traces a program has them,
+too, as far as the framework passes the exception on. `dlbridge.explain` returns the fields without
+raising. In Rust they are those of
 [`Incompatibility`](https://docs.rs/dlbridge/latest/dlbridge/error/struct.Incompatibility.html),
 which each error has.
 

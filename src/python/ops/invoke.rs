@@ -3,8 +3,8 @@
 use super::bind::{Bindings, Given, Names};
 use crate::device::Device;
 use crate::dtype::DType;
+use crate::kernel::{Attributes, Operands, complete, make};
 use crate::kernel::{CallError, CallHost, Failure, Frame, OpHandle, Operand};
-use crate::kernel::{Operands, complete, make};
 use crate::python::argument::{BorrowedArg, number_bytes};
 use crate::python::borrows;
 use crate::python::borrows::Keep;
@@ -36,12 +36,12 @@ pub(super) fn invoke<'py>(
     let mut bound = Bindings::new();
     names.bind(name, &given, &mut bound)?;
     *is_plain = bound.attributes_are_plain && bound.like.is_none() && bound.listed.is_none();
-    let completed;
+    let mut completed = Attributes::new();
     let attributes = match handle.defaults() {
         Some(defaults) if bound.attributes.is_empty() => defaults,
         _ => {
             let given = &mut bound.attributes;
-            completed = complete(handle, given).map_err(|reason| reason.of(name))?;
+            complete(handle, given, &mut completed).map_err(|reason| reason.of(name))?;
             &completed
         }
     };
