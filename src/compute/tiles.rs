@@ -59,18 +59,34 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
             body(at, range.len());
         });
     }
+    let results = match (is_in_place, streams) {
+        (true, _) => Results::Copied,
+        (false, true) => Results::Streamed,
+        (false, false) => Results::Written,
+    };
     let plan = Plan::new(operands);
     let item = operands.map(|operand| operand.item);
-    let tiles = Tiles::new(&plan, item, is_in_place);
+    let tiles = Tiles::new(&plan, item);
     for_each_range(
         tiles.tiling.len(),
         settings.grain.div_ceil(tiles.tiling.tile_len()),
         |range| {
             // SAFETY: the plan leads to the elements of the operands' layouts, and tiles have no
             // element in common, so threads don't write what others use.
-            unsafe { tiles.run(range, streams, body) };
+            unsafe { tiles.run(range, results, body) };
         },
     );
+}
+
+/// How the body's results come to the first operand where that is contiguous.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Results {
+    /// The body writes them there.
+    Written,
+    /// By way of a line in scratch memory, past the caches.
+    Streamed,
+    /// By way of a line in scratch memory, as another operand is in the same place.
+    Copied,
 }
 
 /// How a tile of an operand is accessed.
@@ -92,8 +108,8 @@ struct Tiles<const N: usize> {
 }
 
 impl<const N: usize> Tiles<N> {
-    /// Cuts a plan into tiles. Nothing of the first operand is in place if it is to be gathered.
-    fn new(plan: &Plan<N>, item: [usize; N], gathers_first: bool) -> Self {
+    /// Cuts a plan into tiles.
+    fn new(plan: &Plan<N>, item: [usize; N]) -> Self {
         let tiling = Tiling::new(plan, item, LOOP);
         let (rows, columns) = (&tiling.rows, &tiling.columns);
         let mut access = [Access::Gathered; N];
@@ -102,10 +118,7 @@ impl<const N: usize> Tiles<N> {
                 || tiling.tile.1 == columns.size
                     && rows.strides[at] == columns.strides[at] * columns.size as isize;
             let is_contiguous = columns.strides[at] == item[at] as isize;
-            if is_contiguous
-                && (is_whole || tiling.tile.1 >= SHORT_ROW)
-                && !(at == 0 && gathers_first)
-            {
+            if is_contiguous && (is_whole || tiling.tile.1 >= SHORT_ROW) {
                 access[at] = Access::InPlace;
             } else if at > 0 && columns.strides[at] == 0 && rows.strides[at] == 0 {
                 access[at] = Access::Filled;
@@ -123,7 +136,7 @@ impl<const N: usize> Tiles<N> {
     /// # Safety
     ///
     /// The elements are as [`for_each_tile`] requires.
-    unsafe fn run(&self, range: Range<usize>, streams: bool, body: Body<'_, N>) {
+    unsafe fn run(&self, range: Range<usize>, results: Results, body: Body<'_, N>) {
         let mut scratch = [Scratch([MaybeUninit::uninit(); SCRATCH]); N];
         let mut filled = [std::ptr::null_mut(); N];
         for index in range {
@@ -167,13 +180,14 @@ impl<const N: usize> Tiles<N> {
                 (rows, columns)
             };
             for _ in 0..rows {
-                if streams && self.access[0] == Access::InPlace {
+                if results == Results::Written || self.access[0] != Access::InPlace {
+                    body(at, columns);
+                } else {
                     let line = scratch[0].0.as_mut_ptr().cast::<u8>();
+                    let streams = results == Results::Streamed;
                     // SAFETY: the first operand is contiguous and written by the body alone, and
                     // its scratch memory isn't in use.
-                    unsafe { self.stream_row(at, columns, body, line) };
-                } else {
-                    body(at, columns);
+                    unsafe { self.run_by_lines(at, columns, body, line, streams) };
                 }
                 for (at, step) in at.iter_mut().zip(row_steps) {
                     *at = at.wrapping_offset(step);
@@ -188,18 +202,26 @@ impl<const N: usize> Tiles<N> {
             // the body has written this tile's to the scratch memory.
             unsafe { scatter(self.item[0], from, strides, tile, first[0]) };
         }
-        if streams {
+        if results == Results::Streamed {
             super::stream::fence();
         }
     }
 
-    /// Calls the body with a few elements at a time, whose results go past the caches.
+    /// Calls the body with a few elements at a time, and copies each line of its results to the
+    /// first operand, past the caches if it `streams`.
     ///
     /// # Safety
     ///
     /// There are `len` contiguous elements of each operand; no other code uses those of the first
     /// one, and the line.
-    unsafe fn stream_row(&self, at: [*mut u8; N], len: usize, body: Body<'_, N>, line: *mut u8) {
+    unsafe fn run_by_lines(
+        &self,
+        at: [*mut u8; N],
+        len: usize,
+        body: Body<'_, N>,
+        line: *mut u8,
+        streams: bool,
+    ) {
         let most = (if N == 2 { 2 * LINE } else { LINE }) / self.item[0];
         // Whole cache lines, after the first ones.
         let head = at[0].align_offset(64) / self.item[0];
@@ -212,16 +234,22 @@ impl<const N: usize> Tiles<N> {
             }
             let to = std::mem::replace(&mut here[0], line);
             body(here, count);
+            let bytes = count * self.item[0];
             // SAFETY: the body has written the line, and these are some of the `len` elements.
-            unsafe { stream(line, to, count * self.item[0]) };
+            unsafe {
+                match streams {
+                    true => stream(line, to, bytes),
+                    false => to.copy_from_nonoverlapping(line, bytes),
+                }
+            }
             done += count;
         }
     }
 }
 
-/// The bytes that are written at once past the caches, and twice as many where one operand is read:
-/// so few that the CPU reads the next elements meanwhile. Of four times as many, sums and casts take
-/// 1.2 times as long.
+/// The bytes of results that are copied at once, and twice as many where one operand is read: so few
+/// that the CPU reads the next elements meanwhile. Of four times as many, sums and casts past the
+/// caches take 1.2 times as long.
 const LINE: usize = 512;
 
 /// The bytes of a tile of one operand in scratch memory.

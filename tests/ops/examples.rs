@@ -28,6 +28,21 @@ fn axpy_is_in_place() {
 }
 
 #[test]
+fn axpy_of_many_elements_is_in_place() {
+    // More than pass through scratch memory at once, side by side and not.
+    for step in [1, 2, -1] {
+        let numbers: Vec<f32> = (0..6001).map(|at| (at % 7) as f32).collect();
+        let whole = Tensor::from_vec(numbers, &[6001]);
+        let mut y = whole.and_then(|whole| whole.step_by(0, step)).unwrap();
+        let before = y.to_vec::<f32>().unwrap();
+        let x: Vec<f32> = (0..before.len()).map(|at| at as f32).collect();
+        let expected: Vec<f32> = before.iter().zip(&x).map(|(y, x)| 2.0 * x + y).collect();
+        ops::axpy(2.0_f32, &Tensor::from(x), &mut y).unwrap();
+        assert_eq!(y.to_vec::<f32>().unwrap(), expected, "step {step}");
+    }
+}
+
+#[test]
 fn sums_go_along_axes() {
     let x = Tensor::from([[1_i32, 2, 3], [4, 5, 6]]);
     let sum = |axes: Option<&[i64]>, keeps| {
