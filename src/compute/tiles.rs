@@ -247,9 +247,9 @@ impl<const N: usize> Tiles<N> {
     }
 }
 
-/// The bytes of results that are copied at once, and twice as many where one operand is read: so few
-/// that the CPU reads the next elements meanwhile. Of four times as many, sums and casts past the
-/// caches take 1.2 times as long.
+/// The bytes of results that are copied at once, and twice as many where one operand is read: so
+/// few that the CPU reads the next elements meanwhile. Of four times as many, sums and casts past
+/// the caches take 1.2 times as long.
 const LINE: usize = 512;
 
 /// The bytes of a tile of one operand in scratch memory.

@@ -19,6 +19,10 @@ const BASE_ALIGNMENT: usize = 16;
 /// Allocators have small blocks at hand, but not zeroed ones.
 const QUICK: usize = 1024;
 
+/// Allocations from this size on are best in huge pages, of 2 MB.
+#[cfg(all(target_os = "linux", feature = "kernels", not(miri)))]
+const HUGE: usize = 4 << 20;
+
 /// What is in new memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Contents {
@@ -85,6 +89,10 @@ impl HostBuffer {
         };
         // SAFETY: the size is not 0, as header and bytes aren't both.
         let base = NonNull::new(unsafe { allocate(layout) }).ok_or_else(out_of_memory)?;
+        #[cfg(all(target_os = "linux", feature = "kernels", not(miri)))]
+        if size >= HUGE {
+            advise_huge_pages(base, size);
+        }
         let address = base.addr().get();
         // SAFETY: the base is aligned to 16, so that the next multiple of the alignment behind the
         // header is at most what was allocated in addition to `bytes` away.
@@ -99,6 +107,19 @@ impl HostBuffer {
         }
         Ok((Self { base, layout }, data))
     }
+}
+
+/// Asks for huge pages: the system clears memory page by page when it is first written, and that
+/// takes longer than most ops. A system that has none, or won't, changes nothing.
+#[cfg(all(target_os = "linux", feature = "kernels", not(miri)))]
+#[cold]
+fn advise_huge_pages(base: NonNull<u8>, size: usize) {
+    let first = base.addr().get().next_multiple_of(PAGE);
+    let end = (base.addr().get() + size) / PAGE * PAGE;
+    let pages = base.as_ptr().with_addr(first).cast();
+    // SAFETY: whole pages of memory that was just allocated, whose contents the advice doesn't
+    // change. Where the system's pages are larger it is refused.
+    unsafe { libc::madvise(pages, end - first, libc::MADV_HUGEPAGE) };
 }
 
 /// Makes uninitialised memory count as initialised, with the bits that it has. Debug builds write
@@ -141,5 +162,45 @@ impl Drop for HostBuffer {
     fn drop(&mut self) {
         // SAFETY: allocated in `allocate` with this layout, and freed only here.
         unsafe { dealloc(self.base.as_ptr(), self.layout) }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", feature = "kernels", not(miri)))]
+mod tests {
+    use super::*;
+
+    /// Returns the flags of the mapping of an address.
+    fn flags(address: usize) -> String {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut is_there = false;
+        for line in maps.lines() {
+            let range = line
+                .split_once(' ')
+                .and_then(|(range, _)| range.split_once('-'));
+            let ends = range.and_then(|(first, end)| {
+                let number = |text| usize::from_str_radix(text, 16).ok();
+                Some(number(first)?..number(end)?)
+            });
+            if let Some(ends) = ends {
+                is_there = ends.contains(&address);
+            } else if is_there && let Some(flags) = line.strip_prefix("VmFlags:") {
+                return flags.to_owned();
+            }
+        }
+        panic!("no memory at {address:#x}");
+    }
+
+    #[test]
+    fn large_memory_asks_for_huge_pages() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage/enabled").exists() {
+            return; // The system has none to ask for.
+        }
+        for contents in [Contents::Arbitrary, Contents::Zeros] {
+            let (buffer, data) = HostBuffer::allocate(64 << 20, contents).unwrap();
+            let middle = data.addr().get() + (32 << 20);
+            let flags = flags(middle);
+            assert!(flags.split(' ').any(|flag| flag == "hg"), "{flags}");
+            drop(buffer);
+        }
     }
 }
