@@ -99,7 +99,12 @@ def run(example, name, site, report):
         print(done.stdout, done.stderr, sep="\n")
     if not report.exists():
         return result(example, name, 0, 1, 0)
-    counts = ElementTree.parse(report).getroot().find("testsuite").attrib
+    suite = ElementTree.parse(report).getroot().find("testsuite")
+    for case in suite.iter("testcase"):
+        if (skipped := case.find("skipped")) is not None:
+            reason = skipped.get("message")
+            print(f"test examples/{example.name}, {name}: {case.get('name')} ... ignored, {reason}")
+    counts = suite.attrib
     total, ignored = int(counts["tests"]), int(counts["skipped"])
     # Where the process ended badly, something failed, whatever was counted before.
     failed = max(int(counts["failures"]) + int(counts["errors"]), int(done.returncode != 0))
