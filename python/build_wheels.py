@@ -47,6 +47,7 @@ def build(python: str, out: Path) -> Path:
             + ["--compatibility", "manylinux2014", "--interpreter", python, *abi3]
             + ["--manifest-path", str(MANIFEST), "--out", folder],
             env=environment(python),
+            stdout=sys.stderr,  # Only the wheels' paths go to the standard output.
             check=True,
         )
         (made,) = Path(folder).glob("*.whl")
