@@ -128,6 +128,8 @@ pub(crate) use call::make;
 pub(crate) use frame::{CallHost, Frame, Operands};
 #[cfg(feature = "python")]
 pub(crate) use handle::{Attributes, complete};
+#[cfg(feature = "python")]
+pub(crate) use nearest::nearest;
 
 /// For the macros.
 #[doc(hidden)]

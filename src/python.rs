@@ -120,5 +120,7 @@ pub mod package {
     pub use super::launch::{PyKernel, PyKernels};
     pub use super::on_device::make;
     #[cfg(feature = "kernels")]
-    pub use super::ops::{PyRecorder, kernel_rows, num_threads, op_named, set_num_threads};
+    pub use super::ops::{
+        PyRecorder, kernel_rows, nearest_name, num_threads, op_named, set_num_threads,
+    };
 }

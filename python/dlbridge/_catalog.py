@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _core
-from ._errors import no_such_name, with_fields
+from ._errors import with_fields
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -146,4 +146,8 @@ def find(name: str) -> Any:
         return getattr(ops, _core._op(name).__name__)  # One function of two names.
     if any(other.startswith(name + ".") for other in known):
         return Namespace(name)
-    raise no_such_name(name, "op", known)
+    # A name that isn't valid text, such as a lone surrogate, is like none.
+    near = _core._nearest_name(name, known) if name.isprintable() else None
+    remedy = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+    error = AttributeError(f"there is no op {name!r}")
+    raise with_fields(error, "name", found=name, remedy=remedy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any, TypeVar
 
     E = TypeVar("E", bound=BaseException)
@@ -20,14 +19,3 @@ def with_fields(
     for name, value in (("kind", kind), ("found", found), ("wanted", wanted), ("remedy", remedy)):
         setattr(error, name, value)
     return error
-
-
-def no_such_name(name: str, what: str, known: Iterable[str]) -> AttributeError:
-    """Returns what is raised for a name that there isn't, with the nearest one that there is."""
-    from difflib import get_close_matches
-
-    known = list(known)
-    near = get_close_matches(name, known, n=1, cutoff=0.67)
-    remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    error = AttributeError(f"there is no {what} {name!r}")
-    return with_fields(error, "name", found=name, remedy=remedy)

@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use super::make::{arange, empty, full, ones, zeros};
     #[pymodule_export]
-    use super::ops::{kernels, op, op_aliases, op_names};
+    use super::ops::{kernels, nearest_name, op, op_aliases, op_names};
     #[pymodule_export]
     use super::{PyDType, PyDevice, PyTensor, convert, from_dlpack, outlook, restore};
     #[pymodule_export]

@@ -27,6 +27,13 @@ pub(crate) fn op_aliases() -> Vec<String> {
     aliases.map(str::to_owned).collect()
 }
 
+/// The known name that is nearest to an unknown one, or None.
+#[pyfunction]
+#[pyo3(name = "_nearest_name")]
+pub(crate) fn nearest_name(name: &str, known: Vec<String>) -> Option<String> {
+    dlbridge::python::package::nearest_name(name, &known).map(str::to_owned)
+}
+
 /// All kernels, a dict each.
 #[pyfunction]
 #[pyo3(name = "_kernels")]

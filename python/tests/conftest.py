@@ -10,6 +10,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import build_extension  # noqa: E402
+from frozen import pytest_collection_finish, pytest_sessionfinish  # noqa: E402, F401
 
 sys.path.insert(0, str(build_extension.build()))
 
@@ -18,16 +19,6 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "own_process: the file runs in a process of its own (see groups.py)"
     )
-
-
-def pytest_collection_finish():
-    """Keeps collections in tests from what the imports of frameworks made."""
-    gc.collect()
-    gc.freeze()
-
-
-def pytest_sessionfinish():
-    gc.unfreeze()
 
 
 @pytest.fixture

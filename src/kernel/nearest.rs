@@ -2,7 +2,7 @@
 //! a dependency of every build with ops, for one function.
 
 /// Returns the known name nearest to `name`, if at most a third of its letters differ.
-pub(super) fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     let letters = name.chars().count();
     let most = letters / 3;
     // What is much longer or shorter is not even looked at: a name may be of any length.

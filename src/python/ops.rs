@@ -24,7 +24,7 @@ use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
 use super::error::unknown_name;
 use crate::dtype::DType;
-use crate::kernel::{OpHandle, Registry};
+use crate::kernel::{OpHandle, Registry, nearest};
 use bind::Names;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyRuntimeError;
@@ -111,11 +111,16 @@ pub fn op_function<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'p
     builtin(text, call, Bound::new(py, op)?.as_any(), &module)
 }
 
-/// Returns the functions of all ops that were registered by macros, by their names.
+/// Returns the known name that is nearest to an unknown one, if most letters are the same.
+pub fn nearest_name<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+    nearest(name, known)
+}
+
+/// Returns the function of the op of this name in the global registry.
 ///
 /// # Errors
 ///
-/// The same as for [`op_function`].
+/// When there is no such op; and the same as for [`op_function`].
 pub fn op_named<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     match Registry::global().op(name) {
         Ok(handle) => op_function(py, &handle),

@@ -51,7 +51,7 @@ def publish(framework: str) -> dict[str, str]:
     alone, such as `torch.ops.dlbridge.add`, or that load an exported program. The framework must be
     imported already. Returns the ops that it can't have, each with the reason.
     """
-    if framework not in ADAPTERS:
+    if not isinstance(framework, str) or framework not in ADAPTERS:
         wanted = ", ".join(ADAPTERS)
         error = LookupError(f"expected one of {wanted}, got {framework!r}")
         raise with_fields(error, "name", found=framework, wanted=wanted)

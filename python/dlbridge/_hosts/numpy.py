@@ -60,7 +60,7 @@ def ufunc(name: str, **attributes: Any) -> Any:
 
 
 def _function_of(name: str) -> Any:
-    function = function_of(name)
+    function = function_of(name) if isinstance(name, str) else None
     if not hasattr(getattr(function, "__self__", None), "_describe"):
         error = LookupError(f"expected the name of an op, got {name!r}")
         raise with_fields(error, "name", found=name)

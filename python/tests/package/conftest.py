@@ -8,15 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-
-def pytest_collection_finish():
-    """Keeps collections in tests from what the imports of frameworks made."""
-    gc.collect()
-    gc.freeze()
-
-
-def pytest_sessionfinish():
-    gc.unfreeze()
+from frozen import pytest_collection_finish, pytest_sessionfinish  # noqa: E402, F401
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ which each error has.
 | `ValueError` | another shape or layout, a value that the dtype doesn't have, memory that is in use |
 | `IndexError` | an index or an axis that the tensor doesn't have |
 | `LookupError` | no op, kernel, framework, device or dtype of this name |
+| `AttributeError` | `dlbridge.ops` has no op of this name |
 | `MemoryError` | the memory can't be allocated |
 | `OSError` | a file can't be read or written; it has Python's own attributes |
 | `dlbridge.CudaError`, a `RuntimeError` | a GPU, its driver or a library of NVIDIA's failed, or can't do that now |

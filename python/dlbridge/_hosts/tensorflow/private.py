@@ -36,5 +36,5 @@ def private() -> SimpleNamespace:
             RuntimeError(text),
             "name",
             found=tf.__version__,
-            remedy="publish ops with another release",
+            remedy="install another release",
         ) from error
