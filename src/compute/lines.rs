@@ -1,34 +1,30 @@
 //! Functions of whole lines of a tensor, as in softmax and normalisation: vectorised, and on
 //! several threads where the tensors are large.
 
+mod plan;
 #[cfg(feature = "ops")]
 mod wide;
 
 #[cfg(feature = "ops")]
 pub(crate) use wide::{Line, for_each_wide_line};
 
-use super::address::Address;
-use super::gather::{gather, scatter};
-use super::plan::{Dim, Operand, merge_slice};
+use super::plan::Operand;
+use super::stream::fence;
 use super::threads::for_each_range;
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
+use plan::Lines;
 use smallvec::SmallVec;
 use std::slice;
 
 /// The least number of elements that are worth a thread.
 const GRAIN: usize = 1 << 13;
 
-/// The bytes of lines that are gathered at once, if there are more than a few of them.
-const ROOM: usize = 1 << 17;
-
-/// The bytes of contiguous lines that the body gets at once.
-const SHORT: usize = 1 << 13;
-
 /// What some lines are for, and memory for intermediate results.
 type Body<'a> = &'a (dyn Fn(Group, &mut Scratch) + Sync);
 
-/// Some lines: their elements, where the results go, and the distances between lines in bytes.
+/// Some lines: their elements, where the results go, and the distances between lines in bytes. The
+/// results aren't where elements of these lines are.
 #[derive(Clone, Copy)]
 struct Group {
     x: *const u8,
@@ -46,6 +42,21 @@ impl Group {
             let x = self.x.wrapping_offset(at * self.steps[1]);
             (x, self.out.wrapping_offset(at * self.steps[0]))
         })
+    }
+
+    /// Returns a line's elements and the places of its results.
+    ///
+    /// # Safety
+    ///
+    /// The line is one of these, whose elements are a `T` each and don't overlap the results, which
+    /// are an `O` each.
+    #[inline(always)]
+    unsafe fn slices<'a, T, O>(self, x: *const u8, out: *mut u8) -> (&'a [T], &'a mut [O]) {
+        // SAFETY: the caller promises as many elements and places as a line has.
+        unsafe {
+            let out = slice::from_raw_parts_mut(out.cast(), self.len);
+            (slice::from_raw_parts(x.cast(), self.len), out)
+        }
     }
 
     /// Returns whether each line is where the one before ends, of elements of these sizes.
@@ -161,43 +172,38 @@ pub(crate) unsafe fn map_operands<T: Element, O: Element>(
     let shape = x.layout.shape();
     assert_eq!(shape, out.layout.shape(), "shapes of lines");
     assert!(axis < shape.len(), "axis {axis} of shape {shape:?}");
-    let body = |group: Group, scratch: &mut Scratch| {
-        let len = group.len;
+    let body = |group: Group, _: &mut Scratch| {
         for (x, out) in group.lines() {
-            let mut x = x.cast::<T>();
-            if x.cast() == out.cast_const() {
-                let copy = scratch.items::<T>(len);
-                // SAFETY: a line of `len` elements, and memory for as many.
-                unsafe { std::ptr::copy_nonoverlapping(x, copy, len) };
-                x = copy;
-            }
-            // SAFETY: `for_each_line` gives lines of `len` elements, of which those of `out` have
-            // been written before, or are new memory of valid elements; where both are in one
-            // place, `x` is a copy.
-            let (x, out) = unsafe {
-                let out = slice::from_raw_parts_mut(out.cast::<O>(), len);
-                (slice::from_raw_parts(x, len), out)
-            };
+            // SAFETY: `for_each_line` gives lines of `len` elements that don't overlap, of which
+            // those of `out` have been written before, or are new memory of valid elements.
+            let (x, out) = unsafe { group.slices(x, out) };
             function(x, out);
         }
     };
     // SAFETY: what it requires of the operands is required here, and the shapes were compared.
-    unsafe { for_each_line(x, out, axis, &body) }
+    unsafe { for_each_line(x, out, axis, size_of::<T>().max(size_of::<O>()), &body) }
 }
 
-/// Calls the body with all lines of `x` along an axis, and those of `out`, as contiguous memory,
-/// which may be the same: some lines at a time.
+/// Calls the body with all lines of `x` along an axis, and those of `out`, as contiguous memory
+/// that isn't the same: some lines at a time, of which numbers that are calculated with have `wide`
+/// bytes.
 ///
 /// # Safety
 ///
 /// The shapes are the same. Every element that the layouts lead to is there; those of `out` can be
 /// written, no two of them are at one place, and no other code uses them. `x` is either exactly
 /// where `out` is or doesn't overlap it.
-unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize, body: Body<'_>) {
+unsafe fn for_each_line(
+    x: Operand<'_>,
+    out: Operand<'_>,
+    axis: usize,
+    wide: usize,
+    body: Body<'_>,
+) {
     if x.layout.is_empty() {
         return;
     }
-    let lines = Lines::new(&x, &out, axis);
+    let lines = Lines::new(&x, &out, axis, wide);
     let blocks = lines.blocks();
     let elements_per_block = lines.at_once * lines.line.size;
     for_each_range(blocks, GRAIN.div_ceil(elements_per_block), |range| {
@@ -208,122 +214,8 @@ unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize, body: Bod
             // common.
             unsafe { lines.run(block, body, &mut scratch, &mut gathered) };
         }
+        if lines.streams {
+            fence();
+        }
     });
-}
-
-/// Lines, and the dimensions around them: strides of `out` and of `x`.
-struct Lines {
-    first: [Address; 2],
-    item: [usize; 2],
-    /// Whether elements of a line are contiguous.
-    is_contiguous: [bool; 2],
-    line: Dim<2>,
-    outer: SmallVec<[Dim<2>; 4]>,
-    /// The dimension along which several lines are gathered at once.
-    beside: Dim<2>,
-    at_once: usize,
-}
-
-impl Lines {
-    fn new(x: &Operand<'_>, out: &Operand<'_>, axis: usize) -> Self {
-        let item = [out.item, x.item];
-        let mut outer = SmallVec::new();
-        let mut line = Dim::NONE;
-        for (at, &size) in x.layout.shape().iter().enumerate() {
-            let strides = [
-                out.layout.strides()[at] * out.item as isize,
-                x.layout.strides()[at] * x.item as isize,
-            ];
-            if at == axis {
-                line = Dim { size, strides };
-            } else if size != 1 {
-                outer.push(Dim { size, strides });
-            }
-        }
-        outer.sort_by_key(|dim: &Dim<2>| std::cmp::Reverse(dim.strides[0].unsigned_abs()));
-        let kept = merge_slice(&mut outer);
-        outer.truncate(kept);
-        let is_contiguous =
-            [0, 1].map(|at| line.size == 1 || line.strides[at] == item[at] as isize);
-        let beside = outer.pop().unwrap_or(Dim::NONE);
-        let at_once = if is_contiguous == [true; 2] {
-            (SHORT / (line.size * item[0].max(item[1])).max(1)).clamp(1, beside.size.max(1))
-        } else {
-            // A few even of long lines, as memory comes in cache lines.
-            (ROOM / (line.size * item[0].max(item[1])))
-                .max(16)
-                .min(beside.size)
-        };
-        Self {
-            first: [Address(out.first), Address(x.first)],
-            item,
-            is_contiguous,
-            line,
-            outer,
-            beside,
-            at_once,
-        }
-    }
-
-    fn blocks(&self) -> usize {
-        let outer: usize = self.outer.iter().map(|dim| dim.size).product();
-        outer * self.beside.size.div_ceil(self.at_once)
-    }
-
-    /// Visits the lines of a block.
-    ///
-    /// # Safety
-    ///
-    /// As for [`for_each_line`], and no other code uses these lines of `out`.
-    unsafe fn run(
-        &self,
-        block: usize,
-        body: Body<'_>,
-        scratch: &mut Scratch,
-        gathered: &mut [Scratch; 2],
-    ) {
-        let across = self.beside.size.div_ceil(self.at_once);
-        let (mut index, start) = (block / across, block % across * self.at_once);
-        let mut first = self.first.map(|address| address.0);
-        let mut advance = |dim: &Dim<2>, steps: usize| {
-            for (first, stride) in first.iter_mut().zip(dim.strides) {
-                *first = first.wrapping_offset(stride * steps as isize);
-            }
-        };
-        advance(&self.beside, start);
-        for dim in self.outer.iter().rev() {
-            advance(dim, index % dim.size);
-            index /= dim.size;
-        }
-        let count = self.at_once.min(self.beside.size - start);
-        let len = self.line.size;
-        let tile = (count, len);
-        let strides = |at: usize| (self.beside.strides[at], self.line.strides[at]);
-        let mut at = first;
-        let mut steps = self.beside.strides;
-        for operand in 0..2 {
-            if !self.is_contiguous[operand] {
-                let bytes = count * len * self.item[operand];
-                at[operand] = gathered[operand].items(bytes);
-                steps[operand] = (len * self.item[operand]) as isize;
-            }
-        }
-        if !self.is_contiguous[1] {
-            // SAFETY: these are lines of `x`, and the memory has room for them.
-            unsafe { gather(self.item[1], first[1], strides(1), tile, at[1]) };
-        }
-        let group = Group {
-            x: at[1],
-            out: at[0],
-            len,
-            count,
-            steps,
-        };
-        body(group, scratch);
-        if !self.is_contiguous[0] {
-            // SAFETY: these are lines of `out`, which may be written, and the body has written
-            // their elements.
-            unsafe { scatter(self.item[0], at[0], strides(0), tile, first[0]) };
-        }
-    }
 }

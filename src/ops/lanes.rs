@@ -6,94 +6,99 @@
 use super::number::Wide;
 
 /// How many numbers are calculated with at once: a few vectors of any level.
-pub(super) const LANES: usize = 32;
+const LANES: usize = 32;
 
 /// How many numbers a lane adds up.
-pub(super) const DEPTH: usize = 64;
-
-/// How many rows of numbers are added up before they meet lanes, which may be in memory.
-const ROWS: usize = 8;
+const DEPTH: usize = 64;
 
 /// Returns the largest number, without regard to NaN.
 #[inline(always)]
 pub(super) fn largest<W: Wide>(x: &[W]) -> W {
     let larger = |a: W, b: W| if b > a { b } else { a };
-    let [largest] = fold(x, W::LOWEST, larger, |x| [x]);
-    largest
+    let mut lanes = [W::LOWEST; LANES];
+    let (rows, rest) = x.as_chunks::<LANES>();
+    for row in rows {
+        join(&mut lanes, row, larger);
+    }
+    if !rest.is_empty() {
+        join(&mut lanes, &padded(rest, W::LOWEST, |x| x), larger);
+    }
+    join_lanes(lanes, larger)
 }
 
-/// Returns sums of what a function makes of each number.
+/// Returns the sum of what a function makes of each number.
 #[inline(always)]
-pub(super) fn sums<W: Wide, const N: usize>(x: &[W], function: impl Fn(W) -> [W; N]) -> [f64; N] {
-    let mut totals = [0.0; N];
+pub(super) fn sum<W: Wide>(x: &[W], function: impl Fn(W) -> W) -> f64 {
+    let add = |a: W, b: W| a.add(b);
+    let zero = W::from_f64(0.0);
+    let mut total = 0.0;
     for x in x.chunks(DEPTH * LANES) {
-        let sums = fold(x, W::from_f64(0.0), |a, b| a.add(b), &function);
-        for (total, sum) in totals.iter_mut().zip(sums) {
-            *total += sum.into();
-        }
-    }
-    totals
-}
-
-/// Joins what a function makes of each number.
-#[inline(always)]
-fn fold<W: Wide, const N: usize>(
-    x: &[W],
-    empty: W,
-    join: impl Fn(W, W) -> W,
-    function: impl Fn(W) -> [W; N],
-) -> [W; N] {
-    let mut lanes = [[empty; LANES]; N];
-    let (chunks, rest) = x.as_chunks::<LANES>();
-    let (many, few) = chunks.as_chunks::<ROWS>();
-    for rows in many {
-        add(&mut lanes, rows, &join, &function);
-    }
-    for row in few {
-        add(&mut lanes, std::array::from_ref(row), &join, &function);
-    }
-    for (at, x) in rest.iter().enumerate() {
-        let terms = function(*x);
-        for (lanes, term) in lanes.iter_mut().zip(terms) {
-            lanes[at] = join(lanes[at], term);
-        }
-    }
-    // Not `map`, whose closure would be compiled for the baseline.
-    let mut results = [empty; N];
-    for (result, lanes) in results.iter_mut().zip(lanes) {
-        *result = join_lanes(lanes, &join);
-    }
-    results
-}
-
-/// Joins rows with lanes.
-#[inline(always)]
-fn add<W: Wide, const N: usize, const ROWS: usize>(
-    lanes: &mut [[W; LANES]; N],
-    rows: &[[W; LANES]; ROWS],
-    join: impl Fn(W, W) -> W,
-    function: impl Fn(W) -> [W; N],
-) {
-    for at in 0..LANES {
-        let mut sums = [lanes[0][at]; N];
-        for (sum, lanes) in sums.iter_mut().zip(&*lanes) {
-            *sum = lanes[at];
-        }
+        let mut lanes = [zero; LANES];
+        let (rows, rest) = x.as_chunks::<LANES>();
         for row in rows {
-            let terms = function(row[at]);
-            for (sum, term) in sums.iter_mut().zip(terms) {
-                *sum = join(*sum, term);
+            for at in 0..LANES {
+                lanes[at] = lanes[at].add(function(row[at]));
             }
         }
-        for (lanes, sum) in lanes.iter_mut().zip(sums) {
-            lanes[at] = sum;
+        if !rest.is_empty() {
+            join(&mut lanes, &padded(rest, zero, &function), add);
         }
+        total += join_lanes(lanes, add).into();
+    }
+    total
+}
+
+/// Writes what a function makes of each number, and returns its sum.
+#[inline(always)]
+pub(super) fn map_and_sum<W: Wide>(x: &[W], out: &mut [W], function: impl Fn(W) -> W) -> f64 {
+    let add = |a: W, b: W| a.add(b);
+    let zero = W::from_f64(0.0);
+    let mut total = 0.0;
+    let chunks = out.chunks_mut(DEPTH * LANES);
+    for (x, out) in x.chunks(DEPTH * LANES).zip(chunks) {
+        let mut lanes = [zero; LANES];
+        let (rows, rest) = x.as_chunks::<LANES>();
+        let (out_rows, out_rest) = out.as_chunks_mut::<LANES>();
+        for (row, out) in rows.iter().zip(out_rows) {
+            for at in 0..LANES {
+                out[at] = function(row[at]);
+                lanes[at] = lanes[at].add(out[at]);
+            }
+        }
+        if !rest.is_empty() {
+            for (out, x) in out_rest.iter_mut().zip(rest) {
+                *out = function(*x);
+            }
+            join(&mut lanes, &padded(out_rest, zero, |x| x), add);
+        }
+        total += join_lanes(lanes, add).into();
+    }
+    total
+}
+
+/// Returns what a function makes of a few numbers, and `empty` in the other lanes. Lanes
+/// themselves are never indexed by numbers that only the program's run tells, so that the compiler
+/// has them in registers.
+#[inline(always)]
+fn padded<W: Copy>(few: &[W], empty: W, function: impl Fn(W) -> W) -> [W; LANES] {
+    let mut row = [empty; LANES];
+    for (place, x) in row.iter_mut().zip(few) {
+        *place = function(*x);
+    }
+    row
+}
+
+/// Joins a row with lanes.
+#[inline(always)]
+fn join<W: Copy>(lanes: &mut [W; LANES], row: &[W; LANES], function: impl Fn(W, W) -> W) {
+    for at in 0..LANES {
+        lanes[at] = function(lanes[at], row[at]);
     }
 }
 
 /// Joins lanes, by halves.
 #[inline(always)]
-pub(super) fn join_lanes<W: Copy>(mut lanes: [W; LANES], function: impl Fn(W, W) -> W) -> W {
+fn join_lanes<W: Copy>(mut lanes: [W; LANES], function: impl Fn(W, W) -> W) -> W {
     let mut half = LANES / 2;
     while half > 0 {
         for at in 0..half {

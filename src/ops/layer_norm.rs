@@ -1,7 +1,7 @@
 //! `layer_norm`: normalisation along one axis to a mean of 0 and a variance of 1.
 
 use super::axis::dimension;
-use super::lanes::sums;
+use super::lanes::sum;
 use super::number::{Float, Wide};
 use super::rms_norm::widened;
 use crate::compute::Simd;
@@ -21,7 +21,6 @@ use crate::kernel::Target;
 use crate::tensor::Tensor;
 use crate::view::View;
 use half::{bf16, f16};
-use std::slice;
 
 register_op!(
     Op::new("layer_norm")
@@ -102,47 +101,44 @@ struct LayerNorm<'a, W> {
 
 impl<W: Wide> Line<W> for LayerNorm<'_, W> {
     #[inline(always)]
-    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
+    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], _: S) {
         let Self { weight, bias, eps } = *self;
-        let len = values.len();
-        // SAFETY: there are as many numbers as values, which no code writes until they are copied.
-        let x = unsafe { slice::from_raw_parts(x, len) };
+        let share = 1.0 / x.len() as f64;
         // The two-pass algorithm, for a mean in two parts:
         // https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance#Two-pass_algorithm
-        let [total] = sums(x, |x| [x]);
-        let mean = W::from_f64(total / len as f64);
-        let [rest, squares] = sums(x, |x| {
+        let mean = W::from_f64(sum(x, |x| x) * share);
+        let rest = sum(x, |x| x.sub(mean)) * share;
+        // A loop of its own: the compiler has the lanes of one sum in registers, and not of two.
+        let squares = sum(x, |x| {
             let distance = x.sub(mean);
-            [distance, distance.mul(distance)]
+            distance.mul(distance)
         });
-        let rest = rest / len as f64;
-        let variance = squares / len as f64 - rest * rest;
+        let variance = squares * share - rest * rest;
         let factor = W::from_f64(1.0 / (variance + eps).sqrt());
         let rest = W::from_f64(rest);
-        for (value, x) in values.iter_mut().zip(x) {
-            *value = x.sub(mean).sub(rest).mul(factor);
-        }
-        // SAFETY: there are as many places, and `x` isn't used any more.
-        let out = unsafe { slice::from_raw_parts_mut(out, len) };
+        let normed = |x: &W| x.sub(mean).sub(rest).mul(factor);
+        let places = out.iter_mut().zip(x);
         match (weight, bias) {
             (Some(weight), Some(bias)) => {
-                for (((out, value), weight), bias) in
-                    out.iter_mut().zip(values).zip(weight).zip(bias)
-                {
-                    *out = value.mul(*weight).add(*bias);
+                for (((out, x), weight), bias) in places.zip(weight).zip(bias) {
+                    *out = normed(x).mul(*weight).add(*bias);
                 }
             }
             (Some(weight), None) => {
-                for ((out, value), weight) in out.iter_mut().zip(values).zip(weight) {
-                    *out = value.mul(*weight);
+                for ((out, x), weight) in places.zip(weight) {
+                    *out = normed(x).mul(*weight);
                 }
             }
             (None, Some(bias)) => {
-                for ((out, value), bias) in out.iter_mut().zip(values).zip(bias) {
-                    *out = value.add(*bias);
+                for ((out, x), bias) in places.zip(bias) {
+                    *out = normed(x).add(*bias);
                 }
             }
-            (None, None) => out.copy_from_slice(values),
+            (None, None) => {
+                for (out, x) in places {
+                    *out = normed(x);
+                }
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `rms_norm`: root mean square normalisation along the last axis.
 
-use super::lanes::sums;
+use super::lanes::sum;
 use super::number::{Float, Wide};
 use crate::compute::Simd;
 use crate::compute::lines::{Line, for_each_wide_line};
@@ -98,25 +98,21 @@ struct RmsNorm<'a, W> {
 
 impl<W: Wide> Line<W> for RmsNorm<'_, W> {
     #[inline(always)]
-    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
-        let Self { weight, eps } = *self;
-        // SAFETY: there are as many numbers as values, which no code writes until they are copied.
-        let x = unsafe { slice::from_raw_parts(x, values.len()) };
-        let [squares] = sums(x, |x| [x.mul(x)]);
-        let mean = squares / x.len() as f64;
-        let factor = W::from_f64(1.0 / (mean + eps).sqrt());
-        for (value, x) in values.iter_mut().zip(x) {
-            *value = x.mul(factor);
-        }
-        // SAFETY: there are as many places, and `x` isn't used any more.
-        let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
-        match weight {
+    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], _: S) {
+        let mean = sum(x, |x| x.mul(x)) / x.len() as f64;
+        let factor = W::from_f64(1.0 / (mean + self.eps).sqrt());
+        let places = out.iter_mut().zip(x);
+        match self.weight {
             Some(weight) => {
-                for ((out, value), weight) in out.iter_mut().zip(values).zip(weight) {
-                    *out = value.mul(*weight);
+                for ((out, x), weight) in places.zip(weight) {
+                    *out = x.mul(factor).mul(*weight);
                 }
             }
-            None => out.copy_from_slice(values),
+            None => {
+                for (out, x) in places {
+                    *out = x.mul(factor);
+                }
+            }
         }
     }
 }

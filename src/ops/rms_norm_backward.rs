@@ -1,6 +1,6 @@
 //! `rms_norm_backward`: the gradient of `rms_norm` by its tensor.
 
-use super::lanes::sums;
+use super::lanes::sum;
 use super::number::{Float, Number, Wide};
 use super::rms_norm::widened;
 use crate::kernel::ArgumentError;
@@ -85,8 +85,8 @@ fn kernel<T: Float>(
         for ((product, g), x) in products.iter_mut().zip(&weighted).zip(x) {
             *product = g.mul(*x);
         }
-        let [squares] = sums(x, |x| [x.mul(x)]);
-        let [dot] = sums(&products, |product| [product]);
+        let squares = sum(x, |x| x.mul(x));
+        let dot = sum(&products, |product| product);
         let r = 1.0 / (squares / size as f64 + eps).sqrt();
         let along_x = dot / size as f64 * r * r * r;
         for ((g, x), out) in weighted.iter().zip(x).zip(&mut results) {

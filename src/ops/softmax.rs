@@ -1,7 +1,7 @@
 //! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
-use super::lanes::{DEPTH, LANES, join_lanes, largest};
+use super::lanes::{largest, map_and_sum, sum};
 use super::number::{Float, Wide};
 use crate::compute::Simd;
 use crate::compute::lines::{Line, for_each_wide_line};
@@ -17,7 +17,6 @@ use crate::kernel::Source;
 use crate::kernel::Target;
 use crate::tensor::Tensor;
 use half::{bf16, f16};
-use std::slice;
 
 /// The definition of an op and its kernels, of which `IS_LOG` says which of both it is.
 macro_rules! of_lines {
@@ -89,15 +88,11 @@ struct Softmax;
 
 impl<W: Wide> Line<W> for Softmax {
     #[inline(always)]
-    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], _: S) {
-        // SAFETY: there are as many numbers as values; no code writes them until the results below.
-        let x = unsafe { slice::from_raw_parts(x, values.len()) };
-        let sum = W::from_f64(powers(x, largest(x), values));
+    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], _: S) {
+        let sum = W::from_f64(map_and_sum(x, out, power(largest(x))));
         let factor = W::from_f64(1.0).div(sum);
-        // SAFETY: there are as many places, and `x` isn't used any more.
-        let out = unsafe { slice::from_raw_parts_mut(out, values.len()) };
-        for (out, value) in out.iter_mut().zip(values) {
-            *out = value.mul(factor);
+        for out in out {
+            *out = out.mul(factor);
         }
     }
 }
@@ -110,31 +105,29 @@ const LOGS: usize = 32;
 
 impl<W: Wide> Line<W> for LogSoftmax {
     #[inline(always)]
-    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], simd: S) {
-        let line = std::iter::once((x, out));
-        // SAFETY: the line is as this function requires it, and there is no other.
-        unsafe { self.compute_all(line, values, simd) };
+    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], simd: S) {
+        self.compute_all(std::iter::once((x, out)), simd);
     }
 
     #[inline(always)]
-    unsafe fn compute_all<S: Simd>(
+    fn compute_all<'a, S: Simd>(
         &self,
-        mut lines: impl Iterator<Item = (*const W, *mut W)>,
-        values: &mut [W],
+        mut lines: impl Iterator<Item = (&'a [W], &'a mut [W])>,
         _: S,
-    ) {
+    ) where
+        W: 'a,
+    {
         loop {
-            let mut places = [(std::ptr::null(), std::ptr::null_mut()); LOGS];
+            let mut places: [(&[W], &mut [W]); LOGS] = std::array::from_fn(|_| Default::default());
             let mut largests = [W::from_f64(0.0); LOGS];
             let mut logs = [W::from_f64(1.0); LOGS];
             let mut count = 0;
-            for (at, (x, out)) in lines.by_ref().take(LOGS).enumerate() {
-                // SAFETY: there are as many numbers as values, and no code writes them meanwhile.
-                let line = unsafe { slice::from_raw_parts(x, values.len()) };
-                largests[at] = largest(line);
-                logs[at] = W::from_f64(powers(line, largests[at], values));
-                places[at] = (x, out);
-                count = at + 1;
+            for place in lines.by_ref().take(LOGS) {
+                let x = place.0;
+                largests[count] = largest(x);
+                logs[count] = W::from_f64(sum(x, power(largests[count])));
+                places[count] = place;
+                count += 1;
             }
             if count == 0 {
                 return;
@@ -147,50 +140,21 @@ impl<W: Wide> Line<W> for LogSoftmax {
                     *log = log.log();
                 }
             }
-            for ((x, out), (largest, log)) in
-                places.iter().zip(largests.iter().zip(&logs)).take(count)
-            {
-                // By way of the values, as loops from a place to itself aren't vectorised.
-                // SAFETY: there are as many numbers as values, and no code writes them meanwhile.
-                let x = unsafe { slice::from_raw_parts(*x, values.len()) };
-                for (value, x) in values.iter_mut().zip(x) {
-                    *value = x.sub(*largest).sub(*log);
+            let logs = largests.iter().zip(&logs);
+            for ((x, out), (largest, log)) in places.iter_mut().zip(logs).take(count) {
+                for (out, x) in out.iter_mut().zip(*x) {
+                    *out = x.sub(*largest).sub(*log);
                 }
-                // SAFETY: there are as many places, and `x` isn't used any more.
-                let out = unsafe { slice::from_raw_parts_mut(*out, values.len()) };
-                out.copy_from_slice(values);
             }
         }
     }
 }
 
-/// Writes the powers of the distances to the largest number, at most 0 so that none is too large,
-/// and returns their sum. If there is a NaN, it is NaN.
+/// Returns the power of a number's distance to the largest one, which is at most 0 so that none is
+/// too large. Those of a line with a NaN add up to NaN.
 #[inline(always)]
-fn powers<W: Wide>(x: &[W], largest: W, powers: &mut [W]) -> f64 {
-    let mut total = 0.0;
-    for (x, powers) in x
-        .chunks(DEPTH * LANES)
-        .zip(powers.chunks_mut(DEPTH * LANES))
-    {
-        let mut lanes = [W::from_f64(0.0); LANES];
-        let add = |lane: &mut W, power: &mut W, x: &W| {
-            *power = x.sub(largest).exp_of_negative();
-            *lane = lane.add(*power);
-        };
-        let (chunks, rest) = x.as_chunks::<LANES>();
-        let (power_chunks, power_rest) = powers.as_chunks_mut::<LANES>();
-        for (chunk, powers) in chunks.iter().zip(power_chunks) {
-            for at in 0..LANES {
-                add(&mut lanes[at], &mut powers[at], &chunk[at]);
-            }
-        }
-        for ((lane, power), x) in lanes.iter_mut().zip(power_rest).zip(rest) {
-            add(lane, power, x);
-        }
-        total += join_lanes(lanes, |a, b| a.add(b)).into();
-    }
-    total
+fn power<W: Wide>(largest: W) -> impl Fn(W) -> W {
+    move |x| x.sub(largest).exp_of_negative()
 }
 
 /// Computes the softmax of floats along an axis.

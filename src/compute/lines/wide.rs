@@ -7,29 +7,17 @@ use crate::compute::simd::{Routine, Simd, dispatch};
 
 /// What a line of numbers as they are calculated with is for, compiled for each SIMD level.
 pub(crate) trait Line<W>: Sync {
-    /// Computes a line. `values` is memory for as many numbers as it has.
-    ///
-    /// # Safety
-    ///
-    /// There are as many valid numbers at `x`, and places for as many at `out`, which no other code
-    /// uses; both are in the same place or don't overlap.
-    unsafe fn compute<S: Simd>(&self, x: *const W, out: *mut W, values: &mut [W], simd: S);
+    /// Computes a line from one that is as long. What `out` holds before is not specified.
+    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], simd: S);
 
-    /// Computes several lines.
-    ///
-    /// # Safety
-    ///
-    /// Each is as [`compute`](Self::compute) requires it, and none is where another one is.
+    /// Computes several lines of the same length.
     #[inline(always)]
-    unsafe fn compute_all<S: Simd>(
-        &self,
-        lines: impl Iterator<Item = (*const W, *mut W)>,
-        values: &mut [W],
-        simd: S,
-    ) {
+    fn compute_all<'a, S: Simd>(&self, lines: impl Iterator<Item = (&'a [W], &'a mut [W])>, simd: S)
+    where
+        W: 'a,
+    {
         for (x, out) in lines {
-            // SAFETY: the caller promises it of each line.
-            unsafe { self.compute(x, out, values, simd) };
+            self.compute(x, out, simd);
         }
     }
 }
@@ -46,57 +34,64 @@ pub(crate) unsafe fn for_each_wide_line<T: Widen<Wide: Float>>(
     axis: usize,
     line: &impl Line<T::Wide>,
 ) {
+    let size = size_of::<T::Wide>();
     let body = |group: Group, scratch: &mut Scratch| {
-        let len = group.len;
+        // SAFETY: `for_each_line` gives lines of elements `T`, which are wide ones unless they are
+        // converted, and results that aren't where elements are.
+        let compute = |group| dispatch(unsafe { WideLines::new(line, group) });
         if !T::CONVERTS {
-            let values = scratch.floats(len);
-            return dispatch(WideLines {
-                line,
-                group,
-                values,
-            });
+            return compute(group);
         }
-        let both = scratch.floats::<T::Wide>((group.count + 1) * len);
-        let (values, wide) = both.split_at_mut(len);
-        let wide = wide.as_mut_ptr();
-        let step = (len * size_of::<T::Wide>()) as isize;
+        let len = group.len;
+        let wide = scratch.floats::<T::Wide>(2 * group.count * len);
+        let (x, out) = wide.split_at_mut(group.count * len);
         let inner = Group {
-            x: wide.cast(),
-            out: wide.cast(),
-            steps: [step; 2],
+            x: x.as_ptr().cast(),
+            out: out.as_mut_ptr().cast(),
+            steps: [(len * size) as isize; 2],
             ..group
         };
-        let is_whole = group.is_whole(size_of::<T>(), size_of::<T>());
-        let (calls, at_once) = if is_whole {
-            (1, group.count)
-        } else {
-            (group.count, 1)
+        let (calls, at_once) = match group.is_whole(size_of::<T>(), size_of::<T>()) {
+            true => (1, group.count),
+            false => (group.count, 1),
         };
         // SAFETY: `for_each_line` gives lines of `len` elements, and there is memory for as many,
         // which nothing else uses.
         unsafe {
-            for ((x, _), (_, to)) in group.lines().zip(inner.lines()).take(calls) {
-                T::widen_all(x.cast(), to.cast(), at_once * len);
+            for ((x, _), (to, _)) in group.lines().zip(inner.lines()).take(calls) {
+                T::widen_all(x.cast(), to.cast_mut().cast(), at_once * len);
             }
-            dispatch(WideLines {
-                line,
-                group: inner,
-                values,
-            });
-            for ((_, out), (from, _)) in group.lines().zip(inner.lines()).take(calls) {
+            compute(inner);
+            for ((_, out), (_, from)) in group.lines().zip(inner.lines()).take(calls) {
                 T::narrow_all(from.cast(), out.cast(), at_once * len);
             }
         }
     };
     // SAFETY: it requires the same.
-    unsafe { for_each_line(x, out, axis, &body) }
+    unsafe { for_each_line(x, out, axis, size, &body) }
 }
 
 /// The loop over lines.
 struct WideLines<'a, W, L> {
     line: &'a L,
     group: Group,
-    values: &'a mut [W],
+    element: std::marker::PhantomData<W>,
+}
+
+impl<'a, W, L> WideLines<'a, W, L> {
+    /// Makes one of lines of wide numbers.
+    ///
+    /// # Safety
+    ///
+    /// The group's elements are valid numbers of type `W`, and so are its results, which no other
+    /// code uses. None of them are at one place.
+    unsafe fn new(line: &'a L, group: Group) -> Self {
+        Self {
+            line,
+            group,
+            element: std::marker::PhantomData,
+        }
+    }
 }
 
 impl<W, L: Line<W>> Routine for WideLines<'_, W, L> {
@@ -104,9 +99,12 @@ impl<W, L: Line<W>> Routine for WideLines<'_, W, L> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let lines = self.group.lines().map(|(x, out)| (x.cast(), out.cast()));
-        // SAFETY: `for_each_line` gives lines of as many numbers as there are values, each of which
-        // has a place of its own in `x` and in `out`; these are the same or don't overlap.
-        unsafe { self.line.compute_all(lines, self.values, simd) };
+        let group = self.group;
+        // SAFETY: `new` requires lines of numbers of this type, and that results aren't where
+        // elements or other results are.
+        let lines = group
+            .lines()
+            .map(|(x, out)| unsafe { group.slices(x, out) });
+        self.line.compute_all(lines, simd);
     }
 }

@@ -5,7 +5,6 @@ use super::load::Load;
 #[cfg(feature = "ops")]
 use super::load::Plain;
 use crate::compute::simd::{Routine, Simd};
-use crate::compute::stream::prefetch;
 #[cfg(feature = "ops")]
 use crate::dtype::Element;
 use std::marker::PhantomData;
@@ -29,10 +28,6 @@ const ROWS: usize = 8;
 
 /// The columns of which rows are loaded at once.
 const COLUMNS: usize = 64;
-
-/// How far ahead of the elements memory is requested: one page, as CPUs that read ahead stop at its
-/// end.
-const AHEAD: usize = 4096;
 
 /// Contiguous elements of some totals, each from its own address on.
 pub(super) struct Lines<'a, D: Load, F: Fold<D::Loaded>>(
@@ -101,7 +96,6 @@ fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
         let (rows, rest) = block.as_chunks::<L>();
         let (many, rows) = rows.as_chunks::<LANE_ROWS>();
         for rows in many {
-            prefetch_after(rows);
             add_to_lanes::<D, F, S, L, LANE_ROWS>(fold, &mut lanes, rows);
         }
         for row in rows {
@@ -157,13 +151,6 @@ fn add_to_lanes<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize, const N: u
     }
 }
 
-/// Requests the memory a page after some elements, as many bytes as they have.
-#[inline(always)]
-fn prefetch_after<T>(elements: &[T]) {
-    let first = elements.as_ptr().cast::<u8>();
-    prefetch(first.wrapping_add(AHEAD), size_of_val(elements));
-}
-
 /// Joins the first lanes with as many lanes after them.
 #[inline(always)]
 fn join_halves<T, F: Fold<T>, const HALF: usize>(fold: F, lanes: &mut [F::Lane]) {
@@ -201,9 +188,14 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Across<'_, D, F> {
             let rows: [&[D::Stored]; ROWS] = std::array::from_fn(|at| row(first + at));
             add_rows::<D, F, S, ROWS>(fold, totals, rows);
         }
-        for at in whole..rows {
-            let row = row(at);
-            add_rows::<D, F, S, 1>(fold, totals, [row]);
+        let mut at = whole;
+        if rows - at >= 4 {
+            let few: [&[D::Stored]; 4] = std::array::from_fn(|next| row(at + next));
+            add_rows::<D, F, S, 4>(fold, totals, few);
+            at += 4;
+        }
+        for at in at..rows {
+            add_rows::<D, F, S, 1>(fold, totals, [row(at)]);
         }
     }
 }

@@ -158,12 +158,24 @@ where
     }
 
     unsafe fn finish(&self, accumulators: *const u8, out: *mut u8, step: isize, count: usize) {
+        let totals = accumulators.cast::<F::Total>();
+        // A loop of its own for contiguous results, which is vectorised.
+        if step == size_of::<R>() as isize {
+            for at in 0..count {
+                // SAFETY: there are `count` accumulators, and places for as many results.
+                unsafe {
+                    out.cast::<R>()
+                        .add(at)
+                        .write((self.finish)(*totals.add(at)))
+                };
+            }
+            return;
+        }
         for at in 0..count {
             // SAFETY: there are `count` accumulators, and places for as many results.
             unsafe {
-                let total = *accumulators.cast::<F::Total>().add(at);
                 let out = out.offset(step * at as isize).cast::<R>();
-                out.write((self.finish)(total));
+                out.write((self.finish)(*totals.add(at)));
             }
         }
     }
