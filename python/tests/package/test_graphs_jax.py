@@ -366,6 +366,39 @@ def test_exported_programs_call_ops():
     assert same(program.call(x), function(x))
 
 
+def test_exported_programs_run_in_another_process(tmp_path):
+    x = random(3, 4)
+    function = jax.jit(lambda x: ops.sum(ops.softmax(ops.multiply(x, x), axis=0), axis=[1]))
+    checks = [
+        export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}")
+        for name in ("multiply", "softmax", "sum")
+    ]
+    exported = export.export(function, disabled_checks=checks)(x)
+    (tmp_path / "program").write_bytes(exported.serialize())
+    np.savez(tmp_path / "arrays.npz", x=x, expected=function(x))
+    in_new_process(
+        f"""
+        import pathlib
+        import dlbridge, jax, numpy as np
+        from jax import export
+        jax.config.update("jax_enable_x64", True)
+        folder = pathlib.Path({str(tmp_path)!r})
+        arrays = np.load(folder / "arrays.npz")
+        program = export.deserialize((folder / "program").read_bytes())
+        try:
+            program.call(arrays["x"])
+        except Exception as error:
+            assert "dlbridge." in str(error), error
+        else:
+            raise AssertionError("not yet published")
+        assert dlbridge.publish("jax") == {{}}
+        found = np.asarray(program.call(arrays["x"]))
+        assert found.tobytes() == arrays["expected"].tobytes()
+        """,
+        JAX_PLATFORMS="cpu",
+    )
+
+
 def test_exported_programs_have_symbols_as_sizes():
     def function(x, y):
         x = ops.softmax(ops.matmul(x, y))

@@ -1,6 +1,7 @@
 """Ops of PyTorch's dispatcher: eager, compiled, exported, differentiated and vectorised."""
 
 import gc
+import os
 import shutil
 import subprocess
 import sys
@@ -453,6 +454,33 @@ def test_threads_run_at_once():
 
     in_threads(run)
     assert failures == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_children_of_a_fork_call_ops():
+    in_new_process("""
+        import os
+        import dlbridge
+        import torch
+        from dlbridge import ops
+        dlbridge.publish("torch")
+        dlbridge.set_num_threads(2)
+        compiled = torch.compile(lambda x: ops.softmax(ops.exp(x)), backend="eager", fullgraph=True)
+        x = torch.rand(512, 512)
+        expected = compiled(x), torch.ops.dlbridge.matmul(x, x)
+        for _ in range(3):
+            pid = os.fork()
+            if pid == 0:
+                found = compiled(x), torch.ops.dlbridge.matmul(x, x)
+                bad = [a for a, b in zip(found, expected) if not a.equal(b)]
+                try:
+                    torch.ops.dlbridge.matmul(x, x[:3])
+                    bad.append("no error")
+                except RuntimeError:
+                    pass
+                os._exit(len(bad))
+            assert os.waitpid(pid, 0)[1] == 0
+    """)
 
 
 def test_ops_are_published_without_being_asked_for():
