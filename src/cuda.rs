@@ -78,6 +78,8 @@ pub use memory::copy::{copy_into, copy_on_host, to_device, to_host};
 pub use memory::foreign::{import, import_unordered};
 pub use memory::pinned::{managed, pinned, settle};
 pub use memory::pointer::{PointerKind, device_of, device_of_range};
+#[cfg(feature = "cudarc")]
+pub use memory::slices::Slice;
 #[cfg(feature = "python")]
 pub(crate) use memory::tensor_uses::{is_ordered, use_on, writer_of};
 pub use module::Module;

@@ -122,6 +122,10 @@ struct GraphsPage;
 #[doc = include_str!("../docs/crates.md")]
 struct CratesPage;
 
+#[cfg(all(doctest, feature = "python", feature = "rayon"))]
+#[doc = include_str!("../docs/cookbook/parallel.md")]
+struct ParallelPage;
+
 #[cfg(all(doctest, feature = "tensorflow", unix))]
 #[doc = include_str!("../docs/tensorflow.md")]
 struct TensorFlowPage;

@@ -42,6 +42,9 @@ mod memory;
 mod modules;
 #[path = "cuda/peers.rs"]
 mod peers;
+#[cfg(feature = "cudarc")]
+#[path = "cuda/slices.rs"]
+mod slices;
 #[path = "cuda/streams.rs"]
 mod streams;
 #[path = "cuda/transfers.rs"]

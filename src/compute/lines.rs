@@ -1,10 +1,13 @@
 //! Functions of whole lines of a tensor, as in softmax and normalisation: vectorised, and on
 //! several threads where the tensors are large.
 
+mod group;
 mod plan;
 #[cfg(feature = "ops")]
 mod wide;
 
+#[cfg(feature = "ops")]
+pub(crate) use group::Float;
 #[cfg(feature = "ops")]
 pub(crate) use wide::{Line, for_each_wide_line};
 
@@ -13,91 +16,11 @@ use super::stream::fence;
 use super::threads::for_each_range;
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
+use group::{Body, Group, Scratch};
 use plan::Lines;
-use smallvec::SmallVec;
-use std::slice;
 
 /// The least number of elements that are worth a thread.
 const GRAIN: usize = 1 << 13;
-
-/// What some lines are for, and memory for intermediate results.
-type Body<'a> = &'a (dyn Fn(Group, &mut Scratch) + Sync);
-
-/// Some lines: their elements, where the results go, and the distances between lines in bytes. The
-/// results aren't where elements of these lines are.
-#[derive(Clone, Copy)]
-struct Group {
-    x: *const u8,
-    out: *mut u8,
-    len: usize,
-    count: usize,
-    steps: [isize; 2],
-}
-
-impl Group {
-    /// Returns each line: its elements, and where the results go.
-    #[inline(always)]
-    fn lines(self) -> impl Iterator<Item = (*const u8, *mut u8)> {
-        (0..self.count as isize).map(move |at| {
-            let x = self.x.wrapping_offset(at * self.steps[1]);
-            (x, self.out.wrapping_offset(at * self.steps[0]))
-        })
-    }
-
-    /// Returns a line's elements and the places of its results.
-    ///
-    /// # Safety
-    ///
-    /// The line is one of these, whose elements are a `T` each and don't overlap the results, which
-    /// are an `O` each.
-    #[inline(always)]
-    unsafe fn slices<'a, T, O>(self, x: *const u8, out: *mut u8) -> (&'a [T], &'a mut [O]) {
-        // SAFETY: the caller promises as many elements and places as a line has.
-        unsafe {
-            let out = slice::from_raw_parts_mut(out.cast(), self.len);
-            (slice::from_raw_parts(x.cast(), self.len), out)
-        }
-    }
-
-    /// Returns whether each line is where the one before ends, of elements of these sizes.
-    #[cfg(feature = "ops")]
-    fn is_whole(self, x: usize, out: usize) -> bool {
-        self.count == 1 || self.steps == [out, x].map(|size| (self.len * size) as isize)
-    }
-}
-
-/// Memory for intermediate results, used again for each line.
-#[derive(Debug, Default)]
-struct Scratch(SmallVec<[u64; 512]>);
-
-impl Scratch {
-    /// Returns memory for this number of elements.
-    fn items<T>(&mut self, len: usize) -> *mut T {
-        let words = (len * size_of::<T>()).div_ceil(size_of::<u64>());
-        self.floats::<f64>(words).as_mut_ptr().cast()
-    }
-
-    /// Returns memory for this number of floats, whose values are left from earlier uses.
-    fn floats<T: Float>(&mut self, len: usize) -> &mut [T] {
-        let words = (len * size_of::<T>()).div_ceil(size_of::<u64>());
-        if self.0.len() < words {
-            self.0.resize(words, 0);
-        }
-        // SAFETY: the memory is initialised, large enough and aligned, and every pattern of bits
-        // is a float.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), len) }
-    }
-}
-
-/// A type of intermediate results.
-pub(crate) trait Float: sealed::Sealed {}
-impl Float for f32 {}
-impl Float for f64 {}
-mod sealed {
-    pub(crate) trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
 
 /// Calls a function with each line of `x` along an axis, and with that of `out`, to be written: as
 /// slices, whatever the strides are. Large tensors are split among

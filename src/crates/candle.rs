@@ -93,8 +93,9 @@ fn moved<T: Element + WithDType>(tensor: Tensor) -> Result<candle_core::Tensor, 
 
 /// Returns the layout of a tensor of candle's.
 fn layout(theirs: &candle_core::Layout) -> Result<Layout, Error> {
-    let strides: Vec<isize> = theirs.stride().iter().map(|s| s.cast_signed()).collect();
-    Ok(Layout::strided(theirs.dims(), &strides)?)
+    let mut layout = Layout::scalar();
+    layout.become_strided(theirs.dims(), |axis| theirs.stride()[axis].cast_signed())?;
+    Ok(layout)
 }
 
 /// Returns the element of index 0, if all that the layout leads to are in the vector.

@@ -17,7 +17,7 @@ mod dynamic;
 use super::TakeError;
 use crate::dtype::Element;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
-use crate::layout::{Layout, LayoutRef};
+use crate::layout::LayoutRef;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
 use ::image::{ImageBuffer, Pixel};
@@ -34,9 +34,8 @@ impl<P: Pixel<Subpixel: Element>> TryFrom<ImageBuffer<P, Vec<P::Subpixel>>> for 
     fn try_from(image: ImageBuffer<P, Vec<P::Subpixel>>) -> Result<Self, Error> {
         let channels = P::CHANNEL_COUNT.into();
         let shape = [image.height() as usize, image.width() as usize, channels];
-        let layout = Layout::contiguous(&shape)?;
         let storage = Storage::from_vec(image.into_raw());
-        Self::from_storage_at(storage, 0, layout, <P::Subpixel as Element>::DTYPE)
+        Self::from_storage(storage, &shape, <P::Subpixel as Element>::DTYPE)
     }
 }
 

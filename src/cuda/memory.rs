@@ -7,6 +7,8 @@ pub(super) mod foreign;
 pub(super) mod pinned;
 pub(super) mod pointer;
 mod reachable;
+#[cfg(feature = "cudarc")]
+pub(super) mod slices;
 pub(super) mod tensor_uses;
 
 use crate::cuda::driver::answer::{ask, call};

@@ -41,6 +41,17 @@ impl Layout {
         Self::build(shape.len(), |axis| Ok((shape[axis], Some(strides[axis]))))
     }
 
+    /// Rebuilds the layout like [`strided`](Self::strided), in place.
+    #[cfg(feature = "crates")]
+    #[allow(dead_code, reason = "not all crates have strides")]
+    pub(crate) fn become_strided(
+        &mut self,
+        shape: &[usize],
+        stride: impl Fn(usize) -> isize,
+    ) -> Result<(), LayoutError> {
+        self.rebuild(shape.len(), |axis| Ok((shape[axis], Some(stride(axis)))))
+    }
+
     /// Creates a layout from the fields of a C descriptor.
     ///
     /// # Errors

@@ -61,7 +61,9 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn from_storage(storage: Storage, shape: &[usize], dtype: DType) -> Result<Self, Error> {
-        let layout = Layout::contiguous(shape)?;
+        let mut uninit = Uninit::new();
+        let layout = uninit.layout();
+        layout.become_contiguous(shape)?;
         let address = storage.data_ptr().addr();
         let addresses = storage.device().has_addresses();
         layout
@@ -79,7 +81,7 @@ impl Tensor {
             .into());
         }
         // SAFETY: there are enough bytes, and a storage's are initialised.
-        Ok(unsafe { Self::from_parts(whole(storage, dtype), layout) })
+        Ok(unsafe { uninit.finish(whole(storage, dtype)) })
     }
 
     /// Copies a slice: row-major, of the shape given, in memory that every framework finds

@@ -1,6 +1,6 @@
 //! Tensors of parts of vectors, and vectors of tensors, without a copy.
 
-use super::{Parts, TakeError, Tensor};
+use super::{Parts, TakeError, Tensor, Uninit};
 use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Incompatibility, IncompatibilityKind, LayoutError};
@@ -148,6 +148,20 @@ impl Tensor {
         layout: Layout,
         dtype: DType,
     ) -> Result<Self, Error> {
+        let mut uninit = Uninit::new();
+        *uninit.layout() = layout;
+        Self::from_uninit(uninit, storage, offset, dtype)
+    }
+
+    /// Completes a tensor of elements in a storage, as [`from_storage_at`](Self::from_storage_at)
+    /// makes one.
+    pub(crate) fn from_uninit(
+        mut uninit: Uninit,
+        storage: Storage,
+        offset: usize,
+        dtype: DType,
+    ) -> Result<Self, Error> {
+        let layout = uninit.layout();
         let begin = storage.data_ptr().addr();
         let at = offset as u64;
         let has_addresses = storage.device().has_addresses();
@@ -173,7 +187,7 @@ impl Tensor {
             copied: false,
         };
         // SAFETY: every element lies in the storage, which was compared above.
-        Ok(unsafe { Self::from_parts(parts, layout) })
+        Ok(unsafe { uninit.finish(parts) })
     }
 
     /// Creates a tensor of elements that `owner` keeps: `first` is the element of index 0.
@@ -189,16 +203,26 @@ impl Tensor {
         layout: Layout,
         access: Access,
     ) -> Result<Self, Error> {
-        let addr = first.addr();
-        let span = layout
+        let mut uninit = Uninit::new();
+        *uninit.layout() = layout;
+        let span = uninit
+            .layout()
             .as_ref()
-            .check_memory(T::DTYPE, false, addr, 0, true)?;
+            .check_memory(T::DTYPE, false, first.addr(), 0, true)?;
         let data = first.cast::<u8>().cast_mut().wrapping_offset(span.start);
         let owner = Owner::lend(owner, |_| ()).0;
         // SAFETY: the owner keeps the elements, and so the bytes from the first to the last one, by
         // this function's contract.
         let storage = unsafe { Storage::from_parts(data, span.len(), Device::CPU, access, owner) };
-        Self::from_storage_at(storage, span.start.unsigned_abs(), layout, T::DTYPE)
+        let parts = Parts {
+            storage,
+            offset: span.start.unsigned_abs(),
+            dtype: T::DTYPE,
+            padded: false,
+            copied: false,
+        };
+        // SAFETY: the storage is the bytes that the layout leads to.
+        Ok(unsafe { uninit.finish(parts) })
     }
 
     /// Takes the vector out that the elements lie in, if this is the only handle to it.

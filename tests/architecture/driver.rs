@@ -25,11 +25,18 @@ fn drivers_functions_are_called_by_the_table_with_integers_alone() {
         for wrapper in [
             "cudarc::driver::result",
             "cudarc::driver::safe",
+            "CudaContext",
+            "CudaStream",
             "DriverError",
             "sys::is_culib",
             "sys::culib",
         ] {
-            assert!(!code.contains(wrapper), "{shown} uses {wrapper}");
+            // What is between tensors and objects of `cudarc`'s can't do without them.
+            let is_between = path.ends_with("memory/slices.rs");
+            assert!(
+                is_between || !code.contains(wrapper),
+                "{shown} uses {wrapper}"
+            );
         }
         assert!(
             !code.contains("transmute") || !of_cuda(&path),

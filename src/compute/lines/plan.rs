@@ -1,6 +1,6 @@
 //! [`Lines`]: the blocks of lines that are computed at once, and where their results go.
 
-use super::{Body, Group, Scratch};
+use super::group::{Body, Group, Scratch};
 use crate::compute::address::Address;
 use crate::compute::gather::{gather, scatter};
 use crate::compute::plan::{Dim, Operand, merge_slice};

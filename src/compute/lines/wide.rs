@@ -1,6 +1,7 @@
 //! Lines of numbers as they are calculated with: `f32` for 16-bit floats.
 
-use super::{Float, Group, Scratch, for_each_line};
+use super::for_each_line;
+use super::group::{Float, Group, Scratch};
 use crate::compute::elementwise::Widen;
 use crate::compute::plan::Operand;
 use crate::compute::simd::{Routine, Simd, dispatch};

@@ -4,9 +4,8 @@ use crate::crates::TakeError;
 use crate::crates::matrix::{matrix, wrong_rank};
 use crate::dtype::Element;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
-use crate::layout::Layout;
 use crate::storage::Storage;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, Uninit};
 use ::nalgebra::{DMatrix, DVector, Dyn, Scalar, VecStorage};
 
 /// The tensor owns the matrix's vector: its strides are those of column-major order.
@@ -18,9 +17,13 @@ impl<T: Element + Scalar> TryFrom<DMatrix<T>> for Tensor {
     /// When the sizes can't be a tensor's: those of a matrix without elements could be too large.
     fn try_from(matrix: DMatrix<T>) -> Result<Self, Error> {
         let (rows, columns) = matrix.shape();
-        let layout = Layout::strided(&[rows, columns], &[1, rows.cast_signed()])?;
+        let mut tensor = Uninit::new();
+        let strides = [1, rows.cast_signed()];
+        tensor
+            .layout()
+            .become_strided(&[rows, columns], |axis| strides[axis])?;
         let storage = Storage::from_vec(Vec::from(matrix.data));
-        Self::from_storage_at(storage, 0, layout, T::DTYPE)
+        Self::from_uninit(tensor, storage, 0, T::DTYPE)
     }
 }
 

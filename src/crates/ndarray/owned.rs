@@ -6,7 +6,7 @@ use crate::dtype::Element;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::layout::Layout;
 use crate::storage::{Access, Storage};
-use crate::tensor::{TakenVec, Tensor};
+use crate::tensor::{TakenVec, Tensor, Uninit};
 use ndarray::{
     ArcArray, Array, Array1, ArrayD, Axis, Dimension, IxDyn, Order, ShapeBuilder, Slice,
 };
@@ -19,10 +19,13 @@ impl<T: Element, D: Dimension> TryFrom<Array<T, D>> for Tensor {
     ///
     /// When there are more than [`MAX_RANK`](crate::layout::MAX_RANK) dimensions.
     fn try_from(array: Array<T, D>) -> Result<Self, Error> {
-        let layout = Layout::strided(array.shape(), array.strides())?;
+        let mut tensor = Uninit::new();
+        tensor
+            .layout()
+            .become_strided(array.shape(), |axis| array.strides()[axis])?;
         let (vec, offset) = array.into_raw_vec_and_offset();
         let offset = offset.unwrap_or(0) * size_of::<T>();
-        Self::from_storage_at(Storage::from_vec(vec), offset, layout, T::DTYPE)
+        Self::from_uninit(tensor, Storage::from_vec(vec), offset, T::DTYPE)
     }
 }
 

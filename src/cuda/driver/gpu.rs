@@ -84,6 +84,12 @@ impl Gpu {
         Device::cuda(self.0.id)
     }
 
+    /// Returns whether a context is the GPU's primary one.
+    #[cfg(feature = "cudarc")]
+    pub(in crate::cuda) fn has_context(self, context: sys::CUcontext) -> bool {
+        self.0.context.0 == context
+    }
+
     /// Returns the device name.
     ///
     /// # Errors
