@@ -59,6 +59,10 @@ pub(crate) fn fence() {
 }
 
 /// Requests the cache lines of some bytes, which need not be there.
+#[cfg_attr(
+    any(miri, not(target_arch = "x86_64")),
+    allow(dead_code, reason = "without ops only transposes of x86-64 use it")
+)]
 #[inline(always)]
 pub(crate) fn prefetch(from: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

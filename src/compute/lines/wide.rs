@@ -44,11 +44,13 @@ pub(crate) unsafe fn for_each_wide_line<T: Widen<Wide: Float>>(
             return compute(group);
         }
         let len = group.len;
-        let wide = scratch.floats::<T::Wide>(2 * group.count * len);
-        let (x, out) = wide.split_at_mut(group.count * len);
+        // By one address, which may be written: lines are converted to where they are read.
+        let wide = scratch
+            .floats::<T::Wide>(2 * group.count * len)
+            .as_mut_ptr();
         let inner = Group {
-            x: x.as_ptr().cast(),
-            out: out.as_mut_ptr().cast(),
+            x: wide.cast_const().cast(),
+            out: wide.wrapping_add(group.count * len).cast(),
             steps: [(len * size) as isize; 2],
             ..group
         };
