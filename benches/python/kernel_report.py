@@ -25,7 +25,9 @@ def print_all(measured):
         print(f"\nPeak GFLOPS with {threads}: {peaks}.")
         if one["missing"]:
             print(f"\nNot measured, as the package has no such op: {'; '.join(one['missing'])}.")
-    print(f"\n### Bars\n\n{count - len(missed)} of {count} are met. Missed:\n")
+    print(
+        f"\n### Bars of the calls from Python\n\n{count - len(missed)} of {count} are met. Missed:\n"
+    )
     print("\n".join(f"- {text}" for text in missed) or "none")
 
 

@@ -10,6 +10,13 @@ pub(crate) const STREAM_FROM: usize = if cfg!(debug_assertions) {
     16 << 20
 };
 
+/// Returns whether results of this size bypass the caches, of an operation that reads and writes
+/// `total` bytes: what fits the last cache with all that is read is better written there.
+#[cfg(feature = "kernels")]
+pub(crate) fn bypasses(written: usize, total: usize) -> bool {
+    written >= STREAM_FROM && total > 2 * STREAM_FROM
+}
+
 /// Copies bytes to memory that isn't read soon. [`fence`] orders them before later stores.
 ///
 /// # Safety
@@ -59,10 +66,7 @@ pub(crate) fn fence() {
 }
 
 /// Requests the cache lines of some bytes, which need not be there.
-#[cfg_attr(
-    any(miri, not(target_arch = "x86_64")),
-    allow(dead_code, reason = "without ops only transposes of x86-64 use it")
-)]
+#[cfg(any(feature = "ops", all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
 pub(crate) fn prefetch(from: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -5,7 +5,7 @@
 use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Operand, Plan};
-use super::stream::{STREAM_FROM, stream};
+use super::stream::{bypasses, stream};
 use super::threads::for_each_range;
 use super::tiling::{PAGES, Sizes, Tiling};
 use std::mem::MaybeUninit;
@@ -44,11 +44,10 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
         .iter()
         .any(|operand| operand.first == operands[0].first);
     let streams = settings.only_writes && !is_in_place && {
-        // What fits the last cache together with all that is read is better written there.
         let is_other = |at: usize| (0..at).all(|other| operands[other].first != operands[at].first);
         let others = (0..N).filter(|at| is_other(*at));
         let bytes: usize = others.map(|at| len * operands[at].item).sum();
-        len * operands[0].item >= STREAM_FROM && bytes > 2 * STREAM_FROM
+        bypasses(len * operands[0].item, bytes)
     };
     let is_contiguous = |operand: &Operand<'_>| operand.layout.is_contiguous();
     if !is_in_place && !streams && operands.iter().all(is_contiguous) {

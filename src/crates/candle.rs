@@ -132,10 +132,8 @@ fn other_dtype(storage: &CpuStorage) -> candle_core::DType {
 /// candle's lock, held for reading, and the handle that keeps it.
 struct Locked {
     /// Released before the handle, which is what it borrows from: fields are dropped in order.
-    #[allow(dead_code, reason = "it is held")]
-    guard: StorageRef<'static>,
-    #[allow(dead_code, reason = "it is kept")]
-    tensor: candle_core::Tensor,
+    _guard: StorageRef<'static>,
+    _tensor: candle_core::Tensor,
 }
 
 impl Locked {
@@ -144,7 +142,9 @@ impl Locked {
         // SAFETY: the guard borrows from what the tensor's handles share, which stays where it is
         // as long as there is one. A clone is one, and outlives the guard.
         let guard = unsafe { std::mem::transmute::<StorageRef<'a>, StorageRef<'static>>(guard) };
-        let tensor = tensor.clone();
-        Self { guard, tensor }
+        Self {
+            _guard: guard,
+            _tensor: tensor.clone(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::dtype::{DType, Element};
-use crate::error::{Error, SharedWith};
+use crate::error::Error;
 use crate::layout::{LayoutRef, Region};
 use crate::storage::Storage;
 use crate::tensor::Tensor;
@@ -63,14 +63,7 @@ impl<'a> Operand<'a> {
     ///
     /// When it is read-only, or other code may be using it.
     pub fn write(tensor: &'a mut Tensor) -> Result<Self, Error> {
-        if tensor.is_read_only() {
-            return Err(Error::ReadOnly);
-        }
-        if !tensor.is_exclusive() {
-            let with = SharedWith::Handles;
-            let never = tensor.storage().never_exclusive();
-            return Err(never.unwrap_or(Error::Shared { with }));
-        }
+        tensor.check_exclusive()?;
         Ok(Self {
             writable: true,
             ..Self::read(tensor)

@@ -38,12 +38,13 @@ impl Layout {
                 strides: strides.len(),
             });
         }
-        Self::build(shape.len(), |axis| Ok((shape[axis], Some(strides[axis]))))
+        let mut layout = Self::SCALAR;
+        layout.become_strided(shape, |axis| strides[axis])?;
+        Ok(layout)
     }
 
     /// Rebuilds the layout like [`strided`](Self::strided), in place.
-    #[cfg(feature = "crates")]
-    #[allow(dead_code, reason = "not all crates have strides")]
+    #[inline]
     pub(crate) fn become_strided(
         &mut self,
         shape: &[usize],

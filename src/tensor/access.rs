@@ -180,6 +180,7 @@ impl Tensor {
     }
 
     /// Checks that no other code uses the memory, and the owner lets it be written.
+    #[inline]
     pub(crate) fn check_exclusive(&mut self) -> Result<(), Error> {
         if self.is_exclusive() {
             return Ok(());

@@ -67,9 +67,10 @@ fn slices_are_a_tensors_memory() {
         let first = tensor.data_ptr().addr() as u64;
         let slice = Slice::<f32>::new(tensor.clone(), &stream).unwrap();
         assert_eq!(address(&slice, &stream), first);
-        assert_eq!((slice.len(), slice.tensor().shape()), (6, &[2, 3][..]));
+        assert_eq!(slice.len(), 6);
         assert_eq!(stream.clone_dtoh(&*slice).unwrap(), NUMBERS);
         let back = slice.into_tensor();
+        assert_eq!(back.shape(), [2, 3]);
         assert_eq!(back.data_ptr(), tensor.data_ptr());
         drop((tensor, back));
         // The tensor is kept for as long as it is lent, on the default stream, too.
@@ -122,7 +123,24 @@ fn streams_wait_for_each_other() {
         );
         second.memcpy_htod(&[1.0_f32; 6], &mut view).unwrap();
         assert_eq!(numbers(&copy), NUMBERS);
-        assert_eq!(numbers(&slice.into_tensor()), [1.0; 6]);
+        // And by a stream that only cudarc knows of.
+        let third = first.context().new_stream().unwrap();
+        let mut view = slice.as_view_mut().unwrap();
+        third.memcpy_htod(&[2.0_f32; 6], &mut view).unwrap();
+        let mut tensor = slice.into_tensor();
+        cuda::copy_into(&mut copy, &tensor, &stream).unwrap();
+        assert_eq!(
+            (numbers(&copy), numbers(&tensor)),
+            (vec![2.0; 6], vec![2.0; 6])
+        );
+        // Ours write only when cudarc has read.
+        let slice = Slice::<f32>::new(tensor.clone(), &first).unwrap();
+        let mut read = third.alloc_zeros::<f32>(6).unwrap();
+        third.memcpy_dtod(&*slice, &mut read).unwrap();
+        drop(slice);
+        cuda::copy_into(&mut tensor, &Tensor::from([3.0_f32; 6]), &stream).unwrap();
+        assert_eq!(third.clone_dtoh(&read).unwrap(), [2.0; 6]);
+        assert_eq!(numbers(&tensor), [3.0; 6]);
         assert_eq!(mistakes(), "");
     });
 }
@@ -150,5 +168,14 @@ fn what_cudarc_cannot_have_is_given_back() {
         );
         let cpu = Slice::<f32>::try_from(Tensor::from([1.0_f32])).unwrap_err();
         assert_eq!(kind(&cpu.error), Kind::Device);
+        // Work of other contexts isn't ordered with that of frameworks.
+        let other = CudaContext::new_non_primary(0, 0)
+            .unwrap()
+            .new_stream()
+            .unwrap();
+        let refused = Slice::<f32>::new(on_gpu(), &other).unwrap_err();
+        assert_eq!(kind(&refused.error), Kind::Device);
+        let slice = other.clone_htod(&NUMBERS).unwrap();
+        assert_eq!(kind(&Tensor::try_from(slice).unwrap_err()), Kind::Device);
     });
 }

@@ -16,6 +16,7 @@ use dlpark::interop::safetensors::{DlpackView, SafeTensorFile};
 use dlpark::versioned::Dlpack;
 use image::{ImageBuffer, Rgb, RgbImage};
 use ndarray::{Array2, ArrayViewD};
+use std::fmt::Debug;
 use std::hint::black_box;
 use timing::compare;
 
@@ -27,10 +28,21 @@ fn array() -> Array2<f32> {
     Array2::from_shape_fn(SHAPE, |(row, column)| (row + column) as f32)
 }
 
-/// What dlpark exports of an array.
-fn managed() -> Dlpack {
-    let initialized = Initialized::try_from(Box::new(array())).unwrap();
-    // SAFETY: the conversion set what an array has, which is the context.
+/// What dlpark exports of something that it has a conversion of.
+fn export<T>(value: T) -> Dlpack
+where
+    Initialized: TryFrom<Box<T>, Error: Debug>,
+{
+    let initialized = Initialized::try_from(Box::new(value)).unwrap();
+    // SAFETY: the conversion set all that the value has, which is the context.
+    unsafe { initialized.finish() }
+}
+
+/// What dlpark exports of an image, whose rank is in the type.
+fn export_image(image: RgbImage) -> Dlpack {
+    let initialized =
+        fixed::Initialized::<DLManagedTensorVersioned, 3>::try_from(Box::new(image)).unwrap();
+    // SAFETY: the conversion set all that the image has, which is the context.
     unsafe { initialized.finish() }
 }
 
@@ -65,13 +77,9 @@ fn ndarrays() {
         "`ndarray`: array to managed tensor",
         array,
         |array| Tensor::try_from(array).unwrap().into_dlpack(),
-        |array| {
-            let initialized = Initialized::try_from(Box::new(array)).unwrap();
-            // SAFETY: the conversion set what an array has, which is the context.
-            unsafe { initialized.finish() }
-        },
+        export,
     );
-    let (tensor, managed) = (Tensor::try_from(array()).unwrap(), managed());
+    let (tensor, managed) = (Tensor::try_from(array()).unwrap(), export(array()));
     compare(
         "`ndarray`: view of a tensor",
         || (),
@@ -94,17 +102,9 @@ fn images() {
         "`image`: image to managed tensor",
         image,
         |image| Tensor::try_from(image).unwrap().into_dlpack(),
-        |image| {
-            let boxed = Box::new(image);
-            let initialized = fixed::Initialized::<DLManagedTensorVersioned, 3>::try_from(boxed);
-            // SAFETY: the conversion set what an image has, which is the context.
-            unsafe { initialized.unwrap().finish() }
-        },
+        export_image,
     );
-    let tensor = Tensor::try_from(image()).unwrap();
-    let boxed = fixed::Initialized::<DLManagedTensorVersioned, 3>::try_from(Box::new(image()));
-    // SAFETY: the conversion set what an image has, which is the context.
-    let managed: Dlpack = unsafe { boxed.unwrap().finish() };
+    let (tensor, managed) = (Tensor::try_from(image()).unwrap(), export_image(image()));
     compare(
         "`image`: view of a tensor",
         || (),
@@ -126,25 +126,14 @@ fn candles() {
         "`candle-core`: tensor of candle's to managed tensor",
         candle,
         |tensor| Tensor::try_from(tensor).unwrap().into_dlpack(),
-        |tensor| {
-            let initialized = Initialized::try_from(Box::new(tensor)).unwrap();
-            // SAFETY: the conversion set what a tensor has, which is the context.
-            unsafe { initialized.finish() }
-        },
+        export,
     );
     compare(
         "`candle-core`: array to tensor of candle's",
         array,
         |array| CandleTensor::try_from(Tensor::try_from(array).unwrap()).unwrap(),
-        |array| {
-            let initialized = Initialized::try_from(Box::new(array)).unwrap();
-            // SAFETY: the conversion set what an array has, which is the context. The managed
-            // tensor is valid, and no code writes to it.
-            unsafe {
-                let managed: Dlpack = initialized.finish();
-                CandleTensor::try_from_dlpack(&managed, ()).unwrap()
-            }
-        },
+        // SAFETY: the managed tensor is valid, and no code writes to it.
+        |array| unsafe { CandleTensor::try_from_dlpack(&export(array), ()) }.unwrap(),
     );
 }
 
@@ -163,7 +152,7 @@ fn files() {
             tensors.len()
         },
     );
-    let (tensor, managed) = (Tensor::try_from(array()).unwrap(), managed());
+    let (tensor, managed) = (Tensor::try_from(array()).unwrap(), export(array()));
     compare(
         "`safetensors`: contents of a tensor, to be written",
         || (),

@@ -4,7 +4,7 @@ use super::group::{Body, Group, Scratch};
 use crate::compute::address::Address;
 use crate::compute::gather::{gather, scatter};
 use crate::compute::plan::{Dim, Operand, merge_slice};
-use crate::compute::stream::{STREAM_FROM, stream};
+use crate::compute::stream::{bypasses, stream};
 use smallvec::SmallVec;
 
 /// The bytes of lines that are gathered at once, if there are more than a few of them.
@@ -59,9 +59,7 @@ impl Lines {
         let is_whole = beside.strides[0] == (line.size * item[0]) as isize;
         let streams = !is_in_place && is_contiguous[0] && {
             let bytes = item.map(|item| x.layout.len() * item);
-            // What fits the last cache together with all that is read is better written there.
-            let is_large = bytes[0] >= STREAM_FROM && bytes[0] + bytes[1] > 2 * STREAM_FROM;
-            is_large && (is_whole || line.size * item[0] >= STREAMED)
+            bypasses(bytes[0], bytes[0] + bytes[1]) && (is_whole || line.size * item[0] >= STREAMED)
         };
         let at_once = if is_contiguous == [true; 2] {
             (SHORT / (line.size * wide).max(1)).clamp(1, beside.size.max(1))

@@ -87,7 +87,7 @@ impl<'a, W, L> WideLines<'a, W, L> {
     /// # Safety
     ///
     /// The group's elements are valid numbers of type `W`, and so are its results, which no other
-    /// code uses. None of them are at one place.
+    /// code uses. No two of them are at one place.
     unsafe fn new(line: &'a L, group: Group) -> Self {
         Self {
             line,

@@ -121,11 +121,13 @@ fn buffer<T: Element>(tensor: Tensor) -> Buffer {
     let (first, bytes) = (NonNull::from(slice).cast::<u8>(), size_of_val(slice));
     // SAFETY: the tensor keeps its elements where they are. No code writes them: that takes the
     // only handle, and foreign writers are excluded by the promise that the memory came with.
-    unsafe { Buffer::from_custom_allocation(first, bytes, Arc::new(Kept(tensor))) }
+    unsafe { Buffer::from_custom_allocation(first, bytes, Arc::new(Kept { _tensor: tensor })) }
 }
 
 /// A tensor that is kept until the buffer is dropped.
-struct Kept(#[allow(dead_code, reason = "it is kept")] Tensor);
+struct Kept {
+    _tensor: Tensor,
+}
 
 // Nothing is done with it but dropping it.
 impl RefUnwindSafe for Kept {}

@@ -12,7 +12,7 @@ use crate::cuda::stream::Stream;
 use crate::cuda::stream::last_writer::Use;
 use crate::device::DeviceKind;
 use crate::dtype::Element;
-use crate::error::{Error, Incompatibility, IncompatibilityKind, SharedWith};
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::storage::{Access, Owner, Storage};
 use crate::tensor::{TakeError, Tensor};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, CudaViewMut, DevicePtrMut, DriverError};
@@ -129,13 +129,10 @@ impl<T: Element> Slice<T> {
         Ok((slice, stream))
     }
 
-    /// Returns the tensor.
-    pub fn tensor(&self) -> &Tensor {
-        &self.tensor
-    }
-
-    /// Ends the loan. What uses the tensor later waits for cudarc's work, on whichever of its
-    /// streams that is.
+    /// Ends the loan, and returns the tensor. What uses it later waits for cudarc's work, on
+    /// whichever of its streams that is.
+    ///
+    /// Before, the tensor can't be reached: cudarc may be writing on a stream that it alone knows.
     pub fn into_tensor(self) -> Tensor {
         self.tensor.clone()
     }
@@ -146,14 +143,7 @@ impl<T: Element> Slice<T> {
     ///
     /// When the tensor is read-only, or has other handles, or the driver fails.
     pub fn as_view_mut(&mut self) -> Result<CudaViewMut<'_, T>, Error> {
-        if self.tensor.is_read_only() {
-            return Err(Error::ReadOnly);
-        }
-        if !self.tensor.is_exclusive() {
-            let with = SharedWith::Handles;
-            let never = self.tensor.storage().never_exclusive();
-            return Err(never.unwrap_or(Error::Shared { with }));
-        }
+        self.tensor.check_exclusive()?;
         use_on(&self.tensor, &self.stream, Use::Write).map_err(other)?;
         Ok(self.slice.as_view_mut())
     }
