@@ -44,14 +44,19 @@ def repeats(count):
 
 
 def check_resident(repeat, count):
-    """Checks that memory stays flat: over `repeat(count)`, or a tenth of it in short runs."""
+    """Checks that memory stays flat: over `repeat(count)`, or a tenth of it in short runs. Threads
+    of frameworks and the allocator's caches may grow meanwhile, once; a leak grows each time.
+    """
     count = repeats(count)
     repeat(count // 5)
-    gc.collect()
-    before = resident_kilobytes()
-    repeat(count)
-    gc.collect()
-    assert resident_kilobytes() - before < 8000, repeat  # KB
+    grown = []
+    while not grown or grown[-1] >= 8000:  # KB
+        assert len(grown) < 3, f"{repeat} grows by {grown} KB"
+        gc.collect()
+        before = resident_kilobytes()
+        repeat(count)
+        gc.collect()
+        grown.append(resident_kilobytes() - before)
 
 
 def resident_kilobytes():
@@ -77,12 +82,9 @@ def in_threads(function, count=8):
 
 
 def modules_path():
-    """Where new processes find the extension and this folder's modules."""
-    import dlbridge_testing
-
-    return os.pathsep.join(
-        [str(Path(dlbridge_testing.__file__).parent), str(Path(__file__).parent)]
-    )
+    """Where new processes find this folder's modules, and the extension where there is one."""
+    files = [__file__, *filter(None, [getattr(extension(), "__file__", None)])]
+    return os.pathsep.join(str(Path(file).parent) for file in files)
 
 
 def in_new_process(code, status=0, timeout=300, **variables):
