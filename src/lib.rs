@@ -52,10 +52,11 @@
 //! | `cuda` | memory, streams and kernels on NVIDIA GPUs (`cuda`), whose driver is loaded on first use; turns on `ops` |
 //! | `files` | tensors in safetensors, `.npy` and `.npz` files (`files`) |
 //! | `proto` | TensorFlow's and ONNX's messages of tensors (`files`); turns on `files` |
-//! | `ndarray`, `image`, `safetensors`, `arrow`, `nalgebra`, `faer`, `candle`, `ort`, `burn` | conversions from and to the types of that crate (`crates`) |
+//! | `ndarray`, `image`, `safetensors`, `arrow`, `nalgebra`, `faer`, `candle`, `ort`, `burn`, `cudarc` | conversions from and to the types of that crate (`crates`, `cuda`) |
 //! | `rayon` | lines and chunks of views in parallel, by the threads of `rayon` (`view`) |
 //! | `hosts` | ops as ops of frameworks' compilers (`hosts`), on Unix; turns on `kernels` |
 //! | `python` | arguments, results and a class for extensions of Python that are written with PyO3 (`python`) |
+//! | `experimental-inspect` | their type hints, for stubs that maturin generates: PyO3's feature of this name; turns on `python` |
 //! | `tensorflow` | TensorFlow's C library, loaded at run time (`tensorflow`): tensors, ops, graphs, SavedModels |
 
 #![warn(missing_debug_implementations)]

@@ -70,6 +70,8 @@ mod fastcall;
 #[cfg(feature = "files")]
 mod files;
 mod frameworks;
+#[cfg(feature = "experimental-inspect")]
+mod hints;
 mod import;
 #[cfg(any(feature = "cuda", feature = "kernels"))]
 mod launch;

@@ -8,7 +8,7 @@ from pages import ROOT
 
 PACKAGE = ROOT / "python/dlbridge"
 #: The modules with a page, by the page's name.
-MODULES = {"dlbridge": "__init__", "ops": "_ops", "cuda": "cuda"}
+MODULES = {"dlbridge": "__init__", "ops": "_ops", "cuda": "cuda", "typing": "typing"}
 
 
 def write(folder):
@@ -65,9 +65,11 @@ def definitions(module, name):
             nodes = [each for each in body if getattr(each, "name", None) == name]
             docs = [ast.get_docstring(each) for each in nodes]
             return nodes, next((doc for doc in docs if doc), "")
-        if isinstance(node, ast.AnnAssign) and node.target.id == name:
-            return [], text_of(body[at + 1]) if at + 1 < len(body) else ""
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+        is_assigned = isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name
+        if is_assigned or (isinstance(node, ast.AnnAssign) and node.target.id == name):
+            text = text_of(body[at + 1]) if at + 1 < len(body) else ""
+            if text or not is_assigned:
+                return [], text
             return definitions("_core", name)  # `Stream = _core.Stream`
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:

@@ -4,6 +4,8 @@ from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, f
 
 from typing_extensions import Buffer, CapsuleType
 
+from .typing import DeviceLike, DTypeLike, Policy, TensorLike
+
 __all__ = [
     "CudaError",
     "DType",
@@ -48,10 +50,6 @@ __all__ = [
     "zeros",
 ]
 
-class _SupportsDLPack(Protocol):
-    # Each framework has other keywords here.
-    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
-
 class _SupportsArray(Protocol):
     def __array__(self) -> Any: ...
 
@@ -59,32 +57,11 @@ class _SupportsArrayInterface(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
-class _HasName(Protocol):
-    @property
-    def name(self) -> str: ...
-
-class _HasItemSize(Protocol):
-    @property
-    def itemsize(self) -> int: ...
-
-class _HasSize(Protocol):
-    @property
-    def size(self) -> int: ...
-
-class _HasType(Protocol):
-    @property
-    def type(self) -> str: ...
-
-_TensorLike: TypeAlias = _SupportsDLPack | Buffer | CapsuleType
 _ArrayLike: TypeAlias = (
-    _TensorLike | _SupportsArray | _SupportsArrayInterface | complex | list[Any] | tuple[Any, ...]
+    TensorLike | _SupportsArray | _SupportsArrayInterface | complex | list[Any] | tuple[Any, ...]
 )
-# Element types of frameworks are objects with a name, or with a size: PyTorch's, MLX's.
-_DTypeLike: TypeAlias = DType | str | type[Any] | _HasName | _HasItemSize | _HasSize
-_DeviceLike: TypeAlias = Device | str | tuple[int, int] | _HasType
 _Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 _Item: TypeAlias = SupportsIndex | slice | ellipsis | None
-_Policy: TypeAlias = Literal["warn", "share", "refuse"]
 _Outcome: TypeAlias = Literal["shared", "copied", "refused", "unknown"]
 
 class CudaError(RuntimeError):
@@ -142,7 +119,7 @@ class TensorFile:
         self,
         names: list[str] | None = None,
         to: str = "dlbridge",
-        device: _DeviceLike | None = None,
+        device: DeviceLike | None = None,
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Returns tensors of a framework by name, and by name why some were copied."""
     def __len__(self) -> int: ...
@@ -215,7 +192,7 @@ class Stream:
     """
 
     __dlbridge_streams__: ClassVar[CapsuleType]
-    def __new__(cls, stream: Any = None, /, *, device: _DeviceLike | None = None) -> Stream: ...
+    def __new__(cls, stream: Any = None, /, *, device: DeviceLike | None = None) -> Stream: ...
     @property
     def handle(self) -> int:
         """Returns the handle, as CUDA has it: 0 is the default stream."""
@@ -324,7 +301,7 @@ class Tensor:
         """With one more dimension of size 1, sharing the memory: `unsqueeze` under its array API
         name.
         """
-    def view(self, dtype: _DTypeLike) -> Tensor:
+    def view(self, dtype: DTypeLike) -> Tensor:
         """The same bits as elements of another type, sharing the memory."""
     def copy(self) -> Tensor:
         """Returns the same elements in memory of its own, row-major."""
@@ -332,9 +309,9 @@ class Tensor:
         """Returns the only element, as a Python number."""
     def tolist(self) -> Any:
         """Returns the elements as lists in lists."""
-    def equals(self, other: _TensorLike) -> bool:
+    def equals(self, other: TensorLike) -> bool:
         """Returns whether another tensor has the same shape, element type and elements."""
-    def allclose(self, other: _TensorLike, *, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
+    def allclose(self, other: TensorLike, *, rtol: float = 1e-05, atol: float = 1e-08) -> bool:
         """Returns whether each two elements differ by at most `atol + rtol * abs(theirs)`."""
     @overload
     def to(
@@ -342,7 +319,7 @@ class Tensor:
         to: Literal["dlbridge", "cpu", "cuda"] | Device,
         *,
         copy: bool | None = False,
-        readonly: _Policy | None = None,
+        readonly: Policy | None = None,
     ) -> Tensor:
         """This tensor as an object of a framework; or on a device, by its name or as an object.
 
@@ -355,8 +332,8 @@ class Tensor:
         `dlbridge.readonly` holds. With `copy=None` it is copied.
         """
     @overload
-    def to(self, to: str, *, copy: bool | None = False, readonly: _Policy | None = None) -> Any: ...
-    def to_device(self, device: _DeviceLike, /, *, stream: None = None) -> Tensor:
+    def to(self, to: str, *, copy: bool | None = False, readonly: Policy | None = None) -> Any: ...
+    def to_device(self, device: DeviceLike, /, *, stream: None = None) -> Tensor:
         """This tensor on a device: itself where it is there already, a copy otherwise. `to` under
         its array API name.
 
@@ -364,7 +341,7 @@ class Tensor:
         `dlbridge.cuda.stream` chooses.
         """
     def to_dlpack(
-        self, *, max_version: tuple[int, int] | None = None, readonly: _Policy | None = None
+        self, *, max_version: tuple[int, int] | None = None, readonly: Policy | None = None
     ) -> CapsuleType:
         """A capsule, for those that take no objects: of the older kind, unless a version is given.
         What is on a GPU is ready on its default stream, as of `__dlpack__()`.
@@ -403,7 +380,7 @@ class Tensor:
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]: ...
 
 def from_dlpack(
-    x: _TensorLike, /, *, device: _DeviceLike | None = None, copy: bool | None = None
+    x: TensorLike, /, *, device: DeviceLike | None = None, copy: bool | None = None
 ) -> Tensor:
     """The tensor of any framework's object, of a buffer, or in a capsule.
 
@@ -413,9 +390,9 @@ def from_dlpack(
 
 def asarray(
     x: _ArrayLike,
-    dtype: _DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    device: _DeviceLike | None = None,
+    device: DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Tensor:
     """A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an
@@ -427,7 +404,7 @@ def asarray(
     """
 
 def empty(
-    shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+    shape: _Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
     """A tensor without defined values: zeros at present, or ones where the dtype has no zero.
 
@@ -435,7 +412,7 @@ def empty(
     """
 
 def zeros(
-    shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+    shape: _Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
     """A tensor of zeros.
 
@@ -446,7 +423,7 @@ def num_threads() -> int:
     """Returns how many threads a call of an op may use, if it doesn't say so itself."""
 
 def ones(
-    shape: _Shape, dtype: _DTypeLike | None = None, *, device: _DeviceLike | None = None
+    shape: _Shape, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
     """A tensor of ones.
 
@@ -456,9 +433,9 @@ def ones(
 def full(
     shape: _Shape,
     fill_value: complex,
-    dtype: _DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    device: _DeviceLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """A tensor filled with one number.
 
@@ -470,9 +447,9 @@ def arange(
     start: float,
     stop: float | None = None,
     step: float | None = None,
-    dtype: _DTypeLike | None = None,
+    dtype: DTypeLike | None = None,
     *,
-    device: _DeviceLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Numbers in equal steps: `arange(stop)`, `arange(start, stop)` or `arange(start, stop, step)`.
 
@@ -481,11 +458,11 @@ def arange(
 
 @overload
 def convert(
-    x: _TensorLike,
+    x: TensorLike,
     to: Literal["dlbridge"],
     *,
     copy: bool | None = False,
-    readonly: _Policy | None = None,
+    readonly: Policy | None = None,
 ) -> Tensor:
     """Any framework's tensor as one of another framework, in one hop.
 
@@ -500,7 +477,7 @@ def convert(
 
 @overload
 def convert(
-    x: _TensorLike, to: str, *, copy: bool | None = False, readonly: _Policy | None = None
+    x: TensorLike, to: str, *, copy: bool | None = False, readonly: Policy | None = None
 ) -> Any: ...
 def _cuda_add_search_path(folder: str) -> None: ...
 def _cuda_check() -> None: ...
@@ -510,39 +487,39 @@ def _cuda_compile(
     options: Sequence[str],
     headers: Sequence[tuple[str, str]],
     kernels: Sequence[str],
-    device: _DeviceLike | int | None,
+    device: DeviceLike | int | None,
 ) -> Module: ...
-def _cuda_load(image: bytes, device: _DeviceLike | int | None) -> Module: ...
-def _cuda_current_stream(device: _DeviceLike | int | None = None) -> Stream: ...
+def _cuda_load(image: bytes, device: DeviceLike | int | None) -> Module: ...
+def _cuda_current_stream(device: DeviceLike | int | None = None) -> Stream: ...
 def _cuda_device_count() -> int: ...
 def _cuda_is_available() -> bool: ...
 def _cuda_properties(
-    device: _DeviceLike | int | None = None,
+    device: DeviceLike | int | None = None,
 ) -> tuple[str, tuple[int, int], int, int, int]: ...
-def _cuda_synchronize(device: _DeviceLike | int | None = None) -> None: ...
-def _cuda_trim(device: _DeviceLike | int | None = None) -> None: ...
+def _cuda_synchronize(device: DeviceLike | int | None = None) -> None: ...
+def _cuda_trim(device: DeviceLike | int | None = None) -> None: ...
 def _outlook(
-    x: _TensorLike, to: str, readonly: _Policy | None = None
+    x: TensorLike, to: str, readonly: Policy | None = None
 ) -> tuple[_Outcome, str | None, str | None, str | None, str | None, str | None]: ...
 def _open_bytes(data: Buffer, format: str | None) -> TensorFile: ...
 def _open_file(
     path: str | PathLike[str], format: str | None, to: str, writable: bool | None
 ) -> TensorFile: ...
 def _save_bytes(
-    tensors: Sequence[tuple[str, _TensorLike]],
+    tensors: Sequence[tuple[str, TensorLike]],
     format: str,
     align: int,
     metadata: Sequence[tuple[str, str]] | None,
 ) -> bytes: ...
 def _save_file(
     path: str | PathLike[str],
-    tensors: Sequence[tuple[str, _TensorLike]],
+    tensors: Sequence[tuple[str, TensorLike]],
     format: str | None,
     align: int,
     metadata: Sequence[tuple[str, str]] | None,
     external: str | None,
 ) -> list[str]: ...
-def _restore(elements: Buffer, shape: Sequence[int], dtype: _DTypeLike) -> Tensor: ...
+def _restore(elements: Buffer, shape: Sequence[int], dtype: DTypeLike) -> Tensor: ...
 def _op(name: str) -> Callable[..., Any]: ...
 def _nearest_name(name: str, known: Sequence[str]) -> str | None: ...
 def _op_aliases() -> list[str]: ...

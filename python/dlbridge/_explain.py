@@ -7,8 +7,8 @@ from ._core import _outlook
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._core import _TensorLike
-    from ._readonly import Policy
+    from .typing import TensorLike
+    from .typing import Policy
 
 
 class Explanation:
@@ -79,7 +79,7 @@ class Explanation:
         return f"{self.to} {verb}: {self.reason}{remedy}"
 
 
-def explain(x: _TensorLike, to: str, *, readonly: Policy | None = None) -> Explanation:
+def explain(x: TensorLike, to: str, *, readonly: Policy | None = None) -> Explanation:
     """Says whether `convert(x, to)` would share memory; if not, why, and what would make it so.
 
     `readonly` is as of `convert`.

@@ -5,13 +5,14 @@ from typing import Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, overloa
 
 from typing_extensions import Buffer
 
-from ._core import Tensor, _DTypeLike, _SupportsDLPack, _TensorLike
+from ._core import Tensor
+from .typing import DTypeLike, SupportsDLPack, TensorLike
 
-_X = TypeVar("_X", bound=_SupportsDLPack)
-_Out = TypeVar("_Out", bound=_SupportsDLPack | Buffer)
-_Like = TypeVar("_Like", bound=_SupportsDLPack)
+_X = TypeVar("_X", bound=SupportsDLPack)
+_Out = TypeVar("_Out", bound=SupportsDLPack | Buffer)
+_Like = TypeVar("_Like", bound=SupportsDLPack)
 # Numbers may stand for tensors.
-_Input: TypeAlias = _TensorLike | float
+_Input: TypeAlias = TensorLike | float
 _Memory: TypeAlias = Literal["own", "caller"]
 _Axes: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None
 
@@ -23,7 +24,7 @@ class _OfTwo(Protocol):
         b: _Input,
         *,
         out: _Out,
-        like: _TensorLike | None = None,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -85,8 +86,8 @@ class _MatMul(Protocol):
         b: _Input,
         *,
         out: _Out,
-        dtype: _DTypeLike | None = ...,
-        like: _TensorLike | None = None,
+        dtype: DTypeLike | None = ...,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -98,7 +99,7 @@ class _MatMul(Protocol):
         b: _Input,
         *,
         out: None = None,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: _Like,
         label: str = ...,
         memory: _Memory = ...,
@@ -111,7 +112,7 @@ class _MatMul(Protocol):
         b: _Input,
         *,
         out: None = None,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: None = None,
         label: str = ...,
         memory: _Memory = ...,
@@ -124,7 +125,7 @@ class _MatMul(Protocol):
         b: _X,
         *,
         out: None = None,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: None = None,
         label: str = ...,
         memory: _Memory = ...,
@@ -137,7 +138,7 @@ class _MatMul(Protocol):
         b: _Input,
         *,
         out: None = None,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: None = None,
         label: str = ...,
         memory: _Memory = ...,
@@ -151,7 +152,7 @@ class _OfOne(Protocol):
         x: _Input,
         *,
         out: _Out,
-        like: _TensorLike | None = None,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -198,7 +199,7 @@ class _Gelu(Protocol):
         *,
         out: _Out,
         approximate: Literal["none", "tanh"] = ...,
-        like: _TensorLike | None = None,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -249,7 +250,7 @@ class _AlongAxes(Protocol):
         out: _Out,
         axis: _Axes = ...,
         keepdims: bool | None = ...,
-        like: _TensorLike | None = None,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -303,8 +304,8 @@ class _Sum(Protocol):
         out: _Out,
         axis: _Axes = ...,
         keepdims: bool | None = ...,
-        dtype: _DTypeLike | None = ...,
-        like: _TensorLike | None = None,
+        dtype: DTypeLike | None = ...,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -317,7 +318,7 @@ class _Sum(Protocol):
         out: None = None,
         axis: _Axes = ...,
         keepdims: bool | None = ...,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: _Like,
         label: str = ...,
         memory: _Memory = ...,
@@ -331,7 +332,7 @@ class _Sum(Protocol):
         out: None = None,
         axis: _Axes = ...,
         keepdims: bool | None = ...,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: None = None,
         label: str = ...,
         memory: _Memory = ...,
@@ -345,7 +346,7 @@ class _Sum(Protocol):
         out: None = None,
         axis: _Axes = ...,
         keepdims: bool | None = ...,
-        dtype: _DTypeLike | None = ...,
+        dtype: DTypeLike | None = ...,
         like: None = None,
         label: str = ...,
         memory: _Memory = ...,
@@ -361,7 +362,7 @@ class _IndexAlongAxis(Protocol):
         out: _Out,
         axis: SupportsIndex | None = ...,
         keepdims: bool | None = ...,
-        like: _TensorLike | None = None,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -416,7 +417,7 @@ class _Deviation(Protocol):
         axis: _Axes = ...,
         correction: float = ...,
         keepdims: bool | None = ...,
-        like: _TensorLike | None = None,
+        like: TensorLike | None = None,
         label: str = ...,
         memory: _Memory = ...,
         threads: int | None = ...,
@@ -646,7 +647,7 @@ def axpy(
     x: _Input,
     y: _Out,
     *,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -661,7 +662,7 @@ def copy(
     x: _Input,
     *,
     out: _Out,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -707,9 +708,9 @@ def cast(
     x: _Input,
     *,
     out: _Out,
-    dtype: _DTypeLike,
+    dtype: DTypeLike,
     saturate: bool = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -729,7 +730,7 @@ def cast(
     x: _Input,
     *,
     out: None = None,
-    dtype: _DTypeLike,
+    dtype: DTypeLike,
     saturate: bool = ...,
     like: _Like,
     label: str = ...,
@@ -741,7 +742,7 @@ def cast(
     x: _X,
     *,
     out: None = None,
-    dtype: _DTypeLike,
+    dtype: DTypeLike,
     saturate: bool = ...,
     like: None = None,
     label: str = ...,
@@ -753,7 +754,7 @@ def cast(
     x: Buffer | float,
     *,
     out: None = None,
-    dtype: _DTypeLike,
+    dtype: DTypeLike,
     saturate: bool = ...,
     like: None = None,
     label: str = ...,
@@ -767,7 +768,7 @@ def where(
     b: _Input,
     *,
     out: _Out,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -820,7 +821,7 @@ def fma(
     c: _Input,
     *,
     out: _Out,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -868,11 +869,11 @@ def fma(
 ) -> Tensor: ...
 @overload
 def softmax(
-    x: _TensorLike,
+    x: TensorLike,
     *,
     out: _Out,
     axis: SupportsIndex | None = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -884,7 +885,7 @@ def softmax(
 
 @overload
 def softmax(
-    x: _TensorLike,
+    x: TensorLike,
     *,
     out: None = None,
     axis: SupportsIndex | None = ...,
@@ -917,11 +918,11 @@ def softmax(
 ) -> Tensor: ...
 @overload
 def log_softmax(
-    x: _TensorLike,
+    x: TensorLike,
     *,
     out: _Out,
     axis: SupportsIndex | None = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -934,7 +935,7 @@ def log_softmax(
 
 @overload
 def log_softmax(
-    x: _TensorLike,
+    x: TensorLike,
     *,
     out: None = None,
     axis: SupportsIndex | None = ...,
@@ -967,12 +968,12 @@ def log_softmax(
 ) -> Tensor: ...
 @overload
 def rms_norm(
-    x: _TensorLike,
-    weight: _TensorLike | None = None,
+    x: TensorLike,
+    weight: TensorLike | None = None,
     *,
     out: _Out,
     eps: float | None = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -985,8 +986,8 @@ def rms_norm(
 
 @overload
 def rms_norm(
-    x: _TensorLike,
-    weight: _TensorLike | None = None,
+    x: TensorLike,
+    weight: TensorLike | None = None,
     *,
     out: None = None,
     eps: float | None = ...,
@@ -998,7 +999,7 @@ def rms_norm(
 @overload
 def rms_norm(
     x: _X,
-    weight: _TensorLike | None = None,
+    weight: TensorLike | None = None,
     *,
     out: None = None,
     eps: float | None = ...,
@@ -1010,7 +1011,7 @@ def rms_norm(
 @overload
 def rms_norm(
     x: Buffer,
-    weight: _TensorLike | None = None,
+    weight: TensorLike | None = None,
     *,
     out: None = None,
     eps: float | None = ...,
@@ -1021,14 +1022,14 @@ def rms_norm(
 ) -> Tensor: ...
 @overload
 def layer_norm(
-    x: _TensorLike,
-    weight: _TensorLike | None = None,
-    bias: _TensorLike | None = None,
+    x: TensorLike,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
     *,
     out: _Out,
     axis: SupportsIndex | None = ...,
     eps: float | None = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1043,9 +1044,9 @@ def layer_norm(
 
 @overload
 def layer_norm(
-    x: _TensorLike,
-    weight: _TensorLike | None = None,
-    bias: _TensorLike | None = None,
+    x: TensorLike,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
     *,
     out: None = None,
     axis: SupportsIndex | None = ...,
@@ -1058,8 +1059,8 @@ def layer_norm(
 @overload
 def layer_norm(
     x: _X,
-    weight: _TensorLike | None = None,
-    bias: _TensorLike | None = None,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
     *,
     out: None = None,
     axis: SupportsIndex | None = ...,
@@ -1072,8 +1073,8 @@ def layer_norm(
 @overload
 def layer_norm(
     x: Buffer,
-    weight: _TensorLike | None = None,
-    bias: _TensorLike | None = None,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
     *,
     out: None = None,
     axis: SupportsIndex | None = ...,
@@ -1088,7 +1089,7 @@ def concat(
     *xs: _Input | Sequence[_Input],
     out: _Out,
     axis: SupportsIndex | None = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1131,19 +1132,19 @@ def concat(
 ) -> Tensor: ...
 @overload
 def image_to_tensor(
-    image: _TensorLike,
-    mean: _TensorLike,
-    std: _TensorLike,
+    image: TensorLike,
+    mean: TensorLike,
+    std: TensorLike,
     *,
     out: _Out,
-    dtype: _DTypeLike | None = ...,
+    dtype: DTypeLike | None = ...,
     height: SupportsIndex | None = ...,
     width: SupportsIndex | None = ...,
     scale: float | None = ...,
     crop: Sequence[SupportsIndex] | None = ...,
     flip: bool = ...,
     resize: Literal["bilinear", "area"] = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1161,12 +1162,12 @@ def image_to_tensor(
 
 @overload
 def image_to_tensor(
-    image: _TensorLike,
-    mean: _TensorLike,
-    std: _TensorLike,
+    image: TensorLike,
+    mean: TensorLike,
+    std: TensorLike,
     *,
     out: None = None,
-    dtype: _DTypeLike | None = ...,
+    dtype: DTypeLike | None = ...,
     height: SupportsIndex | None = ...,
     width: SupportsIndex | None = ...,
     scale: float | None = ...,
@@ -1181,11 +1182,11 @@ def image_to_tensor(
 @overload
 def image_to_tensor(
     image: _X,
-    mean: _TensorLike,
-    std: _TensorLike,
+    mean: TensorLike,
+    std: TensorLike,
     *,
     out: None = None,
-    dtype: _DTypeLike | None = ...,
+    dtype: DTypeLike | None = ...,
     height: SupportsIndex | None = ...,
     width: SupportsIndex | None = ...,
     scale: float | None = ...,
@@ -1200,11 +1201,11 @@ def image_to_tensor(
 @overload
 def image_to_tensor(
     image: Buffer,
-    mean: _TensorLike,
-    std: _TensorLike,
+    mean: TensorLike,
+    std: TensorLike,
     *,
     out: None = None,
-    dtype: _DTypeLike | None = ...,
+    dtype: DTypeLike | None = ...,
     height: SupportsIndex | None = ...,
     width: SupportsIndex | None = ...,
     scale: float | None = ...,
@@ -1218,13 +1219,13 @@ def image_to_tensor(
 ) -> Tensor: ...
 @overload
 def nv12_to_rgb(
-    y: _TensorLike,
-    uv: _TensorLike,
+    y: TensorLike,
+    uv: TensorLike,
     *,
     out: _Out,
     standard: Literal["bt601", "bt709"] = ...,
     full_range: bool = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1242,8 +1243,8 @@ def nv12_to_rgb(
 
 @overload
 def nv12_to_rgb(
-    y: _TensorLike,
-    uv: _TensorLike,
+    y: TensorLike,
+    uv: TensorLike,
     *,
     out: None = None,
     standard: Literal["bt601", "bt709"] = ...,
@@ -1256,7 +1257,7 @@ def nv12_to_rgb(
 @overload
 def nv12_to_rgb(
     y: _X,
-    uv: _TensorLike,
+    uv: TensorLike,
     *,
     out: None = None,
     standard: Literal["bt601", "bt709"] = ...,
@@ -1269,7 +1270,7 @@ def nv12_to_rgb(
 @overload
 def nv12_to_rgb(
     y: Buffer,
-    uv: _TensorLike,
+    uv: TensorLike,
     *,
     out: None = None,
     standard: Literal["bt601", "bt709"] = ...,
@@ -1281,15 +1282,15 @@ def nv12_to_rgb(
 ) -> Tensor: ...
 @overload
 def quantize(
-    x: _TensorLike,
+    x: TensorLike,
     scale: _Input,
     zero_point: _Input | None = None,
     *,
     out: _Out,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1306,12 +1307,12 @@ def quantize(
 
 @overload
 def quantize(
-    x: _TensorLike,
+    x: TensorLike,
     scale: _Input,
     zero_point: _Input | None = None,
     *,
     out: None = None,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
     like: _Like,
@@ -1326,7 +1327,7 @@ def quantize(
     zero_point: _Input | None = None,
     *,
     out: None = None,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
     like: None = None,
@@ -1341,7 +1342,7 @@ def quantize(
     zero_point: _Input | None = None,
     *,
     out: None = None,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
     like: None = None,
@@ -1351,15 +1352,15 @@ def quantize(
 ) -> Tensor: ...
 @overload
 def dequantize(
-    q: _TensorLike,
+    q: TensorLike,
     scale: _Input,
     zero_point: _Input | None = None,
     *,
     out: _Out,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1373,12 +1374,12 @@ def dequantize(
 
 @overload
 def dequantize(
-    q: _TensorLike,
+    q: TensorLike,
     scale: _Input,
     zero_point: _Input | None = None,
     *,
     out: None = None,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
     like: _Like,
@@ -1393,7 +1394,7 @@ def dequantize(
     zero_point: _Input | None = None,
     *,
     out: None = None,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
     like: None = None,
@@ -1408,7 +1409,7 @@ def dequantize(
     zero_point: _Input | None = None,
     *,
     out: None = None,
-    dtype: _DTypeLike = ...,
+    dtype: DTypeLike = ...,
     axis: SupportsIndex = ...,
     group: SupportsIndex = ...,
     like: None = None,
@@ -1422,7 +1423,7 @@ def index_add(
     source: _Input,
     *,
     axis: SupportsIndex = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1437,12 +1438,12 @@ def index_add(
 
 @overload
 def take(
-    x: _TensorLike,
+    x: TensorLike,
     indices: _Input,
     *,
     out: _Out,
     axis: SupportsIndex = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1456,7 +1457,7 @@ def take(
 
 @overload
 def take(
-    x: _TensorLike,
+    x: TensorLike,
     indices: _Input,
     *,
     out: None = None,
@@ -1492,14 +1493,14 @@ def take(
 ) -> Tensor: ...
 @overload
 def topk(
-    x: _TensorLike,
+    x: TensorLike,
     *,
     k: SupportsIndex,
     out: tuple[_Out, _Out],
     axis: SupportsIndex = ...,
     largest: bool = ...,
     sorted: bool = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1514,7 +1515,7 @@ def topk(
 
 @overload
 def topk(
-    x: _TensorLike,
+    x: TensorLike,
     *,
     k: SupportsIndex,
     out: None = None,
@@ -1565,7 +1566,7 @@ def sum_to_like(
     other: _Input,
     *,
     out: _Out,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1615,7 +1616,7 @@ def broadcast_like(
     other: _Input,
     *,
     out: _Out,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1666,7 +1667,7 @@ def sum_backward(
     out: _Out,
     axis: _Axes = ...,
     keepdims: bool = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1725,7 +1726,7 @@ def mean_backward(
     out: _Out,
     axis: _Axes = ...,
     keepdims: bool = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1781,7 +1782,7 @@ def matrix_transpose(
     x: _Input,
     *,
     out: _Out,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1827,7 +1828,7 @@ def expand_dims(
     *,
     out: _Out,
     axis: SupportsIndex = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,
@@ -1879,7 +1880,7 @@ def rms_norm_backward(
     *,
     out: _Out,
     eps: float = ...,
-    like: _TensorLike | None = None,
+    like: TensorLike | None = None,
     label: str = ...,
     memory: _Memory = ...,
     threads: int | None = ...,

@@ -10,9 +10,10 @@ from ._errors import with_fields
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
-    Policy = Literal["warn", "share", "refuse"]
+    from .typing import Policy
+
     Policies = tuple[Policy, "Policies"] | None
 
 

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import SupportsIndex
 
-    from ._core import _TensorLike
+    from .typing import TensorLike
 
 
-def permute_dims(x: _TensorLike, /, axes: Sequence[SupportsIndex]) -> Tensor:
+def permute_dims(x: TensorLike, /, axes: Sequence[SupportsIndex]) -> Tensor:
     """Returns any framework's tensor with its dimensions in another order, sharing the memory."""
     return from_dlpack(x).permute_dims(axes)
 
 
-def expand_dims(x: _TensorLike, /, axis: SupportsIndex = 0) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: SupportsIndex = 0) -> Tensor:
     """Returns any framework's tensor with one more dimension of size 1, sharing the memory."""
     return from_dlpack(x).expand_dims(axis)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ._readonly import Policy
+    from .typing import Policy
 
 
 def wrap(

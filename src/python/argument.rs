@@ -176,6 +176,9 @@ macro_rules! common {
         {
             type Error = Refused;
 
+            #[cfg(feature = "experimental-inspect")]
+            const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::TENSOR_LIKE;
+
             #[inline]
             fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
                 BorrowedArg::new::<T, RANK, L, D>(object, $($more)*)

@@ -92,6 +92,9 @@ named! { PyDevice(Device) {
 impl FromPyObject<'_, '_> for DType {
     type Error = PyErr;
 
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::DTYPE_LIKE;
+
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(dtype) = object.cast::<PyDType>() {
             return Ok(dtype.get().0);
@@ -166,6 +169,9 @@ fn by_name(name: &str) -> PyResult<DType> {
 /// By name, as an object of this class, or as a framework's device: their str is a name.
 impl FromPyObject<'_, '_> for Device {
     type Error = PyErr;
+
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::DEVICE_LIKE;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(device) = object.cast::<PyDevice>() {

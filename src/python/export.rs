@@ -82,6 +82,9 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
+    #[cfg(feature = "experimental-inspect")]
+    const OUTPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::OF_FRAMEWORK;
+
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let Self {
             object,

@@ -74,6 +74,9 @@ impl fmt::Display for ReadOnlyPolicy {
 impl FromPyObject<'_, '_> for ReadOnlyPolicy {
     type Error = PyErr;
 
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::POLICY;
+
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         let name = object.cast::<PyString>()?;
         name.to_string_lossy()

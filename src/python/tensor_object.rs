@@ -90,6 +90,9 @@ impl<'py> IntoPyObject<'py> for Tensor {
     type Output = Bound<'py, PyTensor>;
     type Error = PyErr;
 
+    #[cfg(feature = "experimental-inspect")]
+    const OUTPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::TENSOR;
+
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         Bound::new(py, PyTensor::from(self))
     }

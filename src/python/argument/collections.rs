@@ -4,6 +4,8 @@
 //! alone, as PyO3 doesn't tell an element its index and has no public hook to wrap its error.
 
 use crate::python::error::{Refused, no_collection};
+#[cfg(feature = "experimental-inspect")]
+use crate::python::hints;
 use crate::python::import::check_borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -53,6 +55,10 @@ where
 {
     type Error = Refused;
 
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr =
+        pyo3::type_hint_subscript!(hints::SEQUENCE, T::INPUT_TYPE);
+
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
         // What PyO3's `Vec` takes, so that one can be replaced by the other.
         // SAFETY: the object is alive, and the thread attached.
@@ -80,6 +86,10 @@ where
     T: for<'a> FromPyObject<'a, 'py>,
 {
     type Error = Refused;
+
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr =
+        pyo3::type_hint_subscript!(hints::MAPPING, hints::STR, T::INPUT_TYPE);
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
         let py = object.py();

@@ -43,6 +43,9 @@ impl<'py, T: Element> std::ops::Deref for OrNumber<'py, T> {
 impl<'py, T: Element> FromPyObject<'_, 'py> for OrNumber<'py, T> {
     type Error = Refused;
 
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::TENSOR_LIKE_OR_NUMBER;
+
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
         let is_number = object.is_instance_of::<PyInt>()
             || object.is_instance_of::<PyFloat>()

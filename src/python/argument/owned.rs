@@ -93,6 +93,9 @@ impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_,
 {
     type Error = Refused;
 
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::TENSOR_LIKE;
+
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
         // A capsule says the same each time, and is left as it is where it doesn't fit. Any other
         // object is asked once. In both cases what is checked below is what is kept.
@@ -107,6 +110,9 @@ impl<'py, T: Kind, const RANK: usize, L: Arrangement, D: Place> FromPyObject<'_,
 
 impl<'py> FromPyObject<'_, 'py> for Tensor {
     type Error = Refused;
+
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::TENSOR_LIKE;
 
     #[inline]
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {

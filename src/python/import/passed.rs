@@ -42,6 +42,9 @@ impl From<&Tensor> for Passed {
 impl<'py> FromPyObject<'_, 'py> for Passed {
     type Error = Refused;
 
+    #[cfg(feature = "experimental-inspect")]
+    const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::TENSOR_LIKE;
+
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> Result<Self, Refused> {
         Ok(Self(from_object(&object, Wanted::default())?))
     }
