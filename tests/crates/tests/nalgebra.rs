@@ -40,14 +40,24 @@ fn matrices_move_their_vector_both_ways() -> Result<(), Error> {
     Ok(())
 }
 
+/// Column by column, as nalgebra has them in memory.
+fn indices(matrix: &DMatrix<f64>) -> impl Iterator<Item = (usize, usize)> {
+    let (rows, columns) = matrix.shape();
+    (0..columns).flat_map(move |column| (0..rows).map(move |row| (row, column)))
+}
+
 #[test]
 fn views_share_elements_of_any_strides_that_nalgebra_has() -> Result<(), Error> {
     let mut tensor = Tensor::from_vec((0..12).map(f64::from).collect(), &[3, 4])?;
     let rows = tensor.slice(1, 1..)?.step_by(0, 2)?;
     let view = Strided::<f64>::try_from(&rows)?;
+    // By index: nalgebra's iterators over strided views compute addresses behind the last element,
+    // which Miri doesn't let pass.
+    let expected = DMatrix::from_row_slice(2, 3, &[1.0, 2.0, 3.0, 9.0, 10.0, 11.0]);
+    let elements: Vec<_> = indices(&expected).map(|at| view[at]).collect();
     assert_eq!(
-        view,
-        DMatrix::from_row_slice(2, 3, &[1.0, 2.0, 3.0, 9.0, 10.0, 11.0])
+        (elements.as_slice(), view.shape()),
+        (expected.as_slice(), expected.shape())
     );
     assert_eq!(view.as_ptr().cast(), rows.data_ptr());
     let broadcast = tensor.slice(0, 0..1)?.broadcast_to(&[5, 4])?;
@@ -56,7 +66,7 @@ fn views_share_elements_of_any_strides_that_nalgebra_has() -> Result<(), Error> 
 
     let mut view = StridedMut::<f64>::try_from(&mut tensor)?;
     view[(2, 0)] = -1.0;
-    view.row_mut(1).fill(7.0);
+    (0..4).for_each(|column| view.row_mut(1)[column] = 7.0);
     assert_eq!(tensor.view::<f64>()?[[2, 0]], -1.0);
     assert_eq!(tensor.view::<f64>()?[[1, 3]], 7.0);
     Ok(())

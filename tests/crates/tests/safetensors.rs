@@ -136,6 +136,7 @@ fn tensors_of_a_file_keep_its_bytes() -> Result<(), Error> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri maps no files; ./dev valgrind runs it")]
 fn mapped_files_are_read_and_written() -> Result<(), Box<dyn std::error::Error>> {
     let path = tempfile::NamedTempFile::new()?.into_temp_path();
     let weight = Tensor::from([[1.0_f32, 2.0], [3.0, 4.0]]);
