@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_placeholders_are_those_that_cargo_generate_knows():
         )
     )
     assert names == asked | {"crate_name"}
+
+
+@pytest.mark.skipif(shutil.which("cargo-generate") is None, reason="cargo-generate isn't installed")
+def test_cargo_generate_makes_the_same_project(tmp_path):
+    ours = made("--version", "0.1.0", folder=tmp_path)
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    command = ["cargo", "generate", "--silent", "--vcs", "none", "--name", ours.name]
+    command += ["--path", TEMPLATE.parent, TEMPLATE.name, "--destination", theirs]
+    for name, value in (("dlbridge", 'version = "0.1.0"'), ("dlbridge_package", "dlbridge==0.1.0")):
+        command += ["--define", f"{name}={value}"]
+    subprocess.run(command, check=True)
+    assert contents(ours) == contents(theirs / ours.name)
+
+
+def contents(folder):
+    """The files below a folder, with their modes and bytes."""
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return {
+        str(file.relative_to(folder)): (os.access(file, os.X_OK), file.read_bytes())
+        for file in files
+    }
 
 
 @pytest.mark.parametrize(
