@@ -80,8 +80,9 @@ def test_cargo_generate_makes_the_same_project(tmp_path):
     ours = made("--version", "0.1.0", folder=tmp_path)
     theirs = tmp_path / "theirs"
     theirs.mkdir()
+    template = shutil.copytree(TEMPLATE, tmp_path / "template")  # What is beside it is copied, too.
     command = ["cargo", "generate", "--silent", "--vcs", "none", "--name", ours.name]
-    command += ["--path", TEMPLATE.parent, TEMPLATE.name, "--destination", theirs]
+    command += ["--path", template, "--destination", theirs]
     for name, value in (("dlbridge", 'version = "0.1.0"'), ("dlbridge_package", "dlbridge==0.1.0")):
         command += ["--define", f"{name}={value}"]
     subprocess.run(command, check=True)
