@@ -22,7 +22,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::layout::Layout;
 use crate::storage::Access;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, Uninit};
 use candle_core::{CpuStorage, Device, Storage, StorageRef, WithDType};
 use half::{bf16, f16};
 
@@ -39,16 +39,16 @@ macro_rules! dtypes {
             /// `F8E4M3`, and those that candle only stores.
             fn try_from(tensor: candle_core::Tensor) -> Result<Self, Error> {
                 let (guard, theirs) = tensor.storage_and_layout();
-                let (begin, layout) = (theirs.start_offset(), layout(theirs)?);
+                let (begin, mut made) = (theirs.start_offset(), arranged(theirs)?);
                 match &*guard {
                     Storage::Cpu(storage) => match storage {
                         $(CpuStorage::$Theirs(vec) => {
-                            let first = first(vec, begin, &layout)?;
+                            let first = first(vec, begin, made.layout())?;
                             let kept = Locked::new(guard, &tensor);
                             // SAFETY: the lock keeps the vector as it is, and the handle keeps the
                             // lock. The layout was compared with the vector's length. candle reads,
                             // but doesn't write while the lock is held.
-                            unsafe { Self::from_lender(kept, first, layout, Access::ReadOnly) }
+                            unsafe { Self::from_lender(kept, first, made, Access::ReadOnly) }
                         })*
                         other => Err(refused(format!("{:?}", other_dtype(other)))),
                     },
@@ -91,11 +91,14 @@ fn moved<T: Element + WithDType>(tensor: Tensor) -> Result<candle_core::Tensor, 
     Ok(moved.expect("as many elements, on the CPU"))
 }
 
-/// Returns the layout of a tensor of candle's.
-fn layout(theirs: &candle_core::Layout) -> Result<Layout, Error> {
-    let mut layout = Layout::scalar();
-    layout.become_strided(theirs.dims(), |axis| theirs.stride()[axis].cast_signed())?;
-    Ok(layout)
+/// Returns a tensor with the layout of candle's, and nothing else yet.
+fn arranged(theirs: &candle_core::Layout) -> Result<Uninit, Error> {
+    let mut tensor = Uninit::new();
+    let strides = theirs.stride();
+    tensor
+        .layout()
+        .become_strided(theirs.dims(), |axis| strides[axis].cast_signed())?;
+    Ok(tensor)
 }
 
 /// Returns the element of index 0, if all that the layout leads to are in the vector.

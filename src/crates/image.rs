@@ -18,7 +18,6 @@ use super::TakeError;
 use crate::dtype::Element;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::layout::LayoutRef;
-use crate::storage::Storage;
 use crate::tensor::Tensor;
 use ::image::{ImageBuffer, Pixel};
 use std::marker::PhantomData;
@@ -32,10 +31,9 @@ impl<P: Pixel<Subpixel: Element>> TryFrom<ImageBuffer<P, Vec<P::Subpixel>>> for 
     ///
     /// When there are more elements than can be addressed.
     fn try_from(image: ImageBuffer<P, Vec<P::Subpixel>>) -> Result<Self, Error> {
-        let channels = P::CHANNEL_COUNT.into();
+        let channels = usize::from(P::CHANNEL_COUNT);
         let shape = [image.height() as usize, image.width() as usize, channels];
-        let storage = Storage::from_vec(image.into_raw());
-        Self::from_storage(storage, &shape, <P::Subpixel as Element>::DTYPE)
+        Self::from_longer_vec(image.into_raw(), &shape)
     }
 }
 

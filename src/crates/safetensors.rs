@@ -150,21 +150,22 @@ impl View for Contents<'_> {
 /// When the bytes aren't those of such a file.
 pub fn tensors(owner: impl AsRef<[u8]> + Send + 'static) -> Result<Vec<(String, Tensor)>, Error> {
     let storage = Storage::from_owner::<u8>(owner);
-    let bytes = Tensor::from_storage(storage.clone(), &[storage.nbytes()], DType::U8)?;
-    let bytes = bytes.host_slice::<u8>()?;
+    // SAFETY: the storage keeps the owner and so its bytes, on the host, and no code writes them.
+    let bytes = unsafe { std::slice::from_raw_parts(storage.data_ptr(), storage.nbytes()) };
     let file = SafeTensors::deserialize(bytes).map_err(|error| {
         Incompatibility::from_reason(
             IncompatibilityKind::Exchange,
             format!("not a safetensors file: {error}"),
         )
     })?;
-    let tensor = |(name, view): (&str, TensorView<'_>)| {
+    let mut found = Vec::with_capacity(file.len());
+    for (name, view) in file.iter() {
         let begin = view.data().as_ptr().addr() - bytes.as_ptr().addr();
         let part = storage.slice(begin..begin + view.data().len());
         let tensor = Tensor::from_storage(part, view.shape(), view.dtype().try_into()?)?;
-        Ok((name.to_owned(), tensor))
-    };
-    file.iter().map(tensor).collect()
+        found.push((name.to_owned(), tensor));
+    }
+    Ok(found)
 }
 
 /// The same bytes, read-only: those of `include_bytes!`, for example.

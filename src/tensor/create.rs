@@ -31,6 +31,19 @@ impl Tensor {
         Ok(unsafe { uninit.finish(parts) })
     }
 
+    /// Takes over a `Vec` which may hold more elements than the shape has.
+    #[cfg(feature = "image")]
+    pub(crate) fn from_longer_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self, Error> {
+        let mut uninit = Uninit::new();
+        uninit.layout().become_contiguous(shape)?;
+        if vec.len() < uninit.layout().len() {
+            check_count(uninit.layout(), vec.len())?;
+        }
+        let parts = whole(Storage::from_vec(vec), T::DTYPE);
+        // SAFETY: the vector's first elements are those of the layout, one after another.
+        Ok(unsafe { uninit.finish(parts) })
+    }
+
     /// Takes over anything that holds elements, without copying, to be read: `Arc<[T]>`,
     /// `&'static [T]`, a file mapped into memory (see [`Storage::from_owner`]).
     ///

@@ -200,11 +200,10 @@ impl Tensor {
     pub(crate) unsafe fn from_lender<T: Element>(
         owner: impl Send + 'static,
         first: *const T,
-        layout: Layout,
+        layout: impl Into<Uninit>,
         access: Access,
     ) -> Result<Self, Error> {
-        let mut uninit = Uninit::new();
-        *uninit.layout() = layout;
+        let mut uninit = layout.into();
         let span = uninit
             .layout()
             .as_ref()

@@ -50,6 +50,15 @@ impl Uninit {
     }
 }
 
+impl From<Layout> for Uninit {
+    #[inline]
+    fn from(layout: Layout) -> Self {
+        let mut uninit = Self::new();
+        *uninit.layout() = layout;
+        uninit
+    }
+}
+
 impl Drop for Uninit {
     fn drop(&mut self) {
         // SAFETY: the layout was written in `new`, and nothing else was.

@@ -37,13 +37,13 @@ fn forwards<D: Dimension>(layout: LayoutRef<'_>) -> Option<(StrideShape<D>, isiz
     if D::NDIM.is_some_and(|wanted| wanted != rank) {
         return None;
     }
-    let (mut shape, mut strides) = (D::zeros(rank), D::zeros(rank));
+    let mut shape = D::zeros(rank);
     shape.slice_mut().copy_from_slice(layout.shape());
-    if layout.is_empty() {
-        // The strides of no elements don't matter, but `ndarray` checks those that it is given.
+    if layout.is_contiguous() || layout.is_empty() {
+        // `ndarray` has these strides itself. It checks those that it is given, also of no elements.
         return Some((shape.into(), 0));
     }
-    let mut lowest = 0;
+    let (mut strides, mut lowest) = (D::zeros(rank), 0);
     for (to, dim) in strides.slice_mut().iter_mut().zip(layout.dims()) {
         *to = forward_stride(dim);
         if is_inverted(dim) {
