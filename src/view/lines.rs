@@ -301,7 +301,7 @@ impl<'a, T: Element> View<'a, T> {
         assert!(L::accepts(self.layout), "elements {}", L::WANTED);
         // SAFETY: the view's elements may be read while `'a` lasts; where items are slices, `L`
         // has the last axis contiguous.
-        unsafe { Lines::new(self.first, self.layout, self.rank().wrapping_sub(1)) }
+        unsafe { Lines::new(self.first, self.layout, self.rank().saturating_sub(1)) }
             .unwrap_or_else(|error| refuse(&error))
     }
 }
@@ -327,7 +327,7 @@ impl<'a, T: Element> ViewMut<'a, T> {
         // SAFETY: nothing else uses the view's elements while `'a` lasts, and no two are at one
         // place, so that rows are disjoint; where items are slices, `L` has the last axis
         // contiguous.
-        unsafe { Lines::new(self.first, self.layout, self.rank().wrapping_sub(1)) }
+        unsafe { Lines::new(self.first, self.layout, self.rank().saturating_sub(1)) }
             .unwrap_or_else(|error| refuse(&error))
     }
 }

@@ -10,6 +10,7 @@ mod macros;
 mod apart;
 mod calls;
 mod collections;
+mod cuts;
 mod kept;
 mod kinds;
 mod life;
@@ -29,6 +30,7 @@ fn dlbridge_testing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kinds::register(module)?;
     calls::register(module)?;
     collections::register(module)?;
+    cuts::register(module)?;
     one_of::register(module)?;
     shapes::register(module)?;
     shapes::register_class(module)?;
