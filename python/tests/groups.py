@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 # TVM comes before PyTorch, as it puts a class of its own in the place of that of tvm_ffi's tensors.
 FRAMEWORKS = ["tensorflow", "paddle", "jax", "tvm", "torch", "cupy", "mxnet"]
+#: How much longer tests of the same size take with a framework, as it compiles.
+COSTS = {"tensorflow": 5, "paddle": 7, "jax": 7, "torch": 3}
 # Those that get along with each other.
 RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
@@ -47,8 +49,13 @@ def split(files):
     for file in files:
         groups.setdefault(key(file), []).append(file)
     # The longest first, so that none is left to run alone at the end.
-    names = sorted(groups, key=lambda key: -sum(file.stat().st_size for file in groups[key]))
+    names = sorted(groups, key=lambda key: -cost(key[1], groups[key]))
     return [Group(f"{folder.name}: {name}", groups[folder, name]) for folder, name in names]
+
+
+def cost(framework, files):
+    """About how long a group takes."""
+    return COSTS.get(framework, 1) * sum(file.stat().st_size for file in files)
 
 
 def is_for_double(file):

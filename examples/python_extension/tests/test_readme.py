@@ -59,6 +59,9 @@ def test_readme_blocks_are_all_tested(block):
 
 
 @only("numpy")
+@pytest.mark.skipif(
+    os.environ.get("DLBRIDGE_LONG_TESTS") != "1", reason="takes long: ./dev test --full runs it"
+)
 def test_readme_tutorial_builds_a_working_extension(tmp_path):
     start, build = blocks("sh", "tutorial")
     (lib,), (cargo,), (project,) = (

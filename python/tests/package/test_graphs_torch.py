@@ -3,9 +3,6 @@
 import gc
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
 import threading
 import warnings
 
@@ -14,7 +11,15 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import IS_LONG, check_resident, framework, in_new_process, in_threads, refused
+from support import (
+    IS_LONG,
+    check_resident,
+    framework,
+    in_fork,
+    in_new_process,
+    in_threads,
+    refused,
+)
 
 torch = framework("torch")
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
@@ -458,7 +463,9 @@ def test_threads_run_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_children_of_a_fork_call_ops():
-    in_new_process("""
+    in_fork(
+        "torch,torch._dynamo",
+        """
         import os
         import dlbridge
         import torch
@@ -480,29 +487,30 @@ def test_children_of_a_fork_call_ops():
                     pass
                 os._exit(len(bad))
             assert os.waitpid(pid, 0)[1] == 0
-    """)
+        """,
+    )
 
 
-def test_ops_are_published_without_being_asked_for():
-    code = """
-        import sys
-        import dlbridge
-        assert "torch" not in sys.modules
-        import torch
-        assert "dlbridge._hosts.torch" not in sys.modules
-        from dlbridge import ops
-        f = torch.compile(lambda x: ops.exp(x) * 2, backend="eager", fullgraph=True)
-        assert f(torch.zeros(2)).tolist() == [2, 2]
-        assert torch.ops.dlbridge.exp(torch.zeros(1)).item() == 1
-    """
-    for first in ("", "import torch, torch._dynamo; import dlbridge; sys = 0\n"):
-        code = textwrap.dedent(code)
-        if first:
-            code = code.replace('assert "torch" not in sys.modules', "").replace(
-                'assert "dlbridge._hosts.torch" not in sys.modules', ""
-            )
-        done = subprocess.run([sys.executable, "-c", first + code], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+MET = """
+from dlbridge import ops
+f = torch.compile(lambda x: ops.exp(x) * 2, backend="eager", fullgraph=True)
+assert f(torch.zeros(2)).tolist() == [2, 2]
+assert torch.ops.dlbridge.exp(torch.zeros(1)).item() == 1
+"""
+
+
+def test_ops_are_published_to_a_framework_that_is_loaded_later():
+    in_new_process(f"""
+import sys
+import dlbridge
+assert "torch" not in sys.modules
+import torch
+assert "dlbridge._hosts.torch" not in sys.modules
+{MET}""")
+
+
+def test_ops_are_published_to_a_framework_that_is_there():
+    in_fork("torch,torch._dynamo", f"import dlbridge, torch\n{MET}")
 
 
 def test_unknown_frameworks_are_refused():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import dlbridge
 import pytest
-from support import framework, in_new_process
+from support import framework, in_fork, in_new_process
 
 framework("torch")
 framework("jax")
@@ -27,7 +27,7 @@ def test_readme_code_prints_its_comments(page):
         if 'device="cuda"' in other and not dlbridge.cuda.is_available():
             compile(other, str(PAGES[page]), "exec")  # It takes a GPU to run it.
         else:
-            assert in_new_process(other).strip() or "cuda" in other
+            assert in_fork("torch", other).strip() or "cuda" in other
     printed = in_new_process(code, JAX_PLATFORMS="cpu")
     comments = re.findall(r"^# (.*?)(?:, \.\.\.)?$", code, re.MULTILINE)
     for comment in comments:
@@ -39,4 +39,4 @@ def test_readme_example_shares_memory():
     code, *_ = blocks(PAGES["the front page"])
     code += "\nassert y.unsafe_buffer_pointer() == x.data_ptr() == z.ctypes.data\n"
     code += "assert x[0, 0] == 7 == float(y[0, 0]) and z.shape == (2, 2)\n"
-    in_new_process(code, JAX_PLATFORMS="cpu")
+    in_fork("torch", code, JAX_PLATFORMS="cpu")
