@@ -68,6 +68,13 @@ def tensorflow(release, python, *packages, **fields):
     return Environment("tensorflow", release, python, packages, has_graphs=has_graphs, **fields)
 
 
+def tvm_ffi(release, python, **fields):
+    """With PyTorch, whose tensors the tests of ops in its graphs pass."""
+    packages = (f"apache-tvm-ffi=={release}", *TORCH, "numpy==2.2.0", *GRAPHS)
+    bare = ("torch==2.8.0",)
+    return Environment("tvm_ffi", release, python, packages, bare, has_graphs=True, **fields)
+
+
 def plain(framework, package, release, python, *packages, **fields):
     packages = (f"{package}=={release}", *packages)
     return Environment(framework, release, python, packages, **fields)
@@ -116,4 +123,5 @@ ENVIRONMENTS = (
     plain("mlx", "mlx", "0.27.1", "3.12", "mlx-cpu==0.27.1", "numpy==2.2.0", is_oldest=True),
     plain("mlx", "mlx", "0.32.0", "3.12", "mlx-cpu==0.32.0", "numpy==2.2.0"),
     plain("tvm_ffi", "apache-tvm-ffi", "0.1.3", "3.12", "numpy==2.2.0", is_oldest=True),
+    tvm_ffi("0.1.11", "3.12", is_oldest_with_graphs=True),
 )

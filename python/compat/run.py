@@ -135,7 +135,8 @@ class Runs:
 
     def test_graphs(self, environment, python, variables):
         """Runs the tests of ops in the framework's graphs, in its environment."""
-        path = TESTS / f"package/test_graphs_{environment.framework}.py"
+        framework = environment.framework.removesuffix("_ffi")
+        path = TESTS / f"package/test_graphs_{framework}.py"
         report = self.folder / "graphs.xml"
         report.unlink(missing_ok=True)
         command = [str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"]
