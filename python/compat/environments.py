@@ -122,6 +122,5 @@ ENVIRONMENTS = (
     plain("pyarrow", "pyarrow", "25.0.0", "3.13", "numpy==2.2.0"),
     plain("mlx", "mlx", "0.27.1", "3.12", "mlx-cpu==0.27.1", "numpy==2.2.0", is_oldest=True),
     plain("mlx", "mlx", "0.32.0", "3.12", "mlx-cpu==0.32.0", "numpy==2.2.0"),
-    plain("tvm_ffi", "apache-tvm-ffi", "0.1.3", "3.12", "numpy==2.2.0", is_oldest=True),
-    tvm_ffi("0.1.11", "3.12", is_oldest_with_graphs=True),
+    tvm_ffi("0.1.3", "3.12", is_oldest=True),
 )

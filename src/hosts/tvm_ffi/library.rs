@@ -19,7 +19,6 @@ lookup_table! {
     #[allow(non_snake_case, reason = "the names are tvm-ffi's")]
     struct Functions;
     required {
-        fn TVMFFIGetVersion(*mut [u32; 3]) -> ();
         fn TVMFFIFunctionCreate(*mut c_void, Packed, Deleter, *mut Handle) -> i32;
         fn TVMFFIFunctionSetGlobal(*const Bytes, Handle, i32) -> i32;
         fn TVMFFIFunctionGetGlobal(*const Bytes, *mut Handle) -> i32;
@@ -31,10 +30,6 @@ lookup_table! {
     }
     optional {}
 }
-
-/// The oldest release that works. Older ones end the process where a function like ours is made
-/// global.
-const OLDEST: [u32; 3] = [0, 1, 11];
 
 /// The names of the library.
 const LIBRARIES: [&str; 2] = ["libtvm_ffi.so", "libtvm_ffi.dylib"];
@@ -55,10 +50,6 @@ impl TvmFfi {
         let library = library.ok_or_else(|| Host::TvmFfi.not_loaded())?;
         // SAFETY: the signatures are those of tvm-ffi's C functions since 0.1.
         let functions = unsafe { Functions::find(library, Host::TvmFfi)? };
-        let mut version = [0; 3];
-        // SAFETY: it writes three numbers, for which there is room.
-        unsafe { (functions.TVMFFIGetVersion)(&mut version) };
-        check_version(version)?;
         Ok(TVM.get_or_init(|| Self { functions }))
     }
 
@@ -67,7 +58,8 @@ impl TvmFfi {
         let mut handle = ptr::null_mut();
         // SAFETY: the name is there for the time of the call, which writes a handle or null.
         unsafe { (self.functions.TVMFFIFunctionGetGlobal)(&Bytes::new(name), &mut handle) };
-        (!handle.is_null()).then_some(Object { tvm: self, handle })
+        // Lazily: the object of a null would be released, which ends the process in old releases.
+        (!handle.is_null()).then(|| Object { tvm: self, handle })
     }
 
     /// Makes a function, which is given up, global. Returns whether that went well.
@@ -120,16 +112,6 @@ impl TvmFfi {
     }
 }
 
-/// Refuses releases that crash.
-fn check_version(version: [u32; 3]) -> Result<(), HostError> {
-    if version >= OLDEST {
-        return Ok(());
-    }
-    let text = |[major, minor, patch]: [u32; 3]| format!("{major}.{minor}.{patch}");
-    let problem = format!("it is {}, and {} is needed", text(version), text(OLDEST));
-    Err(Host::TvmFfi.refused("dlbridge's ops", Some(problem)))
-}
-
 /// An object that is released when it is dropped.
 pub(super) struct Object<'t> {
     pub(super) tvm: &'t TvmFfi,
@@ -140,23 +122,5 @@ impl Drop for Object<'_> {
     fn drop(&mut self) {
         // SAFETY: the reference is this one's, and not used any more.
         unsafe { (self.tvm.functions.TVMFFIObjectDecRef)(self.handle) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::check_version;
-
-    #[test]
-    fn releases_that_crash_are_refused() {
-        for version in [[0, 1, 11], [0, 1, 15], [0, 2, 0], [1, 0, 0]] {
-            assert!(check_version(version).is_ok(), "{version:?}");
-        }
-        let error = check_version([0, 1, 10]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "tvm-ffi refused dlbridge's ops: it is 0.1.10, and 0.1.11 is needed"
-        );
-        assert!(check_version([0, 0, 99]).is_err());
     }
 }

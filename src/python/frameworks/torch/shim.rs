@@ -171,7 +171,7 @@ impl Shim {
         // and strides, and there is room for the answer.
         let failure =
             unsafe { (self.reinterpret)(handle, 0, ptr::null(), ptr::null(), 0, &mut alias) };
-        (failure == 0).then_some(Alias {
+        (failure == 0).then(|| Alias {
             handle: alias,
             release: self.release,
         })
