@@ -135,8 +135,7 @@ class Runs:
 
     def test_graphs(self, environment, python, variables):
         """Runs the tests of ops in the framework's graphs, in its environment."""
-        framework = environment.framework.removesuffix("_ffi")
-        path = TESTS / f"package/test_graphs_{framework}.py"
+        path = TESTS / f"package/test_graphs_{environment.framework}.py"
         report = self.folder / "graphs.xml"
         report.unlink(missing_ok=True)
         command = [str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"]

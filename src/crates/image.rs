@@ -33,7 +33,8 @@ impl<P: Pixel<Subpixel: Element>> TryFrom<ImageBuffer<P, Vec<P::Subpixel>>> for 
     fn try_from(image: ImageBuffer<P, Vec<P::Subpixel>>) -> Result<Self, Error> {
         let channels = usize::from(P::CHANNEL_COUNT);
         let shape = [image.height() as usize, image.width() as usize, channels];
-        Self::from_longer_vec(image.into_raw(), &shape)
+        // There may be more in the vector than the image has.
+        Self::from_front(image.into_raw(), &shape, false)
     }
 }
 

@@ -23,24 +23,24 @@ impl Tensor {
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
     pub fn from_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self, Error> {
-        let mut uninit = Uninit::new();
-        uninit.layout().become_contiguous(shape)?;
-        check_count(uninit.layout(), vec.len())?;
-        let parts = whole(Storage::from_vec(vec), T::DTYPE);
-        // SAFETY: the vector holds as many elements as the layout, one after another.
-        Ok(unsafe { uninit.finish(parts) })
+        Self::from_front(vec, shape, true)
     }
 
-    /// Takes over a `Vec` which may hold more elements than the shape has.
-    #[cfg(feature = "image")]
-    pub(crate) fn from_longer_vec<T: Element>(vec: Vec<T>, shape: &[usize]) -> Result<Self, Error> {
+    /// Takes over a `Vec` whose first elements are those of the shape. There may be more only if
+    /// `is_whole` is false.
+    #[inline]
+    pub(crate) fn from_front<T: Element>(
+        vec: Vec<T>,
+        shape: &[usize],
+        is_whole: bool,
+    ) -> Result<Self, Error> {
         let mut uninit = Uninit::new();
         uninit.layout().become_contiguous(shape)?;
-        if vec.len() < uninit.layout().len() {
+        if is_whole || vec.len() < uninit.layout().len() {
             check_count(uninit.layout(), vec.len())?;
         }
         let parts = whole(Storage::from_vec(vec), T::DTYPE);
-        // SAFETY: the vector's first elements are those of the layout, one after another.
+        // SAFETY: the vector holds as many elements as the layout, or more, one after another.
         Ok(unsafe { uninit.finish(parts) })
     }
 
@@ -73,6 +73,7 @@ impl Tensor {
     /// assert_eq!(tensor.to_string(), "[1 2 3 4]");
     /// # Ok::<(), dlbridge::Error>(())
     /// ```
+    #[inline]
     pub fn from_storage(storage: Storage, shape: &[usize], dtype: DType) -> Result<Self, Error> {
         let mut uninit = Uninit::new();
         let layout = uninit.layout();
