@@ -1,6 +1,5 @@
 """Has the tests of the package find what they share with the others."""
 
-import gc
 import sys
 from pathlib import Path
 
@@ -16,19 +15,13 @@ def settled():
     """Checks on the double of NVIDIA's driver that a test made no mistake, and left neither memory
     nor work.
     """
-    import dlbridge
     import double
     import double_driver as driver
+    from double_settle import settle
 
     context = driver.current_context()
     yield
-    gc.collect()
-    # Pending releases are drained once the work is done, and that may bring more to release.
-    for _ in range(2):
-        for device in range(driver.devices()):
-            dlbridge.cuda.synchronize(device)
-            if extension := sys.modules.get("dlbridge_cuda_testing"):
-                extension.synchronize(device)  # It has its own memory that waits.
+    settle(lambda: double.live("memory") == 0)
     mistakes = double.mistakes()
     double.forget_mistakes()
     assert mistakes == ""

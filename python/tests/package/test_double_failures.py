@@ -12,21 +12,14 @@ import double
 import double_driver as driver
 import pytest
 from double_frameworks import KINDS, given
+from double_settle import settle
 from support import refused
 
 sys.path.insert(0, str(build_extension.build_cuda()))
-import dlbridge_cuda_testing as ext  # noqa: E402
+import dlbridge_cuda_testing  # noqa: E402, F401
 
 pytestmark = pytest.mark.usefixtures("settled")
 CODES = [double.INVALID_VALUE, double.OUT_OF_MEMORY, double.INVALID_HANDLE]
-
-
-def settle():
-    gc.collect()
-    for _ in range(3):
-        dlbridge.cuda.synchronize()
-        dlbridge.cuda.synchronize(1)
-        ext.synchronize(0)
 
 
 def imported(kind, x):
@@ -89,12 +82,16 @@ def leave_contexts():
 def test_failing_driver_call_leaks_nothing(way):
     make, source = WAYS[way]
     act, whole = make(), [7] * 16
+    kept = double.live("memory") + 1  # that of `x`
+
+    def has_settled():
+        return double.live("memory") == kept
 
     def tried(nth=0, code=None):
         """The outcome, what was raised, and how many calls of the driver's there were."""
         x = KINDS[source]().fill(7) if source else dlbridge.full(16, 7, "uint8", device="cuda")
-        settle()
-        before, calls, found, text = double.live("memory"), double.calls(), None, None
+        settle(has_settled)
+        calls, found, text = double.calls(), None, None
         if nth:
             double.fail(nth, code)
         try:
@@ -106,9 +103,9 @@ def test_failing_driver_call_leaks_nothing(way):
         calls = double.calls() - calls
         double.forget_failures()
         leave_contexts()
-        settle()
+        settle(has_settled)
         assert double.mistakes() == "", (nth, code, double.mistakes())
-        assert double.live("memory") == before, (nth, code, double.allocations())
+        assert double.live("memory") == kept, (nth, code, double.allocations())
         double.forget_journal()
         return found, text, calls
 

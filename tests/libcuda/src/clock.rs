@@ -1,30 +1,35 @@
 //! Vector clocks of work: one counter for each stream, joined where streams wait for each other.
 
-use std::collections::BTreeMap;
-
-/// For each stream, how many of its operations are known to come before.
+/// For each stream, how many of its operations are known to come before. Streams have small
+/// numbers, given in turn, so that a list by number is joined and copied faster than a map.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clock(BTreeMap<u32, u64>);
+pub(crate) struct Clock(Vec<u64>);
 
 impl Clock {
     /// What `other` knows is known from now on.
     pub(crate) fn join(&mut self, other: &Clock) {
-        for (&stream, &count) in &other.0 {
-            let known = self.0.entry(stream).or_default();
-            *known = (*known).max(count);
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (known, count) in self.0.iter_mut().zip(&other.0) {
+            *known = (*known).max(*count);
         }
     }
 
     /// Counts one more operation of `stream`, and returns its number.
     pub(crate) fn advance(&mut self, stream: u32) -> u64 {
-        let count = self.0.entry(stream).or_default();
-        *count += 1;
-        *count
+        let stream = stream as usize;
+        if self.0.len() <= stream {
+            self.0.resize(stream + 1, 0);
+        }
+        self.0[stream] += 1;
+        self.0[stream]
     }
 
     /// Whether the operation of that number on `stream` comes before.
     pub(crate) fn covers(&self, stream: u32, number: u64) -> bool {
-        self.0.get(&stream).is_some_and(|&known| known >= number)
+        let known = self.0.get(stream as usize);
+        known.is_some_and(|known| *known >= number)
     }
 }
 
