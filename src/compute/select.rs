@@ -160,9 +160,15 @@ impl<T: Ranked, const SMALLEST: bool> Routine for Select<'_, T, SMALLEST> {
             keep(of.count, kept);
         }
         if of.sorted {
-            kept.sort_unstable_by(|a, b| b.cmp(a));
+            sort_down(kept);
         }
     }
+}
+
+/// Sorts candidates, the largest first. A function of its own, as sorting is much code, which would
+/// be compiled for each type of elements and each level.
+fn sort_down<C: Ord>(kept: &mut [C]) {
+    kept.sort_unstable_by(|a, b| b.cmp(a));
 }
 
 /// Drops all but the largest candidates, of which the last one becomes the least.

@@ -1,6 +1,5 @@
 //! Arrangements of a tensor's elements in memory.
 
-use crate::layout::Run;
 use crate::tensor::Tensor;
 use std::fmt;
 
@@ -154,10 +153,14 @@ impl Memory {
         let item = item(&self.tensor);
         if is_written {
             let first = self.tensor.data_ptr().addr() - self.whole.data_ptr().addr();
-            for offset in offsets(&self.tensor) {
+            for (offset, len) in blocks(&self.tensor) {
                 let at = first.wrapping_add_signed(offset * item as isize);
-                before[at..at + item].copy_from_slice(&after[at..at + item]);
+                let bytes = at..at + len * item;
+                before[bytes.clone()].copy_from_slice(&after[bytes]);
             }
+        }
+        if before == after {
+            return None;
         }
         before
             .iter()
@@ -236,21 +239,25 @@ fn offsets(tensor: &Tensor) -> impl Iterator<Item = isize> {
     runs.flat_map(|run| (0..run.len as isize).map(move |at| run.offset + at * run.step))
 }
 
+/// Returns offset and length of elements that lie side by side, in row-major order.
+fn blocks(tensor: &Tensor) -> impl Iterator<Item = (isize, usize)> {
+    tensor.layout().runs().flat_map(|run| {
+        let len = if run.step == 1 { run.len.max(1) } else { 1 };
+        let starts = (0..run.len).step_by(len);
+        starts.map(move |at| (run.offset + at as isize * run.step, len))
+    })
+}
+
 /// Returns the bytes of the elements, in row-major order.
 pub(super) fn bytes(tensor: &Tensor) -> Vec<u8> {
     let item = item(tensor);
     let mut bytes = Vec::with_capacity(tensor.len() * item);
-    // Elements side by side are read together.
-    let together = |run: Run| if run.step == 1 { run.len.max(1) } else { 1 };
-    for run in tensor.layout().runs() {
-        for at in (0..run.len).step_by(together(run)) {
-            let offset = run.offset + at as isize * run.step;
-            let from = tensor.data_ptr().wrapping_offset(offset * item as isize);
-            // SAFETY: the layout leads to elements, of `item` bytes each, on the host, which the
-            // tensor keeps; tests write no tensor while its bytes are read.
-            let run = unsafe { std::slice::from_raw_parts(from, together(run) * item) };
-            bytes.extend_from_slice(run);
-        }
+    for (offset, len) in blocks(tensor) {
+        let from = tensor.data_ptr().wrapping_offset(offset * item as isize);
+        // SAFETY: the layout leads to elements, of `item` bytes each, on the host, which the tensor
+        // keeps; tests write no tensor while its bytes are read.
+        let block = unsafe { std::slice::from_raw_parts(from, len * item) };
+        bytes.extend_from_slice(block);
     }
     bytes
 }

@@ -72,7 +72,7 @@ fn op_with_two_results_returns_both() -> Result<(), Box<dyn std::error::Error>> 
 #[test]
 fn ops_equal_oracles_in_every_arrangement() -> Result<(), dlbridge::Error> {
     // Small ones are called in more ways, and large ones are split among threads.
-    for shape in [[2, 3, 4], [60, 70, 50]] {
+    for shape in [[2, 3, 4], [70, 50, 20]] {
         let len = shape.iter().product();
         let bytes: Vec<u8> = (0..len).map(|at| (at * 7 % 256) as u8).collect();
         let inverted = bytes.iter().map(|byte| 255 - byte).collect();
@@ -100,7 +100,7 @@ fn ops_equal_oracles_in_every_arrangement() -> Result<(), dlbridge::Error> {
 
 #[test]
 fn swiglu_and_its_gradient_equal_oracles_in_every_arrangement() -> Result<(), dlbridge::Error> {
-    for shape in [[2, 3, 4], [60, 70, 50]] {
+    for shape in [[2, 3, 4], [70, 50, 20]] {
         let len = shape.iter().product();
         let numbers = |step: usize| (0..len).map(move |at| (at * step % 97) as f64 / 8.0 - 6.0);
         let (gate, up, dy) = (numbers(7), numbers(11), numbers(13));

@@ -75,12 +75,22 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Along<'_, D, F> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> F::Total {
         let Self(fold, x, total) = self;
-        // The branch that isn't taken is never compiled.
-        match LANES / size_of::<F::Lane>().max(1) {
-            ..64 => fold_line::<D, F, S, 32>(fold, x, total),
-            64..128 => fold_line::<D, F, S, 64>(fold, x, total),
-            128.. => fold_line::<D, F, S, 128>(fold, x, total),
+        // As the conditions are constants, the branches that aren't taken are never compiled.
+        if const { lanes::<F::Lane>() < 64 } {
+            fold_line::<D, F, S, 32>(fold, x, total)
+        } else if const { lanes::<F::Lane>() < 128 } {
+            fold_line::<D, F, S, 64>(fold, x, total)
+        } else {
+            fold_line::<D, F, S, 128>(fold, x, total)
         }
+    }
+}
+
+/// Returns how many lanes of a type there is room for.
+const fn lanes<T>() -> usize {
+    match size_of::<T>() {
+        0 => LANES,
+        size => LANES / size,
     }
 }
 
@@ -111,10 +121,10 @@ fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
             *lane = fold.add(*lane, D::load(*x));
         }
         // Lengths are constants, so that these loops are unrolled and vectorised.
-        if L > 64 {
+        if const { L > 64 } {
             join_halves::<D::Loaded, F, 64>(fold, &mut lanes);
         }
-        if L > 32 {
+        if const { L > 32 } {
             join_halves::<D::Loaded, F, 32>(fold, &mut lanes);
         }
         join_halves::<D::Loaded, F, 16>(fold, &mut lanes);
@@ -184,13 +194,16 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Across<'_, D, F> {
             }
         };
         let whole = rows / ROWS * ROWS;
+        let mut many: [&[D::Stored]; ROWS] = [&[]; ROWS];
         for first in (0..whole).step_by(ROWS) {
-            let rows: [&[D::Stored]; ROWS] = std::array::from_fn(|at| row(first + at));
-            add_rows::<D, F, S, ROWS>(fold, totals, rows);
+            for (at, many) in many.iter_mut().enumerate() {
+                *many = row(first + at);
+            }
+            add_rows::<D, F, S, ROWS>(fold, totals, many);
         }
         let mut at = whole;
         if rows - at >= 4 {
-            let few: [&[D::Stored]; 4] = std::array::from_fn(|next| row(at + next));
+            let few = [row(at), row(at + 1), row(at + 2), row(at + 3)];
             add_rows::<D, F, S, 4>(fold, totals, few);
             at += 4;
         }
@@ -201,14 +214,18 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Across<'_, D, F> {
 }
 
 /// Adds rows to totals. As an argument of a function the totals are known not to overlap them.
+///
+/// Rows are cut by loops: a closure for `map` would be compiled for each of the many types.
 #[inline(always)]
 fn add_rows<D: Load, F: Fold<D::Loaded>, S: Simd, const N: usize>(
     fold: F,
     totals: &mut [F::Total],
-    rows: [&[D::Stored]; N],
+    mut rows: [&[D::Stored]; N],
 ) {
-    let mut rows = rows.map(|row| &row[..totals.len()]);
     let mut totals = totals;
+    for row in &mut rows {
+        *row = &row[..totals.len()];
+    }
     if D::BY_ROWS {
         let (chunks, rest) = totals.as_chunks_mut::<COLUMNS>();
         for (at, totals) in chunks.iter_mut().enumerate() {
@@ -223,10 +240,14 @@ fn add_rows<D: Load, F: Fold<D::Loaded>, S: Simd, const N: usize>(
                 totals[at] = fold.add_lane(totals[at], lanes[at]);
             }
         }
-        rows = rows.map(|row| row.as_chunks::<COLUMNS>().1);
+        for row in &mut rows {
+            *row = row.as_chunks::<COLUMNS>().1;
+        }
         totals = rest;
     }
-    let rows = rows.map(|row| &row[..totals.len()]);
+    for row in &mut rows {
+        *row = &row[..totals.len()];
+    }
     for (at, total) in totals.iter_mut().enumerate() {
         let mut lane = fold.empty_lane();
         for row in rows {
