@@ -19,16 +19,18 @@ PROFILE = "ci"
 # The same library twice: a copy is loaded apart, so that its class, its exchange table and its list
 # of borrows are others, too.
 NAMES = ("dlbridge_testing", "dlbridge_apart")
-# A crate of its own, as the first one can do nothing with GPUs.
+# Of its own, as it has `unsafe` code.
 CUDA_NAMES = ("dlbridge_cuda_testing",)
 SIGNATURE = "{}-{}.{}-{}bit".format(
     sys.implementation.name, *sys.version_info[:2], 64 if sys.maxsize > 2**32 else 32
 )
-# As the package is built, so that `dlbridge` is compiled once for both.
-ABI3 = ("--features", "pyo3/abi3-py312") if sys.version_info >= (3, 12) else ()
+# As the package is built, so that `dlbridge` is compiled once for all.
+ABI3 = ["--features", "pyo3/abi3-py312"] if sys.version_info >= (3, 12) else []
+# Set to have the extension built without the package's features, as those of most authors are.
+IS_LIGHT = os.environ.get("DLBRIDGE_LIGHT_EXTENSION") == "1"
 
 
-def build(package="dlbridge-test-extension", names=NAMES, features=()):
+def build(package="dlbridge-test-extension", names=NAMES):
     """Builds an extension, and installs it under each name. Cargo builds it only if something
     changed.
     """
@@ -39,7 +41,7 @@ def build(package="dlbridge-test-extension", names=NAMES, features=()):
         # As maturin sets it; pyo3 and all that uses it would be compiled again for another value.
         "PYO3_ENVIRONMENT_SIGNATURE": SIGNATURE,
     }
-    if features:
+    if ABI3:
         # Maturin tells pyo3 so of the Python that it builds for; without it, pyo3 would be compiled
         # again, by turns.
         told = sorted((TARGET / "maturin").glob("pyo3-config-*-abi3.txt"))
@@ -53,8 +55,10 @@ def build(package="dlbridge-test-extension", names=NAMES, features=()):
         "--manifest-path",
         ROOT / "Cargo.toml",
     ]
+    if IS_LIGHT:
+        command.append("--no-default-features")
     subprocess.run(
-        [*command, "--package", package, *features, "--target-dir", TARGET],
+        [*command, "--package", package, *ABI3, "--target-dir", TARGET],
         check=True,
         env=environment,
     )
@@ -62,7 +66,7 @@ def build(package="dlbridge-test-extension", names=NAMES, features=()):
     files = [TARGET / PROFILE / f"lib{library}{suffix}" for suffix in (".so", ".dylib")]
     files.append(TARGET / PROFILE / f"{library}.dll")
     built = next(file for file in files if file.exists())
-    folder = TARGET / "python-tests" / sys.implementation.cache_tag
+    folder = TARGET / "python-tests" / (sys.implementation.cache_tag + "-light" * IS_LIGHT)
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         install(built, folder / (name + sysconfig.get_config_var("EXT_SUFFIX")))
@@ -79,7 +83,7 @@ def install(built, module):
 
 def build_cuda():
     """Builds the extension for GPUs."""
-    return build("dlbridge-test-extension-cuda", CUDA_NAMES, ABI3)
+    return build("dlbridge-test-extension-cuda", CUDA_NAMES)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ COSTS = {"tensorflow": 5, "paddle": 7, "jax": 7, "torch": 3}
 RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
 #: Long tests with doubles of GPUs: run where they are named, as `./dev test --full` does.
-LONG = {"test_double_flat.py", "test_double_kernels.py", "test_double_ops.py"}
+LONG = {"test_double_flat.py", "test_double_kernels.py"}
 OWN_PROCESS = re.compile(r"^pytestmark = .*pytest\.mark\.own_process", re.MULTILINE)
 NEEDED = re.compile(r"framework\(\"([\w.]+)\"\)")
 

@@ -26,6 +26,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn dlbridge_testing(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dlbridge::python::PyTensor>()?;
+    module.add("HAS_PACKAGE_FEATURES", cfg!(feature = "package"))?;
     typed::register(module)?;
     kinds::register(module)?;
     calls::register(module)?;
