@@ -117,7 +117,7 @@ pub use gradient::{Gradient, GradientAttribute, GradientValue};
 pub use handle::{KernelInfo, OpHandle};
 pub use in_place::{Source, Target};
 pub use observe::{Observer, Record, observe};
-pub use op::{ElementType, Op, ShapeContext, ShapeRule, WorkRule};
+pub use op::{CheckRule, ElementType, Op, ShapeContext, ShapeRule, WorkRule};
 pub use operand::{IntoOperand, IntoOperandMut, Operand};
 pub use registry::Registry;
 pub use sizes::{PartialShape, SizeAlternative, SizeExpression, SizeItem, SizeRule};

@@ -10,13 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = {".rs", ".py", ".pyi", ".md", ".cu", ".cuh", ".c", ".h", ".toml", ".yml", ""}
 
-#: What to avoid, as a regular expression without regard to case, and what to write instead.
+#: What to avoid, as a regular expression in small letters, and what to write instead.
 WORDS = {
     r"(?<![a-z])(whoever|anybody|everybody|somebody|someone|nobody)(?![a-z])": "name who it is: the caller, the owner, the consumer",
     r"\banyone's\b": "of any framework",
     r"(?<![a-z])the[ _]processor(?![a-z])": "the CPU, the host",
     r"(?<!there )\b(is|are) none (of|that|for|to|yet|any)\b": "say what it is: expected X, got Y",
-    r"\bnone that DLPack has\b": "has no DLPack equivalent",
+    r"\bnone that dlpack has\b": "has no DLPack equivalent",
     r"\bso many\b": "name the number: `count` rows, elements of `itemsize` bytes",
     r"\b(is|are|was|were|be|been|being) asked for\b": "is requested, is computed, or say who does it",
     r"\bas it were\b": "leave it out",
@@ -44,10 +44,10 @@ def tracked_files():
 
 def findings(text):
     """Line numbers, words found, and what to write instead."""
-    for number, line in enumerate(text.splitlines(), 1):
-        for pattern, instead in WORDS.items():
-            for found in re.finditer(pattern, line, re.IGNORECASE):
-                yield number, found[0], instead
+    text = text.lower()  # Several times as fast as patterns without regard to case.
+    for pattern, instead in WORDS.items():
+        for found in re.finditer(pattern, text):
+            yield text.count("\n", 0, found.start()) + 1, found[0], instead
 
 
 #: Comments and prose are at most this wide. Formatters see to code; tables, links and examples of
@@ -85,7 +85,7 @@ def test_patterns_find_forbidden_words_alone():
     """The patterns find what they should, and nothing else."""
     bad = "Whoever asks\n// SAFETY: as above.\nX is none of ours\nthe Processor\nso many rows"
     bad += "\na copy is asked for\nX is no tensor\n// SAFETY: as of runs"
-    assert [number for number, *_ in findings(bad)] == [*range(1, 9)]
+    assert sorted(number for number, *_ in findings(bad)) == [*range(1, 9)]
     wide = "// " + "word " * 30
     assert list(too_wide(".rs", f"{wide}\nlet x = 1;\n// short")) == [1]
     assert list(too_wide(".md", f"{wide}\n```\n{wide}\n```\n| {wide} |")) == [1]

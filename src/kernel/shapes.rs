@@ -2,7 +2,7 @@
 
 use super::attribute::Attribute;
 use super::error::{Failure, Reason};
-use super::op::{Op, Role, ShapeContext};
+use super::op::{Op, Role, ShapeContext, Shapes};
 use super::operand::Operand;
 use crate::layout::{Layout, slice_eq};
 use smallvec::SmallVec;
@@ -49,7 +49,14 @@ pub(super) fn expected(
             attributes,
         };
         let invalid = |failure: Failure| Reason::Invalid(failure.to_string());
-        let shapes = rule(&context).map_err(|failure| Reason::refused(failure, invalid))?;
+        let refused = |failure| Reason::refused(failure, invalid);
+        let rule = match rule {
+            Shapes::Kept(check) => {
+                return check(&context).map(|()| Expected::First).map_err(refused);
+            }
+            Shapes::Ruled(rule) => rule,
+        };
+        let shapes = rule(&context).map_err(refused)?;
         assert_eq!(
             shapes.len(),
             op.parameters.len() - op.given(),

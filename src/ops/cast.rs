@@ -34,7 +34,7 @@ register_op!(
         .output("out", ElementType::Attribute("dtype".into()))
         .attribute("dtype", AttributeKind::DType, None)
         .attribute("saturate", AttributeKind::Bool, Some(Attribute::Bool(false)))
-        .shapes(|question| {
+        .keeps_shape(|question| {
             let (from, to) = (question.dtype("x"), question.attribute::<DType>("dtype")?);
             let is_complex = |dtype: DType| dtype.code() == TypeCode::Complex;
             if is_complex(from) && !is_complex(to) && to != DType::BOOL {
@@ -42,7 +42,7 @@ register_op!(
                 let reason = format!("can't cast {from} to {to}, as the imaginary part would be lost");
                 return Err(error.with_reason(reason).with_remedy("cast the real part").into());
             }
-            Ok(vec![question.shape("x").to_vec()])
+            Ok(())
         })
         .elementwise()
         .gradient("x", "cast(dout, dtype=dtype(x))")

@@ -35,7 +35,7 @@ register_op!(
         .output("out", "T")
         .attribute("axis", AttributeKind::Int, Some((-1_i64).into()))
         .attribute("eps", AttributeKind::Float, Some(1e-5.into()))
-        .shapes(|question| Ok(vec![shape(question)?]))
+        .keeps_shape(check)
         .in_place("out", "x")
         .sizes("x[p..., n@axis, q...], weight[n], bias[n] -> out[p..., n, q...]")
         .batches()
@@ -56,7 +56,7 @@ register_kernel!(
     })
 );
 
-fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
+fn check(question: &ShapeContext<'_>) -> Result<(), Failure> {
     let shape = question.shape("x");
     let axis = dimension(shape.len(), question.attribute("axis")?)?;
     for name in ["weight", "bias"] {
@@ -69,7 +69,7 @@ fn shape(question: &ShapeContext<'_>) -> Result<Vec<usize>, Failure> {
             return Err(error.with_reason(reason).into());
         }
     }
-    Ok(shape.to_vec())
+    Ok(())
 }
 
 fn kernel<T: Float>(

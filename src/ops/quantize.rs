@@ -39,7 +39,7 @@ register_op!(
              an axis, or with group the shape of x with a scale for each group of elements along the axis, whose size \
              is a multiple of group. zero_point has the same shape, or [], or is 0 where it is left out."
         )
-        .shapes(|question| shape(question, "x"))
+        .keeps_shape(|question| check(question, "x"))
         .sizes("x[s...] -> out[s...]")
 );
 register_kernel!(
@@ -65,7 +65,7 @@ register_op!(
             "Quantised integers as floats: (q - zero_point) * scale, calculated in float32. scale and zero_point have \
              the shapes that quantize has them in."
         )
-        .shapes(|question| shape(question, "q"))
+        .keeps_shape(|question| check(question, "q"))
         .sizes("q[s...] -> out[s...]")
 );
 register_kernel!(
@@ -98,10 +98,9 @@ fn definition((op, tensor, elements): (&str, &str, &str), dtype: DType) -> Op {
         .attribute("group", AttributeKind::Int, Some(0_i64.into()))
 }
 
-/// Returns the result's shape, which is that of the tensor of this name.
-fn shape(question: &ShapeContext<'_>, tensor: &str) -> Result<Vec<Vec<usize>>, Failure> {
-    along(|name| question.attribute(name))?.check(question, tensor)?;
-    Ok(vec![question.shape(tensor).to_vec()])
+/// Checks the scales of the tensor of this name.
+fn check(question: &ShapeContext<'_>, tensor: &str) -> Result<(), Failure> {
+    along(|name| question.attribute(name))?.check(question, tensor)
 }
 
 /// Reads the attributes that say where scales are.

@@ -28,7 +28,7 @@ register_op!(
         .optional_input("weight", "T")
         .output("out", "T")
         .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
-        .shapes(|question| {
+        .keeps_shape(|question| {
             let x = question.shape("x");
             let Some(last) = x.last() else {
                 let reason = "expected x of rank 1 or more, got rank 0";
@@ -40,7 +40,7 @@ register_op!(
                 let reason = format!("weight has shape {weight:?}, and the last axis of x {last} elements");
                 return Err(error.with_reason(reason).into());
             }
-            Ok(vec![x.to_vec()])
+            Ok(())
         })
         .in_place("out", "x")
         .sizes("x[..., n], weight[n] -> out[..., n]")

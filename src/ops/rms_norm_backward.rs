@@ -27,7 +27,7 @@ register_op!(
         .optional_input("weight", "T")
         .output("out", "T")
         .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
-        .shapes(|question| {
+        .keeps_shape(|question| {
             let (x, grad) = (question.shape("x"), question.shape("grad"));
             let Some(last) = x.last() else {
                 let reason = "expected x of rank 1 or more, got rank 0";
@@ -40,7 +40,7 @@ register_op!(
                 let weight = question.shape("weight");
                 return Err(ArgumentError::shape("weight", weight, &format!("[{last}]")).into());
             }
-            Ok(vec![x.to_vec()])
+            Ok(())
         })
         .sizes("grad[s..., n], x[s..., n], weight[n] -> out[s..., n]")
         .batches()

@@ -27,10 +27,9 @@ macro_rules! of_lines {
                 .input("x", "T")
                 .output("out", "T")
                 .attribute("axis", AttributeKind::Int, Some((-1_i64).into()))
-                .shapes(|question| {
-                    let shape = question.shape("x");
-                    dimension(shape.len(), question.attribute("axis")?)?;
-                    Ok(vec![shape.to_vec()])
+                .keeps_shape(|question| {
+                    dimension(question.shape("x").len(), question.attribute("axis")?)?;
+                    Ok(())
                 })
                 .sizes("x[p..., n@axis, q...] -> out[p..., n, q...]")
                 .batches()

@@ -241,6 +241,16 @@ fn definitions_of_optional_inputs_are_checked() {
         ),
         "outputs need a rule for their shapes, as all inputs are optional"
     );
+    assert_eq!(
+        rejected(
+            Op::new("f")
+                .optional_input("a", DType::F32)
+                .output("y", DType::F32)
+                .sizes("a[n] -> y[3]")
+                .keeps_shape(|_| Ok(()))
+        ),
+        "outputs need a rule for their shapes, as all inputs are optional"
+    );
     let shaped = Op::new("f")
         .optional_input("a", DType::F32)
         .output("y", DType::F32);

@@ -1,6 +1,6 @@
 //! Validation and comparison of op definitions.
 
-use super::{Kind, Op, Presence, Role};
+use super::{Kind, Op, Presence, Role, Shapes};
 use crate::kernel::attribute::AttributeKind;
 use crate::kernel::error::RegistrationError;
 
@@ -49,7 +49,7 @@ impl Op {
         {
             return bad("outputs come after all inputs".into());
         }
-        let has_rule = self.shapes.is_some() || self.sizes.is_some();
+        let has_rule = matches!(self.shapes, Some(Shapes::Ruled(_))) || self.sizes.is_some();
         let is_shaped = self.given() > 0 || has_rule || outputs.is_empty();
         if !is_shaped {
             return bad("outputs without inputs need a rule for their shapes".into());
@@ -134,7 +134,11 @@ impl Op {
         }
         let first_is_optional =
             (inputs.first()).is_some_and(|input| input.presence == Presence::Optional);
-        let has_rule = self.shapes.is_some() || self.sizes.is_some();
+        let has_rule = match self.shapes {
+            Some(Shapes::Ruled(_)) => true,
+            Some(Shapes::Kept(_)) => false,
+            None => self.sizes.is_some(),
+        };
         if first_is_optional && !outputs.is_empty() && !has_rule {
             return Err("outputs need a rule for their shapes, as all inputs are optional".into());
         }

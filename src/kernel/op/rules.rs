@@ -1,6 +1,6 @@
 //! What an op's definition says beyond its kernels' needs: sizes, batches and gradients.
 
-use super::{ElementType, Kind, Op};
+use super::{ElementType, Kind, Op, Shapes};
 use crate::kernel::attribute::Attribute;
 use crate::kernel::error::{Failure, RegistrationError};
 use crate::kernel::gradient::Gradient;
@@ -105,7 +105,8 @@ impl Op {
                 return Err(bad("it broadcasts, which is a rule of sizes already".into()));
             }
             Some(text) => Some(SizeRule::parse(self, text).map_err(bad)?),
-            None if self.shapes.is_some() && !self.is_elementwise || self.given() == 0 => None,
+            None if self.given() == 0 => None,
+            None if matches!(self.shapes, Some(Shapes::Ruled(_))) && !self.is_elementwise => None,
             None => Some(SizeRule::implied(self)),
         };
         if self.takes_batches && rule.is_none() {
