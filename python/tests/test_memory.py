@@ -48,13 +48,19 @@ def repeat_refused(function, rounds):
 def check(name, function, rounds=ROUNDS, repeat=repeat):
     gc.freeze()  # What is there needs no collection.
     repeat(function, rounds // 20)
-    gc.collect()
-    blocks, memory = sys.getallocatedblocks(), resident()
-    repeat(function, rounds)
-    gc.collect()
-    more, grown = sys.getallocatedblocks() - blocks, resident() - memory
-    # A leak is one block a round; a few hundred in all come and go with frameworks' own caches.
-    assert more < rounds // 50 + 500 and grown < 1 << 20, f"{name}: {more} more blocks, {grown} more bytes"
+    found = []
+    while len(found) < 3:
+        gc.collect()
+        blocks, memory = sys.getallocatedblocks(), resident()
+        repeat(function, rounds)
+        gc.collect()
+        more, grown = sys.getallocatedblocks() - blocks, resident() - memory
+        # A leak is one block a round; a few hundred in all come and go with frameworks' own caches.
+        if more < rounds // 50 + 500 and grown < 1 << 20:
+            return
+        found.append(f"{more} more blocks, {grown} more bytes")
+    # Threads and caches of frameworks grow once, as JAX's do by 2 MB; a leak grows each time.
+    raise AssertionError(f"{name}: {'; then '.join(found)}")
 
 def check_refused(name, function, rounds=ROUNDS):
     check(name, function, rounds, repeat_refused)
