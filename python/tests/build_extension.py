@@ -6,6 +6,7 @@ are.
     sys.path.insert(0, str(build_extension.build_cuda()))  # dlbridge_cuda_testing
 """
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -26,13 +27,34 @@ SIGNATURE = "{}-{}.{}-{}bit".format(
 )
 # As the package is built, so that `dlbridge` is compiled once for all.
 ABI3 = ["--features", "pyo3/abi3-py312"] if sys.version_info >= (3, 12) else []
-# Set to have the extension built without the package's features, as those of most authors are.
-IS_LIGHT = os.environ.get("DLBRIDGE_LIGHT_EXTENSION") == "1"
 
 
-def build(package="dlbridge-test-extension", names=NAMES):
-    """Builds an extension, and installs it under each name. Cargo builds it only if something
-    changed.
+def has_driver():
+    try:
+        return bool(ctypes.CDLL("libcuda.so.1"))
+    except OSError:
+        return False
+
+
+# Whether the extension is built without the package's features, as those of most authors are: its
+# tests expect no GPU. Processes that this one starts do the same, some with a double of the driver.
+IS_LIGHT = os.environ.setdefault("DLBRIDGE_LIGHT_EXTENSION", str(int(has_driver()))) == "1"
+
+
+def build():
+    """Builds the extension under both names."""
+    folder = sys.implementation.cache_tag + "-light" * IS_LIGHT
+    return install("dlbridge-test-extension", NAMES, folder, ["--no-default-features"] * IS_LIGHT)
+
+
+def build_cuda():
+    """Builds the extension for GPUs."""
+    return install("dlbridge-test-extension-cuda", CUDA_NAMES, sys.implementation.cache_tag)
+
+
+def install(package, names, folder, options=()):
+    """Builds an extension, and puts it under each name into a folder, which is returned. Cargo
+    builds it only if something changed.
     """
     environment = {
         **os.environ,
@@ -55,10 +77,8 @@ def build(package="dlbridge-test-extension", names=NAMES):
         "--manifest-path",
         ROOT / "Cargo.toml",
     ]
-    if IS_LIGHT:
-        command.append("--no-default-features")
     subprocess.run(
-        [*command, "--package", package, *ABI3, "--target-dir", TARGET],
+        [*command, "--package", package, *options, *ABI3, "--target-dir", TARGET],
         check=True,
         env=environment,
     )
@@ -66,24 +86,19 @@ def build(package="dlbridge-test-extension", names=NAMES):
     files = [TARGET / PROFILE / f"lib{library}{suffix}" for suffix in (".so", ".dylib")]
     files.append(TARGET / PROFILE / f"{library}.dll")
     built = next(file for file in files if file.exists())
-    folder = TARGET / "python-tests" / (sys.implementation.cache_tag + "-light" * IS_LIGHT)
+    folder = TARGET / "python-tests" / folder
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        install(built, folder / (name + sysconfig.get_config_var("EXT_SUFFIX")))
+        put(built, folder / (name + sysconfig.get_config_var("EXT_SUFFIX")))
     return folder
 
 
-def install(built, module):
+def put(built, module):
     if not module.exists() or module.stat().st_mtime < built.stat().st_mtime:
         # A new file, put in place at once, since a running process may have the old one mapped.
         partial = module.with_name(f"{module.name}.{os.getpid()}")
         shutil.copy(built, partial)
         os.replace(partial, module)
-
-
-def build_cuda():
-    """Builds the extension for GPUs."""
-    return build("dlbridge-test-extension-cuda", CUDA_NAMES)
 
 
 if __name__ == "__main__":

@@ -49,14 +49,29 @@ def check_resident(repeat, count):
     """
     count = repeats(count)
     repeat(count // 5)
+    check_growth(lambda: repeat(count), {resident_kilobytes: 8000}, repeat)
+
+
+def check_growth(repeat, limits, name):
+    """Checks that a repetition leaves less behind than the limits, by functions that measure."""
     grown = []
-    while not grown or grown[-1] >= 8000:  # KB
-        assert len(grown) < 3, f"{repeat} grows by {grown} KB"
+    while not grown or any(more >= most for more, most in zip(grown[-1], limits.values())):
+        assert len(grown) < 3, f"{name} grows by {grown}"
         gc.collect()
-        before = resident_kilobytes()
-        repeat(count)
+        before = [measure() for measure in limits]
+        repeat()
         gc.collect()
-        grown.append(resident_kilobytes() - before)
+        grown.append([measure() - known for measure, known in zip(limits, before)])
+
+
+def check_released(use):
+    """Checks that nothing keeps what `use(fails)` returns a weak reference to, and had in calls that
+    fail or don't.
+    """
+    for fails in (False, True):
+        references = [use(fails) for _ in range(20)]
+        gc.collect()
+        assert [reference() for reference in references] == [None] * 20
 
 
 def resident_kilobytes():

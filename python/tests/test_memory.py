@@ -14,16 +14,9 @@ ROUNDS = {repeats(100_000)}
     + """
 import array, atexit, gc, sys
 import dlbridge_testing as ext, numpy as np
+from support import check_growth, resident_kilobytes
 
 atexit.register(gc.unfreeze)
-
-def resident():
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * 4096
-    except FileNotFoundError:
-        import resource
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 class Forwarding:
     def __init__(self, inner): self.inner = inner
@@ -48,19 +41,10 @@ def repeat_refused(function, rounds):
 def check(name, function, rounds=ROUNDS, repeat=repeat):
     gc.freeze()  # What is there needs no collection.
     repeat(function, rounds // 20)
-    found = []
-    while len(found) < 3:
-        gc.collect()
-        blocks, memory = sys.getallocatedblocks(), resident()
-        repeat(function, rounds)
-        gc.collect()
-        more, grown = sys.getallocatedblocks() - blocks, resident() - memory
-        # A leak is one block a round; a few hundred in all come and go with frameworks' own caches.
-        if more < rounds // 50 + 500 and grown < 1 << 20:
-            return
-        found.append(f"{more} more blocks, {grown} more bytes")
-    # Threads and caches of frameworks grow once, as JAX's do by 2 MB; a leak grows each time.
-    raise AssertionError(f"{name}: {'; then '.join(found)}")
+    # A leak is one block a round; a few hundred in all come and go with frameworks' own caches, as
+    # JAX's threads do by 2 MB.
+    limits = {sys.getallocatedblocks: rounds // 50 + 500, resident_kilobytes: 1024}
+    check_growth(lambda: repeat(function, rounds), limits, name)
 
 def check_refused(name, function, rounds=ROUNDS):
     check(name, function, rounds, repeat_refused)

@@ -27,7 +27,11 @@ from made import (
 )
 from support import refused
 
-NO_CUDA = "CUDA" if ext.HAS_PACKAGE_FEATURES else "dlbridge makes no tensors on cuda:1"
+NO_CUDA = (
+    "there is no CUDA driver here"
+    if ext.HAS_PACKAGE_FEATURES
+    else "dlbridge makes no tensors on cuda:1"
+)
 capsule = ext.Tensor.__dlpack_c_exchange_api__
 table = DLPackExchangeAPI.from_address(api.PyCapsule_GetPointer(capsule, b"dlpack_exchange_api"))
 

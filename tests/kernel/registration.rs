@@ -66,6 +66,14 @@ fn definition_rejects_contradictions() {
         "outputs come after all inputs",
     );
     assert_no_op(
+        Op::new("f").output("b", DType::F32).keeps_shape(|_| Ok(())),
+        "outputs without inputs need a rule for their shapes",
+    );
+    assert_no_op(
+        copy().broadcasts().keeps_shape(|_| Ok(())),
+        "it broadcasts, and can't keep the first input's shape",
+    );
+    assert_no_op(
         Op::new("f").output("b", DType::F32),
         "outputs without inputs need a rule for their shapes",
     );

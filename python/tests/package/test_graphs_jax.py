@@ -1,6 +1,5 @@
 """Ops as custom calls of XLA: eager, jitted, exported, sharded, differentiated and vectorised."""
 
-import gc
 import weakref
 
 import dlbridge
@@ -10,6 +9,7 @@ from dlbridge import ops
 from graph_samples import CALLS
 from support import (
     IS_LONG,
+    check_released,
     check_resident,
     extension,
     framework,
@@ -546,10 +546,7 @@ def test_arguments_are_released():
             assert is_failing
         return weakref.ref(x)
 
-    for is_failing in (False, True):
-        refs = [use(is_failing) for _ in range(20)]
-        gc.collect()
-        assert [ref() for ref in refs] == [None] * 20
+    check_released(use)
 
 
 def test_memory_stays_flat():

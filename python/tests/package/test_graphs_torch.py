@@ -1,6 +1,5 @@
 """Ops of PyTorch's dispatcher: eager, compiled, exported, differentiated and vectorised."""
 
-import gc
 import os
 import shutil
 import threading
@@ -13,6 +12,7 @@ from dlbridge import ops
 from graph_samples import CALLS
 from support import (
     IS_LONG,
+    check_released,
     check_resident,
     framework,
     in_fork,
@@ -414,10 +414,7 @@ def test_arguments_are_released():
             assert fails
         return weakref.ref(x)
 
-    for fails in (False, True):
-        refs = [use(fails) for _ in range(20)]
-        gc.collect()
-        assert [ref() for ref in refs] == [None] * 20
+    check_released(use)
 
 
 def test_memory_stays_flat():

@@ -1,6 +1,5 @@
 """Ops as global functions of tvm-ffi, in both conventions."""
 
-import gc
 import weakref
 
 import dlbridge
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from support import check_resident, extension, framework, in_threads, refused
+from support import check_released, check_resident, extension, framework, in_threads, refused
 
 tvm_ffi = framework("tvm_ffi")
 torch = framework("torch")
@@ -204,10 +203,7 @@ def test_arguments_are_released():
             assert fails
         return weakref.ref(x)
 
-    for fails in (False, True):
-        refs = [use(fails) for _ in range(20)]
-        gc.collect()
-        assert [ref() for ref in refs] == [None] * 20
+    check_released(use)
 
 
 def test_memory_stays_flat():

@@ -100,6 +100,11 @@ impl Op {
             op: self.name.clone(),
             problem,
         };
+        if self.broadcasts && matches!(self.shapes, Some(Shapes::Kept(_))) {
+            return Err(bad(
+                "it broadcasts, and can't keep the first input's shape".into()
+            ));
+        }
         let rule = match &self.sizes {
             Some(_) if self.broadcasts => {
                 return Err(bad("it broadcasts, which is a rule of sizes already".into()));
