@@ -14,6 +14,7 @@ mod consumer;
 mod exchange;
 pub mod foreign;
 pub mod interpreter;
+mod once;
 mod producer;
 mod table;
 pub mod type_lookup;
@@ -21,5 +22,8 @@ pub mod type_lookup;
 pub use capsule::{Lent, Named, Offer, into_capsule, keeping_exception};
 pub use consumer::{Wish, ask};
 pub use exchange::{AllocationError, Exchange, table, table_capsule};
+#[doc(hidden)]
+pub use once::Interned;
+pub use once::{FoundOnce, intern};
 pub use producer::{Producer, Request, answer};
 pub use table::Table;

@@ -1,13 +1,13 @@
 //! `asarray`: a tensor of whatever there is.
 
 use crate::make::{cast, check_device, number, settled, type_of};
+use dlbridge::dlpack::python::intern;
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Incompatibility, IncompatibilityKind};
 use dlbridge::python::package::{raise, scalar, wrong_argument};
 use dlbridge::python::{PyTensor, Wanted, to_device};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 

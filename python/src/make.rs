@@ -3,6 +3,7 @@
 //! Default dtypes are NumPy's, as the array API standard allows: bool for bools, int64 for
 //! integers, float64 for floats and where nothing is given, complex128 for complex numbers.
 
+use dlbridge::dlpack::python::intern;
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Incompatibility, IncompatibilityKind};
 use dlbridge::python::package::{make, raise, scalar, wrong_argument, wrong_value};
@@ -10,7 +11,6 @@ use dlbridge::python::to_device;
 use dlbridge::{DType, Device, Error, Tensor};
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 /// The dtype of floats where none is given.

@@ -48,6 +48,7 @@ unsafe impl Send for Invitation {}
 
 /// The threads of one process.
 struct Pool {
+    process: u32,
     shared: Mutex<Shared>,
     wake: Condvar,
     /// The number of invitations, to be read without the lock.
@@ -143,26 +144,30 @@ impl Pool {
     /// Returns the pool of this process.
     #[inline]
     fn of_process() -> &'static Self {
+        let known = POOL.load(Ordering::Acquire);
+        let process = std::process::id();
         // SAFETY: the pointer is null or that of a pool that is never freed.
-        match unsafe { POOL.load(Ordering::Acquire).as_ref() } {
-            Some(pool) => pool,
-            None => Self::new_of_process(),
+        match unsafe { known.as_ref() } {
+            // Another thread may have made one while this process was being forked, too late to
+            // be forgotten in the child.
+            Some(pool) if pool.process == process => pool,
+            _ => Self::new_of_process(known, process),
         }
     }
 
     #[cold]
-    fn new_of_process() -> &'static Self {
+    fn new_of_process(known: *mut Self, process: u32) -> &'static Self {
         // First, so that no process has a pool that its children would take for theirs.
         #[cfg(all(unix, not(miri)))]
         fork::forget_in_children();
         let new = Box::into_raw(Box::new(Self {
+            process,
             shared: Mutex::default(),
             wake: Condvar::new(),
             invitations: AtomicUsize::new(0),
             owners: AtomicUsize::new(0),
         }));
-        let null = ptr::null_mut();
-        match POOL.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire) {
+        match POOL.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: it was just made, and is never freed: its threads use it until the process
             // ends.
             Ok(_) => unsafe { &*new },

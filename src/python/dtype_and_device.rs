@@ -3,14 +3,15 @@
 mod known;
 
 use crate::device::Device;
+use crate::dlpack::python::intern;
 use crate::dlpack::{DLDevice, DLDeviceType};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::python::error::unsuitable;
 use crate::python::frameworks::numpy;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
-use pyo3::{Borrowed, intern};
 
 /// An element type. Its str is the name, and it equals the name.
 #[pyclass(frozen, name = "DType", module = "dlbridge")]

@@ -41,6 +41,7 @@ use pyo3::types::PyType;
 use pyo3::{Borrowed, PyTypeInfo};
 use std::borrow::Cow;
 
+pub use cuda_error::CudaError;
 pub use fields::fields_of;
 #[cfg(feature = "kernels")]
 pub(super) use fields::with_fields_of;
@@ -58,12 +59,15 @@ impl From<PyErr> for Refused {
     }
 }
 
-pyo3::create_exception!(
-    dlbridge,
-    CudaError,
-    PyRuntimeError,
-    "A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."
-);
+#[expect(clippy::disallowed_types, reason = "the cell is PyO3's, for its macro")]
+mod cuda_error {
+    pyo3::create_exception!(
+        dlbridge,
+        CudaError,
+        pyo3::exceptions::PyRuntimeError,
+        "A failure of a GPU or of its driver, or something that can't be done now, as while a graph is captured."
+    );
+}
 
 /// Makes a `CudaError`, of the package's class if the package is loaded: each extension has its
 /// own.

@@ -9,6 +9,7 @@ mod permitted;
 
 use crate::device::Device;
 use crate::dlpack::python::Table;
+use crate::dlpack::python::intern;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, IncompatibilityKind};
@@ -27,8 +28,8 @@ pub use convert::{Explanation, Outcome, convert, explain};
 use deliver::own;
 use export_to::{by_table, export_to};
 pub(super) use permitted::answer_read_only;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::{Borrowed, intern};
 
 /// A tensor that becomes an object of the framework that an argument was of.
 ///

@@ -13,11 +13,12 @@
 //! Nothing here is reached for memory that may be written.
 
 use super::error::{not_exchangeable, unsuitable};
+use crate::dlpack::python::intern;
 use crate::error::{Incompatibility, IncompatibilityKind};
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use pyo3::{Borrowed, intern};
 use std::ffi::CString;
 use std::fmt;
 use std::str::FromStr;

@@ -3,10 +3,11 @@
 use super::capsule::Offer;
 use super::foreign;
 use crate::abi::{DLDevice, VERSION};
+use crate::python::intern;
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
-use pyo3::{PyTypeInfo, intern};
 
 /// A consumer's requests besides the tensor.
 #[derive(Debug, Clone, Default)]
@@ -71,11 +72,11 @@ fn with_keywords<'py>(object: &Bound<'py, PyAny>, wish: &Wish<'py>) -> PyResult<
 /// Returns the usual case, without a dictionary.
 #[cfg(any(Py_3_12, not(Py_LIMITED_API)))]
 fn with_version_only<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    use pyo3::sync::PyOnceLock;
+    use crate::python::FoundOnce;
 
-    static VERSION_AND_NAMES: PyOnceLock<(Py<PyTuple>, Py<PyTuple>)> = PyOnceLock::new();
+    static VERSION_AND_NAMES: FoundOnce<(Py<PyTuple>, Py<PyTuple>)> = FoundOnce::new();
     let py = object.py();
-    let (version, names) = VERSION_AND_NAMES.get_or_try_init(py, || {
+    let (version, names) = VERSION_AND_NAMES.get_or_try_find(py, || {
         let version = (VERSION.major, VERSION.minor).into_pyobject(py)?;
         let names = (intern!(py, "max_version"),).into_pyobject(py)?;
         Ok::<_, PyErr>((version.unbind(), names.unbind()))

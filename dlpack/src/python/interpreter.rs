@@ -23,7 +23,14 @@ impl Functions {
     #[inline]
     fn get() -> &'static Self {
         static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
-        FUNCTIONS.get_or_init(Self::look_up)
+        match FUNCTIONS.get() {
+            Some(known) => known,
+            // Found first, as threads without the GIL come here, too, and others may fork.
+            None => {
+                let found = Self::look_up();
+                FUNCTIONS.get_or_init(|| found)
+            }
+        }
     }
 
     #[cold]

@@ -5,10 +5,11 @@ use crate::abi::{
     DLDevice, DLPackExchangeAPI, DLPackExchangeAPIHeader, DLTensor, VERSION, Versioned,
 };
 use crate::managed::{FromRawError, Managed};
+use crate::python::intern;
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use pyo3::{Borrowed, ffi, intern};
+use pyo3::{Borrowed, ffi};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;

@@ -5,10 +5,10 @@
 //! read must not depend on it: here only the method resolution order and the dictionaries of `type`
 //! itself are used, through C descriptors that can't be replaced.
 
+use crate::python::{FoundOnce, intern};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
-use pyo3::{PyTypeInfo, ffi, intern};
+use pyo3::{PyTypeInfo, ffi};
 use std::ffi::{c_ulong, c_void};
 
 /// `Py_TPFLAGS_IMMUTABLETYPE`: set for types made in C whose attributes Python code can't change,
@@ -62,10 +62,10 @@ impl Descriptor {
 /// Reads a C attribute of the class `type`, such as `__mro__`, whatever the type's metaclass says.
 macro_rules! attribute_of_type {
     ($kind:expr, $name:literal) => {{
-        static DESCRIPTOR: PyOnceLock<Descriptor> = PyOnceLock::new();
+        static DESCRIPTOR: FoundOnce<Descriptor> = FoundOnce::new();
         let py = $kind.py();
         DESCRIPTOR
-            .get_or_try_init(py, || Descriptor::new(py, intern!(py, $name)))
+            .get_or_try_find(py, || Descriptor::new(py, intern!(py, $name)))
             .and_then(|descriptor| descriptor.get($kind.as_any()))
     }};
 }

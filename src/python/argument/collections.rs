@@ -3,13 +3,14 @@
 //! PyO3's `Vec<In<...>>` and `HashMap<String, In<...>>` work too; their errors name the argument
 //! alone, as PyO3 doesn't tell an element its index and has no public hook to wrap its error.
 
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::python::error::{Refused, no_collection};
 #[cfg(feature = "experimental-inspect")]
 use crate::python::hints;
 use crate::python::import::check_borrowed;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
-use pyo3::{Borrowed, ffi, intern};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{Borrowed, ffi};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 
@@ -97,7 +98,7 @@ where
         let is_dict = dict.is_ok();
         let items = if let Ok(dict) = dict {
             dict.items().into_any()
-        } else if object.cast::<PyMapping>().is_ok() {
+        } else if is_mapping(object)? {
             object.call_method0(intern!(py, "items"))?
         } else {
             return Err(no_collection(&object, "a mapping of names to tensors").into());
@@ -119,6 +120,17 @@ where
         }
         Ok(Self(entries))
     }
+}
+
+/// Returns whether an object is of the abstract class `Mapping`.
+fn is_mapping(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    static MAPPING: FoundOnce<Py<PyAny>> = FoundOnce::new();
+    let py = object.py();
+    let class = MAPPING.get_or_try_find(py, || {
+        let module = py.import("collections.abc")?;
+        Ok::<_, PyErr>(module.getattr("Mapping")?.unbind())
+    })?;
+    Ok(object.is_instance(class.bind(py)).unwrap_or(false))
 }
 
 /// Adds an element's index to an error, in the form of PyO3's note about the argument, which comes

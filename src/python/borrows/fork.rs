@@ -7,7 +7,7 @@
 //! stack are taken out. The references that they hold are leaked.
 
 use super::lists::BORROWS;
-use pyo3::intern;
+use crate::dlpack::python::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict};
 use std::ops::Range;

@@ -6,6 +6,7 @@ use super::pickle;
 use super::protocol::TABLE;
 use crate::device::Device;
 use crate::dlpack::DLDevice;
+use crate::dlpack::python::intern;
 use crate::dlpack::python::{Request, answer, table_capsule};
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::cuda;
@@ -17,7 +18,6 @@ use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyValueError;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
 

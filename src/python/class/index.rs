@@ -1,10 +1,10 @@
 //! Indexing: `tensor[0, 1:, ..., None]`.
 
+use crate::dlpack::python::intern;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{raise, wrong_index};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 

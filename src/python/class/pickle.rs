@@ -1,12 +1,12 @@
 //! Pickling, with the elements outside of the stream from protocol 5 on.
 
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::python::argument::keep;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, wrong_argument};
 use crate::python::import::own::{Wanted, from_object};
 use crate::tensor::Tensor;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 

@@ -1,12 +1,12 @@
 //! Views of the same memory as methods.
 
 use super::index;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{raise, unsuitable};
 use crate::python::tensor_object::PyTensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyRange, PyTuple};
 

@@ -8,11 +8,12 @@ use super::stream_handle::of_handle;
 use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
+use crate::dlpack::python::intern;
 use crate::python::frameworks::{CurrentStream, Framework, Streams, TableVendor};
 use crate::python::import::type_cache::ImportPath;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyInt, PyType};
-use pyo3::{Borrowed, intern};
 use std::ptr;
 
 /// Who works on which stream.

@@ -13,14 +13,15 @@ use super::gpu::gpu_of;
 use super::ready::{Ready, wait_for_gpu};
 use crate::cuda::{Gpu, Stream, device_of_range, import, import_unordered, is_present};
 use crate::device::Device;
+use crate::dlpack::python::intern;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
 use crate::python::object::Object;
 use crate::storage::Owner;
 use crate::tensor::Tensor;
 use fields::{Fields, extent};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::{Borrowed, intern};
 use std::ptr;
 
 /// The oldest version that can be read, and the one that is written.

@@ -1,10 +1,11 @@
 //! Element types of other packages that were read before, by the object: reading one takes three
 //! times as long as a call with a small tensor.
 
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use pyo3::Borrowed;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::{ffi, intern};
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

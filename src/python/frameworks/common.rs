@@ -1,10 +1,9 @@
 //! Queries that several rows share.
 
 use crate::device::{Device, DeviceKind};
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::dlpack::python::{Table, type_lookup};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyString, PyType};
 
 /// Returns the first part of the name of the module that a type says it is from.
@@ -17,7 +16,7 @@ pub(in crate::python) fn root_module(kind: &Bound<'_, PyType>) -> String {
 /// table is looked up once, a missing one each time: another package may add it.
 pub(super) fn table_of_class(
     py: Python<'_>,
-    known: &'static PyOnceLock<Table>,
+    known: &'static FoundOnce<Table>,
     module: &Bound<'_, PyString>,
 ) -> PyResult<Option<Table>> {
     if let Some(table) = known.get(py) {
@@ -25,7 +24,7 @@ pub(super) fn table_of_class(
     }
     let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
     let found = Table::of_type(kind.cast::<PyType>()?);
-    Ok(found.map(|table| *known.get_or_init(py, || table)))
+    Ok(found.map(|table| *known.get_or_find(py, || table)))
 }
 
 /// Imports a legacy capsule by a module's function `utils.dlpack.from_dlpack`.

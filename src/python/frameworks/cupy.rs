@@ -4,8 +4,8 @@ use super::constraints::{ANYTHING, Needs};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
 use super::row_type::{Export, Framework, Streams};
 use crate::device::DeviceKind;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 pub(super) static ROW: Framework = Framework {

@@ -5,12 +5,12 @@ use super::constraints::{ANYTHING, Arranged, Needs, lacks_dtype};
 use super::dtypes::{is_common, is_complex, is_wide_unsigned};
 use super::row_type::{Export, Framework, Streams};
 use super::tried::{Question, Tried};
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::error::Incompatibility;
 use crate::python::error::{caused, not_exchangeable};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyException, PyMemoryError, PyRecursionError, PyTypeError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

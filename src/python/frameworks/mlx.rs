@@ -5,8 +5,8 @@ use super::dtypes::{is_common, is_wide_unsigned};
 use super::row_type::{Export, Framework};
 use super::tried::{Question, Tried};
 use crate::device::Device;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -2,12 +2,13 @@
 
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::row_type::{CapsuleMethods, Export, Framework};
+use crate::dlpack::python::intern;
 use crate::dlpack::{DLDataType, DLTensor};
 use crate::dtype::DType;
 use crate::python::error::not_exchangeable;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
     cast: Some("x.astype(\"{}\")"),

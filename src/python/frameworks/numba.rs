@@ -1,9 +1,10 @@
 //! Numba's GPU arrays, which have `__cuda_array_interface__` alone, and the objects that keep their
 //! streams.
 
+use crate::dlpack::python::intern;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use pyo3::{Borrowed, intern};
 
 /// Returns the stream object of an array, where the number is its handle; `None` for arrays of
 /// others.

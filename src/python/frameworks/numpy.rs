@@ -25,12 +25,13 @@ use super::constraints::{ANYTHING, Needs};
 use super::row_type::{Export, Framework};
 
 use crate::device::Device;
+use crate::dlpack::python::intern;
 use crate::layout::Layout;
 use crate::python::borrows::Entry;
 use crate::python::error::{Refused, not_importable};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use pyo3::{Borrowed, intern};
 use std::ptr;
 
 pub(super) static ROW: Framework = Framework {

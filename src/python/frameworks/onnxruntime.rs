@@ -3,8 +3,8 @@
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_wide_unsigned};
 use super::row_type::{Export, Framework};
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

@@ -8,15 +8,15 @@ use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex};
 use super::row_type::{CapsuleMethods, Export, Framework, Streams, TableVendor};
 use super::tried::{Question, Tried};
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::type_attribute::Attribute;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyType};
-use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
     cast: Some("x.astype(\"{}\")"),
@@ -69,7 +69,7 @@ static VENDOR: TableVendor = TableVendor {
 
 /// Returns the exchange table, which Paddle has from 3.3 on.
 fn table(py: Python<'_>) -> PyResult<Option<Table>> {
-    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
+    static TABLE: FoundOnce<Table> = FoundOnce::new();
     table_of_class(py, &TABLE, intern!(py, "paddle"))
 }
 
@@ -165,11 +165,11 @@ fn is_paddle(kind: &Bound<'_, PyType>) -> bool {
 /// No Python code runs.
 #[inline]
 fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
-    static STOP_GRADIENT: PyOnceLock<Attribute> = PyOnceLock::new();
+    static STOP_GRADIENT: FoundOnce<Attribute> = FoundOnce::new();
     let py = object.py();
     let attribute = match STOP_GRADIENT.get(py) {
         Some(attribute) => attribute,
-        None => STOP_GRADIENT.get_or_try_init(py, || {
+        None => STOP_GRADIENT.get_or_try_find(py, || {
             let class = py.import("paddle")?.getattr("Tensor")?;
             Attribute::from_class(&class, "stop_gradient")
         })?,

@@ -5,9 +5,9 @@ use super::dtypes::{is_common, is_wide_unsigned};
 use super::numpy;
 use super::row_type::{Export, Framework};
 use crate::device::Device;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::tensor::Tensor;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 pub(super) static ROW: Framework = Framework {

@@ -16,13 +16,14 @@ use super::constraints::{ANYTHING, Arranged, Needs};
 use super::entrance::legacy_capsule;
 use super::row_type::{CapsuleMethods, Export, Framework};
 use super::tried::{Question, Tried};
+use crate::dlpack::python::intern;
 use crate::dlpack::python::type_lookup;
 use crate::dtype::DType;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3::{Borrowed, intern};
 
 pub(super) static ROW: Framework = Framework {
     cast: Some("tensorflow.cast(x, \"{}\")"),

@@ -26,6 +26,7 @@ mod storage;
 mod version_counter;
 
 use crate::dlpack::DLTensor;
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::row_type::Time;
@@ -33,9 +34,8 @@ use crate::python::type_attribute::Attribute;
 use alias::Alias;
 use class::{Torch, own_attribute};
 use places::{PLACES, Places, find_places};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::{Borrowed, intern};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use class::is_tensor_type;
@@ -127,11 +127,11 @@ fn check_autograd(object: Borrowed<'_, '_, PyAny>, time: Time) -> Result<(), Ref
         }
         return forward::guard(object);
     }
-    static REQUIRES_GRAD: PyOnceLock<Attribute> = PyOnceLock::new();
+    static REQUIRES_GRAD: FoundOnce<Attribute> = FoundOnce::new();
     let py = object.py();
     let attribute = match REQUIRES_GRAD.get(py) {
         Some(attribute) => attribute,
-        None => REQUIRES_GRAD.get_or_try_init(py, || {
+        None => REQUIRES_GRAD.get_or_try_find(py, || {
             let base = Torch::of(object)?.base.bind(py);
             Attribute::new(own_attribute(base, "requires_grad")?)
         })?,

@@ -3,8 +3,8 @@
 use super::constraints::{Arranged, Needs};
 use super::row_type::{Export, Framework};
 use super::tvm_ffi;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
-use pyo3::intern;
 use pyo3::prelude::*;
 
 pub(super) static ROW: Framework = Framework::new(

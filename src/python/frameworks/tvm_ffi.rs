@@ -2,8 +2,8 @@
 
 use super::constraints::{ANYTHING, Needs};
 use super::row_type::{Export, Framework};
+use crate::dlpack::python::intern;
 use crate::dtype::{DType, TypeCode};
-use pyo3::intern;
 use pyo3::prelude::*;
 
 pub(super) static ROW: Framework = Framework::new(

@@ -2,6 +2,7 @@
 
 use super::bind::{Bindings, Given, Names};
 use crate::device::Device;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::kernel::{Attributes, Operands, complete, make};
 use crate::kernel::{CallError, CallHost, Failure, Frame, OpHandle, Operand};
@@ -18,7 +19,6 @@ use crate::storage::Contents;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyBufferError, PyLookupError, PyMemoryError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use smallvec::SmallVec;

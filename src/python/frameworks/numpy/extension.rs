@@ -7,6 +7,7 @@
 use super::array::Array;
 use super::element_type::ElementType;
 use super::interface::empty_array;
+use crate::dlpack::python::intern;
 use crate::dlpack::python::{Offer, Wish, ask, type_lookup};
 use crate::dlpack::{Abi, DLDataType, Legacy, Versioned};
 use crate::dtype::DType;
@@ -14,9 +15,9 @@ use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::constraints::lacks_dtype;
 use crate::tensor::Tensor;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use pyo3::{Borrowed, intern};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 

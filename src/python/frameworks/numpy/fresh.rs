@@ -6,6 +6,7 @@ use super::interface::interface;
 use super::keeper::kind;
 use super::make::{element_type, number_of};
 use crate::device::Device;
+use crate::dlpack::python::FoundOnce;
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::kernel::{Failure, Operand};
@@ -13,7 +14,6 @@ use crate::layout::Layout;
 use crate::storage::{Contents, HostBuffer};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::ffi::c_int;
 use std::ptr;
@@ -122,9 +122,9 @@ fn nbytes(shape: &[usize], dtype: DType) -> Option<usize> {
 /// Allocates memory, and a base object with the layout of a scalar.
 #[inline]
 fn base(py: Python<'_>, nbytes: usize, contents: Contents) -> Result<Bound<'_, PyAny>, Failure> {
-    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static KIND: FoundOnce<Py<PyType>> = FoundOnce::new();
     let make_kind = || kind(py, c"dlbridge.MemoryBlock", size_of::<Block>(), release);
-    let kind = KIND.get_or_try_init(py, make_kind)?;
+    let kind = KIND.get_or_try_find(py, make_kind)?;
     let (buffer, block, first) = HostBuffer::with_header::<Block>(nbytes, contents)?;
     let block = block.as_ptr();
     // SAFETY: there is room for a block, which is written field by field, in place. The object is

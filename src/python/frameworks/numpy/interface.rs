@@ -1,11 +1,11 @@
 //! NumPy's C interface.
 
 use super::array::{is_array_type, remember};
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::python::error::not_exchangeable;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyType};
-use pyo3::{ffi, intern};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -41,8 +41,8 @@ const NEW_FROM_DESCR: usize = 94;
 
 #[inline]
 pub(super) fn interface(py: Python<'_>) -> PyResult<&'static Interface> {
-    static INTERFACE: PyOnceLock<Interface> = PyOnceLock::new();
-    INTERFACE.get_or_try_init(py, || {
+    static INTERFACE: FoundOnce<Interface> = FoundOnce::new();
+    INTERFACE.get_or_try_find(py, || {
         // NumPy 2 moved the module.
         let module = py
             .import(intern!(py, "numpy._core._multiarray_umath"))

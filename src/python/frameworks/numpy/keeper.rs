@@ -7,11 +7,11 @@
 //! Gain: with an allocation of its own, handing a fresh buffer to NumPy takes 13% longer.
 
 use crate::dlpack::contain_panics;
+use crate::dlpack::python::FoundOnce;
 use crate::dlpack::python::keeping_exception;
 use crate::tensor::Tensor;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -31,9 +31,9 @@ struct Apart {
 /// Returns an object that keeps a tensor.
 #[inline]
 pub(super) fn keep(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
-    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static KIND: FoundOnce<Py<PyType>> = FoundOnce::new();
     let make_kind = || kind(py, c"dlbridge.Memory", size_of::<Guest>(), release_guest);
-    let kind = KIND.get_or_try_init(py, make_kind)?;
+    let kind = KIND.get_or_try_find(py, make_kind)?;
     match tensor.embed::<Guest>() {
         // SAFETY: the room is large enough, and the object's until it is released.
         Ok(room) => Ok(unsafe { ffi::PyObject_Init(room.as_ptr().cast(), kind.as_ptr().cast()) }),
@@ -43,7 +43,7 @@ pub(super) fn keep(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObjec
 
 #[cold]
 fn keep_apart(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
-    static KIND: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    static KIND: FoundOnce<Py<PyType>> = FoundOnce::new();
     let make_kind = || {
         kind(
             py,
@@ -52,7 +52,7 @@ fn keep_apart(py: Python<'_>, tensor: Tensor) -> PyResult<*mut ffi::PyObject> {
             release_apart,
         )
     };
-    let kind = KIND.get_or_try_init(py, make_kind)?;
+    let kind = KIND.get_or_try_find(py, make_kind)?;
     // SAFETY: a type whose objects are as large as `Apart`.
     let object = unsafe { ffi::PyObject_New::<Apart>(kind.as_ptr().cast()) };
     if object.is_null() {

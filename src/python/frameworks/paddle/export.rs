@@ -11,6 +11,7 @@
 
 use crate::device::Device;
 use crate::dlpack::python::foreign;
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::attach::deferring_releases;
@@ -19,7 +20,6 @@ use crate::python::frameworks::entrance::Entrance;
 use crate::python::frameworks::numpy;
 use crate::python::releaser;
 use crate::tensor::Tensor;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use std::collections::BTreeSet;

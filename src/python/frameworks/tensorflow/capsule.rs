@@ -1,8 +1,8 @@
 //! TensorFlow's own functions for DLPack.
 
 use super::super::dtypes::{is_common, is_complex, is_wide_unsigned};
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

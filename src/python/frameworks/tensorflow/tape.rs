@@ -1,11 +1,11 @@
 //! Gradient tapes, which record eager calls.
 
 use crate::dlpack::python::type_lookup;
+use crate::dlpack::python::{FoundOnce, intern};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
-use pyo3::{Borrowed, ffi, intern};
+use pyo3::{Borrowed, ffi};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -17,7 +17,7 @@ struct Tapes {
 }
 
 /// Looked up once there was an eager tensor.
-static TAPES: PyOnceLock<Option<Tapes>> = PyOnceLock::new();
+static TAPES: FoundOnce<Option<Tapes>> = FoundOnce::new();
 
 /// Types of tensors that aren't TensorFlow's, to each of which a reference is held for good.
 static OTHERS: [AtomicPtr<ffi::PyTypeObject>; 8] = [const { AtomicPtr::new(ptr::null_mut()) }; 8];
@@ -86,7 +86,7 @@ fn is_named_eager_tensor(object: Borrowed<'_, '_, PyAny>, kind: *mut ffi::PyType
 
 /// Returns TensorFlow's functions; `None` where there is none, or one without them.
 fn tapes(py: Python<'_>) -> PyResult<Option<&Tapes>> {
-    TAPES.get_or_try_init(py, || find(py)).map(Option::as_ref)
+    TAPES.get_or_try_find(py, || find(py)).map(Option::as_ref)
 }
 
 #[cold]

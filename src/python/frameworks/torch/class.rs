@@ -4,12 +4,12 @@
 //! that is written in Python. It can't make or change a static C type, so everything here starts
 //! from the one that all of PyTorch's tensors derive from, `torch._C.TensorBase`.
 
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
-use pyo3::{Borrowed, ffi, intern};
+use pyo3::{Borrowed, ffi};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -82,7 +82,7 @@ pub(super) struct Torch {
     pub(super) c: Py<PyAny>,
 }
 
-static TORCH: PyOnceLock<Torch> = PyOnceLock::new();
+static TORCH: FoundOnce<Torch> = FoundOnce::new();
 
 impl Torch {
     /// PyTorch, of which the object is a tensor.
@@ -93,7 +93,7 @@ impl Torch {
     /// a plain one.
     pub(super) fn of<'py>(object: Borrowed<'_, 'py, PyAny>) -> PyResult<&'py Self> {
         let py = object.py();
-        TORCH.get_or_try_init(py, || Self::find(object))
+        TORCH.get_or_try_find(py, || Self::find(object))
     }
 
     fn find(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {

@@ -1,12 +1,12 @@
 //! Forward-mode automatic differentiation: dual tensors, whose memory is the primal alone.
 
 use super::class::Torch;
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
-use pyo3::{Borrowed, ffi, intern};
+use pyo3::{Borrowed, ffi};
 
 /// The namespace of `torch.autograd.forward_ad`, and the name under which it has the current level;
 /// `None` where the release has no forward mode.
@@ -17,7 +17,7 @@ struct Level {
     none: Py<PyAny>,
 }
 
-static LEVEL: PyOnceLock<Option<Level>> = PyOnceLock::new();
+static LEVEL: FoundOnce<Option<Level>> = FoundOnce::new();
 
 impl Level {
     fn find(py: Python<'_>, torch: &Torch) -> Option<Self> {
@@ -46,7 +46,7 @@ pub(super) fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<(), Refused> {
         Some(level) => level,
         None => {
             let torch = Torch::of(object)?;
-            LEVEL.get_or_init(py, || Level::find(py, torch))
+            LEVEL.get_or_find(py, || Level::find(py, torch))
         }
     };
     let Some(Level {

@@ -2,8 +2,9 @@
 
 use super::alias::{Handle, Release};
 use super::class::Torch;
+use crate::dlpack::python::intern;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::{ffi, intern};
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;

@@ -2,6 +2,7 @@
 
 use super::class::is_tensor_type;
 use super::{clarify, guard, guard_negated, keep, lock, note_written};
+use crate::dlpack::python::{FoundOnce, intern};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::{DType, TypeCode};
 use crate::python::frameworks::common::{from_capsule, is_pinned_or_managed, table_of_class};
@@ -9,9 +10,7 @@ use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
 use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
 use crate::python::frameworks::row_type::{Export, Framework, Streams, TableVendor};
 use crate::python::frameworks::tried::{Question, Tried};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyString, PyType};
 use std::sync::{Mutex, PoisonError};
 
@@ -70,7 +69,7 @@ static VENDOR: TableVendor = TableVendor {
 
 /// Returns the exchange table, which PyTorch has from 2.10 on.
 fn table(py: Python<'_>) -> PyResult<Option<Table>> {
-    static TABLE: PyOnceLock<Table> = PyOnceLock::new();
+    static TABLE: FoundOnce<Table> = FoundOnce::new();
     table_of_class(py, &TABLE, intern!(py, "torch"))
 }
 

@@ -14,11 +14,12 @@ use super::class::{Torch, address_of, own_attribute, static_class};
 use super::places::PLACES;
 use super::probed::Probed;
 use super::sample::{allocated, words_of};
+use crate::dlpack::python::intern;
 use crate::python::object::Object;
 use crate::storage::Owner;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict};
-use pyo3::{Borrowed, intern};
 use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -9,9 +9,10 @@ use super::class::{Torch, is_tensor_type, own_attribute};
 use super::places::{PLACES, Places};
 use super::probed::Probed;
 use super::sample::{allocated, words_of};
+use crate::dlpack::python::intern;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use pyo3::{Borrowed, intern};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -7,14 +7,15 @@
 
 use super::path::{CachedPath, ImportPath};
 use super::vendor_library;
+use crate::dlpack::python::intern;
 use crate::dlpack::python::{Table, type_lookup};
 use crate::python::error::not_exchangeable;
 use crate::python::frameworks::{Framework, OTHER, TableVendor, numpy, vendor_of_bases};
 use crate::python::import::buffer;
 use crate::python::tensor_object::PyTensor;
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple, PyType};
-use pyo3::{PyTypeInfo, intern};
 use std::ffi::c_void;
 
 /// Finds the import path of a type's objects, and the framework whose own `__dlpack__` they have;

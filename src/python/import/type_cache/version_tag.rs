@@ -5,10 +5,10 @@
 //! that struct is opaque, so the place is checked once, with a type that is made and changed for
 //! that.
 
+use crate::dlpack::python::FoundOnce;
 use crate::dlpack::python::type_lookup::{assign_version_tag, basic_size};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -34,8 +34,8 @@ pub(super) unsafe fn tag_of(kind: *mut ffi::PyTypeObject) -> u32 {
 
 /// Returns whether tags are where they are looked for, and change when a type changes.
 pub(super) fn work(py: Python<'_>) -> bool {
-    static WORK: PyOnceLock<bool> = PyOnceLock::new();
-    *WORK.get_or_init(py, || try_out(py).unwrap_or(false))
+    static WORK: FoundOnce<bool> = FoundOnce::new();
+    *WORK.get_or_find(py, || try_out(py).unwrap_or(false))
 }
 
 fn try_out(py: Python<'_>) -> PyResult<bool> {

@@ -1,13 +1,14 @@
 //! Numbers as arguments of kernels: as the source says, or as wide as the driver says.
 
 use crate::cuda::{Argument, ParameterKind};
+use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::python::argument::number_bytes;
 use crate::python::error::{no_such_number, unsuitable};
 use crate::python::frameworks::numpy;
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt};
-use pyo3::{Borrowed, intern};
 
 pub(super) fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
     object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>()
