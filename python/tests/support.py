@@ -40,11 +40,11 @@ def extension():
 
 def repeats(count):
     """How often a test for leaks repeats what it tests: all times in `./dev test --full` alone."""
-    return count if IS_LONG else count // 10
+    return count if IS_LONG else count // 20
 
 
 def check_resident(repeat, count):
-    """Checks that memory stays flat: over `repeat(count)`, or a tenth of it in short runs. Threads
+    """Checks that memory stays flat: over `repeat(count)`, or a twentieth of it in short runs. Threads
     of frameworks and the allocator's caches may grow meanwhile, once; a leak grows each time.
     """
     count = repeats(count)

@@ -1,4 +1,4 @@
-"""Memory stays flat over 100,000 round trips (10,000 in short runs), by every lane, whether calls
+"""Memory stays flat over 100,000 round trips (5,000 in short runs), by every lane, whether calls
 succeed or are refused.
 """
 

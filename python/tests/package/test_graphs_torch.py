@@ -383,8 +383,8 @@ def test_failures_of_kernels_are_exceptions(testing, size):
 
 
 def test_kernels_run_without_the_interpreter_lock():
-    """While a call takes seconds, another thread runs Python."""
-    x = torch.rand(700, 700)
+    """While calls take long, another thread runs Python."""
+    x = torch.rand(400, 400)
     count, done = 0, threading.Event()
 
     def multiply():

@@ -1,5 +1,5 @@
-"""Ops called millions of times leave nothing behind: neither what Python counts nor what the system
-does.
+"""Ops called millions of times (a twentieth of that in short runs) leave nothing behind: neither what
+Python counts nor what the system does.
 """
 
 import sys
@@ -16,6 +16,7 @@ np = framework("numpy")
 
 MILLIONS = """
 import tracemalloc
+from support import repeats
 import dlbridge
 
 def many(x, y, out, rounds):
@@ -28,14 +29,14 @@ counts = [sys.getrefcount(one) for one in (x, y, out, dlbridge.ops.add)]
 many(x, y, out, 100_000)
 gc.collect()
 blocks, memory = sys.getallocatedblocks(), resident_kilobytes()
-many(x, y, out, 10_000_000)
+many(x, y, out, repeats(10_000_000))
 gc.collect()
 more, grown = sys.getallocatedblocks() - blocks, resident_kilobytes() - memory
 assert more < 100 and grown < 256, f"{more} more blocks, {grown} more KB"
 tracemalloc.start()
 many(x, y, out, 1000)
 before = tracemalloc.take_snapshot()
-many(x, y, out, 200_000)
+many(x, y, out, repeats(200_000))
 traced = sum(one.size_diff for one in tracemalloc.take_snapshot().compare_to(before, "filename"))
 assert traced < 1 << 16, f"{traced} more bytes that Python knows of"
 tracemalloc.stop()
@@ -45,6 +46,7 @@ print("flat")
 
 CALLS = """
 import dlbridge, dlbridge_testing, torch
+from support import repeats
 from dlbridge import ops
 dlbridge_testing.publish_ops()
 
@@ -81,11 +83,11 @@ for name, function in {
     "buffers": lambda: ops.add(memoryview(x), array.array("f", range(6))),
     "a big one": lambda: ops.add(big, big, out=big),
 }.items():
-    check(name, function, 40_000)
+    check(name, function, repeats(40_000))
 
 axes = iter(range(10**9))
 huge = np.ones((1,) * 60, "f4")
-check("thousands of signatures", lambda: ops.sum(huge, axis=(next(axes) % 60, -1 - next(axes) % 7 * 8)[: 1]), 40_000)
+check("thousands of signatures", lambda: ops.sum(huge, axis=(next(axes) % 60, -1 - next(axes) % 7 * 8)[: 1]), repeats(40_000))
 for name, function in {
     "no tensor": lambda: ops.add(x, "x"),
     "missing": lambda: ops.add(x),
@@ -103,7 +105,7 @@ for name, function in {
     "the second": lambda: ops.add(Old(x), Failing(), out=out),
     "too large": lambda: ops.add(np.broadcast_to(x[:1], (1 << 40, 1)), np.broadcast_to(x[:1], (1 << 40,))),
 }.items():
-    check_refused(name, function, 20_000)
+    check_refused(name, function, repeats(20_000))
 def repeat_failed(function, rounds):
     for _ in range(rounds):
         try:
@@ -111,14 +113,14 @@ def repeat_failed(function, rounds):
         except RuntimeError:
             continue
         raise AssertionError("it did not fail")
-check("a kernel that fails", lambda: ops.testing.fails(x), 20_000, repeat_failed)
+check("a kernel that fails", lambda: ops.testing.fails(x), repeats(20_000), repeat_failed)
 with dlbridge.record():
     pass
 print("flat")
 """
 
 
-def test_ten_million_calls_do_not_leak():
+def test_millions_of_calls_do_not_leak():
     assert "flat\n" in in_new_process(START + MILLIONS)
 
 

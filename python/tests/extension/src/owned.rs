@@ -6,7 +6,7 @@ use dlbridge::{Device, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 register!(
@@ -72,25 +72,24 @@ fn view_twice(x: Tensor) -> PyResult<bool> {
     Ok(x.to_vec::<f32>()? == other.to_vec::<f32>()?)
 }
 
-static KEPT: Mutex<Option<HashMap<usize, Tensor>>> = Mutex::new(None);
+static KEPT: Mutex<BTreeMap<usize, Tensor>> = Mutex::new(BTreeMap::new());
 
 /// Keeps a tensor beyond the call, under a key.
 #[pyfunction]
 fn keep(x: Tensor) -> usize {
     let mut kept = KEPT.lock().unwrap();
-    let kept = kept.get_or_insert_default();
-    let key = kept.keys().max().map_or(1, |key| key + 1);
+    let key = kept.last_key_value().map_or(1, |(key, _)| key + 1);
     kept.insert(key, x);
     key
 }
 
 fn remove(key: usize) -> Option<Tensor> {
-    KEPT.lock().unwrap().as_mut()?.remove(&key)
+    KEPT.lock().unwrap().remove(&key)
 }
 
 #[pyfunction]
 fn kept() -> usize {
-    KEPT.lock().unwrap().as_ref().map_or(0, HashMap::len)
+    KEPT.lock().unwrap().len()
 }
 
 /// What was kept, as our object.
