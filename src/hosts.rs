@@ -14,6 +14,7 @@ mod lookup;
 pub(crate) mod numpy;
 mod operands;
 mod problem;
+mod repeats;
 mod slot;
 pub mod tensorflow;
 pub mod torch;

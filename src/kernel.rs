@@ -126,6 +126,8 @@ pub use sizes::{PartialShape, SizeAlternative, SizeExpression, SizeItem, SizeRul
 pub(crate) use call::make;
 #[cfg(any(feature = "hosts", feature = "python"))]
 pub(crate) use frame::{CallHost, Frame, Operands};
+#[cfg(feature = "hosts")]
+pub(crate) use frame::{Made, settled::Settled};
 #[cfg(feature = "python")]
 pub(crate) use handle::{Attributes, complete};
 #[cfg(feature = "python")]

@@ -27,6 +27,7 @@ mod value;
 
 use super::operands;
 use super::problem::{Class, Problem, guarded};
+use super::repeats::{Description, Repeated};
 use super::{Host, HostError};
 use crate::kernel::OpHandle;
 use arguments::Arguments;
@@ -87,7 +88,7 @@ unsafe extern "C" fn call(
     result: *mut Value,
 ) -> i32 {
     // SAFETY: `publish` gave this data, and never frees it.
-    let published = unsafe { &*published.cast::<Published>() };
+    let published: &'static Published = unsafe { &*published.cast() };
     let arguments = match count {
         0 => &[][..],
         // SAFETY: there are that many arguments.
@@ -125,11 +126,25 @@ impl Published {
     /// # Safety
     ///
     /// The arguments are valid, and their tensors the caller's for the time of the call.
-    unsafe fn run(&self, arguments: &[Value]) -> Result<Value, Problem> {
-        let (values, mut arguments) = (arguments, Arguments::default());
+    unsafe fn run(&'static self, values: &[Value]) -> Result<Value, Problem> {
+        let mut results = Results::new(self.tvm);
+        let mut known = Description::of(self);
+        let can_repeat = values.len() == self.op.definition().parameters().count()
+            // SAFETY: the arguments are valid for the time of the call.
+            && values.iter().all(|value| unsafe { value.tell_apart(&mut known) });
+        if can_repeat {
+            // SAFETY: words were written of all arguments. tvm-ffi's tensors are kept by the
+            // caller, who doesn't use a tensor elsewhere meanwhile that is written.
+            match unsafe { known.repeat(&mut results) } {
+                Repeated::Made(outcome) => {
+                    return outcome.map(|()| Value::NONE).map_err(Problem::from);
+                }
+                Repeated::Not(is_known) => results.keeps = is_known,
+            }
+        }
+        let mut arguments = Arguments::default();
         // SAFETY: the arguments are valid for the time of the call.
         unsafe { arguments.read(self.tvm, &self.op, values) }?;
-        let mut results = Results::new(self.tvm);
         // SAFETY: tvm-ffi's tensors are kept by the caller, with their elements. As of all packed
         // functions, callers don't use a tensor elsewhere meanwhile that is written.
         unsafe {
@@ -141,6 +156,9 @@ impl Published {
                 &mut results,
             )
         }?;
+        if results.keeps {
+            known.keep(results.settled.take());
+        }
         results.into_value()
     }
 }

@@ -12,8 +12,8 @@
 //! | none, of an attribute that may be `None` | the string `None` |
 //! | which inputs are given, if optional ones before others are left out | `_given`: bits |
 //!
-//! An attribute with a default may be left out. No state is kept for a call site: what a kernel's
-//! factory makes of attributes is cached with the op, for all hosts.
+//! An attribute with a default may be left out. What a kernel's factory makes of attributes is
+//! cached with the op, for all hosts.
 //!
 //! ```
 //! use dlbridge::hosts::xla;

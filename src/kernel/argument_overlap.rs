@@ -47,10 +47,14 @@ pub(super) fn check(op: &Op, operands: &[Operand<'_>]) -> Result<Coincide, Reaso
                 continue;
             }
             let (ours, theirs) = (&operand.bytes, &other.bytes);
-            if ours.end <= theirs.start || theirs.end <= ours.start || are_apart(operand, other) {
+            if ours.end <= theirs.start || theirs.end <= ours.start {
                 continue;
             }
-            if !is_same_place(operand, other) || !op.may_be_in_place(at, other_at) {
+            let is_same = is_same_place(operand, other) && !operand.layout.is_empty();
+            if !is_same && are_apart(operand, other) {
+                continue;
+            }
+            if !is_same || !op.may_be_in_place(at, other_at) {
                 return Err(aliased(op, at, other_at, operand, other));
             }
             coincide.push((at as u32, other_at as u32));
@@ -81,10 +85,10 @@ pub(super) fn check_for_kernel(
     op: &Op,
     operands: &[Operand<'_>],
     kernel: &Registered,
-    coincide: Coincide,
+    coincide: &Coincide,
 ) -> Result<(), Reason> {
     for (output, input) in coincide {
-        let (output, input) = (output as usize, input as usize);
+        let (output, input) = (*output as usize, *input as usize);
         let can = |at: usize| kernel.wants[op.parameter_of(at)].may_coincide;
         if !can(output) || !can(input) {
             return Err(aliased(

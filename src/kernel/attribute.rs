@@ -1,7 +1,7 @@
 //! Attributes: arguments of a call that aren't tensors.
 
-use super::call_key::CallKey;
 use crate::dtype::DType;
+use smallvec::{Array, SmallVec};
 use std::fmt;
 
 /// The value of an attribute.
@@ -123,7 +123,7 @@ impl Attribute {
     }
 
     /// Appends numbers that distinguish this value from all others of its kind.
-    pub(super) fn key(&self, key: &mut CallKey) {
+    pub(crate) fn key<A: Array<Item = u64>>(&self, key: &mut SmallVec<A>) {
         match self {
             Self::Bool(value) => key.push(u64::from(*value)),
             Self::Int(value) => key.push(*value as u64),
@@ -146,13 +146,13 @@ impl Attribute {
 
 /// Appends the count and the values. No list has `u64::MAX` values, so that number stands for
 /// `None`.
-fn ints_key(values: &[i64], key: &mut CallKey) {
+fn ints_key<A: Array<Item = u64>>(values: &[i64], key: &mut SmallVec<A>) {
     key.push(values.len() as u64);
     key.extend(values.iter().map(|value| *value as u64));
 }
 
 /// Appends numbers that distinguish a text from all others.
-pub(super) fn text_key(text: &str, key: &mut CallKey) {
+pub(super) fn text_key<A: Array<Item = u64>>(text: &str, key: &mut SmallVec<A>) {
     key.push(text.len() as u64);
     for chunk in text.as_bytes().chunks(8) {
         let mut word = [0; 8];

@@ -22,6 +22,8 @@ const MOST_OTHERS: usize = 64;
 pub(super) struct Cache {
     buckets: Box<[AtomicPtr<Slot>; BUCKETS]>,
     count: AtomicUsize,
+    /// How often it was cleared.
+    generation: AtomicUsize,
     /// Cleared entries: the first of each chain.
     retired: Mutex<Vec<Chain>>,
     others: Mutex<Others>,
@@ -64,6 +66,7 @@ impl Cache {
         Self {
             buckets: Box::new([const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS]),
             count: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
             retired: Mutex::new(Vec::new()),
             others: Mutex::new(VecDeque::new()),
         }
@@ -136,9 +139,18 @@ impl Cache {
                 retired.push(Chain(first));
             }
         }
+        // Afterwards: who reads the new number finds none of the old choices.
+        self.generation.fetch_add(1, Ordering::Release);
         self.count.store(0, Ordering::Relaxed);
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         mem::take(&mut *others)
+    }
+
+    /// Returns how often the cache was cleared.
+    #[cfg(feature = "hosts")]
+    #[inline]
+    pub(super) fn generation(&self) -> usize {
+        self.generation.load(Ordering::Acquire)
     }
 
     #[inline]

@@ -4,6 +4,8 @@
 mod checks;
 mod infer;
 mod mixed_types;
+#[cfg(feature = "hosts")]
+pub(super) mod settled;
 #[cfg(test)]
 mod tests;
 mod write_key;
@@ -59,6 +61,21 @@ pub(crate) unsafe trait CallHost {
         releases: bool,
         body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
     ) -> Result<(), Failure>;
+
+    /// Is told of a call that was made.
+    #[cfg(feature = "hosts")]
+    #[inline]
+    fn keep(&mut self, _made: Made<'_>) {}
+}
+
+/// A call that was made, with its kernel.
+#[cfg(feature = "hosts")]
+pub(crate) struct Made<'a> {
+    frame: &'a Frame<'a>,
+    operands: &'a [Operand<'a>],
+    found: Found<'a>,
+    /// The handle's, before the kernel was found.
+    generation: usize,
 }
 
 /// A call, about to be made, beside its arguments: those stay where they were put together, as
@@ -149,6 +166,8 @@ impl Frame<'_> {
         let coincide = argument_overlap::check(op, operands)?;
         let mut key = CallKey::new();
         write_call_key(&mut key, op, operands, self.attributes, self.label, device);
+        #[cfg(feature = "hosts")]
+        let generation = self.handle.generation();
         let found = match self.handle.find(&key) {
             Some(found) => found,
             None => self.prepare(key, operands, device)?,
@@ -158,10 +177,17 @@ impl Frame<'_> {
         }
         check_for_kernel(op, operands, &found, device)?;
         if !coincide.is_empty() {
-            argument_overlap::check_for_kernel(op, operands, &found.kernel, coincide)?;
+            argument_overlap::check_for_kernel(op, operands, &found.kernel, &coincide)?;
         }
-        let found = (&found, device);
-        self.execute(op, operands, found, around)
+        self.execute(op, operands, (&found, device), around)?;
+        #[cfg(feature = "hosts")]
+        around.keep(Made {
+            frame: self,
+            operands,
+            found,
+            generation,
+        });
+        Ok(())
     }
 
     #[cold]

@@ -107,6 +107,13 @@ impl OpHandle {
         self.0.fills_results.load(Ordering::Relaxed)
     }
 
+    /// Returns a number that changes when a kernel is added.
+    #[cfg(feature = "hosts")]
+    #[inline]
+    pub(super) fn generation(&self) -> usize {
+        self.0.cache.generation()
+    }
+
     /// Returns the cached kernel of a call key.
     #[inline]
     pub(super) fn find(&self, key: &[u64]) -> Option<Found<'_>> {

@@ -8,6 +8,7 @@ use super::results::Results;
 use super::tensor::Tensor;
 use crate::hosts::operands::{self, Inputs};
 use crate::hosts::problem::{Class, Problem, guarded};
+use crate::hosts::repeats::{Description, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use smallvec::SmallVec;
 use std::ffi::c_int;
@@ -175,20 +176,44 @@ impl Call<'_> {
                     false => unsafe { self.input(next) }?,
                 };
                 written += c_int::from(op.writes(at));
-                let described = tensor.describe(&mut inputs.tensors);
-                described.map_err(|text| self.failed(text))?;
                 inputs.places.push(at);
                 kept.push(tensor);
                 next += 1;
             }
         }
         let mut results = Results::new(&self.status, published.tensorflow, self.context, written);
+        let mut known = Description::of(published);
+        let can_repeat = written == 0 && self.node.counts.iter().all(|count| *count == 1);
+        if can_repeat {
+            for attribute in &self.node.attributes {
+                known.add(attribute);
+            }
+            for tensor in &kept {
+                tensor.tell_apart(&mut known);
+            }
+            // SAFETY: words were written of all inputs, which are kept until the call is over, and
+            // which TensorFlow never changes.
+            match unsafe { known.repeat(&mut results) } {
+                Repeated::Made(outcome) => {
+                    return outcome.map_err(Problem::from);
+                }
+                Repeated::Not(is_known) => results.keeps = is_known,
+            }
+        }
+        for tensor in &kept {
+            let described = tensor.describe(&mut inputs.tensors);
+            described.map_err(|text| self.failed(text))?;
+        }
         // SAFETY: the tensors are kept until the call is over, and written by no other code:
         // TensorFlow never changes inputs, and what is written is new, or this call's alone.
         unsafe {
             let attributes = &self.node.attributes;
             operands::run(&published.op, &inputs, &[], attributes, &mut results)
+        }?;
+        if results.keeps {
+            known.keep(results.settled.take());
         }
+        Ok(())
     }
 
     /// Returns an input.

@@ -2,6 +2,7 @@
 
 use super::functions::{Handle, TensorFlow};
 use crate::hosts::operands::{Described, describe_in_place};
+use crate::hosts::repeats::Description;
 use crate::tensorflow_types::{dtype_of, name_of};
 use smallvec::SmallVec;
 use std::ffi::c_int;
@@ -30,6 +31,24 @@ impl Tensor {
             (0..rank)
                 .map(|at| (functions.TF_Dim)(self.handle, at))
                 .collect()
+        }
+    }
+
+    /// Appends what tells the tensor apart from others.
+    #[inline]
+    pub(super) fn tell_apart(&self, call: &mut Description) {
+        let functions = &self.tensorflow.functions;
+        // SAFETY: the handle is a tensor's, which has a size for each dimension.
+        unsafe {
+            let (code, rank) = (
+                (functions.TF_TensorType)(self.handle),
+                (functions.TF_NumDims)(self.handle),
+            );
+            call.firsts
+                .push((functions.TF_TensorData)(self.handle).cast());
+            call.words.push(u64::from(code as u32) << 32 | rank as u64);
+            let sizes = (0..rank).map(|at| (functions.TF_Dim)(self.handle, at) as u64);
+            call.words.extend(sizes);
         }
     }
 

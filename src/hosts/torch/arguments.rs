@@ -2,6 +2,7 @@
 
 use super::library::{Handle, Status, Torch};
 use crate::dtype::DType;
+use crate::hosts::repeats::Description;
 use crate::kernel::{Attribute, AttributeKind, Op};
 use crate::layout::Layout;
 use smallvec::SmallVec;
@@ -27,9 +28,18 @@ pub(super) struct Described {
     pub(super) dtype: DType,
 }
 
+/// What PyTorch says of a tensor on the CPU.
+struct Answers<'a> {
+    first: *mut u8,
+    dtype: i32,
+    sizes: &'a [i64],
+    strides: &'a [i64],
+}
+
 impl Tensor {
-    /// Returns memory, layout and dtype of a tensor on the CPU.
-    pub(super) fn describe(&self, writes: bool) -> Result<Described, String> {
+    /// Asks PyTorch.
+    #[inline]
+    fn ask(&self, writes: bool) -> Result<Answers<'_>, String> {
         let functions = &self.torch.functions;
         let (mut first, mut rank, mut dtype, mut device) = (ptr::null_mut(), 0, 0, 0);
         let (mut sizes, mut strides) = (ptr::null(), ptr::null());
@@ -59,19 +69,50 @@ impl Tensor {
         if device != self.torch.cpu {
             return Err("expected tensors on the CPU".to_owned());
         }
-        let known = self.torch.dtype(dtype);
-        let dtype = known.ok_or_else(|| format!("there is no dtype for PyTorch's {dtype}"))?;
         let list = |from: *const i64| match rank {
             0 => &[][..],
             // SAFETY: a tensor has as many sizes and strides as dimensions, and keeps them while
             // it isn't resized.
             _ => unsafe { std::slice::from_raw_parts(from, rank as usize) },
         };
-        let sizes: SmallVec<[usize; 8]> = list(sizes).iter().map(|size| *size as usize).collect();
-        let strides: SmallVec<[isize; 8]> = list(strides)
-            .iter()
-            .map(|stride| *stride as isize)
-            .collect();
+        let (sizes, strides) = (list(sizes), list(strides));
+        Ok(Answers {
+            first,
+            dtype,
+            sizes,
+            strides,
+        })
+    }
+
+    /// Appends what tells a tensor that is read apart from others. Returns whether it is one that
+    /// can be read; [`describe`](Self::describe) says what is wrong.
+    #[inline]
+    pub(super) fn tell_apart(&self, call: &mut Description) -> bool {
+        let Ok(answers) = self.ask(false) else {
+            return false;
+        };
+        let rank = answers.sizes.len() as u64;
+        call.firsts.push(answers.first);
+        call.words
+            .push(u64::from(answers.dtype as u32) << 32 | rank);
+        let (sizes, strides) = (answers.sizes.iter(), answers.strides.iter());
+        call.words
+            .extend(sizes.chain(strides).map(|number| *number as u64));
+        true
+    }
+
+    /// Returns memory, layout and dtype of a tensor on the CPU.
+    pub(super) fn describe(&self, writes: bool) -> Result<Described, String> {
+        let Answers {
+            first,
+            dtype,
+            sizes,
+            strides,
+        } = self.ask(writes)?;
+        let known = self.torch.dtype(dtype);
+        let dtype = known.ok_or_else(|| format!("there is no dtype for PyTorch's {dtype}"))?;
+        let sizes: SmallVec<[usize; 8]> = sizes.iter().map(|size| *size as usize).collect();
+        let strides: SmallVec<[isize; 8]> = strides.iter().map(|stride| *stride as isize).collect();
         let layout = Layout::strided(&sizes, &strides).map_err(|error| error.to_string())?;
         Ok(Described {
             first,

@@ -4,6 +4,7 @@ use super::arguments::{Arguments, Described, Tensor};
 use super::library::{Boxed, Torch};
 use super::results::Results;
 use crate::device::Device;
+use crate::hosts::repeats::{Description, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use crate::kernel::{Frame, OpHandle, Operand, Operands};
 use smallvec::SmallVec;
@@ -17,14 +18,19 @@ pub(super) struct Published {
     op: OpHandle,
     /// Whether new values of written inputs are results.
     functional: bool,
+    /// Whether calls like one before are repeated: where no input is written.
+    repeats: bool,
 }
 
 impl Published {
     pub(super) fn new(torch: &'static Torch, op: OpHandle, functional: bool) -> Self {
+        let is_plain = |(_, reads, writes): (&str, bool, bool)| !(reads && writes);
+        let repeats = op.definition().parameters().all(is_plain);
         Self {
             torch,
             op,
             functional,
+            repeats,
         }
     }
 
@@ -33,13 +39,27 @@ impl Published {
     /// # Safety
     ///
     /// The stack has the arguments of the op's schema, which are given up.
-    unsafe fn call(&self, stack: *const u64) -> Result<SmallVec<[Tensor; 2]>, String> {
+    unsafe fn call(&'static self, stack: *const u64) -> Result<SmallVec<[Tensor; 2]>, String> {
         let op = self.op.definition();
         // SAFETY: the stack has the arguments of the op's schema, as this function requires.
         let mut arguments = unsafe { Arguments::take(self.torch, op, stack) };
         let named = |problem: String| format!("{}: {problem}", self.op.name());
         if let Some(problem) = arguments.problem.take() {
             return Err(named(problem));
+        }
+        let mut results = Results::new(self.torch);
+        let mut known = Description::of(self);
+        let can_repeat = self.repeats && describe(&arguments, &mut known);
+        if can_repeat {
+            // SAFETY: words were written of all inputs, which are kept until the call is over. As
+            // of all ops, PyTorch's callers don't write them meanwhile.
+            match unsafe { known.repeat(&mut results) } {
+                Repeated::Made(outcome) => {
+                    outcome.map_err(|error| error.to_string())?;
+                    return Ok(results.into_tensors().collect());
+                }
+                Repeated::Not(is_known) => results.keeps = is_known,
+            }
         }
         let mut copies: SmallVec<[Tensor; 2]> = SmallVec::new();
         let mut described: SmallVec<[(usize, Described); 4]> = SmallVec::new();
@@ -84,13 +104,25 @@ impl Published {
             label: "",
             threads: 0,
         };
-        let mut results = Results::new(self.torch);
         frame
             .run(&mut operands, &mut results)
             .map_err(|error| error.to_string())?;
+        if results.keeps {
+            known.keep(results.settled.take());
+        }
         copies.extend(results.into_tensors());
         Ok(copies)
     }
+}
+
+/// Describes a call, for others like it. Returns whether there can be any.
+#[inline]
+fn describe(arguments: &Arguments, call: &mut Description) -> bool {
+    for attribute in &arguments.attributes {
+        call.add(attribute);
+    }
+    let mut inputs = arguments.inputs.iter();
+    inputs.all(|tensors| tensors.len() == 1 && tensors[0].tell_apart(call))
 }
 
 /// Returns a tensor as an operand of a call.

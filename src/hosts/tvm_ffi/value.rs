@@ -2,9 +2,11 @@
 
 mod attribute;
 
-use crate::dlpack::{DLDeviceType, DLTensor};
+use crate::dlpack::{DLDataTypeCode, DLDeviceType, DLTensor};
 use crate::dtype::DType;
 use crate::hosts::operands::{Described, describe_in_place};
+use crate::hosts::repeats::Description;
+use crate::layout::MAX_RANK;
 use smallvec::{Array, SmallVec};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -116,6 +118,62 @@ impl Value {
         self.pointer().wrapping_byte_add(Self::HEADER).cast()
     }
 
+    /// Returns the struct of a tensor; `None` for anything else.
+    ///
+    /// # Safety
+    ///
+    /// The value is valid.
+    #[inline]
+    unsafe fn tensor(&self) -> Option<&DLTensor> {
+        let tensor: *const DLTensor = match self.kind {
+            DL_TENSOR => self.pointer().cast_const().cast(),
+            TENSOR => self.behind_header(),
+            _ => return None,
+        };
+        // SAFETY: the value leads to a tensor's struct.
+        Some(unsafe { &*tensor })
+    }
+
+    /// Appends what tells a tensor on the CPU apart from others. Returns whether it is one, and not
+    /// of `bool`, whose bytes are looked at in each call.
+    ///
+    /// # Safety
+    ///
+    /// The value is valid.
+    #[inline]
+    pub(super) unsafe fn tell_apart(&self, call: &mut Description) -> bool {
+        // SAFETY: the value is valid.
+        let Some(tensor) = (unsafe { self.tensor() }) else {
+            return false;
+        };
+        let (rank, dtype) = (tensor.ndim as usize, tensor.dtype);
+        if tensor.device.device_type != DLDeviceType::CPU
+            || tensor.device.device_id != 0
+            || rank > MAX_RANK
+            || dtype.code == DLDataTypeCode::BOOL
+        {
+            return false;
+        }
+        let first = tensor.data.cast::<u8>();
+        let first = first.wrapping_add(tensor.byte_offset as usize);
+        call.firsts.push(first);
+        let number = u64::from(dtype.code.0) | u64::from(dtype.bits) << 8;
+        let number = number | u64::from(dtype.lanes) << 16;
+        let is_strided = !tensor.strides.is_null();
+        let head = number << 32 | (rank as u64) << 1 | u64::from(is_strided);
+        call.words.push(head);
+        for axis in 0..rank {
+            // SAFETY: a tensor has as many sizes, and strides or none, as dimensions.
+            unsafe {
+                call.words.push(*tensor.shape.add(axis) as u64);
+                if is_strided {
+                    call.words.push(*tensor.strides.add(axis) as u64);
+                }
+            }
+        }
+        true
+    }
+
     /// Appends memory, layout and dtype of a tensor on the CPU.
     ///
     /// # Safety
@@ -126,13 +184,10 @@ impl Value {
         &self,
         list: &mut SmallVec<A>,
     ) -> Result<(), String> {
-        let tensor: *const DLTensor = match self.kind {
-            DL_TENSOR => self.pointer().cast_const().cast(),
-            TENSOR => self.behind_header(),
-            _ => return Err(format!("expected a tensor, got {}", self.kind_name())),
-        };
-        // SAFETY: the value leads to a tensor's struct.
-        let tensor = unsafe { &*tensor };
+        // SAFETY: the value is valid.
+        let tensor = unsafe { self.tensor() };
+        let tensor =
+            tensor.ok_or_else(|| format!("expected a tensor, got {}", self.kind_name()))?;
         if tensor.device.device_type != DLDeviceType::CPU {
             return Err("expected a tensor on the CPU".to_owned());
         }

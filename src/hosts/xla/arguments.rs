@@ -2,6 +2,8 @@
 
 use super::abi::{self, BUFFER, Buffer, Buffers};
 use crate::hosts::operands::{Described, describe_in_place};
+use crate::hosts::repeats::Description;
+use crate::layout::MAX_RANK;
 use smallvec::SmallVec;
 use std::ptr;
 
@@ -29,6 +31,35 @@ pub(super) unsafe fn describe(list: &Buffers, all: &mut Tensors) -> Result<(), S
         described.map_err(|problem| format!("tensor {at}: {problem}"))?;
     }
     Ok(())
+}
+
+/// Appends what tells all arguments, or all results, apart from others. Returns whether they are as
+/// they should be; [`describe`] says what is wrong.
+///
+/// # Safety
+///
+/// The buffers are XLA's, of a call that lasts.
+#[inline]
+pub(super) unsafe fn tell_apart(list: &Buffers, call: &mut Description) -> bool {
+    if list.struct_size < size_of::<Buffers>() {
+        return false;
+    }
+    for at in 0..list.count as usize {
+        // SAFETY: there are as many kinds and buffers, which are XLA's.
+        let (kind, buffer) = unsafe { (*list.kinds.add(at), &**list.buffers.add(at)) };
+        let is_known = kind == BUFFER && buffer.struct_size >= size_of::<Buffer>();
+        if !is_known || buffer.rank as usize > MAX_RANK {
+            return false;
+        }
+        call.firsts.push(buffer.data);
+        let head = u64::from(buffer.dtype as u32) << 32 | buffer.rank as u64;
+        call.words.push(head);
+        for axis in 0..buffer.rank as usize {
+            // SAFETY: a buffer has as many sizes as its rank says.
+            call.words.push(unsafe { *buffer.sizes.add(axis) } as u64);
+        }
+    }
+    true
 }
 
 /// Appends memory, layout and dtype of a buffer.

@@ -4,9 +4,10 @@ use super::abi::{
     CallFrame, EXECUTE, INTERNAL, INVALID_ARGUMENT, METADATA, Metadata, MetadataExtension,
     NewError, VERSION,
 };
-use super::arguments::{Places, Tensors, describe};
+use super::arguments::{Places, Tensors, describe, tell_apart};
 use super::attributes::Values;
 use super::results::Results;
+use crate::hosts::repeats::{Description, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use crate::kernel::{Frame, OpHandle, Operand, Operands};
 use std::ffi::{CString, c_void};
@@ -112,7 +113,7 @@ unsafe fn answer(frame: &CallFrame) -> bool {
 /// # Safety
 ///
 /// The frame is one of XLA's.
-unsafe fn call(op: &OpHandle, frame: &CallFrame) -> Result<(), String> {
+unsafe fn call(op: &'static OpHandle, frame: &CallFrame) -> Result<(), String> {
     let (name, definition) = (op.name(), op.definition());
     let named = |problem: String| format!("{name}: {problem}");
     if frame.struct_size < size_of::<CallFrame>() {
@@ -121,12 +122,25 @@ unsafe fn call(op: &OpHandle, frame: &CallFrame) -> Result<(), String> {
     if frame.stage != EXECUTE {
         return Ok(());
     }
-    let (mut values, mut inputs, mut results) = (Values::default(), Tensors::new(), Tensors::new());
+    let mut values = Values::default();
+    // SAFETY: the frame's lists are XLA's, and last as long as the call.
+    unsafe { values.read(definition, &frame.attributes) }.map_err(named)?;
+    let (mut known, mut keeps) = (Description::of(op), false);
+    // SAFETY: the frame's lists are XLA's, and last as long as the call.
+    let can_repeat = unsafe { tell_call_apart(&values, frame, &mut known) };
+    if can_repeat {
+        // SAFETY: no results are made for a call that is repeated.
+        let mut host = unsafe { Results::new(&[]) };
+        // SAFETY: words were written of all buffers, which are XLA's until this function returns.
+        match unsafe { known.repeat(&mut host) } {
+            Repeated::Made(outcome) => return outcome.map_err(|error| error.to_string()),
+            Repeated::Not(is_known) => keeps = is_known,
+        }
+    }
+    let (mut inputs, mut results) = (Tensors::new(), Tensors::new());
     // SAFETY: the frame's lists are XLA's, and last as long as the call.
     let read = unsafe {
-        values
-            .read(definition, &frame.attributes)
-            .and_then(|()| describe(&frame.arguments, &mut inputs))
+        describe(&frame.arguments, &mut inputs)
             .and_then(|()| describe(&frame.results, &mut results))
     };
     read.map_err(named)?;
@@ -179,6 +193,26 @@ unsafe fn call(op: &OpHandle, frame: &CallFrame) -> Result<(), String> {
     };
     // SAFETY: the rest of the results are those of a call that lasts until this function returns.
     let mut host = unsafe { Results::new(written.as_slice()) };
+    host.keeps = keeps;
     let outcome = call.run(&mut operands, &mut host);
+    if keeps {
+        known.keep(host.settled.take());
+    }
     outcome.map_err(|error| error.to_string())
+}
+
+/// Describes a call, for others like it. Returns whether there can be any.
+///
+/// # Safety
+///
+/// The frame is one of XLA's.
+#[inline]
+unsafe fn tell_call_apart(values: &Values, frame: &CallFrame, call: &mut Description) -> bool {
+    call.words.push(frame.arguments.count as u64);
+    for attribute in &values.attributes {
+        call.add(attribute);
+    }
+    // SAFETY: the frame's lists are XLA's, and last as long as the call.
+    values.given.is_none()
+        && unsafe { tell_apart(&frame.arguments, call) && tell_apart(&frame.results, call) }
 }

@@ -1,3 +1,5 @@
+mod repeats;
+
 use super::abi::{
     Api, Attributes, BUFFER, Buffer, Buffers, Bytes, CallFrame, EXECUTE, Extension, METADATA,
     Metadata, MetadataExtension, NewError, SCALAR, Scalar, Version,

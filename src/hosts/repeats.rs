@@ -1,0 +1,150 @@
+//! Calls that are made again and again, as those of a graph: what was checked once isn't checked
+//! again.
+//!
+//! Each thread keeps the latest calls, found by words that tell all of a call but its addresses.
+
+use crate::kernel::{Attribute, CallError, CallHost, Settled};
+use crate::layout::slice_eq;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::{mem, ptr};
+
+/// How many calls a thread keeps: two for each hash.
+const PLACES: usize = 256;
+
+/// A call, as its host describes it.
+pub(super) struct Description {
+    /// Equal for calls of one op whose arguments have the same shapes, strides and dtypes, and
+    /// whose attributes are equal.
+    pub(super) words: SmallVec<[u64; 24]>,
+    /// Where the arguments are: inputs, then outputs if they are given.
+    pub(super) firsts: SmallVec<[*mut u8; 6]>,
+}
+
+struct Kept {
+    words: Box<[u64]>,
+    settled: Settled,
+}
+
+/// What a thread keeps.
+struct Calls {
+    kept: [Option<Box<Kept>>; PLACES],
+    /// Hashes of calls that were made once: of those that come but once, no more is kept.
+    seen: [u32; PLACES],
+}
+
+thread_local! {
+    static CALLS: RefCell<Calls> = const {
+        RefCell::new(Calls { kept: [const { None }; PLACES], seen: [0; PLACES] })
+    };
+}
+
+/// What became of a call.
+pub(super) enum Repeated {
+    /// It was made, as one before.
+    Made(Result<(), CallError>),
+    /// It is to be made, and to be kept if this is true.
+    Not(bool),
+}
+
+impl Description {
+    /// Begins the description of a call of what a host has published, which is never freed.
+    #[inline]
+    pub(super) fn of<T>(published: &'static T) -> Self {
+        let mut words = SmallVec::new();
+        words.push(ptr::from_ref(published).addr() as u64);
+        let firsts = SmallVec::new();
+        Self { words, firsts }
+    }
+
+    /// Adds an attribute's value.
+    #[inline]
+    pub(super) fn add(&mut self, attribute: &Attribute) {
+        attribute.key(&mut self.words);
+    }
+
+    /// Makes the call, if this thread has kept one like it.
+    ///
+    /// # Safety
+    ///
+    /// Calls whose words are equal differ in nothing but addresses. At these, until the call is
+    /// over, are elements of the arguments that the words describe; what the op doesn't write is
+    /// written by no other code meanwhile, and what it writes is used by no other code.
+    #[inline]
+    pub(super) unsafe fn repeat(&self, host: &mut impl CallHost) -> Repeated {
+        let repeated = CALLS.try_with(|calls| {
+            // Taken, as the kernel may make calls itself.
+            let taken = calls.borrow_mut().take(self.hash(), &self.words);
+            let (place, mut kept) = match taken {
+                Ok(taken) => taken,
+                Err(is_known) => return Repeated::Not(is_known),
+            };
+            // SAFETY: elements and other code's accesses are as this function requires.
+            match unsafe { kept.settled.run(&self.firsts, host) } {
+                Some(outcome) => {
+                    put(calls, place, kept);
+                    Repeated::Made(outcome)
+                }
+                None => Repeated::Not(true),
+            }
+        });
+        // A thread that ends keeps nothing.
+        repeated.unwrap_or(Repeated::Not(false))
+    }
+
+    /// Keeps the call, if it can be repeated.
+    #[cold]
+    pub(super) fn keep(&self, settled: Option<Settled>) {
+        if let Some(settled) = settled.filter(|settled| settled.takes(self.firsts.len())) {
+            let words = self.words.as_slice().into();
+            let kept = Box::new(Kept { words, settled });
+            let _ = CALLS.try_with(|calls| put(calls, place_of(self.hash()), kept));
+        }
+    }
+
+    #[inline]
+    fn hash(&self) -> u32 {
+        // Products that don't wait for each other.
+        let (mut sum, mut factor) = (0_u64, FACTOR);
+        for word in &self.words {
+            sum = sum.wrapping_add(word.wrapping_mul(factor));
+            factor = factor.wrapping_add(STEP);
+        }
+        ((sum ^ sum >> 32).wrapping_mul(FACTOR) >> 32) as u32
+    }
+}
+
+/// Odd, and otherwise without any order.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Even, so that all sums with the factor are odd.
+const STEP: u64 = 0xd6e8_feb8_6659_fd92;
+
+fn place_of(hash: u32) -> usize {
+    hash as usize % PLACES
+}
+
+impl Calls {
+    /// Takes a call out of its place, or returns whether it was made before.
+    #[inline]
+    fn take(&mut self, hash: u32, words: &[u64]) -> Result<(usize, Box<Kept>), bool> {
+        let place = place_of(hash);
+        for place in [place, place ^ 1] {
+            if let Some(kept) = self.kept[place].take_if(|kept| slice_eq(&kept.words, words)) {
+                return Ok((place, kept));
+            }
+        }
+        Err(mem::replace(&mut self.seen[place], hash) == hash)
+    }
+}
+
+/// Puts a call into its place, or beside it if that is taken. What was there goes afterwards, as a
+/// kernel that is dropped may make calls.
+#[inline]
+fn put(calls: &RefCell<Calls>, place: usize, kept: Box<Kept>) {
+    let before = {
+        let all = &mut calls.borrow_mut().kept;
+        let beside = all[place].is_some() && all[place ^ 1].is_none();
+        all[place ^ usize::from(beside)].replace(kept)
+    };
+    drop(before);
+}
