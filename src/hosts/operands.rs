@@ -42,16 +42,16 @@ pub(super) unsafe fn describe_in_place<A: Array<Item = Described>>(
 ) -> Result<(), LayoutError> {
     list.reserve(1);
     let at = list.len();
-    // SAFETY: there is room for one more, all of whose fields are written before it counts. Sizes
-    // and strides are as this function requires.
+    // SAFETY: there is room for one more, all of whose fields are written before it counts.
     unsafe {
         let place = list.as_mut_ptr().add(at);
         (&raw mut (*place).first).write(first);
         (&raw mut (*place).dtype).write(dtype);
         (&raw mut (*place).layout).write(Layout::scalar());
         list.set_len(at + 1);
-        (*place).layout.become_c(rank, sizes, strides)
     }
+    // SAFETY: sizes and strides are as this function requires.
+    unsafe { list[at].layout.become_c(rank, sizes, strides) }
 }
 
 /// Runs a call. `outputs` are those that the caller gave: all, or none.
