@@ -33,8 +33,7 @@ use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, LayoutEr
 use crate::kernel::{CallError, Failure, Reason};
 use fields::{Fields, lazily};
 use pyo3::exceptions::{
-    PyBufferError, PyIndexError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError,
-    PyValueError,
+    PyBufferError, PyIndexError, PyLookupError, PyMemoryError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -281,9 +280,8 @@ pub(super) fn of_call(error: CallError) -> PyErr {
                 Err(_) => not_exchangeable(fields),
             })
         }
-        Reason::Kernel { failure, .. } => {
-            raised(failure, &fields).unwrap_or_else(|_| fields.raise::<PyRuntimeError>())
-        }
+        Reason::Kernel { failure, .. } => raised(failure, &fields)
+            .unwrap_or_else(|_| fields.raise::<pyo3::exceptions::PyRuntimeError>()),
         Reason::Tensor { error, .. } => alike(error, fields),
         _ => unsuitable(fields),
     }

@@ -289,7 +289,10 @@ pub(super) fn hosts() -> Vec<(String, PyErr)> {
     let errors = reasons.map(|reason| HostError { host, reason });
     let named = errors.map(|error| {
         let name = format!("HostReason::{}", variant(&error.reason));
-        (name, raise::<PyRuntimeError>(error.incompatibility()))
+        (
+            name,
+            raise::<pyo3::exceptions::PyRuntimeError>(error.incompatibility()),
+        )
     });
     named.into()
 }
