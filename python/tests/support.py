@@ -44,8 +44,9 @@ def repeats(count):
 
 
 def check_resident(repeat, count):
-    """Checks that memory stays flat: over `repeat(count)`, or a twentieth of it in short runs. Threads
-    of frameworks and the allocator's caches may grow meanwhile, once; a leak grows each time.
+    """Checks that memory stays flat: over `repeat(count)`, or a twentieth of it in short runs.
+    Threads of frameworks and the allocator's caches may grow meanwhile, once; a leak grows each
+    time.
     """
     count = repeats(count)
     repeat(count // 5)
@@ -65,8 +66,8 @@ def check_growth(repeat, limits, name):
 
 
 def check_released(use):
-    """Checks that nothing keeps what `use(fails)` returns a weak reference to, and had in calls that
-    fail or don't.
+    """Checks that nothing keeps what `use(fails)` returns a weak reference to, and had in calls
+    that fail or don't.
     """
     for fails in (False, True):
         references = [use(fails) for _ in range(20)]

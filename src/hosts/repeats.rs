@@ -3,11 +3,14 @@
 //!
 //! Each thread keeps the latest calls, found by words that tell all of a call but its addresses.
 
-use crate::kernel::{Attribute, CallError, CallHost, Settled};
-use crate::layout::slice_eq;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::kernel::{Attribute, CallError, CallHost, Failure, Made, Operand, Settled};
+use crate::layout::{MAX_RANK, slice_eq};
+use crate::storage::Contents;
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::{mem, ptr};
+use std::{mem, ptr, slice};
 
 /// How many calls a thread keeps: two for each hash.
 const PLACES: usize = 256;
@@ -16,9 +19,9 @@ const PLACES: usize = 256;
 pub(super) struct Description {
     /// Equal for calls of one op whose arguments have the same shapes, strides and dtypes, and
     /// whose attributes are equal.
-    pub(super) words: SmallVec<[u64; 24]>,
+    words: SmallVec<[u64; 24]>,
     /// Where the arguments are: inputs, then outputs if they are given.
-    pub(super) firsts: SmallVec<[*mut u8; 6]>,
+    firsts: SmallVec<[*mut u8; 6]>,
 }
 
 struct Kept {
@@ -47,6 +50,54 @@ pub(super) enum Repeated {
     Not(bool),
 }
 
+/// A host of a call that is kept if `keeps` is true.
+pub(super) struct Keeping<'h, H> {
+    host: &'h mut H,
+    keeps: bool,
+    settled: Option<Settled>,
+}
+
+impl<'h, H: CallHost> Keeping<'h, H> {
+    #[inline]
+    pub(super) fn new(host: &'h mut H, keeps: bool) -> Self {
+        Self {
+            host,
+            keeps,
+            settled: None,
+        }
+    }
+}
+
+// SAFETY: all results are the host's.
+unsafe impl<H: CallHost> CallHost for Keeping<'_, H> {
+    #[inline]
+    fn make<'a>(
+        &mut self,
+        shape: &[usize],
+        dtype: DType,
+        device: Device,
+        contents: Contents,
+    ) -> Result<Operand<'a>, Failure> {
+        self.host.make(shape, dtype, device, contents)
+    }
+
+    #[inline]
+    fn run(
+        &mut self,
+        releases: bool,
+        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
+    ) -> Result<(), Failure> {
+        self.host.run(releases, body)
+    }
+
+    #[inline]
+    fn keep(&mut self, made: Made<'_>) {
+        if self.keeps {
+            self.settled = Settled::of(made);
+        }
+    }
+}
+
 impl Description {
     /// Begins the description of a call of what a host has published, which is never freed.
     #[inline]
@@ -59,8 +110,31 @@ impl Description {
 
     /// Adds an attribute's value.
     #[inline]
-    pub(super) fn add(&mut self, attribute: &Attribute) {
+    pub(super) fn add_attribute(&mut self, attribute: &Attribute) {
         attribute.key(&mut self.words);
+    }
+
+    /// Adds a number, such as how many arguments are inputs.
+    #[inline]
+    pub(super) fn add_number(&mut self, number: u64) {
+        self.words.push(number);
+    }
+
+    /// Adds an argument of a dtype, as the host numbers it; without strides it is row-major.
+    #[inline]
+    pub(super) fn add_tensor(
+        &mut self,
+        first: *mut u8,
+        dtype: u32,
+        sizes: &[i64],
+        strides: Option<&[i64]>,
+    ) {
+        self.firsts.push(first);
+        let is_strided = u64::from(strides.is_some());
+        let head = u64::from(dtype) << 32 | is_strided << 31 | sizes.len() as u64;
+        self.words.push(head);
+        let numbers = sizes.iter().chain(strides.unwrap_or_default());
+        self.words.extend(numbers.map(|number| *number as u64));
     }
 
     /// Makes the call, if this thread has kept one like it.
@@ -92,10 +166,17 @@ impl Description {
         repeated.unwrap_or(Repeated::Not(false))
     }
 
-    /// Keeps the call, if it can be repeated.
+    /// Keeps the call that a host has made, if it is to be kept and can be repeated.
+    #[inline]
+    pub(super) fn keep<H>(&self, made: Keeping<'_, H>) {
+        if let Some(settled) = made.settled {
+            self.keep_settled(settled);
+        }
+    }
+
     #[cold]
-    pub(super) fn keep(&self, settled: Option<Settled>) {
-        if let Some(settled) = settled.filter(|settled| settled.takes(self.firsts.len())) {
+    fn keep_settled(&self, settled: Settled) {
+        if settled.takes(self.firsts.len()) {
             let words = self.words.as_slice().into();
             let kept = Box::new(Kept { words, settled });
             let _ = CALLS.try_with(|calls| put(calls, place_of(self.hash()), kept));
@@ -111,6 +192,23 @@ impl Description {
             factor = factor.wrapping_add(STEP);
         }
         ((sum ^ sum >> 32).wrapping_mul(FACTOR) >> 32) as u32
+    }
+}
+
+/// Returns a tensor's sizes or strides; `None` if there are none, or too many.
+///
+/// # Safety
+///
+/// The pointer is NULL or that of as many numbers as the rank says.
+#[inline]
+pub(super) unsafe fn numbers<'a>(first: *const i64, rank: i64) -> Option<&'a [i64]> {
+    match usize::try_from(rank) {
+        Ok(0) => Some(&[]),
+        Ok(rank) if rank <= MAX_RANK && !first.is_null() => {
+            // SAFETY: there are as many numbers, as this function requires.
+            Some(unsafe { slice::from_raw_parts(first, rank) })
+        }
+        _ => None,
     }
 }
 

@@ -27,7 +27,7 @@ mod value;
 
 use super::operands;
 use super::problem::{Class, Problem, guarded};
-use super::repeats::{Description, Repeated};
+use super::repeats::{Description, Keeping, Repeated};
 use super::{Host, HostError};
 use crate::kernel::OpHandle;
 use arguments::Arguments;
@@ -128,7 +128,7 @@ impl Published {
     /// The arguments are valid, and their tensors the caller's for the time of the call.
     unsafe fn run(&'static self, values: &[Value]) -> Result<Value, Problem> {
         let mut results = Results::new(self.tvm);
-        let mut known = Description::of(self);
+        let (mut known, mut keeps) = (Description::of(self), false);
         let can_repeat = values.len() == self.op.definition().parameters().count()
             // SAFETY: the arguments are valid for the time of the call.
             && values.iter().all(|value| unsafe { value.tell_apart(&mut known) });
@@ -139,12 +139,13 @@ impl Published {
                 Repeated::Made(outcome) => {
                     return outcome.map(|()| Value::NONE).map_err(Problem::from);
                 }
-                Repeated::Not(is_known) => results.keeps = is_known,
+                Repeated::Not(is_known) => keeps = is_known,
             }
         }
         let mut arguments = Arguments::default();
         // SAFETY: the arguments are valid for the time of the call.
         unsafe { arguments.read(self.tvm, &self.op, values) }?;
+        let mut keeping = Keeping::new(&mut results, keeps);
         // SAFETY: tvm-ffi's tensors are kept by the caller, with their elements. As of all packed
         // functions, callers don't use a tensor elsewhere meanwhile that is written.
         unsafe {
@@ -153,12 +154,10 @@ impl Published {
                 &arguments.inputs,
                 &arguments.outputs,
                 &arguments.attributes,
-                &mut results,
+                &mut keeping,
             )
         }?;
-        if results.keeps {
-            known.keep(results.settled.take());
-        }
+        known.keep(keeping);
         results.into_value()
     }
 }

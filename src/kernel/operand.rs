@@ -182,6 +182,21 @@ impl<'a> Operand<'a> {
         usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
     }
 
+    /// Returns the same elements, kept by the caller, with another layout, which stays within them.
+    #[inline]
+    pub(super) fn with_layout<'b>(&self, layout: LayoutRef<'b>) -> Operand<'b> {
+        Operand {
+            layout,
+            first: self.first,
+            dtype: self.dtype,
+            device: self.device,
+            padded: self.padded,
+            writable: self.writable,
+            bytes: self.bytes.clone(),
+            storage: None,
+        }
+    }
+
     /// Returns a copy of the operand, for a frame that holds the original.
     #[inline]
     pub(super) fn duplicate(&self) -> Self {
@@ -288,13 +303,7 @@ impl<'a, T: Element> IntoOperandMut<'a> for ViewMut<'a, T> {
 #[inline]
 pub(super) fn relaid<'a>(operand: &Operand<'a>, layout: LayoutRef<'a>) -> Operand<'a> {
     Operand {
-        layout,
-        first: operand.first,
-        dtype: operand.dtype,
-        device: operand.device,
-        padded: operand.padded,
-        writable: operand.writable,
-        bytes: operand.bytes.clone(),
         storage: operand.storage,
+        ..operand.with_layout(layout)
     }
 }

@@ -244,8 +244,8 @@ class RoundTrips:
 
 
 def check_flat(name, make, *, copy=False, lacking="float6_e2m3fn", rounds=100_000):
-    """100,000 round trips in a process of their own, or a twentieth of it. `make` is code that defines a
-    function of that name.
+    """100,000 round trips in a process of their own, or a twentieth of it. `make` is code that
+    defines a function of that name.
     """
     rounds = repeats(rounds)
     code = f"""

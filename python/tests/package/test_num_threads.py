@@ -1,6 +1,7 @@
 """The number of threads of a call: which setting counts, and that there are never more."""
 
 import os
+import platform
 
 import dlbridge
 import pytest
@@ -275,6 +276,30 @@ for each in children:
     wait(each)
 """,
         PYTHONWARNINGS="ignore::DeprecationWarning",
+    )
+
+
+@linux
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other CPUs have no such system call")
+def test_child_without_the_handlers_of_a_fork_has_threads_of_its_own():
+    """As where another thread made the parent's while the process was being forked."""
+    child(
+        FORK
+        + """
+import ctypes, signal
+check(threads=3)
+fork = 57
+forked = ctypes.PyDLL(None).syscall(fork)
+if forked == 0:
+    signal.alarm(60)
+    status = 1
+    try:
+        in_child()
+        status = 0
+    finally:
+        os._exit(status)
+wait(forked)
+"""
     )
 
 

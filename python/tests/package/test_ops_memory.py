@@ -1,5 +1,5 @@
-"""Ops called millions of times (a twentieth of that in short runs) leave nothing behind: neither what
-Python counts nor what the system does.
+"""Ops called millions of times (a twentieth of that in short runs) leave nothing behind: neither
+what Python counts nor what the system does.
 """
 
 import sys

@@ -8,7 +8,7 @@ use super::results::Results;
 use super::tensor::Tensor;
 use crate::hosts::operands::{self, Inputs};
 use crate::hosts::problem::{Class, Problem, guarded};
-use crate::hosts::repeats::{Description, Repeated};
+use crate::hosts::repeats::{Description, Keeping, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use smallvec::SmallVec;
 use std::ffi::c_int;
@@ -182,11 +182,11 @@ impl Call<'_> {
             }
         }
         let mut results = Results::new(&self.status, published.tensorflow, self.context, written);
-        let mut known = Description::of(published);
+        let (mut known, mut keeps) = (Description::of(published), false);
         let can_repeat = written == 0 && self.node.counts.iter().all(|count| *count == 1);
         if can_repeat {
             for attribute in &self.node.attributes {
-                known.add(attribute);
+                known.add_attribute(attribute);
             }
             for tensor in &kept {
                 tensor.tell_apart(&mut known);
@@ -197,22 +197,21 @@ impl Call<'_> {
                 Repeated::Made(outcome) => {
                     return outcome.map_err(Problem::from);
                 }
-                Repeated::Not(is_known) => results.keeps = is_known,
+                Repeated::Not(is_known) => keeps = is_known,
             }
         }
         for tensor in &kept {
             let described = tensor.describe(&mut inputs.tensors);
             described.map_err(|text| self.failed(text))?;
         }
+        let mut keeping = Keeping::new(&mut results, keeps);
         // SAFETY: the tensors are kept until the call is over, and written by no other code:
         // TensorFlow never changes inputs, and what is written is new, or this call's alone.
         unsafe {
             let attributes = &self.node.attributes;
-            operands::run(&published.op, &inputs, &[], attributes, &mut results)
+            operands::run(&published.op, &inputs, &[], attributes, &mut keeping)
         }?;
-        if results.keeps {
-            known.keep(results.settled.take());
-        }
+        known.keep(keeping);
         Ok(())
     }
 

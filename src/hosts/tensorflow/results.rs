@@ -4,7 +4,7 @@ use super::functions::{Handle, Status, TensorFlow};
 use super::tensor::Tensor;
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{CallHost, Failure, Made, Operand, Settled};
+use crate::kernel::{CallHost, Failure, Operand};
 use crate::layout::Layout;
 use crate::storage::Contents;
 use crate::tensorflow_types::code_of;
@@ -20,10 +20,6 @@ pub(super) struct Results<'s> {
     /// The place of the next one.
     next: c_int,
     made: SmallVec<[(Tensor, Box<Layout>); 1]>,
-    /// Whether the call is kept.
-    pub(super) keeps: bool,
-    /// The call, once it was made.
-    pub(super) settled: Option<Settled>,
 }
 
 impl<'s> Results<'s> {
@@ -40,8 +36,6 @@ impl<'s> Results<'s> {
             context,
             next,
             made: SmallVec::new(),
-            keeps: false,
-            settled: None,
         }
     }
 }
@@ -110,11 +104,5 @@ unsafe impl CallHost for Results<'_> {
     ) -> Result<(), Failure> {
         // TensorFlow calls kernels without the GIL.
         body()
-    }
-
-    fn keep(&mut self, made: Made<'_>) {
-        if self.keeps {
-            self.settled = Settled::of(made);
-        }
     }
 }

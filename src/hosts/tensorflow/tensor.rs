@@ -38,18 +38,12 @@ impl Tensor {
     #[inline]
     pub(super) fn tell_apart(&self, call: &mut Description) {
         let functions = &self.tensorflow.functions;
-        // SAFETY: the handle is a tensor's, which has a size for each dimension.
-        unsafe {
-            let (code, rank) = (
-                (functions.TF_TensorType)(self.handle),
-                (functions.TF_NumDims)(self.handle),
-            );
-            call.firsts
-                .push((functions.TF_TensorData)(self.handle).cast());
-            call.words.push(u64::from(code as u32) << 32 | rank as u64);
-            let sizes = (0..rank).map(|at| (functions.TF_Dim)(self.handle, at) as u64);
-            call.words.extend(sizes);
-        }
+        // SAFETY: the handle is a tensor's.
+        let (code, first) = unsafe {
+            let code = (functions.TF_TensorType)(self.handle);
+            (code, (functions.TF_TensorData)(self.handle))
+        };
+        call.add_tensor(first.cast(), code as u32, &self.sizes(), None);
     }
 
     /// Appends memory, layout and dtype. TensorFlow's tensors are contiguous.

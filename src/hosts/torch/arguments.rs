@@ -91,13 +91,13 @@ impl Tensor {
         let Ok(answers) = self.ask(false) else {
             return false;
         };
-        let rank = answers.sizes.len() as u64;
-        call.firsts.push(answers.first);
-        call.words
-            .push(u64::from(answers.dtype as u32) << 32 | rank);
-        let (sizes, strides) = (answers.sizes.iter(), answers.strides.iter());
-        call.words
-            .extend(sizes.chain(strides).map(|number| *number as u64));
+        let Answers {
+            first,
+            dtype,
+            sizes,
+            strides,
+        } = answers;
+        call.add_tensor(first, dtype as u32, sizes, Some(strides));
         true
     }
 

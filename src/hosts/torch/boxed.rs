@@ -4,7 +4,7 @@ use super::arguments::{Arguments, Described, Tensor};
 use super::library::{Boxed, Torch};
 use super::results::Results;
 use crate::device::Device;
-use crate::hosts::repeats::{Description, Repeated};
+use crate::hosts::repeats::{Description, Keeping, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use crate::kernel::{Frame, OpHandle, Operand, Operands};
 use smallvec::SmallVec;
@@ -48,7 +48,7 @@ impl Published {
             return Err(named(problem));
         }
         let mut results = Results::new(self.torch);
-        let mut known = Description::of(self);
+        let (mut known, mut keeps) = (Description::of(self), false);
         let can_repeat = self.repeats && describe(&arguments, &mut known);
         if can_repeat {
             // SAFETY: words were written of all inputs, which are kept until the call is over. As
@@ -58,7 +58,7 @@ impl Published {
                     outcome.map_err(|error| error.to_string())?;
                     return Ok(results.into_tensors().collect());
                 }
-                Repeated::Not(is_known) => results.keeps = is_known,
+                Repeated::Not(is_known) => keeps = is_known,
             }
         }
         let mut copies: SmallVec<[Tensor; 2]> = SmallVec::new();
@@ -104,12 +104,11 @@ impl Published {
             label: "",
             threads: 0,
         };
+        let mut keeping = Keeping::new(&mut results, keeps);
         frame
-            .run(&mut operands, &mut results)
+            .run(&mut operands, &mut keeping)
             .map_err(|error| error.to_string())?;
-        if results.keeps {
-            known.keep(results.settled.take());
-        }
+        known.keep(keeping);
         copies.extend(results.into_tensors());
         Ok(copies)
     }
@@ -119,7 +118,7 @@ impl Published {
 #[inline]
 fn describe(arguments: &Arguments, call: &mut Description) -> bool {
     for attribute in &arguments.attributes {
-        call.add(attribute);
+        call.add_attribute(attribute);
     }
     let mut inputs = arguments.inputs.iter();
     inputs.all(|tensors| tensors.len() == 1 && tensors[0].tell_apart(call))

@@ -4,7 +4,7 @@ use super::arguments::Tensor;
 use super::library::Torch;
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{CallHost, Failure, Made, Operand, Settled};
+use crate::kernel::{CallHost, Failure, Operand};
 use crate::layout::Layout;
 use crate::storage::Contents;
 use smallvec::SmallVec;
@@ -14,10 +14,6 @@ use std::ptr;
 pub(super) struct Results {
     torch: &'static Torch,
     made: SmallVec<[(Tensor, Box<Layout>); 1]>,
-    /// Whether the call is kept.
-    pub(super) keeps: bool,
-    /// The call, once it was made.
-    pub(super) settled: Option<Settled>,
 }
 
 impl Results {
@@ -25,8 +21,6 @@ impl Results {
         Self {
             torch,
             made: SmallVec::new(),
-            keeps: false,
-            settled: None,
         }
     }
 
@@ -100,11 +94,5 @@ unsafe impl CallHost for Results {
     ) -> Result<(), Failure> {
         // PyTorch's dispatcher has released the GIL.
         body()
-    }
-
-    fn keep(&mut self, made: Made<'_>) {
-        if self.keeps {
-            self.settled = Settled::of(made);
-        }
     }
 }

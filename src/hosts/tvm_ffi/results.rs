@@ -7,7 +7,7 @@ use crate::dlpack::{DLDevice, DLDeviceType, DLTensor};
 use crate::dtype::DType;
 use crate::hosts::operands::Described;
 use crate::hosts::problem::{Class, Problem};
-use crate::kernel::{CallHost, Failure, Made, Operand, Settled};
+use crate::kernel::{CallHost, Failure, Operand};
 use crate::layout::Layout;
 use crate::storage::Contents;
 use smallvec::SmallVec;
@@ -17,10 +17,6 @@ use std::ptr;
 pub(super) struct Results {
     tvm: &'static TvmFfi,
     made: SmallVec<[(Object<'static>, Box<Layout>); 1]>,
-    /// Whether the call is kept.
-    pub(super) keeps: bool,
-    /// The call, once it was made.
-    pub(super) settled: Option<Settled>,
 }
 
 impl Results {
@@ -28,14 +24,12 @@ impl Results {
         Self {
             tvm,
             made: SmallVec::new(),
-            keeps: false,
-            settled: None,
         }
     }
 
     /// Returns what the function returns: nothing, a tensor, or an array of several.
     pub(super) fn into_value(self) -> Result<Value, Problem> {
-        let Self { tvm, mut made, .. } = self;
+        let Self { tvm, mut made } = self;
         if made.len() <= 1 {
             let made = made.pop();
             return Ok(made.map_or(Value::NONE, |(tensor, _)| {
@@ -125,11 +119,5 @@ unsafe impl CallHost for Results {
     ) -> Result<(), Failure> {
         // Who calls from Python decides about its lock.
         body()
-    }
-
-    fn keep(&mut self, made: Made<'_>) {
-        if self.keeps {
-            self.settled = Settled::of(made);
-        }
     }
 }

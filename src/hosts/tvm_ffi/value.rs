@@ -5,8 +5,7 @@ mod attribute;
 use crate::dlpack::{DLDataTypeCode, DLDeviceType, DLTensor};
 use crate::dtype::DType;
 use crate::hosts::operands::{Described, describe_in_place};
-use crate::hosts::repeats::Description;
-use crate::layout::MAX_RANK;
+use crate::hosts::repeats::{Description, numbers};
 use smallvec::{Array, SmallVec};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -146,31 +145,22 @@ impl Value {
         let Some(tensor) = (unsafe { self.tensor() }) else {
             return false;
         };
-        let (rank, dtype) = (tensor.ndim as usize, tensor.dtype);
-        if tensor.device.device_type != DLDeviceType::CPU
-            || tensor.device.device_id != 0
-            || rank > MAX_RANK
-            || dtype.code == DLDataTypeCode::BOOL
-        {
+        let dtype = tensor.dtype;
+        let is_known = tensor.device.device_type == DLDeviceType::CPU
+            && tensor.device.device_id == 0
+            && dtype.code != DLDataTypeCode::BOOL;
+        let rank = i64::from(tensor.ndim);
+        // SAFETY: a tensor has as many sizes, and strides or NULL, as dimensions.
+        let (sizes, strides) =
+            unsafe { (numbers(tensor.shape, rank), numbers(tensor.strides, rank)) };
+        let (true, Some(sizes)) = (is_known, sizes) else {
             return false;
-        }
+        };
         let first = tensor.data.cast::<u8>();
         let first = first.wrapping_add(tensor.byte_offset as usize);
-        call.firsts.push(first);
-        let number = u64::from(dtype.code.0) | u64::from(dtype.bits) << 8;
-        let number = number | u64::from(dtype.lanes) << 16;
-        let is_strided = !tensor.strides.is_null();
-        let head = number << 32 | (rank as u64) << 1 | u64::from(is_strided);
-        call.words.push(head);
-        for axis in 0..rank {
-            // SAFETY: a tensor has as many sizes, and strides or none, as dimensions.
-            unsafe {
-                call.words.push(*tensor.shape.add(axis) as u64);
-                if is_strided {
-                    call.words.push(*tensor.strides.add(axis) as u64);
-                }
-            }
-        }
+        let number = u32::from(dtype.code.0) | u32::from(dtype.bits) << 8;
+        let number = number | u32::from(dtype.lanes) << 16;
+        call.add_tensor(first, number, sizes, strides);
         true
     }
 

@@ -2,8 +2,7 @@
 
 use super::abi::{self, BUFFER, Buffer, Buffers};
 use crate::hosts::operands::{Described, describe_in_place};
-use crate::hosts::repeats::Description;
-use crate::layout::MAX_RANK;
+use crate::hosts::repeats::{Description, numbers};
 use smallvec::SmallVec;
 use std::ptr;
 
@@ -45,19 +44,20 @@ pub(super) unsafe fn tell_apart(list: &Buffers, call: &mut Description) -> bool 
         return false;
     }
     for at in 0..list.count as usize {
-        // SAFETY: there are as many kinds and buffers, which are XLA's.
-        let (kind, buffer) = unsafe { (*list.kinds.add(at), &**list.buffers.add(at)) };
-        let is_known = kind == BUFFER && buffer.struct_size >= size_of::<Buffer>();
-        if !is_known || buffer.rank as usize > MAX_RANK {
+        // SAFETY: there are as many kinds.
+        if unsafe { *list.kinds.add(at) } != BUFFER {
             return false;
         }
-        call.firsts.push(buffer.data);
-        let head = u64::from(buffer.dtype as u32) << 32 | buffer.rank as u64;
-        call.words.push(head);
-        for axis in 0..buffer.rank as usize {
-            // SAFETY: a buffer has as many sizes as its rank says.
-            call.words.push(unsafe { *buffer.sizes.add(axis) } as u64);
+        // SAFETY: there are as many buffers, of which this is one by its kind.
+        let buffer = unsafe { &**list.buffers.add(at) };
+        if buffer.struct_size < size_of::<Buffer>() {
+            return false;
         }
+        // SAFETY: a buffer has as many sizes as its rank says, or NULL.
+        let Some(sizes) = (unsafe { numbers(buffer.sizes, buffer.rank) }) else {
+            return false;
+        };
+        call.add_tensor(buffer.data, buffer.dtype as u32, sizes, None);
     }
     true
 }

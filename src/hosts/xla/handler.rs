@@ -7,7 +7,7 @@ use super::abi::{
 use super::arguments::{Places, Tensors, describe, tell_apart};
 use super::attributes::Values;
 use super::results::Results;
-use crate::hosts::repeats::{Description, Repeated};
+use crate::hosts::repeats::{Description, Keeping, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use crate::kernel::{Frame, OpHandle, Operand, Operands};
 use std::ffi::{CString, c_void};
@@ -193,11 +193,9 @@ unsafe fn call(op: &'static OpHandle, frame: &CallFrame) -> Result<(), String> {
     };
     // SAFETY: the rest of the results are those of a call that lasts until this function returns.
     let mut host = unsafe { Results::new(written.as_slice()) };
-    host.keeps = keeps;
-    let outcome = call.run(&mut operands, &mut host);
-    if keeps {
-        known.keep(host.settled.take());
-    }
+    let mut keeping = Keeping::new(&mut host, keeps);
+    let outcome = call.run(&mut operands, &mut keeping);
+    known.keep(keeping);
     outcome.map_err(|error| error.to_string())
 }
 
@@ -208,9 +206,9 @@ unsafe fn call(op: &'static OpHandle, frame: &CallFrame) -> Result<(), String> {
 /// The frame is one of XLA's.
 #[inline]
 unsafe fn tell_call_apart(values: &Values, frame: &CallFrame, call: &mut Description) -> bool {
-    call.words.push(frame.arguments.count as u64);
+    call.add_number(frame.arguments.count as u64);
     for attribute in &values.attributes {
-        call.add(attribute);
+        call.add_attribute(attribute);
     }
     // SAFETY: the frame's lists are XLA's, and last as long as the call.
     values.given.is_none()

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::hosts::operands::Described;
-use crate::kernel::{CallHost, Failure, Made, Operand, Settled};
+use crate::kernel::{CallHost, Failure, Operand};
 use crate::layout::Layout;
 use crate::storage::Contents;
 use std::ptr;
@@ -11,10 +11,6 @@ use std::ptr;
 /// The results of a call, which XLA keeps, in order.
 pub(super) struct Results<'a> {
     buffers: std::slice::Iter<'a, Described>,
-    /// Whether the call is kept.
-    pub(super) keeps: bool,
-    /// The call, once it was made.
-    pub(super) settled: Option<Settled>,
 }
 
 impl<'a> Results<'a> {
@@ -24,8 +20,6 @@ impl<'a> Results<'a> {
     pub(super) unsafe fn new(buffers: &'a [Described]) -> Self {
         Self {
             buffers: buffers.iter(),
-            keeps: false,
-            settled: None,
         }
     }
 }
@@ -69,11 +63,5 @@ unsafe impl CallHost for Results<'_> {
     ) -> Result<(), Failure> {
         // XLA calls handlers without the GIL.
         body()
-    }
-
-    fn keep(&mut self, made: Made<'_>) {
-        if self.keeps {
-            self.settled = Settled::of(made);
-        }
     }
 }

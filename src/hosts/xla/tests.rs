@@ -30,7 +30,7 @@ const fn version() -> Version {
     }
 }
 
-/// A frame without attributes, over tensors of a dtype and shape.
+/// Calls with tensors of a dtype.
 fn run(
     handler: Handler,
     dtype: i32,
@@ -49,6 +49,16 @@ fn run(
             sizes: shape.as_ptr(),
         })
         .collect();
+    run_buffers(handler, &buffers, inputs, factor)
+}
+
+/// Calls with buffers, of which the first are inputs.
+fn run_buffers(
+    handler: Handler,
+    buffers: &[Buffer],
+    inputs: usize,
+    factor: Option<f64>,
+) -> Result<(), String> {
     let pointers: Vec<*const Buffer> = buffers.iter().map(ptr::from_ref).collect();
     let kinds = vec![BUFFER; buffers.len()];
     let list = |buffers: &[*const Buffer]| Buffers {

@@ -67,16 +67,7 @@ impl Settled {
             // SAFETY: the layouts are on the heap, shared and not changed, and are dropped with
             // what is borrowed from them, which no function gives away.
             let layout: &'static Layout = unsafe { &*ptr::from_ref(layout) };
-            Operand {
-                layout: layout.as_ref(),
-                first: operand.first,
-                dtype: operand.dtype,
-                device: operand.device,
-                padded: operand.padded,
-                writable: operand.writable,
-                bytes: operand.bytes.clone(),
-                storage: None,
-            }
+            operand.with_layout(layout.as_ref())
         };
         Some(Self {
             handle: frame.handle.clone(),

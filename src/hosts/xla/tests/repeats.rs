@@ -1,8 +1,10 @@
 //! Calls like one before, which are made without the checks that can't turn out otherwise.
 
-use super::{F32, handler, run, scale};
+use super::{F32, handler, run, run_buffers, scale};
 use crate::hosts::xla::Handler;
+use crate::hosts::xla::abi::Buffer;
 use crate::kernel::{Kernel, Op, Registry, Source, Target};
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn call(handler: Handler, x: *mut f32, y: *mut f32, shape: &[i64]) -> Result<(), String> {
@@ -109,4 +111,33 @@ fn many_calls_keep_apart() {
             }
         }
     }
+}
+
+#[test]
+fn buffers_that_lie_are_refused_each_time() {
+    let handler = scale();
+    let (mut x, mut y) = ([1.0; 2], [0.0; 2]);
+    let (first, second) = (x.as_mut_ptr(), y.as_mut_ptr());
+    call(handler, first, second, &[2]).unwrap();
+    let buffer = |data: *mut f32, rank, sizes: *const i64| Buffer {
+        struct_size: size_of::<Buffer>(),
+        extensions: ptr::null_mut(),
+        dtype: F32,
+        data: data.cast(),
+        rank,
+        sizes,
+    };
+    let sizes = [2];
+    for (rank, sizes) in [
+        (1, ptr::null()),
+        (-1, sizes.as_ptr()),
+        (300, sizes.as_ptr()),
+    ] {
+        for _ in 0..3 {
+            let buffers = [buffer(first, rank, sizes), buffer(second, rank, sizes)];
+            run_buffers(handler, &buffers, 1, None).unwrap_err();
+        }
+    }
+    call(handler, first, second, &[2]).unwrap();
+    assert_eq!(y, [2.0; 2]);
 }
