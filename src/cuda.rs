@@ -68,7 +68,6 @@ mod stream;
 pub use blas::{cublaslt_failure, set_cublaslt_path};
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use driver::error::CudaError;
-pub use driver::error::launch::LaunchError;
 pub use driver::gpu::{ContextGuard, Gpu};
 pub use driver::is_present;
 pub use driver::library::find::add_search_path;

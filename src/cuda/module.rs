@@ -5,6 +5,7 @@ mod bounds;
 pub(super) mod call;
 pub(super) mod function;
 pub(super) mod launch;
+mod refusal;
 mod running_streams;
 pub(super) mod signature;
 

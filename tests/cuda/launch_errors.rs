@@ -3,18 +3,23 @@
 use crate::double::{calls, on_double};
 use crate::kernels::{axpy, kernel};
 use crate::launch::run;
-use dlbridge::cuda::{self, Argument, CudaError, Gpu, Launch, LaunchError, Stream};
+use dlbridge::cuda::{self, Argument, CudaError, Gpu, Launch, Stream};
+use dlbridge::error::IncompatibilityKind as Kind;
 use dlbridge::{DType, Tensor};
 
 fn stream(id: i32) -> Stream {
     Stream::new(Gpu::new(id).unwrap()).unwrap()
 }
 
-fn problem(launched: Result<(), CudaError>) -> LaunchError {
-    match launched.unwrap_err() {
-        CudaError::Launch { problem, .. } => problem,
-        other => panic!("{other}"),
-    }
+/// Asserts that a launch was refused for this: what was found, and what was wanted.
+#[track_caller]
+fn assert_refused(launched: Result<(), CudaError>, kind: Kind, found: &str, wanted: &str) {
+    let CudaError::Launch { problem, .. } = launched.unwrap_err() else {
+        panic!("it isn't about the launch");
+    };
+    assert_eq!(problem.kind, kind);
+    assert_eq!(problem.found.as_deref(), Some(found));
+    assert_eq!(problem.wanted.as_deref(), Some(wanted));
 }
 
 #[test]
@@ -28,13 +33,7 @@ fn empty_grid_launches_nothing() {
         let arguments = [Argument::from(0_u64)];
         // SAFETY: it is refused.
         let launched = unsafe { kernel.launch(&stream, Launch::over(0, 32), &arguments) };
-        assert_eq!(
-            problem(launched),
-            LaunchError::Count {
-                found: 1,
-                wanted: 4
-            }
-        );
+        assert_refused(launched, Kind::Value, "1", "4");
         assert_eq!(calls("cuLaunchKernel"), 0);
     });
 }
@@ -77,23 +76,14 @@ fn too_large_launches_fail() {
         }
         assert_eq!(calls("cuLaunchKernel"), 0);
         let large = Launch::over(1, 1).with_shared(50_000);
-        assert_eq!(
-            problem(launch(large)),
-            LaunchError::Shared {
-                found: 50_000,
-                most: 49_152
-            }
-        );
+        assert_refused(launch(large), Kind::Value, "50000", "at most 49152");
         kernel.set_max_dynamic_shared(50_000).unwrap();
         assert_eq!(kernel.max_dynamic_shared(), Ok(50_000));
         launch(large).unwrap();
         let error = kernel.set_max_dynamic_shared(u32::MAX).unwrap_err();
         assert_eq!(error.code(), Some(1), "{error}");
-        let (found, most) = (u32::MAX, 232_448);
-        assert_eq!(
-            problem(kernel.allow_dynamic_shared(found)),
-            LaunchError::SharedOfGpu { found, most }
-        );
+        let refused = kernel.allow_dynamic_shared(u32::MAX);
+        assert_refused(refused, Kind::Value, "4294967295", "at most 232448");
         stream.synchronize().unwrap();
     });
 }
@@ -130,10 +120,11 @@ fn dynamic_and_static_shared_memory_are_added_up() {
         }
         let most = 232_448 - 16_384;
         for found in [most + 1, u32::MAX] {
-            assert_eq!(
-                problem(kernel.allow_dynamic_shared(found)),
-                LaunchError::SharedOfGpu { found, most }
+            let (refused, wanted) = (
+                kernel.allow_dynamic_shared(found),
+                format!("at most {most}"),
             );
+            assert_refused(refused, Kind::Value, &found.to_string(), &wanted);
         }
         kernel.allow_dynamic_shared(most).unwrap();
         stream.synchronize().unwrap();
@@ -198,13 +189,12 @@ fn mismatched_arguments_are_refused() {
             "kernel axpy: argument 2 is on cpu, which cuda:0 doesn't reach; send the tensor there first"
         );
         let there = cuda::zeros(&[2], DType::F32, &far).unwrap();
-        assert_eq!(
-            problem(run(&kernel, 1.0, &there, &mut y, &here)),
-            LaunchError::Unreachable {
-                index: 2,
-                device: there.device(),
-                gpu: 0
-            }
+        let refused = run(&kernel, 1.0, &there, &mut y, &here);
+        assert_refused(
+            refused,
+            Kind::Device,
+            "cuda:1",
+            "memory that cuda:0 reaches",
         );
         let mut read_only = y.into_read_only();
         assert_eq!(

@@ -1,11 +1,9 @@
 //! [`CudaError`]: the error type of everything in `cuda`.
 
 mod fields;
-pub(in crate::cuda) mod launch;
 
 use crate::device::Device;
-use crate::error::Error;
-use launch::LaunchError;
+use crate::error::{Error, Incompatibility};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -198,8 +196,8 @@ pub enum CudaError {
     Launch {
         /// The kernel's name.
         kernel: String,
-        /// The problem.
-        problem: LaunchError,
+        /// What was expected, what was found, and how to fix it.
+        problem: Box<Incompatibility>,
     },
     /// An invalid shape, dtype or access.
     #[error(transparent)]

@@ -1,15 +1,16 @@
 //! [`Call`]: a stream-ordered launch with tensors.
 
 use crate::cuda::driver::error::CudaError;
-use crate::cuda::driver::error::launch::LaunchError;
 use crate::cuda::memory::tensor_uses::{is_ordered, use_on};
 use crate::cuda::module::argument::Argument;
 use crate::cuda::module::function::Function;
 use crate::cuda::module::launch::{Launch, USUAL};
+use crate::cuda::module::refusal;
 use crate::cuda::stream::Stream;
 use crate::cuda::stream::deferred::release_after;
 use crate::cuda::stream::last_writer::Use;
 use crate::device::DeviceKind;
+use crate::error::Incompatibility;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -23,7 +24,7 @@ pub struct Call<'a> {
     arguments: SmallVec<[Argument<'a>; USUAL]>,
     tensors: SmallVec<[(&'a Tensor, Use); USUAL / 2]>,
     /// The first thing that was wrong with an argument.
-    problem: Option<LaunchError>,
+    problem: Option<Box<Incompatibility>>,
 }
 
 impl Function {
@@ -69,7 +70,7 @@ impl<'a> Call<'a> {
     pub fn tensor_mut(&mut self, tensor: &'a mut Tensor) -> &mut Self {
         if tensor.is_read_only() {
             let index = self.arguments.len();
-            self.problem.get_or_insert(LaunchError::ReadOnly { index });
+            self.refuse(|| refusal::read_only(index));
         }
         self.add(tensor, Use::Write)
     }
@@ -91,11 +92,16 @@ impl<'a> Call<'a> {
         };
         if !is_reached {
             let index = self.arguments.len();
-            let problem = LaunchError::Unreachable { index, device, gpu };
-            self.problem.get_or_insert(problem);
+            self.refuse(|| refusal::unreachable(index, device, gpu));
         }
         self.tensors.push((tensor, what));
         self.value(tensor.data_ptr())
+    }
+
+    /// Notes a problem, unless there is one already.
+    #[cold]
+    fn refuse(&mut self, problem: impl FnOnce() -> Incompatibility) {
+        self.problem.get_or_insert_with(|| Box::new(problem()));
     }
 
     /// Launches it: the stream waits for what must be done before with the tensors, and later users
@@ -115,8 +121,8 @@ impl<'a> Call<'a> {
     #[inline]
     pub unsafe fn run(&mut self) -> Result<(), CudaError> {
         let (function, stream, launch) = (self.function, self.stream, self.launch);
-        if let Some(problem) = self.problem.clone() {
-            return Err(function.refused(problem));
+        if let Some(problem) = &self.problem {
+            return Err(function.refused((**problem).clone()));
         }
         function.check(stream, launch, &self.arguments)?;
         if launch.is_empty() {

@@ -3,10 +3,10 @@
 use crate::cuda::driver::answer::{Answer, ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
-use crate::cuda::driver::error::launch::LaunchError;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::driver::param_info;
-use crate::cuda::module::Module;
+use crate::cuda::module::{Module, refusal};
+use crate::error::Incompatibility;
 use cudarc::driver::sys;
 use std::ffi::CString;
 use std::fmt;
@@ -176,10 +176,7 @@ impl Function {
         }
         let left = (self.gpu().facts().limits.shared).saturating_sub(self.static_shared());
         if bytes > left {
-            return Err(self.refused(LaunchError::SharedOfGpu {
-                found: bytes,
-                most: left,
-            }));
+            return Err(self.refused(refusal::shared_of_gpu(bytes, left)));
         }
         let _alone = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
         let most = self.max_dynamic_shared()?;
@@ -191,10 +188,10 @@ impl Function {
     }
 
     #[cold]
-    pub(super) fn refused(&self, problem: LaunchError) -> CudaError {
+    pub(super) fn refused(&self, problem: Incompatibility) -> CudaError {
         CudaError::Launch {
             kernel: self.name().to_owned(),
-            problem,
+            problem: Box::new(problem),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use crate::cuda::driver::answer::call;
 use crate::cuda::driver::error::CudaError;
-use crate::cuda::driver::error::launch::LaunchError;
 use crate::cuda::module::argument::Argument;
 use crate::cuda::module::function::Function;
+use crate::cuda::module::refusal;
 use crate::cuda::stream::Stream;
+use crate::error::Incompatibility;
 use std::ptr;
 
 /// How many blocks of how many threads a kernel runs in.
@@ -134,43 +135,38 @@ impl Function {
 
     /// Returns what is wrong with a launch that can't be.
     #[cold]
-    fn problem(&self, stream: &Stream, launch: Launch, arguments: &[Argument<'_>]) -> LaunchError {
+    fn problem(
+        &self,
+        stream: &Stream,
+        launch: Launch,
+        arguments: &[Argument<'_>],
+    ) -> Incompatibility {
         let limits = &self.gpu().facts().limits;
         for (place, axis) in ['x', 'y', 'z'].into_iter().enumerate() {
             let (found, most) = (launch.grid[place], limits.grid[place]);
             if found > most {
-                return LaunchError::Grid { axis, found, most };
+                return refusal::grid(axis, found, most);
             }
             let (found, most) = (launch.block[place], limits.block[place]);
             if found > most || found == 0 {
-                return LaunchError::Block { axis, found, most };
+                return refusal::block(axis, found, most);
             }
         }
         let found = launch.block.into_iter().map(u64::from).product();
         let most = self.max_threads();
         if found > u64::from(most) {
-            return LaunchError::Threads { found, most };
+            return refusal::threads(found, most);
         }
         if stream.gpu() != self.gpu() {
-            return LaunchError::Stream {
-                stream: stream.gpu().id(),
-                kernel: self.gpu().id(),
-            };
+            return refusal::stream(stream.gpu().id(), self.gpu().id());
         }
         let wanted = self.parameters().unwrap_or_default();
         for (index, (argument, wanted)) in arguments.iter().zip(wanted).enumerate() {
             if argument.bytes() != *wanted {
-                return LaunchError::Size {
-                    index,
-                    found: argument.bytes(),
-                    wanted: *wanted,
-                };
+                return refusal::size(index, argument.bytes(), *wanted);
             }
         }
-        LaunchError::Count {
-            found: arguments.len(),
-            wanted: wanted.len(),
-        }
+        refusal::count(arguments.len(), wanted.len())
     }
 
     /// Launches what was checked, and isn't empty.
@@ -232,7 +228,7 @@ impl Function {
             return error;
         }
         match self.max_dynamic_shared() {
-            Ok(most) if most < found => self.refused(LaunchError::Shared { found, most }),
+            Ok(most) if most < found => self.refused(refusal::shared(found, most)),
             _ => error,
         }
     }

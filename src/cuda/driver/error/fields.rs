@@ -1,6 +1,6 @@
-//! The fields of errors: [`Incompatibility`] of [`CudaError`] and [`LaunchError`].
+//! The fields of errors: [`Incompatibility`] of [`CudaError`].
 
-use super::{CudaError, LaunchError};
+use super::CudaError;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 
 #[cfg(test)]
@@ -25,9 +25,9 @@ impl CudaError {
     pub fn incompatibility(&self) -> Incompatibility {
         match self {
             Self::Tensor(error) => error.incompatibility(),
-            Self::Launch { problem, .. } => {
-                let (fields, remedy) = of_launch(problem);
-                fields.with_text(self.to_string(), remedy)
+            Self::Launch { kernel, problem } => {
+                let reason = format!("kernel {kernel}: {}", problem.reason());
+                (**problem).clone().with_reason(reason)
             }
             _ => {
                 let fields = of_device(self).or_else(|| of_library(self));
@@ -131,47 +131,5 @@ fn remedy(error: &CudaError) -> Option<&'static str> {
             Some("one of C++ must be `extern \"C\"`, or be named when it is compiled")
         }
         _ => None,
-    }
-}
-
-fn of_launch(problem: &LaunchError) -> (Incompatibility, Option<&'static str>) {
-    let at_most = |found: u64, most: u32| {
-        Incompatibility::new(Kind::Value, found.to_string(), format!("at most {most}"))
-    };
-    let exactly = |found: usize, wanted: usize| {
-        Incompatibility::new(Kind::Value, found.to_string(), wanted.to_string())
-    };
-    match problem {
-        LaunchError::Grid { found, most, .. }
-        | LaunchError::Block { found, most, .. }
-        | LaunchError::SharedOfGpu { found, most } => (at_most(u64::from(*found), *most), None),
-        LaunchError::Threads { found, most } => (at_most(*found, *most), None),
-        LaunchError::Shared { found, most } => (
-            at_most(u64::from(*found), *most),
-            Some("`Function::allow_dynamic_shared` allows more"),
-        ),
-        LaunchError::Count { found, wanted } | LaunchError::Size { found, wanted, .. } => {
-            (exactly(*found, *wanted), None)
-        }
-        LaunchError::Stream { stream, kernel } => (
-            Incompatibility::new(
-                Kind::Device,
-                format!("a stream of cuda:{stream}"),
-                format!("a stream of cuda:{kernel}"),
-            ),
-            None,
-        ),
-        LaunchError::Unreachable { device, gpu, .. } => (
-            Incompatibility::new(
-                Kind::Device,
-                device.to_string(),
-                format!("memory that cuda:{gpu} reaches"),
-            ),
-            Some("send the tensor there first"),
-        ),
-        LaunchError::ReadOnly { .. } => (
-            Incompatibility::new(Kind::ReadOnly, "read-only", "writable"),
-            Some("pass a copy"),
-        ),
     }
 }

@@ -1,6 +1,6 @@
 //! Samples of all errors, for the table in `docs/errors.md`.
 
-use crate::cuda::{CudaError as GpuError, LaunchError};
+use crate::cuda::CudaError as GpuError;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::{DType, TypeCode};
 use crate::error::{DTypeError, DeviceError, SharedWith};
@@ -329,18 +329,18 @@ pub(super) fn gpus() -> Vec<(String, PyErr)> {
         },
         GpuError::Launch {
             kernel: "scale".to_owned(),
-            problem: LaunchError::Threads {
-                found: 2048,
-                most: 1024,
-            },
+            problem: Box::new(
+                Incompatibility::new(Kind::Value, "2048", "at most 1024")
+                    .with_reason("a block of it has at most 1024 threads, got 2048"),
+            ),
         },
         GpuError::Launch {
             kernel: "scale".to_owned(),
-            problem: LaunchError::Unreachable {
-                index: 1,
-                device: Device::CPU,
-                gpu: 0,
-            },
+            problem: Box::new(
+                Incompatibility::new(Kind::Device, "cpu", "memory that cuda:0 reaches")
+                    .with_reason("argument 1 is on cpu, which cuda:0 doesn't reach")
+                    .with_remedy("send the tensor there first"),
+            ),
         },
     ];
     let row = |error: GpuError| {

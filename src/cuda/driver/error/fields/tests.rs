@@ -4,47 +4,18 @@ use super::*;
 use crate::device::Device;
 use std::path::PathBuf;
 
+fn launches() -> [CudaError; 2] {
+    let without = Incompatibility::new(Kind::Value, "2", "at most 1");
+    let with = without.clone().with_remedy("pass fewer");
+    [without, with].map(|problem| CudaError::Launch {
+        kernel: "f".to_owned(),
+        problem: Box::new(problem),
+    })
+}
+
 fn errors() -> Vec<CudaError> {
     let (path, name) = (PathBuf::from("/lib.so"), "f".to_owned());
     let (problem, device) = ("no".to_owned(), Device::cuda(0));
-    let launches = [
-        LaunchError::Grid {
-            axis: 'x',
-            found: 2,
-            most: 1,
-        },
-        LaunchError::Block {
-            axis: 'x',
-            found: 2,
-            most: 1,
-        },
-        LaunchError::Threads { found: 2, most: 1 },
-        LaunchError::SharedOfGpu { found: 2, most: 1 },
-        LaunchError::Count {
-            found: 2,
-            wanted: 1,
-        },
-        LaunchError::Shared { found: 2, most: 1 },
-        LaunchError::Size {
-            index: 0,
-            found: 2,
-            wanted: 1,
-        },
-        LaunchError::Stream {
-            stream: 1,
-            kernel: 0,
-        },
-        LaunchError::Unreachable {
-            index: 0,
-            device: Device::CPU,
-            gpu: 0,
-        },
-        LaunchError::ReadOnly { index: 0 },
-    ];
-    let launches = launches.map(|problem| CudaError::Launch {
-        kernel: "f".to_owned(),
-        problem,
-    });
     let others = [
         CudaError::NoDriver,
         CudaError::OldDriver { found: 11_040 },
@@ -120,7 +91,7 @@ fn errors() -> Vec<CudaError> {
         CudaError::NoFunction { name },
         CudaError::Tensor(crate::error::Error::ReadOnly),
     ];
-    launches.into_iter().chain(others).collect()
+    others.into_iter().chain(launches()).collect()
 }
 
 #[test]
@@ -136,14 +107,12 @@ fn fields_of_every_error_have_its_text() {
 }
 
 #[test]
-fn fields_of_refused_launch_are_its_numbers() {
-    let problem = LaunchError::Threads {
-        found: 2048,
-        most: 1024,
-    };
-    let kernel = "f".to_owned();
-    let fields = CudaError::Launch { kernel, problem }.incompatibility();
-    assert_eq!(fields.kind, Kind::Value);
-    assert_eq!(fields.found.as_deref(), Some("2048"));
-    assert_eq!(fields.wanted.as_deref(), Some("at most 1024"));
+fn fields_of_refused_launch_are_its_own_and_name_the_kernel() {
+    let [without, with] = launches().map(|error| error.incompatibility());
+    assert_eq!(without.kind, Kind::Value);
+    assert_eq!(without.found.as_deref(), Some("2"));
+    assert_eq!(without.wanted.as_deref(), Some("at most 1"));
+    assert_eq!(without.remedy, None);
+    assert_eq!(with.reason(), "kernel f: expected at most 1, got 2");
+    assert_eq!(with.remedy.as_deref(), Some("pass fewer"));
 }
