@@ -38,6 +38,8 @@ mod nv12;
 mod oracle;
 #[path = "ops/out.rs"]
 mod out;
+#[path = "ops/over_inputs.rs"]
+mod over_inputs;
 #[path = "ops/packed_casts.rs"]
 mod packed_casts;
 #[path = "ops/quantization.rs"]

@@ -13,9 +13,9 @@ use super::tiles::{Settings, for_each_tile};
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
 use form::{CHUNK, Form, Same, Widened, filled};
-use function::Closure;
+use function::{Closure, Update};
 use std::mem::MaybeUninit;
-use std::slice;
+use std::{ptr, slice};
 
 /// The least number of elements that are worth a thread, if the function takes a few instructions.
 pub const GRAIN: usize = 1 << 15;
@@ -46,8 +46,8 @@ macro_rules! maps {
     ($(
         $(#[$doc:meta])*
         $map:ident, $(#[$wide_doc:meta])* $map_wide:ident, $visit:ident,
-        $Loop:ident, $body:ident, $chunk:ident:
-        $($a:ident $A:ident $at:literal),*;
+        $Loop:ident, $body:ident, $chunk:ident, $over:ident:
+        $($a:ident $A:ident $at:literal),*; over $first:ident $First:ident: $($other:ident $Other:ident),*;
     )*) => {$(
         $(#[$doc])*
         ///
@@ -109,7 +109,7 @@ macro_rules! maps {
                 return;
             }
             let operands = [out.operand(), $($a.operand()),*];
-            let settings = Settings { grain, only_writes: true };
+            let settings = Settings { grain, only_writes: true, is_over_second: F::IN_PLACE };
             let body = |at: [*mut u8; _], len: usize| {
                 let out = at[0].cast();
                 dispatch($Loop::<O, $($A,)* F> { out, $($a: at[$at].cast(),)* len, function });
@@ -133,6 +133,15 @@ macro_rules! maps {
 
             #[inline(always)]
             fn run<S: Simd>(self, _: S) {
+                if F::IN_PLACE && ptr::addr_eq(self.out, self.$first) {
+                    // SAFETY: `for_each_tile` gives `len` contiguous elements of each operand, of
+                    // which only the second is where the first is, with elements of that size.
+                    unsafe {
+                        let out = slice::from_raw_parts_mut(self.out, self.len);
+                        $(let $other = slice::from_raw_parts(self.$other, self.len);)*
+                        return $over::<O, $($A,)* S>(out, $($other,)* self.function);
+                    }
+                }
                 // SAFETY: `for_each_tile` gives `len` contiguous elements of each operand, in
                 // place or in scratch memory, of which the first doesn't overlap the others.
                 unsafe {
@@ -173,6 +182,49 @@ macro_rules! maps {
             }
         }
 
+        /// The loop over results that are written over the first argument.
+        ///
+        /// # Safety
+        ///
+        /// In the place of each result there is an element of that argument, of the same size.
+        #[inline(always)]
+        unsafe fn $over<O: Form, $($A: Form,)* S: Simd>(
+            out: &mut [MaybeUninit<O::Stored>],
+            $($other: &[$Other::Stored],)*
+            function: impl Function<($($A::Used,)*), Output = O::Used>,
+        ) {
+            if !(O::BY_CHUNKS $(|| $A::BY_CHUNKS)*) {
+                for at in 0..out.len() {
+                    // SAFETY: `at` is below the number of results, and the element is there.
+                    let $first = unsafe { out.as_ptr().add(at).cast::<$First::Stored>().read() };
+                    let $first = $First::load_one($first);
+                    $(let $other = $Other::load_one($other[at]);)*
+                    out[at].write(O::store_one(function.call(($($a,)*))));
+                }
+                return;
+            }
+            let (chunks, rest) = out.as_chunks_mut::<CHUNK>();
+            for at in 0..chunks.len() {
+                let out = &mut chunks[at];
+                // SAFETY: where there is room for a chunk of results, there are as many elements.
+                let $first = unsafe { &out.as_ptr().cast::<[$First::Stored; CHUNK]>().read() };
+                $(let $other = &$other.as_chunks().0[at];)*
+                let results = $chunk::<O, $($A,)* S>($($a,)* function);
+                // SAFETY: there is room for as many results.
+                unsafe { out.as_mut_ptr().cast::<[O::Stored; CHUNK]>().write(results) };
+            }
+            if !rest.is_empty() {
+                // SAFETY: there is an element in the place of each result, until one is written.
+                let $first = unsafe { slice::from_raw_parts(rest.as_ptr().cast(), rest.len()) };
+                let $first = &filled($first);
+                $(let $other = &filled($other.as_chunks::<CHUNK>().1);)*
+                let results = $chunk::<O, $($A,)* S>($($a,)* function);
+                for at in 0..rest.len() {
+                    rest[at].write(results[at]);
+                }
+            }
+        }
+
         /// The results of a chunk, which stays in registers.
         #[inline(always)]
         fn $chunk<O: Form, $($A: Form,)* S: Simd>(
@@ -197,17 +249,18 @@ maps! {
     map,
     /// Writes a function's result for each element, of which 16-bit floats are converted to `f32`
     /// before, and back from it.
-    map_wide, visit_one, Map, map_slice, map_chunk: a A 1;
+    map_wide, visit_one, Map, map_slice, map_chunk, map_over: a A 1; over a A: ;
     /// Writes a function's result for each pair of elements.
     zip,
     /// Writes a function's result for each pair of elements, of which 16-bit floats are converted
     /// to `f32` before, and back from it.
-    zip_wide, visit_two, Zip, zip_slices, zip_chunks: a A 1, b B 2;
+    zip_wide, visit_two, Zip, zip_slices, zip_chunks, zip_over: a A 1, b B 2; over a A: b B;
     /// Writes a function's result for each three elements.
     zip3,
     /// Writes a function's result for each three elements, of which 16-bit floats are converted to
     /// `f32` before, and back from it.
-    zip3_wide, visit_three, Zip3, zip3_slices, zip3_chunks: a A 1, b B 2, c C 3;
+    zip3_wide, visit_three, Zip3, zip3_slices, zip3_chunks, zip3_over: a A 1, b B 2, c C 3;
+    over a A: b B, c C;
 }
 
 /// Replaces each element by a function's result for it.
@@ -223,5 +276,5 @@ pub unsafe fn update<T: Element>(
 ) {
     // SAFETY: this function requires of `x` what `map` does of its output, of which the input is
     // exactly in the same place.
-    unsafe { map(x, x, grain, function) }
+    unsafe { visit_one::<Same<T>, Same<T>, _>(x, x, grain, Update(&function)) }
 }

@@ -21,10 +21,13 @@ pub(crate) struct Settings {
     pub(crate) grain: usize,
     /// Whether the first operand is only written, and then may bypass the caches.
     pub(crate) only_writes: bool,
+    /// Whether the body takes a first operand that is where the second one is, and no other.
+    pub(crate) is_over_second: bool,
 }
 
 /// Calls the body with all elements of operands of one shape, of which it writes the first. In
-/// what the body gets, the first operand doesn't overlap the others.
+/// what the body gets, the first operand doesn't overlap the others, unless the settings allow that
+/// it is where the second one is.
 ///
 /// # Safety
 ///
@@ -40,9 +43,12 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
     if len == 0 {
         return;
     }
-    let is_in_place = operands[1..]
-        .iter()
-        .any(|operand| operand.first == operands[0].first);
+    let is_at_first = |operand: &Operand<'_>| operand.first == operands[0].first;
+    let is_in_place = operands[1..].iter().any(is_at_first);
+    let copies = match (settings.is_over_second, &operands[1..]) {
+        (true, [_, others @ ..]) => others.iter().any(is_at_first),
+        _ => is_in_place,
+    };
     let streams = settings.only_writes && !is_in_place && {
         let is_other = |at: usize| (0..at).all(|other| operands[other].first != operands[at].first);
         let others = (0..N).filter(|at| is_other(*at));
@@ -50,7 +56,7 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
         bypasses(len * operands[0].item, bytes)
     };
     let is_contiguous = |operand: &Operand<'_>| operand.layout.is_contiguous();
-    if !is_in_place && !streams && operands.iter().all(is_contiguous) {
+    if !copies && !streams && operands.iter().all(is_contiguous) {
         let first = operands.map(|operand| Address(operand.first));
         let item = operands.map(|operand| operand.item);
         return for_each_range(len, settings.grain, |range| {
@@ -58,7 +64,7 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
             body(at, range.len());
         });
     }
-    let results = match (is_in_place, streams) {
+    let results = match (copies, streams) {
         (true, _) => Results::Copied,
         (false, true) => Results::Streamed,
         (false, false) => Results::Written,

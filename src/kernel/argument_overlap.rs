@@ -120,9 +120,13 @@ fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
 
 /// Returns whether elements of the same index have the same address.
 fn is_same_place(a: &Operand<'_>, b: &Operand<'_>) -> bool {
+    a.first == b.first && is_same_arrangement(a, b)
+}
+
+/// Returns whether elements of the same index have the same address, if those of index 0 have.
+pub(super) fn is_same_arrangement(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     let strides = || a.layout.strides().iter().zip(b.layout.strides());
-    a.first == b.first
-        && (a.device, a.dtype, a.padded) == (b.device, b.dtype, b.padded)
+    (a.device, a.dtype, a.padded) == (b.device, b.dtype, b.padded)
         && a.shape() == b.shape()
         && (a.shape().iter().zip(strides())).all(|(size, (a, b))| *size < 2 || a == b)
 }

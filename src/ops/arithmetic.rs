@@ -36,6 +36,7 @@ macro_rules! arithmetic {
 
             impl<T: $trait> Function<(T, T)> for OfPair {
                 type Output = T;
+                const IN_PLACE: bool = true;
 
                 #[inline(always)]
                 fn call(self, (a, b): (T, T)) -> T {

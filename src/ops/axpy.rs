@@ -57,6 +57,7 @@ struct AddMultiple<T>(T);
 
 impl<T: Number> Function<(T, T)> for AddMultiple<T> {
     type Output = T;
+    const IN_PLACE: bool = true;
 
     #[inline(always)]
     fn call(self, (y, x): (T, T)) -> T {

@@ -19,7 +19,8 @@ def rows(inputs):
         yield lambda dtype=dtype: add(inputs, "add", 10**7, dtype)
     yield lambda: unary(inputs, "gelu", 10**6, torch.float64)
     yield lambda: unary(inputs, "gelu", 10**7, torch.bfloat16)
-    yield lambda: in_place(inputs, 10**7)
+    for count in (1000, 10**5, 10**6, 10**7):
+        yield lambda count=count: in_place(inputs, count)
     yield lambda: column(inputs, (4096, 4096))
 
 

@@ -41,6 +41,10 @@ pub trait Function<Arguments>: Copy + Sync {
     /// The result.
     type Output;
 
+    /// Whether results are often written over the first argument, so that a loop is compiled for
+    /// that alone. Without it, they go through scratch memory there.
+    const IN_PLACE: bool = false;
+
     /// Computes the result of an element, or of several.
     fn call(self, arguments: Arguments) -> Self::Output;
 }
@@ -55,6 +59,27 @@ impl<F> Clone for Closure<'_, F> {
 }
 
 impl<F> Copy for Closure<'_, F> {}
+
+/// A closure whose results replace its argument.
+pub(super) struct Update<'a, F>(pub(super) &'a F);
+
+impl<F> Clone for Update<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Update<'_, F> {}
+
+impl<A, R, F: Fn(A) -> R + Sync> Function<(A,)> for Update<'_, F> {
+    type Output = R;
+    const IN_PLACE: bool = true;
+
+    #[inline(always)]
+    fn call(self, (a,): (A,)) -> R {
+        (self.0)(a)
+    }
+}
 
 macro_rules! closures {
     ($($($a:ident $A:ident),*;)*) => {$(

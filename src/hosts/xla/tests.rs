@@ -11,6 +11,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 const F32: i32 = 11;
+const BOOL: i32 = 1;
 const F64: i32 = 12;
 const S4: i32 = 21;
 

@@ -1,9 +1,10 @@
 //! Calls like one before, which are made without the checks that can't turn out otherwise.
 
-use super::{F32, handler, run, run_buffers, scale};
+use super::{BOOL, F32, handler, run, run_buffers, scale};
 use crate::hosts::xla::Handler;
 use crate::hosts::xla::abi::Buffer;
 use crate::kernel::{Kernel, Op, Registry, Source, Target};
+use crate::{View, ViewMut};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -56,6 +57,80 @@ fn what_depends_on_addresses_is_checked_each_time() {
     assert!(error.contains("not aligned to 4 bytes"), "{error}");
     at(0, 0).unwrap_err();
     assert_eq!(memory[8..], [4.0; 4]);
+}
+
+/// An op `y = x + 1`, which may be in place; its kernel takes cells, or views.
+fn plus_one(takes_cells: bool) -> Handler {
+    let registry = Registry::new();
+    let op = Op::new("plus_one").input("x", "T").output("y", "T");
+    registry.define(op.in_place("y", "x")).unwrap();
+    let cells = |x: Source<'_, f32>, y: Target<'_, f32>| y.map(&x, |x| x + 1.0);
+    let views = |x: View<'_, f32>, mut y: ViewMut<'_, f32>| {
+        y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y = x + 1.0);
+    };
+    let kernel = Kernel::new("plus_one").fills_results();
+    let kernel = match takes_cells {
+        true => kernel.function(cells),
+        false => kernel.function(views),
+    };
+    registry.register(kernel).unwrap();
+    handler(&registry.op("plus_one").unwrap()).unwrap()
+}
+
+#[test]
+fn results_are_in_place_each_time_where_op_and_kernel_allow_it() {
+    for takes_cells in [true, false] {
+        let handler = plus_one(takes_cells);
+        let mut memory: Vec<f32> = (0..50).map(|at| at as f32).collect();
+        let first = memory.as_mut_ptr();
+        let at = |x: usize, y: usize| {
+            let (x, y) = (first.wrapping_add(x), first.wrapping_add(y));
+            call(handler, x, y, &[20])
+        };
+        for _ in 0..3 {
+            at(0, 25).unwrap();
+        }
+        for times in 1..4 {
+            let error = at(0, 1).unwrap_err();
+            assert!(error.contains("shares memory with \"x\""), "{error}");
+            assert_eq!(at(0, 0).is_ok(), takes_cells);
+            // SAFETY: no call is under way.
+            let found = unsafe { first.add(19).read() };
+            let wanted = if takes_cells {
+                19.0 + times as f32
+            } else {
+                19.0
+            };
+            assert_eq!(found, wanted);
+        }
+        at(0, 20).unwrap();
+    }
+}
+
+#[test]
+fn bytes_of_bools_are_checked_each_time() {
+    let registry = Registry::new();
+    let op = Op::new("copy").input("x", "T").output("y", "T");
+    registry.define(op).unwrap();
+    let kernel = |x: Source<'_, bool>, y: Target<'_, bool>| y.map(&x, |x| x);
+    registry
+        .register(Kernel::new("copy").function(kernel))
+        .unwrap();
+    let handler = handler(&registry.op("copy").unwrap()).unwrap();
+    let (mut x, mut y) = ([1_u8, 0, 1], [0_u8; 3]);
+    for last in [1, 0, 1, 0, 2, 1] {
+        x[2] = last;
+        let shape = [3];
+        let mut tensors = [
+            (&shape[..], x.as_mut_ptr().cast()),
+            (&shape[..], y.as_mut_ptr().cast()),
+        ];
+        let called = run(handler, BOOL, &mut tensors, 1, None);
+        assert_eq!(called.is_ok(), last < 2, "{called:?}");
+        if last < 2 {
+            assert_eq!(y, x);
+        }
+    }
 }
 
 #[test]
