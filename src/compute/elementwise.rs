@@ -46,7 +46,7 @@ macro_rules! maps {
     ($(
         $(#[$doc:meta])*
         $map:ident, $(#[$wide_doc:meta])* $map_wide:ident, $visit:ident,
-        $Loop:ident, $body:ident, $chunk:ident, $over:ident:
+        $Loop:ident, $body:ident, $chunk:ident, $by_chunks:ident, $over:ident:
         $($a:ident $A:ident $at:literal),*; over $first:ident $First:ident: $($other:ident $Other:ident),*;
     )*) => {$(
         $(#[$doc])*
@@ -109,7 +109,7 @@ macro_rules! maps {
                 return;
             }
             let operands = [out.operand(), $($a.operand()),*];
-            let settings = Settings { grain, only_writes: true, is_over_second: F::IN_PLACE };
+            let settings = Settings { grain, only_writes: true, takes_over_second: F::IN_PLACE };
             let body = |at: [*mut u8; _], len: usize| {
                 let out = at[0].cast();
                 dispatch($Loop::<O, $($A,)* F> { out, $($a: at[$at].cast(),)* len, function });
@@ -133,52 +133,35 @@ macro_rules! maps {
 
             #[inline(always)]
             fn run<S: Simd>(self, _: S) {
-                if F::IN_PLACE && ptr::addr_eq(self.out, self.$first) {
-                    // SAFETY: `for_each_tile` gives `len` contiguous elements of each operand, of
-                    // which only the second is where the first is, with elements of that size.
-                    unsafe {
-                        let out = slice::from_raw_parts_mut(self.out, self.len);
-                        $(let $other = slice::from_raw_parts(self.$other, self.len);)*
-                        return $over::<O, $($A,)* S>(out, $($other,)* self.function);
-                    }
-                }
-                // SAFETY: `for_each_tile` gives `len` contiguous elements of each operand, in
-                // place or in scratch memory, of which the first doesn't overlap the others.
+                // SAFETY: `for_each_tile` gives `len` contiguous elements of each operand, in place
+                // or in scratch memory. The first overlaps no other, but the second if that is
+                // exactly where it is, with elements of the same size.
                 unsafe {
+                    if O::BY_CHUNKS $(|| $A::BY_CHUNKS)* {
+                        let (out, len) = (self.out.cast(), self.len);
+                        return $by_chunks::<O, $($A,)* S>(out, $(self.$a,)* len, self.function);
+                    }
                     let out = slice::from_raw_parts_mut(self.out, self.len);
-                    $(let $a = slice::from_raw_parts(self.$a, self.len);)*
-                    $body::<O, $($A,)* S>(out, $($a,)* self.function);
+                    $(let $other = slice::from_raw_parts(self.$other, self.len);)*
+                    if F::IN_PLACE && ptr::addr_eq(out.as_ptr(), self.$first) {
+                        return $over::<O, $($A),*>(out, $($other,)* self.function);
+                    }
+                    let $first = slice::from_raw_parts(self.$first, self.len);
+                    $body::<O, $($A),*>(out, $($a,)* self.function);
                 }
             }
         }
 
         /// The loop. As arguments of a function the slices are known not to overlap.
         #[inline(always)]
-        fn $body<O: Form, $($A: Form,)* S: Simd>(
+        fn $body<O: Form, $($A: Form),*>(
             out: &mut [MaybeUninit<O::Stored>],
             $($a: &[$A::Stored],)*
             function: impl Function<($($A::Used,)*), Output = O::Used>,
         ) {
-            if !(O::BY_CHUNKS $(|| $A::BY_CHUNKS)*) {
-                for at in 0..out.len() {
-                    let result = function.call(($($A::load_one($a[at]),)*));
-                    out[at].write(O::store_one(result));
-                }
-                return;
-            }
-            let (chunks, rest) = out.as_chunks_mut::<CHUNK>();
-            for (at, out) in chunks.iter_mut().enumerate() {
-                let results = $chunk::<O, $($A,)* S>($(&$a.as_chunks().0[at],)* function);
-                // SAFETY: there is room for as many results.
-                unsafe { out.as_mut_ptr().cast::<[O::Stored; CHUNK]>().write(results) };
-            }
-            if !rest.is_empty() {
-                // The last elements, and one of them in the other places.
-                $(let $a = filled($a.as_chunks::<CHUNK>().1);)*
-                let results = $chunk::<O, $($A,)* S>($(&$a,)* function);
-                for at in 0..rest.len() {
-                    rest[at].write(results[at]);
-                }
+            for at in 0..out.len() {
+                let result = function.call(($($A::load_one($a[at]),)*));
+                out[at].write(O::store_one(result));
             }
         }
 
@@ -188,39 +171,50 @@ macro_rules! maps {
         ///
         /// In the place of each result there is an element of that argument, of the same size.
         #[inline(always)]
-        unsafe fn $over<O: Form, $($A: Form,)* S: Simd>(
+        unsafe fn $over<O: Form, $($A: Form),*>(
             out: &mut [MaybeUninit<O::Stored>],
             $($other: &[$Other::Stored],)*
             function: impl Function<($($A::Used,)*), Output = O::Used>,
         ) {
-            if !(O::BY_CHUNKS $(|| $A::BY_CHUNKS)*) {
-                for at in 0..out.len() {
-                    // SAFETY: `at` is below the number of results, and the element is there.
-                    let $first = unsafe { out.as_ptr().add(at).cast::<$First::Stored>().read() };
-                    let $first = $First::load_one($first);
-                    $(let $other = $Other::load_one($other[at]);)*
-                    out[at].write(O::store_one(function.call(($($a,)*))));
+            for at in 0..out.len() {
+                // SAFETY: `at` is below the number of results, and the element is there.
+                let $first = unsafe { out.as_ptr().add(at).cast::<$First::Stored>().read() };
+                let $first = $First::load_one($first);
+                $(let $other = $Other::load_one($other[at]);)*
+                out[at].write(O::store_one(function.call(($($a,)*))));
+            }
+        }
+
+        /// The loop by chunks: of each, all elements are read before the results are written.
+        ///
+        /// # Safety
+        ///
+        /// There are `len` elements of each argument, and room for as many results. An argument is
+        /// exactly where these are, with elements of the same size, or doesn't overlap them.
+        #[inline(always)]
+        unsafe fn $by_chunks<O: Form, $($A: Form,)* S: Simd>(
+            out: *mut O::Stored,
+            $($a: *const $A::Stored,)*
+            len: usize,
+            function: impl Function<($($A::Used,)*), Output = O::Used>,
+        ) {
+            let whole = len - len % CHUNK;
+            for at in (0..whole).step_by(CHUNK) {
+                // SAFETY: a chunk is there from `at` on, and is written when all is read.
+                unsafe {
+                    $(let $a = &*$a.add(at).cast::<[$A::Stored; CHUNK]>();)*
+                    let results = $chunk::<O, $($A,)* S>($($a,)* function);
+                    out.add(at).cast::<[O::Stored; CHUNK]>().write(results);
                 }
-                return;
             }
-            let (chunks, rest) = out.as_chunks_mut::<CHUNK>();
-            for at in 0..chunks.len() {
-                let out = &mut chunks[at];
-                // SAFETY: where there is room for a chunk of results, there are as many elements.
-                let $first = unsafe { &out.as_ptr().cast::<[$First::Stored; CHUNK]>().read() };
-                $(let $other = &$other.as_chunks().0[at];)*
-                let results = $chunk::<O, $($A,)* S>($($a,)* function);
-                // SAFETY: there is room for as many results.
-                unsafe { out.as_mut_ptr().cast::<[O::Stored; CHUNK]>().write(results) };
-            }
-            if !rest.is_empty() {
-                // SAFETY: there is an element in the place of each result, until one is written.
-                let $first = unsafe { slice::from_raw_parts(rest.as_ptr().cast(), rest.len()) };
-                let $first = &filled($first);
-                $(let $other = &filled($other.as_chunks::<CHUNK>().1);)*
-                let results = $chunk::<O, $($A,)* S>($($a,)* function);
-                for at in 0..rest.len() {
-                    rest[at].write(results[at]);
+            if whole < len {
+                // The last elements, and one of them in the other places.
+                // SAFETY: they are there from `whole` on, and are written when all is read.
+                unsafe {
+                    $(let $a = filled(slice::from_raw_parts($a.add(whole), len - whole));)*
+                    let results = $chunk::<O, $($A,)* S>($(&$a,)* function);
+                    let rest = out.add(whole);
+                    rest.copy_from_nonoverlapping(results.as_ptr(), len - whole);
                 }
             }
         }
@@ -249,17 +243,17 @@ maps! {
     map,
     /// Writes a function's result for each element, of which 16-bit floats are converted to `f32`
     /// before, and back from it.
-    map_wide, visit_one, Map, map_slice, map_chunk, map_over: a A 1; over a A: ;
+    map_wide, visit_one, Map, map_slice, map_chunk, map_by_chunks, map_over: a A 1; over a A:;
     /// Writes a function's result for each pair of elements.
     zip,
     /// Writes a function's result for each pair of elements, of which 16-bit floats are converted
     /// to `f32` before, and back from it.
-    zip_wide, visit_two, Zip, zip_slices, zip_chunks, zip_over: a A 1, b B 2; over a A: b B;
+    zip_wide, visit_two, Zip, zip_slices, zip_chunk, zip_by_chunks, zip_over: a A 1, b B 2; over a A: b B;
     /// Writes a function's result for each three elements.
     zip3,
     /// Writes a function's result for each three elements, of which 16-bit floats are converted to
     /// `f32` before, and back from it.
-    zip3_wide, visit_three, Zip3, zip3_slices, zip3_chunks, zip3_over: a A 1, b B 2, c C 3;
+    zip3_wide, visit_three, Zip3, zip3_slices, zip3_chunk, zip3_by_chunks, zip3_over: a A 1, b B 2, c C 3;
     over a A: b B, c C;
 }
 

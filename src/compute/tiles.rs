@@ -22,7 +22,7 @@ pub(crate) struct Settings {
     /// Whether the first operand is only written, and then may bypass the caches.
     pub(crate) only_writes: bool,
     /// Whether the body takes a first operand that is where the second one is, and no other.
-    pub(crate) is_over_second: bool,
+    pub(crate) takes_over_second: bool,
 }
 
 /// Calls the body with all elements of operands of one shape, of which it writes the first. In
@@ -45,7 +45,7 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
     }
     let is_at_first = |operand: &Operand<'_>| operand.first == operands[0].first;
     let is_in_place = operands[1..].iter().any(is_at_first);
-    let copies = match (settings.is_over_second, &operands[1..]) {
+    let copies = match (settings.takes_over_second, &operands[1..]) {
         (true, [_, others @ ..]) => others.iter().any(is_at_first),
         _ => is_in_place,
     };

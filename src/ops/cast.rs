@@ -109,7 +109,7 @@ pub(super) fn cast_elements(
         let settings = Settings {
             grain: LEAST_PER_THREAD,
             only_writes: true,
-            is_over_second: false,
+            takes_over_second: false,
         };
         // SAFETY: the operands have the same shape, and the frame checked that `out` may be written
         // and doesn't overlap `x`; a tile has as many elements of both.

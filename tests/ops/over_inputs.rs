@@ -107,17 +107,23 @@ fn results_over_inputs_equal_those_beside_them() {
     check_all::<bf16>(&["add"], &[LARGE]);
 }
 
-#[test]
-fn multiples_are_added_in_every_size() {
+fn check_multiples<T: Number>() {
+    let two = T::of(2);
     for size in SIZES.into_iter().chain([LARGE]) {
-        let others = arranged::<f32>(size, 3).into_iter();
-        for (x, mut y) in arranged::<f32>(size, 7).into_iter().zip(others) {
-            let two = Tensor::from_vec(vec![2.0_f32], &[]).unwrap();
-            let wanted = ops::add(&ops::multiply(&x, &two).unwrap(), &y).unwrap();
+        let others = arranged::<T>(size, 3).into_iter();
+        for (x, mut y) in arranged::<T>(size, 7).into_iter().zip(others) {
+            let factor = Tensor::from_vec(vec![two], &[]).unwrap();
+            let wanted = ops::add(&ops::multiply(&x, &factor).unwrap(), &y).unwrap();
             let (_, written) = read_and_written(&mut y);
-            ops::axpy(2.0_f32, &x, written).unwrap();
-            let (found, wanted) = (y.to_vec::<f32>().unwrap(), wanted.to_vec::<f32>().unwrap());
-            assert!(found == wanted, "{size}");
+            ops::axpy(two, &x, written).unwrap();
+            let (found, wanted) = (y.to_vec::<T>().unwrap(), wanted.to_vec::<T>().unwrap());
+            assert!(found == wanted, "{} of {size}", y.dtype());
         }
     }
+}
+
+#[test]
+fn multiples_are_added_in_every_size() {
+    check_multiples::<f32>();
+    check_multiples::<f16>();
 }

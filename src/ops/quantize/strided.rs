@@ -147,7 +147,7 @@ unsafe fn for_each_scaled(
     let settings = Settings {
         grain: GRAIN,
         only_writes: true,
-        is_over_second: false,
+        takes_over_second: false,
     };
     // SAFETY: the caller promises the elements; there are as many scales and zero points as their
     // layout leads to, which no code writes.
