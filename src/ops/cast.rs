@@ -51,16 +51,16 @@ register_op!(
 // The frame checks the bytes of this one.
 register_kernel!(
     kernel_from(&[DType::BOOL]).factory(|context: &KernelContext<'_>| {
-        let saturates = context.attribute("saturate")?;
+        let converters = Converters::new(context)?;
         Ok(move |x: View<'_, bool>, out: UntypedMut<'_>| {
-            cast_elements(&x.into_operand(), &out, saturates)
+            converters.convert(&x.into_operand(), &out)
         })
     })
 );
 register_kernel!(
     kernel_from(&numbers(|code| code != TypeCode::Bool)).factory(|context: &KernelContext<'_>| {
-        let saturates = context.attribute("saturate")?;
-        Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| cast_elements(&x, &out, saturates))
+        let converters = Converters::new(context)?;
+        Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| converters.convert(&x, &out))
     })
 );
 
@@ -78,21 +78,47 @@ fn numbers(is_among: impl Fn(TypeCode) -> bool) -> Vec<DType> {
     DType::ALL.iter().copied().filter(is_number).collect()
 }
 
+/// Conversions to one dtype, by the dtypes that they convert from. They are made beforehand, as
+/// making one takes as long as converting hundreds of elements.
+struct Converters(Vec<(DType, Box<Converter>)>);
+
+impl Converters {
+    fn new(context: &KernelContext<'_>) -> Result<Self, Failure> {
+        let (to, saturates) = (context.attribute("dtype")?, context.attribute("saturate")?);
+        let from = |from| Some((from, Box::new(Converter::new(from, to, saturates)?)));
+        let all = numbers(|_| true);
+        Ok(Self(all.into_iter().filter_map(from).collect()))
+    }
+
+    /// Writes the elements of `x` to those of `out`, as [`convert_elements`].
+    fn convert(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<(), Failure> {
+        let from = x.dtype();
+        let known = self.0.iter().find(|(dtype, _)| *dtype == from);
+        convert_elements(x, out, known.map(|(_, converter)| &**converter))
+    }
+}
+
+/// Writes the elements of `x` to those of `out`, as [`convert_elements`].
+pub(super) fn cast_elements(x: &Operand<'_>, out: &Operand<'_>) -> Result<(), Failure> {
+    let converter = Converter::new(x.dtype(), out.dtype(), false);
+    convert_elements(x, out, converter.as_ref())
+}
+
 /// Writes the elements of `x` to those of `out`, which the frame gave to this kernel alone to
-/// write, and which has the same shape.
-pub(super) fn cast_elements(
+/// write, and which has the same shape, by the conversion from the one's dtype to the other's.
+fn convert_elements(
     x: &Operand<'_>,
     out: &Operand<'_>,
-    saturates: bool,
+    converter: Option<&Converter>,
 ) -> Result<(), Failure> {
-    let Some(converter) = Converter::new(x.dtype(), out.dtype(), saturates) else {
+    let Some(converter) = converter else {
         let (from, to) = (x.dtype(), out.dtype());
         return Err(format!("the kernel doesn't convert {from} to {to}").into());
     };
     let sides = Sides {
         from: Side::new(x),
         to: Side::new(out),
-        converter: &converter,
+        converter,
     };
     let (ours, theirs) = (x.layout(), out.layout());
     if ours.is_empty() {

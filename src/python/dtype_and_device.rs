@@ -97,11 +97,11 @@ impl FromPyObject<'_, '_> for DType {
     const INPUT_TYPE: pyo3::inspect::PyStaticExpr = crate::python::hints::DTYPE_LIKE;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if let Ok(dtype) = object.cast::<PyDType>() {
-            return Ok(dtype.get().0);
-        }
         if let Ok(name) = object.cast::<PyString>() {
             return by_name(&name.to_cow()?);
+        }
+        if let Ok(dtype) = object.cast::<PyDType>() {
+            return Ok(dtype.get().0);
         }
         if let Some(dtype) = known::find(object) {
             return Ok(dtype);

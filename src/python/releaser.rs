@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A thread that waited for the GIL while it holds a lock which the GIL's holder wants would wait
-//! forever, so none waits. Python's main thread runs the queue with its next function call or jump.
+//! forever, so none waits. Python's main thread runs the queue with its next function call or jump,
+//! or, where Python hasn't told it of the pending call, after it next takes the GIL.
 //! The releaser thread looks at the queue once a [`TICK`], and takes the GIL for what it found
 //! there twice: the main thread may sleep. It ends soon after the last release.
 
@@ -198,10 +199,13 @@ impl Queue {
             let mut state = self.lock();
             let pushed = state.taken + state.pending.len() as u64;
             if state.taken < seen {
-                // The main thread has had a whole tick for them.
-                let all = state.take();
+                // The main thread has had a whole tick for them. They stay in the queue while this
+                // thread waits for the GIL, as its holder may come to them first.
                 drop(state);
-                attach_and(|| run(all));
+                attach_and(|| {
+                    let all = self.lock().take();
+                    run(all);
+                });
             } else if pushed == seen {
                 idle += 1;
                 if idle == IDLE_TICKS {

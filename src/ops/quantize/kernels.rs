@@ -83,7 +83,7 @@ pub(super) fn quantize_elements<T: Float>(
         operand(&mut bytes, layout.as_ref(), dtype)
     };
     // Numbers within the ends stay the same.
-    cast_elements(&room, out, false)
+    cast_elements(&room, out)
 }
 
 /// Dequantises the elements of `q`.
@@ -129,7 +129,7 @@ pub(super) fn dequantize_elements<T: Float>(
     // SAFETY: the bytes are this function's own, as many as elements, and `out` has been checked.
     unsafe {
         let room = operand(&mut bytes, layout.as_ref(), dtype);
-        cast_elements(q, &room, false)?;
+        cast_elements(q, &room)?;
         dequantize_strided(elements(&room), out, split, &parameters, is_signed)
     }
 }

@@ -207,7 +207,7 @@ impl<'py> BorrowedArg<'py> {
     /// # Safety
     ///
     /// [`borrows::blank`] gave the entry, it is filled, and no reference to it is in use.
-    #[inline]
+    #[inline(always)]
     unsafe fn admit(entry: NonNull<Entry>, is_written: bool) -> Result<Self, Refused> {
         // SAFETY: the thread has an object or a number, so it is attached; the entry is filled, and
         // `blank` gave it.

@@ -43,12 +43,31 @@ impl Entry {
         let first = descriptor.data.cast();
         // SAFETY: a true descriptor has as many sizes, and strides or NULL, as its rank says.
         unsafe {
-            let is_same = |layout: &Layout| {
-                !strides.is_null() && layout.is_described_by(rank, shape, strides)
-            };
-            self.place_as_before(first, dtype, is_same)
+            matches!(self.kept_layout, KeptLayout::Strided { .. })
+                && self.place_described_as_before(first, dtype, rank, shape, strides)
                 || self.arrange(rank, shape, strides) && self.place(first, dtype)
         }
+    }
+
+    /// [`place_as_before`](Self::place_as_before) for a layout of these numbers, in a function of
+    /// its own: beside the code for elements one after another it would take registers from that.
+    ///
+    /// # Safety
+    ///
+    /// The same as for [`arrange`](Self::arrange).
+    #[inline(never)]
+    unsafe fn place_described_as_before(
+        &mut self,
+        first: *mut u8,
+        dtype: DType,
+        rank: usize,
+        sizes: *const isize,
+        strides: *const isize,
+    ) -> bool {
+        self.place_as_before(first, dtype, |layout| {
+            // SAFETY: there are as many sizes, and strides or NULL, as the rank says.
+            !strides.is_null() && unsafe { layout.is_described_by(rank, sizes, strides) }
+        })
     }
 
     /// Fills in the layout of elements one after another. Where the entry was last used for one of
@@ -207,6 +226,36 @@ impl Entry {
         self.padded = false;
         self.read_only = true;
         self.object = ptr::null_mut();
+    }
+
+    /// Returns whether a descriptor says in the same numbers what the entry says of memory of the
+    /// host. `false` says nothing: see [`is_the_same_as`](Self::is_the_same_as).
+    ///
+    /// # Safety
+    ///
+    /// The descriptor has as many numbers as its rank says.
+    #[inline]
+    pub(in crate::python) unsafe fn is_described_by(
+        &self,
+        descriptor: &DLTensor,
+        flags: Flags,
+    ) -> bool {
+        let Ok(rank) = usize::try_from(descriptor.ndim) else {
+            return false;
+        };
+        let (sizes, strides) = (descriptor.shape.cast(), descriptor.strides.cast());
+        size_of::<i64>() == size_of::<isize>()
+            && self.device == Device::CPU
+            && descriptor.device == Device::CPU.into()
+            && !self.padded
+            && !flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED)
+            && descriptor.byte_offset == 0
+            && descriptor.data.cast() == self.first
+            && descriptor.dtype == self.dtype.into()
+            && !descriptor.shape.is_null()
+            && !descriptor.strides.is_null()
+            // SAFETY: there are as many sizes and strides as the rank says.
+            && unsafe { self.layout.is_described_by(rank, sizes, strides) }
     }
 
     /// Returns whether both entries describe the same elements.

@@ -37,6 +37,7 @@ pub(super) fn by_table<'py>(
     conversion: &Conversion<'_, '_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(framework) = vendor.framework
+        && !(framework.surely_has)(&tensor)
         && let Some(misfit) = unmet_need(framework, &tensor)
     {
         permit(misfit, py, conversion, framework.title)?;

@@ -1,8 +1,11 @@
 //! Queries that several rows share.
 
+use super::constraints::Arranged;
+use super::dtypes::is_common_number;
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::{FoundOnce, intern};
 use crate::dlpack::python::{Table, type_lookup};
+use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyType};
 
@@ -25,6 +28,16 @@ pub(super) fn table_of_class(
     let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
     let found = Table::of_type(kind.cast::<PyType>()?);
     Ok(found.map(|table| *known.get_or_find(py, || table)))
+}
+
+/// Returns whether every release of a framework with an exchange table has what a tensor is.
+#[inline]
+pub(super) fn is_plain(tensor: &Tensor) -> bool {
+    is_common_number(tensor.dtype())
+        && tensor.device() == Device::CPU
+        && !tensor.is_read_only()
+        && tensor.rank() <= 8
+        && Arranged::Forwards.accepts(tensor)
 }
 
 /// Imports a legacy capsule by a module's function `utils.dlpack.from_dlpack`.

@@ -4,18 +4,23 @@ use crate::dtype::DType;
 
 /// Returns whether it is one of those that all frameworks but MXNet have.
 pub(super) fn is_common(dtype: DType) -> bool {
-    const COMMON: [DType; 9] = [
-        DType::BOOL,
-        DType::U8,
-        DType::I8,
-        DType::I16,
-        DType::I32,
-        DType::I64,
-        DType::F16,
-        DType::F32,
-        DType::F64,
-    ];
-    COMMON.contains(&dtype)
+    is_common_number(dtype) || dtype == DType::BOOL
+}
+
+/// Returns whether it is one of those that all releases of these frameworks have.
+#[inline]
+pub(super) fn is_common_number(dtype: DType) -> bool {
+    matches!(
+        dtype,
+        DType::F32
+            | DType::F64
+            | DType::F16
+            | DType::I64
+            | DType::I32
+            | DType::I16
+            | DType::I8
+            | DType::U8
+    )
 }
 
 /// Returns whether it is an unsigned integer of more than a byte.

@@ -3,7 +3,7 @@
 
 mod export;
 
-use super::common::{from_capsule, root_module, table_of_class};
+use super::common::{from_capsule, is_plain, root_module, table_of_class};
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex};
 use super::row_type::{CapsuleMethods, Export, Framework, Streams, TableVendor};
@@ -27,6 +27,7 @@ pub(super) static ROW: Framework = Framework {
         correct: |descriptor| *descriptor,
         read_only: false,
     }),
+    surely_has: is_plain,
     tried: Some(&TRIED),
     streams: Streams {
         asks: true,

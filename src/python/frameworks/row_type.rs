@@ -52,7 +52,7 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) needs: Needs,
     /// Whether it copies all that it takes.
     pub(in crate::python) copies: bool,
-    /// Whether it surely can have a tensor, which is asked first.
+    /// Whether it surely can have a tensor without a copy, which is asked first.
     pub(in crate::python) surely_has: fn(&Tensor) -> bool,
     /// Finds what takes Python code to find out.
     pub(in crate::python) more: Option<Ask>,

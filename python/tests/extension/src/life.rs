@@ -145,10 +145,11 @@ fn release_under_a_lock() -> u128 {
     start.elapsed().as_millis()
 }
 
-/// Releases them one by one, on that many threads at once, while this one has the GIL. Returns
-/// after how many milliseconds all of them were done.
+/// Releases them one by one, on that many threads at once, while this one has the GIL, and keeps it
+/// for a while. Returns after how many milliseconds all of them were done.
 #[pyfunction]
-fn release_on_many_threads(count: usize) -> u128 {
+#[pyo3(signature = (count, kept_milliseconds = 0))]
+fn release_on_many_threads(count: usize, kept_milliseconds: u64) -> u128 {
     let all = Arc::new(Mutex::new(all_entrusted()));
     let start = std::time::Instant::now();
     let body = |all: Arc<Mutex<Vec<Tensor>>>| {
@@ -163,5 +164,7 @@ fn release_on_many_threads(count: usize) -> u128 {
     for thread in threads {
         thread.join().unwrap();
     }
-    start.elapsed().as_millis()
+    let took = start.elapsed().as_millis();
+    std::thread::sleep(Duration::from_millis(kept_milliseconds));
+    took
 }

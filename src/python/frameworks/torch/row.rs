@@ -5,7 +5,9 @@ use super::{clarify, guard, guard_negated, keep, lock, note_written};
 use crate::dlpack::python::{FoundOnce, intern};
 use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::{DType, TypeCode};
-use crate::python::frameworks::common::{from_capsule, is_pinned_or_managed, table_of_class};
+use crate::python::frameworks::common::{
+    from_capsule, is_pinned_or_managed, is_plain, table_of_class,
+};
 use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
 use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
 use crate::python::frameworks::row_type::{Export, Framework, Streams, TableVendor};
@@ -17,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 pub(in crate::python::frameworks) static ROW: Framework = Framework {
     cast: Some("x.to(torch.{})"),
     vendor: Some(&VENDOR),
+    surely_has: is_plain,
     tried: Some(&TRIED),
     streams: Streams {
         asks: true,

@@ -1,6 +1,6 @@
 //! Borrowed memory that becomes owned, before other threads run Python.
 
-use crate::dlpack::Flags;
+use crate::dlpack::{DLTensor, Flags};
 use crate::python::borrows::{Entry, Keep};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::{Time, torch};
@@ -34,11 +34,9 @@ impl Entry {
             Ok(ImportPath::Protocol) => None,
             _ => return Ok(None),
         };
-        let mut now = Self::new();
         let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false, Time::Call) {
-            // SAFETY: the alias keeps the storage, and the object its sizes and strides, which are
-            // copied.
-            unsafe { now.fill(&descriptor, Flags::empty()) }?;
+            // SAFETY: the alias keeps the storage, and the object its sizes and strides.
+            unsafe { self.check_unchanged(&descriptor, Flags::empty()) }?;
             Keep::Owner {
                 _kept: Owner::small(alias),
             }
@@ -51,7 +49,7 @@ impl Entry {
                 check_borrowed(py)?;
             }
             // SAFETY: the managed tensor keeps what the descriptor says.
-            unsafe { now.fill(managed.descriptor(), managed.flags()) }?;
+            unsafe { self.check_unchanged(managed.descriptor(), managed.flags()) }?;
             match owner {
                 Some(owner) => Keep::Owner { _kept: owner },
                 None => Keep::Managed { _kept: managed },
@@ -59,10 +57,27 @@ impl Entry {
         } else {
             return Err(changed());
         };
-        if !self.is_the_same_as(&now) {
-            return Err(changed());
-        }
         Ok(Some(keep))
+    }
+
+    /// Checks that the object is described as it was when it was borrowed.
+    ///
+    /// # Safety
+    ///
+    /// The descriptor is true, and stays so for the time of the call.
+    #[inline]
+    unsafe fn check_unchanged(&self, descriptor: &DLTensor, flags: Flags) -> Result<(), Refused> {
+        // SAFETY: a true descriptor has as many numbers as its rank says.
+        if unsafe { self.is_described_by(descriptor, flags) } {
+            return Ok(());
+        }
+        let mut now = Self::new();
+        // SAFETY: the descriptor is true, and `now` is dropped here.
+        unsafe { now.fill(descriptor, flags) }?;
+        match self.is_the_same_as(&now) {
+            true => Ok(()),
+            false => Err(changed()),
+        }
     }
 }
 
