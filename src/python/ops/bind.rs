@@ -221,48 +221,60 @@ impl Names {
             // SAFETY: there are as many keywords as values.
             let keyword = unsafe { ffi::PyTuple_GetItem(keywords.as_ptr(), at as ffi::Py_ssize_t) };
             let keyword = given.object(keyword);
-            match self.place(keyword)? {
-                Some(Place::Tensor(place)) => self.put(op, all, place, value)?,
-                Some(Place::Out) => self.put_out(op, all, value)?,
-                Some(Place::Attribute(place)) => {
-                    let (name, kind) = &self.attributes[place];
-                    let knows_none = matches!(
-                        kind,
-                        AttributeKind::OptionalInt | AttributeKind::OptionalInts
-                    );
-                    if value.is_none() && !knows_none {
-                        continue; // The default applies.
-                    }
-                    all.attributes_are_plain &= is_plain(value);
-                    let known = attribute(value, *kind);
-                    let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
-                    all.attributes.push((place, known));
-                }
-                Some(Place::Like) => all.like = not_none(value),
-                Some(Place::Label) => {
-                    all.label = Some(
-                        value
-                            .cast::<PyString>()
-                            .map_err(|_| Self::not_str(op, value))?,
-                    );
-                }
-                Some(Place::Memory) => {
-                    all.in_callers_memory = match value.extract::<&str>() {
-                        Ok("own") => false,
-                        Ok("caller") => true,
-                        _ => {
-                            let wanted = "\"own\" or \"caller\"";
-                            let reason = format!(
-                                "{op}: expected {wanted} for memory, got {}",
-                                value.as_any()
-                            );
-                            return Err(wrong_value(value.as_any().to_string(), wanted, reason));
-                        }
-                    };
-                }
-                Some(Place::Threads) => all.threads = number_of_threads(op, value)?,
-                None => return Err(self.no_such(op, keyword)),
+            if keyword.as_ptr() == self.out.as_ptr() {
+                self.put_out(op, all, value)?;
+            } else {
+                self.bind_keyword(op, all, keyword, value)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Binds an argument that was given by name, in a function of its own: most calls have none but
+    /// `out`.
+    #[inline(never)]
+    fn bind_keyword<'a, 'py>(
+        &self,
+        op: &str,
+        all: &mut Bindings<'a, 'py>,
+        keyword: Borrowed<'a, 'py, PyAny>,
+        value: Borrowed<'a, 'py, PyAny>,
+    ) -> PyResult<()> {
+        match self.place(keyword)? {
+            Some(Place::Tensor(place)) => self.put(op, all, place, value)?,
+            Some(Place::Out) => self.put_out(op, all, value)?,
+            Some(Place::Attribute(place)) => {
+                let (name, kind) = &self.attributes[place];
+                let knows_none = matches!(
+                    kind,
+                    AttributeKind::OptionalInt | AttributeKind::OptionalInts
+                );
+                if value.is_none() && !knows_none {
+                    return Ok(()); // The default applies.
+                }
+                all.attributes_are_plain &= is_plain(value);
+                let known = attribute(value, *kind);
+                let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
+                all.attributes.push((place, known));
+            }
+            Some(Place::Like) => all.like = not_none(value),
+            Some(Place::Label) => {
+                let label = value.cast::<PyString>();
+                all.label = Some(label.map_err(|_| Self::not_str(op, value))?);
+            }
+            Some(Place::Memory) => {
+                all.in_callers_memory = match value.extract::<&str>() {
+                    Ok("own") => false,
+                    Ok("caller") => true,
+                    _ => {
+                        let (found, wanted) = (value.to_string(), "\"own\" or \"caller\"");
+                        let reason = format!("{op}: expected {wanted} for memory, got {found}");
+                        return Err(wrong_value(found, wanted, reason));
+                    }
+                };
+            }
+            Some(Place::Threads) => all.threads = number_of_threads(op, value)?,
+            None => return Err(self.no_such(op, keyword)),
         }
         Ok(())
     }

@@ -54,6 +54,7 @@ pub(super) fn invoke<'py>(
     // SAFETY: the thread is attached.
     let call_id = unsafe { borrows::next_call_id() };
     let mut entered = SmallVec::<[Option<BorrowedArg<'_>>; 4]>::new();
+    let mut has_numbers = false;
     for (at, object) in bound.tensors.iter().enumerate() {
         let Some(object) = object else {
             entered.push(None);
@@ -61,6 +62,7 @@ pub(super) fn invoke<'py>(
         };
         let is_written = handle.definition().writes(at);
         if !is_written && is_number(*object) {
+            has_numbers = true;
             entered.push(None); // Its type is that of the others.
             continue;
         }
@@ -71,16 +73,8 @@ pub(super) fn invoke<'py>(
     }
     #[cfg(all(feature = "hosts", unix))]
     tape::refuse_recorded(py, name, foreign(&bound.tensors, &entered))?;
-    for (at, object) in bound.tensors.iter().enumerate() {
-        let Some(object) = object.filter(|_| entered[at].is_none()) else {
-            continue;
-        };
-        let dtype = dtype_of_number(handle, at, &entered, &bound.tensors);
-        let bytes = number_bytes(object, dtype).transpose();
-        let bytes = bytes.unwrap_or_else(|| Err(no_such_number(object, dtype)));
-        let argument = bytes.and_then(|bytes| Ok(BorrowedArg::number(bytes, dtype)?));
-        entered[at] =
-            Some(argument.map_err(|error| of_argument(py, name, &names.argument(py, at), error))?);
+    if has_numbers {
+        enter_numbers(py, handle, names, &bound.tensors, &mut entered)?;
     }
 
     let mut operands = Operands::new();
@@ -145,6 +139,29 @@ pub(super) fn invoke<'py>(
     give(names, &bound.tensors, around)
 }
 
+/// Borrows the numbers among the arguments, as tensors of rank 0, where nothing was entered yet.
+#[inline(never)]
+fn enter_numbers<'py>(
+    py: Python<'py>,
+    handle: &OpHandle,
+    names: &Names,
+    given: &[Option<Borrowed<'_, 'py, PyAny>>],
+    entered: &mut [Option<BorrowedArg<'py>>],
+) -> PyResult<()> {
+    for (at, object) in given.iter().enumerate() {
+        let Some(object) = object.filter(|_| entered[at].is_none()) else {
+            continue;
+        };
+        let dtype = dtype_of_number(handle, at, entered, given);
+        let bytes = number_bytes(object, dtype).transpose();
+        let bytes = bytes.unwrap_or_else(|| Err(no_such_number(object, dtype)));
+        let argument = bytes.and_then(|bytes| Ok(BorrowedArg::number(bytes, dtype)?));
+        let wrong = |error| of_argument(py, handle.name(), &names.argument(py, at), error);
+        entered[at] = Some(argument.map_err(wrong)?);
+    }
+    Ok(())
+}
+
 /// Returns the tensors of frameworks whose objects don't keep their memory themselves.
 #[cfg(all(feature = "hosts", unix))]
 #[inline]
@@ -170,6 +187,11 @@ fn give<'py>(
     given: &[Option<Borrowed<'_, 'py, PyAny>>],
     around: Around<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let [at] = names.results[..]
+        && let Some(object) = given[at]
+    {
+        return Ok(object.to_owned());
+    }
     let Around { py, like, made, .. } = around;
     let mut made = made.into_iter();
     let mut object_at = |at: usize| match given[at] {
