@@ -129,7 +129,7 @@ impl Tensor {
     }
 }
 
-/// What is known of elements one after another on the host, of which every one may be read.
+/// What most descriptors say: of elements on the host, in numbers that are as wide as ours.
 #[cfg(feature = "python")]
 pub(crate) struct Usual {
     pub(crate) first: *mut u8,
@@ -139,6 +139,48 @@ pub(crate) struct Usual {
     /// NULL for row-major ones.
     pub(crate) strides: *const isize,
     pub(crate) read_only: bool,
+}
+
+#[cfg(feature = "python")]
+impl Usual {
+    /// Returns what a descriptor says; `None` for one that says more, or something wrong.
+    #[inline(always)]
+    pub(crate) fn from_descriptor(descriptor: &DLTensor, flags: Flags) -> Option<Self> {
+        let rank = usize::try_from(descriptor.ndim).ok()?;
+        let is_usual = descriptor.device == Device::CPU.into()
+            && descriptor.byte_offset == 0
+            && (flags - Flags::READ_ONLY).is_empty()
+            && (rank == 0 || !descriptor.shape.is_null())
+            && size_of::<i64>() == size_of::<isize>();
+        if !is_usual {
+            return None;
+        }
+        Some(Self {
+            first: descriptor.data.cast(),
+            dtype: DType::try_from(descriptor.dtype).ok()?,
+            rank,
+            sizes: descriptor.shape.cast(),
+            strides: descriptor.strides.cast(),
+            read_only: flags.contains(Flags::READ_ONLY),
+        })
+    }
+
+    /// Returns the descriptor, and its flags.
+    #[inline]
+    pub(crate) fn descriptor(&self) -> (DLTensor, Flags) {
+        let mut flags = Flags::empty();
+        flags.set(Flags::READ_ONLY, self.read_only);
+        let descriptor = DLTensor {
+            data: self.first.cast(),
+            device: Device::CPU.into(),
+            ndim: self.rank as i32,
+            dtype: self.dtype.into(),
+            shape: self.sizes.cast_mut().cast(),
+            strides: self.strides.cast_mut().cast(),
+            byte_offset: 0,
+        };
+        (descriptor, flags)
+    }
 }
 
 #[cfg(feature = "python")]

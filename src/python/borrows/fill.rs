@@ -3,49 +3,56 @@
 use super::entry::{Entry, KeptLayout};
 use super::keep_alive::Aligned;
 use crate::device::Device;
-use crate::dlpack::{DLDeviceType, DLTensor, Flags};
+use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
-use crate::interchange::Described;
+use crate::interchange::{Described, Usual};
 use crate::layout::Layout;
 use crate::python::error::{Refused, not_importable};
 use std::ptr;
 
 impl Entry {
-    /// Fills in what a descriptor says in the usual case: elements on the host that may be written,
-    /// one after another, or in the layout that the entry keeps. `false`, and a blank entry, in any
-    /// other.
+    /// Fills in the usual case: elements on the host, one after another, or in the layout that the
+    /// entry keeps. `false`, and a blank entry, in any other.
+    ///
+    /// # Safety
+    ///
+    /// What is said is true for as long as the entry is in use.
+    #[inline(always)]
+    pub(in crate::python) unsafe fn fill_usual(&mut self, usual: &Usual) -> bool {
+        let Usual {
+            first,
+            dtype,
+            rank,
+            sizes,
+            strides,
+            ..
+        } = *usual;
+        self.read_only = usual.read_only;
+        // SAFETY: there are as many sizes, and strides or NULL, as the rank says.
+        unsafe {
+            matches!(self.kept_layout, KeptLayout::Strided { .. })
+                && self.place_described_as_before(first, dtype, rank, sizes, strides)
+                || self.arrange(rank, sizes, strides) && self.place(first, dtype)
+        }
+    }
+
+    /// Fills in what a descriptor without flags says.
     ///
     /// # Safety
     ///
     /// The same as for [`fill`](Self::fill).
     #[inline(always)]
-    pub(in crate::python) unsafe fn fill_usual(&mut self, descriptor: &DLTensor) -> bool {
-        let device = descriptor.device;
-        if device.device_type != DLDeviceType::CPU
-            || device.device_id != 0
-            || descriptor.byte_offset != 0
-            || size_of::<i64>() != size_of::<isize>()
-        {
-            return false;
-        }
-        let shape: *const isize = descriptor.shape.cast();
-        let strides: *const isize = descriptor.strides.cast();
-        let (Ok(dtype), Ok(rank)) = (
-            DType::try_from(descriptor.dtype),
-            usize::try_from(descriptor.ndim),
-        ) else {
-            return false;
-        };
-        if rank > 0 && descriptor.shape.is_null() {
-            return false;
-        }
-        self.read_only = false;
-        let first = descriptor.data.cast();
-        // SAFETY: a true descriptor has as many sizes, and strides or NULL, as its rank says.
+    pub(in crate::python) unsafe fn fill_plain(
+        &mut self,
+        descriptor: &DLTensor,
+    ) -> Result<(), Refused> {
+        let usual = Usual::from_descriptor(descriptor, Flags::empty());
+        // SAFETY: the descriptor is true for as long as the entry is in use.
         unsafe {
-            matches!(self.kept_layout, KeptLayout::Strided { .. })
-                && self.place_described_as_before(first, dtype, rank, shape, strides)
-                || self.arrange(rank, shape, strides) && self.place(first, dtype)
+            match usual.is_some_and(|usual| self.fill_usual(&usual)) {
+                true => Ok(()),
+                false => self.fill(descriptor, Flags::empty()),
+            }
         }
     }
 
@@ -228,34 +235,21 @@ impl Entry {
         self.object = ptr::null_mut();
     }
 
-    /// Returns whether a descriptor says in the same numbers what the entry says of memory of the
-    /// host. `false` says nothing: see [`is_the_same_as`](Self::is_the_same_as).
+    /// Returns whether an object says in the same numbers what the entry says of it. `false` says
+    /// nothing: see [`is_the_same_as`](Self::is_the_same_as).
     ///
     /// # Safety
     ///
-    /// The descriptor has as many numbers as its rank says.
+    /// There are as many sizes, and strides or NULL, as the rank says.
     #[inline]
-    pub(in crate::python) unsafe fn is_described_by(
-        &self,
-        descriptor: &DLTensor,
-        flags: Flags,
-    ) -> bool {
-        let Ok(rank) = usize::try_from(descriptor.ndim) else {
-            return false;
-        };
-        let (sizes, strides) = (descriptor.shape.cast(), descriptor.strides.cast());
-        size_of::<i64>() == size_of::<isize>()
-            && self.device == Device::CPU
-            && descriptor.device == Device::CPU.into()
+    pub(in crate::python) unsafe fn is_described_by(&self, usual: &Usual) -> bool {
+        self.device == Device::CPU
             && !self.padded
-            && !flags.contains(Flags::IS_SUBBYTE_TYPE_PADDED)
-            && descriptor.byte_offset == 0
-            && descriptor.data.cast() == self.first
-            && descriptor.dtype == self.dtype.into()
-            && !descriptor.shape.is_null()
-            && !descriptor.strides.is_null()
+            && self.first == usual.first
+            && self.dtype == usual.dtype
+            && !usual.strides.is_null()
             // SAFETY: there are as many sizes and strides as the rank says.
-            && unsafe { self.layout.is_described_by(rank, sizes, strides) }
+            && unsafe { (self.layout).is_described_by(usual.rank, usual.sizes, usual.strides) }
     }
 
     /// Returns whether both entries describe the same elements.

@@ -4,6 +4,7 @@ use super::*;
 use crate::device::Device;
 use crate::dlpack::{DLDevice, DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;
+use crate::interchange::Usual;
 use crate::python::borrows::Aligned;
 use crate::tensor::Tensor;
 use std::ops::Range;
@@ -208,7 +209,8 @@ fn reused(first: &DLTensor, second: &DLTensor) -> Option<Range<usize>> {
         give_back(entry);
         let mut again = blank();
         assert_eq!(again, entry);
-        let is_reused = again.as_mut().fill_usual(second);
+        let usual = Usual::from_descriptor(second, Flags::empty());
+        let is_reused = usual.is_some_and(|usual| again.as_mut().fill_usual(&usual));
         let bytes = again.as_ref().bytes.clone();
         give_back(again);
         is_reused.then_some(bytes)

@@ -25,9 +25,9 @@ mod shim;
 mod storage;
 mod version_counter;
 
-use crate::dlpack::DLTensor;
 use crate::dlpack::python::{FoundOnce, intern};
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
+use crate::interchange::Usual;
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::row_type::Time;
 use crate::python::type_attribute::Attribute;
@@ -49,7 +49,7 @@ static PLAIN_KEYS: AtomicU64 = AtomicU64::new(0);
 /// Returns what a tensor looks like in the usual case: a plain one on the host, that autograd
 /// doesn't follow. `None` for any other object.
 #[inline(always)]
-pub(in crate::python) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+pub(in crate::python) fn describe_usual(object: Borrowed<'_, '_, PyAny>) -> Option<Usual> {
     // SAFETY: the tensor is a plain one.
     unsafe { places_of_plain(object, Time::Call)?.describe(object) }
 }
@@ -60,7 +60,7 @@ pub(in crate::python) fn take_usual(
     object: Borrowed<'_, '_, PyAny>,
     locks: bool,
     time: Time,
-) -> Option<(DLTensor, Alias)> {
+) -> Option<(Usual, Alias)> {
     let places = places_of_plain(object, time)?;
     if locks {
         lock(object);

@@ -41,14 +41,15 @@ impl Entry {
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        if let Some(descriptor) = torch::describe_usual(object) {
+        if let Some(usual) = torch::describe_usual(object) {
             self.note_written = is_written.then_some(torch::note_written as NoteWritten);
-            // SAFETY: the object keeps what the descriptor says.
+            // SAFETY: the object keeps what it says.
             return unsafe {
-                if self.fill_usual(&descriptor) {
+                if self.fill_usual(&usual) {
                     Ok(())
                 } else {
-                    self.fill(&descriptor, Flags::empty())
+                    let (descriptor, flags) = usual.descriptor();
+                    self.fill(&descriptor, flags)
                 }
             };
         }
@@ -154,12 +155,7 @@ impl Entry {
             return unsafe { self.fill(&descriptor, flags) };
         }
         // SAFETY: the caller keeps the tensor for as long as the entry is used.
-        unsafe {
-            if self.fill_usual(&descriptor) {
-                return Ok(());
-            }
-            self.fill(&descriptor, Flags::empty())
-        }
+        unsafe { self.fill_plain(&descriptor) }
     }
 
     /// # Safety
@@ -189,11 +185,7 @@ impl Entry {
                 return unsafe { self.borrow_after_refusal(table, vendor, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
-            if unsafe { self.fill_usual(descriptor) } {
-                return Ok(());
-            }
-            // SAFETY: the object keeps what the descriptor says.
-            return unsafe { self.fill(descriptor, Flags::empty()) };
+            return unsafe { self.fill_plain(descriptor) };
         }
         // SAFETY: the table was found in the object's type, which its functions are for.
         unsafe { self.borrow_by_owning(table, vendor, object) }

@@ -7,7 +7,6 @@ mod wanted;
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
-use crate::dtype::DType;
 use crate::interchange::Usual;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_importable};
@@ -125,10 +124,9 @@ enum Found {
 #[inline(always)]
 fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
     let locks = purpose == Purpose::Keep;
-    if let Some((descriptor, alias)) = torch::take_usual(object, locks, Time::Beyond) {
-        // SAFETY: the alias keeps what the descriptor says.
-        let tensor = unsafe { of_descriptor(&descriptor, Flags::empty(), Owner::small(alias)) };
-        return tensor.map(Found::Tensor);
+    if let Some((usual, alias)) = torch::take_usual(object, locks, Time::Beyond) {
+        // SAFETY: the alias keeps what is said.
+        return unsafe { of_usual(&usual, Owner::small(alias)) }.map(Found::Tensor);
     }
     let path = match ImportPath::for_object(object) {
         Ok(path) => path,
@@ -233,21 +231,7 @@ fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
 /// The owner keeps what the descriptor says.
 #[inline]
 unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -> PyResult<Tensor> {
-    let is_usual = descriptor.device == Device::CPU.into()
-        && descriptor.byte_offset == 0
-        && (flags - Flags::READ_ONLY).is_empty()
-        && !descriptor.shape.is_null()
-        && descriptor.ndim >= 0
-        && size_of::<i64>() == size_of::<isize>();
-    if let (true, Ok(dtype)) = (is_usual, DType::try_from(descriptor.dtype)) {
-        let usual = Usual {
-            first: descriptor.data.cast(),
-            dtype,
-            rank: descriptor.ndim as usize,
-            sizes: descriptor.shape.cast(),
-            strides: descriptor.strides.cast(),
-            read_only: flags.contains(Flags::READ_ONLY),
-        };
+    if let Some(usual) = Usual::from_descriptor(descriptor, flags) {
         // SAFETY: the descriptor has as many sizes and strides as its rank says, and the owner
         // keeps the memory.
         match unsafe { Tensor::adopt_usual(&usual, owner) } {
@@ -257,6 +241,24 @@ unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -
     }
     // SAFETY: the owner keeps the memory that the descriptor says.
     unsafe { Tensor::adopt(descriptor, flags, owner) }.map_err(not_importable)
+}
+
+/// Makes a tensor of what an object says of it.
+///
+/// # Safety
+///
+/// The owner keeps the memory, and what is said is true.
+#[inline]
+unsafe fn of_usual(usual: &Usual, owner: Owner) -> PyResult<Tensor> {
+    // SAFETY: what is said is true, and the owner keeps the memory.
+    match unsafe { Tensor::adopt_usual(usual, owner) } {
+        Ok(tensor) => Ok(tensor),
+        Err(owner) => {
+            let (descriptor, flags) = usual.descriptor();
+            // SAFETY: the descriptor says the same.
+            unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+        }
+    }
 }
 
 /// Makes a tensor of an array.

@@ -59,9 +59,10 @@ unsafe fn borrow_again(
         // the entry is used.
         ImportPath::Numpy => Some(unsafe { numpy::borrow(object, now) }.is_ok()),
         ImportPath::Table(table, _) => {
-            if let Some(descriptor) = torch::describe_usual(object) {
+            if let Some(usual) = torch::describe_usual(object) {
+                let (descriptor, flags) = usual.descriptor();
                 // SAFETY: the object keeps what the descriptor says.
-                return Some(unsafe { now.fill(&descriptor, Flags::empty()) }.is_ok());
+                return Some(unsafe { now.fill(&descriptor, flags) }.is_ok());
             }
             let mut room = MaybeUninit::uninit();
             // SAFETY: the table was found in the object's type, which its functions are for.
@@ -74,9 +75,9 @@ unsafe fn borrow_again(
         }
         // A tensor of a release without a table, read by PyTorch's functions.
         ImportPath::Protocol if is_kept_by_object => {
-            let descriptor = torch::describe_usual(object);
+            let described = torch::describe_usual(object).map(|usual| usual.descriptor());
             // SAFETY: the object keeps what the descriptor says.
-            Some(descriptor.is_some_and(|it| unsafe { now.fill(&it, Flags::empty()) }.is_ok()))
+            Some(described.is_some_and(|(it, flags)| unsafe { now.fill(&it, flags) }.is_ok()))
         }
         ImportPath::Own | ImportPath::Buffer(_) | ImportPath::Protocol => None,
     }

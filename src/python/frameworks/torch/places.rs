@@ -9,7 +9,8 @@ use super::probed::Probed;
 use super::sample::{Sample, words_of};
 use super::shim::Shim;
 use crate::dlpack::python::{Offer, Table};
-use crate::dlpack::{Abi, DLTensor, Legacy};
+use crate::dlpack::{Abi, DLTensor, Flags, Legacy};
+use crate::interchange::Usual;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{Borrowed, ffi};
@@ -95,7 +96,7 @@ impl Places {
     ///
     /// The same as for [`read`](Self::read); the tensor's memory is its value.
     #[inline(always)]
-    pub(super) unsafe fn describe(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+    pub(super) unsafe fn describe(&self, object: Borrowed<'_, '_, PyAny>) -> Option<Usual> {
         // SAFETY: the object is a plain tensor of PyTorch, as callers see to. A C++ tensor is one
         // pointer, which was found this many bytes behind the object's start, so its address there
         // is a handle.
@@ -113,7 +114,7 @@ impl Places {
     ///
     /// The same as for [`describe`](Self::describe).
     #[inline(always)]
-    pub(super) unsafe fn take(&self, object: Borrowed<'_, '_, PyAny>) -> Option<(DLTensor, Alias)> {
+    pub(super) unsafe fn take(&self, object: Borrowed<'_, '_, PyAny>) -> Option<(Usual, Alias)> {
         let shim = self.shim.as_ref()?;
         // SAFETY: the object is a plain tensor, which has the address of its C++ tensor there.
         unsafe {
@@ -139,7 +140,7 @@ impl Places {
     /// # Safety
     ///
     /// The object is a tensor of PyTorch.
-    unsafe fn borrow(&self, object: Borrowed<'_, '_, PyAny>) -> Option<DLTensor> {
+    unsafe fn borrow(&self, object: Borrowed<'_, '_, PyAny>) -> Option<Usual> {
         let table = self.table?;
         let mut room = MaybeUninit::uninit();
         // SAFETY: the object is a tensor of PyTorch, as callers see to, and the table is that of
@@ -149,7 +150,7 @@ impl Places {
             // It will fail again where its error is passed on.
             drop(table.borrow_error(object.py()));
         }
-        descriptor.copied()
+        Usual::from_descriptor(descriptor?, Flags::empty())
     }
 }
 

@@ -10,9 +10,9 @@
 use super::alias::{Alias, Handle, Release};
 use super::class::Torch;
 use super::library::Library;
-use crate::device::Device;
 use crate::dlpack::DLTensor;
 use crate::dtype::DType;
+use crate::interchange::Usual;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
@@ -124,7 +124,7 @@ impl Shim {
     ///
     /// The handle is the address of a C++ tensor, whose memory is its value.
     #[inline(always)]
-    pub(super) unsafe fn describe(&self, handle: Handle) -> Option<DLTensor> {
+    pub(super) unsafe fn describe(&self, handle: Handle) -> Option<Usual> {
         let (mut data, mut shape, mut strides) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         let (mut rank, mut dtype, mut device) = (0, 0, 0);
@@ -147,14 +147,13 @@ impl Shim {
         if unsafe { (self.data)(handle, &mut data) } != 0 {
             return None;
         }
-        Some(DLTensor {
-            data,
-            device: Device::CPU.into(),
-            ndim: i32::try_from(rank).ok()?,
-            dtype: dtype?.into(),
-            shape,
-            strides,
-            byte_offset: 0,
+        Some(Usual {
+            first: data.cast(),
+            dtype: dtype?,
+            rank: i32::try_from(rank).ok()?.try_into().ok()?,
+            sizes: shape.cast_const().cast(),
+            strides: strides.cast_const().cast(),
+            read_only: false,
         })
     }
 
@@ -192,7 +191,7 @@ impl Shim {
         // SAFETY: the C++ tensor is that many bytes behind the object's start, by this function's
         // contract, so that is a handle; the sample is a plain tensor.
         let ours = unsafe { self.describe(object.as_ptr().byte_add(tensor).cast()) };
-        let Some(ours) = ours else {
+        let Some((ours, _)) = ours.map(|usual| usual.descriptor()) else {
             return false;
         };
         let numbers = |pointer: *const i64| {

@@ -1,6 +1,7 @@
 //! Borrowed memory that becomes owned, before other threads run Python.
 
 use crate::dlpack::{DLTensor, Flags};
+use crate::interchange::Usual;
 use crate::python::borrows::{Entry, Keep};
 use crate::python::error::{Refused, not_exchangeable};
 use crate::python::frameworks::{Time, torch};
@@ -34,9 +35,14 @@ impl Entry {
             Ok(ImportPath::Protocol) => None,
             _ => return Ok(None),
         };
-        let keep = if let Some((descriptor, alias)) = torch::take_usual(object, false, Time::Call) {
+        let keep = if let Some((usual, alias)) = torch::take_usual(object, false, Time::Call) {
             // SAFETY: the alias keeps the storage, and the object its sizes and strides.
-            unsafe { self.check_unchanged(&descriptor, Flags::empty()) }?;
+            unsafe {
+                if !self.is_described_by(&usual) {
+                    let (descriptor, flags) = usual.descriptor();
+                    self.check_unchanged(&descriptor, flags)?;
+                }
+            }
             Keep::Owner {
                 _kept: Owner::small(alias),
             }
@@ -48,8 +54,14 @@ impl Entry {
             if vendor.runs_python {
                 check_borrowed(py)?;
             }
+            let (descriptor, flags) = (managed.descriptor(), managed.flags());
+            let usual = Usual::from_descriptor(descriptor, flags);
             // SAFETY: the managed tensor keeps what the descriptor says.
-            unsafe { self.check_unchanged(managed.descriptor(), managed.flags()) }?;
+            unsafe {
+                if !usual.is_some_and(|usual| self.is_described_by(&usual)) {
+                    self.check_unchanged(descriptor, flags)?;
+                }
+            }
             match owner {
                 Some(owner) => Keep::Owner { _kept: owner },
                 None => Keep::Managed { _kept: managed },
@@ -65,12 +77,8 @@ impl Entry {
     /// # Safety
     ///
     /// The descriptor is true, and stays so for the time of the call.
-    #[inline]
+    #[inline(never)]
     unsafe fn check_unchanged(&self, descriptor: &DLTensor, flags: Flags) -> Result<(), Refused> {
-        // SAFETY: a true descriptor has as many numbers as its rank says.
-        if unsafe { self.is_described_by(descriptor, flags) } {
-            return Ok(());
-        }
         let mut now = Self::new();
         // SAFETY: the descriptor is true, and `now` is dropped here.
         unsafe { now.fill(descriptor, flags) }?;
