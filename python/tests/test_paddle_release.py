@@ -6,8 +6,10 @@ import gc
 import itertools
 import sys
 import time
+import weakref
 
 import dlbridge_testing as ext
+import numpy as np
 import pytest
 from support import framework, in_new_process
 
@@ -148,3 +150,24 @@ def test_second_export_equals_the_first(name, view):
     del ours, x, first
     gc.collect()
     assert not ext.to(second, "numpy").any()
+
+
+def test_exports_release_what_the_releaser_thread_waits_for():
+    class Watched(np.ndarray): ...
+
+    interval = sys.getswitchinterval()
+    # No other thread gets the GIL before this one gives it up.
+    sys.setswitchinterval(60)
+    try:
+        for _ in range(5):
+            array = np.ones(3, "f4").view(Watched)
+            alive = weakref.ref(array)
+            ext.entrust(array)
+            del array
+            # The GIL is kept for so long that the releaser thread waits for it. By then it mustn't
+            # have taken anything: an export to Paddle releases all of the queue first.
+            ext.release_on_many_threads(1, 50)
+            ext.to(np.ones(3, "f4"), "paddle")
+            assert alive() is None
+    finally:
+        sys.setswitchinterval(interval)

@@ -51,7 +51,7 @@ register_op!(
 // The frame checks the bytes of this one.
 register_kernel!(
     kernel_from(&[DType::BOOL]).factory(|context: &KernelContext<'_>| {
-        let converters = Converters::new(context)?;
+        let converters = Converters::new(context, vec![DType::BOOL])?;
         Ok(move |x: View<'_, bool>, out: UntypedMut<'_>| {
             converters.convert(&x.into_operand(), &out)
         })
@@ -59,7 +59,8 @@ register_kernel!(
 );
 register_kernel!(
     kernel_from(&numbers(|code| code != TypeCode::Bool)).factory(|context: &KernelContext<'_>| {
-        let converters = Converters::new(context)?;
+        let from = numbers(|code| code != TypeCode::Bool);
+        let converters = Converters::new(context, from)?;
         Ok(move |x: Untyped<'_>, out: UntypedMut<'_>| converters.convert(&x, &out))
     })
 );
@@ -83,11 +84,10 @@ fn numbers(is_among: impl Fn(TypeCode) -> bool) -> Vec<DType> {
 struct Converters(Vec<(DType, Box<Converter>)>);
 
 impl Converters {
-    fn new(context: &KernelContext<'_>) -> Result<Self, Failure> {
+    fn new(context: &KernelContext<'_>, from: Vec<DType>) -> Result<Self, Failure> {
         let (to, saturates) = (context.attribute("dtype")?, context.attribute("saturate")?);
-        let from = |from| Some((from, Box::new(Converter::new(from, to, saturates)?)));
-        let all = numbers(|_| true);
-        Ok(Self(all.into_iter().filter_map(from).collect()))
+        let make = |from| Some((from, Box::new(Converter::new(from, to, saturates)?)));
+        Ok(Self(from.into_iter().filter_map(make).collect()))
     }
 
     /// Writes the elements of `x` to those of `out`, as [`convert_elements`].

@@ -46,13 +46,32 @@ impl Entry {
         &mut self,
         descriptor: &DLTensor,
     ) -> Result<(), Refused> {
-        let usual = Usual::from_descriptor(descriptor, Flags::empty());
         // SAFETY: the descriptor is true for as long as the entry is in use.
         unsafe {
-            match usual.is_some_and(|usual| self.fill_usual(&usual)) {
-                true => Ok(()),
-                false => self.fill(descriptor, Flags::empty()),
+            match Usual::from_descriptor(descriptor, Flags::empty()) {
+                Some(usual) => self.fill_or_validate(&usual),
+                None => self.fill(descriptor, Flags::empty()),
             }
+        }
+    }
+
+    /// Fills in the usual case, or what the validator makes of it.
+    ///
+    /// # Safety
+    ///
+    /// What is said is true for as long as the entry is in use.
+    #[inline(always)]
+    pub(in crate::python) unsafe fn fill_or_validate(
+        &mut self,
+        usual: &Usual,
+    ) -> Result<(), Refused> {
+        // SAFETY: what is said is true for as long as the entry is in use.
+        unsafe {
+            if self.fill_usual(usual) {
+                return Ok(());
+            }
+            let (descriptor, flags) = usual.descriptor();
+            self.fill(&descriptor, flags)
         }
     }
 

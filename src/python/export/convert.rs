@@ -56,9 +56,6 @@ fn convert_by<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let copy = conversion.copy;
     let framework = Framework::named(name)?;
-    if copy != Some(true) && (framework.surely_has)(&tensor) {
-        return deliver(framework, py, tensor);
-    }
     let misfit = misfit(framework, py, &tensor)?;
     if framework.copies && copy == Some(false) && misfit.is_none() {
         return Err(not_exchangeable(

@@ -19,9 +19,6 @@ pub(super) fn export_to<'py>(
     tensor: Tensor,
     conversion: &Conversion<'_, '_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if (framework.surely_has)(&tensor) {
-        return deliver(framework, py, tensor);
-    }
     if let Some(misfit) = misfit(framework, py, &tensor)? {
         permit(misfit, py, conversion, framework.title)?;
     }
@@ -37,7 +34,6 @@ pub(super) fn by_table<'py>(
     conversion: &Conversion<'_, '_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(framework) = vendor.framework
-        && !(framework.surely_has)(&tensor)
         && let Some(misfit) = unmet_need(framework, &tensor)
     {
         permit(misfit, py, conversion, framework.title)?;

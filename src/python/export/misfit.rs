@@ -18,6 +18,9 @@ pub(super) fn misfit(
     py: Python<'_>,
     tensor: &Tensor,
 ) -> PyResult<Option<Incompatibility>> {
+    if (framework.surely_has)(tensor) {
+        return Ok(None);
+    }
     let is_for_good = |misfit: &Option<Incompatibility>| {
         misfit
             .as_ref()
@@ -76,7 +79,8 @@ fn refused_by_release(
 #[inline]
 pub(super) fn unmet_need(framework: &Framework, tensor: &Tensor) -> Option<Incompatibility> {
     let needs = &framework.needs;
-    (!needs.are_met_by(tensor)).then(|| needs.why_not(framework.title, tensor))
+    let is_met = (framework.surely_has)(tensor) || needs.are_met_by(tensor);
+    (!is_met).then(|| needs.why_not(framework.title, tensor))
 }
 
 /// Permits sharing all the same, where the tensor is only read-only, and the policy allows that.
@@ -195,5 +199,36 @@ impl Needs {
         Incompatibility::new(Kind::ReadOnly, "read-only", "writable")
             .with_reason(reason)
             .with_copy_to(tensor.device())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+
+    #[test]
+    fn what_a_framework_surely_has_meets_its_needs() {
+        for name in ["numpy", "torch", "paddle"] {
+            let framework = Framework::named(name).unwrap();
+            let mut sure = 0;
+            let whole = DType::ALL
+                .iter()
+                .filter(|dtype| dtype.bits().is_multiple_of(8));
+            for (dtype, rank) in whole.flat_map(|dtype| (0..12).map(move |rank| (dtype, rank))) {
+                let Ok(tensor) = Tensor::zeroed(&vec![2; rank], *dtype) else {
+                    continue;
+                };
+                let flipped = (rank > 0).then(|| tensor.step_by(0, -1).unwrap());
+                let read_only = tensor.clone().into_read_only();
+                for tensor in [Some(tensor), flipped, Some(read_only)].iter().flatten() {
+                    if (framework.surely_has)(tensor) {
+                        sure += 1;
+                        assert!(framework.needs.are_met_by(tensor), "{name}: {tensor:?}");
+                    }
+                }
+            }
+            assert!(sure > 0, "{name}");
+        }
     }
 }

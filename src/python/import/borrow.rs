@@ -44,14 +44,7 @@ impl Entry {
         if let Some(usual) = torch::describe_usual(object) {
             self.note_written = is_written.then_some(torch::note_written as NoteWritten);
             // SAFETY: the object keeps what it says.
-            return unsafe {
-                if self.fill_usual(&usual) {
-                    Ok(())
-                } else {
-                    let (descriptor, flags) = usual.descriptor();
-                    self.fill(&descriptor, flags)
-                }
-            };
+            return unsafe { self.fill_or_validate(&usual) };
         }
         self.borrow_any(object, is_written)
     }

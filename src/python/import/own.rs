@@ -230,17 +230,14 @@ fn of_table(managed: Managed<Versioned>) -> PyResult<Tensor> {
 ///
 /// The owner keeps what the descriptor says.
 #[inline]
-unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, mut owner: Owner) -> PyResult<Tensor> {
-    if let Some(usual) = Usual::from_descriptor(descriptor, flags) {
-        // SAFETY: the descriptor has as many sizes and strides as its rank says, and the owner
-        // keeps the memory.
-        match unsafe { Tensor::adopt_usual(&usual, owner) } {
-            Ok(tensor) => return Ok(tensor),
-            Err(unused) => owner = unused,
+unsafe fn of_descriptor(descriptor: &DLTensor, flags: Flags, owner: Owner) -> PyResult<Tensor> {
+    // SAFETY: the owner keeps the memory that the descriptor says.
+    unsafe {
+        match Usual::from_descriptor(descriptor, flags) {
+            Some(usual) => of_usual(&usual, owner),
+            None => Tensor::adopt(descriptor, flags, owner).map_err(not_importable),
         }
     }
-    // SAFETY: the owner keeps the memory that the descriptor says.
-    unsafe { Tensor::adopt(descriptor, flags, owner) }.map_err(not_importable)
 }
 
 /// Makes a tensor of what an object says of it.

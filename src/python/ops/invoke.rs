@@ -187,6 +187,7 @@ fn give<'py>(
     given: &[Option<Borrowed<'_, 'py, PyAny>>],
     around: Around<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    // What most calls with `out` need.
     if let [at] = names.results[..]
         && let Some(object) = given[at]
     {

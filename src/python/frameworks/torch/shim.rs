@@ -55,6 +55,10 @@ impl Shim {
         let Some(library) = Library::loaded(py, torch, "torch_cpu")? else {
             return Ok(None);
         };
+        // Its sizes and strides are read as ours.
+        if size_of::<i64>() != size_of::<isize>() {
+            return Ok(None);
+        }
         let get = |name: &str| library.function(&format!("aoti_torch_get_{name}"));
         let found = [
             get("data_ptr")?,
