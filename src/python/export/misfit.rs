@@ -18,20 +18,20 @@ pub(super) fn misfit(
     py: Python<'_>,
     tensor: &Tensor,
 ) -> PyResult<Option<Incompatibility>> {
-    if (framework.surely_has)(tensor) {
-        return Ok(None);
-    }
     let is_for_good = |misfit: &Option<Incompatibility>| {
         misfit
             .as_ref()
             .is_some_and(|misfit| misfit.copy_to.is_none())
     };
-    let mut misfit = unmet_need(framework, tensor);
-    // What no copy cures is said first.
-    if let Some(ask) = framework.more
-        && !is_for_good(&misfit)
-    {
-        misfit = ask(py, tensor)?.or(misfit);
+    let mut misfit = None;
+    if !(framework.surely_has)(tensor) {
+        misfit = unmet_need(framework, tensor);
+        // What no copy cures is said first.
+        if let Some(ask) = framework.more
+            && !is_for_good(&misfit)
+        {
+            misfit = ask(py, tensor)?.or(misfit);
+        }
     }
     if let Some(tried) = framework.tried
         && !is_for_good(&misfit)

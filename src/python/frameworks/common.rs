@@ -30,7 +30,7 @@ pub(super) fn table_of_class(
     Ok(found.map(|table| *known.get_or_find(py, || table)))
 }
 
-/// Returns whether every release of a framework with an exchange table has what a tensor is.
+/// Returns whether every release of PyTorch or Paddle with an exchange table has what a tensor is.
 #[inline]
 pub(super) fn is_plain(tensor: &Tensor) -> bool {
     is_common_number(tensor.dtype())

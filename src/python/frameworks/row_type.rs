@@ -52,7 +52,8 @@ pub(in crate::python) struct Framework {
     pub(in crate::python) needs: Needs,
     /// Whether it copies all that it takes.
     pub(in crate::python) copies: bool,
-    /// Whether it surely can have a tensor without a copy, which is asked first.
+    /// Whether a tensor surely meets its needs, and `more` has nothing against it, which is asked
+    /// first. What only some of its releases can have is `tried` all the same.
     pub(in crate::python) surely_has: fn(&Tensor) -> bool,
     /// Finds what takes Python code to find out.
     pub(in crate::python) more: Option<Ask>,
