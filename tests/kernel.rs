@@ -42,6 +42,8 @@ mod parameters;
 mod part;
 #[path = "kernel/registration.rs"]
 mod registration;
+#[path = "kernel/repeats.rs"]
+mod repeats;
 #[path = "kernel/sizes.rs"]
 mod sizes;
 #[path = "kernel/support.rs"]

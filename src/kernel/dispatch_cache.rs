@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::ops::Deref;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A power of two; Miri takes long to walk over many.
@@ -22,8 +22,8 @@ const MOST_OTHERS: usize = 64;
 pub(super) struct Cache {
     buckets: Box<[AtomicPtr<Slot>; BUCKETS]>,
     count: AtomicUsize,
-    /// How often it was cleared.
-    generation: AtomicUsize,
+    /// A number that no other cache has or had, and itself only until it is cleared.
+    version: AtomicU64,
     /// Cleared entries: the first of each chain.
     retired: Mutex<Vec<Chain>>,
     others: Mutex<Others>,
@@ -66,7 +66,7 @@ impl Cache {
         Self {
             buckets: Box::new([const { AtomicPtr::new(ptr::null_mut()) }; BUCKETS]),
             count: AtomicUsize::new(0),
-            generation: AtomicUsize::new(0),
+            version: AtomicU64::new(new_version()),
             retired: Mutex::new(Vec::new()),
             others: Mutex::new(VecDeque::new()),
         }
@@ -140,17 +140,16 @@ impl Cache {
             }
         }
         // Afterwards: who reads the new number finds none of the old choices.
-        self.generation.fetch_add(1, Ordering::Release);
+        self.version.store(new_version(), Ordering::Release);
         self.count.store(0, Ordering::Relaxed);
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         mem::take(&mut *others)
     }
 
-    /// Returns how often the cache was cleared.
-    #[cfg(feature = "hosts")]
+    /// Returns a number that no other cache has or had, and this one only until it is cleared.
     #[inline]
-    pub(super) fn generation(&self) -> usize {
-        self.generation.load(Ordering::Acquire)
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     #[inline]
@@ -167,6 +166,12 @@ impl Cache {
         let hash = (sum ^ sum >> 32).wrapping_mul(FACTORS[0]);
         &self.buckets[(hash >> (64 - BUCKETS.ilog2())) as usize]
     }
+}
+
+/// Returns a number for the first time.
+fn new_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Odd, and otherwise without any order.

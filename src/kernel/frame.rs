@@ -2,8 +2,12 @@
 //! a kernel and executes it.
 
 mod checks;
+mod execute;
 mod infer;
 mod mixed_types;
+mod places;
+mod recent;
+mod repeat;
 #[cfg(feature = "hosts")]
 pub(super) mod settled;
 #[cfg(test)]
@@ -20,19 +24,16 @@ use super::choose::Seen;
 use super::dispatch_cache::Found;
 use super::error::{CallError, Failure, Reason};
 use super::handle::OpHandle;
-use super::observe::{self, Record};
-use super::op::{Op, ShapeContext};
 use super::operand::{Operand, relaid};
 use super::shapes::{self, Expected};
-use crate::compute::threads::with_num_threads;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
+use crate::layout::Layout;
 use crate::storage::Contents;
 use checks::{NO_VARIABLES, bind_type_variables, output_type};
 use checks::{check_for_kernel, check_output, is_any_bits, main_device, missing};
+use recent::Search;
 use smallvec::SmallVec;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::Instant;
 use write_key::write_call_key;
 
 /// Arguments by their [places](crate::kernel::Op::parameter_of); [`Operand::ABSENT`] for results
@@ -45,8 +46,8 @@ pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
 ///
 /// What a result's operand leads to is there until the host is dropped, and no other code uses it.
 pub(crate) unsafe trait CallHost {
-    /// Allocates a result, and keeps it. Results are requested in the order of their parameters.
-    /// What the memory of devices contains is up to their backends.
+    /// Allocates a result, row-major, and keeps it. Results are requested in the order of their
+    /// parameters. What the memory of devices contains is up to their backends.
     fn make<'a>(
         &mut self,
         shape: &[usize],
@@ -74,8 +75,9 @@ pub(crate) struct Made<'a> {
     frame: &'a Frame<'a>,
     operands: &'a [Operand<'a>],
     found: Found<'a>,
+    releases: bool,
     /// The handle's, before the kernel was found.
-    generation: usize,
+    version: u64,
 }
 
 /// A call, about to be made, beside its arguments: those stay where they were put together, as
@@ -109,6 +111,15 @@ impl Frame<'_> {
         operands: &mut [Operand<'_>],
         around: &mut impl CallHost,
     ) -> Result<(), Reason> {
+        let call = self.description();
+        let place = match self.label {
+            "" => match recent::find(call, operands) {
+                Search::Found(recent) => return self.repeat(&recent, operands, around),
+                Search::Keep(place) => Some(place),
+                Search::Unknown => None,
+            },
+            _ => None,
+        };
         let op = self.handle.definition();
         let (given, count) = (op.given(), op.parameters.len());
         let missed = op.needed & !self.present;
@@ -118,25 +129,61 @@ impl Frame<'_> {
         let (own, more) = (&operands[..given], &operands[count..]);
         let expected = shapes::expected(op, own, more, self.attributes)?;
         let Expected::Broadcast(shape) = &expected else {
-            return self.dispatch(operands, &expected, around);
+            let (found, releases) = self.dispatch(operands, &expected, around)?;
+            if let Some(place) = place {
+                let made = (&found, releases);
+                recent::keep(place, (op, call), made, (operands, operands), Vec::new());
+            }
+            #[cfg(feature = "hosts")]
+            around.keep(Made {
+                frame: self,
+                operands,
+                found,
+                releases,
+                version: call.version,
+            });
+            return Ok(());
         };
         // Inputs that are broadcast get other layouts, which stay here.
         let layouts = shapes::broadcast(op, own, more, shape)?;
-        let mut operands: Operands<'_> = operands.iter().map(Operand::duplicate).collect();
-        for (at, layout) in &layouts {
-            operands[*at] = relaid(&operands[*at], layout.as_ref());
+        let mut wide = with_layouts(operands, &layouts);
+        let (found, releases) = self.dispatch(&mut wide, &expected, around)?;
+        if let Some(place) = place {
+            let made = (&found, releases);
+            recent::keep(place, (op, call), made, (operands, &wide), layouts.clone());
         }
-        self.dispatch(&mut operands, &expected, around)
+        #[cfg(feature = "hosts")]
+        around.keep(Made {
+            frame: self,
+            operands: &wide,
+            found,
+            releases,
+            version: call.version,
+        });
+        Ok(())
     }
 
-    /// Dispatches and executes the call, once all shapes are known.
+    /// Returns what tells calls apart, beside their arguments.
+    #[inline]
+    fn description(&self) -> recent::Call<'_> {
+        let defaults = self.handle.defaults();
+        recent::Call {
+            version: self.handle.version(),
+            present: self.present,
+            attributes: self.attributes,
+            has_defaults: defaults.is_some_and(|defaults| std::ptr::eq(defaults, self.attributes)),
+        }
+    }
+
+    /// Dispatches and executes the call, once all shapes are known. Returns its kernel, and whether
+    /// other threads may have run Python meanwhile.
     #[inline]
     fn dispatch(
         &self,
         operands: &mut [Operand<'_>],
         expected: &Expected,
         around: &mut impl CallHost,
-    ) -> Result<(), Reason> {
+    ) -> Result<(Found<'_>, bool), Reason> {
         let op = self.handle.definition();
         let (given, count) = (op.given(), op.parameters.len());
         let mut variables = NO_VARIABLES;
@@ -156,18 +203,12 @@ impl Frame<'_> {
                 _ => Contents::Zeros,
             };
             uncleared |= u32::from(contents == Contents::Arbitrary) << at;
-            let result = around.make(shape, dtype, device, contents);
-            outputs[0] = result.map_err(|error| Reason::Allocation {
-                argument: op.parameters[at].name.clone(),
-                error,
-            })?;
+            outputs[0] = self.make(at, (shape, dtype, device), contents, around)?;
         }
 
         let coincide = argument_overlap::check(op, operands)?;
         let mut key = CallKey::new();
         write_call_key(&mut key, op, operands, self.attributes, self.label, device);
-        #[cfg(feature = "hosts")]
-        let generation = self.handle.generation();
         let found = match self.handle.find(&key) {
             Some(found) => found,
             None => self.prepare(key, operands, device)?,
@@ -175,19 +216,39 @@ impl Frame<'_> {
         if uncleared != 0 && !found.kernel.fills_results {
             clear(operands, uncleared);
         }
-        check_for_kernel(op, operands, &found, device)?;
+        check_for_kernel(op, operands, &found.kernel, device)?;
         if !coincide.is_empty() {
             argument_overlap::check_for_kernel(op, operands, &found.kernel, &coincide)?;
         }
-        self.execute(op, operands, (&found, device), around)?;
-        #[cfg(feature = "hosts")]
-        around.keep(Made {
-            frame: self,
-            operands,
-            found,
-            generation,
+        let releases = self.releases(operands, &found.kernel);
+        let backend = match found.kernel.device {
+            DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,
+            // Also the CPU's, for memory that others use, too.
+            kind => Backend::find(kind),
+        };
+        let backend = backend.map(|backend| (backend, device));
+        self.execute(&found, operands, backend, releases, around)?;
+        Ok((found, releases))
+    }
+
+    /// Makes a result, by its place.
+    #[inline]
+    fn make<'a>(
+        &self,
+        at: usize,
+        (shape, dtype, device): (&[usize], DType, Device),
+        contents: Contents,
+        around: &mut impl CallHost,
+    ) -> Result<Operand<'a>, Reason> {
+        let made = around.make(shape, dtype, device, contents);
+        let made = made.and_then(|made: Operand<'a>| match made.layout.is_contiguous() {
+            true => Ok(made),
+            false => Err("the memory was allocated with other strides".into()),
         });
-        Ok(())
+        made.map_err(|error| Reason::Allocation {
+            argument: self.handle.definition().parameters[at].name.clone(),
+            error,
+        })
     }
 
     #[cold]
@@ -208,82 +269,15 @@ impl Frame<'_> {
         self.handle
             .prepare(key, &seen, self.attributes, self.label, device)
     }
+}
 
-    fn execute(
-        &self,
-        op: &Op,
-        operands: &[Operand<'_>],
-        (found, device): (&Found<'_>, Device),
-        around: &mut impl CallHost,
-    ) -> Result<(), Reason> {
-        let kernel = &found.kernel;
-        let shared = Shared(operands);
-        let releases = kernel.releases_from.is_some_and(|least| {
-            let (operands, more) = operands.split_at(op.parameters.len());
-            let context = ShapeContext {
-                op,
-                operands,
-                more,
-                attributes: self.attributes,
-            };
-            let largest = || {
-                shared
-                    .0
-                    .iter()
-                    .map(|operand| operand.layout.len() as u64)
-                    .max()
-            };
-            let work = op
-                .work
-                .map_or_else(|| largest().unwrap_or(0), |work| work(&context));
-            work >= least
-        });
-        let backend = match kernel.device {
-            DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,
-            // Also the CPU's, for memory that others use, too.
-            kind => Backend::find(kind),
-        };
-        let mut body = || {
-            let shared = &shared;
-            let mut compute = || match self.threads {
-                0 => (found.compute)(shared.0),
-                threads => with_num_threads(threads, || (found.compute)(shared.0)),
-            };
-            match backend {
-                None => compute(),
-                Some(backend) => {
-                    let uses = shared.0.iter().enumerate();
-                    let uses =
-                        uses.filter_map(|(at, operand)| Some((operand.storage?, op.writes(at))));
-                    let uses: SmallVec<[_; 4]> = uses.collect();
-                    (backend.run)(device, &uses, &mut compute)
-                }
-            }
-        };
-        let outcome = if observe::is_observed() {
-            let start = Instant::now();
-            // Observers are notified of a panic, too.
-            let run = AssertUnwindSafe(|| around.run(releases, &mut body));
-            let outcome = catch_unwind(run);
-            let ordered = op.in_order(operands);
-            observe::tell(&Record {
-                op: &op.name,
-                kernel: &kernel.description,
-                operands: ordered.as_deref().unwrap_or(operands),
-                time: start.elapsed(),
-                failed: !matches!(outcome, Ok(Ok(()))),
-            });
-            outcome.unwrap_or_else(|panic| resume_unwind(panic))
-        } else {
-            around.run(releases, &mut body)
-        };
-        outcome.map_err(|failure| {
-            Reason::refused(failure, |failure| Reason::Kernel {
-                kernel: kernel.description.clone(),
-                failure,
-            })
-        })
+/// Returns operands of which some have other layouts.
+fn with_layouts<'a>(operands: &[Operand<'a>], layouts: &'a [(usize, Layout)]) -> Operands<'a> {
+    let mut operands: Operands<'_> = operands.iter().map(Operand::duplicate).collect();
+    for (at, layout) in layouts {
+        operands[*at] = relaid(&operands[*at], layout.as_ref());
     }
+    operands
 }
 
 /// Clears new results, for a kernel that was registered after they were made.
@@ -298,13 +292,3 @@ fn clear(operands: &[Operand<'_>], which: u32) {
         }
     }
 }
-
-/// Operands that a kernel may use on any thread, as long as the call lasts.
-struct Shared<'a>(&'a [Operand<'a>]);
-
-// SAFETY: an operand says where memory is; who uses it, and how, the frame has settled, whichever
-// thread the kernel runs on.
-unsafe impl Send for Shared<'_> {}
-// SAFETY: shared references to operands give addresses alone, and the frame has checked that what
-// is written is used in no other way.
-unsafe impl Sync for Shared<'_> {}

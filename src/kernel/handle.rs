@@ -107,11 +107,10 @@ impl OpHandle {
         self.0.fills_results.load(Ordering::Relaxed)
     }
 
-    /// Returns a number that changes when a kernel is added.
-    #[cfg(feature = "hosts")]
+    /// Returns a number that no other op has or had, and this one only until a kernel is added.
     #[inline]
-    pub(super) fn generation(&self) -> usize {
-        self.0.cache.generation()
+    pub(super) fn version(&self) -> u64 {
+        self.0.cache.version()
     }
 
     /// Returns the cached kernel of a call key.

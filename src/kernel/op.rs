@@ -282,6 +282,9 @@ impl Op {
 
     /// Sets the rule for the outputs' shapes. Without one they are that of the first
     /// input.
+    ///
+    /// Shapes, element types and attributes are all that it depends on: of calls that are alike in
+    /// these only the first ones ask it.
     pub fn shapes(mut self, rule: ShapeRule) -> Self {
         self.shapes = Some(Shapes::Ruled(rule));
         self
@@ -322,7 +325,8 @@ impl Op {
     }
 
     /// Sets the amount of work of a call, which decides whether the GIL is released.
-    /// Without a rule it is the number of elements of the largest argument.
+    /// Without a rule it is the number of elements of the largest argument. Like that for
+    /// [shapes](Self::shapes) it isn't asked in each call.
     pub fn work(mut self, rule: WorkRule) -> Self {
         self.work = Some(rule);
         self

@@ -126,11 +126,23 @@ fn sum_of_views(a: View<'_, i16>, b: View<'_, i16>, mut y: ViewMut<'_, i16>) {
     y.iter_mut().zip(sums).for_each(|(y, sum)| *y = sum);
 }
 
+/// Calls an op often enough that a call like it is known, each part in a buffer of its own.
+fn make_known(call: impl Fn(&dyn Fn(usize) -> *mut u8)) {
+    let mut buffers: Vec<_> = (0..4).map(|_| buffer()).collect();
+    let firsts: Vec<_> = buffers
+        .iter_mut()
+        .map(|buffer| buffer.as_mut_ptr().cast())
+        .collect();
+    for _ in 0..2 {
+        call(&|at| firsts[at]);
+    }
+}
+
 /// Calls a sum of parts of a buffer, and checks whether it was refused, and what it did if not.
 fn check_sum(
     in_place: &[(&'static str, &'static str)],
     kernel: Kernel,
-    kernel_can: bool,
+    (kernel_can, is_known): (bool, bool),
     (a, b, y): &(Part, Part, Part),
 ) -> Result<(), TestCaseError> {
     let mut definition = Op::new("sum")
@@ -145,9 +157,16 @@ fn check_sum(
     let before = buffer.clone();
     let pointer = buffer.as_mut_ptr().cast();
     let layouts = [a, b, y].map(Part::layout);
-    let call = op.call().input(a.operand(pointer, &layouts[0]));
-    let call = call.input(b.operand(pointer, &layouts[1]));
-    let called = call.output(Written(y.operand(pointer, &layouts[2]))).run();
+    let call = |buffer: &dyn Fn(usize) -> *mut u8| {
+        let call = op.call().input(a.operand(buffer(0), &layouts[0]));
+        let call = call.input(b.operand(buffer(1), &layouts[1]));
+        call.output(Written(y.operand(buffer(2), &layouts[2])))
+            .run()
+    };
+    if is_known {
+        make_known(|buffer| drop(call(buffer)));
+    }
+    let called = call(&|_| pointer);
     let arguments = [("a", false, a), ("b", false, b), ("y", true, y)];
     let expected = expected(&arguments, if kernel_can { in_place } else { &[] });
     let found = found(called);
@@ -166,17 +185,24 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn in_place_needs_permission_of_op_and_kernel(parts in inputs_and_output()) {
+    fn in_place_needs_permission_of_op_and_kernel(
+        parts in inputs_and_output(),
+        is_known in any::<bool>(),
+    ) {
         let cells = || Kernel::new("sum").function(sum);
         let views = || Kernel::new("sum").function(sum_of_views);
         for in_place in [&[][..], &[("y", "a")], &[("y", "b")], &[("y", "a"), ("y", "b")]] {
-            check_sum(in_place, cells(), true, &parts)?;
-            check_sum(in_place, views(), false, &parts)?;
+            check_sum(in_place, cells(), (true, is_known), &parts)?;
+            check_sum(in_place, views(), (false, is_known), &parts)?;
         }
     }
 
     #[test]
-    fn call_rejects_outputs_that_overlap(x in part(), m in part(), n in part(), y in part()) {
+    fn call_rejects_outputs_that_overlap(
+        (x, m) in (part(), part()),
+        (n, y) in (part(), part()),
+        is_known in any::<bool>(),
+    ) {
         let function =
             |_: UntypedMut<'_>, _: Untyped<'_>, _: UntypedMut<'_>, _: UntypedMut<'_>| {};
         let definition = Op::new("f")
@@ -193,10 +219,16 @@ proptest! {
         let mut buffer = buffer();
         let pointer = buffer.as_mut_ptr().cast();
         let layouts = [&m, &x, &n, &y].map(Part::layout);
-        let call = op.call().in_out(Written(m.operand(pointer, &layouts[0])));
-        let call = call.input(x.operand(pointer, &layouts[1]));
-        let call = call.in_out(Written(n.operand(pointer, &layouts[2])));
-        let called = call.output(Written(y.operand(pointer, &layouts[3]))).run();
+        let call = |buffer: &dyn Fn(usize) -> *mut u8| {
+            let call = op.call().in_out(Written(m.operand(buffer(0), &layouts[0])));
+            let call = call.input(x.operand(buffer(1), &layouts[1]));
+            let call = call.in_out(Written(n.operand(buffer(2), &layouts[2])));
+            call.output(Written(y.operand(buffer(3), &layouts[3]))).run()
+        };
+        if is_known {
+            make_known(|buffer| drop(call(buffer)));
+        }
+        let called = call(&|_| pointer);
         let arguments = [("m", true, &m), ("x", false, &x), ("n", true, &n), ("y", true, &y)];
         check(found(called), &expected(&arguments, &[]))?;
     }

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::kernel::attribute::Attribute;
-use crate::kernel::dispatch_cache::Found;
+use crate::kernel::choose::Registered;
 use crate::kernel::error::Reason;
 use crate::kernel::op::{Kind, MOST_VARIABLES, Op, sum_dtype};
 use crate::kernel::operand::Operand;
@@ -142,10 +142,9 @@ pub(super) fn main_device(operands: &[Operand<'_>]) -> Device {
 pub(super) fn check_for_kernel(
     op: &Op,
     operands: &[Operand<'_>],
-    found: &Found<'_>,
+    kernel: &Registered,
     device: Device,
 ) -> Result<(), Reason> {
-    let kernel = &found.kernel;
     // Where the device is the host's, so are all.
     let is_elsewhere = !device.is_host_accessible();
     for (at, operand) in operands.iter().enumerate() {

@@ -1,9 +1,8 @@
 //! [`Settled`]: a call that was made, to be made again with other memory.
 
-mod places;
-
+use super::is_any_bits;
+use super::places::Places;
 use super::{CallHost, Frame, Made, Operands};
-use super::{argument_overlap, check_for_kernel, is_any_bits};
 use crate::device::Device;
 use crate::kernel::choose::Chosen;
 use crate::kernel::dispatch_cache::Found;
@@ -13,7 +12,6 @@ use crate::kernel::op::Role;
 use crate::kernel::operand::Operand;
 use crate::layout::Layout;
 use crate::storage::Contents;
-use places::Places;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -32,7 +30,8 @@ pub(crate) struct Settled {
     _layouts: Arc<[Layout]>,
     /// Kept by the handle's cache.
     chosen: NonNull<Chosen>,
-    generation: usize,
+    version: u64,
+    releases: bool,
 }
 
 impl Settled {
@@ -43,7 +42,8 @@ impl Settled {
             frame,
             operands,
             found,
-            generation,
+            releases,
+            version,
         } = made;
         let Found::Kept(chosen) = found else {
             return None;
@@ -83,7 +83,8 @@ impl Settled {
             operands: operands.iter().zip(&*layouts).map(kept).collect(),
             _layouts: layouts,
             chosen: NonNull::from(chosen),
-            generation,
+            version,
+            releases,
         })
     }
 
@@ -112,7 +113,7 @@ impl Settled {
         firsts: &[*mut u8],
         around: &mut impl CallHost,
     ) -> Option<Result<(), CallError>> {
-        if self.handle.generation() != self.generation {
+        if self.handle.version() != self.version {
             return None;
         }
         for (operand, first) in self.operands.iter_mut().zip(firsts) {
@@ -143,42 +144,35 @@ impl Settled {
     /// Makes the results that aren't given.
     #[inline]
     fn make_results(&mut self, given: usize, around: &mut impl CallHost) -> Result<(), Reason> {
-        for (at, result) in self.operands.iter_mut().enumerate().skip(given) {
+        for at in given..self.operands.len() {
             let contents = match self.cleared & (1 << at) != 0 {
                 true => Contents::Zeros,
                 false => Contents::Arbitrary,
             };
-            let made = around.make(result.shape(), result.dtype, Device::CPU, contents);
-            let made = made.and_then(|made| match made.layout == result.layout {
-                true => Ok(made.first),
-                false => Err("the memory is arranged in another way than before".into()),
-            });
-            let first = made.map_err(|error| Reason::Allocation {
-                argument: self.handle.definition().parameters[at].name.clone(),
-                error,
-            })?;
-            result.move_to(first);
+            let result = &self.operands[at];
+            let what = (result.shape(), result.dtype, Device::CPU);
+            let first = self.frame().make(at, what, contents, around)?.first;
+            self.operands[at].move_to(first);
         }
         Ok(())
     }
 
     #[inline]
     fn execute(&self, around: &mut impl CallHost) -> Result<(), Reason> {
-        let (op, operands) = (self.handle.definition(), &self.operands);
         // SAFETY: the cache of the handle keeps what it found until the handle is dropped.
-        let found = Found::Kept(unsafe { self.chosen.as_ref() });
-        if !self.places.are_right(operands) {
-            let coincide = argument_overlap::check(op, operands)?;
-            check_for_kernel(op, operands, &found, Device::CPU)?;
-            argument_overlap::check_for_kernel(op, operands, &found.kernel, &coincide)?;
-        }
-        let frame = Frame {
+        let chosen = unsafe { self.chosen.as_ref() };
+        let (frame, operands) = (self.frame(), &self.operands);
+        frame.check_places(&self.places, chosen, operands)?;
+        frame.execute(chosen, operands, None, self.releases, around)
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        Frame {
             handle: &self.handle,
             present: self.present,
             attributes: &self.attributes,
             label: "",
             threads: 0,
-        };
-        frame.execute(op, operands, (&found, Device::CPU), around)
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Places`]: where the arguments of a kept call may be.
+//! [`Places`]: where the arguments of a call like one before may be.
 
 use crate::kernel::argument_overlap::is_same_arrangement;
 use crate::kernel::choose::Registered;
