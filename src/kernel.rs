@@ -94,6 +94,7 @@ mod function;
 mod global_op;
 mod gradient;
 mod handle;
+mod latest;
 mod nearest;
 mod observe;
 mod op;
@@ -130,6 +131,8 @@ pub(crate) use frame::{CallHost, Frame, Operands};
 pub(crate) use frame::{Made, settled::Settled};
 #[cfg(feature = "python")]
 pub(crate) use handle::{Attributes, complete};
+#[cfg(feature = "hosts")]
+pub(crate) use latest::{Latest, Place};
 #[cfg(feature = "python")]
 pub(crate) use nearest::nearest;
 

@@ -5,15 +5,13 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{Attribute, CallError, CallHost, Failure, Made, Operand, Settled};
+use crate::kernel::Settled;
+use crate::kernel::{Attribute, CallError, CallHost, Failure, Latest, Made, Operand, Place};
 use crate::layout::{MAX_RANK, slice_eq};
 use crate::storage::Contents;
 use smallvec::SmallVec;
 use std::cell::RefCell;
-use std::{mem, ptr, slice};
-
-/// How many calls a thread keeps: two for each hash.
-const PLACES: usize = 256;
+use std::{ptr, slice};
 
 /// A call, as its host describes it.
 pub(super) struct Description {
@@ -29,17 +27,8 @@ struct Kept {
     settled: Settled,
 }
 
-/// What a thread keeps.
-struct Calls {
-    kept: [Option<Box<Kept>>; PLACES],
-    /// Hashes of calls that were made once: of those that come but once, no more is kept.
-    seen: [u32; PLACES],
-}
-
 thread_local! {
-    static CALLS: RefCell<Calls> = const {
-        RefCell::new(Calls { kept: [const { None }; PLACES], seen: [0; PLACES] })
-    };
+    static CALLS: RefCell<Latest<Box<Kept>>> = const { RefCell::new(Latest::new()) };
 }
 
 /// What became of a call.
@@ -146,17 +135,19 @@ impl Description {
     /// written by no other code meanwhile, and what it writes is used by no other code.
     #[inline]
     pub(super) unsafe fn repeat(&self, host: &mut impl CallHost) -> Repeated {
+        let hash = self.hash();
         let repeated = CALLS.try_with(|calls| {
             // Taken, as the kernel may make calls itself.
-            let taken = calls.borrow_mut().take(self.hash(), &self.words);
-            let (place, mut kept) = match taken {
+            let (place, mut kept) = match take(&mut calls.borrow_mut(), hash, &self.words) {
                 Ok(taken) => taken,
-                Err(is_known) => return Repeated::Not(is_known),
+                Err(came_before) => return Repeated::Not(came_before),
             };
             // SAFETY: elements and other code's accesses are as this function requires.
             match unsafe { kept.settled.run(&self.firsts, host) } {
                 Some(outcome) => {
-                    put(calls, place, kept);
+                    let other = calls.borrow_mut().put_back(place, hash, kept);
+                    // A kernel that is dropped may make calls.
+                    drop(other);
                     Repeated::Made(outcome)
                 }
                 None => Repeated::Not(true),
@@ -179,7 +170,11 @@ impl Description {
         if settled.takes(self.firsts.len()) {
             let words = self.words.as_slice().into();
             let kept = Box::new(Kept { words, settled });
-            let _ = CALLS.try_with(|calls| put(calls, place_of(self.hash()), kept));
+            let _ = CALLS.try_with(|calls| {
+                let other = calls.borrow_mut().keep(self.hash(), kept);
+                // A kernel that is dropped may make calls.
+                drop(other);
+            });
         }
     }
 
@@ -217,32 +212,14 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Even, so that all sums with the factor are odd.
 const STEP: u64 = 0xd6e8_feb8_6659_fd92;
 
-fn place_of(hash: u32) -> usize {
-    hash as usize % PLACES
-}
-
-impl Calls {
-    /// Takes a call out of its place, or returns whether it was made before.
-    #[inline]
-    fn take(&mut self, hash: u32, words: &[u64]) -> Result<(usize, Box<Kept>), bool> {
-        let place = place_of(hash);
-        for place in [place, place ^ 1] {
-            if let Some(kept) = self.kept[place].take_if(|kept| slice_eq(&kept.words, words)) {
-                return Ok((place, kept));
-            }
-        }
-        Err(mem::replace(&mut self.seen[place], hash) == hash)
-    }
-}
-
-/// Puts a call into its place, or beside it if that is taken. What was there goes afterwards, as a
-/// kernel that is dropped may make calls.
+/// Takes a call out of its place, or returns whether one of its hash was made before.
 #[inline]
-fn put(calls: &RefCell<Calls>, place: usize, kept: Box<Kept>) {
-    let before = {
-        let all = &mut calls.borrow_mut().kept;
-        let beside = all[place].is_some() && all[place ^ 1].is_none();
-        all[place ^ usize::from(beside)].replace(kept)
-    };
-    drop(before);
+fn take(
+    calls: &mut Latest<Box<Kept>>,
+    hash: u32,
+    words: &[u64],
+) -> Result<(Place, Box<Kept>), bool> {
+    let place = calls.find(hash, |kept| slice_eq(&kept.words, words));
+    let taken = place.and_then(|place| Some((place, calls.take(place)?)));
+    taken.ok_or_else(|| calls.came_before(hash))
 }

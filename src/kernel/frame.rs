@@ -112,10 +112,10 @@ impl Frame<'_> {
         around: &mut impl CallHost,
     ) -> Result<(), Reason> {
         let call = self.description();
-        let place = match self.label {
+        let hash = match self.label {
             "" => match recent::find(call, operands) {
                 Search::Found(recent) => return self.repeat(&recent, operands, around),
-                Search::Keep(place) => Some(place),
+                Search::Keep(hash) => Some(hash),
                 Search::Unknown => None,
             },
             _ => None,
@@ -130,9 +130,9 @@ impl Frame<'_> {
         let expected = shapes::expected(op, own, more, self.attributes)?;
         let Expected::Broadcast(shape) = &expected else {
             let (found, releases) = self.dispatch(operands, &expected, around)?;
-            if let Some(place) = place {
+            if let Some(hash) = hash {
                 let made = (&found, releases);
-                recent::keep(place, (op, call), made, (operands, operands), Vec::new());
+                recent::keep(hash, (op, call), made, (operands, operands), Vec::new());
             }
             #[cfg(feature = "hosts")]
             around.keep(Made {
@@ -148,9 +148,9 @@ impl Frame<'_> {
         let layouts = shapes::broadcast(op, own, more, shape)?;
         let mut wide = with_layouts(operands, &layouts);
         let (found, releases) = self.dispatch(&mut wide, &expected, around)?;
-        if let Some(place) = place {
+        if let Some(hash) = hash {
             let made = (&found, releases);
-            recent::keep(place, (op, call), made, (operands, &wide), layouts.clone());
+            recent::keep(hash, (op, call), made, (operands, &wide), layouts.clone());
         }
         #[cfg(feature = "hosts")]
         around.keep(Made {

@@ -35,8 +35,17 @@ unsafe impl SmallOwner for Object {
 }
 
 impl Drop for Object {
+    #[inline]
     fn drop(&mut self) {
         let object = Pointer(self.0);
+        // SAFETY: the thread is attached, and a reference is held, so the object is there.
+        let is_shared = || unsafe { ffi::Py_REFCNT(self.0.as_ptr()) } > 1;
+        if cfg!(not(Py_GIL_DISABLED)) && attach::may_release() && is_shared() {
+            // Others have references: no code runs that could need or change an exception. Gain:
+            // `from_dlpack` of a NumPy array takes 5% fewer instructions.
+            // SAFETY: this reference was held, and is given up once.
+            return unsafe { ffi::Py_DecRef(self.0.as_ptr()) };
+        }
         attach::release(move || {
             let Pointer(object) = { object };
             // SAFETY: this runs attached; a reference was held, and is given up once.

@@ -15,6 +15,7 @@ use crate::kernel::attribute::Attribute;
 use crate::kernel::choose::Chosen;
 use crate::kernel::dispatch_cache::Found;
 use crate::kernel::handle::Attributes;
+use crate::kernel::latest::Latest;
 use crate::kernel::op::Op;
 use crate::kernel::operand::Operand;
 use crate::layout::{Layout, slice_eq};
@@ -22,12 +23,9 @@ use crate::storage::Contents;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::iter::zip;
-use std::mem;
 use std::ptr::NonNull;
 use std::rc::Rc;
 
-/// How many calls a thread keeps: two for each hash.
-const COUNT: usize = if cfg!(miri) { 16 } else { 256 };
 /// Calls of more arguments aren't kept: each written one is compared with all others.
 const MOST_OPERANDS: usize = 8;
 
@@ -77,28 +75,16 @@ pub(super) struct Call<'a> {
     pub(super) has_defaults: bool,
 }
 
-/// Where a thread keeps a call.
-#[derive(Clone, Copy)]
-pub(super) struct Place(u32);
-
-struct Calls {
-    kept: [Option<Rc<Recent>>; COUNT],
-    /// Hashes of calls that were made once: of those that come but once, no more is kept.
-    seen: [u32; COUNT],
-}
-
 thread_local! {
-    static CALLS: RefCell<Calls> = const {
-        RefCell::new(Calls { kept: [const { None }; COUNT], seen: [0; COUNT] })
-    };
+    static CALLS: RefCell<Latest<Rc<Recent>>> = const { RefCell::new(Latest::new()) };
 }
 
 /// What is known of a call.
 pub(super) enum Search {
     /// It is like this one.
     Found(Rc<Recent>),
-    /// It is to be kept here: one of this hash was made before.
-    Keep(Place),
+    /// It is to be kept with this hash: one that has it was made before.
+    Keep(u32),
     Unknown,
 }
 
@@ -108,59 +94,46 @@ pub(super) fn find(call: Call<'_>, operands: &[Operand<'_>]) -> Search {
     if operands.len() > MOST_OPERANDS {
         return Search::Unknown;
     }
-    let place = Place::of(call, operands);
+    let hash = hash(call, operands);
     let found = CALLS.try_with(|calls| {
-        let calls = &mut *calls.borrow_mut();
-        for at in place.pair() {
-            if let Some(kept) = &calls.kept[at]
-                && kept.is_like(call, operands)
-            {
-                return Search::Found(kept.clone());
-            }
+        let mut calls = calls.borrow_mut();
+        if let Some(place) = calls.find(hash, |kept| kept.is_like(call, operands))
+            && let Some(kept) = calls.get(place)
+        {
+            return Search::Found(kept.clone());
         }
-        let Place(hash) = place;
-        let before = mem::replace(&mut calls.seen[place.pair()[0]], hash);
-        if before == hash {
-            Search::Keep(place)
-        } else {
-            Search::Unknown
+        match calls.came_before(hash) {
+            true => Search::Keep(hash),
+            false => Search::Unknown,
         }
     });
     // A thread that ends keeps nothing.
     found.unwrap_or(Search::Unknown)
 }
 
-impl Place {
-    /// Equal for calls that are alike.
-    #[inline]
-    fn of(call: Call<'_>, operands: &[Operand<'_>]) -> Self {
-        // Products that don't wait for each other.
-        let (mut sum, mut factor) = (call.version.wrapping_mul(FACTOR), FACTOR);
-        let mut add = |word: u64| {
-            factor = factor.wrapping_add(STEP);
-            sum = sum.wrapping_add(word.wrapping_mul(factor));
-        };
-        for operand in operands {
-            add(operand.layout.len() as u64 ^ u64::from(operand.dtype.number()) << 32);
-        }
-        for size in operands.first().map_or(&[][..], Operand::shape) {
-            add(*size as u64);
-        }
-        if !call.has_defaults {
-            let mut words = SmallVec::<[u64; 8]>::new();
-            for attribute in call.attributes {
-                attribute.key(&mut words);
-            }
-            words.into_iter().for_each(add);
-        }
-        Self(((sum ^ sum >> 32).wrapping_mul(FACTOR) >> 32) as u32)
+/// Returns a number that is equal for calls that are alike.
+#[inline]
+fn hash(call: Call<'_>, operands: &[Operand<'_>]) -> u32 {
+    // Products that don't wait for each other.
+    let (mut sum, mut factor) = (call.version.wrapping_mul(FACTOR), FACTOR);
+    let mut add = |word: u64| {
+        factor = factor.wrapping_add(STEP);
+        sum = sum.wrapping_add(word.wrapping_mul(factor));
+    };
+    for operand in operands {
+        add(operand.layout.len() as u64 ^ u64::from(operand.dtype.number()) << 32);
     }
-
-    #[inline]
-    fn pair(self) -> [usize; 2] {
-        let at = self.0 as usize % COUNT;
-        [at, at ^ 1]
+    for size in operands.first().map_or(&[][..], Operand::shape) {
+        add(*size as u64);
     }
+    if !call.has_defaults {
+        let mut words = SmallVec::<[u64; 8]>::new();
+        for attribute in call.attributes {
+            attribute.key(&mut words);
+        }
+        words.into_iter().for_each(add);
+    }
+    ((sum ^ sum >> 32).wrapping_mul(FACTOR) >> 32) as u32
 }
 
 /// Odd, and otherwise without any order.
@@ -187,7 +160,7 @@ impl Recent {
 /// as the kernel got them.
 #[cold]
 pub(super) fn keep(
-    place: Place,
+    hash: u32,
     (op, call): (&Op, Call<'_>),
     (found, releases): (&Found<'_>, bool),
     (given, operands): (&[Operand<'_>], &[Operand<'_>]),
@@ -237,12 +210,7 @@ pub(super) fn keep(
         releases,
         chosen: NonNull::from(*chosen),
     });
-    let _ = CALLS.try_with(|calls| {
-        let kept = &mut calls.borrow_mut().kept;
-        let [at, beside] = place.pair();
-        let is_beside = kept[at].is_some() && kept[beside].is_none();
-        kept[if is_beside { beside } else { at }] = Some(recent);
-    });
+    let _ = CALLS.try_with(|calls| drop(calls.borrow_mut().keep(hash, recent)));
 }
 
 impl Argument {
