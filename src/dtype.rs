@@ -49,11 +49,10 @@ pub(crate) use small_float::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, r
 /// # Ok::<(), dlbridge::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(C)]
 pub struct DType {
-    lanes: u16,
-    bits: u8,
     code: TypeCode,
+    bits: u8,
+    lanes: u16,
 }
 
 #[cfg(any(feature = "python", feature = "kernels"))]
@@ -61,9 +60,8 @@ impl DType {
     /// Returns all of it in one number, which isn't 0, to be compared in one step.
     #[inline]
     pub(crate) const fn number(self) -> u32 {
-        // SAFETY: the struct's fields are two bytes, one and one, in this order with none between,
-        // and all bits are a number.
-        unsafe { std::mem::transmute::<Self, u32>(self) }
+        let [low, high] = self.lanes.to_ne_bytes();
+        u32::from_ne_bytes([low, high, self.bits, self.code as u8])
     }
 
     /// Returns the element type of a number.

@@ -132,7 +132,7 @@ pub(crate) use frame::{Made, settled::Settled};
 #[cfg(feature = "python")]
 pub(crate) use handle::{Attributes, complete};
 #[cfg(feature = "hosts")]
-pub(crate) use latest::{Latest, Place};
+pub(crate) use latest::{Hash, Latest, Place};
 #[cfg(feature = "python")]
 pub(crate) use nearest::nearest;
 

@@ -5,8 +5,8 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::Settled;
-use crate::kernel::{Attribute, CallError, CallHost, Failure, Latest, Made, Operand, Place};
+use crate::kernel::{Attribute, CallError, CallHost, Failure, Made, Operand, Settled};
+use crate::kernel::{Hash, Latest, Place};
 use crate::layout::{MAX_RANK, slice_eq};
 use crate::storage::Contents;
 use smallvec::SmallVec;
@@ -180,13 +180,9 @@ impl Description {
 
     #[inline]
     fn hash(&self) -> u32 {
-        // Products that don't wait for each other.
-        let (mut sum, mut factor) = (0_u64, FACTOR);
-        for word in &self.words {
-            sum = sum.wrapping_add(word.wrapping_mul(factor));
-            factor = factor.wrapping_add(STEP);
-        }
-        ((sum ^ sum >> 32).wrapping_mul(FACTOR) >> 32) as u32
+        let mut hash = Hash::new();
+        self.words.iter().for_each(|word| hash.add(*word));
+        hash.number()
     }
 }
 
@@ -206,11 +202,6 @@ pub(super) unsafe fn numbers<'a>(first: *const i64, rank: i64) -> Option<&'a [i6
         _ => None,
     }
 }
-
-/// Odd, and otherwise without any order.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Even, so that all sums with the factor are odd.
-const STEP: u64 = 0xd6e8_feb8_6659_fd92;
 
 /// Takes a call out of its place, or returns whether one of its hash was made before.
 #[inline]

@@ -32,7 +32,6 @@ use crate::layout::Layout;
 use crate::storage::Contents;
 use checks::{NO_VARIABLES, bind_type_variables, output_type};
 use checks::{check_for_kernel, check_output, is_any_bits, main_device, missing};
-use recent::Search;
 use smallvec::SmallVec;
 use write_key::write_call_key;
 
@@ -64,13 +63,15 @@ pub(crate) unsafe trait CallHost {
     ) -> Result<(), Failure>;
 
     /// Is told of a call that was made.
-    #[cfg(feature = "hosts")]
     #[inline]
     fn keep(&mut self, _made: Made<'_>) {}
 }
 
 /// A call that was made, with its kernel.
-#[cfg(feature = "hosts")]
+#[cfg_attr(
+    not(feature = "hosts"),
+    expect(dead_code, reason = "hosts of compilers read it")
+)]
 pub(crate) struct Made<'a> {
     frame: &'a Frame<'a>,
     operands: &'a [Operand<'a>],
@@ -112,13 +113,9 @@ impl Frame<'_> {
         around: &mut impl CallHost,
     ) -> Result<(), Reason> {
         let call = self.description();
-        let hash = match self.label {
-            "" => match recent::find(call, operands) {
-                Search::Found(recent) => return self.repeat(&recent, operands, around),
-                Search::Keep(hash) => Some(hash),
-                Search::Unknown => None,
-            },
-            _ => None,
+        let hash = match recent::find(call, operands) {
+            Ok(recent) => return self.repeat(&recent, operands, around),
+            Err(hash) => hash,
         };
         let op = self.handle.definition();
         let (given, count) = (op.given(), op.parameters.len());
@@ -129,38 +126,46 @@ impl Frame<'_> {
         let (own, more) = (&operands[..given], &operands[count..]);
         let expected = shapes::expected(op, own, more, self.attributes)?;
         let Expected::Broadcast(shape) = &expected else {
-            let (found, releases) = self.dispatch(operands, &expected, around)?;
-            if let Some(hash) = hash {
-                let made = (&found, releases);
-                recent::keep(hash, (op, call), made, (operands, operands), Vec::new());
-            }
-            #[cfg(feature = "hosts")]
-            around.keep(Made {
-                frame: self,
-                operands,
-                found,
-                releases,
-                version: call.version,
-            });
+            let made = self.dispatch(operands, &expected, around)?;
+            self.keep((call, hash), made, (operands, operands), &[], around);
             return Ok(());
         };
         // Inputs that are broadcast get other layouts, which stay here.
         let layouts = shapes::broadcast(op, own, more, shape)?;
         let mut wide = with_layouts(operands, &layouts);
-        let (found, releases) = self.dispatch(&mut wide, &expected, around)?;
+        let made = self.dispatch(&mut wide, &expected, around)?;
+        self.keep((call, hash), made, (operands, &wide), &layouts, around);
+        Ok(())
+    }
+
+    /// Keeps a call that was made, for those like it: its arguments as they were given, and as the
+    /// kernel got them.
+    #[inline]
+    fn keep(
+        &self,
+        (call, hash): (recent::Call<'_>, Option<u32>),
+        (found, releases): (Found<'_>, bool),
+        (given, operands): (&[Operand<'_>], &[Operand<'_>]),
+        layouts: &[(usize, Layout)],
+        around: &mut impl CallHost,
+    ) {
         if let Some(hash) = hash {
-            let made = (&found, releases);
-            recent::keep(hash, (op, call), made, (operands, &wide), layouts.clone());
+            let op = self.handle.definition();
+            recent::keep(
+                hash,
+                (op, call),
+                (&found, releases),
+                (given, operands),
+                layouts,
+            );
         }
-        #[cfg(feature = "hosts")]
         around.keep(Made {
             frame: self,
-            operands: &wide,
+            operands,
             found,
             releases,
             version: call.version,
         });
-        Ok(())
     }
 
     /// Returns what tells calls apart, beside their arguments.
@@ -172,6 +177,7 @@ impl Frame<'_> {
             present: self.present,
             attributes: self.attributes,
             has_defaults: defaults.is_some_and(|defaults| std::ptr::eq(defaults, self.attributes)),
+            label: self.label,
         }
     }
 

@@ -12,6 +12,38 @@ pub(crate) struct Latest<T> {
     seen: [[u32; WAYS]; SETS],
 }
 
+/// A number that is equal for the same words, and probably another one for others.
+pub(crate) struct Hash {
+    sum: u64,
+    factor: u64,
+}
+
+/// Odd, and otherwise without any order.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Even, so that all sums with the factor are odd.
+const STEP: u64 = 0xd6e8_feb8_6659_fd92;
+
+impl Hash {
+    #[inline]
+    pub(crate) const fn new() -> Self {
+        let (sum, factor) = (0, FACTOR);
+        Self { sum, factor }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, word: u64) {
+        // Products that don't wait for each other.
+        self.sum = self.sum.wrapping_add(word.wrapping_mul(self.factor));
+        self.factor = self.factor.wrapping_add(STEP);
+    }
+
+    #[inline]
+    pub(crate) fn number(&self) -> u32 {
+        // The upper bits depend on all others.
+        ((self.sum ^ self.sum >> 32).wrapping_mul(FACTOR) >> 32) as u32
+    }
+}
+
 /// Where something is kept.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {

@@ -8,6 +8,7 @@ use dlbridge::kernel::{
 };
 use dlbridge::layout::Layout;
 use dlbridge::{DType, Device, Tensor, View, ViewMut};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -28,45 +29,51 @@ fn scale() -> OpHandle {
     op(definition, [Kernel::new("scale").factory(kernel)])
 }
 
-#[test]
-fn rules_are_asked_of_the_first_two_calls_that_are_alike() {
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// How often the rule of `copy_counted` was asked in this thread.
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An op that copies, whose rule of shapes counts.
+fn copy_counted() -> OpHandle {
     let definition = Op::new("copy").input("x", "T").output("y", "T");
     let definition = definition.shapes(|call| {
-        ASKED.fetch_add(1, Ordering::Relaxed);
+        ASKED.set(ASKED.get() + 1);
         Ok(vec![call.shape("x").to_vec()])
     });
-    let op = op(definition, [Kernel::new("copy").function(copies)]);
+    op(definition, [Kernel::new("copy").function(copies)])
+}
+
+#[test]
+fn rules_are_asked_of_the_first_two_calls_that_are_alike() {
+    let op = copy_counted();
     for number in 0..5_i16 {
         let x = Tensor::from([f32::from(number); 3]);
         assert_eq!(values(&op, &x), [f32::from(number); 3]);
     }
-    assert_eq!(ASKED.load(Ordering::Relaxed), 2);
+    assert_eq!(ASKED.get(), 2);
     assert_eq!(values(&op, &Tensor::from([1.0_f32])), [1.0]);
-    assert_eq!(ASKED.load(Ordering::Relaxed), 3);
-    // Each thread has its own.
-    thread::scope(|scope| {
-        scope.spawn(|| values(&op, &Tensor::from([1.0_f32; 3])));
+    assert_eq!(ASKED.get(), 3);
+    let in_another_thread = thread::scope(|scope| {
+        let call = || {
+            values(&op, &Tensor::from([1.0_f32; 3]));
+            ASKED.get()
+        };
+        scope.spawn(call).join().unwrap()
     });
-    assert_eq!(ASKED.load(Ordering::Relaxed), 4);
+    assert_eq!(in_another_thread, 1);
 }
 
 #[test]
 fn calls_that_come_by_turns_are_all_known() {
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
-    let definition = Op::new("copy").input("x", "T").output("y", "T");
-    let definition = definition.keeps_shape(|_| {
-        ASKED.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    });
-    let op = op(definition, [Kernel::new("copy").function(copies)]);
+    let op = copy_counted();
     for _ in 0..5 {
         for size in 1..5 {
             let x = Tensor::from(vec![1.0_f32; size]);
             assert_eq!(values(&op, &x), vec![1.0; size]);
         }
     }
-    assert_eq!(ASKED.load(Ordering::Relaxed), 8);
+    assert_eq!(ASKED.get(), 8);
 }
 
 #[test]
@@ -120,6 +127,42 @@ fn dtypes_shapes_and_strides_tell_calls_apart() {
             *error.unwrap_err().reason,
             Reason::Incompatible { .. }
         ));
+    }
+}
+
+#[test]
+fn strides_of_what_is_written_tell_calls_apart() {
+    let op = op(copy(), [Kernel::new("copy").function(copies)]);
+    let mut memory = [1.0_f32; 12];
+    let first: *mut u8 = memory.as_mut_ptr().cast();
+    let layout = |stride| Layout::strided(&[3], &[stride]).unwrap();
+    let layouts = [layout(0), layout(2), layout(3)];
+    let call = |x: (usize, usize), y: (usize, usize)| {
+        let operand = |(at, stride): (usize, usize), writable| {
+            let layout = layouts[stride.saturating_sub(1)].as_ref();
+            let first = first.wrapping_add(4 * at);
+            // SAFETY: all elements are in the memory above, which no other code uses.
+            unsafe { Operand::from_raw(first, layout, DType::F32, Device::CPU, false, writable) }
+        };
+        let call = op.call().input(operand(x, false));
+        call.output(Written(operand(y, true))).run()
+    };
+    for _ in 0..4 {
+        call((0, 2), (5, 2)).unwrap();
+        call((0, 2), (0, 2)).unwrap();
+        let text = r#"copy: argument "y" is to be written, and elements of it are at one place; pass a copy"#;
+        assert_incompatible!(call((0, 2), (5, 0)), Overlap, text);
+        call((0, 2), (5, 3)).unwrap();
+        let error = call((0, 2), (0, 3)).unwrap_err();
+        assert!(
+            error.to_string().contains("shares memory with \"x\""),
+            "{error}"
+        );
+        let error = call((0, 3), (0, 2)).unwrap_err();
+        assert!(
+            error.to_string().contains("shares memory with \"x\""),
+            "{error}"
+        );
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::places::Places;
 use super::recent::Recent;
-use super::{CallHost, Frame, argument_overlap, check_for_kernel, with_layouts};
+use super::{CallHost, Frame, Made, argument_overlap, check_for_kernel, with_layouts};
 use crate::device::Device;
 use crate::kernel::choose::Chosen;
+use crate::kernel::dispatch_cache::Found;
 use crate::kernel::error::Reason;
 use crate::kernel::operand::Operand;
 
@@ -39,11 +40,10 @@ impl Frame<'_> {
         let chosen = unsafe { recent.chosen.as_ref() };
         self.check_places(&recent.places, chosen, operands)?;
         self.execute(chosen, operands, None, recent.releases, around)?;
-        #[cfg(feature = "hosts")]
-        around.keep(super::Made {
+        around.keep(Made {
             frame: self,
             operands,
-            found: super::Found::Kept(chosen),
+            found: Found::Kept(chosen),
             releases: recent.releases,
             version: recent.version,
         });

@@ -116,3 +116,58 @@ fn results_of_bool_or_packed_elements_are_zeros() {
     assert!(is_any_bits(DType::BF16));
     assert!(!is_any_bits(DType::I4));
 }
+
+/// Notes for each call whether other threads may run Python meanwhile.
+#[derive(Default)]
+struct Noting(Vec<bool>);
+
+// SAFETY: it makes no results.
+unsafe impl CallHost for Noting {
+    fn make<'a>(
+        &mut self,
+        _: &[usize],
+        _: DType,
+        _: Device,
+        _: Contents,
+    ) -> Result<Operand<'a>, Failure> {
+        Err("all results are given".into())
+    }
+
+    fn run(
+        &mut self,
+        releases: bool,
+        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
+    ) -> Result<(), Failure> {
+        self.0.push(releases);
+        body()
+    }
+}
+
+#[test]
+fn calls_like_one_before_release_the_gil_as_that_did() {
+    let registry = Registry::new();
+    registry
+        .define(Op::new("nothing").in_out("x", "T"))
+        .unwrap();
+    let kernel = |_: ViewMut<'_, u8>| {};
+    let kernel = self::kernel().releases_gil_from(10).function(kernel);
+    registry.register(kernel).unwrap();
+    let op = registry.op("nothing").unwrap();
+    let frame = Frame {
+        handle: &op,
+        present: 1,
+        attributes: op.defaults().unwrap(),
+        label: "",
+        threads: 0,
+    };
+    let (small, large) = (Tensor::from([1_u8; 5]), Tensor::from([1_u8; 20]));
+    let mut host = Noting::default();
+    for _ in 0..4 {
+        for tensor in [&small, &large] {
+            // SAFETY: the tensor outlives the operands, and no other code uses it.
+            let mut operands = unsafe { [Operand::of_new(tensor)] };
+            frame.run(&mut operands, &mut host).unwrap();
+        }
+    }
+    assert_eq!(host.0, [false, true].repeat(4));
+}
