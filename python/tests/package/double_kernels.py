@@ -17,9 +17,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests" / "cuda_ker
 import modules  # noqa: E402
 import on_cpu  # noqa: E402
 
-# Without sanitizers: tests/cuda_kernels runs with them.
+# Without sanitizers, with which tests/cuda_kernels runs. Few modules run often, so they are
+# optimized.
 on_cpu.OPTIONS[:] = [
-    option for option in on_cpu.OPTIONS if "sanitize" not in option and option != "-Werror"
+    "-O1" if option == "-O0" else option
+    for option in on_cpu.OPTIONS
+    if "sanitize" not in option and option != "-Werror"
 ]
 BYTES = {
     "b8": 1,
