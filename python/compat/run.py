@@ -4,7 +4,8 @@
     python python/compat/run.py --all            # all, and the table in docs/compatibility.md
     python python/compat/run.py "torch 2.6.0"    # these
 
-Environments are made one after another, and removed after use: at most one of them is on the disk.
+While one environment is in use, the next one is made, unless times are measured; each is removed
+after use: at most two of them are on the disk.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import standins
@@ -50,12 +53,11 @@ def main():
     arguments.add_argument("--wheels", type=Path, help="a folder that keeps the package's wheels")
     arguments = arguments.parse_args()
     # Times are measured of what users install; faults are found sooner with debug assertions.
-    profile = "release" if arguments.all or arguments.newest else "ci"
+    profile = "release" if arguments.all or arguments.newest else "dev"
     chosen = [environment for environment in ENVIRONMENTS if is_chosen(environment, arguments)]
     with tempfile.TemporaryDirectory(prefix="compat-") as folder:
         runs = Runs(Path(folder), arguments.reports, arguments.wheels, profile)
-        for environment in chosen:
-            runs.run(environment)
+        runs.run_all(chosen)
         if arguments.all or arguments.newest:
             for framework in NEWEST:
                 runs.run_newest(framework)
@@ -74,31 +76,47 @@ def is_chosen(environment, arguments):
 class Runs:
     def __init__(self, folder, kept, wheels, profile):
         self.folder, self.kept, self.profile = folder, kept, profile
+        self.ahead = 0 if profile == "release" else 1
         self.wheels = wheels or folder / "wheels"
         self.reports, self.has_failed = [], False
 
-    def run(self, environment):
+    def run_all(self, environments):
+        """Checks each environment while a thread makes what comes next."""
+        with ThreadPoolExecutor(1) as pool:
+            made = deque()
+            for environment in environments:
+                if (python := find_python(environment.python)) is None:
+                    print(f"test {environment.name} ... ignored, no Python {environment.python}")
+                    count(environment.name, ignored=1)
+                    continue
+                place = self.folder / environment.name.replace(" ", "-")
+                variables = pool.submit(self.make, environment, python, place)
+                made.append((environment, place, variables))
+                if len(made) > self.ahead:
+                    self.run(*made.popleft())
+            for each in made:
+                self.run(*each)
+
+    def make(self, environment, python, place):
+        """Makes an environment. Returns the variables that its Python needs, and what it took."""
+        wheel = self.wheel(environment.python, python)
         began = time.monotonic()
-        python = find_python(environment.python)
-        if python is None:
-            print(f"test {environment.name} ... ignored, Python {environment.python} isn't here")
-            count(environment.name, ignored=1)
-            return
-        place = self.folder / "environment"
+        variables = make(environment, python, place, wheel)
+        return variables, f"made in {time.monotonic() - began:.0f} s, {size(place):.1f} GB"
+
+    def run(self, environment, place, made):
         try:
-            wheel = self.wheel(environment.python, python)
-            began_here = time.monotonic()
-            variables = make(environment, python, place, wheel)
-            seconds = time.monotonic() - began_here
-            print(f"{environment.name}: made in {seconds:.0f} s, {size(place):.1f} GB", flush=True)
+            variables, taken = made.result()
+            began = time.monotonic()
             self.check(environment, place / "bin/python", variables)
             if environment.has_graphs:
                 self.test_graphs(environment, place / "bin/python", variables)
+            print(f"{environment.name}: {taken}, used for {time.monotonic() - began:.0f} s")
         except (subprocess.SubprocessError, OSError, DownloadError) as error:
             self.fail(environment, error)
         finally:
             shutil.rmtree(place, ignore_errors=True)
-        print(f"{environment.name}: {time.monotonic() - began:.0f} s", flush=True)
+        sys.stdout.flush()
 
     def fail(self, environment, why):
         self.has_failed = True
