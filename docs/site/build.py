@@ -81,10 +81,12 @@ def shown_as(file):
 
 
 def rust_reference(folder):
-    """Builds the crates' documentation, as the lints do, and copies it."""
+    """Builds the crates' documentation, as `./dev crates` does, and copies it."""
     command = ["cargo", "doc", "--all-features", "--no-deps", "--quiet"]
     target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     packages = [f"--package={name.replace('_', '-')}" for name in RUSTDOC]
+    # It has no documentation; with it, Cargo finds what is compiled for `./dev crates`.
+    packages.append("--package=dlbridge-crates-tests")
     subprocess.run([*command, *packages], cwd=ROOT, check=True)
     shutil.copytree(target / "doc", folder, ignore=shutil.ignore_patterns(".lock"))
 

@@ -53,7 +53,7 @@ def main():
     arguments.add_argument("--wheels", type=Path, help="a folder that keeps the package's wheels")
     arguments = arguments.parse_args()
     # Times are measured of what users install; faults are found sooner with debug assertions.
-    profile = "release" if arguments.all or arguments.newest else "dev"
+    profile = "release" if arguments.all or arguments.newest else "ci"
     chosen = [environment for environment in ENVIRONMENTS if is_chosen(environment, arguments)]
     with tempfile.TemporaryDirectory(prefix="compat-") as folder:
         runs = Runs(Path(folder), arguments.reports, arguments.wheels, profile)
