@@ -83,18 +83,18 @@ class Runs:
     def run_all(self, environments):
         """Checks each environment while a thread makes what comes next."""
         with ThreadPoolExecutor(1) as pool:
-            made = deque()
+            begun = deque()
             for environment in environments:
                 if (python := find_python(environment.python)) is None:
                     print(f"test {environment.name} ... ignored, no Python {environment.python}")
                     count(environment.name, ignored=1)
                     continue
                 place = self.folder / environment.name.replace(" ", "-")
-                variables = pool.submit(self.make, environment, python, place)
-                made.append((environment, place, variables))
-                if len(made) > self.ahead:
-                    self.run(*made.popleft())
-            for each in made:
+                making = pool.submit(self.make, environment, python, place)
+                begun.append((environment, place, making))
+                if len(begun) > self.ahead:
+                    self.run(*begun.popleft())
+            for each in begun:
                 self.run(*each)
 
     def make(self, environment, python, place):
@@ -104,9 +104,10 @@ class Runs:
         variables = make(environment, python, place, wheel)
         return variables, f"made in {time.monotonic() - began:.0f} s, {size(place):.1f} GB"
 
-    def run(self, environment, place, made):
+    def run(self, environment, place, making):
+        """Checks an environment once it is made, and removes it."""
         try:
-            variables, taken = made.result()
+            variables, taken = making.result()
             began = time.monotonic()
             self.check(environment, place / "bin/python", variables)
             if environment.has_graphs:

@@ -50,9 +50,9 @@ fn storage_reports_the_alignment_of_its_address() {
     }
 }
 
-/// What no allocator gives. Miri would stop instead of saying no.
+/// What no allocator gives.
 #[test]
-#[cfg_attr(miri, ignore)]
+#[cfg_attr(miri, ignore = "Miri would stop instead of saying no")]
 fn failed_allocation_is_an_error() {
     let bytes = 1_usize << 60;
     let error = Error::OutOfMemory { bytes };
@@ -114,7 +114,7 @@ fn sizes_beyond_the_address_space_are_refused() {
 
 /// A few bytes repeated so often that the bits of all are too many to count.
 #[test]
-#[cfg_attr(miri, ignore)]
+#[cfg_attr(miri, ignore = "Miri would stop instead of saying no")]
 fn copies_beyond_the_address_space_are_refused() {
     for (dtype, count) in [
         (DType::F64, 1_usize << 58),
