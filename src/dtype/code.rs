@@ -92,32 +92,22 @@ impl TypeCode {
     /// looked up.
     #[inline]
     pub(super) const fn allows(self, bits: u8) -> bool {
-        WIDTHS[self as usize] & width_bit(bits) != 0
+        (bits as usize) < CODES.len() && CODES[bits as usize] >> self as u32 & 1 != 0
     }
 }
 
-/// The widths of every code, a bit each.
-const WIDTHS: [u16; TypeCode::ALL.len()] = {
-    let mut all = [0; TypeCode::ALL.len()];
+/// The codes that numbers of each width have, a bit each.
+const CODES: [u32; 129] = {
+    let mut all = [0; 129];
     let mut code = 0;
-    while code < all.len() {
+    while code < TypeCode::ALL.len() {
         let widths = TypeCode::ALL[code].widths();
         let mut i = 0;
         while i < widths.len() {
-            all[code] |= width_bit(widths[i]);
+            all[widths[i] as usize] |= 1 << code;
             i += 1;
         }
         code += 1;
     }
     all
 };
-
-/// Returns the bit for a width in [`WIDTHS`]: powers of two have one each, and 6 has its own.
-#[inline]
-const fn width_bit(bits: u8) -> u16 {
-    match bits {
-        6 => 1 << 8,
-        _ if bits.is_power_of_two() => 1 << bits.trailing_zeros(),
-        _ => 0,
-    }
-}

@@ -166,26 +166,37 @@ fn is_paddle(kind: &Bound<'_, PyType>) -> bool {
 /// No Python code runs.
 #[inline]
 fn guard(object: Borrowed<'_, '_, PyAny>) -> Result<bool, Refused> {
+    // What is rare stands in functions of its own, so that this one saves no registers.
     static STOP_GRADIENT: FoundOnce<Attribute> = FoundOnce::new();
     let py = object.py();
     let attribute = match STOP_GRADIENT.get(py) {
         Some(attribute) => attribute,
-        None => STOP_GRADIENT.get_or_try_find(py, || {
-            let class = py.import("paddle")?.getattr("Tensor")?;
-            Attribute::from_class(&class, "stop_gradient")
-        })?,
+        None => STOP_GRADIENT.get_or_try_find(py, || stop_gradient(py))?,
     };
-    if attribute.is(object, true)? {
-        return Ok(false);
+    match attribute.is(object, true)? {
+        true => Ok(false),
+        false => Err(followed_by_autograd()),
     }
-    Err(not_exchangeable(
+}
+
+#[cold]
+#[inline(never)]
+fn stop_gradient(py: Python<'_>) -> PyResult<Attribute> {
+    let class = py.import("paddle")?.getattr("Tensor")?;
+    Attribute::from_class(&class, "stop_gradient")
+}
+
+#[cold]
+#[inline(never)]
+fn followed_by_autograd() -> Refused {
+    not_exchangeable(
         Incompatibility::from_reason(
             Kind::RequiresGrad,
             "autograd follows this tensor (stop_gradient=False), which it can't outside of Paddle",
         )
         .with_remedy("pass tensor.detach()"),
     )
-    .into())
+    .into()
 }
 
 /// Counts that a tensor was written, for autograd, which refuses to use what changed since it was

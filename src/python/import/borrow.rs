@@ -61,7 +61,7 @@ impl Entry {
             // SAFETY: the type cache found that the object is of our own class.
             Some(ImportPath::Own) => unsafe { self.borrow_own(object) },
             // Guards that run Python code have borrowed memory checked by themselves.
-            Some(ImportPath::Table(table, vendor)) if !vendor.runs_python => {
+            Some(&ImportPath::Table(table, vendor)) if !vendor.runs_python => {
                 // SAFETY: the table was found in the object's type, which its functions are for.
                 unsafe { self.borrow_by_table(table, vendor, object, is_written) }
             }
@@ -74,11 +74,11 @@ impl Entry {
     #[inline(never)]
     fn borrow_with_python(
         &mut self,
-        known: Option<ImportPath>,
+        known: Option<&ImportPath>,
         object: Borrowed<'_, '_, PyAny>,
         is_written: bool,
     ) -> Result<(), Refused> {
-        match known.map_or_else(|| ImportPath::discover(object), Ok) {
+        match known.map_or_else(|| ImportPath::discover(object), |known| Ok(*known)) {
             Ok(path) => self.borrow_along(path, object, is_written)?,
             Err(error) => match by_method(object, is_written)? {
                 Some((capsule, methods)) => self.borrow_corrected_capsule(&capsule, methods)?,

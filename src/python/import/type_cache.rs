@@ -30,16 +30,16 @@ impl ImportPath {
     #[inline(always)]
     pub(in crate::python) fn for_object(object: Borrowed<'_, '_, PyAny>) -> Result<Self, Refused> {
         match Self::cached(object) {
-            Some(path) => Ok(path),
+            Some(path) => Ok(*path),
             None => Self::discover(object),
         }
     }
 
     /// Returns the path for an object whose type is remembered. No Python code runs for that.
     #[inline(always)]
-    pub(in crate::python) fn cached(object: Borrowed<'_, '_, PyAny>) -> Option<Self> {
+    pub(in crate::python) fn cached(object: Borrowed<'_, '_, PyAny>) -> Option<&'static Self> {
         // SAFETY: an object has a reference to its type.
-        unsafe { remembered::found_of(object.get_type_ptr()) }.map(|found| found.path)
+        unsafe { remembered::found_of(object.get_type_ptr()) }.map(|found| &found.path)
     }
 
     /// Finds the import path for an object by asking its type, which may run Python code.
