@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::{Attribute, CallError, CallHost, Failure, Made, Operand, Settled};
 use crate::kernel::{Hash, Latest, Place};
-use crate::layout::{MAX_RANK, slice_eq};
+use crate::layout::{LayoutRef, MAX_RANK, slice_eq};
 use crate::storage::Contents;
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -68,6 +68,16 @@ unsafe impl<H: CallHost> CallHost for Keeping<'_, H> {
         contents: Contents,
     ) -> Result<Operand<'a>, Failure> {
         self.host.make(shape, dtype, device, contents)
+    }
+
+    #[inline]
+    fn allocate(
+        &mut self,
+        layout: LayoutRef<'_>,
+        dtype: DType,
+        contents: Contents,
+    ) -> Result<*mut u8, Failure> {
+        self.host.allocate(layout, dtype, contents)
     }
 
     #[inline]

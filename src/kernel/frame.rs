@@ -29,6 +29,8 @@ use super::shapes::{self, Expected};
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::layout::Layout;
+#[cfg(feature = "hosts")]
+use crate::layout::LayoutRef;
 use crate::storage::Contents;
 use checks::{NO_VARIABLES, bind_type_variables, output_type};
 use checks::{check_for_kernel, check_output, is_any_bits, main_device, missing};
@@ -38,6 +40,8 @@ use write_key::write_call_key;
 /// Arguments by their [places](crate::kernel::Op::parameter_of); [`Operand::ABSENT`] for results
 /// that are to be made, and for optional inputs that were left out.
 pub(crate) type Operands<'a> = SmallVec<[Operand<'a>; 4]>;
+
+const OTHER_STRIDES: &str = "the memory was allocated with other strides";
 
 /// What is around a call: who makes results, and who else waits for it.
 ///
@@ -54,6 +58,22 @@ pub(crate) unsafe trait CallHost {
         device: Device,
         contents: Contents,
     ) -> Result<Operand<'a>, Failure>;
+
+    /// Allocates a result like [`make`](Self::make), on the CPU and of a row-major layout that the
+    /// caller keeps; returns its address.
+    #[cfg(feature = "hosts")]
+    fn allocate(
+        &mut self,
+        layout: LayoutRef<'_>,
+        dtype: DType,
+        contents: Contents,
+    ) -> Result<*mut u8, Failure> {
+        let made = self.make(layout.shape(), dtype, Device::CPU, contents)?;
+        match made.layout.is_contiguous() {
+            true => Ok(made.first),
+            false => Err(OTHER_STRIDES.into()),
+        }
+    }
 
     /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile.
     fn run(
@@ -249,12 +269,17 @@ impl Frame<'_> {
         let made = around.make(shape, dtype, device, contents);
         let made = made.and_then(|made: Operand<'a>| match made.layout.is_contiguous() {
             true => Ok(made),
-            false => Err("the memory was allocated with other strides".into()),
+            false => Err(OTHER_STRIDES.into()),
         });
-        made.map_err(|error| Reason::Allocation {
+        made.map_err(|error| self.not_made(at, error))
+    }
+
+    #[cold]
+    fn not_made(&self, at: usize, error: Failure) -> Reason {
+        Reason::Allocation {
             argument: self.handle.definition().parameters[at].name.clone(),
             error,
-        })
+        }
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use super::definition::Definition;
 use crate::hosts::lookup::{loaded, lookup_table};
 use crate::hosts::problem::{Class, Problem};
 use crate::hosts::{Host, HostError};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -211,17 +212,35 @@ fn text(text: &str) -> Result<CString, HostError> {
         .map_err(|_| Host::TensorFlow.refused(text, Some("it has a zero in it".to_owned())))
 }
 
-/// A status, which is deleted with this.
+/// A status. What doesn't tell of a failure is used again by the thread.
 pub(super) struct Status {
     tensorflow: &'static TensorFlow,
     pub(super) handle: Handle,
 }
 
+thread_local! {
+    static UNUSED: Cell<Option<Status>> = const { Cell::new(None) };
+}
+
 impl Status {
+    #[inline]
     pub(super) fn new(tensorflow: &'static TensorFlow) -> Self {
-        // SAFETY: the function takes nothing, and never fails.
-        let handle = unsafe { (tensorflow.functions.TF_NewStatus)() };
-        Self { tensorflow, handle }
+        let unused = UNUSED.try_with(Cell::take).ok().flatten();
+        unused.unwrap_or_else(|| {
+            // SAFETY: the function takes nothing, and never fails.
+            let handle = unsafe { (tensorflow.functions.TF_NewStatus)() };
+            Self { tensorflow, handle }
+        })
+    }
+
+    /// Lets the thread use the status again, unless it tells of a failure.
+    #[inline]
+    pub(super) fn reuse(self) {
+        // SAFETY: the status is this one's.
+        if unsafe { (self.tensorflow.functions.TF_GetCode)(self.handle) } == 0 {
+            // A thread that ends keeps nothing.
+            let _ = UNUSED.try_with(move |unused| unused.set(Some(self)));
+        }
     }
 
     /// Returns the text of the last function's failure.

@@ -135,12 +135,15 @@ pub(super) unsafe extern "C" fn compute(node: Handle, context: Handle) {
         status: Status::new(published.tensorflow),
     };
     // SAFETY: the context is that of a call of this node.
-    if let Err(problem) = guarded(published.op.name(), || unsafe { call.run() }) {
-        let tensorflow = published.tensorflow;
-        // SAFETY: the status is the call's own, and the context TensorFlow's.
-        unsafe {
-            tensorflow.set(call.status.handle, &problem);
-            (tensorflow.functions.TF_OpKernelContext_Failure)(context, call.status.handle);
+    match guarded(published.op.name(), || unsafe { call.run() }) {
+        Ok(()) => call.status.reuse(),
+        Err(problem) => {
+            let tensorflow = published.tensorflow;
+            // SAFETY: the status is the call's own, and the context TensorFlow's.
+            unsafe {
+                tensorflow.set(call.status.handle, &problem);
+                (tensorflow.functions.TF_OpKernelContext_Failure)(context, call.status.handle);
+            }
         }
     }
 }
@@ -227,7 +230,10 @@ impl Call<'_> {
         unsafe {
             (tensorflow.functions.TF_GetInput)(self.context, at, &mut handle, self.status.handle);
         }
-        self.status.check().map_err(|text| self.failed(text))?;
+        if handle.is_null() {
+            self.status.check().map_err(|text| self.failed(text))?;
+            return Err(self.failed("TensorFlow gave no input"));
+        }
         Ok(Tensor { tensorflow, handle })
     }
 
@@ -256,7 +262,10 @@ impl Call<'_> {
                 self.status.handle,
             )
         };
-        self.status.check().map_err(|text| self.failed(text))?;
+        if handle.is_null() {
+            self.status.check().map_err(|text| self.failed(text))?;
+            return Err(self.failed("TensorFlow gave no memory"));
+        }
         let new = Tensor { tensorflow, handle };
         if forwarded < 0 {
             // SAFETY: there is such an input, as this function requires.

@@ -5,7 +5,7 @@ use super::tensor::Tensor;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::{CallHost, Failure, Operand};
-use crate::layout::Layout;
+use crate::layout::{Layout, LayoutRef};
 use crate::storage::Contents;
 use crate::tensorflow_types::code_of;
 use smallvec::SmallVec;
@@ -19,7 +19,9 @@ pub(super) struct Results<'s> {
     context: Handle,
     /// The place of the next one.
     next: c_int,
-    made: SmallVec<[(Tensor, Box<Layout>); 1]>,
+    made: SmallVec<[Tensor; 1]>,
+    /// Layouts of tensors, by addresses that stay.
+    layouts: SmallVec<[Box<Layout>; 1]>,
 }
 
 impl<'s> Results<'s> {
@@ -36,6 +38,7 @@ impl<'s> Results<'s> {
             context,
             next,
             made: SmallVec::new(),
+            layouts: SmallVec::new(),
         }
     }
 }
@@ -52,11 +55,28 @@ unsafe impl CallHost for Results<'_> {
         if device != Device::CPU {
             return Err(format!("expected a result on the CPU, got {device}").into());
         }
+        let layout = Box::new(Layout::contiguous(shape)?);
+        let first = self.allocate(Layout::as_ref(&layout), dtype, contents)?;
+        // SAFETY: the layout is kept as long as the tensor, at the same address.
+        let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
+        self.layouts.push(layout);
+        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are valid
+        // ones, those that the allocator left, and is kept until the host is dropped; no other code
+        // uses it.
+        Ok(unsafe { Operand::from_raw(first, kept.as_ref(), dtype, device, false, true) })
+    }
+
+    #[inline]
+    fn allocate(
+        &mut self,
+        layout: LayoutRef<'_>,
+        dtype: DType,
+        contents: Contents,
+    ) -> Result<*mut u8, Failure> {
         let code = code_of(dtype).filter(|_| dtype.item_bytes().is_some());
         let code = code.ok_or_else(|| format!("TensorFlow has no dtype {dtype}"))?;
-        let layout = Box::new(Layout::contiguous(shape)?);
         let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
-        let sizes: SmallVec<[i64; 8]> = shape.iter().map(|size| *size as i64).collect();
+        let sizes: SmallVec<[i64; 8]> = layout.shape().iter().map(|size| *size as i64).collect();
         let functions = &self.tensorflow.functions;
         // SAFETY: the context is that of a call, and there are as many sizes as dimensions.
         let handle = unsafe {
@@ -70,12 +90,15 @@ unsafe impl CallHost for Results<'_> {
                 self.status.handle,
             )
         };
-        self.status.check()?;
+        if handle.is_null() {
+            self.status.check()?;
+            return Err("TensorFlow gave no memory".into());
+        }
         self.next += 1;
-        let tensor = Tensor {
+        self.made.push(Tensor {
             tensorflow: self.tensorflow,
             handle,
-        };
+        });
         // SAFETY: the handle is a tensor's.
         let (first, given) = unsafe {
             let first = (functions.TF_TensorData)(handle).cast::<u8>();
@@ -88,13 +111,7 @@ unsafe impl CallHost for Results<'_> {
             // SAFETY: the tensor is new, and has as many bytes.
             unsafe { first.write_bytes(0, nbytes) };
         }
-        // SAFETY: the layout is kept with the tensor, at the same address.
-        let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
-        self.made.push((tensor, layout));
-        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are valid
-        // ones, those that the allocator left, and is kept until the host is dropped; no other code
-        // uses it.
-        Ok(unsafe { Operand::from_raw(first, kept.as_ref(), dtype, device, false, true) })
+        Ok(first)
     }
 
     fn run(

@@ -150,8 +150,8 @@ impl Settled {
                 false => Contents::Arbitrary,
             };
             let result = &self.operands[at];
-            let what = (result.shape(), result.dtype, Device::CPU);
-            let first = self.frame().make(at, what, contents, around)?.first;
+            let first = around.allocate(result.layout, result.dtype, contents);
+            let first = first.map_err(|error| self.frame().not_made(at, error))?;
             self.operands[at].move_to(first);
         }
         Ok(())
