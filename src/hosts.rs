@@ -8,6 +8,7 @@
 //!
 //! Adapters are called on any thread, several at once, and hold no lock. They catch panics.
 
+mod allocated;
 mod error;
 mod lookup;
 #[cfg(feature = "python")]

@@ -25,6 +25,7 @@ mod library;
 mod results;
 mod value;
 
+use super::allocated::Allocated;
 use super::operands;
 use super::problem::{Class, Problem, guarded};
 use super::repeats::{Description, Keeping, Repeated};
@@ -127,7 +128,7 @@ impl Published {
     ///
     /// The arguments are valid, and their tensors the caller's for the time of the call.
     unsafe fn run(&'static self, values: &[Value]) -> Result<Value, Problem> {
-        let mut results = Results::new(self.tvm);
+        let mut results = Allocated::new(Results::new(self.tvm));
         let (mut known, mut keeps) = (Description::of(self), false);
         let can_repeat = values.len() == self.op.definition().parameters().count()
             // SAFETY: the arguments are valid for the time of the call.
@@ -158,6 +159,6 @@ impl Published {
             )
         }?;
         known.keep(keeping);
-        results.into_value()
+        results.into_allocator().into_value()
     }
 }

@@ -243,6 +243,16 @@ impl Status {
         }
     }
 
+    /// Returns the handle of a tensor that the last function gave, or why it gave none.
+    #[inline]
+    pub(super) fn given(&self, handle: Handle) -> Result<Handle, String> {
+        if handle.is_null() {
+            self.check()?;
+            return Err("TensorFlow gave no tensor".to_owned());
+        }
+        Ok(handle)
+    }
+
     /// Returns the text of the last function's failure.
     pub(super) fn check(&self) -> Result<(), String> {
         let functions = &self.tensorflow.functions;

@@ -6,6 +6,7 @@ use super::node::Node;
 use super::published::Published;
 use super::results::Results;
 use super::tensor::Tensor;
+use crate::hosts::allocated::Allocated;
 use crate::hosts::operands::{self, Inputs};
 use crate::hosts::problem::{Class, Problem, guarded};
 use crate::hosts::repeats::{Description, Keeping, Repeated};
@@ -184,7 +185,8 @@ impl Call<'_> {
                 next += 1;
             }
         }
-        let mut results = Results::new(&self.status, published.tensorflow, self.context, written);
+        let results = Results::new(&self.status, published.tensorflow, self.context, written);
+        let mut results = Allocated::new(results);
         let (mut known, mut keeps) = (Description::of(published), false);
         let can_repeat = written == 0 && self.node.counts.iter().all(|count| *count == 1);
         if can_repeat {
@@ -230,10 +232,10 @@ impl Call<'_> {
         unsafe {
             (tensorflow.functions.TF_GetInput)(self.context, at, &mut handle, self.status.handle);
         }
-        if handle.is_null() {
-            self.status.check().map_err(|text| self.failed(text))?;
-            return Err(self.failed("TensorFlow gave no input"));
-        }
+        let handle = self
+            .status
+            .given(handle)
+            .map_err(|text| self.failed(text))?;
         Ok(Tensor { tensorflow, handle })
     }
 
@@ -262,10 +264,10 @@ impl Call<'_> {
                 self.status.handle,
             )
         };
-        if handle.is_null() {
-            self.status.check().map_err(|text| self.failed(text))?;
-            return Err(self.failed("TensorFlow gave no memory"));
-        }
+        let handle = self
+            .status
+            .given(handle)
+            .map_err(|text| self.failed(text))?;
         let new = Tensor { tensorflow, handle };
         if forwarded < 0 {
             // SAFETY: there is such an input, as this function requires.

@@ -4,6 +4,7 @@ use super::arguments::{Arguments, Described, Tensor};
 use super::library::{Boxed, Torch};
 use super::results::Results;
 use crate::device::Device;
+use crate::hosts::allocated::Allocated;
 use crate::hosts::repeats::{Description, Keeping, Repeated};
 use crate::hosts::slot::{Family, Slots};
 use crate::kernel::{Frame, OpHandle, Operand, Operands};
@@ -47,7 +48,7 @@ impl Published {
         if let Some(problem) = arguments.problem.take() {
             return Err(named(problem));
         }
-        let mut results = Results::new(self.torch);
+        let mut results = Allocated::new(Results::new(self.torch));
         let (mut known, mut keeps) = (Description::of(self), false);
         let can_repeat = self.repeats && describe(&arguments, &mut known);
         if can_repeat {
@@ -56,7 +57,7 @@ impl Published {
             match unsafe { known.repeat(&mut results) } {
                 Repeated::Made(outcome) => {
                     outcome.map_err(|error| error.to_string())?;
-                    return Ok(results.into_tensors().collect());
+                    return Ok(results.into_allocator().into_tensors().collect());
                 }
                 Repeated::Not(is_known) => keeps = is_known,
             }
@@ -109,7 +110,7 @@ impl Published {
             .run(&mut operands, &mut keeping)
             .map_err(|error| error.to_string())?;
         known.keep(keeping);
-        copies.extend(results.into_tensors());
+        copies.extend(results.into_allocator().into_tensors());
         Ok(copies)
     }
 }

@@ -2,20 +2,17 @@
 
 use super::arguments::Tensor;
 use super::library::Torch;
-use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{CallHost, Failure, Operand};
-use crate::layout::{Layout, LayoutRef};
-use crate::storage::Contents;
+use crate::hosts::allocated::Allocator;
+use crate::kernel::Failure;
+use crate::layout::LayoutRef;
 use smallvec::SmallVec;
 use std::ptr;
 
-/// The results of a call, which it keeps.
+/// The tensors of a call's results, which it keeps.
 pub(super) struct Results {
     torch: &'static Torch,
     made: SmallVec<[Tensor; 1]>,
-    /// Layouts of tensors, by addresses that stay.
-    layouts: SmallVec<[Box<Layout>; 1]>,
 }
 
 impl Results {
@@ -23,7 +20,6 @@ impl Results {
         Self {
             torch,
             made: SmallVec::new(),
-            layouts: SmallVec::new(),
         }
     }
 
@@ -33,36 +29,10 @@ impl Results {
     }
 }
 
-// SAFETY: the tensors are new, and kept with their layouts, whose addresses are stable.
-unsafe impl CallHost for Results {
-    fn make<'a>(
-        &mut self,
-        shape: &[usize],
-        dtype: DType,
-        device: Device,
-        contents: Contents,
-    ) -> Result<Operand<'a>, Failure> {
-        if device != Device::CPU {
-            return Err(format!("expected a result on the CPU, got {device}").into());
-        }
-        let layout = Box::new(Layout::contiguous(shape)?);
-        let first = self.allocate(Layout::as_ref(&layout), dtype, contents)?;
-        // SAFETY: the layout is kept as long as the tensor, at the same address.
-        let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
-        self.layouts.push(layout);
-        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are valid
-        // ones, those that the allocator left, and is kept until the host is dropped; no other code
-        // uses it.
-        Ok(unsafe { Operand::from_raw(first, kept.as_ref(), dtype, device, false, true) })
-    }
-
+// SAFETY: the tensors are new, and kept.
+unsafe impl Allocator for Results {
     #[inline]
-    fn allocate(
-        &mut self,
-        layout: LayoutRef<'_>,
-        dtype: DType,
-        contents: Contents,
-    ) -> Result<*mut u8, Failure> {
+    fn allocate(&mut self, layout: LayoutRef<'_>, dtype: DType) -> Result<*mut u8, Failure> {
         let number = self.torch.number(dtype);
         let number = number.ok_or_else(|| format!("PyTorch has no dtype {dtype}"))?;
         let sizes: SmallVec<[i64; 8]> = layout.shape().iter().map(|size| *size as i64).collect();
@@ -90,22 +60,6 @@ unsafe impl CallHost for Results {
         if unsafe { (functions.aoti_torch_get_data_ptr)(handle, &mut first) } != 0 {
             return Err("PyTorch has no memory for it".into());
         }
-        if contents == Contents::Zeros {
-            let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
-            if nbytes > 0 {
-                // SAFETY: the tensor is new, and has as many bytes.
-                unsafe { first.write_bytes(0, nbytes) };
-            }
-        }
         Ok(first)
-    }
-
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        // PyTorch's dispatcher has released the GIL.
-        body()
     }
 }

@@ -2,21 +2,20 @@
 
 use super::library::{Object, TvmFfi};
 use super::value::Value;
-use crate::device::Device;
 use crate::dlpack::{DLDevice, DLDeviceType, DLTensor};
 use crate::dtype::DType;
+use crate::hosts::allocated::Allocator;
 use crate::hosts::operands::Described;
 use crate::hosts::problem::{Class, Problem};
-use crate::kernel::{CallHost, Failure, Operand};
-use crate::layout::Layout;
-use crate::storage::Contents;
+use crate::kernel::Failure;
+use crate::layout::{Layout, LayoutRef};
 use smallvec::SmallVec;
 use std::ptr;
 
 /// The results of a call, which it keeps.
 pub(super) struct Results {
     tvm: &'static TvmFfi,
-    made: SmallVec<[(Object<'static>, Box<Layout>); 1]>,
+    made: SmallVec<[Object<'static>; 1]>,
 }
 
 impl Results {
@@ -32,13 +31,13 @@ impl Results {
         let Self { tvm, mut made } = self;
         if made.len() <= 1 {
             let made = made.pop();
-            return Ok(made.map_or(Value::NONE, |(tensor, _)| {
+            return Ok(made.map_or(Value::NONE, |tensor| {
                 let value = Value::from_tensor(tensor.handle);
                 std::mem::forget(tensor);
                 value
             }));
         }
-        let handles = made.iter().map(|(tensor, _)| tensor.handle);
+        let handles = made.iter().map(|tensor| tensor.handle);
         let values: SmallVec<[Value; 4]> = handles.map(Value::from_tensor).collect();
         // SAFETY: the values are tensors, which the array holds references of its own to.
         let array = unsafe { tvm.call("ffi.Array", &values) };
@@ -46,19 +45,11 @@ impl Results {
     }
 }
 
-// SAFETY: the tensors are new, and kept with their layouts, whose addresses are stable.
-unsafe impl CallHost for Results {
-    fn make<'a>(
-        &mut self,
-        shape: &[usize],
-        dtype: DType,
-        device: Device,
-        contents: Contents,
-    ) -> Result<Operand<'a>, Failure> {
-        if device != Device::CPU {
-            return Err(format!("expected a result on the CPU, got {device}").into());
-        }
-        let mut sizes: SmallVec<[i64; 8]> = shape.iter().map(|size| *size as i64).collect();
+// SAFETY: the tensors are new, of the dtype and row-major, which is checked, and kept.
+unsafe impl Allocator for Results {
+    fn allocate(&mut self, layout: LayoutRef<'_>, dtype: DType) -> Result<*mut u8, Failure> {
+        let mut sizes: SmallVec<[i64; 8]> =
+            layout.shape().iter().map(|size| *size as i64).collect();
         let mut wanted = DLTensor {
             data: ptr::null_mut(),
             device: DLDevice {
@@ -89,35 +80,13 @@ unsafe impl CallHost for Results {
         // SAFETY: the handle is a tensor's.
         unsafe { Value::from_tensor(handle).describe(&mut described) }?;
         let described = described.pop().expect("a tensor was described");
-        if described.layout.shape() != shape || described.dtype != dtype {
+        if described.layout.shape() != layout.shape() || described.dtype != dtype {
             return Err("the caller's allocator made another tensor".into());
         }
-        let (first, layout) = (described.first, Box::new(described.layout));
-        if contents == Contents::Zeros {
-            if !Layout::as_ref(&layout).is_contiguous() {
-                return Err("the caller's allocator made a strided tensor".into());
-            }
-            let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
-            if nbytes > 0 {
-                // SAFETY: the tensor is new, contiguous, and has as many bytes.
-                unsafe { first.write_bytes(0, nbytes) };
-            }
+        if !Layout::as_ref(&described.layout).is_contiguous() {
+            return Err("the caller's allocator made a strided tensor".into());
         }
-        // SAFETY: the layout is kept with the tensor, at the same address.
-        let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
-        self.made.push((tensor, layout));
-        // SAFETY: the tensor is new, has these elements, which are zeros or, if any bits are valid
-        // ones, those that the allocator left, and is kept until the host is dropped; no other code
-        // uses it.
-        Ok(unsafe { Operand::from_raw(first, kept.as_ref(), dtype, device, false, true) })
-    }
-
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        // Who calls from Python decides about its lock.
-        body()
+        self.made.push(tensor);
+        Ok(described.first)
     }
 }
