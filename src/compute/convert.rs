@@ -10,6 +10,7 @@ mod loops;
 #[cfg(feature = "ops")]
 mod packed;
 mod steps;
+mod to_bf16;
 
 #[cfg(feature = "ops")]
 pub(crate) use packed::{pack, unpack};
@@ -17,9 +18,10 @@ pub(crate) use packed::{pack, unpack};
 use crate::compute::simd::Simd;
 use crate::dtype::DType;
 use half_floats::{F16ToF32, F32ToF16};
-use loops::{Arguments, Bf16ToF32, F32ToBf16};
+use loops::{Arguments, Bf16ToF32};
 use std::mem::MaybeUninit;
 use steps::{Step, Steps};
+use to_bf16::F32ToBf16;
 
 /// Conversion of contiguous elements from one dtype to another.
 ///

@@ -124,41 +124,50 @@ impl Attribute {
 
     /// Appends numbers that distinguish this value from all others of its kind.
     pub(crate) fn key<A: Array<Item = u64>>(&self, key: &mut SmallVec<A>) {
+        self.for_each_word(|word| key.push(word));
+    }
+
+    /// Calls a function with numbers that distinguish this value from all others of its kind.
+    #[inline]
+    pub(crate) fn for_each_word(&self, mut word: impl FnMut(u64)) {
         match self {
-            Self::Bool(value) => key.push(u64::from(*value)),
-            Self::Int(value) => key.push(*value as u64),
-            Self::Float(value) => key.push(value.to_bits()),
-            Self::DType(value) => key.push(u64::from(value.number())),
-            Self::Text(text) => text_key(text, key),
-            Self::Ints(values) => ints_key(values, key),
-            Self::OptionalInt(None) => key.push(0),
+            Self::Bool(value) => word(u64::from(*value)),
+            Self::Int(value) => word(*value as u64),
+            Self::Float(value) => word(value.to_bits()),
+            Self::DType(value) => word(u64::from(value.number())),
+            Self::Text(text) => for_each_word_of_text(text, word),
+            Self::Ints(values) => for_each_word_of_ints(values, word),
+            Self::OptionalInt(None) => word(0),
             Self::OptionalInt(Some(value)) => {
-                key.push(1);
-                key.push(*value as u64);
+                word(1);
+                word(*value as u64);
             }
-            Self::OptionalInts(None) => key.push(u64::MAX),
-            Self::OptionalInts(Some(values)) => ints_key(values, key),
-            Self::OptionalDType(None) => key.push(u64::MAX),
-            Self::OptionalDType(Some(value)) => key.push(u64::from(value.number())),
+            Self::OptionalInts(None) => word(u64::MAX),
+            Self::OptionalInts(Some(values)) => for_each_word_of_ints(values, word),
+            Self::OptionalDType(None) => word(u64::MAX),
+            Self::OptionalDType(Some(value)) => word(u64::from(value.number())),
         }
     }
 }
 
-/// Appends the count and the values. No list has `u64::MAX` values, so that number stands for
-/// `None`.
-fn ints_key<A: Array<Item = u64>>(values: &[i64], key: &mut SmallVec<A>) {
-    key.push(values.len() as u64);
-    key.extend(values.iter().map(|value| *value as u64));
+/// The count and the values. No list has `u64::MAX` values, so that number stands for `None`.
+fn for_each_word_of_ints(values: &[i64], mut word: impl FnMut(u64)) {
+    word(values.len() as u64);
+    values.iter().for_each(|value| word(*value as u64));
+}
+
+fn for_each_word_of_text(text: &str, mut word: impl FnMut(u64)) {
+    word(text.len() as u64);
+    for chunk in text.as_bytes().chunks(8) {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        word(u64::from_ne_bytes(bytes));
+    }
 }
 
 /// Appends numbers that distinguish a text from all others.
 pub(super) fn text_key<A: Array<Item = u64>>(text: &str, key: &mut SmallVec<A>) {
-    key.push(text.len() as u64);
-    for chunk in text.as_bytes().chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        key.push(u64::from_ne_bytes(word));
-    }
+    for_each_word_of_text(text, |word| key.push(word));
 }
 
 impl fmt::Display for Attribute {

@@ -79,22 +79,28 @@ fn numbers(is_among: impl Fn(TypeCode) -> bool) -> Vec<DType> {
     DType::ALL.iter().copied().filter(is_number).collect()
 }
 
-/// Conversions to one dtype, by the dtypes that they convert from. They are made beforehand, as
-/// making one takes as long as converting hundreds of elements.
-struct Converters(Vec<(DType, Box<Converter>)>);
+/// Conversions to one dtype, by the codes of the dtypes that they convert from. They are made
+/// beforehand, as making one takes as long as converting hundreds of elements.
+struct Converters([Vec<(DType, Converter)>; TypeCode::ALL.len()]);
 
 impl Converters {
     fn new(context: &KernelContext<'_>, from: Vec<DType>) -> Result<Self, Failure> {
         let (to, saturates) = (context.attribute("dtype")?, context.attribute("saturate")?);
-        let make = |from| Some((from, Box::new(Converter::new(from, to, saturates)?)));
-        Ok(Self(from.into_iter().filter_map(make).collect()))
+        let mut by_code = [const { Vec::new() }; TypeCode::ALL.len()];
+        for from in from {
+            if let Some(converter) = Converter::new(from, to, saturates) {
+                by_code[from.code() as usize].push((from, converter));
+            }
+        }
+        Ok(Self(by_code))
     }
 
     /// Writes the elements of `x` to those of `out`, as [`convert_elements`].
     fn convert(&self, x: &Operand<'_>, out: &Operand<'_>) -> Result<(), Failure> {
         let from = x.dtype();
-        let known = self.0.iter().find(|(dtype, _)| *dtype == from);
-        convert_elements(x, out, known.map(|(_, converter)| &**converter))
+        let mut of_code = self.0[from.code() as usize].iter();
+        let known = of_code.find(|(dtype, _)| dtype.number() == from.number());
+        convert_elements(x, out, known.map(|(_, converter)| converter))
     }
 }
 
@@ -115,16 +121,24 @@ fn convert_elements(
         let (from, to) = (x.dtype(), out.dtype());
         return Err(format!("the kernel doesn't convert {from} to {to}").into());
     };
+    let (ours, theirs) = (x.layout(), out.layout());
+    if ours.is_empty() {
+        return Ok(());
+    }
+    let items = (x.dtype().item_bytes(), out.dtype().item_bytes());
+    let are_in_order = ours.is_contiguous() && theirs.is_contiguous();
+    if are_in_order && ours.len() < LEAST_PER_THREAD && items.0.is_some() && items.1.is_some() {
+        // SAFETY: the operands have as many elements, one after another in bytes of their own; the
+        // frame checked that `out` may be written and doesn't overlap `x`.
+        unsafe { converter.run(x.data_ptr(), out.data_ptr().cast_mut(), ours.len()) };
+        return Ok(());
+    }
     let sides = Sides {
         from: Side::new(x),
         to: Side::new(out),
         converter,
     };
-    let (ours, theirs) = (x.layout(), out.layout());
-    if ours.is_empty() {
-        return Ok(());
-    }
-    if let (Some(from), Some(to)) = (x.dtype().item_bytes(), out.dtype().item_bytes()) {
+    if let (Some(from), Some(to)) = items {
         fn side<'a>(operand: &Operand<'a>, item: usize) -> compute::Operand<'a> {
             compute::Operand {
                 first: operand.data_ptr().cast_mut(),
@@ -148,7 +162,7 @@ fn convert_elements(
                 },
             );
         }
-    } else if ours.is_contiguous() && theirs.is_contiguous() {
+    } else if are_in_order {
         threads::for_each_range(ours.len(), LEAST_PER_THREAD, |range| {
             let run = Run {
                 offset: range.start as isize,

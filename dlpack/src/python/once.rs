@@ -47,8 +47,13 @@ impl<T> FoundOnce<T> {
     ) -> Result<&T, E> {
         match self.get(py) {
             Some(value) => Ok(value),
-            None => Ok(self.keep(py, find()?)),
+            None => self.try_find(py, find),
         }
+    }
+
+    #[cold]
+    fn try_find<E>(&self, py: Python<'_>, find: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        Ok(self.keep(py, find()?))
     }
 
     #[cold]

@@ -1,9 +1,7 @@
 //! The loops of conversions: each number on its own, without branches.
 
 use crate::compute::simd::{Routine, Simd, dispatch};
-use crate::dtype::{
-    Codec, bf16_to_f32, e8m0_to_f32, f32_to_bf16, f32_to_e8m0, integer_to_odd, round_to_odd,
-};
+use crate::dtype::{Codec, bf16_to_f32, e8m0_to_f32, f32_to_e8m0, integer_to_odd, round_to_odd};
 use std::mem::MaybeUninit;
 
 /// Arguments of a loop that aren't known when it is compiled.
@@ -179,9 +177,7 @@ conversions! {
     F32ToF64: f32 => f64, |x| x.into();
     F64ToF32: f64 => f32, |x| x as f32;
     F64ToOdd: f64 => f32, |x| round_to_odd(x);
-    F64ToBf16: f64 => u16, |x| f32_to_bf16(shorten(x) as f32);
     Bf16ToF32: u16 => f32, |x| bf16_to_f32(x);
-    F32ToBf16: f32 => u16, |x| f32_to_bf16(x);
     E8m0ToF32: u8 => f32, |x| e8m0_to_f32(x);
 
     // Real numbers of 2, 4 and 8 bytes as complex ones, and a truth value from those of both parts.
@@ -189,17 +185,6 @@ conversions! {
     Complex64: u32 => [u32; 2], |x| [x, 0];
     Complex128: u64 => [u64; 2], |x| [x, 0];
     AnyOfTwo: [u8; 2] => u8, |x| x[0] | x[1];
-}
-
-/// Returns a number whose 40 lowest bits are 0, and the one above them 1 if any of them was 1. As
-/// `f32` it is exact, or subnormal with all digits that a `bf16` has and more, and is rounded to a
-/// `bf16` as the number itself.
-#[inline(always)]
-fn shorten(value: f64) -> f64 {
-    const LOST: u64 = (1 << 40) - 1;
-    let bits = value.to_bits();
-    let is_lost = ((bits & LOST) + LOST) & (LOST + 1);
-    f64::from_bits(bits & !LOST | is_lost)
 }
 
 /// The number of a small float's pattern.

@@ -113,11 +113,9 @@ fn hash(call: Call<'_>, operands: &[Operand<'_>]) -> u32 {
         hash.add(*size as u64);
     }
     if !call.has_defaults {
-        let mut words = SmallVec::<[u64; 8]>::new();
         for attribute in call.attributes {
-            attribute.key(&mut words);
+            attribute.for_each_word(|word| hash.add(word));
         }
-        words.into_iter().for_each(|word| hash.add(word));
     }
     hash.number()
 }
@@ -207,9 +205,12 @@ impl Argument {
 }
 
 /// Returns whether attributes are the same to the last bit.
+#[inline]
 fn are_same(ours: &[Attribute], theirs: &[Attribute]) -> bool {
     let is_same = |(ours, theirs): (&Attribute, &Attribute)| match (ours, theirs) {
         (Attribute::Float(ours), Attribute::Float(theirs)) => ours.to_bits() == theirs.to_bits(),
+        (Attribute::DType(ours), Attribute::DType(theirs)) => ours.number() == theirs.number(),
+        (Attribute::Bool(ours), Attribute::Bool(theirs)) => ours == theirs,
         _ => ours == theirs,
     };
     zip(ours, theirs).all(is_same)

@@ -2,7 +2,7 @@
 
 use super::conversion::Conversion;
 use super::deliver::{deliver, settled};
-use super::export_to::export_to;
+use super::export_to::{export_sure, export_to};
 use super::misfit::{misfit, permit};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::python::cuda;
@@ -56,6 +56,14 @@ fn convert_by<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let copy = conversion.copy;
     let framework = Framework::named(name)?;
+    let tensor = match copy {
+        Some(true) => tensor,
+        _ if framework.copies => tensor,
+        _ => match export_sure(framework, py, tensor) {
+            Ok(made) => return made,
+            Err(tensor) => tensor,
+        },
+    };
     let misfit = misfit(framework, py, &tensor)?;
     if framework.copies && copy == Some(false) && misfit.is_none() {
         return Err(not_exchangeable(

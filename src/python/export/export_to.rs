@@ -4,7 +4,8 @@ use super::conversion::Conversion;
 use super::deliver::{deliver, make_by_table, settled};
 use super::misfit::{misfit, permit, unmet_need};
 use crate::dlpack::python::Table;
-use crate::python::frameworks::{Framework, TableVendor};
+use crate::python::frameworks::{Export, Framework, TableVendor};
+use crate::python::{cuda, refusal};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
@@ -19,10 +20,51 @@ pub(super) fn export_to<'py>(
     tensor: Tensor,
     conversion: &Conversion<'_, '_>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    match export_sure(framework, py, tensor) {
+        Ok(made) => made,
+        Err(tensor) => export_asked(framework, py, tensor, conversion),
+    }
+}
+
+// Apart from what most tensors take, which needs fewer registers.
+#[inline(never)]
+fn export_asked<'py>(
+    framework: &Framework,
+    py: Python<'py>,
+    tensor: Tensor,
+    conversion: &Conversion<'_, '_>,
+) -> PyResult<Bound<'py, PyAny>> {
     if let Some(misfit) = misfit(framework, py, &tensor)? {
         permit(misfit, py, conversion, framework.title)?;
     }
     deliver(framework, py, settled(framework, tensor)?)
+}
+
+/// Exports a tensor of which there is nothing to ask, as of most; gives others back.
+#[inline(always)]
+pub(super) fn export_sure<'py>(
+    framework: &Framework,
+    py: Python<'py>,
+    tensor: Tensor,
+) -> Result<PyResult<Bound<'py, PyAny>>, Tensor> {
+    if !(framework.surely_has)(&tensor) || tensor.is_empty() {
+        return Err(tensor);
+    }
+    match framework.export {
+        // What is tried are releases without a table.
+        Export::Table { find, vendor, .. } => match find(py) {
+            Ok(Some(table)) => Ok(make_by_table(py, table, vendor, tensor)),
+            _ => Err(tensor),
+        },
+        Export::Tensor(make) if framework.tried.is_none() => {
+            let refused = |error| refusal::by_consumer(py, framework.name, error);
+            Ok(match cuda::given_to(py, &tensor, &framework.streams) {
+                Ok(()) => make(py, tensor).map_err(refused),
+                Err(error) => Err(error),
+            })
+        }
+        _ => Err(tensor),
+    }
 }
 
 /// Exports a tensor by the exchange table of an object that it is to be like.

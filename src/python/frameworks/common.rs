@@ -17,14 +17,24 @@ pub(in crate::python) fn root_module(kind: &Bound<'_, PyType>) -> String {
 
 /// Returns the exchange table of a module's class `Tensor`; `None` for a release without one. A
 /// table is looked up once, a missing one each time: another package may add it.
+#[inline]
 pub(super) fn table_of_class(
     py: Python<'_>,
     known: &'static FoundOnce<Table>,
-    module: &Bound<'_, PyString>,
+    module: &str,
 ) -> PyResult<Option<Table>> {
-    if let Some(table) = known.get(py) {
-        return Ok(Some(*table));
+    match known.get(py) {
+        Some(table) => Ok(Some(*table)),
+        None => find_table(py, known, module),
     }
+}
+
+#[cold]
+fn find_table(
+    py: Python<'_>,
+    known: &'static FoundOnce<Table>,
+    module: &str,
+) -> PyResult<Option<Table>> {
     let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
     let found = Table::of_type(kind.cast::<PyType>()?);
     Ok(found.map(|table| *known.get_or_find(py, || table)))

@@ -21,7 +21,7 @@ pub(in crate::python) enum Entrance {
 
 impl Entrance {
     /// Makes an object of a tensor.
-    #[inline]
+    #[inline(always)]
     pub(super) fn make_object<'py>(
         self,
         py: Python<'py>,

@@ -71,7 +71,7 @@ static VENDOR: TableVendor = TableVendor {
 /// Returns the exchange table, which Paddle has from 3.3 on.
 fn table(py: Python<'_>) -> PyResult<Option<Table>> {
     static TABLE: FoundOnce<Table> = FoundOnce::new();
-    table_of_class(py, &TABLE, intern!(py, "paddle"))
+    table_of_class(py, &TABLE, "paddle")
 }
 
 /// Releases without a table lack some of the dtypes.

@@ -53,7 +53,8 @@ pub(in crate::python) struct Framework {
     /// Whether it copies all that it takes.
     pub(in crate::python) copies: bool,
     /// Whether a tensor surely meets its needs, and `more` has nothing against it, which is asked
-    /// first. What only some of its releases can have is `tried` all the same.
+    /// first. What only some of its releases can have is `tried` all the same, but by an exchange
+    /// table: each release that has one has such tensors.
     pub(in crate::python) surely_has: fn(&Tensor) -> bool,
     /// Finds what takes Python code to find out.
     pub(in crate::python) more: Option<Ask>,

@@ -73,7 +73,7 @@ static VENDOR: TableVendor = TableVendor {
 /// Returns the exchange table, which PyTorch has from 2.10 on.
 fn table(py: Python<'_>) -> PyResult<Option<Table>> {
     static TABLE: FoundOnce<Table> = FoundOnce::new();
-    table_of_class(py, &TABLE, intern!(py, "torch"))
+    table_of_class(py, &TABLE, "torch")
 }
 
 /// Releases without a table lack some of the dtypes.
