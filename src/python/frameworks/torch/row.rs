@@ -9,7 +9,9 @@ use crate::python::frameworks::common::{
     from_capsule, is_pinned_or_managed, is_plain, table_of_class,
 };
 use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
-use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
+use crate::python::frameworks::dtypes::{
+    is_common, is_common_number, is_complex, is_wide_unsigned,
+};
 use crate::python::frameworks::row_type::{Export, Framework, Streams, TableVendor};
 use crate::python::frameworks::tried::{Question, Tried};
 use pyo3::prelude::*;
@@ -78,8 +80,9 @@ fn table(py: Python<'_>) -> PyResult<Option<Table>> {
 
 /// Releases without a table lack some of the dtypes.
 static TRIED: Tried = Tried::new(|py, tensor| {
-    let is_older = matches!(table(py), Ok(None));
-    [is_older.then_some(Question::DType(tensor.dtype())), None]
+    let dtype = tensor.dtype();
+    let is_doubtful = !is_common_number(dtype) && matches!(table(py), Ok(None));
+    [is_doubtful.then_some(Question::DType(dtype)), None]
 });
 
 fn has_dtype(dtype: DType) -> bool {
