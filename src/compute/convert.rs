@@ -5,23 +5,24 @@
 //! `int64` to `bfloat16` by way of `float64` and `float32`. The types in between hold all numbers
 //! exactly, or are rounded to odd, so that only the last step rounds.
 
-mod half_floats;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod bf16_vectors;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod half_float_vectors;
 mod loops;
 #[cfg(feature = "ops")]
 mod packed;
+mod shorten;
 mod steps;
-mod to_bf16;
 
 #[cfg(feature = "ops")]
 pub(crate) use packed::{pack, unpack};
 
 use crate::compute::simd::Simd;
 use crate::dtype::DType;
-use half_floats::{F16ToF32, F32ToF16};
-use loops::{Arguments, Bf16ToF32};
+use loops::{Arguments, Bf16ToF32, F16ToF32, F32ToBf16, F32ToF16};
 use std::mem::MaybeUninit;
 use steps::{Step, Steps};
-use to_bf16::F32ToBf16;
 
 /// Conversion of contiguous elements from one dtype to another.
 ///

@@ -125,20 +125,16 @@ fn convert_elements(
     if ours.is_empty() {
         return Ok(());
     }
-    let items = (x.dtype().item_bytes(), out.dtype().item_bytes());
-    let are_in_order = ours.is_contiguous() && theirs.is_contiguous();
-    if are_in_order && ours.len() < LEAST_PER_THREAD && items.0.is_some() && items.1.is_some() {
-        // SAFETY: the operands have as many elements, one after another in bytes of their own; the
-        // frame checked that `out` may be written and doesn't overlap `x`.
-        unsafe { converter.run(x.data_ptr(), out.data_ptr().cast_mut(), ours.len()) };
-        return Ok(());
-    }
     let sides = Sides {
         from: Side::new(x),
         to: Side::new(out),
         converter,
     };
-    if let (Some(from), Some(to)) = items {
+    let are_in_order = ours.is_contiguous() && theirs.is_contiguous();
+    // What is in order and one thread's needs no tiles.
+    let is_plain = are_in_order && ours.len() < LEAST_PER_THREAD;
+    if !is_plain && let (Some(from), Some(to)) = (x.dtype().item_bytes(), out.dtype().item_bytes())
+    {
         fn side<'a>(operand: &Operand<'a>, item: usize) -> compute::Operand<'a> {
             compute::Operand {
                 first: operand.data_ptr().cast_mut(),

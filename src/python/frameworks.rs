@@ -3,6 +3,7 @@
 //! A framework is added by its file and its line in [`FRAMEWORKS`]; the code elsewhere asks the
 //! rows.
 
+mod class_table;
 mod common;
 pub(super) mod constraints;
 mod cupy;

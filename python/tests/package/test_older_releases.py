@@ -258,3 +258,31 @@ def test_mlx_without_from_dlpack_is_given_row_major_copies():
         assert reason in dlbridge.explain(x.T, "mlx").reason
         assert dlbridge.convert(x, "mlx", copy=None).ours.data_ptr == x.data_ptr
     """)
+
+
+@pytest.mark.parametrize("name", ["torch", "paddle"])
+def test_what_interrupts_the_import_of_a_framework_is_raised(name):
+    with_stand_ins(f"""
+        attempts, raised = [], KeyboardInterrupt
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "{name}":
+                    attempts.append(name)
+                    raise raised
+        sys.meta_path.insert(0, Finder())
+        x = dlbridge.zeros([3])
+        for call in (dlbridge.convert, dlbridge.explain):
+            attempts.clear()
+            try:
+                call(x, "{name}")
+            except KeyboardInterrupt:
+                assert len(attempts) == 1, attempts
+            else:
+                raise AssertionError("not interrupted")
+        # That a framework isn't installed says nothing of its releases.
+        raised = ImportError
+        assert dlbridge.explain(x, "{name}").outcome == "shared"
+        with contextlib.suppress(ImportError):
+            dlbridge.convert(x, "{name}")
+            raise AssertionError("imported")
+    """)

@@ -1,7 +1,15 @@
 //! The loops of conversions: each number on its own, without branches.
 
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::bf16_vectors::{f32_to_bf16_vectors, f64_to_bf16_vectors};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::half_float_vectors::{f16_to_f32_vectors, f32_to_f16_vectors};
+use super::shorten::shorten;
 use crate::compute::simd::{Routine, Simd, dispatch};
-use crate::dtype::{Codec, bf16_to_f32, e8m0_to_f32, f32_to_e8m0, integer_to_odd, round_to_odd};
+use crate::dtype::{
+    Codec, bf16_to_f32, e8m0_to_f32, f16_to_f32, f32_to_bf16, f32_to_e8m0, f32_to_f16,
+    integer_to_odd, round_to_odd,
+};
 use std::mem::MaybeUninit;
 
 /// Arguments of a loop that aren't known when it is compiled.
@@ -115,8 +123,9 @@ pub(super) fn run_array<C: Convert, S: Simd, const N: usize>(from: &[C::From; N]
     }
 }
 
+/// Conversions of one number; of some also the function that converts vectors on x86-64.
 macro_rules! conversions {
-    ($($Name:ident: $From:ty => $To:ty, |$value:ident| $result:expr;)*) => {$(
+    ($($Name:ident: $From:ty => $To:ty, |$value:ident| $result:expr $(, by $vectors:ident)?;)*) => {$(
         #[derive(Clone, Copy)]
         pub(super) struct $Name;
 
@@ -133,6 +142,19 @@ macro_rules! conversions {
             fn convert(self, $value: $From) -> $To {
                 $result
             }
+
+            $(
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                #[inline(always)]
+                unsafe fn convert_vectors<S: Simd>(
+                    from: *const $From,
+                    to: *mut $To,
+                    count: usize,
+                ) -> usize {
+                    // SAFETY: it requires the same.
+                    unsafe { $vectors::<S>(from, to, count) }
+                }
+            )?
         }
     )*};
 }
@@ -177,7 +199,11 @@ conversions! {
     F32ToF64: f32 => f64, |x| x.into();
     F64ToF32: f64 => f32, |x| x as f32;
     F64ToOdd: f64 => f32, |x| round_to_odd(x);
+    F64ToBf16: f64 => u16, |x| f32_to_bf16(shorten(x) as f32), by f64_to_bf16_vectors;
     Bf16ToF32: u16 => f32, |x| bf16_to_f32(x);
+    F32ToBf16: f32 => u16, |x| f32_to_bf16(x), by f32_to_bf16_vectors;
+    F16ToF32: u16 => f32, |x| f16_to_f32(x), by f16_to_f32_vectors;
+    F32ToF16: f32 => u16, |x| f32_to_f16(x), by f32_to_f16_vectors;
     E8m0ToF32: u8 => f32, |x| e8m0_to_f32(x);
 
     // Real numbers of 2, 4 and 8 bytes as complex ones, and a truth value from those of both parts.

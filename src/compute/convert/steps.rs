@@ -1,8 +1,6 @@
 //! The steps of a conversion: which loops lead from one dtype to another.
 
-use super::half_floats::{F16ToF32, F32ToF16};
 use super::loops::*;
-use super::to_bf16::{F32ToBf16, F64ToBf16};
 use crate::dtype::{Codec, DType, TypeCode};
 use smallvec::SmallVec;
 use std::fmt;

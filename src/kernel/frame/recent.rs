@@ -209,8 +209,6 @@ impl Argument {
 fn are_same(ours: &[Attribute], theirs: &[Attribute]) -> bool {
     let is_same = |(ours, theirs): (&Attribute, &Attribute)| match (ours, theirs) {
         (Attribute::Float(ours), Attribute::Float(theirs)) => ours.to_bits() == theirs.to_bits(),
-        (Attribute::DType(ours), Attribute::DType(theirs)) => ours.number() == theirs.number(),
-        (Attribute::Bool(ours), Attribute::Bool(theirs)) => ours == theirs,
         _ => ours == theirs,
     };
     zip(ours, theirs).all(is_same)

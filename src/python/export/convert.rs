@@ -56,13 +56,13 @@ fn convert_by<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let copy = conversion.copy;
     let framework = Framework::named(name)?;
-    let tensor = match copy {
-        Some(true) => tensor,
-        _ if framework.copies => tensor,
-        _ => match export_sure(framework, py, tensor) {
+    let tensor = if copy == Some(true) || framework.copies {
+        tensor
+    } else {
+        match export_sure(framework, py, tensor) {
             Ok(made) => return made,
             Err(tensor) => tensor,
-        },
+        }
     };
     let misfit = misfit(framework, py, &tensor)?;
     if framework.copies && copy == Some(false) && misfit.is_none() {

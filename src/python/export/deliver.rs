@@ -18,35 +18,43 @@ pub(super) fn deliver<'py>(
     py: Python<'py>,
     tensor: Tensor,
 ) -> PyResult<Bound<'py, PyAny>> {
-    cuda::given_to(py, &tensor, &framework.streams)?;
-    let made = match framework.export {
+    deliver_by(framework, py, tensor, |py, tensor| match framework.export {
         Export::OurClass => own(py, tensor),
         Export::Tensor(make) => make(py, tensor),
         Export::Table {
-            find,
+            table,
             vendor,
             without,
-        } => find(py).and_then(|found| match found {
+        } => match table.find(py)? {
             Some(table) => make_by_table(py, table, vendor, tensor),
             None => {
                 // A capsule says nothing of streams.
                 cuda::given_to(py, &tensor, &Streams::UNKNOWN)?;
                 (vendor.make)(py, Entrance::Capsule(without), tensor)
             }
-        }),
+        },
         Export::Object(import) => {
             let dtype = tensor.dtype();
-            importable(py, tensor).and_then(|object| import(py, object, dtype))
+            import(py, importable(py, tensor)?, dtype)
         }
         Export::LegacyCapsule { prepare, import } => {
             let dtype = tensor.dtype();
-            let capsule = prepare(tensor)
-                .map_err(PyErr::from)
-                .and_then(|tensor| legacy_capsule(py, tensor));
-            capsule.and_then(|capsule| import(py, capsule, dtype))
+            let capsule = legacy_capsule(py, prepare(tensor)?)?;
+            import(py, capsule, dtype)
         }
-    };
-    made.map_err(|error| refusal::by_consumer(py, framework.name, error))
+    })
+}
+
+/// Exports a tensor, like [`deliver`], in this way.
+#[inline(always)]
+pub(super) fn deliver_by<'py>(
+    framework: &Framework,
+    py: Python<'py>,
+    tensor: Tensor,
+    make: impl FnOnce(Python<'py>, Tensor) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    cuda::given_to(py, &tensor, &framework.streams)?;
+    make(py, tensor).map_err(|error| refusal::by_consumer(py, framework.name, error))
 }
 
 /// Returns the tensor, or, for one without elements at an address that the framework finds wrong

@@ -1,11 +1,10 @@
 //! Checked exports: a tensor becomes an object of a framework, if that can have it.
 
 use super::conversion::Conversion;
-use super::deliver::{deliver, make_by_table, settled};
+use super::deliver::{deliver, deliver_by, make_by_table, settled};
 use super::misfit::{misfit, permit, unmet_need};
 use crate::dlpack::python::Table;
 use crate::python::frameworks::{Export, Framework, TableVendor};
-use crate::python::{cuda, refusal};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 
@@ -52,16 +51,12 @@ pub(super) fn export_sure<'py>(
     }
     match framework.export {
         // What is tried are releases without a table.
-        Export::Table { find, vendor, .. } => match find(py) {
-            Ok(Some(table)) => Ok(make_by_table(py, table, vendor, tensor)),
-            _ => Err(tensor),
+        Export::Table { table, vendor, .. } => match table.known(py) {
+            Some(table) => Ok(make_by_table(py, table, vendor, tensor)),
+            None => Err(tensor),
         },
         Export::Tensor(make) if framework.tried.is_none() => {
-            let refused = |error| refusal::by_consumer(py, framework.name, error);
-            Ok(match cuda::given_to(py, &tensor, &framework.streams) {
-                Ok(()) => make(py, tensor).map_err(refused),
-                Err(error) => Err(error),
-            })
+            Ok(deliver_by(framework, py, tensor, make))
         }
         _ => Err(tensor),
     }

@@ -3,8 +3,7 @@
 use super::constraints::Arranged;
 use super::dtypes::is_common_number;
 use crate::device::{Device, DeviceKind};
-use crate::dlpack::python::{FoundOnce, intern};
-use crate::dlpack::python::{Table, type_lookup};
+use crate::dlpack::python::{intern, type_lookup};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyType};
@@ -13,31 +12,6 @@ use pyo3::types::{PyCapsule, PyString, PyType};
 pub(in crate::python) fn root_module(kind: &Bound<'_, PyType>) -> String {
     let module = type_lookup::module_name(kind).unwrap_or_default();
     module.split('.').next().unwrap_or_default().to_owned()
-}
-
-/// Returns the exchange table of a module's class `Tensor`; `None` for a release without one. A
-/// table is looked up once, a missing one each time: another package may add it.
-#[inline]
-pub(super) fn table_of_class(
-    py: Python<'_>,
-    known: &'static FoundOnce<Table>,
-    module: &str,
-) -> PyResult<Option<Table>> {
-    match known.get(py) {
-        Some(table) => Ok(Some(*table)),
-        None => find_table(py, known, module),
-    }
-}
-
-#[cold]
-fn find_table(
-    py: Python<'_>,
-    known: &'static FoundOnce<Table>,
-    module: &str,
-) -> PyResult<Option<Table>> {
-    let kind = py.import(module)?.getattr(intern!(py, "Tensor"))?;
-    let found = Table::of_type(kind.cast::<PyType>()?);
-    Ok(found.map(|table| *known.get_or_find(py, || table)))
 }
 
 /// Returns whether every release of PyTorch or Paddle with an exchange table has what a tensor is.

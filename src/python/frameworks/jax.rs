@@ -66,10 +66,10 @@ static TRIED: Tried = Tried::verified(
     |_, tensor| {
         let dtype = tensor.dtype();
         let is_in_all = is_common(dtype) || is_wide_unsigned(dtype) || is_complex(dtype);
-        [
+        Ok([
             (!is_in_all).then_some(Question::DType(dtype)),
             (!tensor.layout().is_contiguous()).then_some(Question::Transposed),
-        ]
+        ])
     },
     |question, made| match question {
         Question::Transposed => reads_transposed(made),

@@ -37,7 +37,7 @@ fn has_dtype(dtype: DType) -> bool {
 /// Releases without `from_dlpack` take row-major elements alone.
 static TRIED: Tried = Tried::new(|_, tensor| {
     let is_row_major = tensor.layout().is_contiguous();
-    [(!is_row_major).then_some(Question::Transposed), None]
+    Ok([(!is_row_major).then_some(Question::Transposed), None])
 });
 
 fn from_dlpack<'py>(

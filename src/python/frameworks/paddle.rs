@@ -3,13 +3,14 @@
 
 mod export;
 
-use super::common::{from_capsule, is_plain, root_module, table_of_class};
+use super::class_table::ClassTable;
+use super::common::{from_capsule, is_plain, root_module};
 use super::constraints::{ANYTHING, Arranged, Needs};
 use super::dtypes::{is_common, is_complex};
 use super::row_type::{CapsuleMethods, Export, Framework, Streams, TableVendor};
 use super::tried::{Question, Tried};
+use crate::dlpack::python::type_lookup;
 use crate::dlpack::python::{FoundOnce, intern};
-use crate::dlpack::python::{Table, type_lookup};
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{Refused, not_exchangeable};
@@ -47,7 +48,7 @@ pub(super) static ROW: Framework = Framework {
             ..ANYTHING
         },
         Export::Table {
-            find: table,
+            table: &TABLE,
             vendor: &VENDOR,
             without: import_capsule,
         },
@@ -68,16 +69,13 @@ static VENDOR: TableVendor = TableVendor {
     ..TableVendor::new("paddle")
 };
 
-/// Returns the exchange table, which Paddle has from 3.3 on.
-fn table(py: Python<'_>) -> PyResult<Option<Table>> {
-    static TABLE: FoundOnce<Table> = FoundOnce::new();
-    table_of_class(py, &TABLE, "paddle")
-}
+/// Which Paddle has from 3.3 on.
+static TABLE: ClassTable = ClassTable::new("paddle");
 
 /// Releases without a table lack some of the dtypes.
 static TRIED: Tried = Tried::new(|py, tensor| {
-    let is_older = matches!(table(py), Ok(None));
-    [is_older.then_some(Question::DType(tensor.dtype())), None]
+    let question = Question::DType(tensor.dtype());
+    Ok([TABLE.is_missing(py)?.then_some(question), None])
 });
 
 /// Imports a capsule in a release without an exchange table.

@@ -1,10 +1,10 @@
 //! The form of a row: what is known of a framework, and of whose exchange table its tensors have.
 
+use super::class_table::ClassTable;
 use super::constraints::Needs;
 use super::entrance::{Entrance, ImportCapsule};
 use super::tried::Tried;
 use crate::dlpack::DLTensor;
-use crate::dlpack::python::Table;
 use crate::dtype::DType;
 use crate::error::{Error, Incompatibility};
 use crate::python::borrows::NoteWritten;
@@ -81,7 +81,7 @@ pub(in crate::python) enum Export {
     /// By the exchange table of its tensors; in releases without one, by a function of the
     /// framework that takes a legacy capsule.
     Table {
-        find: fn(Python<'_>) -> PyResult<Option<Table>>,
+        table: &'static ClassTable,
         vendor: &'static TableVendor,
         without: ImportCapsule,
     },

@@ -63,7 +63,7 @@ fn has_dtype(dtype: DType) -> bool {
 /// Releases before 2.16 have no bool in DLPack.
 static TRIED: Tried = Tried::new(|_, tensor| {
     let is_bool = tensor.dtype() == DType::BOOL;
-    [is_bool.then_some(Question::DType(DType::BOOL)), None]
+    Ok([is_bool.then_some(Question::DType(DType::BOOL)), None])
 });
 
 /// Returns whether an object is one of TensorFlow's tensors, and not a variable or a symbol.

@@ -29,9 +29,12 @@ pub(in crate::python) enum Answer {
 /// The questions that a tensor brings up.
 type Questions = [Option<Question>; 2];
 
+/// Finds the questions. What it raises says nothing of the release.
+type Ask = fn(Python<'_>, &Tensor) -> PyResult<Questions>;
+
 /// What was found out of the installed release.
 pub(in crate::python) struct Tried {
-    questions: fn(Python<'_>, &Tensor) -> Questions,
+    questions: Ask,
     verify: Verify,
     answers: Mutex<Vec<(Question, Answer)>>,
 }
@@ -40,15 +43,12 @@ pub(in crate::python) struct Tried {
 type Verify = fn(Question, &Bound<'_, PyAny>) -> PyResult<()>;
 
 impl Tried {
-    pub(super) const fn new(questions: fn(Python<'_>, &Tensor) -> Questions) -> Self {
+    pub(super) const fn new(questions: Ask) -> Self {
         Self::verified(questions, |_, _| Ok(()))
     }
 
     /// Creates one for a framework of which some releases take a tensor and misread it.
-    pub(super) const fn verified(
-        questions: fn(Python<'_>, &Tensor) -> Questions,
-        verify: Verify,
-    ) -> Self {
+    pub(super) const fn verified(questions: Ask, verify: Verify) -> Self {
         Self {
             questions,
             verify,
@@ -68,7 +68,7 @@ impl Tried {
         tensor: &Tensor,
         attempt: impl Fn(Tensor) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Option<(Question, Arc<str>)>> {
-        for question in (self.questions)(py, tensor).into_iter().flatten() {
+        for question in (self.questions)(py, tensor)?.into_iter().flatten() {
             if let Some(Answer::Refuses(why)) = self.answer(py, question, &attempt)? {
                 return Ok(Some((question, why)));
             }
@@ -151,8 +151,9 @@ mod tests {
     use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
     use std::cell::Cell;
 
-    fn of_dtype(_: Python<'_>, tensor: &Tensor) -> Questions {
-        [Some(Question::DType(tensor.dtype())), None]
+    #[expect(clippy::unnecessary_wraps, reason = "an `Ask`")]
+    fn of_dtype(_: Python<'_>, tensor: &Tensor) -> PyResult<Questions> {
+        Ok([Some(Question::DType(tensor.dtype())), None])
     }
 
     fn with_python<R>(function: impl FnOnce(Python<'_>) -> R) -> R {

@@ -82,6 +82,10 @@ impl Names {
 
     #[inline]
     fn place_by(&self, is: impl Fn(&Py<PyString>) -> bool) -> Option<Place> {
+        // Most are attributes.
+        if let Some(at) = self.attributes.iter().position(|(name, _)| is(name)) {
+            return Some(Place::Attribute(at));
+        }
         if is(&self.out) {
             return Some(Place::Out);
         }
@@ -89,9 +93,6 @@ impl Names {
             && self.variadic != Some(at)
         {
             return Some(Place::Tensor(at));
-        }
-        if let Some(at) = self.attributes.iter().position(|(name, _)| is(name)) {
-            return Some(Place::Attribute(at));
         }
         let rest = [
             (&self.like, Place::Like),
@@ -240,15 +241,23 @@ impl Names {
         keyword: Borrowed<'a, 'py, PyAny>,
         value: Borrowed<'a, 'py, PyAny>,
     ) -> PyResult<()> {
-        // Most are attributes, whose names are interned.
-        let mut names = self.attributes.iter();
-        if let Some(at) = names.position(|(name, _)| name.as_ptr() == keyword.as_ptr()) {
-            return self.put_attribute(op, all, at, value);
-        }
         match self.place(keyword)? {
             Some(Place::Tensor(place)) => self.put(op, all, place, value)?,
             Some(Place::Out) => self.put_out(op, all, value)?,
-            Some(Place::Attribute(place)) => self.put_attribute(op, all, place, value)?,
+            Some(Place::Attribute(place)) => {
+                let (name, kind) = &self.attributes[place];
+                let knows_none = matches!(
+                    kind,
+                    AttributeKind::OptionalInt | AttributeKind::OptionalInts
+                );
+                if value.is_none() && !knows_none {
+                    return Ok(()); // The default applies.
+                }
+                all.attributes_are_plain &= is_plain(value);
+                let known = attribute(value, *kind);
+                let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
+                all.attributes.push((place, known));
+            }
             Some(Place::Like) => all.like = not_none(value),
             Some(Place::Label) => {
                 let label = value.cast::<PyString>();
@@ -268,29 +277,6 @@ impl Names {
             Some(Place::Threads) => all.threads = number_of_threads(op, value)?,
             None => return Err(self.no_such(op, keyword)),
         }
-        Ok(())
-    }
-
-    #[inline]
-    fn put_attribute<'a, 'py>(
-        &self,
-        op: &str,
-        all: &mut Bindings<'a, 'py>,
-        place: usize,
-        value: Borrowed<'a, 'py, PyAny>,
-    ) -> PyResult<()> {
-        let (name, kind) = &self.attributes[place];
-        let knows_none = matches!(
-            kind,
-            AttributeKind::OptionalInt | AttributeKind::OptionalInts
-        );
-        if value.is_none() && !knows_none {
-            return Ok(()); // The default applies.
-        }
-        all.attributes_are_plain &= is_plain(value);
-        let known = attribute(value, *kind);
-        let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
-        all.attributes.push((place, known));
         Ok(())
     }
 

@@ -2,16 +2,12 @@
 
 use super::class::is_tensor_type;
 use super::{clarify, guard, guard_negated, keep, lock, note_written};
-use crate::dlpack::python::{FoundOnce, intern};
-use crate::dlpack::python::{Table, type_lookup};
+use crate::dlpack::python::{intern, type_lookup};
 use crate::dtype::{DType, TypeCode};
-use crate::python::frameworks::common::{
-    from_capsule, is_pinned_or_managed, is_plain, table_of_class,
-};
+use crate::python::frameworks::class_table::ClassTable;
+use crate::python::frameworks::common::{from_capsule, is_pinned_or_managed, is_plain};
 use crate::python::frameworks::constraints::{ANYTHING, Arranged, Needs};
-use crate::python::frameworks::dtypes::{
-    is_common, is_common_number, is_complex, is_wide_unsigned,
-};
+use crate::python::frameworks::dtypes::{is_common, is_complex, is_wide_unsigned};
 use crate::python::frameworks::row_type::{Export, Framework, Streams, TableVendor};
 use crate::python::frameworks::tried::{Question, Tried};
 use pyo3::prelude::*;
@@ -40,7 +36,7 @@ pub(in crate::python::frameworks) static ROW: Framework = Framework {
             ..ANYTHING
         },
         Export::Table {
-            find: table,
+            table: &TABLE,
             vendor: &VENDOR,
             without: |py, capsule| from_capsule(intern!(py, "torch"), capsule),
         },
@@ -72,17 +68,13 @@ static VENDOR: TableVendor = TableVendor {
     ..TableVendor::new("torch")
 };
 
-/// Returns the exchange table, which PyTorch has from 2.10 on.
-fn table(py: Python<'_>) -> PyResult<Option<Table>> {
-    static TABLE: FoundOnce<Table> = FoundOnce::new();
-    table_of_class(py, &TABLE, "torch")
-}
+/// Which PyTorch has from 2.10 on.
+static TABLE: ClassTable = ClassTable::new("torch");
 
 /// Releases without a table lack some of the dtypes.
 static TRIED: Tried = Tried::new(|py, tensor| {
-    let dtype = tensor.dtype();
-    let is_doubtful = !is_common_number(dtype) && matches!(table(py), Ok(None));
-    [is_doubtful.then_some(Question::DType(dtype)), None]
+    let question = Question::DType(tensor.dtype());
+    Ok([TABLE.is_missing(py)?.then_some(question), None])
 });
 
 fn has_dtype(dtype: DType) -> bool {

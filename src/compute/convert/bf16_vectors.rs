@@ -1,107 +1,74 @@
-//! Loops from wider floats to `bf16`.
+//! Conversions of wider floats to `bf16`, in vectors of AVX2.
 
-use super::loops::{Arguments, Convert};
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::shorten::LOST;
 use crate::compute::simd::{Level, Simd};
-use crate::dtype::f32_to_bf16;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::arch::x86_64::*;
 
-#[derive(Clone, Copy)]
-pub(super) struct F32ToBf16;
-
-impl Convert for F32ToBf16 {
-    type From = f32;
-    type To = u16;
-
-    #[inline(always)]
-    fn new(_: &Arguments) -> Self {
-        Self
-    }
-
-    #[inline(always)]
-    fn convert(self, value: f32) -> u16 {
-        f32_to_bf16(value)
-    }
-
-    // With AVX-512 the compiler's own loop has vectors of twice the size.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[inline(always)]
-    unsafe fn convert_vectors<S: Simd>(from: *const f32, to: *mut u16, count: usize) -> usize {
-        let mut at = 0;
-        // SAFETY: elements below `count`, for which the caller promises it; the CPU has the
-        // instructions, as it has the level.
-        unsafe {
-            if S::LEVEL == Level::Avx2 {
-                while at + 16 <= count {
-                    let a = _mm256_loadu_si256(from.add(at).cast());
-                    let b = _mm256_loadu_si256(from.add(at + 8).cast());
-                    _mm256_storeu_si256(to.add(at).cast(), nearest_bf16(a, b));
-                    at += 16;
-                }
-            }
-        }
-        at
-    }
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct F64ToBf16;
-
-/// The bits of an `f64` that neither a `bf16` nor the bit behind its last one has.
-const LOST: u64 = (1 << 40) - 1;
-
-/// Returns a number whose 40 lowest bits are 0, and the one above them 1 if any of them was 1. As
-/// `f32` it is exact, or subnormal with all digits that a `bf16` has and more, and is rounded to a
-/// `bf16` as the number itself.
+/// Converts the first elements, and returns how many it was. With AVX-512 the compiler's own loop
+/// has vectors of twice the size.
+///
+/// # Safety
+///
+/// `from` is valid for reads of `count` elements, and `to` for writes of as many, neither need be
+/// aligned; they don't overlap. The CPU has the level.
 #[inline(always)]
-fn shorten(value: f64) -> f64 {
-    let bits = value.to_bits();
-    let is_lost = ((bits & LOST) + LOST) & (LOST + 1);
-    f64::from_bits(bits & !LOST | is_lost)
-}
-
-impl Convert for F64ToBf16 {
-    type From = f64;
-    type To = u16;
-
-    #[inline(always)]
-    fn new(_: &Arguments) -> Self {
-        Self
-    }
-
-    #[inline(always)]
-    fn convert(self, value: f64) -> u16 {
-        f32_to_bf16(shorten(value) as f32)
-    }
-
-    /// Rounds to `f32` first: that is right unless it leads to the middle between two `bf16`s,
-    /// which few numbers do. Those are shortened.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[inline(always)]
-    unsafe fn convert_vectors<S: Simd>(from: *const f64, to: *mut u16, count: usize) -> usize {
-        let mut at = 0;
-        // SAFETY: elements below `count`, for which the caller promises it; the CPU has the
-        // instructions, as it has the level.
-        unsafe {
-            if S::LEVEL >= Level::Avx2 {
-                while at + 16 <= count {
-                    let from = from.add(at);
-                    let (a, b) = (_mm256_loadu_pd(from), _mm256_loadu_pd(from.add(4)));
-                    let (c, d) = (_mm256_loadu_pd(from.add(8)), _mm256_loadu_pd(from.add(12)));
-                    let (mut low, mut high) = (nearest_f32(a, b), nearest_f32(c, d));
-                    let are_middle = _mm256_or_si256(is_middle(low), is_middle(high));
-                    if _mm256_testz_si256(are_middle, are_middle) == 0 {
-                        low = nearest_f32(shorten_vector(a), shorten_vector(b));
-                        high = nearest_f32(shorten_vector(c), shorten_vector(d));
-                    }
-                    _mm256_storeu_si256(to.add(at).cast(), nearest_bf16(low, high));
-                    at += 16;
-                }
+pub(super) unsafe fn f32_to_bf16_vectors<S: Simd>(
+    from: *const f32,
+    to: *mut u16,
+    count: usize,
+) -> usize {
+    let mut at = 0;
+    // SAFETY: elements below `count`, for which the caller promises it; the CPU has the
+    // instructions, as it has the level.
+    unsafe {
+        if S::LEVEL == Level::Avx2 {
+            while at + 16 <= count {
+                let a = _mm256_loadu_si256(from.add(at).cast());
+                let b = _mm256_loadu_si256(from.add(at + 8).cast());
+                _mm256_storeu_si256(to.add(at).cast(), nearest_bf16(a, b));
+                at += 16;
             }
         }
-        at
     }
+    at
+}
+
+/// Converts the first elements, and returns how many it was.
+///
+/// They are rounded to `f32` first: that is right unless it leads to the middle between two
+/// `bf16`s, which few numbers do. Those are shortened.
+///
+/// # Safety
+///
+/// `from` is valid for reads of `count` elements, and `to` for writes of as many, neither need be
+/// aligned; they don't overlap. The CPU has the level.
+#[inline(always)]
+pub(super) unsafe fn f64_to_bf16_vectors<S: Simd>(
+    from: *const f64,
+    to: *mut u16,
+    count: usize,
+) -> usize {
+    let mut at = 0;
+    // SAFETY: elements below `count`, for which the caller promises it; the CPU has the
+    // instructions, as it has the level.
+    unsafe {
+        if S::LEVEL >= Level::Avx2 {
+            while at + 16 <= count {
+                let from = from.add(at);
+                let (a, b) = (_mm256_loadu_pd(from), _mm256_loadu_pd(from.add(4)));
+                let (c, d) = (_mm256_loadu_pd(from.add(8)), _mm256_loadu_pd(from.add(12)));
+                let (mut low, mut high) = (nearest_f32(a, b), nearest_f32(c, d));
+                let are_middle = _mm256_or_si256(is_middle(low), is_middle(high));
+                if _mm256_testz_si256(are_middle, are_middle) == 0 {
+                    low = nearest_f32(shortened(a), shortened(b));
+                    high = nearest_f32(shortened(c), shortened(d));
+                }
+                _mm256_storeu_si256(to.add(at).cast(), nearest_bf16(low, high));
+                at += 16;
+            }
+        }
+    }
+    at
 }
 
 // No closures below: they aren't compiled for the level of the function that calls them.
@@ -111,7 +78,6 @@ impl Convert for F64ToBf16 {
 /// # Safety
 ///
 /// The CPU has AVX2.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn nearest_f32(low: __m256d, high: __m256d) -> __m256i {
     // SAFETY: the CPU has AVX2, as the caller promises.
@@ -126,19 +92,17 @@ unsafe fn nearest_f32(low: __m256d, high: __m256d) -> __m256i {
 /// # Safety
 ///
 /// The CPU has AVX2.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn is_middle(bits: __m256i) -> __m256i {
     // SAFETY: the CPU has AVX2, as the caller promises.
     unsafe { _mm256_cmpeq_epi32(_mm256_slli_epi32::<16>(bits), _mm256_set1_epi32(i32::MIN)) }
 }
 
-/// Returns what [`f32_to_bf16`] does of each of these bits.
+/// Returns what `f32_to_bf16` does of each of these bits.
 ///
 /// # Safety
 ///
 /// The CPU has AVX2.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn nearest_bf16(low: __m256i, high: __m256i) -> __m256i {
     // SAFETY: the CPU has AVX2, as the caller promises.
@@ -154,12 +118,11 @@ unsafe fn nearest_bf16(low: __m256i, high: __m256i) -> __m256i {
     }
 }
 
-/// Returns what [`f32_to_bf16`] does of each of these bits, but for NaN.
+/// Returns what `f32_to_bf16` does of each of these bits, but for NaN.
 ///
 /// # Safety
 ///
 /// The CPU has AVX2.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn nearest_of_numbers(bits: __m256i) -> __m256i {
     // SAFETY: the CPU has AVX2, as the caller promises.
@@ -175,7 +138,6 @@ unsafe fn nearest_of_numbers(bits: __m256i) -> __m256i {
 /// # Safety
 ///
 /// The CPU has AVX2.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 unsafe fn with_nan(bits: __m256i, nearest: __m256i) -> __m256i {
     // SAFETY: the CPU has AVX2, as the caller promises.
@@ -188,14 +150,13 @@ unsafe fn with_nan(bits: __m256i, nearest: __m256i) -> __m256i {
     }
 }
 
-/// Returns what [`shorten`] does of each of four numbers.
+/// Returns what [`shorten`](super::shorten::shorten) does of each of four numbers.
 ///
 /// # Safety
 ///
 /// The CPU has AVX2.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-unsafe fn shorten_vector(numbers: __m256d) -> __m256d {
+unsafe fn shortened(numbers: __m256d) -> __m256d {
     // SAFETY: the CPU has AVX2, as the caller promises.
     unsafe {
         let bits = _mm256_castpd_si256(numbers);
@@ -208,46 +169,48 @@ unsafe fn shorten_vector(numbers: __m256d) -> __m256d {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::compute::Converter;
     use crate::compute::simd::{Level, with_level};
-    use crate::dtype::{DType, bf16_to_f32};
+    use crate::dtype::{DType, bf16_to_f32, f32_to_bf16, round_to_odd};
 
     /// All `bf16`s, the middle between each and the next, and the numbers beside those.
     fn numbers() -> Vec<f64> {
-        let patterns = (0..=u16::MAX).step_by(if cfg!(miri) { 997 } else { 1 });
+        let patterns = 0..=u16::MAX;
         let around = patterns.flat_map(|bits| {
             let [one, next] = [bits, bits.wrapping_add(1)].map(|bits| f64::from(bf16_to_f32(bits)));
             let middle = (one + next) / 2.0;
             [one, middle, middle.next_up(), middle.next_down()]
         });
+        // Between the largest one and what would follow it.
+        let largest_middle = f64::from(bf16_to_f32(0x7f7f)) + (2.0_f64).powi(119);
         let others = [
             f64::from_bits(0x7ff0_0000_0000_0001),
             -f64::from_bits(0x7ff0_0000_0000_0001),
+            largest_middle,
+            largest_middle.next_down(),
             f64::MAX,
             f64::MIN_POSITIVE,
             -f64::from_bits(1),
         ];
-        around.chain(others).collect()
+        others.into_iter().chain(around).collect()
     }
 
     #[test]
-    fn vectors_of_f64_round_as_single_numbers() {
-        check::<F64ToBf16>(DType::F64, &numbers());
+    fn f64_is_rounded_to_bf16_once() {
+        check(DType::F64, &numbers(), |x| f32_to_bf16(round_to_odd(x)));
     }
 
     #[test]
-    fn vectors_of_f32_round_as_single_numbers() {
+    fn vectors_of_f32_are_rounded_to_bf16_as_single_numbers() {
         let numbers: Vec<_> = numbers().into_iter().map(|x| x as f32).collect();
         let around = numbers
             .iter()
             .flat_map(|x| [x.next_down(), *x, x.next_up()]);
-        check::<F32ToBf16>(DType::F32, &around.collect::<Vec<_>>());
+        check(DType::F32, &around.collect::<Vec<_>>(), f32_to_bf16);
     }
 
-    fn check<C: Convert<To = u16>>(from: DType, numbers: &[C::From]) {
-        let convert = C::new(&Arguments::NONE);
-        let expected: Vec<_> = numbers.iter().map(|x| convert.convert(*x)).collect();
+    fn check<T: Copy>(from: DType, numbers: &[T], nearest: fn(T) -> u16) {
+        let expected: Vec<_> = numbers.iter().map(|x| nearest(*x)).collect();
         let converter = Converter::new(from, DType::BF16, false).unwrap();
         for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
             for count in [numbers.len(), 33, 16, 15] {
