@@ -104,16 +104,26 @@ fn release(key: usize) -> bool {
 }
 
 /// Without the GIL, on a thread that has it otherwise.
+///
+/// What was kept is taken out before: only a thread with the GIL, as one that forks has it, locks
+/// the list, which would stay locked in the child.
 #[pyfunction]
 fn release_detached(py: Python<'_>, key: usize) -> bool {
-    py.detach(|| remove(key).is_some())
+    let tensor = remove(key);
+    py.detach(|| tensor.is_some_and(is_dropped))
 }
 
 /// On a thread that Python doesn't know.
 #[pyfunction]
 fn release_on_thread(py: Python<'_>, key: usize) -> bool {
-    py.detach(|| std::thread::spawn(move || remove(key).is_some()).join())
+    let tensor = remove(key);
+    py.detach(|| std::thread::spawn(move || tensor.is_some_and(is_dropped)).join())
         .unwrap()
+}
+
+fn is_dropped(tensor: Tensor) -> bool {
+    drop(tensor);
+    true
 }
 
 /// Says on standard error when the last of a thread's tensors are gone.
