@@ -167,11 +167,11 @@ def test_conversion_in_a_loop_does_not_leak():
 import dlbridge, tensorflow as tf
 ours = dlbridge.zeros(4096, "float8_e5m2")
 x, packed = ours.to("tensorflow"), dlbridge.zeros(64, "int4")
-check("out", lambda: ours.to("tensorflow"), 25_000)
-check("in", lambda: dlbridge.from_dlpack(x), 25_000)
+check("out", lambda: ours.to("tensorflow"), ROUNDS // 4)
+check("in", lambda: dlbridge.from_dlpack(x), ROUNDS // 4)
 make = lambda: dlbridge.zeros(4096, "float8_e5m2").to("tensorflow")
 check("out and back", lambda: dlbridge.from_dlpack(make()))
-check_refused("refused", lambda: packed.to("tensorflow"), 25_000)
+check_refused("refused", lambda: packed.to("tensorflow"), ROUNDS // 4)
 print("flat")
 """
     assert "flat\n" in in_new_process(START + code, TF_CPP_MIN_LOG_LEVEL="3")
