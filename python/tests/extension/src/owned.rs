@@ -105,25 +105,20 @@ fn release(key: usize) -> bool {
 
 /// Without the GIL, on a thread that has it otherwise.
 ///
-/// What was kept is taken out before: only a thread with the GIL, as one that forks has it, locks
-/// the list, which would stay locked in the child.
+/// The tensor is taken out before: if a thread without the GIL had the lock while another one
+/// forks, it would stay locked in the child.
 #[pyfunction]
 fn release_detached(py: Python<'_>, key: usize) -> bool {
     let tensor = remove(key);
-    py.detach(|| tensor.is_some_and(is_dropped))
+    py.detach(|| tensor.map(drop).is_some())
 }
 
 /// On a thread that Python doesn't know.
 #[pyfunction]
 fn release_on_thread(py: Python<'_>, key: usize) -> bool {
     let tensor = remove(key);
-    py.detach(|| std::thread::spawn(move || tensor.is_some_and(is_dropped)).join())
+    py.detach(|| std::thread::spawn(move || tensor.map(drop).is_some()).join())
         .unwrap()
-}
-
-fn is_dropped(tensor: Tensor) -> bool {
-    drop(tensor);
-    true
 }
 
 /// Says on standard error when the last of a thread's tensors are gone.
