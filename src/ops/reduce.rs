@@ -4,7 +4,7 @@ use super::axis::dimensions;
 use super::number::{Number, Wide};
 use super::order::Ordered;
 use crate::compute::reduce::{Fold, fold_half_floats, fold_with};
-use crate::dtype::Element;
+use crate::dtype::{DType, Element};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -113,7 +113,22 @@ macro_rules! summed {
     };
 }
 
-summed!(i8, i16, i32, i64, u8, u16, u32, u64, bf16, f32, f64);
+summed!(i8, i16, i32, i64, u8, u16, u32, u64, bf16, f64);
+
+impl Summed for f32 {
+    fn write_sums<R: Element>(
+        x: View<'_, Self>,
+        out: ViewMut<'_, R>,
+        is_reduced: &[bool],
+        finish: impl Fn(f64) -> R + Sync,
+    ) {
+        if R::DTYPE == DType::F64 {
+            fold_with(x, out, is_reduced, Sum, finish);
+        } else {
+            fold_with(x, out, is_reduced, SumOfWide, finish);
+        }
+    }
+}
 
 impl Summed for f16 {
     fn write_sums<R: Element>(
@@ -176,6 +191,8 @@ impl<T: Wide> Fold<T> for SumOfWide {
     type Lane = T;
     type Total = f64;
     type Result = f64;
+
+    const DEPTH: usize = 16;
 
     #[inline(always)]
     fn empty_lane(self) -> Self::Lane {

@@ -4,7 +4,7 @@
 use crate::number::Number;
 use dlbridge::compute::{Level, with_level};
 use dlbridge::testing::OpTest;
-use dlbridge::{Element, Tensor, ops};
+use dlbridge::{DType, Element, Tensor, ops};
 use half::{bf16, f16};
 
 /// Multiples of an eighth, of which every float has all sums and means that are tested here.
@@ -57,6 +57,57 @@ fn sums_of_f16_across_rows_equal_the_oracle() {
         let x = Tensor::from_slice(&x, &[rows, columns]).unwrap();
         let test = OpTest::new("sum").attribute("axis", vec![0_i64]);
         test.input(&x).expect(&expected);
+    }
+}
+
+/// Numbers of all sizes and both signs, and one that others hardly change.
+fn uneven(len: usize) -> Vec<f32> {
+    let number = |at: usize| {
+        let bits = at.wrapping_mul(0x9e37_79b9) as u32;
+        let size = f32::from_bits(0x3000_0000 + (bits >> 4));
+        if bits & 1 == 0 { size } else { -size / 3.0 }
+    };
+    let mut x: Vec<f32> = (0..len).map(number).collect();
+    x[len / 3] = 16_777_216.0;
+    x
+}
+
+#[test]
+fn sum_of_f32_is_as_accurate_as_documented() {
+    at_each_level(|| {
+        for [rows, columns] in [[1, 1000], [7, 5000], [3000, 11], [500, 70]] {
+            check_sums(&uneven(rows * columns), rows, columns);
+        }
+        // Rounding goes one way for long in a sum of one number.
+        check_sums(&[0.1; 100_000], 1, 100_000);
+        check_sums(&[0.1; 100_000], 50_000, 2);
+    });
+}
+
+/// Compares sums along both axes with exact ones.
+fn check_sums(x: &[f32], rows: usize, columns: usize) {
+    fn check(x: impl Iterator<Item = f32> + Clone, found: f32, wide: f64) {
+        let exact: f64 = x.clone().map(f64::from).sum();
+        let magnitudes: f64 = x.map(|x| f64::from(x.abs())).sum();
+        assert!((wide - exact).abs() <= 1e-12 * magnitudes);
+        let bound = 21.0 / f64::from(1 << 24) * magnitudes + f64::from(f32::EPSILON) * exact.abs();
+        let error = (f64::from(found) - exact).abs();
+        assert!(error <= bound, "{error:e} instead of at most {bound:e}");
+    }
+    let tensor = Tensor::from_slice(x, &[rows, columns]).unwrap();
+    for axis in 0..2 {
+        let axes = Some(&[axis][..]);
+        let sums = ops::sum(&tensor, axes, false).unwrap();
+        let wide = ops::sum_to(&tensor, axes, false, DType::F64).unwrap();
+        let sums = sums.to_vec::<f32>().unwrap();
+        let wide = wide.to_vec::<f64>().unwrap();
+        for (at, (found, wide)) in sums.into_iter().zip(wide).enumerate() {
+            if axis == 0 {
+                check(x[at..].iter().step_by(columns).copied(), found, wide);
+            } else {
+                check(x[at * columns..][..columns].iter().copied(), found, wide);
+            }
+        }
     }
 }
 

@@ -69,6 +69,10 @@ pub trait Fold<T>: Copy + Sync {
     /// The result.
     type Result: Copy;
 
+    /// The most elements that are added to a lane one after the other, at least 8. Then it is
+    /// joined with the other lanes, which costs time, and all become part of a total.
+    const DEPTH: usize = 64;
+
     /// Returns the lane of no elements.
     fn empty_lane(self) -> Self::Lane;
 

@@ -13,9 +13,6 @@ use std::slice;
 /// The bytes of the lanes.
 const LANES: usize = 256;
 
-/// The most elements that a lane adds up before it becomes part of a total.
-const DEPTH: usize = 64;
-
 /// The lanes that the last elements of a line are added to at once.
 const FEW: usize = 8;
 
@@ -24,7 +21,7 @@ const FEW: usize = 8;
 const LANE_ROWS: usize = 4;
 
 /// The number of rows that are added up before they meet totals in memory.
-const ROWS: usize = 8;
+pub(super) const ROWS: usize = 8;
 
 /// The columns of which rows are loaded at once.
 const COLUMNS: usize = 64;
@@ -101,7 +98,7 @@ fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
     x: &[D::Stored],
     mut total: F::Total,
 ) -> F::Total {
-    for block in x.chunks(DEPTH * L) {
+    for block in x.chunks(F::DEPTH * L) {
         let mut lanes = [fold.empty_lane(); L];
         let (rows, rest) = block.as_chunks::<L>();
         let (many, rows) = rows.as_chunks::<LANE_ROWS>();

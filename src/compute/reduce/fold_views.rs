@@ -3,7 +3,7 @@
 use super::accumulate::{Accumulate, Positions};
 use super::driver::reduce_views;
 use super::fold::Fold;
-use super::fold_lines::{Across, Lines};
+use super::fold_lines::{Across, Lines, ROWS};
 #[cfg(feature = "ops")]
 use super::load::HalfFloats;
 use super::load::{Load, Plain};
@@ -78,6 +78,7 @@ fn fold_loaded<D: Load, F: Fold<D::Loaded>, R: Element>(
     finish: impl Fn(F::Total) -> R + Sync,
 ) {
     const { assert!(size_of::<F::Total>() <= 32 && align_of::<F::Total>() <= 16) };
+    const { assert!(F::DEPTH >= ROWS) };
     let folding = Folding {
         fold,
         finish,
