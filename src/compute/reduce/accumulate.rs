@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 /// The most bytes that the accumulators of one tile take.
-pub(super) const ACCUMULATORS: usize = 8192;
+pub(super) const ACCUMULATORS: usize = 16384;
 
 /// The least number of elements that are worth a thread.
 pub(super) const GRAIN: usize = 1 << 15;

@@ -108,14 +108,11 @@ fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
         for row in rows {
             add_to_lanes::<D, F, S, L, 1>(fold, &mut lanes, std::array::from_ref(row));
         }
-        let (few, rest) = rest.as_chunks::<FEW>();
-        for (lanes, few) in lanes.as_chunks_mut::<FEW>().0.iter_mut().zip(few) {
-            for at in 0..FEW {
-                lanes[at] = fold.add(lanes[at], D::load(few[at]));
-            }
-        }
-        for (lane, x) in lanes.iter_mut().zip(rest) {
-            *lane = fold.add(*lane, D::load(*x));
+        if !rest.is_empty() {
+            // In a copy, as lanes that are reached by an index are kept in memory.
+            let mut all = lanes;
+            add_rest::<D, F, L>(fold, &mut all, rest);
+            lanes = all;
         }
         // Lengths are constants, so that these loops are unrolled and vectorised.
         if const { L > 64 } {
@@ -131,6 +128,25 @@ fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
         total = fold.add_lane(total, fold.join(lanes[0], lanes[1]));
     }
     total
+}
+
+/// Adds fewer elements than there are lanes.
+#[inline(always)]
+fn add_rest<D: Load, F: Fold<D::Loaded>, const L: usize>(
+    fold: F,
+    lanes: &mut [F::Lane; L],
+    rest: &[D::Stored],
+) {
+    let (few, rest) = rest.as_chunks::<FEW>();
+    let (chunks, _) = lanes.as_chunks_mut::<FEW>();
+    for (lanes, few) in chunks.iter_mut().zip(few) {
+        for at in 0..FEW {
+            lanes[at] = fold.add(lanes[at], D::load(few[at]));
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane = fold.add(*lane, D::load(*x));
+    }
 }
 
 /// Adds rows of elements to lanes: several at once, as lanes may be kept in memory.

@@ -7,10 +7,11 @@ use super::fold_lines::{Across, Lines, ROWS};
 #[cfg(feature = "ops")]
 use super::load::HalfFloats;
 use super::load::{Load, Plain};
-use crate::compute::simd::dispatch;
+use crate::compute::simd::{Routine, Simd, dispatch};
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::slice;
 
 /// Writes the reduction of `x` along some axes: vectorised, and on several
@@ -160,16 +161,17 @@ where
 
     unsafe fn finish(&self, accumulators: *const u8, out: *mut u8, step: isize, count: usize) {
         let totals = accumulators.cast::<F::Total>();
-        // A loop of its own for contiguous results, which is vectorised.
-        if step == size_of::<R>() as isize {
-            for at in 0..count {
-                // SAFETY: there are `count` accumulators, and places for as many results.
-                unsafe {
-                    out.cast::<R>()
-                        .add(at)
-                        .write((self.finish)(*totals.add(at)))
-                };
-            }
+        if step == size_of::<R>() as isize && count >= MANY {
+            // SAFETY: there are as many accumulators, which `begin` has written, and places for as
+            // many results.
+            let (totals, out) = unsafe {
+                let out = out.cast::<MaybeUninit<R>>();
+                (
+                    slice::from_raw_parts(totals, count),
+                    slice::from_raw_parts_mut(out, count),
+                )
+            };
+            dispatch(Finished(&self.finish, totals, out));
             return;
         }
         for at in 0..count {
@@ -178,6 +180,24 @@ where
                 let out = out.offset(step * at as isize).cast::<R>();
                 out.write((self.finish)(*totals.add(at)));
             }
+        }
+    }
+}
+
+/// How many results are worth vectors.
+const MANY: usize = 16;
+
+/// What a function makes of totals.
+struct Finished<'a, T, R, Finish>(&'a Finish, &'a [T], &'a mut [MaybeUninit<R>]);
+
+impl<T: Copy, R, Finish: Fn(T) -> R> Routine for Finished<'_, T, R, Finish> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let Self(finish, totals, out) = self;
+        for (out, total) in out.iter_mut().zip(totals) {
+            out.write(finish(*total));
         }
     }
 }
