@@ -593,8 +593,8 @@ matmul(a: T, b: T, *, dtype: dtype | None = None) -> out: dtype | T
 sum: _Sum
 """The sum of the elements along some axes: all of them without `axis`, none of them for `axis=()`.
 Sums of signed integers are int64 and those of unsigned ones uint64, unless `dtype` says
-otherwise; they wrap around. Sums of 16-bit floats are float32, those of float32 float64, and
-rounded once.
+otherwise; they wrap around. Floats of up to 32 bits are added up in lanes of float32, which a
+float64 adds up; float32 with `dtype=float64` in float64 throughout.
 
 sum(x: T, *, axis: ints | None = None, keepdims: bool = False, dtype: dtype | None = None) ->
 out: dtype | sum of T
@@ -1572,7 +1572,7 @@ def sum_to_like(
     threads: int | None = ...,
 ) -> _Out:
     """Sums of floats along the axes along which a tensor like the other one is broadcast to the
-    shape of x: the gradient of broadcasting. Sums are rounded once.
+    shape of x: the gradient of broadcasting. Numbers are added up as by sum.
 
     sum_to_like(x: T, other: T) -> out: T
     """

@@ -28,7 +28,7 @@ register_op!(
     Op::new("sum_to_like")
         .doc(
             "Sums of floats along the axes along which a tensor like the other one is broadcast to the shape of x: \
-             the gradient of broadcasting. Sums are rounded once."
+             the gradient of broadcasting. Numbers are added up as by sum."
         )
         .input("x", "T")
         .input("other", "T")
