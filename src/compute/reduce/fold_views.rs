@@ -8,7 +8,7 @@ use super::fold_lines::{Across, Lines, ROWS};
 use super::load::HalfFloats;
 use super::load::{Load, Plain};
 use crate::compute::simd::{Routine, Simd, dispatch};
-use crate::dtype::Element;
+use crate::dtype::{DType, Element, TypeCode};
 use crate::view::{View, ViewMut};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -98,6 +98,7 @@ struct Folding<D, R, F, Finish> {
 impl<D, R, F, Finish> Accumulate for Folding<D, R, F, Finish>
 where
     D: Load,
+    R: Element,
     F: Fold<D::Loaded>,
     Finish: Fn(F::Total) -> R + Sync,
 {
@@ -161,7 +162,7 @@ where
 
     unsafe fn finish(&self, accumulators: *const u8, out: *mut u8, step: isize, count: usize) {
         let totals = accumulators.cast::<F::Total>();
-        if step == size_of::<R>() as isize && count >= MANY {
+        if step == size_of::<R>() as isize {
             // SAFETY: there are as many accumulators, which `begin` has written, and places for as
             // many results.
             let (totals, out) = unsafe {
@@ -171,7 +172,12 @@ where
                     slice::from_raw_parts_mut(out, count),
                 )
             };
-            dispatch(Finished(&self.finish, totals, out));
+            let finished = Finished(&self.finish, totals, out);
+            if const { is_rounded(R::DTYPE) } && count >= MANY {
+                dispatch(finished);
+            } else {
+                finished.write();
+            }
             return;
         }
         for at in 0..count {
@@ -184,20 +190,33 @@ where
     }
 }
 
+/// Returns whether results are floats that totals are rounded to, for which CPUs have instructions
+/// that not all have. A loop for each SIMD level isn't worth its code otherwise.
+const fn is_rounded(dtype: DType) -> bool {
+    matches!(dtype.code(), TypeCode::Float | TypeCode::BFloat) && dtype.bits() < 64
+}
+
 /// How many results are worth vectors.
 const MANY: usize = 16;
 
 /// What a function makes of totals.
 struct Finished<'a, T, R, Finish>(&'a Finish, &'a [T], &'a mut [MaybeUninit<R>]);
 
+impl<T: Copy, R, Finish: Fn(T) -> R> Finished<'_, T, R, Finish> {
+    #[inline(always)]
+    fn write(self) {
+        let Self(finish, totals, out) = self;
+        for (out, total) in out.iter_mut().zip(totals) {
+            out.write(finish(*total));
+        }
+    }
+}
+
 impl<T: Copy, R, Finish: Fn(T) -> R> Routine for Finished<'_, T, R, Finish> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let Self(finish, totals, out) = self;
-        for (out, total) in out.iter_mut().zip(totals) {
-            out.write(finish(*total));
-        }
+        self.write();
     }
 }
