@@ -593,8 +593,8 @@ matmul(a: T, b: T, *, dtype: dtype | None = None) -> out: dtype | T
 sum: _Sum
 """The sum of the elements along some axes: all of them without `axis`, none of them for `axis=()`.
 Sums of signed integers are int64 and those of unsigned ones uint64, unless `dtype` says
-otherwise; they wrap around. Floats of up to 32 bits are added up in lanes of float32, which a
-float64 adds up; float32 with `dtype=float64` in float64 throughout.
+otherwise; they wrap around. On the CPU floats of up to 32 bits are added up in lanes of float32,
+which a float64 adds up; float32 with `dtype=float64` in float64 throughout.
 
 sum(x: T, *, axis: ints | None = None, keepdims: bool = False, dtype: dtype | None = None) ->
 out: dtype | sum of T

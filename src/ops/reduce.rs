@@ -141,7 +141,7 @@ impl Summed for f16 {
     }
 }
 
-/// The sum of intermediate results, of which lanes have their own type.
+/// The sum of floats in short lanes of their own type, and a total of `f64`.
 #[derive(Clone, Copy)]
 struct SumOfWide;
 

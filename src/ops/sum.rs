@@ -22,8 +22,8 @@ register_op!(
         "sum",
         "The sum of the elements along some axes: all of them without `axis`, none of them for `axis=()`. Sums of \
          signed integers are int64 and those of unsigned ones uint64, unless `dtype` says otherwise; they wrap \
-         around. Floats of up to 32 bits are added up in lanes of float32, which a float64 adds up; float32 with \
-         `dtype=float64` in float64 throughout.",
+         around. On the CPU floats of up to 32 bits are added up in lanes of float32, which a float64 adds up; \
+         float32 with `dtype=float64` in float64 throughout.",
         ElementType::AttributeOrSum { attribute: "dtype".into(), variable: "T".into() }
     )
     .attribute("dtype", AttributeKind::OptionalDType, Some(None::<DType>.into()))

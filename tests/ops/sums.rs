@@ -84,6 +84,21 @@ fn sum_of_f32_is_as_accurate_as_documented() {
     });
 }
 
+#[test]
+fn sum_beyond_f32_is_infinite_and_f64_has_room_for_it() {
+    at_each_level(|| {
+        let x = Tensor::from_vec(vec![3e38_f32; 400], &[4, 100]).unwrap();
+        for axes in [None, Some(&[0][..]), Some(&[1])] {
+            let narrow = [ops::sum(&x, axes, false), ops::mean(&x, axes, false)];
+            for found in narrow.map(|found| found.unwrap().to_vec::<f32>().unwrap()) {
+                assert!(found.iter().all(|x| *x == f32::INFINITY), "{found:?}");
+            }
+            let wide = ops::sum_to(&x, axes, false, DType::F64).unwrap();
+            assert!(wide.to_vec::<f64>().unwrap().iter().all(|x| *x > 5e38));
+        }
+    });
+}
+
 /// Compares sums along both axes with exact ones.
 fn check_sums(x: &[f32], rows: usize, columns: usize) {
     fn check(x: impl Iterator<Item = f32> + Clone, found: f32, wide: f64) {
