@@ -40,6 +40,7 @@ def main() -> None:
 
 def build(python: str, out: Path) -> Path:
     """Builds one wheel, and returns its path."""
+    python = itself(python)
     abi3 = ["--features", "pyo3/abi3-py312"] if version(python) >= STABLE_ABI else []
     with tempfile.TemporaryDirectory(dir=out) as folder:
         subprocess.run(
@@ -53,6 +54,15 @@ def build(python: str, out: Path) -> Path:
         (made,) = Path(folder).glob("*.whl")
         finish(made, third_party_licences())
         return made.replace(out / made.name)
+
+
+def itself(python: str) -> str:
+    """The path of an interpreter without links and environments: another path would compile all
+    anew.
+    """
+    code = "import os, sys; print(os.path.realpath(sys.executable))"
+    said = subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout
+    return said.strip()
 
 
 def version(python: str) -> tuple[int, int]:

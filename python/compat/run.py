@@ -24,17 +24,15 @@ import standins
 import table
 from environments import ENVIRONMENTS, Environment
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+PYTHON = Path(__file__).resolve().parents[1]
+sys.path += [str(PYTHON), str(PYTHON / "tests")]
+import build_wheels  # noqa: E402
 from outcomes import read_report  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-TESTS = ROOT / "python/tests"
+TESTS = PYTHON / "tests"
 CHECK = Path(__file__).with_name("check.py")
 UV = Path(sys.executable).with_name("uv")
 MATURIN = Path(sys.executable).with_name("maturin")
-# The tests with MXNet build for this older Python as well, so that its builds are used again.
-OLDER = ROOT / ".venv/mxnet/bin/python"
-OLDER_TARGET = ROOT / "target/mxnet"
 # Seconds for a check, which takes less than one minute on a machine that does nothing else.
 TIME_LIMIT = 1800
 # Seconds to wait after a download that failed.
@@ -52,17 +50,18 @@ def main():
     arguments.add_argument("--reports", type=Path, help="a folder that keeps what was seen")
     arguments.add_argument("--wheels", type=Path, help="a folder that keeps the package's wheels")
     arguments = arguments.parse_args()
-    # Times are measured of what users install; faults are found sooner with debug assertions.
-    profile = "release" if arguments.all or arguments.newest else "ci"
+    # Times are measured of what users install, as it is for older Pythons in any case; faults are
+    # found sooner with the checks of a debug build.
+    has_checks = not (arguments.all or arguments.newest)
     chosen = [environment for environment in ENVIRONMENTS if is_chosen(environment, arguments)]
     with tempfile.TemporaryDirectory(prefix="compat-") as folder:
-        runs = Runs(Path(folder), arguments.reports, arguments.wheels, profile)
+        runs = Runs(Path(folder), arguments.reports, arguments.wheels, has_checks)
         runs.run_all(chosen)
         if arguments.all or arguments.newest:
             for framework in NEWEST:
                 runs.run_newest(framework)
     if arguments.all:
-        (ROOT / "docs/compatibility.md").write_text(table.page(runs.reports))
+        (PYTHON.parent / "docs/compatibility.md").write_text(table.page(runs.reports))
     return 1 if runs.has_failed else 0
 
 
@@ -74,9 +73,9 @@ def is_chosen(environment, arguments):
 
 
 class Runs:
-    def __init__(self, folder, kept, wheels, profile):
-        self.folder, self.kept, self.profile = folder, kept, profile
-        self.ahead = 0 if profile == "release" else 1
+    def __init__(self, folder, kept, wheels, has_checks):
+        self.folder, self.kept, self.has_checks = folder, kept, has_checks
+        self.ahead = 1 if has_checks else 0
         self.wheels = wheels or folder / "wheels"
         self.reports, self.has_failed = [], False
 
@@ -179,25 +178,22 @@ class Runs:
         is_stable = version not in ("3.10", "3.11")
         out = self.wheels / ("3.12" if is_stable else version)
         if not any(out.glob("*.whl")):
-            target = ROOT / "target"
             if is_stable and sys.version_info >= (3, 12):
                 python = sys.executable  # For which `./dev install` builds.
-            elif version == version_of(OLDER):
-                python, target = OLDER, OLDER_TARGET
-            elif not is_stable:
-                target /= f"python{version}"
-            build(self.profile, python, out, target)
+            out.mkdir(parents=True, exist_ok=True)
+            if self.has_checks and is_stable:
+                build_with_checks(python, out)
+            else:
+                build_wheels.build(str(python), out)
         return next(out.glob("*.whl"))
 
 
-def build(profile, python, out, target):
-    """Builds the package's wheel for a Python into the folder `out`."""
-    features = ["--features", "pyo3/abi3-py312"] if version_of(python) >= "3.12" else []
-    command = [str(MATURIN), "build", "--profile", profile, "--quiet", "--out", str(out)]
-    command += [*features, "--interpreter", str(python)]
-    command += ["--manifest-path", str(ROOT / "python/Cargo.toml")]
+def build_with_checks(python, out):
+    """Builds the package's wheel for a Python into a folder, with the checks of a debug build."""
+    command = [str(MATURIN), "build", "--profile", "ci", "--quiet", "--out", str(out)]
+    command += ["--features", "pyo3/abi3-py312", "--interpreter", str(python)]
+    command += ["--manifest-path", str(PYTHON / "Cargo.toml")]
     variables = {"PYO3_PYTHON": str(python), "LD_LIBRARY_PATH": library_path(python)}
-    variables["CARGO_TARGET_DIR"] = str(target)
     subprocess.run(command, check=True, env={**os.environ, **variables})
 
 
