@@ -99,6 +99,12 @@ pub enum Error {
         /// The strides.
         strides: Vec<isize>,
     },
+    /// A storage with bytes that are in none of the elements that it came with, where all are to
+    /// become elements.
+    #[error(
+        "the memory has bytes that are in none of the elements that it came with, which others may use; make a copy of those elements, and a tensor of its storage"
+    )]
+    HasGaps,
     /// A byte isn't a valid value of the element type.
     #[error("byte {value:#04x} is not a valid {dtype}")]
     InvalidValue {

@@ -79,6 +79,8 @@ struct Memory {
     bytes: usize,
     device: Device,
     access: Access,
+    /// Whether some bytes may be in no element, and so another's, or uninitialised.
+    has_gaps: bool,
 }
 
 // SAFETY: a storage gives no access to memory by itself; views do, and hand out plain numbers,
@@ -96,6 +98,7 @@ impl Memory {
             bytes,
             device: Device::CPU,
             access,
+            has_gaps: false,
         }
     }
 }
@@ -230,6 +233,55 @@ impl Storage {
     pub fn into_read_only(mut self) -> Self {
         self.forbid_writing();
         self
+    }
+
+    /// Returns whether some of the bytes may be in none of the elements that the memory came with,
+    /// as those between the rows of a strided tensor. Others may use them, so that they can't
+    /// become elements of another tensor.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::dlpack::{Description, DLDataType, DLDevice, Flags, Versioned, export};
+    /// use dlbridge::{DType, Error, Tensor};
+    ///
+    /// let numbers = vec![1.0_f32, 2.0, 3.0];
+    /// let every_other = Description {
+    ///     data: numbers.as_ptr().cast_mut().cast(),
+    ///     device: DLDevice::CPU,
+    ///     dtype: DLDataType::F32,
+    ///     shape: &[2],
+    ///     strides: &[2],
+    ///     byte_offset: 0,
+    ///     flags: Flags::empty(),
+    /// };
+    /// // SAFETY: the description is of the numbers, which are moved into the export.
+    /// let managed = unsafe { export::<Versioned, _>(&every_other, numbers) };
+    /// let tensor = Tensor::from_dlpack(managed)?;
+    /// assert!(tensor.storage().has_gaps());
+    /// let all = Tensor::from_storage(tensor.storage().clone(), &[3], DType::F32);
+    /// assert_eq!(all.unwrap_err(), Error::HasGaps);
+    /// assert!(!tensor.copy()?.storage().has_gaps());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn has_gaps(&self) -> bool {
+        self.memory.has_gaps
+    }
+
+    /// Says whether some of the bytes may be in no element.
+    #[must_use]
+    pub(crate) fn with_gaps(mut self, has_gaps: bool) -> Self {
+        self.memory.has_gaps |= has_gaps;
+        self
+    }
+
+    /// Checks whether each of the bytes may become part of an element.
+    #[inline]
+    pub(crate) fn check_gapless(&self) -> Result<(), Error> {
+        match self.memory.has_gaps {
+            true => Err(Error::HasGaps),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn forbid_writing(&mut self) {

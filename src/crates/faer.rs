@@ -22,23 +22,12 @@ impl<T: Element> TryFrom<Mat<T>> for Tensor {
     /// When there are no elements, and too large sizes.
     fn try_from(mut matrix: Mat<T>) -> Result<Self, Error> {
         let (rows, columns) = matrix.shape();
-        let right = matrix.col_stride();
-        let layout = Layout::strided(&[rows, columns], &[matrix.row_stride(), right])?;
-        let first = matrix.as_ptr_mut();
-        if !layout.is_empty() {
-            // Between columns there can be room, which is in no element of the matrix, but in the
-            // tensor's storage, whose bytes count as initialised.
-            let room = right.unsigned_abs() - rows;
-            for column in 0..columns - 1 {
-                let end = column * right.unsigned_abs() + rows;
-                // SAFETY: the matrix has memory up to the end of its last column, of which this
-                // part, behind another column, belongs to no element.
-                unsafe { first.add(end).write_bytes(0, room) };
-            }
-        }
+        let strides = [matrix.row_stride(), matrix.col_stride()];
+        let layout = Layout::strided(&[rows, columns], &strides)?;
+        let first = matrix.as_ptr_mut().cast_const();
         // SAFETY: the matrix keeps its elements in memory of its own on the heap, and is moved into
         // the owner, so that no other code uses them.
-        unsafe { Self::from_lender(matrix, first.cast_const(), layout, Access::Exclusive) }
+        unsafe { Self::from_lender(matrix, first, layout, Access::Exclusive) }
     }
 }
 

@@ -222,6 +222,10 @@ fn of_memory(error: &Error) -> Incompatibility {
             ),
             copy,
         ),
+        Error::HasGaps => (
+            Incompatibility::new(Kind::Layout, "memory with gaps", "memory without gaps"),
+            Some("make a copy of those elements, and a tensor of its storage"),
+        ),
         Error::InvalidValue { value, dtype } => (
             Incompatibility::new(Kind::Value, format!("{value:#04x}"), dtype.to_string()),
             None,

@@ -158,7 +158,8 @@ impl TensorFile {
     ///
     /// # Errors
     ///
-    /// When the bytes aren't what the format requires, or aren't on the host.
+    /// When the bytes aren't what the format requires, or aren't on the host; and when the storage
+    /// [has gaps](Storage::has_gaps).
     pub fn from_storage(
         storage: Storage,
         format: impl Into<Option<Format>>,
@@ -167,6 +168,7 @@ impl TensorFile {
         if device != crate::device::Device::CPU {
             return Err(crate::error::Error::NotOnHost { device }.into());
         }
+        storage.check_gapless()?;
         let storage = storage.into_read_only();
         OpenOptions::new()
             .format(format)

@@ -102,9 +102,11 @@ impl Tensor {
         } else {
             Access::Shared
         };
+        let mut has_gaps = uninit.layout().as_ref().has_gaps();
         let (data, bytes, offset) = if !device.has_addresses() {
             // A handle stays as it is, and so does the offset beside it.
             let offset = descriptor.byte_offset as usize;
+            has_gaps |= offset != 0;
             let data = descriptor.data.cast::<u8>();
             (data, offset.saturating_add_signed(span.end), offset)
         } else if uninit.layout().is_empty() {
@@ -115,8 +117,10 @@ impl Tensor {
             (lowest, span.len(), span.start.unsigned_abs())
         };
         // SAFETY: descriptor and flags are true while the owner lives, which the storage keeps;
-        // memory is exclusive only where the flags say that it is a copy.
+        // memory is exclusive only where the flags say that it is a copy. They are true of the
+        // elements alone, and the storage says if there is more.
         let storage = unsafe { Storage::from_parts(data, bytes, device, access, owner) };
+        let storage = storage.with_gaps(has_gaps);
         let parts = Parts {
             storage,
             offset,

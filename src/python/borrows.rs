@@ -17,6 +17,7 @@ mod lists;
 #[cfg(test)]
 mod tests;
 
+use crate::storage::Storage;
 use crate::tensor::Tensor;
 pub(super) use beyond_call::is_kept;
 use entry::KeptLayout;
@@ -213,7 +214,15 @@ pub(super) fn hold(entry: &Entry, tensor: Tensor) -> Tensor {
     // entered one after the other, so that neither is missed by the other: the entry excludes
     // writers until it is done.
     let kept = unsafe { BORROWS.with(|_| beyond_call::KeptMemory::new(entry)) };
-    tensor.with_storage(|storage| storage.guarded(kept))
+    // What isn't registered, as other rows of a tensor, others may write.
+    let has_more = |storage: &Storage| {
+        let begin = storage.data_ptr().addr();
+        entry.bytes != (begin..begin + storage.nbytes()) || entry.layout().has_gaps()
+    };
+    tensor.with_storage(|storage| {
+        let has_gaps = has_more(&storage);
+        storage.with_gaps(has_gaps).guarded(kept)
+    })
 }
 
 /// Returns the entries whose memory only the object keeps, and these objects.

@@ -104,6 +104,7 @@ impl From<Error> for PyErr {
             | Error::Shared { .. }
             | Error::SelfOverlap { .. }
             | Error::Interleaved { .. }
+            | Error::HasGaps
             | Error::Incompatible(_) => not_exchangeable(fields),
             Error::DType(crate::error::DTypeError::Name { .. })
             | Error::Device(crate::error::DeviceError::Name { .. }) => unknown_name(fields),

@@ -91,6 +91,7 @@ impl Storage {
                 bytes,
                 device,
                 access: Access::Shared,
+                has_gaps: false,
             },
             owner: Owner::lend(Release(Some(release)), |_| ()).0,
         }
@@ -165,6 +166,7 @@ impl Storage {
                 bytes,
                 device,
                 access,
+                has_gaps: false,
             },
             owner,
         }

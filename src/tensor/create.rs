@@ -63,7 +63,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// When there are too few bytes for the shape, or it can't be a tensor's.
+    /// When there are too few bytes for the shape, or it can't be a tensor's; and when the storage
+    /// [has gaps](Storage::has_gaps).
     ///
     /// ```
     /// use dlbridge::{DType, Storage, Tensor};
@@ -75,6 +76,7 @@ impl Tensor {
     /// ```
     #[inline]
     pub fn from_storage(storage: Storage, shape: &[usize], dtype: DType) -> Result<Self, Error> {
+        storage.check_gapless()?;
         let mut uninit = Uninit::new();
         let layout = uninit.layout();
         layout.become_contiguous(shape)?;

@@ -80,7 +80,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// When the elements lead out of the storage, or the shape or the strides can't be a tensor's.
+    /// When the elements lead out of the storage, or the shape or the strides can't be a tensor's;
+    /// and when the storage [has gaps](Storage::has_gaps).
     pub fn strided(
         storage: Storage,
         shape: &[usize],
@@ -141,7 +142,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// When the layout leads out of the storage.
+    /// When the layout leads out of the storage, or the storage has gaps.
     pub(crate) fn from_storage_at(
         storage: Storage,
         offset: usize,
@@ -161,6 +162,7 @@ impl Tensor {
         offset: usize,
         dtype: DType,
     ) -> Result<Self, Error> {
+        storage.check_gapless()?;
         let layout = uninit.layout();
         let begin = storage.data_ptr().addr();
         let at = offset as u64;
@@ -210,9 +212,10 @@ impl Tensor {
             .check_memory(T::DTYPE, false, first.addr(), 0, true)?;
         let data = first.cast::<u8>().cast_mut().wrapping_offset(span.start);
         let owner = Owner::lend(owner, |_| ()).0;
-        // SAFETY: the owner keeps the elements, and so the bytes from the first to the last one, by
-        // this function's contract.
+        // SAFETY: the owner keeps the elements, by this function's contract, and the storage says
+        // if there is more from the first to the last one.
         let storage = unsafe { Storage::from_parts(data, span.len(), Device::CPU, access, owner) };
+        let storage = storage.with_gaps(uninit.layout().as_ref().has_gaps());
         let parts = Parts {
             storage,
             offset: span.start.unsigned_abs(),

@@ -261,3 +261,51 @@ fn inaccessible_or_unaligned_memory_is_refused() {
         format!("can't allocate {bytes} bytes of memory")
     );
 }
+
+#[test]
+fn memory_between_foreign_elements_becomes_no_element() {
+    // Two columns of three rows, of which the third is the producer's.
+    let elements = [0_u32, 1, 100, 2, 3, 101, 4, 5];
+    for flags in [Flags::empty(), Flags::READ_ONLY, Flags::IS_COPIED] {
+        let mut producer = Producer::of(&elements, &[3, 2], &[3, 1]);
+        producer.flags = flags;
+        let tensor = Tensor::from_dlpack(producer.hand_out::<Versioned>(&Counter::default()));
+        let tensor = tensor.unwrap();
+        assert_eq!(tensor.to_vec::<u32>().unwrap(), [0, 1, 2, 3, 4, 5]);
+        let parts = [tensor.storage().clone(), tensor.storage().slice(8..16)];
+        for storage in parts {
+            assert!(storage.has_gaps());
+            let weak = storage.downgrade().upgrade().unwrap();
+            let whole = Tensor::from_storage(storage.clone(), &[2], DType::U32);
+            assert_eq!(whole.unwrap_err(), Error::HasGaps);
+            let strided = Tensor::strided(weak, &[2], &[1], DType::U32);
+            assert_eq!(strided.unwrap_err(), Error::HasGaps);
+        }
+        // A copy has none.
+        let copy = tensor.copy().unwrap();
+        assert!(!copy.storage().has_gaps());
+        let flat = Tensor::from_storage(copy.storage().clone(), &[6], DType::U32).unwrap();
+        assert_eq!(flat.to_vec::<u32>().unwrap(), [0, 1, 2, 3, 4, 5]);
+    }
+}
+
+#[test]
+fn foreign_elements_without_others_in_between_have_no_gaps() {
+    let import = |shape: &[i64], strides: &[i64], first: usize| {
+        let mut producer = Producer::of(&[0_u8, 1, 2, 3, 4, 5], shape, strides);
+        producer.byte_offset = first as u64;
+        let tensor = Tensor::from_dlpack(producer.hand_out::<Versioned>(&Counter::default()));
+        let storage = tensor.unwrap().storage().clone();
+        (storage.has_gaps(), storage.nbytes())
+    };
+    assert_eq!(import(&[2, 3], &[3, 1], 0), (false, 6));
+    assert_eq!(import(&[3, 2], &[1, 3], 0), (false, 6));
+    assert_eq!(import(&[3, 2], &[-1, 3], 2), (false, 6));
+    assert_eq!(import(&[4, 3], &[1, 1], 0), (false, 6));
+    assert_eq!(import(&[2, 6], &[0, 1], 0), (false, 6));
+    assert_eq!(import(&[], &[], 1), (false, 1));
+    assert_eq!(import(&[0, 3], &[50, 7], 0), (false, 0));
+    // As many elements as bytes, two of them at one place.
+    assert_eq!(import(&[2, 2], &[0, 3], 0), (true, 4));
+    assert_eq!(import(&[2, 2], &[2, 3], 0), (true, 6));
+}

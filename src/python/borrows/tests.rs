@@ -4,6 +4,7 @@ use super::*;
 use crate::device::Device;
 use crate::dlpack::{DLDevice, DLDeviceType, DLTensor, Flags};
 use crate::dtype::DType;
+use crate::error::Error;
 use crate::interchange::Usual;
 use crate::python::borrows::Aligned;
 use crate::tensor::Tensor;
@@ -132,7 +133,10 @@ fn kept_memory_is_not_written_until_the_last_handle_is_dropped() {
     for other in [0, 2, 3] {
         left(entered(&whole.select(1, other).unwrap(), true).unwrap());
     }
+    // Nor is what lies between its elements read.
+    assert_eq!(from_storage(&column), Err(Error::HasGaps));
     let part = column.slice(0, 1..2).unwrap();
+    assert_eq!(from_storage(&part), Err(Error::HasGaps));
     drop(column);
     assert!(entered(&whole, true).is_none());
     // What leaves Rust isn't kept by it.
@@ -140,6 +144,24 @@ fn kept_memory_is_not_written_until_the_last_handle_is_dropped() {
     drop(part);
     left(entered(&whole, true).unwrap());
     assert_eq!(gone.to_vec::<i32>().unwrap(), [5]);
+}
+
+/// Reads a storage from its beginning on.
+fn from_storage(tensor: &Tensor) -> Result<Vec<i32>, Error> {
+    let storage = tensor.storage().clone();
+    Tensor::from_storage(storage, &[tensor.len()], DType::I32)?.to_vec()
+}
+
+#[test]
+fn storage_of_what_is_kept_as_a_whole_makes_other_tensors() {
+    let _attached = attach();
+    let whole = numbers();
+    let all = kept(&whole);
+    assert_eq!(from_storage(&all), Ok((0..12).collect()));
+    let turned = kept(&whole.transpose());
+    assert_eq!(from_storage(&turned), Ok((0..12).collect()));
+    let row = kept(&whole.select(0, 0).unwrap());
+    assert_eq!(from_storage(&row), Err(Error::HasGaps));
 }
 
 #[test]

@@ -107,6 +107,7 @@ pub(super) fn values() -> Vec<(String, PyErr)> {
             shape: shape.clone(),
             strides,
         },
+        Error::HasGaps,
         Error::InvalidValue {
             value: 2,
             dtype: DType::BOOL,
