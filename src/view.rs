@@ -185,12 +185,13 @@ macro_rules! common {
                 if index.len() != self.rank() {
                     return None;
                 }
-                let mut offset = 0;
+                let mut offset = 0_isize;
                 for (&at, (size, stride)) in index.iter().zip(self.layout.dims()) {
                     if at >= size {
                         return None;
                     }
-                    offset += at as isize * stride;
+                    // Strides of an empty layout may be any numbers.
+                    offset = offset.wrapping_add(at.cast_signed().wrapping_mul(stride));
                 }
                 // SAFETY: every index is below its size, so the layout leads there, and invariant
                 // 6 has every partial sum be a number.

@@ -115,10 +115,12 @@ impl<I: LineItem, D: Dims> Lines<I, D> {
 
     /// Returns the offset of a line, in elements.
     fn locate(&self, mut line: usize) -> isize {
-        let mut offset = 0;
+        let mut offset = 0_isize;
         for (at, (size, stride)) in self.dims.as_layout().dims().enumerate().rev() {
             if at != self.axis {
-                offset += (line % size) as isize * stride;
+                // Strides of an empty layout may be any numbers.
+                let part = (line % size).cast_signed().wrapping_mul(stride);
+                offset = offset.wrapping_add(part);
                 line /= size;
             }
         }

@@ -126,12 +126,14 @@ macro_rules! common {
             /// Returns the offset of the element of that index; `None` if it is out of bounds.
             #[inline]
             fn locate_element(&self, index: [usize; N]) -> Option<NonNull<T>> {
-                let mut offset = 0;
+                let mut offset = 0_isize;
                 for (axis, at) in index.into_iter().enumerate() {
                     if at >= self.layout.sizes[axis] {
                         return None;
                     }
-                    offset += at as isize * self.layout.strides[axis];
+                    // Strides of an empty layout may be any numbers.
+                    let part = at.cast_signed().wrapping_mul(self.layout.strides[axis]);
+                    offset = offset.wrapping_add(part);
                 }
                 // SAFETY: every index is below its size, so the layout leads there, and invariant
                 // 6 has every partial sum be a number.

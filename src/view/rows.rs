@@ -13,7 +13,7 @@ impl<const N: usize, L: Arrangement> Rank<N, L> {
     #[inline]
     fn locate_row(&self, index: &[usize]) -> Result<(isize, usize, isize), LayoutError> {
         let (len, step) = self.check_axis(N.wrapping_sub(1))?;
-        let mut offset = 0;
+        let mut offset = 0_isize;
         for (axis, &at) in index.iter().enumerate() {
             let (size, stride) = (self.sizes[axis], self.strides[axis]);
             if at >= size {
@@ -23,15 +23,10 @@ impl<const N: usize, L: Arrangement> Rank<N, L> {
                     size,
                 });
             }
-            // Where there are elements, part of the view's extent, which is a number by invariant
-            // 6.
-            offset = if len == 0 {
-                0
-            } else {
-                offset + at as isize * stride
-            };
+            // Strides of an empty layout may be any numbers.
+            offset = offset.wrapping_add(at.cast_signed().wrapping_mul(stride));
         }
-        Ok((offset, len, step))
+        Ok((if len == 0 { 0 } else { offset }, len, step))
     }
 }
 

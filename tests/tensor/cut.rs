@@ -5,7 +5,7 @@ use dlbridge::error::{Error, LayoutError};
 use dlbridge::view::{
     Arrangement, ColumnMajor, ContiguousRows, Dense, Rank, RemoveAxis, RowMajor, Strided,
 };
-use dlbridge::{Tensor, View, ViewMut};
+use dlbridge::{DType, Storage, Tensor, View, ViewMut};
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -338,4 +338,28 @@ fn a_view_of_rank_0_or_of_large_sizes_is_cut_like_others() {
     assert_eq!(view.lines(0).len(), huge);
     assert_eq!(view.lines(0).nth_back(3).unwrap().len(), 0);
     assert_eq!(view.rows().len(), 0);
+}
+
+#[test]
+fn strides_of_an_empty_view_are_not_looked_at() {
+    let huge = isize::MAX;
+    let storage = || Storage::zeroed(0).unwrap();
+    let tensor = Tensor::strided(storage(), &[3, 0], &[huge, 1], DType::U8).unwrap();
+    let view = tensor.view::<u8>().unwrap();
+    assert_eq!(view.get(&[2, 0]), None);
+    assert_eq!(view.lines(1).rev().count(), 3);
+    assert_eq!(view.lines(1).nth(2).unwrap().len(), 0);
+    let matrix = view.with_rank::<2>().unwrap();
+    assert_eq!(matrix.get([2, 0]), None);
+    assert!(matrix.rows().all(|row| row.is_empty()) && matrix.row([2]).is_empty());
+    let tensor = Tensor::strided(storage(), &[3, 0, 5], &[huge, huge, huge], DType::U8).unwrap();
+    let view = tensor.view::<u8>().unwrap().with_rank::<3>().unwrap();
+    assert_eq!(view.get([2, 0, 4]), None);
+    let row = catch_unwind(AssertUnwindSafe(|| view.row([2, 0]).len()));
+    let message = row.unwrap_err();
+    let message = message.downcast_ref::<String>().unwrap();
+    assert!(
+        message.contains("index 0 is out of bounds for axis 1"),
+        "{message}"
+    );
 }

@@ -222,6 +222,10 @@ impl<'a, 'py> Offer<'a, 'py> {
             let pointer = Self::look::<A>(capsule)?;
             // SAFETY: the version is one whose layout `A` is, and the capsule keeps it.
             check(unsafe { pointer.as_ref() })?;
+            // `check` may have run code that took it, here or on another thread.
+            if Self::look::<A>(capsule)? != pointer {
+                return Err(already_taken());
+            }
             rename(capsule, A::NAME_WHEN_TAKEN)?;
             // SAFETY: the name says that it is ours now, so that the capsule's destructor leaves
             // it alone.
@@ -273,4 +277,44 @@ impl Drop for Lent {
 
 fn already_taken() -> PyErr {
     PyBufferError::new_err("this capsule's tensor was already taken by another consumer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DLDataType, DLDevice, Description, Flags, export};
+    use std::sync::Arc;
+
+    #[test]
+    fn capsule_that_is_taken_while_it_is_checked_is_not_taken_twice() {
+        Python::initialize();
+        Python::attach(|py| {
+            let numbers = Arc::new([1.0_f32, 2.0]);
+            let description = Description {
+                data: numbers.as_ptr().cast_mut().cast(),
+                device: DLDevice::CPU,
+                dtype: DLDataType::F32,
+                shape: &[2],
+                strides: &[1],
+                byte_offset: 0,
+                flags: Flags::READ_ONLY,
+            };
+            // SAFETY: the description is of the numbers, which the export keeps.
+            let managed = unsafe { export::<Versioned, _>(&description, Arc::clone(&numbers)) };
+            let capsule = into_capsule(py, managed).unwrap();
+            let capsule = capsule.cast::<PyCapsule>().unwrap().as_borrowed();
+            let mut first = None;
+            // SAFETY: the capsule was made above.
+            let second = unsafe {
+                Offer::take::<Versioned>(capsule, |_| {
+                    first = Some(Offer::take::<Versioned>(capsule, |_| Ok(()))?);
+                    Ok(())
+                })
+            };
+            let error = second.unwrap_err();
+            assert!(error.to_string().contains("already taken"), "{error}");
+            drop(first);
+            assert_eq!(Arc::strong_count(&numbers), 1);
+        });
+    }
 }
