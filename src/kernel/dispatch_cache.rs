@@ -29,7 +29,8 @@ pub(super) struct Cache {
     others: Mutex<Others>,
 }
 
-type Others = VecDeque<(CallKey, Arc<Chosen>)>;
+type Others = VecDeque<Other>;
+type Other = (CallKey, Arc<Chosen>);
 
 struct Slot {
     key: CallKey,
@@ -96,9 +97,10 @@ impl Cache {
         Some(Found::Lent(found.1.clone()))
     }
 
-    /// Inserts a choice. The cache isn't cleared meanwhile.
+    /// Inserts a choice, and returns it, and what is kept no longer, to be dropped when no lock is
+    /// held. The cache isn't cleared meanwhile.
     #[cold]
-    pub(super) fn keep(&self, key: CallKey, chosen: Chosen) -> Found<'_> {
+    pub(super) fn keep(&self, key: CallKey, chosen: Chosen) -> (Found<'_>, Option<Other>) {
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
             self.count.store(MOST, Ordering::Relaxed);
             let chosen = Arc::new(chosen);
@@ -108,10 +110,7 @@ impl Cache {
                 false => None,
             };
             others.push_back((key, chosen.clone()));
-            // Not under the lock: a kernel's state may call the op when it goes.
-            drop(others);
-            drop(dropped);
-            return Found::Lent(chosen);
+            return (Found::Lent(chosen), dropped);
         }
         let bucket = self.bucket(&key);
         let next = bucket.load(Ordering::Relaxed);
@@ -122,7 +121,7 @@ impl Cache {
             let next = unsafe { (*new).next };
             match bucket.compare_exchange_weak(next, new, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: a published slot lives as long as the cache.
-                Ok(_) => return Found::Kept(unsafe { &(*new).chosen }),
+                Ok(_) => return (Found::Kept(unsafe { &(*new).chosen }), None),
                 // SAFETY: the exchange failed, so the slot wasn't published, and this thread alone
                 // has it.
                 Err(other) => unsafe { (*new).next = other },

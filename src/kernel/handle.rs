@@ -157,10 +157,14 @@ impl OpHandle {
         let chosen = Chosen { kernel, compute };
         // Kernels are only ever added. One that came while this was made may be the better one.
         let now = self.lock();
-        Ok(match now.len() == count {
+        let (found, dropped) = match now.len() == count {
             true => self.0.cache.keep(key, chosen),
-            false => Found::Lent(Arc::new(chosen)),
-        })
+            false => (Found::Lent(Arc::new(chosen)), None),
+        };
+        // Not under the lock: a kernel's state may call the op, or register kernels, when it goes.
+        drop(now);
+        drop(dropped);
+        Ok(found)
     }
 
     fn lock(&self) -> RwLockReadGuard<'_, Kernels> {

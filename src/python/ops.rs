@@ -177,24 +177,23 @@ unsafe extern "C" fn call(
     let mut is_plain = true;
     // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords'
     // values behind them.
-    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
+    let outcome = caught(|| unsafe {
         let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
         let given = bind::Given::new(py, arguments, count as usize, keywords);
         let op = op.get();
         invoke::invoke(py, &op.handle, &op.names, given, &mut is_plain)
-    }));
-    let outcome = outcome.unwrap_or_else(|payload| Err(panicked(&*payload)));
+    });
     // What a framework follows or traces isn't borrowed, but may be for its own op.
     let outcome = outcome.or_else(|error| {
         // The error is dropped, and with it the frames of the framework's own.
         is_plain = false;
         // SAFETY: Python calls with the op as `slf`, and with `count` arguments and the keywords'
         // values behind them.
-        unsafe {
+        caught(|| unsafe {
             let op = Borrowed::from_ptr(py, slf).cast_unchecked::<PyOp>();
             let arguments = (arguments, count as usize, keywords);
             retry::by_framework(py, op.get().handle.name(), arguments, error)
-        }
+        })
     });
     if !is_plain || outcome.is_err() {
         release_what_was_dropped();
@@ -206,6 +205,13 @@ unsafe extern "C" fn call(
             ptr::null_mut()
         }
     }
+}
+
+/// Runs code whose panics become errors: its own, and those of Rust functions that Python calls
+/// meanwhile, which PyO3 lets go on where their exceptions arrive.
+#[inline(always)]
+fn caught<T>(code: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(code)).unwrap_or_else(|payload| Err(panicked(&*payload)))
 }
 
 #[cold]

@@ -264,6 +264,50 @@ fn dropped_state_calls_the_op() {
 }
 
 #[test]
+fn dropped_state_registers_a_kernel() {
+    /// Registers another kernel of its op when the first one is dropped.
+    struct Farewell(Arc<Mutex<Option<Registry>>>);
+
+    impl Drop for Farewell {
+        fn drop(&mut self) {
+            let registry = self.0.lock().unwrap().take();
+            if let Some(registry) = registry {
+                let copies = |x: Source<'_, i64>, y: Target<'_, i64>| y.map(&x, |x| x);
+                let bye = Kernel::new("plus").label("bye").function(copies);
+                registry.register(bye).unwrap();
+            }
+        }
+    }
+
+    let registry = Registry::new();
+    let known = Arc::new(Mutex::new(None));
+    let inside = Arc::clone(&known);
+    registry.define(plus()).unwrap();
+    let kernel = Kernel::new("plus").factory(move |_: &KernelContext<'_>| {
+        let farewell = Farewell(Arc::clone(&inside));
+        Ok(move |x: Source<'_, i64>, y: Target<'_, i64>| {
+            let _kept = &farewell;
+            y.map(&x, |x| x);
+        })
+    });
+    registry.register(kernel).unwrap();
+    let op = registry.op("plus").unwrap();
+    *known.lock().unwrap() = Some(registry);
+    for n in 0..MANY {
+        call(&op, 1, n);
+    }
+    let is_registered = known.lock().unwrap().take().is_none();
+    assert!(cfg!(miri) || is_registered);
+    let bye = op
+        .call()
+        .number(1_i64)
+        .attribute("n", 0_i64)
+        .label("bye")
+        .make();
+    assert_eq!(bye.is_ok(), is_registered);
+}
+
+#[test]
 fn factory_receives_op_and_device() {
     let kernel = Kernel::new("plus").factory(|context: &KernelContext<'_>| {
         assert_eq!(context.op().name(), "plus");

@@ -47,6 +47,19 @@ fn shape(
 }
 
 #[test]
+fn several_tensors_for_an_input_of_one_are_refused() {
+    let registry = Registry::new();
+    registry.define(two("x[n, k], y[k, m] -> z[n, m]")).unwrap();
+    let op = registry.op("two").unwrap();
+    let attributes = op.attributes([]).unwrap();
+    let one = (&[2_usize, 2][..], DType::F32);
+    for inputs in [[vec![one, one], vec![one]], [vec![one], vec![one, one]]] {
+        let error = op.infer(&inputs, &attributes).unwrap_err();
+        assert_eq!(error.to_string(), "two: takes 1 tensor but 2 were given");
+    }
+}
+
+#[test]
 fn letters_numbers_and_expressions() {
     let product = |x, y| shape("x[n, k], y[k, m] -> z[n, m]", &[], x, y);
     assert_eq!(product(&[2, 3], &[3, 4]), Ok(vec![2, 4]));

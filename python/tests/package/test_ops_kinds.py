@@ -107,6 +107,16 @@ def test_panicking_kernel_raises_and_releases_arguments(size, capfd):
     assert ops.panics(x, out=x) is x and dlbridge.ops.add(x, 1, out=x) is x and (x == 4).all()
 
 
+def test_panic_while_a_framework_is_asked_is_raised(monkeypatch):
+    """PyO3 lets a panic go on where its exception arrives, which no function of C may do."""
+    retry = lambda *_: ops.panics(np.full(3, -2, "f4"))  # noqa: E731
+    monkeypatch.setattr(dlbridge._hosts, "retry", retry)
+    for _ in range(3):
+        with pytest.raises(BaseException, match="-2 is negative") as caught:
+            dlbridge.ops.add(object(), 1)
+        assert type(caught.value).__name__ == "PanicException"
+
+
 @pytest.mark.parametrize("size", [3, 1000])
 def test_raising_kernel_passes_on_the_exception(size):
     x, y = np.ones(size, "f2"), np.zeros(size, bool)

@@ -82,6 +82,12 @@ impl OpHandle {
                 let argument = parameter.name.clone();
                 return Err(reason(Reason::Missing { argument }));
             }
+            if tensors.len() > 1 && parameter.presence != Presence::Variadic {
+                return Err(reason(Reason::TooMany {
+                    wanted: 1,
+                    given: tensors.len(),
+                }));
+            }
         }
         // Only the shapes count.
         let layout = |shape: &[usize]| Layout::strided(shape, &vec![0; shape.len()]);
