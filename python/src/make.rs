@@ -10,7 +10,7 @@ use dlbridge::python::package::{make, raise, scalar, wrong_argument, wrong_value
 use dlbridge::python::to_device;
 use dlbridge::{DType, Device, Error, Tensor};
 use pyo3::Borrowed;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// The dtype of floats where none is given.
@@ -31,7 +31,10 @@ impl FromPyObject<'_, '_> for Shape {
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         let sizes = match object.extract::<isize>() {
             Ok(size) => vec![size],
-            Err(_) => object.extract::<Vec<isize>>()?,
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+                object.extract::<Vec<isize>>()?
+            }
+            Err(error) => return Err(error),
         };
         let sizes = sizes.iter().map(|size| usize::try_from(*size));
         match sizes.collect() {
@@ -145,7 +148,11 @@ pub(super) fn arange(
         None => (Scalar::Int(0), number(start)?),
     };
     let step = step.map_or(Ok(Scalar::Int(1)), number)?;
-    let numbers = match (start, stop, step) {
+    let counted = |number| match number {
+        Scalar::Bool(value) => Scalar::Int(value.into()),
+        number => number,
+    };
+    let numbers = match (counted(start), counted(stop), counted(step)) {
         (Scalar::Int(start), Scalar::Int(stop), Scalar::Int(step)) => {
             let [start, stop, step] = [start, stop, step].map(i64::try_from);
             let (Ok(start), Ok(stop), Ok(step)) = (start, stop, step) else {
@@ -158,9 +165,13 @@ pub(super) fn arange(
             check_step(step == 0)?;
             Tensor::arange(start, stop, step)?
         }
-        _ => {
+        (start, stop, step) => {
             let [start, stop, step] = [float(start)?, float(stop)?, float(step)?];
             check_step(step == 0.0)?;
+            if [start, stop, step].iter().any(|number| number.is_nan()) {
+                let reason = "arange can't count from, to, or in steps of NaN";
+                return Err(wrong_value("NaN", "a number", reason));
+            }
             Tensor::arange(start, stop, step)?
         }
     };
@@ -210,7 +221,6 @@ fn float(number: Scalar) -> PyResult<f64> {
     match number {
         Scalar::Int(value) => Ok(value as f64),
         Scalar::Float(value) => Ok(value),
-        Scalar::Bool(value) => Ok(value.into()),
         _ => Err(wrong_argument(
             "a complex number",
             "real numbers",

@@ -8,11 +8,37 @@
 use super::error::{caused, not_exchangeable};
 use super::frameworks::{Framework, root_module};
 use pyo3::exceptions::{
-    PyBufferError, PyNotImplementedError, PyRecursionError, PyRuntimeError, PyTypeError,
-    PyValueError,
+    PyBufferError, PyException, PyMemoryError, PyNotImplementedError, PyRecursionError,
+    PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyTypeInfo};
+
+/// Returns whether an exception ends what is being done, whatever else could be tried: an
+/// interrupt, the end of the program, too little memory, too deep a recursion.
+#[cold]
+pub(super) fn is_final(py: Python<'_>, error: &PyErr) -> bool {
+    !error.is_instance_of::<PyException>(py)
+        || error.is_instance_of::<PyMemoryError>(py)
+        || error.is_instance_of::<PyRecursionError>(py)
+}
+
+/// Returns a value in Rust; `None` if it is of another kind.
+///
+/// # Errors
+///
+/// What code that reads the value raises, if it [is final](is_final).
+pub(super) fn read<'a, 'py, T: FromPyObject<'a, 'py>>(
+    value: Borrowed<'a, 'py, PyAny>,
+) -> PyResult<Option<T>> {
+    value.extract::<T>().map(Some).or_else(|error| {
+        let error: PyErr = error.into();
+        match is_final(value.py(), &error) {
+            true => Err(error),
+            false => Ok(None),
+        }
+    })
+}
 
 /// Returns the exception of an object's export.
 #[cold]
@@ -55,6 +81,6 @@ pub(super) fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
     // A failing GPU says nothing of the tensor.
     let is_other = error.is_instance_of::<PyRecursionError>(py)
         || root_module(&kind) == "dlbridge"
-        || !error.is_instance_of::<pyo3::exceptions::PyException>(py);
+        || !error.is_instance_of::<PyException>(py);
     is_refusal && !is_other
 }

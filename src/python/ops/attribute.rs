@@ -3,6 +3,7 @@
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
+use crate::python::refusal::read;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
@@ -19,40 +20,51 @@ pub(super) fn is_plain(value: Borrowed<'_, '_, PyAny>) -> bool {
 }
 
 /// Returns an object as a value of an attribute; `None` if it has another kind.
-pub(super) fn attribute(value: Borrowed<'_, '_, PyAny>, kind: AttributeKind) -> Option<Attribute> {
+///
+/// # Errors
+///
+/// The same as for [`read`].
+pub(super) fn attribute(
+    value: Borrowed<'_, '_, PyAny>,
+    kind: AttributeKind,
+) -> PyResult<Option<Attribute>> {
     // `True` is an `int` for Python, and seldom meant as one.
     let is_bool = value.is_instance_of::<PyBool>();
-    let int = || value.extract::<i64>().ok().filter(|_| !is_bool);
-    match kind {
-        AttributeKind::Bool => value.extract().ok().map(Attribute::Bool),
-        AttributeKind::Int => int().map(Attribute::Int),
+    let int = || match is_bool {
+        true => Ok(None),
+        false => read::<i64>(value),
+    };
+    Ok(match kind {
+        AttributeKind::Bool => read(value)?.map(Attribute::Bool),
+        AttributeKind::Int => int()?.map(Attribute::Int),
         // Of a whole number it is to be told whether it is one that floats have.
         AttributeKind::Float if value.is_instance_of::<PyInt>() => {
-            int().and_then(|int| Attribute::Int(int).converted(kind))
+            int()?.and_then(|int| Attribute::Int(int).converted(kind))
         }
-        AttributeKind::Float => value.extract().ok().map(Attribute::Float),
+        AttributeKind::Float => read(value)?.map(Attribute::Float),
         AttributeKind::Text => {
-            let text = value.cast::<PyString>().ok()?;
-            Some(Attribute::Text(text.to_str().ok()?.to_owned()))
+            let text = value.cast::<PyString>().ok();
+            let text = text.and_then(|text| Some(text.to_str().ok()?.to_owned()));
+            text.map(Attribute::Text)
         }
-        AttributeKind::DType => value.extract().ok().map(Attribute::DType),
+        AttributeKind::DType => read(value)?.map(Attribute::DType),
         AttributeKind::OptionalDType if value.is_none() => Some(Attribute::OptionalDType(None)),
         AttributeKind::OptionalDType => {
             let dtype = attribute(value, AttributeKind::DType)?;
-            dtype.converted(kind)
+            dtype.and_then(|dtype| dtype.converted(kind))
         }
-        AttributeKind::Ints => {
-            let ints = int().map(|int| vec![int]);
-            ints.or_else(|| value.extract().ok()).map(Attribute::Ints)
-        }
+        AttributeKind::Ints => match int()? {
+            Some(int) => Some(Attribute::Ints(vec![int])),
+            None => read(value)?.map(Attribute::Ints),
+        },
         AttributeKind::OptionalInt if value.is_none() => Some(Attribute::OptionalInt(None)),
-        AttributeKind::OptionalInt => int().map(|int| Attribute::OptionalInt(Some(int))),
+        AttributeKind::OptionalInt => int()?.map(|int| Attribute::OptionalInt(Some(int))),
         AttributeKind::OptionalInts if value.is_none() => Some(Attribute::OptionalInts(None)),
         AttributeKind::OptionalInts => {
             let ints = attribute(value, AttributeKind::Ints)?;
-            ints.converted(kind)
+            ints.and_then(|ints| ints.converted(kind))
         }
-    }
+    })
 }
 
 /// Returns an attribute's value as a Python object.

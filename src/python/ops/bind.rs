@@ -254,7 +254,7 @@ impl Names {
                     return Ok(()); // The default applies.
                 }
                 all.attributes_are_plain &= is_plain(value);
-                let known = attribute(value, *kind);
+                let known = attribute(value, *kind)?;
                 let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
                 all.attributes.push((place, known));
             }

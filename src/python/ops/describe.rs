@@ -133,7 +133,7 @@ pub(super) fn attributes(handle: &OpHandle, given: &Bound<'_, PyDict>) -> PyResu
             .attributes()
             .find(|(known, ..)| *known == name);
         let value = match kind {
-            Some((_, kind, _)) => attribute::attribute(value.as_borrowed(), kind),
+            Some((_, kind, _)) => attribute::attribute(value.as_borrowed(), kind)?,
             None => Some(Attribute::Bool(false)),
         };
         let Some(value) = value else {

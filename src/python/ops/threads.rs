@@ -2,6 +2,7 @@
 
 use crate::compute::threads::{self, MAX_THREADS};
 use crate::python::error::{wrong_argument, wrong_value};
+use crate::python::refusal::read;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
@@ -14,7 +15,7 @@ pub(super) fn number_of_threads(function: &str, value: Borrowed<'_, '_, PyAny>) 
     }
     // `True` is an `int` for Python, and seldom meant as one.
     let is_bool = value.is_instance_of::<PyBool>();
-    let number = value.extract::<i64>().ok().filter(|_| !is_bool);
+    let number = read::<i64>(value)?.filter(|_| !is_bool);
     if number.is_none() && (is_bool || !value.is_instance_of::<PyInt>()) {
         let found = value.get_type().qualname()?.to_string();
         let reason = format!("{function}: expected an int for threads, got {found}");

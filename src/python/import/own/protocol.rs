@@ -51,7 +51,10 @@ pub(super) fn by_protocol(
     // Who can't copy is asked to share, and copied here.
     let (capsule, mut refusal) = match by_dlpack(object, &wish) {
         Ok(capsule) => (capsule, None),
-        Err(refusal) if wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU) => {
+        Err(refusal)
+            if (wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU))
+                && !refusal::is_final(object.py(), &refusal) =>
+        {
             let plain = Wish {
                 copy: None,
                 device: None,
@@ -59,6 +62,7 @@ pub(super) fn by_protocol(
             };
             match by_dlpack(object, &plain) {
                 Ok(capsule) => (capsule, Some(refusal)),
+                Err(other) if refusal::is_final(object.py(), &other) => return Err(other),
                 Err(_) => return Err(refusal::by_producer(object, refusal)),
             }
         }
