@@ -5,12 +5,17 @@
 mod cases;
 #[path = "files/errors.rs"]
 mod errors;
+#[cfg(target_os = "linux")]
+#[path = "files/exhausted_memory.rs"]
+mod exhausted_memory;
 #[path = "files/external.rs"]
 mod external;
 #[path = "files/fields.rs"]
 mod fields;
 #[path = "files/hostile_messages.rs"]
 mod hostile_messages;
+#[path = "files/huge.rs"]
+mod huge;
 #[path = "files/messages.rs"]
 mod messages;
 #[path = "files/npy.rs"]

@@ -9,8 +9,8 @@ use memmap2::MmapMut;
 use std::sync::{Mutex, PoisonError};
 use std::{slice, thread};
 
-/// The size from which a buffer is a mapping of its own, for which huge pages are requested
-/// pages: a page fault for each 4 KiB takes longer than the copy.
+/// The size from which a buffer is a mapping of its own, for which huge pages are requested: a page
+/// fault for each 4 KiB takes longer than the copy.
 const MAPPED: usize = 4 << 20;
 
 /// The size from which a thread more is worth its start.
@@ -30,6 +30,23 @@ pub(super) fn zeroed(bytes: usize) -> Result<Tensor, Error> {
         return Tensor::from_storage(Storage::from_owner_mut(mapping), &[bytes], DType::U8);
     }
     Tensor::from_storage(Storage::zeroed(bytes)?, &[bytes], DType::U8)
+}
+
+/// Allocates a vector for a number of items, of which a file or a tensor says how many there are.
+pub(super) fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, Error> {
+    let mut items = Vec::new();
+    let reserved = items.try_reserve_exact(capacity);
+    let bytes = capacity.saturating_mul(size_of::<T>());
+    reserved.map_err(|_| Error::OutOfMemory { bytes })?;
+    Ok(items)
+}
+
+/// Collects items into a vector that is allocated as [`with_capacity`] does it.
+#[cfg(feature = "proto")]
+pub(super) fn collect<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Error> {
+    let mut collected = with_capacity(items.len())?;
+    collected.extend(items);
+    Ok(collected)
 }
 
 /// Returns the bytes of a storage on the host.

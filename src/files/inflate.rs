@@ -25,11 +25,13 @@ const LARGEST_RATIO: usize = 1032;
 
 /// Returns the bytes that a member becomes, of which there must be as many as the archive says,
 /// with the checksum that it says.
-pub(super) fn inflate_exactly(name: &str, member: &Deflated) -> Result<Vec<u8>, FileError> {
+pub(super) fn inflate_exactly(name: &str, member: &Deflated) -> Result<Storage, FileError> {
     let from = bulk::bytes(&member.bytes);
     check_ratio(name, from.len(), member.size)?;
-    let mut to = vec![0; member.size];
-    let made = decompress_slice_iter_to_slice(&mut to, std::iter::once(from), false, true);
+    let mut inflated = bulk::zeroed(member.size)?;
+    let mut view = inflated.view_mut::<u8>()?;
+    let to = view.as_mut_slice().unwrap_or_default();
+    let made = decompress_slice_iter_to_slice(to, std::iter::once(from), false, true);
     match made {
         Ok(made) if made == member.size => {}
         other => {
@@ -41,7 +43,7 @@ pub(super) fn inflate_exactly(name: &str, member: &Deflated) -> Result<Vec<u8>, 
             return Err(FileError::malformed(Format::Npz, expected, found));
         }
     }
-    let found = crc32fast::hash(&to);
+    let found = crc32fast::hash(to);
     if found != member.crc {
         return Err(FileError::Checksum {
             name: name.to_owned(),
@@ -49,17 +51,18 @@ pub(super) fn inflate_exactly(name: &str, member: &Deflated) -> Result<Vec<u8>, 
             found,
         });
     }
-    Ok(to)
+    Ok(inflated.storage().clone())
 }
 
 /// Returns the first bytes that a member becomes, at most `most`.
-pub(super) fn inflate_start(from: &[u8], most: usize) -> Vec<u8> {
-    let mut to = vec![0; most];
+pub(super) fn inflate_start(from: &[u8], most: usize) -> Result<Vec<u8>, FileError> {
+    let mut to = bulk::with_capacity(most)?;
+    to.resize(most, 0);
     let mut state = DecompressorOxide::new();
     let flags = inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
     let (_, _, made) = decompress(&mut state, from, &mut to, 0, flags);
     to.truncate(made);
-    to
+    Ok(to)
 }
 
 /// Refuses a member that says that it becomes more bytes than deflate can make of it, before memory

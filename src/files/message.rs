@@ -6,6 +6,7 @@ use super::format::Format;
 use super::stored::{Content, Encoding, Stored, checked_size};
 use super::writer::Writer;
 use crate::dtype::{DType, TypeCode};
+use crate::error::Error;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
 use prost::Message;
@@ -38,16 +39,16 @@ pub(super) fn decode<M: Message + Default>(
 }
 
 /// Returns the part of a message that a field of it is.
-pub(super) fn part(message: &Storage, field: &Bytes) -> Storage {
+pub(super) fn part(message: &Storage, field: &Bytes) -> Result<Storage, Error> {
     let start = field
         .as_ptr()
         .addr()
         .wrapping_sub(message.data_ptr().addr());
     let end = start.wrapping_add(field.len());
-    match start <= end && end <= message.nbytes() {
+    Ok(match start <= end && end <= message.nbytes() {
         true => message.slice(start..end),
-        false => Storage::from_vec(field.to_vec()),
-    }
+        false => Storage::from_vec(bulk::collect(field.iter().copied())?),
+    })
 }
 
 /// What is known of a tensor of a message before its elements.
@@ -112,7 +113,7 @@ impl Head<'_> {
             TypeCode::Bool => 0..2,
             _ => 0..1 << bits,
         };
-        let mut bytes = Vec::with_capacity(values.len() * size);
+        let mut bytes = bulk::with_capacity(values.len().saturating_mul(size))?;
         for value in values {
             if !range.contains(&i64::from(*value)) {
                 let expected = format!("values of {} in {:?}", self.dtype, self.name);
@@ -151,8 +152,21 @@ impl Head<'_> {
 }
 
 /// Returns values as bytes.
-pub(super) fn bytes_of<T: Copy, const N: usize>(values: &[T], bytes: fn(T) -> [u8; N]) -> Vec<u8> {
-    values.iter().flat_map(|value| bytes(*value)).collect()
+pub(super) fn bytes_of<T: Copy, const N: usize>(
+    values: &[T],
+    bytes: fn(T) -> [u8; N],
+) -> Result<Vec<u8>, Error> {
+    let mut all = bulk::with_capacity(values.len().saturating_mul(N))?;
+    all.extend(values.iter().flat_map(|value| bytes(*value)));
+    Ok(all)
+}
+
+/// Returns a message as bytes.
+pub(super) fn encode(message: &impl Message) -> Result<Vec<u8>, Error> {
+    let mut bytes = bulk::with_capacity(message.encoded_len())?;
+    let encoded = message.encode(&mut bytes);
+    encoded.expect("a vector has room for any message");
+    Ok(bytes)
 }
 
 /// Writes a message and, behind its other fields, one whose bytes are a tensor's elements.
@@ -164,7 +178,7 @@ pub(super) fn write_with_elements<W: Write + Seek>(
     write: impl FnOnce(&mut Writer<W>, &Tensor) -> Result<(), FileError>,
 ) -> Result<(), FileError> {
     let (tensor, nbytes) = elements;
-    let mut bytes = message.encode_to_vec();
+    let mut bytes = encode(message)?;
     /// Fields of a known size.
     const LENGTH_DELIMITED: u32 = 2;
     encode_varint(u64::from(tag << 3 | LENGTH_DELIMITED), &mut bytes);

@@ -52,11 +52,11 @@ fn describe(storage: &Storage, member: &Member) -> Result<Stored, FileError> {
 
 fn describe_deflated(name: &str, bytes: Storage, member: &Member) -> Result<Stored, FileError> {
     check_ratio(name, bytes.nbytes(), member.size)?;
-    let first = inflate_start(bulk::bytes(&bytes), member.size.min(HEADER));
+    let first = inflate_start(bulk::bytes(&bytes), member.size.min(HEADER))?;
     let head = match npy::read_head(&first, name) {
-        // A header may be larger, up to all of the member.
+        // A header may be larger, up to all of the member and to what is read of any.
         Err(FileError::Truncated { needed, .. }) if needed <= member.size as u64 => {
-            let first = inflate_start(bulk::bytes(&bytes), needed as usize);
+            let first = inflate_start(bulk::bytes(&bytes), needed as usize)?;
             npy::read_head(&first, name)?
         }
         head => head?,

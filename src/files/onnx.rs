@@ -4,9 +4,10 @@ mod dtype;
 mod external;
 mod message;
 
+use super::bulk;
 use super::error::FileError;
 use super::format::Format;
-use super::message::{Head, bytes_of, decode, part, write_with_elements};
+use super::message::{Head, bytes_of, decode, encode, part, write_with_elements};
 use super::replace::replace;
 use super::source::Source;
 use super::stored::{Found, Stored, checked_shape};
@@ -16,7 +17,6 @@ use crate::storage::Storage;
 use crate::tensor::Tensor;
 use dtype::{from_number, name_of, number_of};
 use message::TensorProto;
-use prost::Message;
 use std::io::{Seek, Write};
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn describe(
         return head.of_bytes(bytes, false);
     }
     if let Some(bytes) = &message.raw_data {
-        return head.of_bytes(part(storage, bytes), false);
+        return head.of_bytes(part(storage, bytes)?, false);
     }
     if dtype.bits() < 8 && !is_float6(dtype) {
         // Each integer has several elements, and is a byte of packed memory.
@@ -94,30 +94,33 @@ fn packed_integers(head: &Head<'_>, values: &[i32]) -> Result<Vec<u8>, FileError
             FileError::malformed(FORMAT, expected, value.to_string())
         })
     };
-    values.iter().map(byte).collect()
+    let mut bytes = bulk::with_capacity(values.len())?;
+    for value in values {
+        bytes.push(byte(value)?);
+    }
+    Ok(bytes)
 }
 
 /// Returns the values of the field of the element type, as bytes.
 fn values(head: &Head<'_>, message: &TensorProto) -> Result<Vec<u8>, FileError> {
     Ok(match head.dtype {
-        DType::F32 => bytes_of(&message.float_data, f32::to_le_bytes),
-        DType::F64 => bytes_of(&message.double_data, f64::to_le_bytes),
-        DType::I64 => bytes_of(&message.int64_data, i64::to_le_bytes),
-        DType::U64 => bytes_of(&message.uint64_data, u64::to_le_bytes),
+        DType::F32 => bytes_of(&message.float_data, f32::to_le_bytes)?,
+        DType::F64 => bytes_of(&message.double_data, f64::to_le_bytes)?,
+        DType::I64 => bytes_of(&message.int64_data, i64::to_le_bytes)?,
+        DType::U64 => bytes_of(&message.uint64_data, u64::to_le_bytes)?,
         DType::U32 => {
-            let numbers: Result<Vec<u32>, _> = message
-                .uint64_data
-                .iter()
-                .map(|value| u32::try_from(*value))
-                .collect();
-            let numbers = numbers.map_err(|error| {
-                let expected = format!("values of uint32 in {:?}", head.name);
-                FileError::malformed(FORMAT, expected, error.to_string())
-            })?;
-            bytes_of(&numbers, u32::to_le_bytes)
+            let mut bytes = bulk::with_capacity(message.uint64_data.len().saturating_mul(4))?;
+            for value in &message.uint64_data {
+                let value = u32::try_from(*value).map_err(|error| {
+                    let expected = format!("values of uint32 in {:?}", head.name);
+                    FileError::malformed(FORMAT, expected, error.to_string())
+                })?;
+                bytes.extend(value.to_le_bytes());
+            }
+            bytes
         }
-        DType::C64 => head.pairs(bytes_of(&message.float_data, f32::to_le_bytes))?,
-        DType::C128 => head.pairs(bytes_of(&message.double_data, f64::to_le_bytes))?,
+        DType::C64 => head.pairs(bytes_of(&message.float_data, f32::to_le_bytes)?)?,
+        DType::C128 => head.pairs(bytes_of(&message.double_data, f64::to_le_bytes)?)?,
         _ => head.integers(&message.int32_data)?,
     })
 }
@@ -148,7 +151,7 @@ pub(super) fn save(
     };
     let data = external::place(name, location, path)?;
     replace(path, |to| {
-        to.bytes(&message.encode_to_vec())?;
+        to.bytes(&encode(&message)?)?;
         replace(&data, |to| to.elements(tensor))
     })
 }

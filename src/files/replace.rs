@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How many symbolic links a path may lead through, as on Linux.
+const MOST_LINKS: usize = 40;
+
 /// Writes a file beside the one that it replaces, which gives it its permissions, and renames it. A
 /// symbolic link stays one.
 pub(super) fn replace<R>(
@@ -15,27 +18,54 @@ pub(super) fn replace<R>(
     write: impl FnOnce(&mut Writer<&File>) -> Result<R, FileError>,
 ) -> Result<R, FileError> {
     let failed = |error| FileError::io(path, error);
-    // Behind links, so that the file that they lead to is replaced, and not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    // So that the file that links lead to is replaced, and not the link.
+    let target = behind_links(path).map_err(failed)?;
     let replaced = fs::metadata(&target).ok();
     if replaced.as_ref().is_some_and(|file| !file.is_file()) {
         return Err(failed(not_a_file(&target)));
     }
-    let (temporary, file) = create_beside(&target).map_err(failed)?;
-    let mut writer = Writer::new(&file, path);
-    let written = write(&mut writer).and_then(|result| {
-        if let Some(replaced) = replaced {
-            file.set_permissions(replaced.permissions())
-                .map_err(failed)?;
+    let (temporary, file) = create_beside(&target, replaced.is_some()).map_err(failed)?;
+    let copy_permissions = || match &replaced {
+        Some(replaced) => file.set_permissions(replaced.permissions()),
+        None => Ok(()),
+    };
+    let complete = || {
+        // Elsewhere a file that is read-only couldn't be removed after an error.
+        if cfg!(unix) {
+            copy_permissions().map_err(failed)?;
         }
+        let result = write(&mut Writer::new(&file, path))?;
+        // Again, as the system clears the set-user-ID and set-group-ID bits on writing.
+        copy_permissions().map_err(failed)?;
         fs::rename(&temporary, &target).map_err(failed)?;
         Ok(result)
-    });
+    };
+    let written = complete();
     if written.is_err() {
         // The error is more important than a file that stays.
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Returns the path behind symbolic links, also where the last one leads to a file that isn't there
+/// yet.
+pub(super) fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    let error = match fs::canonicalize(path) {
+        Ok(target) => return Ok(target),
+        Err(error) => error,
+    };
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        // It isn't a link, or nothing is there.
+        let Ok(link) = fs::read_link(&target) else {
+            return Ok(target);
+        };
+        let folder = target.parent().unwrap_or(Path::new(""));
+        target = folder.join(link);
+    }
+    // Of a loop.
+    Err(error)
 }
 
 /// Returns the error of a path that leads to a folder or a device.
@@ -52,14 +82,23 @@ fn not_a_file(path: &Path) -> io::Error {
 }
 
 /// Creates a file in the same folder under a name that nothing has. A process of the same number
-/// may have left one, as in another container.
-fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+/// may have left one, as in another container. `private`: whether only its owner may open it.
+fn create_beside(path: &Path, private: bool) -> io::Result<(PathBuf, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if private {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = private;
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".dlbridge-{}-{count}.tmp", process::id());
         let temporary = path.with_file_name(name);
-        match File::create_new(&temporary) {
+        match options.open(&temporary) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

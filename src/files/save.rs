@@ -3,13 +3,13 @@
 use super::error::FileError;
 use super::format::Format;
 use super::replace::replace;
-use super::writer::Writer;
+use super::writer::{Buffer, Writer};
 use super::{npy, npz, safetensors};
 #[cfg(feature = "proto")]
 use super::{onnx, tensorflow};
 use crate::tensor::Tensor;
 use std::collections::HashSet;
-use std::io::{Cursor, Seek, Write};
+use std::io::{Seek, Write};
 use std::path::Path;
 
 /// How tensors are written.
@@ -134,7 +134,8 @@ impl SaveOptions {
     ///
     /// # Errors
     ///
-    /// When the format can't hold the tensors, or their elements can't be reached from the host.
+    /// When the format can't hold the tensors, their elements can't be reached from the host, or
+    /// there is not enough memory.
     pub fn to_bytes(&self, tensors: &[(&str, &Tensor)]) -> Result<Vec<u8>, FileError> {
         if let Some(location) = &self.external {
             return Err(FileError::Unsupported {
@@ -143,11 +144,12 @@ impl SaveOptions {
                 remedy: "save the message to a file",
             });
         }
-        let size: usize = tensors.iter().map(|(_, tensor)| tensor.nbytes()).sum();
-        let sink = Cursor::new(Vec::with_capacity(size + 512 * (tensors.len() + 1)));
-        let mut writer = Writer::new(sink, Path::new(""));
+        let sizes = tensors.iter().map(|(_, tensor)| tensor.nbytes());
+        let headers = 512 * (tensors.len() + 1);
+        let buffer = Buffer::with_capacity(sizes.fold(headers, usize::saturating_add))?;
+        let mut writer = Writer::new(buffer, Path::new(""));
         self.write(&mut writer, tensors)?;
-        Ok(writer.into_inner().into_inner())
+        Ok(writer.into_inner().into_vec())
     }
 
     fn write<W: Write + Seek>(

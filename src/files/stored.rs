@@ -183,8 +183,8 @@ impl Stored {
             #[cfg(feature = "proto")]
             Content::Values(values) => self.repeat(values, to),
             Content::Deflated(member) => {
-                let member_bytes = inflate_exactly(&self.name, member)?;
-                self.decode(&member_bytes[member.skip..], to);
+                let inflated = inflate_exactly(&self.name, member)?;
+                self.decode(&bulk::bytes(&inflated)[member.skip..], to);
             }
         }
         Ok(())

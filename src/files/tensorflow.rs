@@ -2,17 +2,18 @@
 
 mod message;
 
+use super::bulk;
 use super::error::FileError;
 use super::format::Format;
-use super::message::{Head, bytes_of, decode, part, write_with_elements};
+use super::message::{Head, bytes_of, decode, encode, part, write_with_elements};
 use super::stored::{Found, checked_shape};
 use super::writer::{Writer, with_bytes};
 use crate::dtype::{DType, Scalar, read_small_bits};
+use crate::error::Error;
 use crate::storage::Storage;
 use crate::tensor::Tensor;
 use crate::tensorflow_types::{code_of, dtype_of, name_of};
 use message::{Dim, Shape, TensorProto};
-use prost::Message;
 use std::io::{Seek, Write};
 
 const FORMAT: Format = Format::TfProto;
@@ -40,7 +41,7 @@ pub(super) fn read(storage: &Storage, name: &str) -> Result<Found, FileError> {
         shape: checked_shape(name, dtype, sizes)?,
     };
     let stored = match message.tensor_content.is_empty() {
-        false => head.of_bytes(part(storage, &message.tensor_content), true)?,
+        false => head.of_bytes(part(storage, &message.tensor_content)?, true)?,
         true => {
             let values = values(&head, &message)?;
             head.of_values(values, true)?
@@ -55,20 +56,16 @@ pub(super) fn read(storage: &Storage, name: &str) -> Result<Found, FileError> {
 /// Returns the values of the field of the element type, as bytes.
 fn values(head: &Head<'_>, message: &TensorProto) -> Result<Vec<u8>, FileError> {
     Ok(match head.dtype {
-        DType::F32 => bytes_of(&message.float_val, f32::to_le_bytes),
-        DType::F64 => bytes_of(&message.double_val, f64::to_le_bytes),
-        DType::I64 => bytes_of(&message.int64_val, i64::to_le_bytes),
-        DType::U32 => bytes_of(&message.uint32_val, u32::to_le_bytes),
-        DType::U64 => bytes_of(&message.uint64_val, u64::to_le_bytes),
-        DType::C64 => head.pairs(bytes_of(&message.scomplex_val, f32::to_le_bytes))?,
-        DType::C128 => head.pairs(bytes_of(&message.dcomplex_val, f64::to_le_bytes))?,
-        DType::BOOL => message
-            .bool_val
-            .iter()
-            .map(|value| (*value).into())
-            .collect(),
+        DType::F32 => bytes_of(&message.float_val, f32::to_le_bytes)?,
+        DType::F64 => bytes_of(&message.double_val, f64::to_le_bytes)?,
+        DType::I64 => bytes_of(&message.int64_val, i64::to_le_bytes)?,
+        DType::U32 => bytes_of(&message.uint32_val, u32::to_le_bytes)?,
+        DType::U64 => bytes_of(&message.uint64_val, u64::to_le_bytes)?,
+        DType::C64 => head.pairs(bytes_of(&message.scomplex_val, f32::to_le_bytes)?)?,
+        DType::C128 => head.pairs(bytes_of(&message.dcomplex_val, f64::to_le_bytes)?)?,
+        DType::BOOL => bulk::collect(message.bool_val.iter().map(|value| (*value).into()))?,
         DType::F16 | DType::BF16 => head.integers(&message.half_val)?,
-        dtype if has_float8_val(dtype) => message.float8_val.to_vec(),
+        dtype if has_float8_val(dtype) => bulk::collect(message.float8_val.iter().copied())?,
         _ => head.integers(&message.int_val)?,
     })
 }
@@ -121,7 +118,7 @@ pub(super) fn write<W: Write + Seek>(
         );
     }
     list_values(&mut message, tensor)?;
-    to.bytes(&message.encode_to_vec())
+    to.bytes(&encode(&message)?)
 }
 
 /// Checks whether TensorFlow writes values of this type in a list, however many there are.
@@ -142,7 +139,8 @@ fn list_values(message: &mut TensorProto, tensor: &Tensor) -> Result<(), FileErr
             Scalar::Int(number) => number as i32,
             _ => unreachable!("elements of an integer type are integers"),
         });
-        message.int_val = numbers.collect();
+        message.int_val = bulk::with_capacity(tensor.len())?;
+        message.int_val.extend(numbers);
         return Ok(());
     }
     if dtype == DType::F4_E2M1FN {
@@ -151,44 +149,38 @@ fn list_values(message: &mut TensorProto, tensor: &Tensor) -> Result<(), FileErr
     }
     with_bytes(tensor, |bytes| {
         match dtype {
-            DType::F32 => message.float_val = numbers(bytes, f32::from_le_bytes),
-            DType::F64 => message.double_val = numbers(bytes, f64::from_le_bytes),
-            DType::I64 => message.int64_val = numbers(bytes, i64::from_le_bytes),
-            DType::U32 => message.uint32_val = numbers(bytes, u32::from_le_bytes),
-            DType::U64 => message.uint64_val = numbers(bytes, u64::from_le_bytes),
-            DType::C64 => message.scomplex_val = numbers(bytes, f32::from_le_bytes),
-            DType::C128 => message.dcomplex_val = numbers(bytes, f64::from_le_bytes),
-            DType::BOOL => message.bool_val = bytes.iter().map(|byte| *byte != 0).collect(),
+            DType::F32 => message.float_val = numbers(bytes, f32::from_le_bytes)?,
+            DType::F64 => message.double_val = numbers(bytes, f64::from_le_bytes)?,
+            DType::I64 => message.int64_val = numbers(bytes, i64::from_le_bytes)?,
+            DType::U32 => message.uint32_val = numbers(bytes, u32::from_le_bytes)?,
+            DType::U64 => message.uint64_val = numbers(bytes, u64::from_le_bytes)?,
+            DType::C64 => message.scomplex_val = numbers(bytes, f32::from_le_bytes)?,
+            DType::C128 => message.dcomplex_val = numbers(bytes, f64::from_le_bytes)?,
+            DType::BOOL => message.bool_val = bulk::collect(bytes.iter().map(|byte| *byte != 0))?,
             DType::F16 | DType::BF16 => {
-                message.half_val = numbers(bytes, |x| u16::from_le_bytes(x).into());
+                message.half_val = numbers(bytes, |x| u16::from_le_bytes(x).into())?;
             }
-            DType::I8 => message.int_val = numbers(bytes, |x| i8::from_le_bytes(x).into()),
-            DType::I16 => message.int_val = numbers(bytes, |x| i16::from_le_bytes(x).into()),
-            DType::I32 => message.int_val = numbers(bytes, i32::from_le_bytes),
-            DType::U8 => message.int_val = numbers(bytes, |x| u8::from_le_bytes(x).into()),
-            DType::U16 => message.int_val = numbers(bytes, |x| u16::from_le_bytes(x).into()),
-            _ => message.float8_val = bytes.to_vec(),
+            DType::I8 => message.int_val = numbers(bytes, |x| i8::from_le_bytes(x).into())?,
+            DType::I16 => message.int_val = numbers(bytes, |x| i16::from_le_bytes(x).into())?,
+            DType::I32 => message.int_val = numbers(bytes, i32::from_le_bytes)?,
+            DType::U8 => message.int_val = numbers(bytes, |x| u8::from_le_bytes(x).into())?,
+            DType::U16 => message.int_val = numbers(bytes, |x| u16::from_le_bytes(x).into())?,
+            _ => message.float8_val = bulk::collect(bytes.iter().copied())?,
         }
         Ok(())
     })
 }
 
-fn numbers<T, const N: usize>(bytes: &[u8], number: fn([u8; N]) -> T) -> Vec<T> {
-    bytes
-        .as_chunks::<N>()
-        .0
-        .iter()
-        .map(|bytes| number(*bytes))
-        .collect()
+fn numbers<T, const N: usize>(bytes: &[u8], number: fn([u8; N]) -> T) -> Result<Vec<T>, Error> {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    bulk::collect(numbers.iter().map(|bytes| number(*bytes)))
 }
 
 /// Returns sub-byte elements with a byte each.
 fn unpacked(tensor: &Tensor) -> Result<Vec<u8>, FileError> {
     let bits = usize::from(tensor.dtype().bits());
     with_bytes(tensor, |bytes| {
-        let elements = 0..tensor.len();
-        Ok(elements
-            .map(|i| read_small_bits(bytes, i * bits, bits))
-            .collect())
+        let elements = (0..tensor.len()).map(|i| read_small_bits(bytes, i * bits, bits));
+        Ok(bulk::collect(elements)?)
     })
 }

@@ -1,10 +1,11 @@
 //! [`Writer`]: bytes and elements on their way to a file, in one pass.
 
+use super::bulk;
 use super::error::FileError;
 use crate::dtype::write_small_bits;
 use crate::error::Error;
 use crate::tensor::Tensor;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{self, Cursor, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A sink that knows its position, and whose errors have the file's name.
@@ -35,7 +36,10 @@ impl<W: Write + Seek> Writer<W> {
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         let written = self.sink.write_all(bytes);
         self.position += bytes.len() as u64;
-        written.map_err(|error| FileError::io(&self.path, error))
+        written.map_err(|error| match error.kind() {
+            ErrorKind::OutOfMemory => Error::OutOfMemory { bytes: bytes.len() }.into(),
+            _ => FileError::io(&self.path, error),
+        })
     }
 
     /// Replaces bytes that were written.
@@ -53,6 +57,40 @@ impl<W: Write + Seek> Writer<W> {
     /// there like that. Sub-byte elements share bytes.
     pub(super) fn elements(&mut self, tensor: &Tensor) -> Result<(), FileError> {
         with_bytes(tensor, |bytes| self.bytes(bytes))
+    }
+}
+
+/// A file in memory: without room for more it is an error, where a [`Cursor`] alone would abort.
+pub(super) struct Buffer(Cursor<Vec<u8>>);
+
+impl Buffer {
+    /// Allocates memory for a number of bytes, and more when they are written.
+    pub(super) fn with_capacity(bytes: usize) -> Result<Self, Error> {
+        Ok(Self(Cursor::new(bulk::with_capacity(bytes)?)))
+    }
+
+    pub(super) fn into_vec(self) -> Vec<u8> {
+        self.0.into_inner()
+    }
+}
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let end = self.0.position().saturating_add(bytes.len() as u64);
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        let written = self.0.get_mut();
+        written.try_reserve(end.saturating_sub(written.len()))?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Buffer {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
     }
 }
 
@@ -80,10 +118,11 @@ fn packed(tensor: Tensor) -> Result<Tensor, Error> {
         return Ok(tensor);
     }
     let bytes = tensor.as_bytes()?;
-    let mut to = vec![0; packed_nbytes(&tensor)];
+    let mut packed = bulk::zeroed(packed_nbytes(&tensor))?;
+    let mut view = packed.view_mut::<u8>()?;
+    let to = view.as_mut_slice().unwrap_or_default();
     for (i, byte) in bytes.view::<u8>()?.iter().enumerate() {
-        write_small_bits(&mut to, i * bits, bits, *byte);
+        write_small_bits(to, i * bits, bits, *byte);
     }
-    let len = to.len();
-    Tensor::from_vec(to, &[len])
+    Ok(packed)
 }

@@ -232,7 +232,10 @@ pub fn dump_tensors<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let options = options_of(format_named(Some(format))?, options)?;
     let bytes = with_host_tensors(py, &tensors, |tensors| options.to_bytes(tensors))?;
-    Ok(PyBytes::new(py, &bytes))
+    PyBytes::new_with(py, bytes.len(), |to| {
+        to.copy_from_slice(&bytes);
+        Ok(())
+    })
 }
 
 fn options_of(

@@ -180,6 +180,33 @@ fn save_refuses_elements_outside_of_the_folder() {
     assert!(save(&folder, "data", 2).is_err() && save(&folder, "missing/x.bin", 2).is_err());
 }
 
+/// A link that leads to nothing is followed too, as the file behind it is created.
+#[cfg(unix)]
+#[test]
+fn save_follows_links_to_missing_files_within_the_folder() {
+    use std::os::unix::fs::symlink;
+
+    let outside = tempfile::tempdir().unwrap();
+    let folder = outside.path().join("folder");
+    fs::create_dir_all(folder.join("data")).unwrap();
+    symlink("data/x.bin", folder.join("in")).unwrap();
+    symlink("../new.bin", folder.join("out")).unwrap();
+    symlink("x.pb", folder.join("own")).unwrap();
+    refused(
+        save(&folder, "out", 2),
+        "tensor \"x\": external data at \"out\" is outside of the folder of the message; only \
+         relative paths below it are read",
+    );
+    assert!(!outside.path().join("new.bin").exists() && folder.join("out").is_symlink());
+    refused(
+        save(&folder, "own", 2),
+        "onnx_proto: the external data of \"x\" would replace its message; name another file",
+    );
+    save(&folder, "in", 2).unwrap();
+    assert_eq!(fs::read(folder.join("data/x.bin")).unwrap().len(), 4);
+    assert!(folder.join("in").is_symlink());
+}
+
 #[test]
 fn save_leaves_elements_alone_if_the_message_cant_be_written() {
     let folder = tempfile::tempdir().unwrap();

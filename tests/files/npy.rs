@@ -55,6 +55,20 @@ fn all_versions_and_spellings_are_read() {
 }
 
 #[test]
+fn headers_have_a_limit() {
+    let header = |size: usize| {
+        let text = "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }";
+        text.to_owned() + &" ".repeat(size - text.len())
+    };
+    let largest = only(file(2, &header(1_000_000), &[7]), FORMAT).unwrap();
+    assert_eq!(largest.to_vec::<u8>().unwrap(), [7]);
+    refused(
+        only(file(2, &header(1_000_001), &[7]), FORMAT),
+        "invalid npy: expected a header of at most 1000000 bytes, found 1000001",
+    );
+}
+
+#[test]
 fn columns_stay_columns_and_are_shared() {
     let tensor = numbered(&[3, 4], DType::I32).transpose();
     let bytes = written(FORMAT, &tensor).unwrap();

@@ -70,6 +70,22 @@ fn archive(members: &[Member]) -> (Vec<u8>, usize) {
     (bytes, start)
 }
 
+/// Returns an archive with a member "a.npy" that begins with these bytes, and of which it says that
+/// it becomes a number of bytes: no more than deflate can make of the zeros behind it.
+pub(super) fn claiming(start: &[u8], size: usize) -> Vec<u8> {
+    let mut bytes = miniz_oxide::deflate::compress_to_vec(start, 6);
+    bytes.resize(size / 1032 + 10, 0);
+    let member = Member {
+        name: "a.npy",
+        method: 8,
+        flags: 0,
+        bytes,
+        size,
+        crc: 0,
+    };
+    archive(&[member]).0
+}
+
 fn open(bytes: Vec<u8>) -> Result<TensorFile, dlbridge::files::FileError> {
     TensorFile::from_bytes(bytes, FORMAT)
 }
@@ -109,6 +125,17 @@ fn deflated_columns_and_large_headers_are_read() {
     let back = file.tensor("x").unwrap();
     assert_eq!(back.strides(), [1, 4]);
     assert!(back.equals(&tensor).unwrap());
+}
+
+#[test]
+fn headers_of_members_that_claim_too_much_are_refused() {
+    for size in [1_000_001_u32, 3 << 30] {
+        let start = [b"\x93NUMPY\x02\x00", &size.to_le_bytes()[..]].concat();
+        refused(
+            open(claiming(&start, size as usize + start.len())),
+            &format!("invalid npy: expected a header of at most 1000000 bytes, found {size}"),
+        );
+    }
 }
 
 #[test]

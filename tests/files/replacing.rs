@@ -3,8 +3,16 @@
 use super::{numbered, refused};
 use dlbridge::DType;
 use dlbridge::files::{Format, OpenOptions, SaveOptions, TensorFile};
+#[cfg(unix)]
+use dlbridge::storage::{Access, SyncOwner};
+#[cfg(unix)]
+use dlbridge::{Device, DeviceKind, Storage, Tensor};
 use std::fs;
 use std::path::Path;
+#[cfg(unix)]
+use std::path::PathBuf;
+#[cfg(unix)]
+use std::sync::{Arc, Mutex};
 
 fn save(path: &Path, value: usize) -> Result<Vec<String>, dlbridge::files::FileError> {
     let tensor = numbered(&[value], DType::U8);
@@ -41,6 +49,127 @@ fn save_keeps_permissions_and_links() {
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(names(folder.path()), ["link.npy", "x.npy"]);
+}
+
+/// The owner of a tensor's memory that looks at a folder when the memory is read.
+#[cfg(unix)]
+struct Observer {
+    values: Vec<u8>,
+    folder: PathBuf,
+    /// Permissions and sizes of the temporary files.
+    seen: Arc<Mutex<Vec<(u32, u64)>>>,
+}
+
+#[cfg(unix)]
+impl SyncOwner for Observer {
+    fn settle(&self) -> Result<(), String> {
+        use std::os::unix::fs::PermissionsExt;
+
+        for name in names(&self.folder) {
+            if name.starts_with(".dlbridge-") {
+                let about = fs::metadata(self.folder.join(name)).unwrap();
+                let mode = about.permissions().mode() & 0o777;
+                self.seen.lock().unwrap().push((mode, about.len()));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn save_has_the_permissions_before_it_writes() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for mode in [0o600, 0o640, 0o400, 0o4750] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.npy");
+        save(&file, 1).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let seen = Arc::default();
+        let mut owner = Observer {
+            values: vec![5; 7],
+            folder: folder.path().to_owned(),
+            seen: Arc::clone(&seen),
+        };
+        let (data, nbytes) = (owner.values.as_mut_ptr(), owner.values.len());
+        let device = Device::new(DeviceKind::CudaManaged, 0);
+        // SAFETY: the owner keeps the 7 bytes of the vector where they are until it is dropped, and
+        // nothing writes them.
+        let storage =
+            unsafe { Storage::from_sync_owner(data, nbytes, device, Access::ReadOnly, owner) };
+        let tensor = Tensor::from_storage(storage, &[7], DType::U8).unwrap();
+        SaveOptions::new(Format::Npy)
+            .save(&file, &[("x", &tensor)])
+            .unwrap();
+        assert_eq!(len(&file), 7);
+        let seen = seen.lock().unwrap();
+        assert!(!seen.is_empty());
+        assert!(
+            seen.iter().all(|seen| *seen == (mode & 0o777, 128)),
+            "{mode:o}: {seen:?}"
+        );
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o7777,
+            mode
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn save_follows_links_to_missing_files() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("links")).unwrap();
+    fs::create_dir(path("data")).unwrap();
+    // Relative to the folder of each link, and absolute.
+    symlink("../data/x.npy", path("links/one.npy")).unwrap();
+    symlink("links/two.npy", path("first.npy")).unwrap();
+    symlink("../data/y.npy", path("links/two.npy")).unwrap();
+    symlink(path("data/z.npy"), path("absolute.npy")).unwrap();
+    for (i, (link, target)) in [
+        ("links/one.npy", "data/x.npy"),
+        ("first.npy", "data/y.npy"),
+        ("absolute.npy", "data/z.npy"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for size in [i + 1, i + 2] {
+            save(&path(link), size).unwrap();
+            assert_eq!(len(&path(target)), size);
+            assert!(path(link).is_symlink() && !path(target).is_symlink());
+        }
+    }
+    assert!(path("links/two.npy").is_symlink());
+    assert_eq!(names(&path("data")), ["x.npy", "y.npy", "z.npy"]);
+    assert_eq!(names(&path("links")), ["one.npy", "two.npy"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn save_leaves_links_that_lead_nowhere() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    symlink("missing/x.npy", path("away.npy")).unwrap();
+    symlink("b.npy", path("a.npy")).unwrap();
+    symlink("a.npy", path("b.npy")).unwrap();
+    for (link, number) in [("away.npy", "(os error 2)"), ("a.npy", "Too many")] {
+        let error = save(&path(link), 1).unwrap_err().to_string();
+        assert!(error.contains(number), "{error}");
+        assert!(error.starts_with(path(link).to_str().unwrap()), "{error}");
+    }
+    assert_eq!(names(folder.path()), ["a.npy", "away.npy", "b.npy"]);
+    assert!(
+        names(folder.path())
+            .iter()
+            .all(|name| path(name).is_symlink())
+    );
 }
 
 #[cfg(unix)]

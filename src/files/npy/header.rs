@@ -11,6 +11,9 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 const ROOM: usize = 21;
 /// What the position of the elements is a multiple of.
 const ALIGN: usize = 64;
+/// The largest header that is read: a hundred times the limit of NumPy, for which a larger one may
+/// not be safe to parse.
+const LARGEST_HEADER: u32 = 1_000_000;
 
 /// What a header says.
 pub(super) struct Fields {
@@ -55,6 +58,10 @@ pub(super) fn split(bytes: &[u8]) -> Result<(&str, usize), FileError> {
     };
     let first = MAGIC.len() + 2 + prefix;
     let size: u32 = size.ok_or_else(|| truncated("the size of the header", first))?;
+    if size > LARGEST_HEADER {
+        let expected = format!("a header of at most {LARGEST_HEADER} bytes");
+        return Err(FileError::malformed(FORMAT, expected, format!("{size}")));
+    }
     let start = first + size as usize;
     let text = bytes.get(first..start);
     let text = text.ok_or_else(|| truncated("the header", start))?;

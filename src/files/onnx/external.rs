@@ -3,6 +3,7 @@
 use super::message::Entry;
 use crate::files::error::FileError;
 use crate::files::format::Format;
+use crate::files::replace::behind_links;
 use crate::files::source::Source;
 use crate::files::stored::part;
 use crate::storage::Storage;
@@ -88,14 +89,12 @@ pub(super) fn place(name: &str, location: &str, message: &Path) -> Result<PathBu
         return Err(outside(name, location));
     };
     let (folder, parent) = (resolve(folder)?, resolve(parent)?);
-    // A file that isn't there yet has no links.
-    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let path = resolved(&parent.join(file));
+    let path = resolve_new(&parent.join(file))?;
     if !parent.starts_with(&folder) || !path.starts_with(&folder) {
         return Err(outside(name, location));
     }
-    let own = message.file_name().map(|name| resolved(&folder.join(name)));
-    if own.as_ref() == Some(&path) {
+    let own = message.file_name().map(|name| folder.join(name));
+    if own.map(|own| resolve_new(&own)).transpose()? == Some(path.clone()) {
         return Err(FileError::Unsupported {
             format: FORMAT,
             what: format!("the external data of {name:?} would replace its message"),
@@ -122,6 +121,15 @@ fn outside(name: &str, location: &str) -> FileError {
     FileError::OutsideFolder {
         name: name.to_owned(),
         location: location.to_owned(),
+    }
+}
+
+/// Returns a path without symbolic links, also of a file that isn't there yet.
+fn resolve_new(path: &Path) -> Result<PathBuf, FileError> {
+    let target = behind_links(path).map_err(|error| FileError::io(path, error))?;
+    match (target.parent(), target.file_name()) {
+        (Some(folder), Some(file)) => Ok(resolve(folder)?.join(file)),
+        _ => Ok(target),
     }
 }
 
