@@ -11,14 +11,15 @@ from ._errors import with_fields
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from typing_extensions import Buffer
 
-    from ._core import TensorFile, _DeviceLike, _TensorLike
+    from ._core import TensorFile
+    from .typing import DeviceLike, TensorLike
 
-    Path = str | os.PathLike[str]
-    Tensors = Mapping[str, _TensorLike] | _TensorLike
+    Path: TypeAlias = str | os.PathLike[str]
+    Tensors: TypeAlias = Mapping[str, TensorLike] | TensorLike
 
 
 class Loaded(dict):  # type: ignore[type-arg]
@@ -63,7 +64,7 @@ def load(
     path: Path,
     to: str = "dlbridge",
     *,
-    device: _DeviceLike | None = None,
+    device: DeviceLike | None = None,
     names: Iterable[str] | None = None,
     format: str | None = None,
     writable: bool | None = None,
@@ -86,7 +87,7 @@ def loads(
     data: Buffer,
     to: str = "dlbridge",
     *,
-    device: _DeviceLike | None = None,
+    device: DeviceLike | None = None,
     names: Iterable[str] | None = None,
     format: str | None = None,
 ) -> Loaded:
@@ -142,13 +143,13 @@ def dumps(
 
 
 def _load(
-    file: TensorFile, to: str, device: _DeviceLike | None, names: Iterable[str] | None
+    file: TensorFile, to: str, device: DeviceLike | None, names: Iterable[str] | None
 ) -> Loaded:
     tensors, copied = file.load(None if names is None else list(names), to, device)
     return Loaded(tensors, copied, file.metadata)
 
 
-def _named(tensors: Tensors, path: Path) -> list[tuple[str, Any]]:
+def _named(tensors: Tensors, path: Path) -> list[tuple[str, TensorLike]]:
     if hasattr(tensors, "items"):
         return list(tensors.items())
     stem, _ = os.path.splitext(os.path.basename(path))

@@ -83,8 +83,8 @@ def checked(policy: Any) -> Policy:
     """The policy, if it is one."""
     if not isinstance(policy, str):
         found = type(policy).__name__
-        error = TypeError(f"readonly: expected a string, got {found}")
-        raise with_fields(error, "argument", found=found, wanted="str")
+        refused = TypeError(f"readonly: expected a string, got {found}")
+        raise with_fields(refused, "argument", found=found, wanted="str")
     if policy not in ("warn", "share", "refuse"):
         wanted = '"warn", "share" or "refuse"'
         error = ValueError(f'readonly: expected {wanted}, got "{policy}"')

@@ -75,7 +75,7 @@ class Calls:
         return sum(len(recorder) for recorder in self._recorders)
 
     def __str__(self) -> str:
-        rows = [("op", "kernel", "shapes", "bytes", "time")]
+        rows: list[tuple[str, ...]] = [("op", "kernel", "shapes", "bytes", "time")]
         for call in self._calls():
             shapes = " ".join("x".join(map(str, shape)) or "()" for shape in call.shapes)
             time = "failed" if call.failed else f"{call.seconds * 1e6:.1f} us"

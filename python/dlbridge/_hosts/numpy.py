@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
-import threading
+import math
+import operator
 
+from .. import _core
 from .._errors import with_fields
 from .definition import function_of
 
@@ -21,7 +23,8 @@ _DTYPES = (
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 )
-_lock = threading.Lock()
+#: Each universal function by its op's name and the values of its attributes. They are kept for
+#: ever. A lock would be held while objects' own methods are called, which may call `ufunc`.
 _made: dict[Any, Any] = {}
 
 
@@ -45,18 +48,92 @@ def ufunc(name: str, **attributes: Any) -> Any:
     known = {attribute["name"]: attribute for attribute in row["attributes"]}
     for attribute in known.values():
         if attribute["required"] and attribute["name"] not in attributes:
-            error = TypeError(f"{row['name']}: argument {attribute['name']!r} is missing")
-            raise with_fields(error, "argument", wanted=attribute["name"])
+            problem = f"{row['name']}: argument {attribute['name']!r} is missing"
+            raise with_fields(TypeError(problem), "argument", wanted=attribute["name"])
     for given in attributes:
         if given not in known:
-            error = TypeError(f"{row['name']}: there is no attribute {given!r}")
-            raise with_fields(error, "argument", found=given)
-    key = row["name"], tuple(sorted((key, repr(value)) for key, value in attributes.items()))
-    # They are kept for ever, so each is made once.
-    with _lock:
-        if key not in _made:
-            _made[key] = make(_api(), _loops(op, row, attributes), attributes)
-        return _made[key]
+            problem = f"{row['name']}: there is no attribute {given!r}"
+            raise with_fields(TypeError(problem), "argument", found=given)
+    # Objects are read once, so that the key and the universal function have the same values.
+    values = {given: _read(row, known[given], attributes[given]) for given in sorted(attributes)}
+    key = row["name"], *((given, _comparable(value)) for given, value in values.items())
+    if key not in _made:
+        # Threads may make it at once: the first one stays.
+        _made.setdefault(key, make(_api(), _loops(op, row, values), values))
+    return _made[key]
+
+
+def _read(row: dict[str, Any], attribute: dict[str, Any], value: Any) -> Any:
+    """Returns the value of an attribute as an object of Python or a `DType`."""
+    kind, optional = attribute["kind"].removesuffix(" | None"), attribute["kind"].endswith("None")
+    if value is None and optional:
+        return None
+    try:
+        return _READERS[kind](value)
+    except Exception as cause:
+        error = ValueError(f"{row['name']}: wrong value for {attribute['name']}")
+        raise with_fields(error, "argument", found=value, wanted=attribute["kind"]) from cause
+
+
+def _bool(value: Any) -> bool:
+    import numpy
+
+    if not isinstance(value, bool | numpy.bool_):
+        raise TypeError("expected a bool")
+    return bool(value)
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError("expected an int, got a bool")
+    return operator.index(value)
+
+
+def _ints(value: Any) -> list[int]:
+    try:
+        return [_int(value)]
+    except TypeError:  # NumPy's arrays have `__index__`, too, and most of them can't be an int.
+        if isinstance(value, dict) or not hasattr(value, "__getitem__"):
+            raise
+    return [operator.index(item) for item in value]
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool):
+        raise TypeError("expected a float, got a bool")
+    number = math.ldexp(value, 0)  # Unlike `float`, it reads no text.
+    if isinstance(value, int) and not (number == value and -(2**63) <= value < 2**63):
+        raise ValueError("expected an int of 64 bits that is exact as a float")
+    return number
+
+
+def _str(value: Any) -> str:
+    return str.__str__(value)  # Of a subclass, the text itself.
+
+
+def _dtype(value: Any) -> Any:
+    if value is None:
+        raise TypeError("expected a dtype, got None")
+    return _core.empty(0, value).dtype
+
+
+_READERS = {
+    "bool": _bool,
+    "int": _int,
+    "ints": _ints,
+    "float": _float,
+    "str": _str,
+    "dtype": _dtype,
+}
+
+
+def _comparable(value: Any) -> Any:
+    """Returns a value that was read as one that is hashed and compared without its methods."""
+    if isinstance(value, float):
+        return value.hex()  # -0.0 is another value than 0.0, and NaN is the same as NaN.
+    if isinstance(value, _core.DType):
+        return value.name
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _function_of(name: str) -> Any:

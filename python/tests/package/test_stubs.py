@@ -21,6 +21,7 @@ if importlib.util.find_spec("mypy") is None:
 
 RIGHT = """
 import array
+import pathlib
 from typing import Any
 
 import dlbridge
@@ -114,6 +115,13 @@ with dlbridge.record() as calls:
 to_torch: Any = dlbridge.wrap(dlbridge.ops.sum, "torch", over="numpy")(1)
 to_torch = dlbridge.to_pytorch_func(dlbridge.ops.add)(1, 2) or dlbridge.to_mxnet_func(len, over="tvm")([])
 op: dlbridge.Op
+unaligned: list[str] = dlbridge.save("x.safetensors", {"a": t, "b": Producer()}, align=64, metadata={"a": "b"})
+unaligned = dlbridge.save(pathlib.Path("x.npy"), t, format="npy")
+message: bytes = dlbridge.dumps({"a": t}, "safetensors") + dlbridge.dumps(Producer(), format="npy")
+loaded: dlbridge.Loaded = dlbridge.load("x.npy", "torch", device="cpu", names=["a"], writable=True)
+loaded = dlbridge.loads(message, device=t.device, format="npy")
+theirs = loaded.only or loaded["a"]
+file: dlbridge.TensorFile = dlbridge.open_file(pathlib.Path("x.npy"), to="numpy", writable=False)
 if explanation and explanation.shares:
     version: str = dlbridge.__version__
 """
@@ -177,8 +185,23 @@ WRONG = [
     "x: int = dlbridge.zeros(2)",
     "dlbridge.zeros(2).data_ptr = 0",
     "dlbridge.zeros(2)[0] = 1",
+    "dlbridge.load('x.npy', device=object())",
+    "dlbridge.load('x.npy', names=1)",
+    "dlbridge.loads('x.npy')",
+    "dlbridge.loads(b'x', device=1)",
+    "dlbridge.open_file(1)",
+    "dlbridge.dumps(5, 'npy')",
+    "dlbridge.dumps(dlbridge.zeros(2))",
+    "dlbridge.save('x.npy', {'a': 'text'})",
+    "dlbridge.save('x.npy', [dlbridge.zeros(2)])",
 ]
-
+#: Modules whose functions programs import from `dlbridge`. mypy reports errors only in those that
+#: it is called with.
+MODULES = [
+    *("dlbridge", "dlbridge.cuda", "dlbridge.ops", "dlbridge.typing", "dlbridge._catalog"),
+    *("dlbridge._explain", "dlbridge._files", "dlbridge._readonly", "dlbridge._record"),
+    *("dlbridge._views", "dlbridge._wrap"),
+]
 
 # Names in the stubs of ops that aren't ops.
 ALIASES = ["_Input", "_Memory", "_Axes"]
@@ -268,7 +291,9 @@ def test_public_names_have_docstrings():
 
 def test_package_passes_strict_mypy(tmp_path):
     assert (Path(dlbridge.__file__).parent / "py.typed").exists()
-    status, text = run("mypy", "--strict", "-m", "dlbridge", folder=tmp_path)
+    status, text = run(
+        "mypy", "--strict", *(f"--module={name}" for name in MODULES), folder=tmp_path
+    )
     assert status == 0, text
 
 

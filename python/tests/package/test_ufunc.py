@@ -1,12 +1,14 @@
 """Elementwise ops as universal functions of NumPy."""
 
 import gc
+import threading
 
 import dlbridge
 import dlbridge_testing
 import numpy as np
 import pytest
 from dlbridge import ops
+from dlbridge._hosts import numpy as host
 from support import in_new_process, in_threads, refused, resident_kilobytes
 
 if not hasattr(ops, "testing"):
@@ -156,6 +158,143 @@ def test_attributes_are_chosen_once():
         dlbridge.ufunc("cast")
     with refused(TypeError, "gelu: there is no attribute 'axis'"):
         dlbridge.ufunc("gelu", axis=1)
+
+
+class Named:
+    """A dtype of another package, whose repr says nothing of it."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return "dtype"
+
+
+class Changing:
+    """A dtype that has another name each time it is read."""
+
+    def __init__(self, *names):
+        self.names = iter(names)
+
+    @property
+    def name(self):
+        return next(self.names)
+
+
+def test_cache_tells_dtypes_apart_by_name():
+    for name in ("float16", "int8", "int16", "float32"):
+        cast = dlbridge.ufunc("cast", dtype=Named(name))
+        assert cast(np.ones(1)).dtype == name
+        assert dlbridge.ufunc("cast", dtype=name) is cast
+        assert dlbridge.ufunc("cast", dtype=np.dtype(name)) is cast
+    cast = dlbridge.ufunc("cast", dtype="int8", saturate=True)
+    assert dlbridge.ufunc("cast", saturate=np.bool_(True), dtype=Named("int8")) is cast
+    assert dlbridge.ufunc("cast", dtype="int8", saturate=False) is not cast
+
+
+def test_attributes_are_read_once():
+    cast = dlbridge.ufunc("cast", dtype=Changing("uint16", "float32", "int8", "int8"))
+    assert cast(np.ones(1)).dtype == "u2" and dlbridge.ufunc("cast", dtype="uint16") is cast
+
+
+def described(name, attribute):
+    op = getattr(ops, name).__self__
+    row = op._describe()
+    (found,) = [one for one in row["attributes"] if one["name"] == attribute]
+    return op, row, found
+
+
+def key(name, attribute, value):
+    _, row, found = described(name, attribute)
+    return host._comparable(host._read(row, found, value))
+
+
+def test_key_has_the_exact_value():
+    class Rounded(float):
+        def __repr__(self):
+            return "0.1"
+
+    assert key("std", "correction", Rounded(0.1)) != key("std", "correction", Rounded(0.125))
+    assert key("std", "correction", Rounded(0.125)) == key("std", "correction", np.float32(0.125))
+    assert key("std", "correction", 2) == key("std", "correction", 2.0)
+    assert key("std", "correction", 0.0) != key("std", "correction", -0.0)
+    assert key("std", "correction", np.nan) == key("std", "correction", float("nan"))
+    assert key("sum", "axis", [0, np.int64(1)]) == key("sum", "axis", np.array([0, 1])) == (0, 1)
+    assert key("sum", "axis", None) is None and key("sum", "axis", 1) == (1,)
+    assert key("argmax", "axis", np.int8(-1)) == -1
+
+
+VALUES = (
+    *(None, True, np.bool_(False), 1, np.int32(1), 1.5, np.float32(1.5), 2**53 + 1, 2**70, 10**400),
+    *("1", "none", "\ud800", b"1", 1j, [0], (0, 1), np.array([0, 1]), [True], [1.5], {0}, {0: 1}),
+    *("float16", "no dtype", np.dtype("f4"), np.float64, float, Named("int8"), object()),
+)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
+@pytest.mark.parametrize(
+    "name, attribute",
+    [
+        *(("cast", "saturate"), ("topk", "k"), ("argmax", "axis"), ("sum", "axis")),
+        *(("std", "correction"), ("gelu", "approximate"), ("cast", "dtype"), ("matmul", "dtype")),
+    ],
+)
+def test_values_read_are_those_of_the_op(name, attribute, value):
+    op, row, found = described(name, attribute)
+    inputs = [[([2, 2], "float32")]] * len(row["inputs"])
+    others = {"dtype": "int8"} if attribute == "saturate" else {}
+
+    def outcome(read):
+        try:
+            return op._infer(inputs, {**others, attribute: read(value)})
+        except (TypeError, ValueError, IndexError) as error:
+            return type(error), str(error)
+
+    assert outcome(lambda value: host._read(row, found, value)) == outcome(lambda value: value)
+
+
+def test_wrong_value_has_fields():
+    with refused(ValueError, "gelu: wrong value for approximate") as raised:
+        dlbridge.ufunc("gelu", approximate=3)
+    error = raised.value
+    assert (error.kind, error.found, error.wanted) == ("argument", 3, "str")
+
+
+def test_reading_an_attribute_may_call_ufunc():
+    in_new_process(
+        """
+        import threading
+        import dlbridge
+
+        def make():
+            made.append(dlbridge.ufunc("cast", dtype="int16"))
+
+        class Caller:
+            @property
+            def name(self):
+                make()
+                thread = threading.Thread(target=make)
+                thread.start()
+                thread.join()
+                return "int16"
+
+        made = []
+        made.append(dlbridge.ufunc("cast", dtype=Caller()))
+        assert len(made) == 3 and made[0] is made[1] is made[2]
+        """,
+        timeout=60,
+    )
+
+
+def test_threads_get_the_same_ufunc():
+    made, gate = [], threading.Barrier(8)
+
+    def make():
+        gate.wait()
+        made.append(dlbridge.ufunc("gelu", approximate="a text of one test"))
+
+    in_threads(make)
+    assert len(made) == 8 and len(set(map(id, made))) == 1
 
 
 def test_errors_of_loops_have_the_text_of_the_op():
