@@ -49,3 +49,31 @@ CALLS = {
     "topk": ((X,), {"k": 2}),
     "where": ((X > 1, X, Y), {}),
 }
+
+#: Dtypes, and numbers as arguments: some that they can represent, and some that they can't.
+NUMBERS = [
+    *(("bool", number) for number in (True, 1, 0.0)),
+    *(("uint8", number) for number in (True, 255, 256, 300, -1, 2.0, 2.5)),
+    *(("int32", number) for number in (False, 2**31 - 1, 2**31, -(2**31), 2**40, 2.5)),
+    *(("int64", number) for number in (2**63 - 1, 2**63, -(2**63) - 1, float("nan"))),
+    *(("float16", number) for number in (True, 0.1, 65519, 65520, -65520, 1e9, float("inf"))),
+    *(("float16", number) for number in (65519.99, float("nan"), 2**100)),
+    *(("bfloat16", number) for number in (1e9, 3.396e38, -3.3962e38, 2**70)),
+    *(("float32", number) for number in (0.1, 1e39, 3.4e38, 2**70, 2**130, float("-inf"))),
+    *(("float64", number) for number in (1e300, 2**1000, 10**400)),
+]
+#: Arguments that aren't tensors.
+NOT_TENSORS = [[10.0, 20.0, 30.0], (10.0,), [np.ones(3, F)], "text", 2j, {}]
+# The names of tests, without hundreds of digits.
+NUMBER_NAMES = [f"{dtype}-{float(n) if abs(n) < 2**1000 else 'huge'}" for dtype, n in NUMBERS]
+
+
+def outcome(call):
+    """The results of a call as lists, or the type, text and fields of its exception."""
+    try:
+        result = call()
+    except (TypeError, ValueError) as error:
+        text = str(error).rstrip().splitlines()[-1].strip()
+        return type(error), text, *(getattr(error, name, None) for name in ("kind", "found"))
+    array = np.asarray(result)
+    return array.dtype.name, repr(array.astype("f8").tolist())

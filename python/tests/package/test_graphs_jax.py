@@ -6,7 +6,7 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS
+from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, outcome
 from support import (
     IS_LONG,
     check_released,
@@ -156,6 +156,67 @@ def test_calls_take_what_others_do():
             jax.jit(lambda x, given={keyword: value}: ops.add(x, x, **given))(x)
     with refused(TypeError, "add: takes 2 tensors but 3 were given"):
         jax.jit(lambda x: ops.add(x, x, x))(x)
+
+
+def selected(x, number):
+    """A call of an op that has kernels for all dtypes."""
+    return ops.where(np.ones(3, bool), x, number)
+
+
+@pytest.mark.parametrize(("dtype", "number"), NUMBERS, ids=NUMBER_NAMES)
+def test_numbers_are_refused_as_of_eager_calls(dtype, number):
+    x = jnp.ones(3, dtype)
+    expected = outcome(lambda: selected(np.asarray(x), number))
+    assert outcome(lambda: jax.jit(lambda x: selected(x, number))(x)) == expected
+
+
+def test_numbers_alone_have_the_dtype_of_eager_calls():
+    x = jnp.ones(3, bool)
+    for a, b in ((1, 2), (1, 2.5), (True, False), (True, 2)):
+        expected = ops.where(np.ones(3, bool), a, b)
+        assert same(jax.jit(lambda x, a=a, b=b: ops.where(x, a, b))(x), expected)
+
+
+@pytest.mark.parametrize("given", NOT_TENSORS, ids=str)
+def test_arguments_that_are_not_tensors_are_refused(given):
+    x, array = jnp.ones(3, "f4"), np.ones(3, "f4")
+    calls = [
+        lambda x: ops.multiply(x, given),
+        lambda x: ops.multiply(x, b=given),
+        lambda x: ops.multiply(given, x),
+        lambda x: ops.rms_norm(x, given),
+        lambda x: ops.concat([x, given]),
+    ]
+    for call in calls:
+        for transformed in (jax.jit(call), jax.vmap(call), jax.grad(lambda x: call(x).sum())):
+            one = jnp.ones((2, 3), "f4") if "vmap" in repr(transformed) else x
+            found = outcome(lambda: transformed(one))
+            assert found == outcome(lambda: call(array)) and found[0] is TypeError
+
+
+def test_arguments_are_bound_as_of_eager_calls():
+    x, array = jnp.ones(3, "f4"), np.ones(3, "f4")
+    calls = [
+        lambda x: ops.add(x),
+        lambda x: ops.add(x, None),
+        lambda x: ops.add(x, x, b=x),
+        lambda x: ops.concat(x, x, xs=x),
+        lambda x: ops.concat([]) if x is None else ops.concat([x, None]),
+        lambda x: ops.cast(x),
+        lambda x: ops.softmax(x, axis=None),
+        lambda x: ops.add(x, bytes(12)),
+        lambda x: ops.add(x, memoryview(array)),
+        lambda x: ops.cast(x, dtype=dlbridge.zeros(1).dtype),
+    ]
+    for call in calls:
+        assert outcome(lambda call=call: jax.jit(call)(x)) == outcome(lambda call=call: call(array))
+
+
+@pytest.mark.parametrize("name", ["argmax", "exp", "sum"])
+def test_vmap_of_no_indices_has_no_elements(name):
+    function = getattr(ops, name)
+    expected = jax.vmap(function)(jnp.ones((2, 3)))[:0]
+    assert same(jax.vmap(function)(jnp.ones((0, 3))), expected)
 
 
 @needs_extension

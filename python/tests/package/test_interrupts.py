@@ -21,7 +21,7 @@ class Raises:
 
 
 class Producer:
-    """Raises when it is asked for a copy, or when it is asked again."""
+    """Raises at the first request, which is for a copy, and at the second."""
 
     def __init__(self, first, second=None):
         self.errors = [first, second]

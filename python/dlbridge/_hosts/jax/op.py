@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import with_fields
-from .. import sizes
+from .. import definition, sizes
 from ..definition import Definition
 from . import custom_call, transforms
 
@@ -24,12 +24,9 @@ _OTHER_KEYWORDS = ("like", "label", "memory", "threads", "out")
 
 def dtype_name(dtype: Any) -> str | None:
     """Returns the name of a dtype."""
-    if dtype is None or isinstance(dtype, str):
-        return dtype
-    try:
-        return str(jnp.dtype(dtype).name)
-    except TypeError:
-        return str(dtype).removeprefix("torch.")
+    if dtype is None:
+        return None
+    return definition.dtype_name(dtype)
 
 
 class PublishedOp(Definition):
@@ -59,41 +56,12 @@ class PublishedOp(Definition):
             ):
                 error = TypeError(f"{self.name}: a traced call has no argument {name!r}")
                 raise with_fields(error, "argument", found=name)
-        if self.variadic:
-            first = args[: len(self.inputs) - 1]
-            rest = args[len(self.inputs) - 1 :]
-            is_list = len(rest) == 1 and isinstance(rest[0], list | tuple)
-            args = (*first, list(rest[0]) if is_list else list(rest))
-        elif len(args) > len(self.inputs):
-            wanted = len(self.inputs)
-            error = TypeError(f"{self.name}: expected {wanted} tensors, got {len(args)}")
-            raise with_fields(error, "argument", found=len(args), wanted=wanted)
         inputs, attributes = self.bind(args, kwargs)
         counts = tuple(map(len, inputs))
         function = transforms.traceable(self, counts, self.key(attributes))
-        arrays = [array for of in self._arrays(inputs) for array in of]
+        arrays = [array for of in self.tensors(inputs, _array, _number) for array in of]
         results = function(*custom_call.varying(arrays))
         return results[0] if len(results) == 1 else results
-
-    def _arrays(self, inputs: list[list[Any]]) -> list[list[jax.Array]]:
-        """Returns the inputs as arrays, of which some may be numbers."""
-        kinds = [tensor["dtype"] for tensor in self.row["inputs"]]
-        dtypes: dict[Any, Any] = {}
-        for kind, of in zip(kinds, inputs):
-            for value in of:
-                if not isinstance(value, bool | int | float):
-                    dtypes.setdefault(kind, dtype_name(value.dtype))
-
-        def array(kind: Any, value: Any) -> jax.Array:
-            if isinstance(value, jax.Array):
-                return value
-            if isinstance(value, bool | int | float):
-                return jnp.asarray(value, kind[1] if kind[0] == "is" else dtypes.get(kind))
-            if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
-                return jnp.asarray(value)
-            return jax.dlpack.from_dlpack(value)
-
-        return [[array(kind, value) for value in of] for kind, of in zip(kinds, inputs)]
 
     def key(self, attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Returns the values of attributes, to be compared and hashed."""
@@ -169,3 +137,17 @@ class PublishedOp(Definition):
                 is_signed = jnp.issubdtype(dtype, jnp.signedinteger)
                 return str(dtype.name if not is_sum else "int64" if is_signed else "uint64")
         raise AssertionError(f"{self.name}: nothing says a result's dtype")
+
+
+def _array(value: Any) -> jax.Array:
+    """Returns an array of JAX of a tensor, array or buffer."""
+    if isinstance(value, jax.Array):
+        return value
+    is_numpy = isinstance(value, np.ndarray | np.generic | memoryview)
+    if is_numpy or not hasattr(value, "__dlpack__"):
+        return jnp.asarray(np.asarray(value) if isinstance(value, memoryview) else value)
+    return jax.dlpack.from_dlpack(value)
+
+
+def _number(value: Any, dtype: str) -> jax.Array:
+    return jnp.asarray(value, jax.dtypes.canonicalize_dtype(dtype))

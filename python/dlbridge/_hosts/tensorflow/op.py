@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import tensorflow as tf
 
 from ..._errors import with_fields
-from ..definition import Definition
+from ..definition import Definition, dtype_name
 from .gradient import gradient
 from .private import private
 
@@ -26,10 +27,7 @@ def to_dtype(dtype: Any) -> tf.DType | None:
     """Returns the dtype of TensorFlow of a name, or of one of another library."""
     if dtype is None or isinstance(dtype, tf.DType):
         return dtype
-    try:
-        return tf.as_dtype(dtype)
-    except TypeError:
-        return tf.as_dtype(str(dtype).rsplit(".")[-1])
+    return tf.as_dtype(dtype_name(dtype))
 
 
 class PublishedOp(Definition):
@@ -58,57 +56,13 @@ class PublishedOp(Definition):
             if value is not None and str(value) not in ("", "own", "caller"):
                 error = TypeError(f"{row}: a call of TensorFlow's op has no argument {name!r}")
                 raise with_fields(error, "argument", found=name)
-        single = len(self.inputs) - self.variadic
-        given = list(args[:single])
-        rest: list[Any] = list(args[single:])
-        if self.variadic:
-            if len(rest) == 1 and isinstance(rest[0], list | tuple):
-                rest = list(rest[0])
-            given.append(rest)
-        elif rest:
-            error = TypeError(f"{row}: expected {single} tensors, got {len(args)}")
-            raise with_fields(error, "argument", found=len(args), wanted=single)
-        for name in self.inputs[len(given) :]:
-            given.append(kwargs.pop(name, None))
-        unknown = [name for name in kwargs if name not in self.kinds]
-        if unknown:
-            error = TypeError(f"{row}: there is no argument {unknown[0]!r}")
-            raise with_fields(error, "argument", found=unknown[0])
-        return self.call(self._tensors(given), kwargs)
-
-    def _tensors(self, given: list[Any]) -> list[list[tf.Tensor]]:
-        """Returns a list of tensors for each input. Numbers get the dtype of tensors."""
-        lists = [
-            list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
-            for value in given
-        ]
-        kinds = [tensor["dtype"] for tensor in self.row["inputs"]]
-        known: dict[Any, tf.DType] = {}
-        for of, kind in zip(lists, kinds):
-            for at, value in enumerate(of):
-                if not isinstance(value, bool | int | float):
-                    of[at] = tf.convert_to_tensor(value)
-                    known.setdefault(kind, of[at].dtype)
-        for of, kind, tensor in zip(lists, kinds, self.row["inputs"]):
-            if not of and not tensor["optional"]:
-                error = TypeError(f"{self.row['name']}: argument {tensor['name']!r} is missing")
-                raise with_fields(error, "argument", wanted=tensor["name"])
-            dtype = to_dtype(kind[1]) if kind[0] == "is" else known.get(kind)
-            for at, value in enumerate(of):
-                if isinstance(value, bool | int | float):
-                    of[at] = tf.constant(value, dtype)
-        return lists
+        inputs, attributes = self.bind(args, kwargs)
+        return self.call(self.tensors(inputs, _tensor, tf.constant), attributes)
 
     def call(self, tensors: list[list[tf.Tensor]], given: dict[str, Any]) -> Any:
         """Calls the op with a list of tensors for each input."""
-        attributes = {**self.defaults}
-        for name, value in given.items():
-            if value is not None or "None" in self.kinds[name]:
-                attributes[name] = value
+        attributes = {**self.defaults, **given}
         for name, kind in self.kinds.items():
-            if name not in attributes:
-                error = TypeError(f"{self.row['name']}: argument {name!r} is missing")
-                raise with_fields(error, "argument", wanted=name)
             if kind.startswith("dtype"):
                 attributes[name] = to_dtype(attributes[name])
             elif kind.startswith("ints") and isinstance(attributes[name], int):
@@ -213,3 +167,8 @@ def _sizes_of(tensor: tf.Tensor) -> list[int | None] | None:
 
 def _plain(value: Any) -> Any:
     return value.name if isinstance(value, tf.DType) else value
+
+
+def _tensor(value: Any) -> tf.Tensor:
+    """Returns a tensor of TensorFlow of a tensor, array or buffer."""
+    return tf.convert_to_tensor(np.asarray(value) if isinstance(value, memoryview) else value)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import torch
 
+from ... import _core
 from ..._errors import with_fields
+from ..definition import (
+    OVERFLOWS,
+    check_number,
+    dtype_name,
+    dtype_of_numbers,
+    missing,
+    not_a_tensor,
+    tensor_like,
+)
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -19,14 +29,92 @@ OTHER_KEYWORDS = ("like", "label", "memory", "threads")
 
 # PyTorch 2.8 doesn't trace unions of types.
 NUMBERS = (bool, int, float)
+SYMBOLS = (torch.SymBool, torch.SymInt, torch.SymFloat)
 LISTS = (list, tuple)
+#: Types of values that are refused while torch.compile traces.
+NEITHER = (list, tuple, dict, set, str, complex)
+
+
+#: The names of dtypes.
+NAMES = {
+    dtype: str(dtype).removeprefix("torch.")
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
+}
 
 
 def to_dtype(dtype: Any) -> torch.dtype | None:
     """Returns the dtype of PyTorch of a name, or of one of another library."""
     if dtype is None or isinstance(dtype, torch.dtype):
         return dtype
-    return getattr(torch, str(dtype).removeprefix("torch."))
+    name = dtype_name(dtype)
+    found = getattr(torch, name, None)
+    if not isinstance(found, torch.dtype):
+        error = TypeError(f"PyTorch has no dtype {name}")
+        raise with_fields(error, "dtype", found=name)
+    return found
+
+
+# As torch.compiler.assume_constant_result does, which imports torch._dynamo: it is called while
+# torch.compile traces.
+to_dtype._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that may stand for a tensor, or a symbol of one."""
+    return type(value) in NUMBERS or isinstance(value, SYMBOLS)
+
+
+def decided(comparison: Any) -> bool:
+    """Returns a comparison of a number. One of symbols is a guard, or False if it can't be one."""
+    if not torch.compiler.is_compiling():
+        return bool(comparison)
+    from torch.fx.experimental import symbolic_shapes
+
+    # An exported program has no guards.
+    if torch.compiler.is_exporting():
+        return symbolic_shapes.statically_known_true(comparison)
+    return symbolic_shapes.guard_or_false(comparison)
+
+
+def converted(op: str, argument: str, value: Any, writes: bool) -> Any:
+    """Returns a tensor of PyTorch of one of another framework, or a number as it is."""
+    if isinstance(value, torch.Tensor) or value is None or is_number(value):
+        return value
+    if torch.compiler.is_compiling():
+        # NumPy's arrays are traced as tensors.
+        if isinstance(value, NEITHER):
+            raise not_a_tensor(op, argument, value)
+        return value
+    tensor_like(op, argument, value)
+    # What is only read may be read-only.
+    return _core.convert(value, "torch", readonly="refuse" if writes else "share")
+
+
+def filled(op: str, argument: str, out: Any, result: Any) -> Any:
+    """Returns `out` with the elements of a result; the result if there is no `out`."""
+    if out is None:
+        return result
+    if not isinstance(out, torch.Tensor):
+        if isinstance(out, (*NUMBERS, *NEITHER)):
+            raise not_a_tensor(op, argument, out)
+        found = type(out).__name__
+        error = TypeError(f'{op}: argument "{argument}": expected a tensor of PyTorch, got {found}')
+        raise with_fields(error, "type", found=found, wanted="a tensor of PyTorch")
+    if out.dtype != result.dtype:
+        found, wanted = str(out.dtype)[6:], str(result.dtype)[6:]
+        text = f'{op}: argument "{argument}" has elements of {found}, and the result is {wanted}'
+        remedy = f"pass a tensor of {wanted}"
+        raise with_fields(TypeError(text), "dtype", found=found, wanted=wanted, remedy=remedy)
+    if out.shape != result.shape:
+        found, wanted = str(list(out.shape)), str(list(result.shape))
+        text = f'{op}: argument "{argument}" has shape {found}; the result has {wanted}'
+        raise with_fields(ValueError(text), "shape", found=found, wanted=wanted)
+    if out.device != result.device:
+        found, wanted = str(out.device), str(result.device)
+        text = f'{op}: argument "{argument}" is on {found}, and others are on {wanted}'
+        raise with_fields(ValueError(text), "device", found=found, wanted=wanted)
+    return out.copy_(result)
 
 
 def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[..., Any]:
@@ -40,6 +128,8 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
     kinds = [tensor["dtype"] for tensor in op.row["inputs"]]
     variables = [kind[1] if kind[0] == "variable" else None for kind in kinds]
     fixed = [to_dtype(kind[1]) if kind[0] == "is" else None for kind in kinds]
+    optional = [tensor["optional"] for tensor in op.row["inputs"]]
+    outputs = [output["name"] for output in op.row["outputs"]]
     single = len(inputs) - 1 if variadic else len(inputs)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -55,25 +145,55 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
             tensors = [*args[:single], list(rest)]
         else:
             if len(args) > single:
-                error = TypeError(f"{row}: expected {single} tensors, got {len(args)}")
-                raise with_fields(error, "argument", found=len(args), wanted=single)
+                error = TypeError(f"{row}: takes {single} tensors but {len(args)} were given")
+                raise with_fields(error, "argument", found=str(len(args)), wanted=str(single))
             tensors = list(args)
             for name in inputs[len(args) :]:
                 tensors.append(kwargs.pop(name, None))
-        for at, tensor in enumerate(tensors):
-            if isinstance(tensor, NUMBERS):
+        numbers_of = {}
+        for at in range(single):
+            if tensors[at] is None and not optional[at]:
+                raise missing(row, inputs[at])
+            tensors[at] = converted(row, inputs[at], tensors[at], at in written)
+        if variadic:
+            rest = tensors[single]
+            tensors[single] = [
+                converted(row, f"{inputs[single]}[{at}]", rest[at], False)
+                for at in range(len(rest))
+            ]
+        for at in range(single):
+            tensor = tensors[at]
+            if is_number(tensor):
                 like = [
                     other
                     for other, variable in zip(tensors, variables)
                     if isinstance(other, torch.Tensor)
                     and (variables[at] is None or variable == variables[at])
                 ]
-                dtype = like[0].dtype if variables[at] is not None and like else fixed[at]
+                dtype = fixed[at]
+                if dtype is None and like:
+                    dtype = like[0].dtype
+                elif dtype is None:
+                    numbers = [
+                        other
+                        for other, variable in zip(tensors, variables)
+                        if variable == variables[at] and is_number(other)
+                    ]
+                    dtype = to_dtype(dtype_of_numbers(numbers))
+                check_number(row, inputs[at], tensor, NAMES[dtype], decided)
+                # PyTorch takes only integers of 64 bits, whatever the dtype.
+                if NAMES[dtype] in OVERFLOWS and (
+                    decided(tensor >= 2**63) or decided(tensor < -(2**63))
+                ):
+                    tensor = float(tensor)
                 # Of its kind, such as a fake tensor.
-                if like:
-                    tensors[at] = like[0].new_full((), tensor, dtype=dtype)
+                any_tensors = [other for other in tensors if isinstance(other, torch.Tensor)]
+                if any_tensors:
+                    numbers_of[at] = any_tensors[0].new_full((), tensor, dtype=dtype)
                 else:
-                    tensors[at] = torch.full((), tensor, dtype=dtype)
+                    numbers_of[at] = torch.full((), tensor, dtype=dtype)
+        for at, tensor in numbers_of.items():
+            tensors[at] = tensor
         for name in dtypes:
             if name in kwargs:
                 kwargs[name] = to_dtype(kwargs[name])
@@ -82,13 +202,13 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
                 kwargs[name] = [kwargs[name]]
         if not written:
             result = call(*tensors, **kwargs)
-            if out is None:
-                return result
-            if not isinstance(out, tuple):
-                return out.copy_(result)
-            for to, one in zip(out, result):
-                to.copy_(one)
-            return out
+            if out is None or not isinstance(result, LISTS):
+                return filled(row, outputs[0], out, result)
+            if not isinstance(out, tuple) or len(out) != len(result):
+                wanted = f"a tuple of {len(result)} tensors"
+                error = TypeError(f"{row}: expected {wanted} for out, got {type(out).__name__}")
+                raise with_fields(error, "argument", found=type(out).__name__, wanted=wanted)
+            return tuple(filled(row, name, to, one) for name, to, one in zip(outputs, out, result))
         if out is not None:
             error = TypeError(f"{row}: a traced call that writes inputs has no out")
             raise with_fields(error, "argument", found="out")

@@ -58,7 +58,7 @@ class PublishedOp(Definition):
             for key in ("CUDA",) if is_native else ("CPU", "CUDA"):
                 _LIBRARY.impl(kernel, self._implementation(is_functional), key)
             qualified = f"dlbridge::{kernel}"
-            torch.library.register_fake(qualified, self._fake(is_functional), lib=_LIBRARY)
+            torch.library.register_fake(qualified, self.fake(is_functional), lib=_LIBRARY)
             if not self.written or is_functional:
                 torch.library.register_vmap(qualified, self.vmap, lib=_LIBRARY)
         #: What returns the values that it writes, without gradients.
@@ -109,10 +109,10 @@ class PublishedOp(Definition):
 
         return implementation
 
-    def _fake(self, is_functional: bool) -> Callable[..., Any]:
+    def fake(self, is_functional: bool) -> Callable[..., Any]:
         """The call without elements, of sizes that may be symbols."""
 
-        def fake(*args: Any, **kwargs: Any) -> Any:
+        def of_shapes(*args: Any, **kwargs: Any) -> Any:
             inputs, attributes = self.bind(args, kwargs)
             tensors = [tensor for all_of in inputs for tensor in all_of]
             shapes, dtypes = self.results(inputs, attributes)
@@ -127,7 +127,7 @@ class PublishedOp(Definition):
                 return None
             return made[0] if len(made) == 1 else tuple(made)
 
-        return fake
+        return of_shapes
 
     def results(self, inputs: Any, attributes: Any) -> tuple[list[Any], list[torch.dtype]]:
         """Returns the shapes and dtypes of results."""

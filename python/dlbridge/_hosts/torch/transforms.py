@@ -112,6 +112,8 @@ def vmap(op: PublishedOp, info: Any, in_dims: Any, args: Any, kwargs: Any) -> An
     if moved is not None:
         args, kwargs = moved
         result = call(*args, **kwargs)
+    elif info.batch_size == 0:
+        result = _of_no_index(op, in_dims, args, kwargs)
     else:
         results = []
         for at in range(info.batch_size):
@@ -155,6 +157,27 @@ def _batched(op: PublishedOp, info: Any, in_dims: Any, args: Any, kwargs: Any) -
             new.append(tensor)
         moved.append(new if isinstance(args[at], list | tuple) else new[0])
     return moved, plan.attributes
+
+
+def _of_no_index(op: PublishedOp, in_dims: Any, args: Any, kwargs: Any) -> Any:
+    """Returns the results, without elements, of calls for each index of an axis of size 0."""
+    one = [_without_axis(value, dim) for value, dim in zip(args, in_dims)]
+    result = op.fake(bool(op.written))(*one, **kwargs)
+    if isinstance(result, tuple):
+        return tuple(each.new_empty((0, *each.shape)) for each in result)
+    return result.new_empty((0, *result.shape))
+
+
+def _without_axis(value: Any, dim: Any) -> Any:
+    """Returns a tensor of other elements, without an axis."""
+    if isinstance(value, list | tuple):
+        dims = dim if isinstance(dim, list | tuple) else [dim] * len(value)
+        return [_without_axis(item, dim) for item, dim in zip(value, dims)]
+    if dim is None:
+        return value
+    shape = list(value.shape)
+    del shape[dim]
+    return value.new_empty(shape)
 
 
 def _selected(value: Any, dim: Any, at: int) -> Any:
