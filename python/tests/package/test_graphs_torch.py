@@ -22,8 +22,12 @@ from support import (
 )
 
 torch = framework("torch")
-if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 8):
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+if VERSION < (2, 8):
     pytest.skip("the C functions are known from PyTorch 2.8 on", allow_module_level=True)
+# PyTorch 2.8 and 2.9 compare no numbers that they have as symbols, have no constants of other
+# classes, and trace exceptions only from some places.
+TRACES_ALL = VERSION > (2, 9)
 # Other files of this process may have published ops for tests.
 assert set(dlbridge.publish("torch")) <= {"testing.kinds"}
 
@@ -135,12 +139,17 @@ def test_numbers_that_become_symbols_are_refused():
     x = torch.ones(1, dtype=torch.uint8)
     call = compiled(lambda x, number: ops.add(x, number))
     assert [call(x, number).item() for number in (2, 3, 4)] == [3, 4, 5]
-    with refused(ValueError, 'add: argument "b": 300 can\'t be stored as uint8'):
-        call(x, 300)
+    if TRACES_ALL:
+        with refused(ValueError, 'add: argument "b": 300 can\'t be stored as uint8'):
+            call(x, 300)
+    else:  # By PyTorch itself.
+        with pytest.raises(RuntimeError, match="without overflow"):
+            call(x, 300)
     call = compiled(lambda x, number: ops.add(x, number))
     assert [call(x.half(), number).item() for number in (2.5, 3.5, 4.5)] == [3.5, 4.5, 5.5]
-    with refused(ValueError, 'add: argument "b": 1000000000.0 can\'t be stored as float16'):
-        call(x.half(), 1e9)
+    if TRACES_ALL:
+        with refused(ValueError, 'add: argument "b": 1000000000.0 can\'t be stored as float16'):
+            call(x.half(), 1e9)
 
 
 @pytest.mark.parametrize("given", NOT_TENSORS, ids=str)
@@ -198,11 +207,15 @@ def test_several_results_have_an_out_each():
     assert compiled(call, fullgraph=True)(x, None, indices)[0].tolist() == [1, 1]
     for out in ((values,), (values, values), (values[:1], indices), (values, indices, indices)):
         expected = outcome(lambda out=out: call(x, *out))
-        assert outcome(lambda out=out: compiled(call)(x, *out)) == expected
+        if TRACES_ALL:
+            assert outcome(lambda out=out: compiled(call)(x, *out)) == expected
+        else:  # Or an error of PyTorch's own.
+            pytest.raises(Exception, compiled(call), x, *out)
         followed = x.clone().requires_grad_()
         assert outcome(lambda out=out: call(followed, *out))[:3] == expected[:3]
 
 
+DTypeOfOurs = type(dlbridge.zeros(1).dtype)
 DTYPES = [np.float64, np.dtype("f8"), float, dlbridge.zeros(1, dtype="float64").dtype, "float64"]
 
 
@@ -213,7 +226,8 @@ def test_dtypes_of_any_library_are_attributes(dtype):
 
     x = torch.ones(3)
     assert call(x.requires_grad_()).dtype == torch.float64
-    assert compiled(call, fullgraph=True)(x).dtype == torch.float64
+    if TRACES_ALL or not isinstance(dtype, DTypeOfOurs):
+        assert compiled(call, fullgraph=True)(x).dtype == torch.float64
     assert torch.vmap(call)(torch.ones(2, 3)).dtype == torch.float64
 
 

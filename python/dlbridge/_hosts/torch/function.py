@@ -135,7 +135,9 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
     def function(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
         for name in others:
-            if kwargs.pop(name, None) not in (None, "", "own", "caller"):
+            value = kwargs.pop(name, None)
+            is_usual = isinstance(value, str) and value in ("", "own", "caller")
+            if value is not None and not is_usual:
                 error = TypeError(f"{row}: a traced call has no argument {name!r}")
                 raise with_fields(error, "argument", found=name)
         if variadic:
