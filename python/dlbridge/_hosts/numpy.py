@@ -70,22 +70,29 @@ def _read(row: dict[str, Any], attribute: dict[str, Any], value: Any) -> Any:
         return None
     try:
         return _READERS[kind](value)
-    except Exception as cause:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
         error = ValueError(f"{row['name']}: wrong value for {attribute['name']}")
         raise with_fields(error, "argument", found=value, wanted=attribute["kind"]) from cause
+
+
+def _wrong(value: Any, wanted: str) -> TypeError:
+    """Returns the error of a value of another kind."""
+    found = type(value).__name__
+    error = TypeError(f"expected {wanted}, got {found}")
+    return with_fields(error, "argument", found=found, wanted=wanted)
 
 
 def _bool(value: Any) -> bool:
     import numpy
 
     if not isinstance(value, bool | numpy.bool_):
-        raise TypeError("expected a bool")
+        raise _wrong(value, "a bool")
     return bool(value)
 
 
 def _int(value: Any) -> int:
     if isinstance(value, bool):
-        raise TypeError("expected an int, got a bool")
+        raise _wrong(value, "an int")
     return operator.index(value)
 
 
@@ -100,10 +107,10 @@ def _ints(value: Any) -> list[int]:
 
 def _float(value: Any) -> float:
     if isinstance(value, bool):
-        raise TypeError("expected a float, got a bool")
+        raise _wrong(value, "a float")
     number = math.ldexp(value, 0)  # Unlike `float`, it reads no text.
     if isinstance(value, int) and not (number == value and -(2**63) <= value < 2**63):
-        raise ValueError("expected an int of 64 bits that is exact as a float")
+        raise _wrong(value, "an int of 64 bits that is exact as a float")
     return number
 
 
@@ -113,7 +120,7 @@ def _str(value: Any) -> str:
 
 def _dtype(value: Any) -> Any:
     if value is None:
-        raise TypeError("expected a dtype, got None")
+        raise _wrong(value, "a dtype")
     return _core.empty(0, value).dtype
 
 
