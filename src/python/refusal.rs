@@ -23,23 +23,6 @@ pub(super) fn is_final(py: Python<'_>, error: &PyErr) -> bool {
         || error.is_instance_of::<PyRecursionError>(py)
 }
 
-/// Returns a value in Rust; `None` if it is of another kind.
-///
-/// # Errors
-///
-/// What code that reads the value raises, if it [is final](is_final).
-pub(super) fn read<'a, 'py, T: FromPyObject<'a, 'py>>(
-    value: Borrowed<'a, 'py, PyAny>,
-) -> PyResult<Option<T>> {
-    value.extract::<T>().map(Some).or_else(|error| {
-        let error: PyErr = error.into();
-        match is_final(value.py(), &error) {
-            true => Err(error),
-            false => Ok(None),
-        }
-    })
-}
-
 /// Returns the exception of an object's export.
 #[cold]
 pub(super) fn by_producer(object: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {

@@ -3,7 +3,7 @@
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
-use crate::python::refusal::read;
+use crate::python::refusal::is_final;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
@@ -17,6 +17,23 @@ pub(super) fn is_plain(value: Borrowed<'_, '_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyFloat>()
         || value.is_exact_instance_of::<PyString>()
         || is_at_hand(value)
+}
+
+/// Returns a value in Rust; `None` if it is of another kind.
+///
+/// # Errors
+///
+/// What code that reads the value raises, if it [is final](is_final).
+pub(super) fn read<'a, 'py, T: FromPyObject<'a, 'py>>(
+    value: Borrowed<'a, 'py, PyAny>,
+) -> PyResult<Option<T>> {
+    value.extract::<T>().map(Some).or_else(|error| {
+        let error: PyErr = error.into();
+        match is_final(value.py(), &error) {
+            true => Err(error),
+            false => Ok(None),
+        }
+    })
 }
 
 /// Returns an object as a value of an attribute; `None` if it has another kind.

@@ -1,8 +1,8 @@
 //! Numbers of threads from Python.
 
+use super::attribute::read;
 use crate::compute::threads::{self, MAX_THREADS};
 use crate::python::error::{wrong_argument, wrong_value};
-use crate::python::refusal::read;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
