@@ -90,6 +90,12 @@ impl PyOp {
         describe::infer(&self.handle, &inputs, attributes)
     }
 
+    /// The values of all attributes, by name: those that are given, as a call reads them, and the
+    /// others' defaults.
+    fn _attributes<'py>(&self, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+        describe::read(&self.handle, given)
+    }
+
     fn __repr__(&self) -> String {
         format!("<op {}>", self.signature())
     }

@@ -62,8 +62,6 @@ pub(super) fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
         .any(|refusal| kind.is(refusal))
         || Framework::of_type(&kind).is_some();
     // A failing GPU says nothing of the tensor.
-    let is_other = error.is_instance_of::<PyRecursionError>(py)
-        || root_module(&kind) == "dlbridge"
-        || !error.is_instance_of::<PyException>(py);
+    let is_other = is_final(py, error) || root_module(&kind) == "dlbridge";
     is_refusal && !is_other
 }

@@ -40,6 +40,22 @@ def function_of(name: str) -> Any:
     return functools.reduce(getattr, name.split("."), ops)
 
 
+def comparable(value: Any) -> Any:
+    """Returns the value of an attribute as one that is hashed and compared without its methods."""
+    if isinstance(value, float):
+        return value.hex()  # -0.0 is another value than 0.0, and NaN is the same as NaN.
+    if isinstance(value, list):
+        return tuple(value)
+    is_plain = value is None or isinstance(value, bool | int | str)
+    # The name of a dtype, whose class is that of the extension that the op is in.
+    return value if is_plain else str(value)
+
+
+def is_usual(value: Any) -> bool:
+    """Whether a keyword that traced calls don't have is given the value that it has otherwise."""
+    return value is None or (isinstance(value, str) and value in ("", "own", "caller"))
+
+
 class Definition:
     """An op's arguments and rules."""
 

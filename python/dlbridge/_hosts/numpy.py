@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
-import math
-import operator
 
-from .. import _core
 from .._errors import with_fields
-from .definition import function_of
+from .definition import comparable, function_of
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -55,92 +52,12 @@ def ufunc(name: str, **attributes: Any) -> Any:
             problem = f"{row['name']}: there is no attribute {given!r}"
             raise with_fields(TypeError(problem), "argument", found=given)
     # Objects are read once, so that the key and the universal function have the same values.
-    values = {given: _read(row, known[given], attributes[given]) for given in sorted(attributes)}
-    key = row["name"], *((given, _comparable(value)) for given, value in values.items())
+    values = op._attributes(attributes)
+    key = row["name"], *map(comparable, values.values())
     if key not in _made:
         # Threads may make it at once: the first one stays.
         _made.setdefault(key, make(_api(), _loops(op, row, values), values))
     return _made[key]
-
-
-def _read(row: dict[str, Any], attribute: dict[str, Any], value: Any) -> Any:
-    """Returns the value of an attribute as an object of Python or a `DType`."""
-    kind, optional = attribute["kind"].removesuffix(" | None"), attribute["kind"].endswith("None")
-    if value is None and optional:
-        return None
-    try:
-        return _READERS[kind](value)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
-        error = ValueError(f"{row['name']}: wrong value for {attribute['name']}")
-        raise with_fields(error, "argument", found=value, wanted=attribute["kind"]) from cause
-
-
-def _wrong(value: Any, wanted: str) -> TypeError:
-    """Returns the error of a value of another kind."""
-    found = type(value).__name__
-    error = TypeError(f"expected {wanted}, got {found}")
-    return with_fields(error, "argument", found=found, wanted=wanted)
-
-
-def _bool(value: Any) -> bool:
-    import numpy
-
-    if not isinstance(value, bool | numpy.bool_):
-        raise _wrong(value, "a bool")
-    return bool(value)
-
-
-def _int(value: Any) -> int:
-    if isinstance(value, bool):
-        raise _wrong(value, "an int")
-    return operator.index(value)
-
-
-def _ints(value: Any) -> list[int]:
-    try:
-        return [_int(value)]
-    except TypeError:  # NumPy's arrays have `__index__`, too, and most of them can't be an int.
-        if isinstance(value, dict) or not hasattr(value, "__getitem__"):
-            raise
-    return [operator.index(item) for item in value]
-
-
-def _float(value: Any) -> float:
-    if isinstance(value, bool):
-        raise _wrong(value, "a float")
-    number = math.ldexp(value, 0)  # Unlike `float`, it reads no text.
-    if isinstance(value, int) and not (number == value and -(2**63) <= value < 2**63):
-        raise _wrong(value, "an int of 64 bits that is exact as a float")
-    return number
-
-
-def _str(value: Any) -> str:
-    return str.__str__(value)  # Of a subclass, the text itself.
-
-
-def _dtype(value: Any) -> Any:
-    if value is None:
-        raise _wrong(value, "a dtype")
-    return _core.empty(0, value).dtype
-
-
-_READERS = {
-    "bool": _bool,
-    "int": _int,
-    "ints": _ints,
-    "float": _float,
-    "str": _str,
-    "dtype": _dtype,
-}
-
-
-def _comparable(value: Any) -> Any:
-    """Returns a value that was read as one that is hashed and compared without its methods."""
-    if isinstance(value, float):
-        return value.hex()  # -0.0 is another value than 0.0, and NaN is the same as NaN.
-    if isinstance(value, _core.DType):
-        return value.name
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _function_of(name: str) -> Any:

@@ -2,7 +2,9 @@
 NumPy arrays, and attributes.
 """
 
+import dlbridge
 import numpy as np
+from dlbridge import ops
 
 F = np.float32
 
@@ -66,6 +68,31 @@ NUMBERS = [
 NOT_TENSORS = [[10.0, 20.0, 30.0], (10.0,), [np.ones(3, F)], "text", 2j, {}]
 # The names of tests, without hundreds of digits.
 NUMBER_NAMES = [f"{dtype}-{float(n) if abs(n) < 2**1000 else 'huge'}" for dtype, n in NUMBERS]
+
+
+def calls_with(given):
+    """Calls with a tensor, and an argument that isn't one."""
+    return [
+        lambda x: ops.multiply(x, given),
+        lambda x: ops.multiply(x, b=given),
+        lambda x: ops.multiply(given, x),
+        lambda x: ops.rms_norm(x, given),
+        lambda x: ops.concat([x, given]),
+    ]
+
+
+#: Calls with a tensor that are bound to the op's arguments, or refused.
+BOUND = [
+    lambda x: ops.add(x),
+    lambda x: ops.add(x, None),
+    lambda x: ops.add(x, x, b=x),
+    lambda x: ops.concat(x, x, xs=x),
+    lambda x: ops.concat([x, None]),
+    lambda x: ops.cast(x),
+    lambda x: ops.softmax(x, axis=None),
+    lambda x: ops.add(x, memoryview(np.ones(3, F))),
+    lambda x: ops.cast(x, dtype=dlbridge.zeros(1).dtype),
+]
 
 
 def outcome(call):

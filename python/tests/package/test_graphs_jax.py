@@ -6,7 +6,7 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, outcome
+from graph_samples import BOUND, CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, calls_with, outcome
 from support import (
     IS_LONG,
     check_released,
@@ -180,35 +180,20 @@ def test_numbers_alone_have_the_dtype_of_eager_calls():
 @pytest.mark.parametrize("given", NOT_TENSORS, ids=str)
 def test_arguments_that_are_not_tensors_are_refused(given):
     x, array = jnp.ones(3, "f4"), np.ones(3, "f4")
-    calls = [
-        lambda x: ops.multiply(x, given),
-        lambda x: ops.multiply(x, b=given),
-        lambda x: ops.multiply(given, x),
-        lambda x: ops.rms_norm(x, given),
-        lambda x: ops.concat([x, given]),
-    ]
-    for call in calls:
-        for transformed in (jax.jit(call), jax.vmap(call), jax.grad(lambda x: call(x).sum())):
-            one = jnp.ones((2, 3), "f4") if "vmap" in repr(transformed) else x
-            found = outcome(lambda: transformed(one))
-            assert found == outcome(lambda: call(array)) and found[0] is TypeError
+    for call in calls_with(given):
+        expected = outcome(lambda call=call: call(array))
+        assert expected[0] is TypeError
+        for transformed, one in (
+            (jax.jit(call), x),
+            (jax.vmap(call), jnp.ones((2, 3), "f4")),
+            (jax.grad(lambda x, call=call: call(x).sum()), x),
+        ):
+            assert outcome(lambda call=transformed, x=one: call(x)) == expected
 
 
 def test_arguments_are_bound_as_of_eager_calls():
     x, array = jnp.ones(3, "f4"), np.ones(3, "f4")
-    calls = [
-        lambda x: ops.add(x),
-        lambda x: ops.add(x, None),
-        lambda x: ops.add(x, x, b=x),
-        lambda x: ops.concat(x, x, xs=x),
-        lambda x: ops.concat([]) if x is None else ops.concat([x, None]),
-        lambda x: ops.cast(x),
-        lambda x: ops.softmax(x, axis=None),
-        lambda x: ops.add(x, bytes(12)),
-        lambda x: ops.add(x, memoryview(array)),
-        lambda x: ops.cast(x, dtype=dlbridge.zeros(1).dtype),
-    ]
-    for call in calls:
+    for call in [*BOUND, lambda x: ops.add(x, bytes(12))]:
         assert outcome(lambda call=call: jax.jit(call)(x)) == outcome(lambda call=call: call(array))
 
 

@@ -4,7 +4,7 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, outcome
+from graph_samples import BOUND, CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, calls_with, outcome
 from support import (
     check_released,
     check_resident,
@@ -205,15 +205,8 @@ def test_numbers_alone_have_the_dtype_of_eager_calls():
 @pytest.mark.parametrize("traced", TRACED)
 def test_arguments_that_are_not_tensors_are_refused(traced, given):
     x = tf.ones(3)
-    calls = [
-        lambda x: ops.multiply(x, given),
-        lambda x: ops.multiply(x, b=given),
-        lambda x: ops.multiply(given, x),
-        lambda x: ops.where(np.ones(3, bool), x, given),
-        lambda x: ops.rms_norm(x, given),
-        lambda x: ops.concat([x, given]),
-    ]
-    for call in calls:
+    where = lambda x: ops.where(np.ones(3, bool), x, given)  # noqa: E731
+    for call in [*calls_with(given), where]:
         found = outcome(lambda call=call: TRACED[traced](call, x))
         assert found[:2] == outcome(lambda call=call: call(x.numpy()))[:2]
         assert found[0] is TypeError
@@ -221,18 +214,7 @@ def test_arguments_that_are_not_tensors_are_refused(traced, given):
 
 def test_arguments_are_bound_as_of_eager_calls():
     x = tf.ones(3)
-    calls = [
-        lambda x: ops.add(x),
-        lambda x: ops.add(x, None),
-        lambda x: ops.add(x, x, b=x),
-        lambda x: ops.concat(x, x, xs=x),
-        lambda x: ops.concat([x, None]),
-        lambda x: ops.cast(x),
-        lambda x: ops.softmax(x, axis=None),
-        lambda x: ops.add(x, memoryview(np.ones(3, np.float32))),
-        lambda x: ops.cast(x, dtype=dlbridge.zeros(1).dtype),
-    ]
-    for call in calls:
+    for call in BOUND:
         found = outcome(lambda call=call: TRACED["graph"](call, x))
         assert found[:2] == outcome(lambda call=call: call(x.numpy()))[:2]
 

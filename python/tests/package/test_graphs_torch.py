@@ -9,7 +9,7 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, outcome
+from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, calls_with, outcome
 from support import (
     IS_LONG,
     check_released,
@@ -155,14 +155,7 @@ def test_numbers_that_become_symbols_are_refused():
 @pytest.mark.parametrize("given", NOT_TENSORS, ids=str)
 def test_arguments_that_are_not_tensors_are_refused(given):
     x = torch.ones(3)
-    calls = [
-        lambda x: ops.multiply(x, given),
-        lambda x: ops.multiply(x, b=given),
-        lambda x: ops.multiply(given, x),
-        lambda x: ops.rms_norm(x, given),
-        lambda x: ops.concat([x, given]),
-    ]
-    for call in calls:
+    for call in calls_with(given):
         expected = outcome(lambda: call(x))
         assert expected[0] is TypeError
         assert outcome(lambda: compiled(call)(x)) == expected

@@ -7,7 +7,7 @@ use super::attribute;
 use crate::dtype::DType;
 use crate::kernel::{Attribute, ElementType, OpHandle};
 use crate::python::PyDType;
-use pyo3::exceptions::PyValueError;
+use crate::python::error::wrong_value;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -126,23 +126,34 @@ fn types<'py>(py: Python<'py>, handle: &OpHandle) -> PyResult<Bound<'py, PyDict>
 /// Returns the attributes of a call, all of them, from those that a dict has.
 pub(super) fn attributes(handle: &OpHandle, given: &Bound<'_, PyDict>) -> PyResult<Vec<Attribute>> {
     let mut values = Vec::new();
-    for (name, value) in given {
+    for (name, found) in given {
         let name: String = name.extract()?;
-        let kind = handle
-            .definition()
-            .attributes()
-            .find(|(known, ..)| *known == name);
-        let value = match kind {
-            Some((_, kind, _)) => attribute::attribute(value.as_borrowed(), kind)?,
-            None => Some(Attribute::Bool(false)),
+        let mut known = handle.definition().attributes();
+        let Some((_, kind, _)) = known.find(|(known, ..)| *known == name) else {
+            values.push((name, Attribute::Bool(false))); // Which is refused below.
+            continue;
         };
-        let Some(value) = value else {
-            let problem = format!("{}: wrong value for {name}", handle.name());
-            return Err(PyValueError::new_err(problem));
+        let Some(value) = attribute::attribute(found.as_borrowed(), kind)? else {
+            let reason = format!("{}: wrong value for {name}", handle.name());
+            let found = found.repr()?.to_string();
+            return Err(wrong_value(found, kind.to_string(), reason));
         };
         values.push((name, value));
     }
     Ok(handle.attributes(values)?)
+}
+
+/// Returns the values of [`attributes`] as objects of Python, by name.
+pub(super) fn read<'py>(
+    handle: &OpHandle,
+    given: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (py, read) = (given.py(), PyDict::new(given.py()));
+    let names = handle.definition().attributes().map(|(name, ..)| name);
+    for (name, value) in names.zip(attributes(handle, given)?) {
+        read.set_item(name, attribute::object(py, &value)?)?;
+    }
+    Ok(read)
 }
 
 /// A shape and a dtype.

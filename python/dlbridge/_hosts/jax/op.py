@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._errors import with_fields
 from .. import definition, sizes
-from ..definition import Definition
+from ..definition import Definition, comparable, is_usual
 from . import custom_call, transforms
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -50,10 +48,7 @@ class PublishedOp(Definition):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the op with the arguments of its function in `dlbridge.ops`."""
         for name in _OTHER_KEYWORDS:
-            value = kwargs.pop(name, None)
-            if value is not None and not (
-                isinstance(value, str) and value in ("", "own", "caller")
-            ):
+            if not is_usual(kwargs.pop(name, None)):
                 error = TypeError(f"{self.name}: a traced call has no argument {name!r}")
                 raise with_fields(error, "argument", found=name)
         inputs, attributes = self.bind(args, kwargs)
@@ -65,28 +60,9 @@ class PublishedOp(Definition):
 
     def key(self, attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Returns the values of attributes, to be compared and hashed."""
-        values = []
-        for name, value in attributes.items():
-            kind = self.kinds.get(name)
-            try:
-                if value is None or kind is None:
-                    pass
-                elif kind == "float":
-                    value = float(value).hex()  # -0.0 is another value than 0.0
-                elif kind == "bool":
-                    value = bool(value)
-                elif kind.startswith("ints"):
-                    many = value if isinstance(value, list | tuple) else [value]
-                    value = tuple(map(operator.index, many))
-                elif kind.startswith("int"):
-                    value = operator.index(value)
-                elif kind.startswith("dtype"):
-                    value = dtype_name(value)
-            except (TypeError, ValueError):
-                error = ValueError(f"{self.name}: wrong value for {name}")
-                raise with_fields(error, "argument", found=value) from None
-            values.append((name, value))
-        return tuple(sorted(values))
+        return tuple(
+            (name, comparable(value)) for name, value in self.op._attributes(attributes).items()
+        )
 
     def attributes(self, key: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
         """Returns the values of attributes of a key."""

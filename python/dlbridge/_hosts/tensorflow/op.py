@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..._errors import with_fields
-from ..definition import Definition, dtype_name
+from ..definition import Definition, dtype_name, is_usual
 from .gradient import gradient
 from .private import private
 
@@ -52,8 +52,7 @@ class PublishedOp(Definition):
         """Calls the op with the arguments of the function in `dlbridge.ops`."""
         row = self.row["name"]
         for name in _OTHER_KEYWORDS:
-            value = kwargs.pop(name, None)
-            if value is not None and str(value) not in ("", "own", "caller"):
+            if not is_usual(kwargs.pop(name, None)):
                 error = TypeError(f"{row}: a call of TensorFlow's op has no argument {name!r}")
                 raise with_fields(error, "argument", found=name)
         inputs, attributes = self.bind(args, kwargs)

@@ -11,6 +11,7 @@ from ..definition import (
     check_number,
     dtype_name,
     dtype_of_numbers,
+    is_usual,
     missing,
     not_a_tensor,
     tensor_like,
@@ -135,9 +136,7 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
     def function(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
         for name in others:
-            value = kwargs.pop(name, None)
-            is_usual = isinstance(value, str) and value in ("", "own", "caller")
-            if value is not None and not is_usual:
+            if not is_usual(kwargs.pop(name, None)):
                 error = TypeError(f"{row}: a traced call has no argument {name!r}")
                 raise with_fields(error, "argument", found=name)
         if variadic:

@@ -2,8 +2,8 @@
 
 use super::super::super::error::not_exchangeable;
 use crate::dtype::DType;
+use crate::python::refusal::is_final;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use std::ops::Range;
@@ -125,17 +125,13 @@ fn read<'py, T: FromPyObjectOwned<'py>>(
     value.extract::<T>().map_err(|error| {
         let error: PyErr = error.into();
         let py = value.py();
-        let is_of_value = error.is_instance_of::<PyTypeError>(py)
-            || error.is_instance_of::<PyOverflowError>(py)
-            || error.is_instance_of::<PyValueError>(py);
-        match is_of_value {
-            true => not_exchangeable(format!(
+        match is_final(py, &error) {
+            true => error,
+            false => not_exchangeable(format!(
                 "__cuda_array_interface__[{key:?}] must be {wanted}, and is {}: {}",
                 type_name(value),
                 error.value(py)
             )),
-            // An interrupt, or too deep a recursion.
-            false => error,
         }
     })
 }
