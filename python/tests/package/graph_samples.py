@@ -95,6 +95,19 @@ BOUND = [
 ]
 
 
+#: Calls with a matrix, whose attributes have types of Python's or of NumPy's.
+OF_TYPES = [
+    lambda x: ops.sum(x, axis=np.int64(1)),
+    lambda x: ops.sum(x, axis=(np.int32(0), 1), keepdims=np.bool_(True)),
+    lambda x: ops.sum(x, axis=np.array([0])),
+    lambda x: ops.argmax(x, axis=np.int8(-1)),
+    lambda x: ops.softmax(x, axis=np.uint8(0)),
+    lambda x: ops.cast(x, dtype=float),
+    lambda x: ops.cast(x, dtype=np.int16),
+    lambda x: ops.cast(x, dtype=np.dtype("f8")),
+]
+
+
 def outcome(call):
     """The results of a call as lists, or the type, text and fields of its exception."""
     try:

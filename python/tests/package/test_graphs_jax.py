@@ -6,7 +6,16 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import BOUND, CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, calls_with, outcome
+from graph_samples import (
+    BOUND,
+    CALLS,
+    NOT_TENSORS,
+    NUMBER_NAMES,
+    NUMBERS,
+    OF_TYPES,
+    calls_with,
+    outcome,
+)
 from support import (
     IS_LONG,
     check_released,
@@ -195,6 +204,13 @@ def test_arguments_are_bound_as_of_eager_calls():
     x, array = jnp.ones(3, "f4"), np.ones(3, "f4")
     for call in [*BOUND, lambda x: ops.add(x, bytes(12))]:
         assert outcome(lambda call=call: jax.jit(call)(x)) == outcome(lambda call=call: call(array))
+
+
+def test_attributes_have_any_type_of_integers_and_dtypes():
+    x = jnp.arange(6.0, dtype="f4").reshape(2, 3)
+    for call in OF_TYPES:
+        expected = outcome(lambda call=call: call(np.asarray(x)))
+        assert outcome(lambda call=call: jax.jit(call)(x)) == expected
 
 
 @pytest.mark.parametrize("name", ["argmax", "exp", "sum"])

@@ -4,7 +4,16 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import BOUND, CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, calls_with, outcome
+from graph_samples import (
+    BOUND,
+    CALLS,
+    NOT_TENSORS,
+    NUMBER_NAMES,
+    NUMBERS,
+    OF_TYPES,
+    calls_with,
+    outcome,
+)
 from support import (
     check_released,
     check_resident,
@@ -217,6 +226,13 @@ def test_arguments_are_bound_as_of_eager_calls():
     for call in BOUND:
         found = outcome(lambda call=call: TRACED["graph"](call, x))
         assert found[:2] == outcome(lambda call=call: call(x.numpy()))[:2]
+
+
+def test_attributes_have_any_type_of_integers_and_dtypes():
+    x = tf.reshape(tf.range(6.0), (2, 3))
+    for call in OF_TYPES:
+        expected = outcome(lambda call=call: call(np.asarray(x)))
+        assert outcome(lambda call=call: TRACED["graph"](call, x)) == expected
 
 
 def doubles(*shape):

@@ -9,7 +9,7 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, calls_with, outcome
+from graph_samples import CALLS, NOT_TENSORS, NUMBER_NAMES, NUMBERS, OF_TYPES, calls_with, outcome
 from support import (
     IS_LONG,
     check_released,
@@ -161,6 +161,14 @@ def test_arguments_that_are_not_tensors_are_refused(given):
         assert outcome(lambda: compiled(call)(x)) == expected
         assert outcome(lambda: call(torch.ones(3, requires_grad=True))) == expected
         assert outcome(lambda: torch.vmap(call)(torch.ones(2, 3))) == expected
+
+
+def test_attributes_have_any_type_of_integers_in_untraced_calls():
+    x = torch.arange(6.0).reshape(2, 3)
+    for call in OF_TYPES:
+        expected = outcome(lambda call=call: call(x))
+        assert outcome(lambda call=call: call(x.clone().requires_grad_()).detach()) == expected
+        assert outcome(lambda call=call: torch.vmap(call)(x[None])[0]) == expected
 
 
 OUTS = {

@@ -60,12 +60,10 @@ class PublishedOp(Definition):
 
     def call(self, tensors: list[list[tf.Tensor]], given: dict[str, Any]) -> Any:
         """Calls the op with a list of tensors for each input."""
-        attributes = {**self.defaults, **given}
+        attributes = self.op._attributes(given)
         for name, kind in self.kinds.items():
             if kind.startswith("dtype"):
                 attributes[name] = to_dtype(attributes[name])
-            elif kind.startswith("ints") and isinstance(attributes[name], int):
-                attributes[name] = [attributes[name]]
         arguments = [
             of if row["optional"] or row["variadic"] else of[0]
             for of, row in zip(tensors, self.row["inputs"])

@@ -125,7 +125,7 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
     inputs, variadic = op.inputs, op.variadic
     dtypes = [name for name, kind in op.kinds.items() if "dtype" in kind]
     lists = [name for name, kind in op.kinds.items() if kind.startswith("ints")]
-    written, row, others = op.written, op.row["name"], OTHER_KEYWORDS
+    written, row, others, read = op.written, op.row["name"], OTHER_KEYWORDS, op.op._attributes
     kinds = [tensor["dtype"] for tensor in op.row["inputs"]]
     variables = [kind[1] if kind[0] == "variable" else None for kind in kinds]
     fixed = [to_dtype(kind[1]) if kind[0] == "is" else None for kind in kinds]
@@ -195,6 +195,9 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
                     numbers_of[at] = torch.full((), tensor, dtype=dtype)
         for at, tensor in numbers_of.items():
             tensors[at] = tensor
+        has_symbols = any(isinstance(value, SYMBOLS) for value in kwargs.values())
+        if not torch.compiler.is_compiling() and not has_symbols:
+            kwargs = read(kwargs)
         for name in dtypes:
             if name in kwargs:
                 kwargs[name] = to_dtype(kwargs[name])
