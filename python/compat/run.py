@@ -153,21 +153,22 @@ class Runs:
 
     def test_graphs(self, environment, python, variables):
         """Runs the tests of ops in the framework's graphs, in its environment."""
-        path = TESTS / f"package/test_graphs_{environment.framework}.py"
+        folder = TESTS / "package"
+        files = sorted(folder.glob(f"test_graphs_{environment.framework}*.py"))
         report = self.folder / "graphs.xml"
         report.unlink(missing_ok=True)
         command = [str(python), "-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider"]
-        command += [f"--junitxml={report}", f"--rootdir={path.parent}", "--tb=short", str(path)]
-        variables = {**os.environ, **variables, "PYTHONPATH": f"{TESTS}:{path.parent}"}
+        command += [f"--junitxml={report}", f"--rootdir={folder}", "--tb=short", *map(str, files)]
+        variables = {**os.environ, **variables, "PYTHONPATH": f"{TESTS}:{folder}"}
         variables.pop("DLBRIDGE_REQUIRE_ALL", None)  # The tests' extension isn't built for it.
         done = subprocess.run(
             command, env=variables, timeout=TIME_LIMIT, check=False, capture_output=True, text=True
         )
-        outcomes = read_report(report, [path])
+        outcomes = read_report(report, files)
         if not outcomes:
             return self.fail(environment, f"its tests of graphs ended with {done.returncode}")
         for outcome in outcomes:
-            outcome.name = f"{environment.name}, {path.name}"
+            outcome.name = f"{environment.name}, {outcome.name}"
             outcome.output = done.stdout
             outcome.show()
             self.has_failed |= outcome.failed > 0

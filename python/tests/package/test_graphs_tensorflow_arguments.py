@@ -1,0 +1,94 @@
+"""Arguments of calls that TensorFlow traces or records: bound, read and refused as of eager
+calls.
+"""
+
+import numpy as np
+import pytest
+from dlbridge import ops
+from graph_samples import BOUND, NOT_TENSORS, NUMBER_NAMES, NUMBERS, OF_TYPES, calls_with, outcome
+from graph_tensorflow import TRACED, same
+from support import framework
+
+tf = framework("tensorflow")
+
+
+def test_attributes_keep_64_bits():
+    x = np.ones(3)
+    function = tf.function(lambda x: ops.rms_norm(x, eps=0.1))
+    assert same(function(tf.constant(x)), (ops.rms_norm(x, eps=0.1),))
+
+
+def test_numbers_and_other_arguments():
+    x = tf.ones((2, 3))
+    results = tf.function(
+        lambda x: (
+            ops.multiply(2, x),
+            ops.concat(x, x, axis=1),
+            ops.concat([x, x], axis=1),
+            ops.rms_norm(x),
+            ops.rms_norm(x, weight=tf.ones(3)),
+            ops.sum(x),
+            ops.sum(x, axis=0),
+            ops.sum(x, axis=(), keepdims=True),
+            ops.sum(tf.cast(x, tf.int8), dtype="int32"),
+            ops.add(x, np.ones(3, np.float32)),
+            ops.cast(x, dtype=tf.int64),
+        )
+    )(x)
+    array = x.numpy()
+    expected = (
+        ops.multiply(2, array),
+        ops.concat(array, array, axis=1),
+        ops.concat([array, array], axis=1),
+        ops.rms_norm(array),
+        ops.rms_norm(array, weight=np.ones(3, np.float32)),
+        ops.sum(array),
+        ops.sum(array, axis=0),
+        ops.sum(array, axis=(), keepdims=True),
+        ops.sum(array.astype(np.int8), dtype="int32"),
+        ops.add(array, np.ones(3, np.float32)),
+        ops.cast(array, dtype="int64"),
+    )
+    assert same(results, expected)
+
+
+@pytest.mark.parametrize(("dtype", "number"), NUMBERS, ids=NUMBER_NAMES)
+def test_numbers_are_refused_as_of_eager_calls(dtype, number):
+    x = tf.cast(tf.ones(3), dtype)
+    condition = tf.ones(3, tf.bool)
+    expected = outcome(lambda: ops.where(condition.numpy(), x.numpy(), number))
+    found = outcome(lambda: TRACED["graph"](lambda x: ops.where(condition, x, number), x))
+    # Graphs' errors are made anew by TensorFlow, without fields.
+    assert found[:2] == expected[:2]
+
+
+def test_numbers_alone_have_the_dtype_of_eager_calls():
+    x = tf.ones(3, tf.bool)
+    for a, b in ((1, 2), (1, 2.5), (True, False), (True, 2)):
+        expected = ops.where(x.numpy(), a, b)
+        assert same(TRACED["graph"](lambda x, a=a, b=b: ops.where(x, a, b), x), (expected,))
+
+
+@pytest.mark.parametrize("given", NOT_TENSORS, ids=str)
+@pytest.mark.parametrize("traced", TRACED)
+def test_arguments_that_are_not_tensors_are_refused(traced, given):
+    x = tf.ones(3)
+    where = lambda x: ops.where(np.ones(3, bool), x, given)  # noqa: E731
+    for call in [*calls_with(given), where]:
+        found = outcome(lambda call=call: TRACED[traced](call, x))
+        assert found[:2] == outcome(lambda call=call: call(x.numpy()))[:2]
+        assert found[0] is TypeError
+
+
+def test_arguments_are_bound_as_of_eager_calls():
+    x = tf.ones(3)
+    for call in BOUND:
+        found = outcome(lambda call=call: TRACED["graph"](call, x))
+        assert found[:2] == outcome(lambda call=call: call(x.numpy()))[:2]
+
+
+def test_attributes_have_any_type_of_integers_and_dtypes():
+    x = tf.reshape(tf.range(6.0), (2, 3))
+    for call in OF_TYPES:
+        expected = outcome(lambda call=call: call(np.asarray(x)))
+        assert outcome(lambda call=call: TRACED["graph"](call, x)) == expected

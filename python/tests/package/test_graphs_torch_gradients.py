@@ -1,0 +1,208 @@
+"""Gradients of ops, and their transforms, in PyTorch."""
+
+import warnings
+
+import dlbridge
+import numpy as np
+import pytest
+from dlbridge import ops
+from graph_torch import same
+from support import framework, refused
+
+torch = framework("torch")
+
+
+def floats(*shape):
+    return torch.rand(shape, dtype=torch.float64).add_(0.5).requires_grad_()
+
+
+GRADIENTS = {
+    "add": (lambda a, b: ops.add(a, b), (3, 4), (4,)),
+    "subtract": (lambda a, b: ops.subtract(a, b), (3, 1), (2, 1, 4)),
+    "multiply": (lambda a, b: ops.multiply(a, b), (3, 4), ()),
+    "divide": (lambda a, b: ops.divide(a, b), (3, 4), (3, 1)),
+    "axpy": (lambda alpha, x, y: ops.axpy(alpha, x, y * 1), (), (3,), (3,)),
+    "matmul": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4, 5)),
+    "matmul of vectors": (lambda a, b: ops.matmul(a, b), (4,), (4,)),
+    "matmul of a row": (lambda a, b: ops.matmul(a, b), (4,), (2, 4, 3)),
+    "matmul of a column": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4,)),
+    "softmax": (lambda x: ops.softmax(x, axis=0), (3, 4)),
+    "log_softmax": (lambda x: ops.log_softmax(x), (3, 4)),
+    "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
+    "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
+    "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
+    "sum of all": (lambda x: ops.sum(x), (2, 3)),
+    "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),
+    "cast": (lambda x: ops.multiply(ops.cast(x, dtype="float64"), 2.0), (3,)),
+    "exp": (lambda x: ops.log(ops.sqrt(ops.exp(ops.negative(x)))), (3,)),
+    "sigmoid": (lambda x: ops.tanh(ops.sigmoid(x)), (3,)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_are_right(name):
+    function, *shapes = GRADIENTS[name]
+    inputs = tuple(floats(*shape) for shape in shapes)
+    assert torch.autograd.gradcheck(function, inputs)
+    torch._dynamo.reset()
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    eager = torch.autograd.grad(function(*inputs).sum(), inputs)
+    traced = torch.autograd.grad(compiled(*inputs).sum(), inputs)
+    assert all(map(same, eager, traced))
+
+
+def test_second_gradients():
+    x, y = floats(3, 4), floats(4, 2)
+    assert torch.autograd.gradgradcheck(lambda x, y: ops.softmax(ops.matmul(x, y)), (x, y))
+
+
+def test_gradients_of_a_cast_have_the_dtype_of_the_input():
+    x = torch.ones(3, dtype=torch.float16, requires_grad=True)
+    ops.cast(x, dtype="float32").sum().backward()
+    assert x.grad.dtype == torch.float16
+
+
+def test_ops_without_gradient_say_so():
+    x = torch.ones(3, requires_grad=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ops.relu(x).sum().backward()
+    assert any("dlbridge::relu" in str(warning.message) for warning in caught)
+    assert x.grad is None
+
+
+def test_eager_calls_follow_gradients():
+    x = torch.ones(3, requires_grad=True)
+    assert ops.multiply(x, 2.0).requires_grad and ops.multiply(2.0, x).requires_grad
+    assert ops.add(torch.ones(3), b=x).requires_grad
+    assert ops.concat(torch.ones(3), torch.ones(3)).shape == (6,)
+    with torch.no_grad():
+        assert not ops.multiply(x, 2.0).requires_grad
+    with torch.no_grad():
+        ops.axpy(1.0, torch.ones(3), x)
+    assert x.tolist() == [2, 2, 2]
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        ops.axpy(1.0, torch.ones(3), x)
+
+
+def test_training_steps_equal_those_of_pytorch():
+    def model(matmul, rms_norm, softmax, multiply, mean):
+        def loss(x, w, g):
+            y = softmax(matmul(rms_norm(x, g), w))
+            return mean(multiply(y, y))
+
+        return loss
+
+    functional = torch.nn.functional
+    theirs = model(
+        torch.matmul,
+        lambda x, g: functional.rms_norm(x, (x.shape[-1],), g, 1e-6),
+        lambda x: torch.softmax(x, -1),
+        torch.mul,
+        torch.mean,
+    )
+    ours = model(ops.matmul, ops.rms_norm, ops.softmax, ops.multiply, ops.mean)
+    torch._dynamo.reset()
+    losses = []
+    for loss in (theirs, ours, torch.compile(ours, backend="aot_eager", fullgraph=True)):
+        torch.manual_seed(0)
+        x, w, g = (
+            torch.rand(6, 4),
+            torch.rand(4, 5).requires_grad_(),
+            torch.ones(4).requires_grad_(),
+        )
+        optimizer = torch.optim.SGD([w, g], 0.5)
+        of_this = []
+        for _ in range(20):
+            optimizer.zero_grad()
+            now = loss(x, w, g)
+            now.backward()
+            optimizer.step()
+            of_this.append(now.item())
+        losses.append(of_this)
+    assert losses[1] == losses[2]
+    assert np.allclose(losses[0], losses[1], rtol=1e-5)
+
+
+VECTORISED = {
+    "add": (lambda a, b: ops.add(a, b), (0, None), (3, 4), (4,), 1),
+    "add of ranks": (lambda a, b: ops.add(a, b), (0, 0), (3, 4), (3, 2, 4), 1),
+    "add of another axis": (lambda a, b: ops.add(a, b), (1, None), (4, 3), (4,), 1),
+    "exp": (lambda a: ops.exp(a), (0,), (3, 4), 1),
+    "sum": (lambda a: ops.sum(a), (0,), (3, 4, 5), 1),
+    "mean": (lambda a: ops.mean(a, axis=0, keepdims=True), (0,), (3, 4, 5), 1),
+    "softmax": (lambda a: ops.softmax(a, axis=0), (0,), (3, 4, 5), 1),
+    "matmul": (lambda a, b: ops.matmul(a, b), (0, None), (3, 4, 5), (5, 2), 1),
+    "matmul of batches": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 7, 4, 5), (3, 5, 2), 1),
+    "rms_norm": (lambda a, w: ops.rms_norm(a, w), (0, None), (3, 4, 5), (5,), 1),
+    "topk": (lambda a: ops.topk(a, k=2)[0], (0,), (3, 4, 5), 1),
+    "concat": (lambda a, b: ops.concat(a, b, axis=0), (0, None), (3, 4, 5), (2, 5), 1),
+    "argmax": (lambda a: ops.argmax(a), (0,), (3, 4, 5), 3),
+    "take": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 5), (3, 5, 2), 3),
+}
+
+
+def selected(x, dim, at):
+    if dim is None:
+        return x
+    return x.select(dim, at)
+
+
+@pytest.mark.parametrize("name", VECTORISED)
+def test_vmap_is_one_call_where_it_can_be(name):
+    function, dims, *shapes, count = VECTORISED[name]
+    inputs = [torch.rand(*shape) for shape in shapes]
+    expected = torch.stack(
+        [function(*(selected(x, dim, at) for x, dim in zip(inputs, dims))) for at in range(3)]
+    )
+    with dlbridge.record() as calls:
+        found = torch.vmap(function, in_dims=dims)(*inputs)
+    assert torch.allclose(found.float(), expected.float(), rtol=1e-6) and len(calls) == count
+
+
+NO_INDICES = {
+    "argmax": (ops.argmax, torch.argmax),
+    "take": (lambda x: ops.take(x, x.long()), lambda x: torch.gather(x, 0, x.long())),
+    "topk": (lambda x: ops.topk(x, k=2), lambda x: tuple(torch.topk(x, 2))),
+    "softmax": (ops.softmax, lambda x: torch.softmax(x, -1)),
+    "index_add": (
+        lambda x: ops.index_add(x.clone(), torch.zeros(3, dtype=torch.int64), x),
+        lambda x: torch.index_add(x, 0, torch.zeros(3, dtype=torch.int64), x),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_INDICES)
+def test_vmap_of_no_indices_has_no_elements(name):
+    ours, theirs = NO_INDICES[name]
+    for shape, dim in (((0, 3), 0), ((3, 0), 1)):
+        x = torch.ones(shape)
+        assert same(torch.vmap(ours, in_dims=dim)(x), torch.vmap(theirs, in_dims=dim)(x))
+    for shape in ((0, 2, 3), (2, 0, 3)):
+        x = torch.ones(shape)
+        assert same(torch.vmap(torch.vmap(ours))(x), torch.vmap(torch.vmap(theirs))(x))
+
+
+def test_transforms_follow_ops():
+    x = torch.rand(3)
+    grad = torch.func.grad(lambda x: ops.sum(ops.exp(x)))
+    assert torch.allclose(grad(x), x.exp())
+    assert torch.allclose(torch.func.grad(lambda x: grad(x).sum())(x), x.exp())
+    per_sample = torch.vmap(torch.func.grad(lambda x: ops.sum(ops.multiply(x, x))))
+    assert per_sample(torch.ones(2, 3)).tolist() == [[2] * 3] * 2
+    y = torch.ones(2, 3)
+    assert torch.vmap(lambda x, y: ops.axpy(1.0, x, y))(torch.ones(2, 3), y).sum() == 12
+    assert y.sum() == 12
+
+
+def test_derivatives_that_are_not_there_are_errors():
+    x = torch.rand(3)
+    with refused(RuntimeError, "dlbridge::relu declares no gradient of 'x'"):
+        torch.func.grad(lambda x: ops.relu(x).sum())(x)
+    for op in (ops.relu, ops.exp):
+        with pytest.raises(NotImplementedError):
+            torch.func.jvp(op, (x,), (x,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, x)
+            with refused(BufferError, "the tensor has a tangent"):
+                op(dual)
