@@ -13,8 +13,8 @@
 //! | u8, i16, u16 | pairs of 16 bits | 32 bits, which wrap around |
 //! | other integers | themselves | themselves, which wrap around |
 //!
-//! The order in which products are added up depends on the sizes and the SIMD level alone, so that
-//! results are equal for any number of threads. The instruction for pairs of bf16
+//! The order in which products are added up depends on the sizes, the layouts and the SIMD level
+//! alone, so that results are equal for any number of threads. The instruction for pairs of bf16
 //! (`vdpbf16ps`) takes numbers below the normal ones for zeros, in factors and in sums.
 
 mod batch;

@@ -4,6 +4,7 @@
 //! exact as pairwise ones. Lanes are the same at every SIMD level, and so are the results.
 
 use super::number::Wide;
+use std::iter::Peekable;
 
 /// How many numbers are calculated with at once: a few vectors of any level.
 const LANES: usize = 32;
@@ -107,4 +108,48 @@ fn join_lanes<W: Copy>(mut lanes: [W; LANES], function: impl Fn(W, W) -> W) -> W
         half /= 2;
     }
     lanes[0]
+}
+
+/// How many short lines are calculated with at once.
+pub(super) const ACROSS: usize = LANES;
+
+/// Returns whether vectors hold numbers of different lines, rather than of one: there are more
+/// lines than a line has elements, and these don't fill a row.
+#[inline(always)]
+pub(super) fn is_across<'a, W: 'a>(
+    lines: &mut Peekable<impl Iterator<Item = (&'a [W], &'a mut [W])>>,
+) -> bool {
+    let len = lines.peek().map_or(0, |(x, _)| x.len());
+    len < LANES && len < lines.size_hint().0
+}
+
+/// Calls a function with some lines at a time, in columns of rows that it changes to the results:
+/// lines of one length, for which [`is_across`] holds.
+#[inline(always)]
+pub(super) fn for_each_across<'a, W: Wide + 'a>(
+    mut lines: impl Iterator<Item = (&'a [W], &'a mut [W])>,
+    function: impl Fn(&mut [[W; ACROSS]]),
+) {
+    let mut rows = [[W::from_f64(0.0); ACROSS]; LANES];
+    loop {
+        let mut results: [&mut [W]; ACROSS] = std::array::from_fn(|_| Default::default());
+        let (mut count, mut len) = (0, 0);
+        for (x, out) in lines.by_ref().take(ACROSS) {
+            len = x.len();
+            for (row, x) in rows.iter_mut().zip(x) {
+                row[count] = *x;
+            }
+            results[count] = out;
+            count += 1;
+        }
+        if count == 0 {
+            return;
+        }
+        function(&mut rows[..len]);
+        for (at, out) in results.iter_mut().enumerate().take(count) {
+            for (out, row) in out.iter_mut().zip(&rows) {
+                *out = row[at];
+            }
+        }
+    }
 }

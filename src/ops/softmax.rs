@@ -1,7 +1,7 @@
 //! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
-use super::lanes::{largest, map_and_sum, sum};
+use super::lanes::{ACROSS, for_each_across, is_across, largest, map_and_sum, sum};
 use super::number::{Float, Wide};
 use crate::compute::Simd;
 use crate::compute::lines::{Line, for_each_wide_line};
@@ -94,6 +94,48 @@ impl<W: Wide> Line<W> for Softmax {
             *out = out.mul(factor);
         }
     }
+
+    #[inline(always)]
+    fn compute_all<'a, S: Simd>(&self, lines: impl Iterator<Item = (&'a [W], &'a mut [W])>, simd: S)
+    where
+        W: 'a,
+    {
+        let mut lines = lines.peekable();
+        if is_across(&mut lines) {
+            return for_each_across(lines, |rows| {
+                let largests = largests(rows);
+                let mut sums = [W::from_f64(0.0); ACROSS];
+                for row in &mut *rows {
+                    for at in 0..ACROSS {
+                        row[at] = power(largests[at])(row[at]);
+                        sums[at] = sums[at].add(row[at]);
+                    }
+                }
+                let factors = sums.map(|sum| W::from_f64(1.0).div(sum));
+                for row in rows {
+                    for at in 0..ACROSS {
+                        row[at] = row[at].mul(factors[at]);
+                    }
+                }
+            });
+        }
+        for (x, out) in lines {
+            self.compute(x, out, simd);
+        }
+    }
+}
+
+/// Returns the largest number of each column, without regard to NaN.
+#[inline(always)]
+fn largests<W: Wide>(rows: &[[W; ACROSS]]) -> [W; ACROSS] {
+    let mut largests = [W::LOWEST; ACROSS];
+    for row in rows {
+        for at in 0..ACROSS {
+            let (largest, x) = (largests[at], row[at]);
+            largests[at] = if x > largest { x } else { largest };
+        }
+    }
+    largests
 }
 
 /// The logarithm of a line's softmax.
@@ -109,13 +151,31 @@ impl<W: Wide> Line<W> for LogSoftmax {
     }
 
     #[inline(always)]
-    fn compute_all<'a, S: Simd>(
-        &self,
-        mut lines: impl Iterator<Item = (&'a [W], &'a mut [W])>,
-        _: S,
-    ) where
+    fn compute_all<'a, S: Simd>(&self, lines: impl Iterator<Item = (&'a [W], &'a mut [W])>, _: S)
+    where
         W: 'a,
     {
+        let mut lines = lines.peekable();
+        if is_across(&mut lines) {
+            return for_each_across(lines, |rows| {
+                let largests = largests(rows);
+                let mut sums = [W::from_f64(0.0); ACROSS];
+                for row in &*rows {
+                    for at in 0..ACROSS {
+                        sums[at] = sums[at].add(power(largests[at])(row[at]));
+                    }
+                }
+                let mut logs = sums;
+                for log in &mut logs {
+                    *log = log.log();
+                }
+                for row in rows {
+                    for at in 0..ACROSS {
+                        row[at] = row[at].sub(largests[at]).sub(logs[at]);
+                    }
+                }
+            });
+        }
         loop {
             let mut places: [(&[W], &mut [W]); LOGS] = std::array::from_fn(|_| Default::default());
             let mut largests = [W::from_f64(0.0); LOGS];

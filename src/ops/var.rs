@@ -38,9 +38,10 @@ macro_rules! sums {
 sums!(f16 by f32, bf16 by f32, f32 by f32, f64 by f64);
 
 /// Returns the variance. As in NumPy and PyTorch it is infinite or NaN if there aren't more
-/// elements than the correction.
+/// elements than the correction, and NaN of one that is NaN.
 fn variance(moments: Moments, correction: f64) -> f64 {
-    moments.squares / (moments.count - correction).max(0.0)
+    let divisor = moments.count - correction;
+    moments.squares / if divisor < 0.0 { 0.0 } else { divisor }
 }
 
 macro_rules! deviations {

@@ -69,7 +69,11 @@ macro_rules! countable_floats {
         impl Countable for $ty {
             fn count(start: Self, stop: Self, step: Self) -> usize {
                 assert!(step != 0.0, "arange can't count in steps of 0");
-                let count = ((stop - start) / step).ceil().max(0.0) as usize;
+                let steps = (stop - start) / step;
+                let count = steps.ceil().max(0.0) as usize;
+                // Less than one step may be rounded to none.
+                let is_part = steps == 0.0 && stop != start && (stop < start) == (step < 0.0);
+                let count = count + usize::from(is_part);
                 // The quotient is rounded, so that the last number may be the first one too many.
                 let last = |count: &usize| Self::nth(start, step, count - 1);
                 let is_before = |x: Self| if step < 0.0 { x > stop } else { x < stop };
@@ -78,8 +82,8 @@ macro_rules! countable_floats {
             }
 
             fn nth(start: Self, step: Self, i: usize) -> Self {
-                // Each is calculated afresh, so that errors don't add up.
-                start + i as $ty * step
+                // Each is calculated afresh, so that errors don't add up. Steps may be infinite.
+                if i == 0 { start } else { start + i as $ty * step }
             }
         }
     )*};

@@ -3,6 +3,7 @@
 
 use crate::number::Number;
 use dlbridge::compute::{Level, with_level};
+use dlbridge::kernel::Registry;
 use dlbridge::testing::OpTest;
 use dlbridge::{DType, Element, Tensor, ops};
 use half::{bf16, f16};
@@ -182,4 +183,107 @@ fn sums_have_the_same_bits_for_every_layout_of_the_result() {
         check(f16::from_f64);
         check(bf16::from_f64);
     });
+}
+
+/// Numbers whose sums are rounded.
+fn fractions(len: usize) -> impl Iterator<Item = f64> {
+    (0..len).map(|at| ((at * 7919 + 13) % 10_007) as f64 / 9_973.0 - 0.5)
+}
+
+/// Checks that results are the same bits wherever they are written.
+fn check_places<T: Element + PartialEq + std::fmt::Debug>(of: impl Fn(f64) -> T) {
+    for (shape, axis) in [
+        ([200, 2, 6], 2),
+        ([40, 3, 100], 2),
+        ([6, 40, 50], 0),
+        ([9, 99, 13], 1),
+    ] {
+        let x = fractions(shape.iter().product()).map(&of).collect();
+        let x = Tensor::from_vec(x, &shape).unwrap();
+        let by_columns = x.permute(&[2, 1, 0]).unwrap().copy().unwrap();
+        let kept: Vec<usize> = (0..3)
+            .filter(|at| *at != axis)
+            .map(|at| shape[at])
+            .collect();
+        let zeros = |rows: usize, columns: usize| Tensor::zeros(&[rows, columns], T::DTYPE);
+        for x in [x, by_columns.permute(&[2, 1, 0]).unwrap()] {
+            for name in ["sum", "mean", "var", "std"] {
+                let into = |mut out: Tensor| {
+                    let op = Registry::global().op(name).unwrap();
+                    let call = op.call().attribute("axis", vec![axis as i64]);
+                    call.input(&x).output(&mut out).run().unwrap();
+                    out.to_vec::<T>().unwrap()
+                };
+                let expected = into(zeros(kept[0], kept[1]).unwrap());
+                let by_columns = zeros(kept[1], kept[0]).unwrap().transpose();
+                assert_eq!(into(by_columns), expected, "{name}");
+                let part = {
+                    let wide = zeros(kept[0], kept[1] + 1).unwrap();
+                    wide.slice(1, 0..kept[1]).unwrap()
+                };
+                assert_eq!(into(part), expected, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn results_of_reductions_are_the_same_bits_wherever_they_are_written() {
+    check_places::<f32>(|x| x as f32);
+    check_places::<f64>(|x| x);
+    check_places::<bf16>(bf16::from_f64);
+}
+
+#[test]
+fn reductions_of_nothing_take_no_time() {
+    // One step for each index of the first axis would take hours.
+    let x = Tensor::zeros(&[1 << 40, 0], DType::F32).unwrap();
+    let sum = ops::sum(&x, None, false).unwrap();
+    assert_eq!(sum.to_vec::<f32>().unwrap(), [0.0]);
+}
+
+#[test]
+fn products_are_the_same_bits_for_any_number_of_threads() {
+    // The last of several parts may be one column, which alone would be a small product.
+    for (depth, columns) in [(2000, 97), (1300, 193), (2000, 161), (2000, 201)] {
+        let made = |rows: usize, columns: usize| {
+            let numbers = fractions(rows * columns).map(|x| x as f32).collect();
+            Tensor::from_vec(numbers, &[rows, columns]).unwrap()
+        };
+        let (a, b) = (made(2, depth), made(depth, columns));
+        let product = |threads: usize| {
+            let call = Registry::global().op("matmul").unwrap();
+            let product = call.call().input(&a).input(&b).threads(threads).make();
+            product.unwrap().to_vec::<f32>().unwrap()
+        };
+        let expected = product(1);
+        for threads in 2..=8 {
+            assert!(
+                product(threads) == expected,
+                "{columns} columns, {threads} threads"
+            );
+        }
+    }
+}
+
+#[test]
+fn parameters_of_nothing_are_not_copied() {
+    // Of this size they couldn't be.
+    let many = 1 << 40;
+    let one = Tensor::from([1.0_f32]).broadcast_to(&[many]).unwrap();
+    let nothing = Tensor::zeros(&[0, many], DType::F32).unwrap();
+    let op = |name: &str| Registry::global().op(name).unwrap();
+    for name in ["rms_norm", "layer_norm"] {
+        let op = op(name);
+        let call = op.call().input(&nothing).named("weight", &one);
+        assert_eq!(call.make().unwrap().shape(), [0, many]);
+    }
+    let nothing = nothing.transpose();
+    let (quantize, backward) = (op("quantize"), op("mean_backward"));
+    let call = quantize.call().input(&nothing).named("scale", &one);
+    let made = call.attribute("axis", 0_i64).make().unwrap();
+    assert_eq!(made.shape(), [many, 0]);
+    let call = backward.call().input(&one).input(&nothing);
+    let made = call.attribute("axis", vec![1_i64]).make().unwrap();
+    assert_eq!(made.shape(), [many, 0]);
 }

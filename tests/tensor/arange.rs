@@ -51,6 +51,19 @@ fn arange_of_floats_excludes_the_end() {
 }
 
 #[test]
+fn arange_of_floats_has_the_start_before_any_larger_step() {
+    for (stop, step) in [
+        (10.0_f64, f64::INFINITY),
+        (1e-320, 1e300),
+        (-1e-320, -1e300),
+    ] {
+        assert_eq!(counted!(f64: 0.0_f64, stop, step), [0.0]);
+        assert!(counted!(f64: 0.0_f64, stop, -step).is_empty());
+    }
+    assert!(counted!(f64: 1.0_f64, 1.0, f64::INFINITY).is_empty());
+}
+
+#[test]
 #[should_panic = "arange can't count in steps of 0"]
 fn arange_of_integers_rejects_zero_steps() {
     let _ = Tensor::arange(0, 1, 0);

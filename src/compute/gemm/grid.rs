@@ -44,9 +44,12 @@ impl Grid {
         threads: usize,
     ) -> Self {
         let least = rows.div_ceil(most_rows).max(1);
+        // No more than there are steps, as that makes no other division.
+        let most_row_parts = (least + 2 * (threads - 1)).min(rows.div_ceil(row_step).max(least));
+        let most_column_parts = (2 * threads - 1).min(columns.div_ceil(column_step).max(1));
         let mut best = None;
-        for row_parts in least..=least + 2 * (threads - 1) {
-            for column_parts in 1..=2 * threads - 1 {
+        for row_parts in least..=most_row_parts {
+            for column_parts in 1..=most_column_parts {
                 let rows = Cuts::new(rows, row_step, row_parts);
                 let columns = Cuts::new(columns, column_step, column_parts);
                 let rounds = (rows.count * columns.count).div_ceil(threads);

@@ -14,8 +14,9 @@ const MOST: usize = if cfg!(test) { 1 << 6 } else { 1 << 12 };
 /// Columns that are calculated at once.
 const COLUMNS: usize = 8;
 
-/// Calculates a part of the result, if it is small and the second factor's rows are contiguous;
-/// returns whether it is so.
+/// Calculates a part of the result, if the result is small as a whole and the second factor's rows
+/// are contiguous; returns whether it is so. Parts alone don't decide, as the order of additions is
+/// to be the same for any number of them.
 ///
 /// # Safety
 ///
@@ -25,10 +26,10 @@ pub(super) unsafe fn multiply<U: Unit<T>, T: Copy, O: FromSum<U::Sum>>(
     rows: Range<usize>,
     columns: Range<usize>,
 ) -> bool {
-    let sizes = [columns.len(), problem.depth];
+    let sizes = [problem.columns, problem.depth];
     let work = sizes
         .into_iter()
-        .try_fold(rows.len(), usize::checked_mul)
+        .try_fold(problem.rows, usize::checked_mul)
         .filter(|work| *work <= MOST);
     if work.is_none() || problem.b.outer != 1 {
         return false;

@@ -97,14 +97,13 @@ unsafe fn reduce(
     });
     for tile in 0..tiles {
         let first = address.byte(tile * chunks * words * size_of::<Accumulators>());
-        let (out, _, count) = reduction.results(tile);
         for chunk in 1..chunks {
             let later = first.wrapping_add(chunk * words * size_of::<Accumulators>());
             // SAFETY: both were written above.
-            unsafe { accumulate.combine(first, later, count) };
+            unsafe { reduction.combine(tile, accumulate, first, later) };
         }
         // SAFETY: the tile's results have their places in `out`.
-        unsafe { accumulate.finish(first, out, reduction.k.strides[0], count) };
+        unsafe { reduction.finish(tile, accumulate, first) };
     }
 }
 

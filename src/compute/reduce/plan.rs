@@ -17,9 +17,12 @@ type Dims = SmallVec<[Dim<3>; 4]>;
 pub(super) struct Reduction {
     first: [Address; 2],
     item: usize,
-    /// Dimensions that stay, but for `k`, which has the least stride.
+    /// Dimensions that stay, but for those of `k`.
     kept: Dims,
-    pub(super) k: Dim<3>,
+    /// Those that have the least strides, and are one in `x`: tiles don't depend on `out`.
+    k: Dim<3>,
+    /// What `k` is in `out`: sizes and strides, the innermost first.
+    runs: SmallVec<[(usize, isize); 2]>,
     /// Reduced dimensions, but for `r`, which has the least stride.
     reduced: Dims,
     r: Dim<3>,
@@ -81,7 +84,15 @@ impl Reduction {
             let left = merge_slice(dims);
             dims.truncate(left);
         }
-        let k = kept.pop().unwrap_or(Dim::NONE);
+        let mut k = kept.pop().unwrap_or(Dim::NONE);
+        let mut runs = SmallVec::from_iter([(k.size, k.strides[0])]);
+        while let Some(outer) = kept.last().copied()
+            && k.strides[1].checked_mul(k.size as isize) == Some(outer.strides[1])
+        {
+            runs.push((outer.size, outer.strides[0]));
+            k.size *= outer.size;
+            kept.pop();
+        }
         let r = reduced.pop().unwrap_or(Dim::NONE);
         let item = x.item as isize;
         let way = if r.strides[1] == item && r.size >= SHORT || r.size == 1 && k.size == 1 {
@@ -98,6 +109,7 @@ impl Reduction {
             item: x.item,
             kept,
             k,
+            runs,
             reduced,
             r,
             way,
@@ -127,20 +139,64 @@ impl Reduction {
         kept * self.k.size.div_ceil(self.tile_results())
     }
 
-    /// Returns the addresses of a tile's first result and of its first element, and the number of
-    /// results.
-    pub(super) fn results(&self, tile: usize) -> (*mut u8, *mut u8, usize) {
+    /// Returns the offsets of a tile's outer indices, and its results along `k`.
+    fn results(&self, tile: usize) -> ([isize; 3], Range<usize>) {
         let across = self.k.size.div_ceil(self.tile_results());
         let (mut index, column) = (tile / across, tile % across * self.tile_results());
         let mut offsets = [0; 3];
-        advance(&mut offsets, &self.k, column);
         for dim in self.kept.iter().rev() {
             advance(&mut offsets, dim, index % dim.size);
             index /= dim.size;
         }
-        let out = self.first[0].0.wrapping_offset(offsets[0]);
-        let x = self.first[1].0.wrapping_offset(offsets[1]);
-        (out, x, self.tile_results().min(self.k.size - column))
+        let count = self.tile_results().min(self.k.size - column);
+        (offsets, column..column + count)
+    }
+
+    /// Adds the later accumulators of a tile to the earlier ones.
+    ///
+    /// # Safety
+    ///
+    /// Both are of all results of the tile.
+    pub(super) unsafe fn combine(
+        &self,
+        tile: usize,
+        accumulate: &dyn Accumulate,
+        accumulators: *mut u8,
+        later: *const u8,
+    ) {
+        let (_, results) = self.results(tile);
+        // SAFETY: there are as many as the tile has results, as is required here.
+        unsafe { accumulate.combine(accumulators, later, results.len()) };
+    }
+
+    /// Writes the results of a tile's accumulators.
+    ///
+    /// # Safety
+    ///
+    /// As for [`reduce`], and no other code uses the tile's results.
+    pub(super) unsafe fn finish(
+        &self,
+        tile: usize,
+        accumulate: &dyn Accumulate,
+        accumulators: *const u8,
+    ) {
+        let (offsets, results) = self.results(tile);
+        let (run, step) = self.runs[0];
+        let mut at = results.start;
+        while at < results.end {
+            let mut out = self.first[0].0.wrapping_offset(offsets[0]);
+            let mut index = at;
+            for &(size, stride) in &self.runs {
+                out = out.wrapping_offset(stride * (index % size) as isize);
+                index /= size;
+            }
+            let count = (run - at % run).min(results.end - at);
+            let first = (at - results.start) * accumulate.accumulator();
+            // SAFETY: accumulators lie one after another. The results of a run have a place each,
+            // at one distance, which no other code uses.
+            unsafe { accumulate.finish(accumulators.wrapping_add(first), out, step, count) };
+            at += count;
+        }
     }
 
     /// Returns the dimension that is cut into chunks: the outermost reduced one.
@@ -168,11 +224,10 @@ impl Reduction {
         const COUNT: usize = ACCUMULATORS / ALIGN;
         let mut memory = [Accumulators::NEW; COUNT];
         let accumulators = memory.as_mut_ptr().cast::<u8>();
-        let (out, _, count) = self.results(tile);
         // SAFETY: the memory is large enough for a tile's accumulators, which are written first.
         unsafe {
             self.accumulate(tile, None, accumulate, accumulators);
-            accumulate.finish(accumulators, out, self.k.strides[0], count);
+            self.finish(tile, accumulate, accumulators);
         }
     }
 
@@ -188,7 +243,10 @@ impl Reduction {
         accumulate: &dyn Accumulate,
         accumulators: *mut u8,
     ) {
-        let (_, first, count) = self.results(tile);
+        let (mut offsets, results) = self.results(tile);
+        advance(&mut offsets, &self.k, results.start);
+        let first = self.first[1].0.wrapping_offset(offsets[1]);
+        let count = results.len();
         let range = match chunk {
             None => 0..self.cut().size,
             Some(chunk) => {
@@ -198,6 +256,9 @@ impl Reduction {
         };
         // SAFETY: there is memory for the accumulators.
         unsafe { accumulate.begin(accumulators, count) };
+        if self.r.size == 0 {
+            return; // Whatever the sizes of the others.
+        }
         let totals = Totals {
             accumulate,
             accumulators,

@@ -37,14 +37,14 @@ pub(super) fn quantize_elements<T: Float>(
     out: &UntypedMut<'_>,
 ) -> Result<(), Failure> {
     let split = along.split("x", x.shape(), scale.shape())?;
+    if x.is_empty() {
+        return Ok(()); // Without copies of scales, of which there may be any number.
+    }
     let mut inverses = Parameters::new(scale, zero_point, out.dtype())?;
     inverses
         .scales
         .iter_mut()
         .for_each(|scale| *scale = 1.0 / *scale);
-    if x.is_empty() {
-        return Ok(());
-    }
     let ends = ends_of(out.dtype());
     let x = Elements {
         first: x.as_ptr().cast_mut().cast(),
@@ -95,10 +95,10 @@ pub(super) fn dequantize_elements<T: Float>(
     out: &ViewMut<'_, T>,
 ) -> Result<(), Failure> {
     let split = along.split("q", q.shape(), scale.shape())?;
-    let parameters = Parameters::new(scale, zero_point, q.dtype())?;
     if q.layout().is_empty() {
         return Ok(());
     }
+    let parameters = Parameters::new(scale, zero_point, q.dtype())?;
     let out = Elements {
         first: out.as_ptr().cast_mut().cast(),
         layout: out.layout(),
