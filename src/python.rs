@@ -114,7 +114,7 @@ pub mod package {
     pub use super::class::{restore, scalar};
     #[cfg(feature = "cuda")]
     pub use super::cuda::PyStream;
-    pub use super::error::{raise, wrong_argument, wrong_value};
+    pub use super::error::{is_no_tensor, raise, wrong_argument, wrong_value};
     pub use super::fastcall::fastcall;
     #[cfg(feature = "files")]
     pub use super::files::{dump_tensors, open_file, read_bytes, save_tensors};

@@ -10,6 +10,7 @@ from ._errors import with_fields
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import Any
 
     from .typing import Policy
@@ -41,16 +42,22 @@ def warn(text: str) -> None:
     import warnings  # Here, as the package is imported more often than it warns.
 
     frame = sys._getframe(0).f_back
-    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == "dlbridge":
+    while frame and _module(frame).partition(".")[0] == "dlbridge":
         frame = frame.f_back
     place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<no Python frame>", 1)
-    module = frame.f_globals.get("__name__", "<unknown>") if frame else "dlbridge"
+    module = _module(frame) if frame else "dlbridge"
     action = _action(text, module, place[1])
     if action not in ("error", "always", "all"):
         this = object()
         if action == "ignore" or _shown.setdefault(text, this) is not this:
             return
     warnings.warn_explicit(text, ReadOnlyWarning, *place, module=module)
+
+
+def _module(frame: FrameType) -> str:
+    """The module of a frame's code, whose name can be anything."""
+    name = frame.f_globals.get("__name__")
+    return name if isinstance(name, str) else "<unknown>"
 
 
 def _action(text: str, module: str, line: int) -> str:
@@ -98,7 +105,8 @@ class readonly:
 
     "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" shares it
     without, and "refuse" raises BufferError. The policy holds for this thread, or this asyncio
-    task, and for all extensions that are written with dlbridge; blocks may be nested. An argument
+    task, and for all extensions that are written with dlbridge; blocks may be nested, and end in the
+    reverse order: those of generators that are used in turns don't. An argument
     `readonly=` of a call comes first; outside of all blocks the environment variable
     DLBRIDGE_READONLY holds, and without it "warn".
 

@@ -95,13 +95,16 @@ class record:
     """
 
     def __init__(self) -> None:
-        self._recorders = [recorder() for recorder in _recorders]
+        # Of each block that runs, so that one object can be used again, and in itself.
+        self._blocks: list[list[_Recorder]] = []
 
     def __enter__(self) -> Calls:
-        for recorder in self._recorders:
+        recorders = [recorder() for recorder in _recorders]
+        self._blocks.append(recorders)
+        for recorder in recorders:
             recorder.start()
-        return Calls(self._recorders)
+        return Calls(recorders)
 
     def __exit__(self, *_: object) -> None:
-        for recorder in self._recorders:
+        for recorder in self._blocks.pop():
             recorder.stop()

@@ -82,8 +82,13 @@ def _each(value: Any, change: Callable[[Any], Any]) -> Any:
         return change(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(_each(one, change) for one in value))
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, tuple):
         return type(value)(_each(one, change) for one in value)
-    if isinstance(value, dict):
-        return {key: _each(one, change) for key, one in value.items()}
+    if isinstance(value, (list, dict)):
+        import copy  # Here, as in `wrap`.
+
+        changed = copy.copy(value)  # Of its class, with what that has beside the items.
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            changed[key] = _each(one, change)
+        return changed
     return value

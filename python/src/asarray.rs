@@ -4,7 +4,7 @@ use crate::make::{cast, check_device, number, settled, type_of};
 use dlbridge::dlpack::python::intern;
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Incompatibility, IncompatibilityKind};
-use dlbridge::python::package::{raise, scalar, wrong_argument};
+use dlbridge::python::package::{is_no_tensor, raise, scalar, wrong_argument};
 use dlbridge::python::{PyTensor, Wanted, to_device};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 /// with `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
 ///
 /// Without `dtype`, Python's numbers become what they do in NumPy: bool, int64, float64 or
-/// complex128. A tensor keeps its own dtype.
+/// complex128; integers that no such dtype has all of are refused. A tensor keeps its own dtype.
 #[pyfunction]
 #[pyo3(signature = (x, dtype=None, *, device=None, copy=None))]
 pub(super) fn asarray<'py>(
@@ -39,7 +39,7 @@ pub(super) fn asarray<'py>(
     let wanted = Wanted { copy, device };
     let tensor = match PyTensor::from_object(x, wanted) {
         Ok(tensor) => tensor,
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+        Err(error) if is_no_tensor(py, &error) => {
             let array = by_interface(x, copy)?.ok_or(error)?;
             PyTensor::from_object(&array, wanted)?
         }

@@ -7,11 +7,12 @@ mod files;
 mod make;
 mod ops;
 
+use dlbridge::python::package::is_no_tensor;
 use dlbridge::python::{
     Conversion, Explanation, Passed, PyDType, PyDevice, PyTensor, ReadOnlyPolicy, Wanted,
 };
 use dlbridge::{DType, Device, Tensor};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
 #[pymodule]
@@ -114,7 +115,7 @@ fn outlook(
 ) -> PyResult<ExplanationFields> {
     let explanation = match Passed::to_look_at(x) {
         Ok(tensor) => dlbridge::python::explain(py, tensor, to, readonly)?,
-        Err(error) if is_refusal(py, &error) => {
+        Err(error) if error.is_instance_of::<PyBufferError>(py) || is_no_tensor(py, &error) => {
             // An unknown framework is an error all the same.
             let nothing = Tensor::zeros(&[0], DType::F32)?;
             dlbridge::python::explain(py, nothing, to, readonly)?;
@@ -137,14 +138,6 @@ fn outlook(
         Some(reason),
         remedy,
     ))
-}
-
-/// Whether an error says that an object's tensor can't be exchanged. A `TypeError` that Python code
-/// raised while exporting the tensor is a fault of its own.
-fn is_refusal(py: Python<'_>, error: &PyErr) -> bool {
-    let is_ours = || error.traceback(py).is_none();
-    error.is_instance_of::<PyBufferError>(py)
-        || error.is_instance_of::<PyTypeError>(py) && is_ours()
 }
 
 /// A tensor that was pickled.

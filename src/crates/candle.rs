@@ -2,7 +2,8 @@
 //!
 //! candle's tensors own vectors behind a lock, and write through any handle that takes it. A tensor
 //! that shares such memory holds the lock for reading: candle reads on, and its own writes (`Var`'s
-//! `set`, `slice_set`, ops in place) wait until the last handle to the tensor is gone. The other
+//! `set`, `slice_set`, ops in place) wait until the last handle to the tensor is gone. While such a
+//! write waits, the same memory can't be converted again: the conversion waits behind it. The other
 //! way a vector is moved into candle's tensor.
 //!
 //! ```

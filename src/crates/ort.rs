@@ -22,12 +22,11 @@ where
     /// # Errors
     ///
     /// When the elements are not `T`s or don't lie one after another; the memory isn't a vector of
-    /// `T`s, or is shared (a `TensorRef` takes any); or ONNX Runtime refuses it.
+    /// `T`s, or is shared (a `TensorRef` takes any); or ONNX Runtime refuses it, which has dropped
+    /// the vector by then: the error has an empty tensor.
     fn try_from(tensor: Tensor) -> Result<Self, TakeError> {
         let (vec, layout) = tensor.take_vec::<T>()?.into_whole()?;
-        // Kept in case that it is refused, as the vector is then gone.
-        let shape = layout.shape().to_vec();
-        Value::from_array((shape, vec)).map_err(|error| {
+        Value::from_array((layout.shape().to_vec(), vec)).map_err(|error| {
             let empty = Tensor::from(Vec::<T>::new());
             TakeError::new(empty, refused(&error))
         })

@@ -28,6 +28,11 @@ macro_rules! named {
     ($Class:ident($Value:ty) { $($methods:tt)* }) => {
         #[pymethods]
         impl $Class {
+            #[new]
+            fn new(value: $Value) -> Self {
+                Self(value)
+            }
+
             $($methods)*
 
             fn __str__(&self) -> String {
@@ -45,6 +50,18 @@ macro_rules! named {
                 // Only the name that it prints, so that equal ones have the same hash.
                 let name = other.extract::<String>();
                 name.is_ok_and(|name| name == self.0.to_string())
+            }
+
+            fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+                slf
+            }
+
+            fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'_, PyAny>) -> Bound<'py, Self> {
+                slf
+            }
+
+            fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (String,)) {
+                (slf.get_type(), (slf.get().0.to_string(),))
             }
 
             fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {

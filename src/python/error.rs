@@ -85,6 +85,12 @@ pub(super) fn cuda_failed(fields: impl Into<Fields>) -> PyErr {
     })
 }
 
+/// Returns whether an error says that an object isn't a tensor. A `TypeError` that Python code
+/// raised while it exported the tensor is a fault of its own.
+pub fn is_no_tensor(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) && error.traceback(py).is_none()
+}
+
 impl From<Refused> for PyErr {
     fn from(refused: Refused) -> Self {
         *refused.0

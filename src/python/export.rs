@@ -99,7 +99,7 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
         };
         match path_for_result(object.as_borrowed())? {
             ImportPath::Own => own(py, tensor),
-            ImportPath::Numpy => export_to(NUMPY, py, tensor, conversion),
+            ImportPath::Numpy | ImportPath::Scalar => export_to(NUMPY, py, tensor, conversion),
             ImportPath::Table(table, vendor) => by_table(py, table, vendor, tensor, conversion),
             ImportPath::Buffer(_) | ImportPath::Protocol => {
                 match Framework::of_type(&object.get_type()) {
@@ -181,7 +181,7 @@ pub(super) fn supports(like: Option<&Bound<'_, PyAny>>, dtype: DType) -> PyResul
     };
     let framework = match path_for_result(object.as_borrowed())? {
         ImportPath::Own => None,
-        ImportPath::Numpy => Some(NUMPY),
+        ImportPath::Numpy | ImportPath::Scalar => Some(NUMPY),
         ImportPath::Table(_, vendor) => vendor.framework,
         ImportPath::Buffer(_) | ImportPath::Protocol => Framework::of_type(&object.get_type()),
     };

@@ -122,7 +122,7 @@ fn pair(value: &Bound<'_, PyAny>) -> PyResult<Option<(i64, i64)>> {
 fn wrong(argument: &str, wanted: &str, found: &Bound<'_, PyAny>) -> PyErr {
     let kind = found.get_type();
     PyTypeError::new_err(format!(
-        "{argument} must be {wanted}, not {found} of {kind}"
+        "{argument} must be {wanted}, not {found:?} of {kind}"
     ))
 }
 

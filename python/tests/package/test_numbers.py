@@ -220,10 +220,34 @@ def test_comparison_with_every_number_equals_numpy(number):
     assert (t == number).tolist() == [number == 2**64 - 1, number == 2**63]
 
 
+def test_comparison_with_integers_of_any_size_is_exact():
+    numbers = [2.0**127, 2.0**200, -(2.0**127), -(2.0**500), math.inf, math.nan]
+    t = dlbridge.asarray(numbers)
+    for number in (2**127, 2**200, -(2**127), -(2**500)):
+        assert (t == number).tolist() == [x == number for x in numbers]
+        for other in (number + 1, number - 1, number**9):
+            assert not any((t == other).tolist()) and all((t != other).tolist())
+
+
 def test_comparison_with_non_numbers_is_false_or_refused():
     t = dlbridge.asarray([1, 2])
     for other in ("x", None, [1, 2], object(), {}):
         assert (t == other) is False and (t != other) is True
+
+    class Faulty:
+        def __dlpack__(self, **options):
+            return len(5)
+
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(2)
+
+    # An error of the producer's own says nothing of what it is.
+    for call in (lambda: t == Faulty(), lambda: t != Faulty(), lambda: dlbridge.asarray(Faulty())):
+        with refused(TypeError, "has no len()"):
+            call()
     for shape in ((3,), (2, 3)):
         with refused(ValueError, "broadcast"):
             t == dlbridge.zeros(shape)

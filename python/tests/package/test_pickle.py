@@ -172,15 +172,11 @@ def test_pickle_of_several_tensors_keeps_identity():
     assert pair["first"] is pair["again"] and pair["part"].equals(t[:3])
 
 
-def test_pickle_of_padded_or_dtype_is_refused():
+def test_pickle_of_padded_is_refused():
     x = np.zeros(3, ml_dtypes.int4)
     for protocol in PROTOCOLS:
         with refused(BufferError, "padded int4", "can't be pickled"):
             pickle.dumps(dlbridge.from_dlpack(x), protocol)
-    # An element type is a part of its tensor.
-    for value in (dlbridge.zeros(1).dtype, dlbridge.zeros(1).device):
-        with refused(TypeError, "cannot pickle", type(value).__name__):
-            pickle.dumps(value)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -229,3 +225,16 @@ def test_pickle_loads_in_process_without_import(protocol, tmp_path):
         print(t.tolist(), "numpy" in sys.modules)
     """
     assert in_new_process(code).strip() == "[[0, 3], [1, 4], [2, 5]] False"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_dtypes_and_devices_are_copied_and_pickled(protocol):
+    for value in (dlbridge.zeros(1, "bfloat16").dtype, dlbridge.zeros(1).device):
+        found = pickle.loads(pickle.dumps(value, protocol))
+        assert type(found) is type(value) and found == value and hash(found) == hash(value)
+        assert copy.copy(value) is copy.deepcopy([value])[0] is value
+        assert eval(repr(value), vars(dlbridge)) == value
+    assert dlbridge.DType(np.float16) == dlbridge.DType("float16") == "float16"
+    assert dlbridge.Device((2, 1)) == dlbridge.Device("cuda:1") == "cuda:1"
+    with refused(LookupError, "float33"):
+        dlbridge.DType("float33")

@@ -189,6 +189,15 @@ def test_warning_names_the_callers_line():
         dlbridge.convert(array, "torch")
 
 
+@pytest.mark.parametrize("name", [None, 3, "other"])
+def test_warning_needs_no_name_of_a_module(name):
+    array = frozen()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        exec("convert(array, 'torch')", {"__name__": name, "convert": dlbridge.convert, **locals()})
+    assert len(shown) == 1
+
+
 def test_warnings_as_errors_refuse_and_release():
     check_warnings_as_errors("torch")
     check_warnings_as_errors("onnxruntime")

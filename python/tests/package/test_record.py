@@ -104,6 +104,19 @@ def test_nested_recorders_record_their_calls():
     assert ([call.op for call in one], [call.op for call in two]) == (["add"], ["add", "sum"])
 
 
+def test_one_object_records_in_itself_and_again():
+    x, record = np.ones(3, "f4"), dlbridge.record()
+    with record as outer:
+        ops.add(x, 1)
+        with record as inner:
+            ops.sum(x)
+        ops.multiply(x, 2)
+    with record as after:
+        ops.exp(x)
+    found = [[call.op for call in calls] for calls in (outer, inner, after)]
+    assert found == [["add", "sum", "multiply"], ["sum"], ["exp"]]
+
+
 def test_recorder_records_calls_of_every_thread():
     x, large = np.ones(3, "f4"), np.ones((64, 64), "f4")
 

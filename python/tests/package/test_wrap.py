@@ -22,6 +22,12 @@ class Rows(list):
     pass
 
 
+class Titled(list):
+    def __init__(self, title, rows):
+        super().__init__(rows)
+        self.title = title
+
+
 def seen(call):
     """What a function gets when it is wrapped and called."""
     got = []
@@ -101,6 +107,14 @@ def test_tensors_in_containers_are_converted():
         and result["pair"].two == "text"
     )
     assert result["number"] == 3 and type(result["ordered"]["a"]) is torch.Tensor
+    assert type(result["ordered"]) is collections.OrderedDict
+    counted = collections.defaultdict(list, a=x)
+    titled = Titled("x", [x])
+    given = seen(lambda f: f(counted, titled))[0]
+    assert [type(one) for one in given] == [collections.defaultdict, Titled]
+    assert type(given[0]["a"]) is type(given[1][0]) is dlbridge.Tensor
+    assert given[0].default_factory is list and given[1].title == "x"
+    assert counted["a"] is titled[0] is x
     # A structure of PyTorch's, which is a tuple with more to it.
     values = seen(lambda f: f(torch.max(torch.eye(2), 0)))[0][0]
     assert [type(value) for value in values] == [dlbridge.Tensor] * 2

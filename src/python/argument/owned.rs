@@ -145,7 +145,7 @@ fn import(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
     let is_silent = match ImportPath::cached(object) {
         Some(ImportPath::Own | ImportPath::Numpy) => true,
         Some(ImportPath::Table(_, vendor)) => !vendor.runs_python,
-        Some(ImportPath::Buffer(_) | ImportPath::Protocol) | None => false,
+        Some(ImportPath::Buffer(_) | ImportPath::Scalar | ImportPath::Protocol) | None => false,
     };
     let tensor = own::from_object(&object, wanted)?;
     if !is_silent {

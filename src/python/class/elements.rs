@@ -2,12 +2,11 @@
 
 use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
-use crate::python::error::{unsuitable, wrong_argument};
+use crate::python::error::{is_no_tensor, unsuitable, wrong_argument};
 use crate::python::import::own::{Wanted, from_object};
 use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
 
@@ -56,17 +55,16 @@ impl PyTensor {
             || other.is_instance_of::<PyFloat>()
             || other.is_instance_of::<PyComplex>()
         {
-            // A number beyond all that a tensor can hold equals none of its elements.
-            let number = scalar(other).ok().flatten();
-            let number = number.unwrap_or(Scalar::Float(f64::NAN));
+            let number = match scalar(other).ok().flatten() {
+                Some(number) => number,
+                None => large_integer(other)?,
+            };
             let equal = equal_to(py, &*cuda::on_host(&self.tensor)?, number, is_equal)?;
             return Ok(equal.into_pyobject(py)?.into_any().unbind());
         }
         let other = match from_object(other, Wanted::default()) {
             Ok(other) => other,
-            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                return Ok(py.NotImplemented());
-            }
+            Err(error) if is_no_tensor(py, &error) => return Ok(py.NotImplemented()),
             Err(error) => return Err(error),
         };
         let (ours, theirs) = (cuda::on_host(&self.tensor)?, cuda::on_host(&other)?);
@@ -188,6 +186,14 @@ pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     }))
 }
 
+/// Returns an integer that no element type of integers has, as the float that equals it; NaN, which
+/// equals no element, where there is none.
+fn large_integer(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    let nearest: f64 = object.extract().unwrap_or(f64::NAN);
+    let is_equal = nearest.is_finite() && object.eq(PyFloat::new(object.py(), nearest))?;
+    Ok(Scalar::Float(if is_equal { nearest } else { f64::NAN }))
+}
+
 /// How many elements are visited between two looks for signals, so that the user can interrupt what
 /// takes long.
 const AT_ONCE: usize = 1 << 16;
@@ -241,7 +247,8 @@ fn is_one_number(a: Scalar, b: Scalar) -> bool {
         // Not every integer is a float.
         (Scalar::Int(integer), Scalar::Float(float))
         | (Scalar::Float(float), Scalar::Int(integer)) => {
-            integer as f64 == float && float as i128 == integer
+            // The largest integers all become one float, which is larger.
+            integer as f64 == float && float as i128 == integer && float < i128::MAX as f64
         }
         _ => a.to_complex() == b.to_complex(),
     }

@@ -13,7 +13,9 @@ mod keeper;
 mod make;
 
 use array::uneven;
-pub(in crate::python) use array::{MAX_RANK, Numbers, fields, is_array, is_array_type, remember};
+pub(in crate::python) use array::{
+    MAX_RANK, Numbers, array_of, fields, is_array, is_array_type, is_special_scalar, remember,
+};
 #[cfg(feature = "kernels")]
 pub(in crate::python) use fresh::FreshArray;
 pub(in crate::python) use make::make;

@@ -18,10 +18,10 @@ use crate::python::import::capsule::{
 use crate::python::import::guard::{clarify, guard_protocol, guard_table};
 use crate::python::import::recheck::check_borrowed;
 use crate::python::import::type_cache::ImportPath;
-#[cfg(feature = "cuda")]
 use crate::python::object::Object;
 use crate::python::refusal;
 use crate::python::tensor_object;
+use crate::storage::Owner;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
 use pyo3::exceptions::PyBufferError;
@@ -125,6 +125,16 @@ impl Entry {
                 self.borrow_capsule(object)?;
                 // The older kind of capsule doesn't tell.
                 self.read_only |= read_only;
+                Ok(())
+            }
+            ImportPath::Scalar => {
+                let array = numpy::array_of(object)?;
+                // SAFETY: it is a `numpy.ndarray`, which the entry keeps.
+                unsafe { numpy::borrow(array.as_borrowed(), self) }?;
+                self.read_only = true;
+                self.set_keep(Keep::Owner {
+                    _kept: Owner::small(Object::new(array.as_borrowed())),
+                });
                 Ok(())
             }
             ImportPath::Protocol => {

@@ -156,6 +156,12 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
             // There may be another way, and else the error stays the same.
             Err((error, _)) => Ok(Found::Nothing(error.into())),
         },
+        ImportPath::Scalar => {
+            let array = numpy::array_of(object)?;
+            // SAFETY: it is a `numpy.ndarray`. No other code has it, and none writes it.
+            let tensor = unsafe { of_array(array.as_borrowed()) }?;
+            Ok(Found::Tensor(tensor.into_read_only()))
+        }
         ImportPath::Protocol => Ok(Found::Protocol),
     }
 }

@@ -79,7 +79,7 @@ unsafe fn borrow_again(
             // SAFETY: the object keeps what the descriptor says.
             Some(described.is_some_and(|(it, flags)| unsafe { now.fill(&it, flags) }.is_ok()))
         }
-        ImportPath::Own | ImportPath::Buffer(_) | ImportPath::Protocol => None,
+        ImportPath::Own | ImportPath::Buffer(_) | ImportPath::Scalar | ImportPath::Protocol => None,
     }
 }
 

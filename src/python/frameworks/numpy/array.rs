@@ -1,7 +1,7 @@
 //! The struct of an array, and the type `numpy.ndarray`.
 
 use super::element_type::ElementType;
-use crate::dlpack::python::type_lookup;
+use crate::dlpack::python::{intern, type_lookup};
 use crate::dtype::DType;
 use crate::layout::Layout;
 use crate::python::error::not_exchangeable;
@@ -124,6 +124,36 @@ pub(in crate::python) fn is_array_type(kind: &Bound<'_, PyType>) -> bool {
         || known.is_null()
             && type_lookup::is_c_type(kind, "numpy", "ndarray")
             && type_lookup::basic_size(kind).is_some_and(|size| size >= size_of::<Array>())
+}
+
+/// Returns whether a type, of these base classes, has NumPy's scalars whose buffer isn't their
+/// value: the bytes of a date; or no buffer, as of `ml_dtypes`, whose classes are `generic` ones.
+pub(in crate::python) fn is_special_scalar<'py>(
+    mut bases: impl Iterator<Item = Bound<'py, PyType>>,
+) -> bool {
+    let is_numpys = |base: &Bound<'_, PyType>| {
+        type_lookup::is_immutable(base)
+            && type_lookup::module_name(base).as_deref() == Some("numpy")
+    };
+    let nearest = bases.find(is_numpys);
+    let name = nearest.and_then(|base| type_lookup::type_name(&base));
+    matches!(
+        name.as_deref(),
+        Some("generic" | "datetime64" | "timedelta64")
+    )
+}
+
+/// Returns a scalar as an array of rank 0, with a copy of its value.
+pub(in crate::python) fn array_of<'py>(
+    scalar: Borrowed<'_, 'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = scalar.py().import(intern!(scalar.py(), "numpy"))?;
+    let array = numpy.call_method1(intern!(scalar.py(), "asarray"), (scalar,))?;
+    if is_array_type(&array.get_type()) {
+        remember(&array.get_type());
+        return Ok(array);
+    }
+    Err(not_exchangeable("NumPy made no array of its scalar"))
 }
 
 /// Remembers the type `numpy.ndarray`, which is never gone again.

@@ -51,8 +51,8 @@ pub(super) fn find(kind: &Bound<'_, PyType>) -> PyResult<Option<CachedPath>> {
         return found(ImportPath::Table(table, vendor), vendor);
     }
     let Method::At(depth) = method else {
-        let has_buffer = matches!(method, Method::Missing) && buffer::has_buffer(kind);
-        return match has_buffer {
+        return match matches!(method, Method::Missing) && buffer::has_buffer(kind) {
+            true if numpy::is_special_scalar(bases.iter()) => found(ImportPath::Scalar, &OTHER),
             true => found(ImportPath::Buffer(false), &OTHER),
             false => Ok(None),
         };

@@ -17,6 +17,8 @@ pub(in crate::python) enum ImportPath {
     /// A type with the buffer protocol; `true`: that also has `__dlpack__`, for what its buffers
     /// can't express, and whose tensors are read-only unless its buffers say otherwise.
     Buffer(bool),
+    /// A scalar of NumPy's whose buffer isn't its value: an array of it is read.
+    Scalar,
     /// A type with `__dlpack__`, or a capsule.
     Protocol,
 }

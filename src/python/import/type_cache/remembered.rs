@@ -92,7 +92,7 @@ pub(super) fn remember(kind: &Bound<'_, PyType>, found: &'static CachedPath, ver
     let limit = match found.path {
         ImportPath::Own | ImportPath::Numpy => PLACES,
         ImportPath::Table(..) => PLACES_WITH_TABLE,
-        ImportPath::Buffer(_) | ImportPath::Protocol => PLACES_WITHOUT_TABLE,
+        ImportPath::Buffer(_) | ImportPath::Scalar | ImportPath::Protocol => PLACES_WITHOUT_TABLE,
     };
     let pointer = kind.as_type_ptr();
     for place in places(pointer) {
