@@ -4,7 +4,6 @@
 //! exact as pairwise ones. Lanes are the same at every SIMD level, and so are the results.
 
 use super::number::Wide;
-use std::iter::Peekable;
 
 /// How many numbers are calculated with at once: a few vectors of any level.
 const LANES: usize = 32;
@@ -116,11 +115,8 @@ pub(super) const ACROSS: usize = LANES;
 /// Returns whether vectors hold numbers of different lines, rather than of one: there are more
 /// lines than a line has elements, and these don't fill a row.
 #[inline(always)]
-pub(super) fn is_across<'a, W: 'a>(
-    lines: &mut Peekable<impl Iterator<Item = (&'a [W], &'a mut [W])>>,
-) -> bool {
-    let len = lines.peek().map_or(0, |(x, _)| x.len());
-    len < LANES && len < lines.size_hint().0
+pub(super) fn is_across(lines: usize, len: usize) -> bool {
+    len < LANES && len < lines
 }
 
 /// Calls a function with some lines at a time, in columns of rows that it changes to the results:

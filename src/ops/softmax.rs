@@ -96,12 +96,15 @@ impl<W: Wide> Line<W> for Softmax {
     }
 
     #[inline(always)]
-    fn compute_all<'a, S: Simd>(&self, lines: impl Iterator<Item = (&'a [W], &'a mut [W])>, simd: S)
-    where
+    fn compute_all<'a, S: Simd>(
+        &self,
+        lines: impl ExactSizeIterator<Item = (&'a [W], &'a mut [W])>,
+        len: usize,
+        simd: S,
+    ) where
         W: 'a,
     {
-        let mut lines = lines.peekable();
-        if is_across(&mut lines) {
+        if is_across(lines.len(), len) {
             return for_each_across(lines, |rows| {
                 let largests = largests(rows);
                 let mut sums = [W::from_f64(0.0); ACROSS];
@@ -147,16 +150,19 @@ const LOGS: usize = 32;
 impl<W: Wide> Line<W> for LogSoftmax {
     #[inline(always)]
     fn compute<S: Simd>(&self, x: &[W], out: &mut [W], simd: S) {
-        self.compute_all(std::iter::once((x, out)), simd);
+        self.compute_all(std::iter::once((x, out)), x.len(), simd);
     }
 
     #[inline(always)]
-    fn compute_all<'a, S: Simd>(&self, lines: impl Iterator<Item = (&'a [W], &'a mut [W])>, _: S)
-    where
+    fn compute_all<'a, S: Simd>(
+        &self,
+        mut lines: impl ExactSizeIterator<Item = (&'a [W], &'a mut [W])>,
+        len: usize,
+        _: S,
+    ) where
         W: 'a,
     {
-        let mut lines = lines.peekable();
-        if is_across(&mut lines) {
+        if is_across(lines.len(), len) {
             return for_each_across(lines, |rows| {
                 let largests = largests(rows);
                 let mut sums = [W::from_f64(0.0); ACROSS];

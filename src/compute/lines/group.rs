@@ -20,8 +20,9 @@ pub(super) struct Group {
 impl Group {
     /// Returns each line: its elements, and where the results go.
     #[inline(always)]
-    pub(super) fn lines(self) -> impl Iterator<Item = (*const u8, *mut u8)> {
-        (0..self.count as isize).map(move |at| {
+    pub(super) fn lines(self) -> impl ExactSizeIterator<Item = (*const u8, *mut u8)> {
+        (0..self.count).map(move |at| {
+            let at = at as isize;
             let x = self.x.wrapping_offset(at * self.steps[1]);
             (x, self.out.wrapping_offset(at * self.steps[0]))
         })

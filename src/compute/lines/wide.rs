@@ -11,10 +11,14 @@ pub(crate) trait Line<W>: Sync {
     /// Computes a line from one that is as long. What `out` holds before is not specified.
     fn compute<S: Simd>(&self, x: &[W], out: &mut [W], simd: S);
 
-    /// Computes several lines of the same length.
+    /// Computes several lines of this length.
     #[inline(always)]
-    fn compute_all<'a, S: Simd>(&self, lines: impl Iterator<Item = (&'a [W], &'a mut [W])>, simd: S)
-    where
+    fn compute_all<'a, S: Simd>(
+        &self,
+        lines: impl ExactSizeIterator<Item = (&'a [W], &'a mut [W])>,
+        _len: usize,
+        simd: S,
+    ) where
         W: 'a,
     {
         for (x, out) in lines {
@@ -108,6 +112,6 @@ impl<W, L: Line<W>> Routine for WideLines<'_, W, L> {
         let lines = group
             .lines()
             .map(|(x, out)| unsafe { group.slices(x, out) });
-        self.line.compute_all(lines, simd);
+        self.line.compute_all(lines, group.len, simd);
     }
 }
