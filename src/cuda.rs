@@ -68,6 +68,8 @@ mod stream;
 pub use blas::{cublaslt_failure, set_cublaslt_path};
 pub use compile::{Image, ImageKind, Source, set_nvrtc_path};
 pub use driver::error::CudaError;
+#[cfg(feature = "python")]
+pub(crate) use driver::foreign_drops::HeldDrops;
 pub use driver::gpu::{ContextGuard, Gpu};
 pub use driver::is_present;
 pub use driver::library::find::add_search_path;

@@ -5,6 +5,7 @@ pub(super) mod answer;
 pub(super) mod capture_mode;
 pub(super) mod error;
 pub(super) mod event;
+pub(super) mod foreign_drops;
 mod functions;
 pub(super) mod gpu;
 pub(super) mod library;

@@ -14,6 +14,7 @@ pub(super) mod tensor_uses;
 use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
+use crate::cuda::driver::foreign_drops::Foreign;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::memory::reachable::{Place, Reachable};
 use crate::cuda::stream::Stream;
@@ -47,7 +48,7 @@ enum What {
     /// By its producer, in the order of the producer's stream; or, if that stream is unknown,
     /// when the work is done.
     Foreign {
-        storage: Option<Storage>,
+        storage: Option<Foreign<Storage>>,
         home: Option<Stream>,
     },
 }
@@ -77,7 +78,7 @@ impl Memory {
         let held = Held {
             uses: StreamUses::foreign(home.as_ref(), ready_on),
             what: What::Foreign {
-                storage: Some(storage),
+                storage: Some(Foreign::new(storage)),
                 home,
             },
         };

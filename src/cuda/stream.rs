@@ -11,6 +11,7 @@ use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
+use crate::cuda::driver::foreign_drops::Foreign;
 use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::driver::release_hook::drain_deferred;
 use cudarc::driver::sys;
@@ -120,7 +121,7 @@ impl Stream {
     #[must_use]
     pub unsafe fn kept(mut self, keeper: impl Any + Send + Sync) -> Self {
         if matches!(self.life, Life::Unknown) && !self.is_of_thread() {
-            let _keeper = Arc::new(keeper);
+            let _keeper = Arc::new(Foreign::new(keeper));
             self.life = Life::Kept { _keeper };
         }
         self

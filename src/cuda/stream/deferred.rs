@@ -3,6 +3,7 @@
 use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::event::Event;
+use crate::cuda::driver::foreign_drops::{HeldDrops, drop_foreign};
 use crate::cuda::driver::release_hook;
 use crate::cuda::stream::Stream;
 use std::any::Any;
@@ -176,7 +177,8 @@ impl Deferred {
     }
 }
 
-/// Drains deferred releases: drops everything whose work is done by now.
+/// Drains deferred releases: drops everything whose work is done by now, or puts that off where the
+/// thread holds drops.
 #[inline]
 pub(in crate::cuda) fn drain() {
     if ANY.load(Ordering::Acquire) {
@@ -186,6 +188,8 @@ pub(in crate::cuda) fn drain() {
 
 #[cold]
 fn drain_all() {
+    // An owner's drop may panic, or come back here. First everything is put back that must wait.
+    let _held = HeldDrops::new();
     let (memory, mut queues) = with_pending(|pending| {
         (
             mem::take(&mut pending.memory),
@@ -206,5 +210,8 @@ fn drain_all() {
         let put_back = left.into_iter().map(|queue| pending.put_back(queue));
         put_back.collect()
     });
-    drop((over, done, left));
+    if !over.is_empty() {
+        drop_foreign(over);
+    }
+    drop((done, left));
 }

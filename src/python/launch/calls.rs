@@ -1,7 +1,7 @@
 //! Calls of ops with tensors on a GPU.
 
 use crate::cuda::is_present;
-use crate::cuda::{CudaError, Gpu, Stream, release_after};
+use crate::cuda::{CudaError, Gpu, HeldDrops, Stream, release_after};
 use crate::device::{Device, DeviceKind};
 use crate::python::argument::BorrowedArg;
 use crate::python::cuda::framework_streams::{Worker, worker_of};
@@ -57,6 +57,8 @@ pub(super) fn run_on<'py, R, E>(
 where
     PyErr: From<E>,
 {
+    // Owners that are dropped now could run Python code, which could take the arguments' memory away.
+    let _held = HeldDrops::new();
     find_shared(py);
     let mut theirs = Theirs {
         streams: SmallVec::new(),
