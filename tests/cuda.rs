@@ -16,6 +16,8 @@ mod compile;
 mod compiler;
 #[path = "cuda/copies.rs"]
 mod copies;
+#[path = "cuda/deferred.rs"]
+mod deferred;
 #[path = "cuda/double.rs"]
 mod double;
 #[path = "cuda/failures.rs"]

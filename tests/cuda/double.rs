@@ -174,6 +174,11 @@ pub(crate) fn write(function: &str, value: c_int) {
     unsafe { write(function.as_ptr(), value) }
 }
 
+/// Has the GPU whose context is current do its work, as if time went by: no code of ours runs.
+pub(crate) fn finish_work() {
+    assert_eq!(control::<extern "C" fn() -> c_int>("cuCtxSynchronize")(), 0);
+}
+
 /// Has copies be late with pageable memory of the host, too.
 pub(crate) fn be_late_with_pageable_memory() {
     control::<extern "C" fn(c_int)>("cudaDoubleSetPageableLate")(1);

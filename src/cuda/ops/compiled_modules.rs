@@ -57,10 +57,9 @@ impl Unit {
         macros: &[(&str, &str)],
     ) -> Result<Self, CudaError> {
         let key = (gpu.id(), name);
-        let known = |modules: &HashMap<_, Module>| modules.get(&key).cloned();
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        let modules = loaded.get_or_insert_default();
-        let module = match known(modules) {
+        let loaded = || LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = loaded().get_or_insert_default().get(&key).cloned();
+        let module = match known {
             Some(module) => module,
             None => {
                 let mut source = Source::new(file.text).name(file.name);
@@ -71,9 +70,11 @@ impl Unit {
                 for (name, value) in macros {
                     source = source.option(format!("-D{name}={value}"));
                 }
+                // Without the lock, as loading drops what is due, and an owner's drop may call an op.
                 let module = source.compile_for(gpu)?;
-                modules.insert(key.clone(), module.clone());
-                module
+                let mut loaded = loaded();
+                let modules = loaded.get_or_insert_default();
+                modules.entry(key.clone()).or_insert(module).clone()
             }
         };
         Ok(Self {
