@@ -53,3 +53,5 @@ mod streams;
 mod transfers;
 #[path = "cuda/unknown_codes.rs"]
 mod unknown_codes;
+#[path = "cuda/unordered.rs"]
+mod unordered;

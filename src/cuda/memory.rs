@@ -11,7 +11,7 @@ mod reachable;
 pub(super) mod slices;
 pub(super) mod tensor_uses;
 
-use crate::cuda::driver::answer::{ask, call};
+use crate::cuda::driver::answer::call;
 use crate::cuda::driver::capture_mode::relax_capture_mode;
 use crate::cuda::driver::error::CudaError;
 use crate::cuda::driver::foreign_drops::Foreign;
@@ -24,6 +24,9 @@ use crate::device::Device;
 use crate::storage::{Access, Storage, SyncOwner};
 use cudarc::driver::sys;
 use std::ptr;
+
+/// What the driver answers where a GPU can't be waited for, as a stream of it is being captured.
+const WHILE_CAPTURING: u32 = sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as u32;
 
 /// The owner of memory on a GPU.
 pub(super) struct Memory {
@@ -132,13 +135,12 @@ impl Release for Held {
         }
         let joined = self.uses.join()?;
         if let Joined::Untracked = joined {
-            let _relaxed = relax_capture_mode();
-            // SAFETY: the context is current.
-            let answer = unsafe { ask!(cuCtxSynchronize()) };
-            if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
-                return Ok(false);
+            for gpu in self.uses.gpus() {
+                match gpu.wait_for_all() {
+                    Err(error) if error.code() == Some(WHILE_CAPTURING) => return Ok(false),
+                    waited => waited?,
+                }
             }
-            answer.checked()?;
         }
         let joined = match joined {
             Joined::In(stream) => Some(stream),

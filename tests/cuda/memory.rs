@@ -7,6 +7,15 @@ use dlbridge::{DType, Device, DeviceKind, Tensor};
 
 /// A tensor as it comes from another library, that orders its memory on its own stream alone.
 pub(crate) fn foreign(theirs: Tensor) -> Tensor {
+    foreign_with(theirs, Flags::empty())
+}
+
+/// The same, which is a copy for its consumer, and so writable.
+pub(crate) fn foreign_copy(theirs: Tensor) -> Tensor {
+    foreign_with(theirs, Flags::IS_COPIED)
+}
+
+fn foreign_with(theirs: Tensor, flags: Flags) -> Tensor {
     let (shape, strides) = (theirs.shape().to_vec(), theirs.strides().to_vec());
     let description = Description {
         data: theirs.data_ptr().cast_mut().cast(),
@@ -15,7 +24,7 @@ pub(crate) fn foreign(theirs: Tensor) -> Tensor {
         shape: &shape,
         strides: &strides,
         byte_offset: 0,
-        flags: Flags::empty(),
+        flags,
     };
     // SAFETY: that describes the tensor, which the export keeps.
     Tensor::from_dlpack(unsafe { export::<Versioned, _>(&description, theirs) }).unwrap()

@@ -6,12 +6,15 @@ use crate::cuda::memory::Memory;
 use crate::cuda::memory::array::empty;
 use crate::cuda::memory::pinned::managed;
 use crate::cuda::stream::Stream;
+use crate::cuda::stream::deferred::release_after;
 use crate::cuda::stream::last_writer::Use;
 use crate::device::{Device, DeviceKind};
 use crate::dtype::DType;
 use crate::kernel::Failure;
 use crate::kernel::backend::{Backend, Body, Uses};
+use crate::storage::Storage;
 use crate::tensor::Tensor;
+use smallvec::SmallVec;
 
 inventory::submit! {
     Backend { kind: DeviceKind::Cuda, make: Some(make), run }
@@ -50,22 +53,42 @@ fn run(device: Device, uses: Uses<'_>, body: &mut Body<'_>) -> Result<(), Failur
     let gpu = Gpu::from_device(device)?;
     let stream = Stream::current(gpu);
     let _context = gpu.enter()?;
-    let mut others_look = false;
+    let mut unordered = SmallVec::<[(&Storage, bool); 2]>::new();
     for (storage, is_written) in uses.iter() {
         match storage.sync_owner::<Memory>() {
             Some(memory) => {
                 let what = if *is_written { Use::Write } else { Use::Read };
                 memory.use_on(&stream, what)?;
             }
-            None => others_look |= storage.device().kind() == DeviceKind::CudaManaged,
+            None if storage.device() != Device::CPU => unordered.push((storage, *is_written)),
+            None => {}
         }
     }
-    body()?;
-    // The CPU's accesses to foreign managed memory don't wait for the kernel.
-    if others_look && !stream.is_capturing()? {
-        stream.synchronize()?;
+    let outcome = body();
+    // Also where it failed, as some of its work may be under way.
+    let kept = keep(&unordered, &stream);
+    outcome.and(kept)
+}
+
+/// Has what uses others' memory next come after a kernel's work: its release, and what the CPU, or
+/// another stream, does with managed memory and with results.
+fn keep(unordered: &[(&Storage, bool)], stream: &Stream) -> Result<(), Failure> {
+    // What a graph uses, its user keeps.
+    if unordered.is_empty() || stream.is_capturing()? {
+        return Ok(());
     }
-    Ok(())
+    let is_awaited = |(storage, is_written): &(&Storage, bool)| {
+        *is_written || storage.device().kind() == DeviceKind::CudaManaged
+    };
+    let waited = match unordered.iter().any(is_awaited) {
+        true => Some(stream.synchronize()),
+        false => None,
+    };
+    if !matches!(waited, Some(Ok(()))) {
+        let storages = unordered.iter().map(|(storage, _)| (*storage).clone());
+        release_after(stream, storages.collect::<Vec<_>>())?;
+    }
+    Ok(waited.unwrap_or(Ok(()))?)
 }
 
 /// Runs a kernel of the CPU's once no GPU uses the memory.

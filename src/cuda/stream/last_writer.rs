@@ -75,14 +75,18 @@ impl Uses {
 
     /// Waits for all that is done on the GPUs on which the memory was used.
     fn synchronize(&self) -> Result<(), CudaError> {
-        let mut done = SmallVec::<[Gpu; 2]>::new();
+        self.gpus().into_iter().try_for_each(Gpu::wait_for_all)
+    }
+
+    /// Returns the GPUs on which the memory was used.
+    fn gpus(&self) -> SmallVec<[Gpu; 2]> {
+        let mut gpus = SmallVec::new();
         for stream in self.all() {
-            if !done.contains(&stream.gpu()) {
-                stream.gpu().wait_for_all()?;
-                done.push(stream.gpu());
+            if !gpus.contains(&stream.gpu()) {
+                gpus.push(stream.gpu());
             }
         }
-        Ok(())
+        gpus
     }
 
     /// It is good for one use, as the writer may go on writing.
@@ -228,6 +232,11 @@ impl StreamUses {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the GPUs on which the memory was used, other than by work that others wait for.
+    pub(in crate::cuda) fn gpus(&mut self) -> SmallVec<[Gpu; 2]> {
+        self.uses().gpus()
     }
 
     pub(in crate::cuda) fn gpu(&mut self) -> Gpu {
