@@ -82,6 +82,35 @@ fn slices_are_a_tensors_memory() {
 }
 
 #[test]
+fn other_streams_of_cudarc_wait_until_a_slice_is_ready() {
+    on_double(
+        "slices::other_streams_of_cudarc_wait_until_a_slice_is_ready",
+        || {
+            let (first, second) = (theirs(), theirs());
+            let late = || {
+                let mut from = cuda::pinned(&[6], DType::F32, Gpu::new(0).unwrap()).unwrap();
+                from.view_mut::<f32>().unwrap().fill(3.0);
+                cuda::to_device(&from, &ours()).unwrap()
+            };
+            let slice = Slice::<f32>::new(late(), &first).unwrap();
+            assert_eq!(second.clone_dtoh(&*slice).unwrap(), [3.0; 6]);
+            let mut slice = Slice::<f32>::new(late(), &first).unwrap();
+            let mut view = slice.as_view_mut().unwrap();
+            second.memset_zeros(&mut view).unwrap();
+            assert_eq!(numbers(&slice.into_tensor()), [0.0; 6]);
+            // Lent to be read, written by ours through no handle, and lent to be written.
+            let tensor = cuda::zeros(&[6], DType::F32, &ours()).unwrap();
+            let mut slice = Slice::<f32>::new(tensor, &first).unwrap();
+            assert_eq!(second.clone_dtoh(&*slice).unwrap(), [0.0; 6]);
+            let mut view = slice.as_view_mut().unwrap();
+            second.memcpy_htod(&NUMBERS, &mut view).unwrap();
+            assert_eq!(numbers(&slice.into_tensor()), NUMBERS);
+            assert_eq!(mistakes(), "");
+        },
+    );
+}
+
+#[test]
 fn slices_of_one_handle_are_written() {
     on_double("slices::slices_of_one_handle_are_written", || {
         let (tensor, stream) = (on_gpu(), theirs());

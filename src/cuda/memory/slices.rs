@@ -125,7 +125,8 @@ impl<T: Element> Slice<T> {
         let first = tensor.data_ptr().expose_provenance() as u64;
         // SAFETY: the tensor has as many elements on this GPU, and is kept with the slice, which
         // frees nothing: it is leaked.
-        let slice = unsafe { theirs.upgrade_device_ptr(first, tensor.len()) };
+        let mut slice = unsafe { theirs.upgrade_device_ptr(first, tensor.len()) };
+        mark_ready(&mut slice)?;
         Ok((slice, stream))
     }
 
@@ -145,6 +146,7 @@ impl<T: Element> Slice<T> {
     pub fn as_view_mut(&mut self) -> Result<CudaViewMut<'_, T>, Error> {
         self.tensor.check_exclusive()?;
         use_on(&self.tensor, &self.stream, Use::Write).map_err(other)?;
+        mark_ready(&mut self.slice)?;
         Ok(self.slice.as_view_mut())
     }
 }
@@ -189,6 +191,15 @@ impl<T> fmt::Debug for Slice<T> {
             .field("len", &self.slice.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Marks on a slice's stream, which has waited for ours, that the slice is ready, so that cudarc's
+/// other streams wait for that.
+fn mark_ready<T>(slice: &mut CudaSlice<T>) -> Result<(), Error> {
+    let theirs = Arc::clone(slice.stream());
+    // The guard's drop records the event of the last write.
+    drop(slice.device_ptr_mut(&theirs));
+    theirs.context().check_err().map_err(failed)
 }
 
 /// Returns a stream of cudarc's as one of ours, which keeps it.
