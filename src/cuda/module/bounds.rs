@@ -13,6 +13,11 @@ const ELF: [u8; 4] = *b"\x7fELF";
 /// with nothing in particular.
 const NO_BITS: [u32; 3] = [8, 0x7000_0007, 0x7000_000a];
 
+/// The size of an entry in the table of segments of ELF of 64 bits.
+const SEGMENT: u64 = 56;
+/// The same of sections.
+const SECTION: u64 = 64;
+
 /// Returns a copy that is aligned, and ends in NUL, as text must for the driver.
 pub(super) fn terminated(image: &[u8]) -> Result<Aligned, CudaError> {
     let problem = match image.first_chunk::<4>() {
@@ -94,9 +99,13 @@ fn is_whole_elf(image: &[u8]) -> bool {
         };
         sections.2 = count;
     }
-    let is_inside = |(at, size, count): (u64, u64, u64)| {
-        size.checked_mul(count)
-            .is_some_and(|bytes| holds(image, at, bytes))
+    // Of another size they would be no such entries, and of size 0 any number of them in the file.
+    let is_inside = |(at, size, count): (u64, u64, u64), wanted: u64| {
+        count == 0
+            || size == wanted
+                && size
+                    .checked_mul(count)
+                    .is_some_and(|bytes| holds(image, at, bytes))
     };
     let rows =
         |(at, size, count): (u64, u64, u64)| (0..count).map(move |row| (at + row * size) as usize);
@@ -117,8 +126,8 @@ fn is_whole_elf(image: &[u8]) -> bool {
         );
         Some(!has_bits || is_inside)
     };
-    is_inside(segments)
-        && is_inside(sections)
+    is_inside(segments, SEGMENT)
+        && is_inside(sections, SECTION)
         && rows(segments).all(|at| segment(at) == Some(true))
         && rows(sections).all(|at| section(at) == Some(true))
 }
@@ -181,6 +190,22 @@ mod tests {
                 "field {field}"
             );
         }
+    }
+
+    #[test]
+    fn entries_of_another_size_are_refused() {
+        for (field, size) in [(54, 0_u16), (54, 57), (58, 0), (58, 63)] {
+            let mut image = elf();
+            image[field..field + 2].copy_from_slice(&size.to_le_bytes());
+            assert!(problem(&image).contains("a part is missing"), "{size}");
+            // As many as can't be walked through, all at one place.
+            image[60..62].copy_from_slice(&0_u16.to_le_bytes());
+            image[120 + 32..120 + 40].copy_from_slice(&(1_u64 << 60).to_le_bytes());
+            assert!(problem(&image).contains("a part is missing"), "{size}");
+        }
+        let mut without = elf();
+        without[54..58].fill(0);
+        assert!(terminated(&without).is_ok(), "no segments, of no size");
     }
 
     #[test]
