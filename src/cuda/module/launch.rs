@@ -214,9 +214,9 @@ impl Function {
                 ptr::null_mut()
             ))
         };
-        launched.map_err(|error| self.explained(error, launch))?;
+        // After a failure with an unknown code, too, as the kernel may run.
         self.module().note_launch(stream);
-        Ok(())
+        launched.map_err(|error| self.explained(error, launch))
     }
 
     /// Returns an error of the driver's, which says no more than that something was wrong with the
