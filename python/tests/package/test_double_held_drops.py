@@ -13,7 +13,7 @@ from double_frameworks import jax, torch
 from double_kernels import Callback
 
 pytestmark = pytest.mark.usefixtures("settled")
-# So many that each block has its part of the sum, in memory that the call allocates.
+# Each block has its part of the sum of this many, in memory that the call allocates.
 MANY = 1 << 20
 read = []
 # What the object's `__del__` gives other memory.

@@ -70,8 +70,8 @@ fn copied(tensor: Tensor) -> Tensor {
 /// them is on a GPU.
 ///
 /// The CPU waits when one of them is memory of the host that isn't pinned, or the target came from
-/// another library and wasn't [imported](crate::cuda::import); otherwise the copy is done later, and
-/// a view of pinned memory by a [`Tensor`] waits for it.
+/// another library and wasn't [imported](crate::cuda::import); otherwise the copy is done later,
+/// and a view of pinned memory by a [`Tensor`] waits for it.
 ///
 /// The stream may be one of another GPU than the memory's. The memory's own GPU then makes the
 /// copy, and the two wait for each other.
@@ -137,7 +137,8 @@ pub(crate) unsafe fn copy_elements(
     let finished = copied.and_then(|()| match (from_place, to_place) {
         _ if is_captured => Ok(()),
         (Place::Pageable, _) | (_, Place::Pageable) => stream.synchronize(),
-        // What uses foreign memory next doesn't wait for the copy, and a write needs exclusive access.
+        // What uses foreign memory next doesn't wait for the copy, and a write needs exclusive
+        // access.
         _ if !is_ordered(to) => stream.synchronize(),
         _ if !is_ordered(from) => release_after(stream, from.clone()),
         _ => Ok(()),

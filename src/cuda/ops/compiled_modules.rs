@@ -70,7 +70,8 @@ impl Unit {
                 for (name, value) in macros {
                     source = source.option(format!("-D{name}={value}"));
                 }
-                // Without the lock, as loading drops what is due, and an owner's drop may call an op.
+                // Without the lock, as loading drops what is due, and an owner's drop may call an
+                // op.
                 let module = source.compile_for(gpu)?;
                 let mut loaded = loaded();
                 let modules = loaded.get_or_insert_default();

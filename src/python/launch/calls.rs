@@ -57,7 +57,8 @@ pub(super) fn run_on<'py, R, E>(
 where
     PyErr: From<E>,
 {
-    // Owners that are dropped now could run Python code, which could take the arguments' memory away.
+    // Owners that are dropped now could run Python code, which could take the arguments' memory
+    // away.
     let _held = HeldDrops::new();
     find_shared(py);
     let mut theirs = Theirs {
