@@ -7,7 +7,7 @@ import torch
 from ..._errors import with_fields
 from .. import sizes
 from ..definition import Definition
-from . import transforms
+from . import transforms, written
 from .function import function_of_op, to_dtype
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -72,6 +72,8 @@ class PublishedOp(Definition):
         self.call, self.functional = (
             getattr(torch.ops.dlbridge, self.forms[at]).default for at in (0, -1)
         )
+        if self.written:
+            written.register(_LIBRARY, self)
         self.function = function_of_op(self, self.call, self.functional)
         self.transformed = function_of_op(self, self.transform, self.transform)
 

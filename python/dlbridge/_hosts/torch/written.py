@@ -1,0 +1,84 @@
+"""What PyTorch's dispatcher calls before a kernel that writes its inputs.
+
+PyTorch's own functions for these dispatch keys are for ops that return what they write.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ..._errors import with_fields
+
+# As of the module `typing`, which takes longer to import than this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .op import PublishedOp
+
+#: Kinds of lazy values: what a tensor says of it, the kind of the error, and what it says.
+_LAZY = (
+    (torch.Tensor.is_conj, "conjugate", "conjugated", "tensor.resolve_conj()"),
+    (torch.Tensor.is_neg, "negative", "negated", "tensor.resolve_neg()"),
+)
+
+
+def register(library: Any, op: PublishedOp) -> None:
+    """Registers the functions of the form of an op that writes its inputs."""
+    written, name, names, call, functional = (
+        op.written,
+        op.row["name"],
+        op.inputs,
+        op.call,
+        op.functional,
+    )
+    below_lazy = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.Conjugate)
+
+    def resolved(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        for at in written:
+            for is_lazy, kind, done, remedy in _LAZY:
+                if is_lazy(args[at]):
+                    why = f"the tensor is {done} lazily, so its memory isn't its value"
+                    error = BufferError(f'{name}: argument "{names[at]}": {why}')
+                    found, wanted = f"{done} lazily", f"not {done}"
+                    remedy = f"pass {remedy}"
+                    raise with_fields(error, kind, found=found, wanted=wanted, remedy=remedy)
+        return call.redispatch(keyset & below_lazy, *map(_resolved, args), **kwargs)
+
+    def counted(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        for at in written:
+            if not args[at].is_inference():
+                torch.autograd.graph.increment_version(args[at])
+        return call.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
+
+    def followed(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        if not torch.is_grad_enabled() or not any(map(_requires_grad, args)):
+            return counted(keyset, *args, **kwargs)
+        results = functional(*args, **kwargs)
+        results = results if isinstance(results, tuple | list) else (results,)
+        for at, new in zip(written, results):
+            args[at].copy_(new)
+        more = tuple(results[len(written) :])
+        return more[0] if len(more) == 1 else more or None
+
+    functions = {
+        "Conjugate": resolved,
+        "Negative": resolved,
+        "ADInplaceOrView": counted,
+        "Autograd": followed,
+    }
+    for key, function in functions.items():
+        library.impl(op.forms[0], function, key, with_keyset=True)
+
+
+def _requires_grad(arg: Any) -> bool:
+    if isinstance(arg, tuple | list):
+        return any(map(_requires_grad, arg))
+    return isinstance(arg, torch.Tensor) and arg.requires_grad
+
+
+def _resolved(arg: Any) -> Any:
+    """Returns an argument that is only read, with its value in memory."""
+    if isinstance(arg, tuple | list):
+        return [_resolved(item) for item in arg]
+    return arg.resolve_conj().resolve_neg() if isinstance(arg, torch.Tensor) else arg
