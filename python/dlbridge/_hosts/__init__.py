@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 
 from .. import _catalog
 from .._errors import with_fields
@@ -32,6 +33,8 @@ UNLIKE_TENSORS = ("tensorflow",)
 #: What imports the module of a framework that traces functions: ops are published by then.
 TRACERS = {"torch._dynamo": "torch"}
 
+#: Nothing is imported while it is held: another thread may hold the lock of that module, and wait
+#: for this one.
 _lock = threading.RLock()
 _published: dict[str, dict[str, str]] = {}
 
@@ -58,13 +61,14 @@ def publish(framework: str) -> dict[str, str]:
     if (module := ADAPTERS[framework][1]) not in sys.modules:
         error = RuntimeError(f"{module} isn't imported")
         raise with_fields(error, "name", wanted=module, remedy="import it before ops are published")
+    adapter = _adapter(framework)
     with _lock:
         refused = _published.get(framework)
         if refused is None:
             # Meanwhile ops are looked up, which would publish them again.
             _published[framework] = refused = {}
             try:
-                refused.update(_adapter(framework).publish(_catalog.all_names()))
+                refused.update(adapter.publish(_catalog.all_names()))
             except BaseException:
                 del _published[framework]
                 raise
@@ -115,6 +119,13 @@ def publish_to_tracers() -> None:
             publish(framework)
 
 
+def _warn(text: str) -> None:
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    except RuntimeWarning:  # Warnings may be errors, and this is an import of another package.
+        pass
+
+
 class _Tracers:
     """Finder of modules that has ops published once a framework's tracer is imported."""
 
@@ -134,8 +145,12 @@ class _Tracers:
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            publish(TRACERS[name])
-            _adapter(TRACERS[name]).trace()
+            try:
+                publish(TRACERS[name])
+                with _lock:
+                    _adapter(TRACERS[name]).trace()
+            except Exception as error:
+                _warn(f"ops of dlbridge aren't published for {name}: {error}")
 
         try:
             spec.loader.exec_module = exec_module  # type: ignore[method-assign, union-attr]

@@ -155,6 +155,12 @@ class Definition:
         return f"{self.inputs[at]}[{place}]" if is_one_of_many else self.inputs[at]
 
 
+def refusal(name: str, error: Exception) -> str:
+    """Returns why an op can't be published."""
+    text = str(error) or type(error).__name__
+    return text if text.startswith(f"{name}: ") else f"{name}: {text}"
+
+
 def missing(op: str, argument: str) -> TypeError:
     """Returns the error of an argument that isn't given."""
     error = TypeError(f'{op}: argument "{argument}" is missing')

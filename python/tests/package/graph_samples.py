@@ -52,6 +52,10 @@ CALLS = {
     "where": ((X > 1, X, Y), {}),
 }
 
+#: Ops of the tests' extension with a dtype that not all frameworks have.
+RARE = {"testing.rare_default", "testing.rare_input"}
+#: Those that a framework may refuse.
+REFUSED = {"testing.kinds", *RARE}
 #: Dtypes, and numbers as arguments: some that they can represent, and some that they can't.
 NUMBERS = [
     *(("bool", number) for number in (True, 1, 0.0)),

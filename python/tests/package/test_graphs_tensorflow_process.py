@@ -4,7 +4,7 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS
+from graph_samples import CALLS, RARE
 from graph_tensorflow import InvalidArgument, constants, needs_extension, same
 from support import check_released, check_resident, framework, in_threads, refused
 
@@ -115,6 +115,14 @@ def test_memory_stays_flat():
 
     for repeat, count in ((three, 100_000), (others, 2000), (failures, 2000), (taped, 2000)):
         check_resident(repeat, count)
+
+
+@needs_extension
+def test_ops_of_dtypes_that_tensorflow_lacks_are_refused_alone():
+    reasons = dlbridge.publish("tensorflow")
+    for name in RARE:
+        assert reasons[name].startswith(f"{name}: ") and "float8_e3m4" in reasons[name]
+    assert tf.function(ops.exp)(tf.zeros(1)).numpy() == 1
 
 
 def test_arguments_are_released():

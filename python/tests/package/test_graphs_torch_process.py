@@ -8,7 +8,7 @@ import threading
 import dlbridge
 import pytest
 from dlbridge import ops
-from graph_samples import CALLS
+from graph_samples import CALLS, RARE, REFUSED
 from graph_torch import same, tensors
 from support import (
     check_released,
@@ -41,10 +41,17 @@ def testing():
     extension = pytest.importorskip("dlbridge_testing", reason="not built for this environment")
     if not hasattr(ops, "testing"):
         extension.publish_ops()
-    assert {name for name in dlbridge.publish("torch") if name.startswith("testing")} <= {
-        "testing.kinds"
-    }
+    assert set(dlbridge.publish("torch")) <= REFUSED
     return ops.testing
+
+
+def test_ops_of_dtypes_that_pytorch_lacks_are_refused_alone(testing):
+    reasons = dlbridge.publish("torch")
+    for name in RARE:
+        assert reasons[name] == f"{name}: PyTorch has no dtype float8_e3m4"
+    torch._dynamo.reset()
+    compiled = torch.compile(testing.panics, backend="eager", fullgraph=True)
+    assert compiled(torch.ones(3)).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("size", [3, 1000])
@@ -188,6 +195,56 @@ assert "dlbridge._hosts.torch" not in sys.modules
 
 def test_ops_are_published_to_a_framework_that_is_there():
     in_fork("torch,torch._dynamo", f"import dlbridge, torch\n{MET}")
+
+
+def test_threads_publish_while_the_compiler_is_imported():
+    in_new_process("""
+import faulthandler, sys, threading, time
+import torch
+from dlbridge import ops
+faulthandler.dump_traceback_later(120, exit=True)
+multiply, x = ops.multiply, torch.ones(3, requires_grad=True)
+assert "torch._dynamo" not in sys.modules
+
+def compile():
+    compiled = torch.compile(lambda x: ops.exp(x), backend="eager", fullgraph=True)
+    results.append(compiled(torch.zeros(3)).tolist())
+
+results = []
+compiler = threading.Thread(target=compile)
+compiler.start()
+while "torch._dynamo" not in sys.modules:
+    time.sleep(0.001)
+assert multiply(x, x).requires_grad
+compiler.join()
+assert results == [[1, 1, 1]]
+""")
+
+
+def test_the_compiler_is_imported_where_ops_can_not_be_published():
+    in_new_process("""
+import warnings
+import torch
+import dlbridge
+import dlbridge._hosts.torch as adapter
+
+def publish(names):
+    raise OSError("there is nothing")
+
+adapter.publish = publish
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import torch._dynamo
+assert "ops of dlbridge aren't published for torch._dynamo: there is nothing" in {
+    str(warning.message) for warning in caught
+}
+try:
+    dlbridge.publish("torch")
+except OSError:
+    pass
+else:
+    raise AssertionError
+""")
 
 
 def test_unknown_frameworks_are_refused():

@@ -10,34 +10,35 @@ import sys
 
 import jax
 
-from ..definition import flat
+from ..definition import flat, refusal
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .op import PublishedOp
+    from .op import PublishedOp as Op
 
 #: The first release with the functions that this needs.
 _OLDEST = (0, 4, 38)
-_ops: dict[str, PublishedOp] = {}
+if jax.__version_info__ >= _OLDEST:
+    from .op import PublishedOp
+
+_ops: dict[str, Op] = {}
 
 
 def publish(names: list[str]) -> dict[str, str]:
     """Publishes ops, and returns why some can't be, by name."""
     if jax.__version_info__ < _OLDEST:
         return dict.fromkeys(names, f"expected JAX 0.4.38 or newer, got {jax.__version__}")
-    from .op import PublishedOp
-
     refused = {}
     for name in names:
         if name in _ops:
             continue
         try:
             _ops[name] = PublishedOp(name, _ops)
-        except RuntimeError as error:
-            refused[name] = str(error)
+        except Exception as error:
+            refused[name] = refusal(name, error)
     return refused
 
 

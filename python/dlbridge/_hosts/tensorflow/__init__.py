@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ..definition import flat, function_of
+from ..definition import flat, function_of, refusal
 from .op import PublishedOp
 from .private import private
 
@@ -32,8 +32,8 @@ def publish(names: list[str]) -> dict[str, str]:
             continue
         try:
             _ops[name] = PublishedOp(name, _ops)
-        except RuntimeError as error:
-            refused[name] = str(error)
+        except Exception as error:
+            refused[name] = refusal(name, error)
     return refused
 
 

@@ -27,7 +27,12 @@ def to_dtype(dtype: Any) -> tf.DType | None:
     """Returns the dtype of TensorFlow of a name, or of one of another library."""
     if dtype is None or isinstance(dtype, tf.DType):
         return dtype
-    return tf.as_dtype(dtype_name(dtype))
+    name = dtype_name(dtype)
+    try:
+        return tf.as_dtype(name)
+    except TypeError:
+        error = TypeError(f"TensorFlow has no dtype {name}")
+        raise with_fields(error, "dtype", found=name) from None
 
 
 class PublishedOp(Definition):

@@ -10,7 +10,7 @@ import sys
 
 import torch
 
-from ..definition import flat
+from ..definition import flat, refusal
 from .transforms import is_transformed
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -18,37 +18,45 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .op import PublishedOp
+    from .op import PublishedOp as Op
 
 #: The first release whose C functions define ops.
 _OLDEST = (2, 8)
-_ops: dict[str, PublishedOp] = {}
+if torch.__version__ >= _OLDEST:
+    from .op import PublishedOp
+
+_ops: dict[str, Op] = {}
+#: Whether `trace` was called once torch._dynamo was there.
+_traces = False
 
 
 def publish(names: list[str]) -> dict[str, str]:
     """Publishes ops, and returns why some can't be, by name."""
     if torch.__version__ < _OLDEST:
         return dict.fromkeys(names, f"expected PyTorch 2.8 or newer, got {torch.__version__}")
-    from .op import PublishedOp
-
     refused = {}
     for name in names:
         if name in _ops:
             continue
         try:
             op = PublishedOp(name, _ops)
-        except RuntimeError as error:
-            refused[name] = str(error)
-            continue
-        _ops[name] = op
-        op.register()
-    if "torch._dynamo" in sys.modules:
+            op.register()
+        except Exception as error:
+            refused[name] = refusal(name, error)
+        else:
+            _ops[name] = op
+    tracer = sys.modules.get("torch._dynamo")
+    # While another thread imports it, `trace` would wait for that, and that for this thread: ops
+    # are traced at its end.
+    if _traces or tracer and not getattr(tracer.__spec__, "_initializing", False):
         trace()
     return refused
 
 
 def trace() -> None:
     """Has torch.compile trace the functions in `dlbridge.ops` as calls of PyTorch's ops."""
+    global _traces
+    _traces = True
     for op in _ops.values():
         if not op.is_traced:
             op.is_traced = True

@@ -34,6 +34,9 @@ class PublishedOp(Definition):
             error = RuntimeError(f"{row['name']}: its extension was built without feature hosts")
             raise with_fields(error, "kernel")
         self.schemas = schemas()
+        for tensor in (*row["inputs"], *row["outputs"]):
+            if tensor["dtype"][0] == "is":
+                to_dtype(tensor["dtype"][1])
         self.forms = [self.name, self.name + "_functional"][: len(self.schemas)]
         for name in self.forms:
             if hasattr(torch.ops.dlbridge, name):

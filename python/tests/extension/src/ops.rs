@@ -5,6 +5,7 @@ use dlbridge::kernel::{
 };
 use dlbridge::{DType, View, ViewMut, register_kernel, register_op};
 use half::f16;
+use num_complex::Complex;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
@@ -110,6 +111,59 @@ register_kernel!(Kernel::new("testing.fails").function(fails));
 fn fails(x: View<'_, f32>, _: ViewMut<'_, f32>) -> Result<(), String> {
     Err(format!("{} are too many", x.len()))
 }
+
+register_op!(
+    Op::new("testing.product")
+        .doc("Multiplies complex numbers.")
+        .input("a", "T")
+        .input("b", "T")
+        .output("y", "T")
+        .elementwise()
+        .sizes("a[s...], b[s...] -> y[s...]")
+        .gradient("a", "testing.product(dy, b)")
+        .gradient("b", "testing.product(dy, a)")
+);
+register_kernel!(Kernel::new("testing.product").function(product));
+
+fn product(a: View<'_, Complex<f32>>, b: View<'_, Complex<f32>>, mut y: ViewMut<'_, Complex<f32>>) {
+    for ((y, a), b) in y.iter_mut().zip(&a).zip(&b) {
+        *y = a * b;
+    }
+}
+
+register_op!(
+    Op::new("testing.total")
+        .doc("Adds up tensors.")
+        .variadic_input("xs", "T")
+        .output("y", "T")
+        .elementwise()
+        .sizes("xs[s...] -> y[s...]")
+        .gradient("xs", "dy")
+);
+register_kernel!(Kernel::new("testing.total").function(total));
+
+fn total(xs: Vec<View<'_, f32>>, mut y: ViewMut<'_, f32>) {
+    y.iter_mut().for_each(|y| *y = 0.0);
+    for x in &xs {
+        y.iter_mut().zip(x).for_each(|(y, x)| *y += x);
+    }
+}
+
+// Dtypes that frameworks lack.
+register_op!(
+    Op::new("testing.rare_default")
+        .input("x", DType::F32)
+        .output("y", ElementType::Attribute("dtype".into()))
+        .attribute("dtype", AttributeKind::DType, Some(DType::F8_E3M4.into()))
+        .elementwise()
+);
+register_op!(
+    Op::new("testing.rare_input")
+        .input("x", DType::F32)
+        .input("y", DType::F8_E3M4)
+        .output("z", DType::F32)
+        .elementwise()
+);
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(publish_ops, module)?)
