@@ -36,7 +36,8 @@ def plan(
     it, and `attributes` are those that the call gives.
     """
     row, rule = op.row, op.row["sizes"]
-    if row["elementwise"] and (row["broadcasts"] or len(ranks) == 1):
+    is_unary = len(ranks) == 1 and not op.variadic
+    if row["elementwise"] and (row["broadcasts"] or is_unary):
         most = max(rank for of in ranks for rank in of)
         return Plan({at: most for at in range(len(ranks))}, False, attributes)
     if row["elementwise"] and len({rank for of in ranks for rank in of}) == 1:

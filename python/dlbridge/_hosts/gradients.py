@@ -1,5 +1,9 @@
 """Gradients as ops' definitions declare them: values of `Op._describe()["gradients"]`.
 
+A gradient is declared as the derivative times the output's gradient, without conjugates, as JAX has
+gradients of complex numbers. PyTorch and TensorFlow have their conjugates: their adapters conjugate
+the outputs' gradients before, and the result after.
+
 A value is `("zero",)`, an input, output or gradient of an output by its number, or a call of an op
 with such values and attributes.
 """
@@ -50,18 +54,19 @@ def evaluate(
     attributes: dict[str, Any],
     kinds_of: Callable[[str], dict[str, str]],
     call: Callable[[str, list[Any], dict[str, Any]], Any],
+    real: Callable[[Any], Any],
 ) -> Any:
     """Returns a gradient by calls of ops; None for zero.
 
     `known` has the values that the gradient is made of, `kinds_of` returns the kinds of an op's
-    attributes, and `call` calls an op.
+    attributes, `call` calls an op, and `real` returns the real parts of complex numbers.
     """
     if value[0] == "zero":
         return None
     if value[0] != "call":
         return known[value]
     _, name, inputs, given = value
-    tensors = [evaluate(tensor, known, attributes, kinds_of, call) for tensor in inputs]
+    tensors = [evaluate(tensor, known, attributes, kinds_of, call, real) for tensor in inputs]
     kinds, keywords = kinds_of(name), {}
     for keyword, (kind, argument) in given:
         if kind == "same":
@@ -71,12 +76,19 @@ def evaluate(
         if kinds[keyword].startswith("ints") and isinstance(argument, int):
             argument = [argument]
         keywords[keyword] = argument
+    if name == "cast" and is_complex(tensors[0].dtype) and not is_complex(keywords["dtype"]):
+        tensors[0] = real(tensors[0])  # What is real has a real gradient.
     # Calls that give back what they are given.
     if name == "cast" and tensors[0].dtype == keywords["dtype"]:
         return tensors[0]
     if name == "sum_to_like" and _have_same_numbers(*tensors):
         return tensors[0]
     return call(name, tensors, keywords)
+
+
+def is_complex(dtype: Any) -> bool:
+    """Whether a dtype of any framework is one of complex numbers."""
+    return "complex" in str(dtype)
 
 
 def _have_same_numbers(x: Any, y: Any) -> bool:

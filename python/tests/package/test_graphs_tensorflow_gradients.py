@@ -3,10 +3,33 @@
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_tensorflow import doubles
+from graph_tensorflow import doubles, needs_extension
 from support import framework
 
 tf = framework("tensorflow")
+
+
+def gradients_of(function, *values):
+    values = [tf.constant(value) for value in values]
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        result = tf.reduce_sum(tf.abs(function(*values)))
+    return tape.gradient(result, values)
+
+
+@needs_extension
+def test_gradients_of_complex_numbers_are_conjugates():
+    a, b = np.array([1 + 2j, 1j], "c8"), np.array([3 - 1j, 2], "c8")
+    for function in (ops.testing.product, tf.function(lambda a, b: ops.testing.product(a, b))):
+        found, expected = gradients_of(function, a, b), gradients_of(tf.multiply, a, b)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_gradients_of_casts_to_complex_numbers_are_real():
+    x, factor = np.array([1, 2], "f4"), np.array([1 + 2j, 3j], "c8")
+    found = gradients_of(lambda x: tf.math.real(ops.cast(x, dtype="complex64") * factor), x)
+    expected = gradients_of(lambda x: tf.math.real(tf.cast(x, tf.complex64) * factor), x)
+    assert np.array_equal(found, expected)
 
 
 GRADIENTS = {

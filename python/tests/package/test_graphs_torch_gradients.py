@@ -62,6 +62,58 @@ def test_gradients_of_a_cast_have_the_dtype_of_the_input():
     assert x.grad.dtype == torch.float16
 
 
+@pytest.fixture
+def testing():
+    """Ops of another extension, which declare gradients."""
+    extension = pytest.importorskip("dlbridge_testing", reason="not built for this environment")
+    if not hasattr(ops, "testing"):
+        extension.publish_ops()
+    return ops.testing
+
+
+def gradients_of(function, *values):
+    inputs = [torch.tensor(value, requires_grad=True) for value in values]
+    return torch.autograd.grad(function(*inputs).abs().sum(), inputs)
+
+
+def traced(function):
+    torch._dynamo.reset()
+    return torch.compile(
+        lambda *args: function(*args), backend="aot_eager", fullgraph=True, dynamic=False
+    )
+
+
+def test_gradients_of_complex_numbers_are_conjugates(testing):
+    for function in (testing.product, traced(testing.product)):
+        found = gradients_of(function, [1 + 2j, 1j], [3 - 1j, 2 + 0j])
+        expected = gradients_of(torch.mul, [1 + 2j, 1j], [3 - 1j, 2 + 0j])
+        assert all(map(torch.allclose, found, expected))
+
+
+def test_gradients_of_casts_to_complex_numbers_are_real():
+    def function(cast):
+        return lambda x: (cast(x) * torch.tensor([1 + 2j, 3j])).real
+
+    expected = gradients_of(function(lambda x: x.to(torch.complex64)), [1.0, 2.0])
+    cast = function(lambda x: ops.cast(x, dtype="complex64"))
+    assert same(gradients_of(cast, [1.0, 2.0]), expected)
+    assert same(gradients_of(traced(cast), [1.0, 2.0]), expected)
+
+
+def test_gradients_of_variadic_inputs(testing):
+    x = torch.ones(3, requires_grad=True)
+    for function in (testing.total, traced(testing.total)):
+        found = torch.autograd.grad((function(x, torch.ones(3), x * 3) * 2).sum(), x)
+        assert found[0].tolist() == [8, 8, 8]
+
+    def sum_of(x):
+        return testing.total(x, torch.ones(3), x).sum()
+
+    assert torch.func.grad(sum_of)(torch.ones(3)).tolist() == [2, 2, 2]
+    assert torch.vmap(torch.func.grad(sum_of))(torch.ones(2, 3)).tolist() == [[2] * 3] * 2
+    assert torch.vmap(sum_of)(torch.ones(2, 3)).tolist() == [9, 9]
+
+
 def test_ops_without_gradient_say_so():
     x = torch.ones(3, requires_grad=True)
     with warnings.catch_warnings(record=True) as caught:

@@ -76,6 +76,10 @@ impl Op {
     /// `|`. Of a tensor that the op writes, the name is its value before the call in `y`, and `dy`
     /// the gradient of its value after it.
     ///
+    /// Of complex numbers it is the derivative times the output's gradient, without conjugates:
+    /// PyTorch and TensorFlow get `conj(G(conj(dy)))`, and JAX `G(dy)`. Each tensor of a variadic
+    /// input has the gradient that is declared.
+    ///
     /// # Examples
     ///
     /// ```

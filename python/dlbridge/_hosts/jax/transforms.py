@@ -128,7 +128,7 @@ def _gradient(
     def call(name: str, tensors: list[Any], attributes: dict[str, Any]) -> Any:
         return op.ops[name](*tensors, **attributes)
 
-    grad = gradients.evaluate(value, known, attributes, kinds_of, call)
+    grad = gradients.evaluate(value, known, attributes, kinds_of, call, jnp.real)
     if grad is None:
         return jnp.zeros(shape, dtype)
     is_other = custom_call.sharding(grad) != sharding

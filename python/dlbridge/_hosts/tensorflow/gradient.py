@@ -33,7 +33,7 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
     known.update({("input", at): of[0] if of else None for at, of in enumerate(inputs)})
     for at, grad in enumerate(grads):
         grad = tf.zeros_like(node.outputs[at]) if grad is None else grad
-        known["gradient", at] = tf.convert_to_tensor(grad)
+        known["gradient", at] = _conjugate(tf.convert_to_tensor(grad))
     attributes = {name: op.decoded(name, node.get_attr(name)) for name in op.kinds}
     ranks = [[tensor.shape.rank for tensor in of] for of in inputs]
     several = any(len(values) > 1 for values in row["gradients"].values())
@@ -67,5 +67,10 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
                 raise with_fields(LookupError(text), "kernel", wanted=op.inputs[at])
             else:
                 value = values[chosen if len(values) > 1 else 0]
-                found.append(gradients.evaluate(value, known, attributes, kinds_of, call))
+                of_all = known, attributes, kinds_of, call, tf.math.real
+                found.append(_conjugate(gradients.evaluate(value, *of_all)))
     return found
+
+
+def _conjugate(grad: Any) -> Any:
+    return grad if grad is None or not grad.dtype.is_complex else tf.math.conj(grad)

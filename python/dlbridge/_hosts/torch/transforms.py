@@ -31,7 +31,8 @@ def composed(op: PublishedOp) -> Callable[..., Any]:
 
     def function(*tensors: Any, **attributes: Any) -> Any:
         if torch.is_grad_enabled() and any(
-            isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in tensors
+            isinstance(tensor, torch.Tensor) and tensor.requires_grad
+            for tensor in flat(tensors, {})
         ):
             return _applied(op, tensors, attributes)
         return kernel(*tensors, **attributes)
@@ -41,7 +42,7 @@ def composed(op: PublishedOp) -> Callable[..., Any]:
 
 def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
     """Calls an op with tensors that transforms of torch.func follow."""
-    if op.variadic:
+    if op.variadic and not op.row["gradients"]:
         layers = torch._C._functorch.get_interpreter_stack() or []
         keys = {layer.key() for layer in layers}
         if keys - {torch._C._functorch.TransformType.Vmap}:
@@ -52,38 +53,52 @@ def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _applied(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
+    values = {**op.defaults, **attributes}
+    given = [values[name] for name in op.kinds]
+    if op.variadic:
+        *tensors, rest = tensors
+        return op.differentiable.apply(*tensors, *given, *rest)
     # Inputs that were left out may be missing at the end.
     tensors = (*tensors, *[None] * (len(op.inputs) - len(tensors)))
-    values = {**op.defaults, **attributes}
-    return op.differentiable.apply(*tensors, *(values[name] for name in op.kinds))
+    return op.differentiable.apply(*tensors, *given)
 
 
 def differentiable(op: PublishedOp) -> Any:
-    """Returns an op as a function of autograd: of all inputs, and the attributes behind them."""
+    """Returns an op as a function of autograd: of inputs, attributes, and the tensors of a variadic
+    input.
+    """
     declared = op.row["gradients"]
     kept = gradients.needed(declared)
-    count, names = len(op.inputs), list(op.kinds)
+    count, names = len(op.inputs) - op.variadic, list(op.kinds)
+    before = count + len(names)
+
+    def joined(values: Any) -> list[Any]:
+        """Returns the inputs, of which a variadic one is a list."""
+        return [*values[:count], *([list(values[before:])] if op.variadic else [])]
 
     class Call(torch.autograd.Function):
         @staticmethod
         def forward(*values: Any) -> Any:
-            return op.kernel(*values[:count], **dict(zip(names, values[count:])))
+            return op.kernel(*joined(values), **dict(zip(names, values[count:before])))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             results = output if isinstance(output, tuple | list) else (output,)
-            tensors = {"input": inputs[:count], "output": results}
+            many = [of if isinstance(of, list) else [of] for of in joined(inputs)]
+            tensors = {"input": [of[0] if of else None for of in many], "output": results}
             ctx.save_for_backward(*(tensors[kind][at] for kind, at in kept))
-            ctx.attributes = dict(zip(names, inputs[count:]))
-            ranks = [[] if tensor is None else [tensor.dim()] for tensor in inputs[:count]]
+            ctx.attributes = dict(zip(names, inputs[count:before]))
+            ranks = [[tensor.dim() for tensor in of if tensor is not None] for of in many]
             ctx.chosen = gradients.chosen(op.row, ranks) if declared else 0
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
-            known.update({("gradient", at): grad for at, grad in enumerate(grads)})
-            found = []
-            for name, needs in zip(op.inputs, ctx.needs_input_grad):
+            known.update({("gradient", at): _conjugate(grad) for at, grad in enumerate(grads)})
+            needed = ctx.needs_input_grad
+            of_names = [*op.inputs[:count], *names, *op.inputs[count:] * (len(needed) - before)]
+            found: list[Any] = []
+            for name, needs in zip(of_names, needed):
                 if not needs:
                     found.append(None)
                     continue
@@ -93,12 +108,12 @@ def differentiable(op: PublishedOp) -> Any:
                     raise with_fields(error, "kernel", wanted=name)
                 value = values[ctx.chosen if len(values) > 1 else 0]
                 found.append(_gradient(op, value, known, ctx.attributes))
-            return (*found, *[None] * len(names))
+            return tuple(found)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
-            attributes = dict(zip(names, values[count:]))
-            return vmap(op, info, in_dims[:count], values[:count], attributes)
+            attributes = dict(zip(names, values[count:before]))
+            return vmap(op, info, joined(in_dims), joined(values), attributes)
 
     return Call
 
@@ -204,4 +219,11 @@ def _gradient(
         function = other.transform if follows else other.functional
         return function(*tensors, **keywords)
 
-    return gradients.evaluate(value, known, attributes, lambda name: published(name).kinds, call)
+    def kinds_of(name: str) -> dict[str, str]:
+        return published(name).kinds
+
+    return _conjugate(gradients.evaluate(value, known, attributes, kinds_of, call, torch.real))
+
+
+def _conjugate(grad: torch.Tensor | None) -> torch.Tensor | None:
+    return grad if grad is None or not grad.is_complex() else torch.conj_physical(grad)
