@@ -11,6 +11,26 @@ jax = framework("jax")
 import jax.numpy as jnp  # noqa: E402
 
 
+@pytest.fixture
+def narrow():
+    jax.config.update("jax_enable_x64", False)  # `wide` turns it back.
+
+
+@pytest.mark.parametrize("array", [np.asarray, memoryview], ids=["numpy", "buffer"])
+def test_elements_that_jax_would_narrow_are_refused(narrow, array):
+    x, i = jnp.ones(2), jnp.ones(2, "int32")
+    for of, given in ((x, np.full(2, 1e-9)), (i, np.full(2, 2**40 + 5)), (i, np.ones(2, "i8"))):
+        with refused(TypeError, "add: ", f"{given.dtype}"):
+            ops.add(of, array(given))
+        text = f'add: argument "b" has elements of {given.dtype}, which JAX would narrow to '
+        with refused(TypeError, text):
+            jax.jit(lambda of: ops.add(of, array(given)))(of)
+    assert same(jax.jit(lambda x: ops.take(x, array(np.array([1, 0]))))(x), x[::-1])
+    assert same(jax.jit(lambda x: ops.index_add(x, array(np.array([1])), x[:1]))(x), x.at[1].add(1))
+    with refused(TypeError, 'take: argument "indices" has elements of int64'):
+        jax.jit(lambda x: ops.take(x, array(np.array([2**40]))))(x)
+
+
 def test_calls_take_what_others_do():
     x = jnp.arange(4.0)
     assert same(jax.jit(lambda x: ops.add(2, x))(x), x + 2)

@@ -4,12 +4,13 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_jax import arguments, function_of, random, same, wide  # noqa: F401
+from graph_jax import arguments, function_of, needs_extension, random, same, wide  # noqa: F401
 from graph_samples import CALLS
 from support import IS_LONG, framework
 
 jax = framework("jax")
 import jax.numpy as jnp  # noqa: E402
+from jax import export  # noqa: E402
 from jax.test_util import check_grads  # noqa: E402
 
 
@@ -50,6 +51,54 @@ def test_scan_equals_a_loop():
         assert same(all_of[at], one)
     assert same(last, carry)
     check_grads(lambda x: jax.lax.scan(step, x, ys)[0], (x,), 1, modes=["rev"])
+
+
+@needs_extension
+def test_gradients_of_complex_numbers_and_of_casts_to_them():
+    a, b = jnp.array([1 + 2j, 1j], "complex64"), jnp.array([3 - 1j, 2], "complex64")
+
+    def gradients_of(function, *args):
+        return jax.grad(lambda *args: jnp.abs(function(*args)).sum(), tuple(range(len(args))))(
+            *args
+        )
+
+    found, expected = gradients_of(ops.testing.product, a, b), gradients_of(jnp.multiply, a, b)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    found = gradients_of(lambda x: (ops.cast(x, dtype="complex64") * a).real, b.real)
+    expected = gradients_of(lambda x: (x.astype("complex64") * a).real, b.real)
+    assert same(found, expected)
+
+
+@needs_extension
+def test_gradients_and_vmap_of_variadic_inputs():
+    x = jnp.ones(3, "float32")
+
+    def sum_of(x):
+        return ops.testing.total(x, jnp.ones(3, "float32"), x).sum()
+
+    assert jax.grad(sum_of)(x).tolist() == [2, 2, 2]
+    assert jax.vmap(sum_of)(jnp.stack([x, x])).tolist() == [9, 9]
+
+
+def test_gradients_are_exported_with_symbols():
+    names = ("multiply", "mean", "mean_backward", "sum_to_like")
+    checks = [export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}") for name in names]
+    rows = export.symbolic_shape("rows,")[0]
+    gradient = jax.jit(jax.grad(lambda x: ops.mean(ops.multiply(x, x))))
+    of = jax.ShapeDtypeStruct((rows, 2), jnp.float32)
+    exported = export.export(gradient, disabled_checks=checks)(of)
+    x = jnp.arange(8, dtype="float32").reshape(4, 2)
+    assert same(exported.call(x), gradient(x))
+
+
+def test_gradients_leak_no_tracers():
+    def loss(x, w):
+        return ops.sum(ops.softmax(ops.rms_norm(x, w)))
+
+    with jax.checking_leaks():
+        jax.jit(jax.grad(loss))(random(2, 3), random(3))
+        jax.jit(jax.vmap(jax.grad(loss), (0, None)))(random(2, 3), random(3))
+        jax.hessian(lambda x: ops.sum(ops.multiply(x, x)))(random(3))
 
 
 GRADIENTS = {

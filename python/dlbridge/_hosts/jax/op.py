@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ... import _core
 from ..._errors import with_fields
 from .. import definition, sizes
 from ..definition import Definition, comparable, is_usual
@@ -54,9 +55,32 @@ class PublishedOp(Definition):
         inputs, attributes = self.bind(args, kwargs)
         counts = tuple(map(len, inputs))
         function = transforms.traceable(self, counts, self.key(attributes))
-        arrays = [array for of in self.tensors(inputs, _array, _number) for array in of]
+        tensors = self.tensors(inputs, _array, _number)
+        self._check_narrowed(inputs, tensors)
+        arrays = [array for of in tensors for array in of]
         results = function(*custom_call.varying(arrays))
         return results[0] if len(results) == 1 else results
+
+    def _check_narrowed(self, inputs: list[list[Any]], tensors: list[list[jax.Array]]) -> None:
+        """Checks that JAX has narrowed no elements but indices, whose values still fit."""
+        kinds = [tensor["dtype"] for tensor in (*self.row["inputs"], *self.row["outputs"])]
+        for at, (of, arrays) in enumerate(zip(inputs, tensors)):
+            for place, (value, array) in enumerate(zip(of, arrays)):
+                if isinstance(value, jax.Array) or type(value) in definition.NUMBERS:
+                    continue
+                found, kept = _dtype_of(value), array.dtype.name
+                if found == kept or not jnp.issubdtype(found, np.number):
+                    continue
+                is_index = kinds.count(kinds[at]) == 1 and jnp.issubdtype(found, jnp.integer)
+                if is_index:
+                    values = _numpy(value)
+                    if np.array_equal(values, values.astype(kept)):
+                        continue
+                argument = self.argument(at, place)
+                text = f'{self.name}: argument "{argument}" has elements of {found}'
+                error = TypeError(f"{text}, which JAX would narrow to {kept}")
+                remedy = f"cast it to {kept}, or turn jax_enable_x64 on"
+                raise with_fields(error, "dtype", found=found, wanted=kept, remedy=remedy)
 
     def key(self, attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Returns the values of attributes, to be compared and hashed."""
@@ -123,6 +147,16 @@ def _array(value: Any) -> jax.Array:
     if is_numpy or not hasattr(value, "__dlpack__"):
         return jnp.asarray(np.asarray(value) if isinstance(value, memoryview) else value)
     return jax.dlpack.from_dlpack(value)
+
+
+def _dtype_of(value: Any) -> str:
+    """Returns the name of the dtype of a tensor, array or buffer."""
+    dtype = getattr(value, "dtype", None)
+    return definition.dtype_name(_core.asarray(value).dtype if dtype is None else dtype)
+
+
+def _numpy(value: Any) -> np.ndarray[Any, Any]:
+    return value if isinstance(value, np.ndarray) else _core.convert(value, "numpy")
 
 
 def _number(value: Any, dtype: str) -> jax.Array:

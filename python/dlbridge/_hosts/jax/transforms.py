@@ -69,7 +69,10 @@ def _tangents(
     """Returns the tangents of results, by the inputs' tangents that are given."""
     smooth = [at for at, result in enumerate(results) if _is_inexact(result)]
     # Integers have tangents without elements.
-    found: list[Any] = [np.zeros(result.shape, jax.dtypes.float0) for result in results]
+    found: list[Any] = [
+        None if at in smooth else np.zeros(result.shape, jax.dtypes.float0)
+        for at, result in enumerate(results)
+    ]
     moved = [at for at, tangent in enumerate(given) if not isinstance(tangent, SymbolicZero)]
     moved = [at for at in moved if _is_inexact(primals[at])]
     if not moved or not smooth:
@@ -82,10 +85,12 @@ def _tangents(
     known.update({("gradient", at): zeros for at, zeros in enumerate(found)})
     keys = [key for key, tensor in known.items() if tensor is not None and key[0] != "gradient"]
     types = [(array.shape, array.dtype, custom_call.sharding(array)) for array in primals]
+    # No tracers: the function is kept.
+    others = {key: value for key, value in known.items() if key not in keys}
     value_of = _declared(op, counts, [len(shape) for shape, *_ in types])
 
     def backward(kept: list[Any], grads: list[Any]) -> list[Any]:
-        now = {**known, **dict(zip(keys, kept))}
+        now = {**others, **dict(zip(keys, kept))}
         now.update({("gradient", at): grad for at, grad in zip(smooth, grads)})
         return [_gradient(op, value_of(at), now, attributes, types[at]) for at in moved]
 
