@@ -1,7 +1,8 @@
 //! [`Problem`]: a failed call, as adapters hand it to their frameworks.
 
-use crate::error::IncompatibilityKind as Kind;
-use crate::kernel::{CallError, Reason};
+use crate::dtype::DType;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
+use crate::kernel::{CallError, Failure, Reason};
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -43,7 +44,10 @@ impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
         let class = match &*error.reason {
             Reason::NoSuchOp { .. } | Reason::NoKernel { .. } => Class::Type,
-            Reason::Allocation { .. } => Class::Memory,
+            Reason::Allocation { error, .. } => match error.is::<Incompatibility>() {
+                true => Class::Type,
+                false => Class::Memory,
+            },
             Reason::Kernel { .. } | Reason::Factory { .. } | Reason::Refused(_) => Class::Kernel,
             reason => match reason.incompatibility().kind {
                 Kind::DType | Kind::Type | Kind::Argument => Class::Type,
@@ -53,6 +57,19 @@ impl From<CallError> for Problem {
         };
         Self::new(class, error.to_string())
     }
+}
+
+/// Returns the failure of a result that a framework has no dtype for.
+#[cold]
+pub(super) fn no_dtype(framework: &str, dtype: DType) -> Failure {
+    let reason = format!("{framework} has no dtype {dtype}");
+    Incompatibility::new(
+        Kind::DType,
+        dtype.to_string(),
+        format!("a dtype of {framework}'s"),
+    )
+    .with_reason(reason)
+    .into()
 }
 
 /// Runs a call of an op; a panic of its kernel is a problem.

@@ -7,7 +7,7 @@ import pytest
 from dlbridge import ops
 from graph_samples import BOUND, NOT_TENSORS, NUMBER_NAMES, NUMBERS, OF_TYPES, calls_with, outcome
 from graph_tensorflow import TRACED, same
-from support import framework
+from support import framework, refused
 
 tf = framework("tensorflow")
 
@@ -92,3 +92,8 @@ def test_attributes_have_any_type_of_integers_and_dtypes():
     for call in OF_TYPES:
         expected = outcome(lambda call=call: call(np.asarray(x)))
         assert outcome(lambda call=call: TRACED["graph"](call, x)) == expected
+
+
+def test_results_of_dtypes_that_kernels_can_not_make_are_errors_of_arguments():
+    with refused(tf.errors.InvalidArgumentError, "TensorFlow has no dtype int4"):
+        tf.function(lambda x: ops.cast(x, dtype="int4"))(tf.ones(2))

@@ -185,3 +185,19 @@ def test_untraced_calls_take_tensors_of_others(is_readonly):
             ops.axpy(1.0, x, array)
     else:
         assert ops.axpy(1.0, x, array).tolist() == array.tolist() == [3] * 3
+
+
+FLOATS = ["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"]
+
+
+@pytest.mark.parametrize("name", [f"float8_{name}" for name in FLOATS])
+def test_floats_of_a_byte_are_compiled(name):
+    if not hasattr(torch, name):
+        pytest.skip(f"PyTorch has no dtype {name}")
+    dtype, x = getattr(torch, name), torch.tensor([1.0, 2.0, 4.0])
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda x: ops.copy(ops.cast(x, dtype=dtype)), backend="aot_eager", fullgraph=True
+    )
+    found = compiled(x)
+    assert found.dtype == dtype and found.float().equal(x)

@@ -4,6 +4,7 @@ use super::functions::{Handle, Status, TensorFlow};
 use super::tensor::Tensor;
 use crate::dtype::DType;
 use crate::hosts::allocated::Allocator;
+use crate::hosts::problem::no_dtype;
 use crate::kernel::Failure;
 use crate::layout::LayoutRef;
 use crate::tensorflow_types::code_of;
@@ -43,7 +44,7 @@ unsafe impl Allocator for Results<'_> {
     #[inline]
     fn allocate(&mut self, layout: LayoutRef<'_>, dtype: DType) -> Result<*mut u8, Failure> {
         let code = code_of(dtype).filter(|_| dtype.item_bytes().is_some());
-        let code = code.ok_or_else(|| format!("TensorFlow has no dtype {dtype}"))?;
+        let code = code.ok_or_else(|| no_dtype("TensorFlow", dtype))?;
         let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
         let sizes: SmallVec<[i64; 8]> = layout.shape().iter().map(|size| *size as i64).collect();
         let functions = &self.tensorflow.functions;

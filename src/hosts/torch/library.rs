@@ -141,8 +141,8 @@ impl Torch {
     }
 }
 
-/// The names of the shim's functions for dtypes.
-const DTYPES: [(&str, DType); 18] = [
+/// The names of the shim's functions for dtypes. Releases may lack some.
+const DTYPES: [(&str, DType); 21] = [
     ("float32", DType::F32),
     ("float64", DType::F64),
     ("float16", DType::F16),
@@ -161,4 +161,7 @@ const DTYPES: [(&str, DType); 18] = [
     ("complex128", DType::C128),
     ("float8_e4m3fn", DType::F8_E4M3FN),
     ("float8_e5m2", DType::F8_E5M2),
+    ("float8_e4m3fnuz", DType::F8_E4M3FNUZ),
+    ("float8_e5m2fnuz", DType::F8_E5M2FNUZ),
+    ("float8_e8m0fnu", DType::F8_E8M0FNU),
 ];

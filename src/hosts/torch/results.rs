@@ -4,6 +4,7 @@ use super::arguments::Tensor;
 use super::library::Torch;
 use crate::dtype::DType;
 use crate::hosts::allocated::Allocator;
+use crate::hosts::problem::no_dtype;
 use crate::kernel::Failure;
 use crate::layout::LayoutRef;
 use smallvec::SmallVec;
@@ -34,7 +35,7 @@ unsafe impl Allocator for Results {
     #[inline]
     fn allocate(&mut self, layout: LayoutRef<'_>, dtype: DType) -> Result<*mut u8, Failure> {
         let number = self.torch.number(dtype);
-        let number = number.ok_or_else(|| format!("PyTorch has no dtype {dtype}"))?;
+        let number = number.ok_or_else(|| no_dtype("PyTorch", dtype))?;
         let sizes: SmallVec<[i64; 8]> = layout.shape().iter().map(|size| *size as i64).collect();
         let strides: SmallVec<[i64; 8]> = layout
             .strides()
