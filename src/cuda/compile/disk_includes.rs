@@ -2,7 +2,8 @@
 //!
 //! NVRTC reports neither what it included nor where from. Rather than following `#include`s across
 //! the disk, a source is cached only if each of them names a header that was given in memory, which
-//! NVRTC takes first, or one of CUDA's own in angle brackets, which change with CUDA. Everything
+//! NVRTC takes first, or one of CUDA's own in angle brackets, by a list of their names, which
+//! change with CUDA. Everything
 //! else is compiled in every process, so a changed header never gives old code.
 
 /// Options that have NVRTC read further files or folders.
@@ -18,6 +19,70 @@ const READ_FILES: [&str; 7] = [
 
 /// Words by which a preprocessor directive, or `__has_include`, names a file.
 const WORDS: [&str; 3] = ["include", "import", "embed"];
+
+/// CUDA's headers for code on GPUs, without `.h` and the like.
+const HEADERS_OF_CUDA: [&str; 38] = [
+    "builtin_types",
+    "cooperative_groups",
+    "cuComplex",
+    "cuda",
+    "cuda_awbarrier",
+    "cuda_awbarrier_primitives",
+    "cuda_bf16",
+    "cuda_device_runtime_api",
+    "cuda_fp16",
+    "cuda_fp4",
+    "cuda_fp6",
+    "cuda_fp8",
+    "cuda_pipeline",
+    "cuda_pipeline_primitives",
+    "cuda_runtime",
+    "cuda_runtime_api",
+    "curand",
+    "curand_kernel",
+    "curand_mtgp32_kernel",
+    "curand_philox4x32_x",
+    "device_atomic_functions",
+    "device_launch_parameters",
+    "device_types",
+    "driver_types",
+    "host_defines",
+    "library_types",
+    "math_constants",
+    "math_functions",
+    "mma",
+    "nvfunctional",
+    "sm_60_atomic_functions",
+    "surface_indirect_functions",
+    "surface_types",
+    "texture_indirect_functions",
+    "texture_types",
+    "vector_functions",
+    "vector_types",
+    "cudaTypedefs",
+];
+
+/// The folders of CUDA's headers.
+const FOLDERS_OF_CUDA: [&str; 6] = ["cooperative_groups", "crt", "cub", "cuda", "nv", "thrust"];
+
+/// Returns whether a header in angle brackets is CUDA's by its name. Others may be the user's, in a
+/// folder where CUDA's are.
+fn is_of_cuda(name: &str) -> bool {
+    // A path may lead out of CUDA's folders.
+    if name.contains("..") {
+        return false;
+    }
+    match name.split_once('/') {
+        Some((folder, _)) => FOLDERS_OF_CUDA.contains(&folder),
+        None => {
+            let name = name
+                .strip_suffix(".h")
+                .or(name.strip_suffix(".hpp"))
+                .unwrap_or(name);
+            HEADERS_OF_CUDA.contains(&name)
+        }
+    }
+}
 
 /// Returns whether these texts, compiled with these options of the user's, may read a file that
 /// isn't CUDA's.
@@ -66,9 +131,7 @@ fn line_names_file(line: &str, word: &str, is_known: &impl Fn(&str) -> bool) -> 
         let Some((name, _)) = rest[1..].split_once(close) else {
             return true;
         };
-        // A path may lead out of CUDA's folders.
-        let is_of_cuda = !is_quoted && !name.starts_with('/') && !name.contains("..");
-        !is_known(name) && !is_of_cuda
+        !is_known(name) && (is_quoted || !is_of_cuda(name))
     })
 }
 
@@ -89,6 +152,7 @@ mod tests {
             "int includes; // to include that",
             "#include \"own.h\"\n  #  include <own.h> // own",
             "#include <cuda_fp16.h>\r\n#include <cuda/std/type_traits>",
+            "#include <cub/cub.cuh>\n#include <nv/target>\n#include <mma.h>",
             "#if __has_include(<cuda_fp8.h>)\n#define LONG \\\n  1\n#endif",
         ] {
             assert!(!reads(text, &["-DX=1", "--use_fast_math"]), "{text}");
@@ -101,6 +165,10 @@ mod tests {
             "#include \"other.h\"",
             "#include NAME",
             "#include_next <own.h>",
+            "#include <x.h>",
+            "#include <mylib/x.h>",
+            "#include <cuda_x.h>",
+            "#include <cuda/../x.h>",
             "#include </home/me/x.h>",
             "#include <../x.h>",
             "#include \"x.h",
