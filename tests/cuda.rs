@@ -10,6 +10,8 @@ mod cache;
 mod capture;
 #[path = "cuda/capture_mode.rs"]
 mod capture_mode;
+#[path = "cuda/capture_waits.rs"]
+mod capture_waits;
 #[path = "cuda/compile.rs"]
 mod compile;
 #[path = "cuda/compiler.rs"]

@@ -1,5 +1,6 @@
 //! [`Stream`]: a CUDA stream, owned, default or borrowed from a framework.
 
+mod capture;
 mod current;
 pub(super) mod current_stack;
 pub(super) mod deferred;
@@ -16,7 +17,7 @@ use crate::cuda::driver::gpu::Gpu;
 use crate::cuda::driver::release_hook::drain_deferred;
 use cudarc::driver::sys;
 use std::any::Any;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -161,14 +162,13 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Fails if the driver fails, or this one is being captured, and the other one isn't and has
-    /// something to do.
+    /// Fails if the driver fails, or the wait would invalidate a capture: this stream is captured,
+    /// and the other one isn't and has something to do; they are captured into two graphs; or one
+    /// is the default stream, and the other, or one that waits for the default stream, is captured.
+    /// A stream that waits for a captured one becomes part of its graph.
     pub fn wait_for(&self, other: &Self) -> Result<(), CudaError> {
-        if self == other {
+        if self == other || !self.needs_event_of(other)? {
             return Ok(());
-        }
-        if self.is_capturing()? && !other.is_capturing()? {
-            return needless_in_graph(other.is_done()?);
         }
         let _context = self.gpu.enter()?;
         let mark = other.mark()?;
@@ -200,7 +200,7 @@ impl Stream {
         let _context = self.gpu.enter()?;
         if self.is_capturing()? {
             let _relaxed = relax_capture_mode();
-            return needless_in_graph(mark.is_over()?);
+            return capture::needless_in_graph(mark.is_over()?);
         }
         mark.hold_up(self.raw())
     }
@@ -241,27 +241,6 @@ impl Stream {
         answer.checked().map(|()| true)
     }
 
-    /// Returns whether its work becomes part of a graph at present, rather than being done. The
-    /// default one is then not to be used, either, while another stream is captured that waits for
-    /// it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the driver does.
-    pub fn is_capturing(&self) -> Result<bool, CudaError> {
-        let _context = self.gpu.enter()?;
-        let none = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int;
-        let mut status = none;
-        // SAFETY: the context is current, and the stream there; the driver writes one integer.
-        let answer = unsafe { ask!(cuStreamIsCapturing(self.raw(), &mut status)) };
-        if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
-            return Ok(true);
-        }
-        answer.checked()?;
-        // A status that isn't known here counts as a capture.
-        Ok(status != none)
-    }
-
     /// Returns whether memory that was used on it can be released in its order, whenever that is,
     /// and by whom.
     pub(super) fn outlives_its_uses(&self) -> bool {
@@ -280,17 +259,6 @@ impl Stream {
     /// Returns whether each thread has its own stream of this handle.
     fn is_of_thread(&self) -> bool {
         self.thread.is_some()
-    }
-}
-
-/// Fails unless the work is done: a captured stream can't wait for work outside of its graph, and
-/// an attempt would invalidate the capture.
-fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
-    match is_done {
-        true => Ok(()),
-        false => Err(CudaError::Capturing {
-            what: "no work outside of it can be waited for",
-        }),
     }
 }
 

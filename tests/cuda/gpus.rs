@@ -34,6 +34,19 @@ fn driver_without_gpus_is_another_error() {
 }
 
 #[test]
+fn gpu_that_does_not_open_leaves_no_pool() {
+    on_double("gpus::gpu_that_does_not_open_leaves_no_pool", || {
+        for function in ["cuMemPoolSetAttribute", "cuDevicePrimaryCtxRetain"] {
+            fail(function, 1, 2);
+            assert!(Gpu::new(0).is_err());
+            assert_eq!(live("pools"), 0, "{function}");
+        }
+        Gpu::new(0).unwrap();
+        assert_eq!(live("pools"), 1);
+    });
+}
+
+#[test]
 fn gpus_are_identified_by_ordinal() {
     on_double("gpus::gpus_are_identified_by_ordinal", || {
         assert_eq!(cuda::count(), Ok(2));

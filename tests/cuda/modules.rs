@@ -138,6 +138,27 @@ fn module_is_kept_until_its_kernels_end() {
 }
 
 #[test]
+fn module_is_kept_after_a_launch_that_may_have_succeeded() {
+    let test = "modules::module_is_kept_after_a_launch_that_may_have_succeeded";
+    on_double(test, || {
+        let stream = Stream::new(gpu()).unwrap();
+        let memory = cuda::zeros(&[1], DType::F32, &stream).unwrap();
+        {
+            let kernel = kernel(gpu(), "nothing");
+            // A code that isn't known.
+            fail("cuLaunchKernel", 1, 5555);
+            // SAFETY: the kernel takes no arguments.
+            let launched = unsafe { kernel.launch(&stream, Launch::over(1, 1), &[]) };
+            assert_eq!(launched.unwrap_err().code(), Some(5555));
+        }
+        assert_eq!(live("modules"), 1, "the kernel may run");
+        stream.synchronize().unwrap();
+        assert_eq!(live("modules"), 0);
+        drop(memory);
+    });
+}
+
+#[test]
 fn module_keeps_a_bounded_number_of_streams() {
     on_double("modules::module_keeps_a_bounded_number_of_streams", || {
         let kernel = kernel(gpu(), "nothing");

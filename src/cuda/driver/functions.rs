@@ -11,8 +11,8 @@ use libloading::Library;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
-    CUfunction_attribute, CUjit_option, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
-    CUmodule, CUpointer_attribute, CUstream,
+    CUfunction_attribute, CUgraph, CUgraphNode, CUjit_option, CUmemPool_attribute, CUmemPoolProps,
+    CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
 };
 
 type Text = *const c_char;
@@ -47,6 +47,7 @@ functions! {
     cuMemFree_v2(CUdeviceptr) -> c_int;
     cuMemGetInfo_v2(*mut usize, *mut usize) -> c_int;
     cuMemHostAlloc(*mut *mut c_void, usize, c_uint) -> c_int;
+    cuMemPoolDestroy(CUmemoryPool) -> c_int;
     cuMemPoolCreate(*mut CUmemoryPool, *const CUmemPoolProps) -> c_int;
     cuMemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, *mut c_void) -> c_int;
     cuMemPoolTrimTo(CUmemoryPool, usize) -> c_int;
@@ -60,6 +61,7 @@ functions! {
     cuPointerGetAttributes(c_uint, *mut CUpointer_attribute, *mut *mut c_void, CUdeviceptr) -> c_int;
     cuStreamCreate(*mut CUstream, c_uint) -> c_int;
     cuStreamDestroy_v2(CUstream) -> c_int;
+    cuStreamGetCaptureInfo_v2(CUstream, *mut c_int, *mut u64, *mut CUgraph, *mut *const CUgraphNode, *mut usize) -> c_int;
     cuStreamIsCapturing(CUstream, *mut c_int) -> c_int;
     cuStreamQuery(CUstream) -> c_int;
     cuStreamSynchronize(CUstream) -> c_int;

@@ -1,6 +1,6 @@
 //! [`Pool`]: the memory pool for stream-ordered allocation on a GPU.
 
-use crate::cuda::driver::answer::call;
+use crate::cuda::driver::answer::{ask, call};
 use crate::cuda::driver::error::CudaError;
 use cudarc::driver::sys;
 use std::ffi::c_void;
@@ -32,15 +32,17 @@ impl Pool {
         let threshold = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         let mut all = u64::MAX;
         // SAFETY: the driver was started, and reads what is described here.
+        unsafe { call!(cuMemPoolCreate(&mut pool, &wanted)) }?;
+        let pool = Self(pool);
+        // SAFETY: the pool was just created, and the attribute is an integer of this size.
         unsafe {
-            call!(cuMemPoolCreate(&mut pool, &wanted))?;
             call!(cuMemPoolSetAttribute(
-                pool,
+                pool.0,
                 threshold,
                 (&raw mut all).cast::<c_void>()
-            ))?;
-        }
-        Ok(Self(pool))
+            ))
+        }?;
+        Ok(pool)
     }
 
     /// Returns the driver's handle, if there is a pool.
@@ -53,7 +55,18 @@ impl Pool {
         let Some(pool) = self.handle() else {
             return Ok(());
         };
-        // SAFETY: a pool that is never destroyed.
+        // SAFETY: the pool is there until this is dropped.
         unsafe { call!(cuMemPoolTrimTo(pool, 0)) }
+    }
+}
+
+/// That of a GPU is kept for the process: this is for one whose GPU didn't open.
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some(pool) = self.handle() {
+            // A failure can't be reported from here.
+            // SAFETY: it was created, nothing was allocated from it, and this is its end.
+            let _ = unsafe { ask!(cuMemPoolDestroy(pool)) };
+        }
     }
 }

@@ -61,14 +61,14 @@ impl Uses {
         }
         match (marked, &self.writer) {
             (Some(mark), _) => stream.wait_for_mark(mark)?,
-            (None, Some(writer)) => stream.wait_for(writer)?,
+            (None, Some(writer)) => wait_for_use(stream, writer)?,
             (None, None) => {}
         }
         self.forget_mark();
         if what == Use::Write {
             self.readers
                 .iter()
-                .try_for_each(|reader| stream.wait_for(reader))?;
+                .try_for_each(|reader| wait_for_use(stream, reader))?;
         }
         Ok(true)
     }
@@ -95,6 +95,12 @@ impl Uses {
             self.gpu.facts().events.give_back(mark);
         }
     }
+}
+
+/// Has a stream wait for another's use of memory, and stay outside of a graph that it is part of.
+fn wait_for_use(stream: &Stream, other: &Stream) -> Result<(), CudaError> {
+    stream.check_stays_outside(other)?;
+    stream.wait_for(other)
 }
 
 impl Drop for Uses {
