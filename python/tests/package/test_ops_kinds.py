@@ -151,7 +151,7 @@ def test_fixed_dtypes_are_checked():
 def test_second_publication_of_ops_is_refused():
     with refused(
         ValueError,
-        "there are ops of these names already: testing.addresses, testing.fails, testing.kinds, testing.panics, testing.raises",
+        "there are ops of these names already: testing.addresses, testing.fails, testing.kinds, testing.panics, testing.product, testing.raises",
     ):
         dlbridge_testing.publish_ops()
     assert len(dlbridge.kernels("testing.kinds")) == 1

@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
     from .op import PublishedOp
 
-#: Kinds of lazy values: what a tensor says of it, the kind of the error, and what it says.
-_LAZY = (
-    (torch.Tensor.is_conj, "conjugate", "conjugated", "tensor.resolve_conj()"),
-    (torch.Tensor.is_neg, "negative", "negated", "tensor.resolve_neg()"),
-)
-
 
 def register(library: Any, op: PublishedOp) -> None:
     """Registers the functions of the form of an op that writes its inputs."""
@@ -36,13 +30,12 @@ def register(library: Any, op: PublishedOp) -> None:
 
     def resolved(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         for at in written:
-            for is_lazy, kind, done, remedy in _LAZY:
-                if is_lazy(args[at]):
-                    why = f"the tensor is {done} lazily, so its memory isn't its value"
-                    error = BufferError(f'{name}: argument "{names[at]}": {why}')
-                    found, wanted = f"{done} lazily", f"not {done}"
-                    remedy = f"pass {remedy}"
-                    raise with_fields(error, kind, found=found, wanted=wanted, remedy=remedy)
+            if args[at].is_conj():
+                error, fields = _lazy(name, names[at], "conjugated", "resolve_conj")
+                raise with_fields(error, "conjugate", **fields)
+            if args[at].is_neg():
+                error, fields = _lazy(name, names[at], "negated", "resolve_neg")
+                raise with_fields(error, "negative", **fields)
         return call.redispatch(keyset & below_lazy, *map(_resolved, args), **kwargs)
 
     def counted(keyset: Any, *args: Any, **kwargs: Any) -> Any:
@@ -69,6 +62,14 @@ def register(library: Any, op: PublishedOp) -> None:
     }
     for key, function in functions.items():
         library.impl(op.forms[0], function, key, with_keyset=True)
+
+
+def _lazy(op: str, argument: str, done: str, resolve: str) -> tuple[BufferError, dict[str, str]]:
+    """Returns the error of a lazy value, as of an eager call, and its fields."""
+    why = f"the tensor is {done} lazily, so its memory isn't its value"
+    fields = {"found": f"{done} lazily", "wanted": f"not {done}"}
+    fields["remedy"] = f"pass tensor.{resolve}()"
+    return BufferError(f'{op}: argument "{argument}": {why}'), fields
 
 
 def _requires_grad(arg: Any) -> bool:
