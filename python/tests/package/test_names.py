@@ -231,8 +231,7 @@ def test_dtypes_and_devices_are_immutable():
     ]:
         with refused(TypeError):
             type(value)()
-        with refused(TypeError):
-            type(value)(str(value))
+        assert type(value)(str(value)) == value
         for name in names:
             with refused(AttributeError):
                 setattr(value, name, 1)
