@@ -200,7 +200,7 @@ impl Stream {
         let _context = self.gpu.enter()?;
         if self.is_capturing()? {
             let _relaxed = relax_capture_mode();
-            return capture::needless_in_graph(mark.is_over()?);
+            return Self::needless_in_graph(mark.is_over()?);
         }
         mark.hold_up(self.raw())
     }

@@ -149,3 +149,29 @@ pub(super) fn for_each_across<'a, W: Wide + 'a>(
         }
     }
 }
+
+/// Returns the sum of each column of fewer than [`LANES`] rows, with the bits that [`sum`] has, as
+/// it depends on where results go which lines are calculated with at once.
+#[inline(always)]
+pub(super) fn sums<W: Wide>(rows: impl ExactSizeIterator<Item = [W; ACROSS]>) -> [W; ACROSS] {
+    let len = rows.len();
+    let mut half = LANES / 2;
+    let mut parts = [[W::from_f64(0.0); ACROSS]; LANES / 2];
+    for (at, row) in rows.enumerate() {
+        let part = &mut parts[at % half];
+        for at in 0..ACROSS {
+            part[at] = part[at].add(row[at]);
+        }
+    }
+    while half > 1 {
+        half /= 2;
+        for at in half..len.min(2 * half) {
+            let row = parts[at];
+            let part = &mut parts[at - half];
+            for at in 0..ACROSS {
+                part[at] = part[at].add(row[at]);
+            }
+        }
+    }
+    parts[0]
+}

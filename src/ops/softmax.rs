@@ -1,7 +1,7 @@
 //! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
-use super::lanes::{ACROSS, for_each_across, is_across, largest, map_and_sum, sum};
+use super::lanes::{ACROSS, for_each_across, is_across, largest, map_and_sum, sum, sums};
 use super::number::{Float, Wide};
 use crate::compute::Simd;
 use crate::compute::lines::{Line, for_each_wide_line};
@@ -107,14 +107,12 @@ impl<W: Wide> Line<W> for Softmax {
         if is_across(lines.len(), len) {
             return for_each_across(lines, |rows| {
                 let largests = largests(rows);
-                let mut sums = [W::from_f64(0.0); ACROSS];
                 for row in &mut *rows {
                     for at in 0..ACROSS {
                         row[at] = power(largests[at])(row[at]);
-                        sums[at] = sums[at].add(row[at]);
                     }
                 }
-                let factors = sums.map(|sum| W::from_f64(1.0).div(sum));
+                let factors = sums(rows.iter().copied()).map(|sum| W::from_f64(1.0).div(sum));
                 for row in rows {
                     for at in 0..ACROSS {
                         row[at] = row[at].mul(factors[at]);
@@ -165,13 +163,13 @@ impl<W: Wide> Line<W> for LogSoftmax {
         if is_across(lines.len(), len) {
             return for_each_across(lines, |rows| {
                 let largests = largests(rows);
-                let mut sums = [W::from_f64(0.0); ACROSS];
-                for row in &*rows {
+                let mut logs = sums(rows.iter().map(|row| {
+                    let mut powers = *row;
                     for at in 0..ACROSS {
-                        sums[at] = sums[at].add(power(largests[at])(row[at]));
+                        powers[at] = power(largests[at])(row[at]);
                     }
-                }
-                let mut logs = sums;
+                    powers
+                }));
                 for log in &mut logs {
                     *log = log.log();
                 }

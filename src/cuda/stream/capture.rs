@@ -78,7 +78,7 @@ impl Stream {
         use Capture::{Active, Beside, None};
         match (self.capture()?, other.capture()?) {
             (None, None) => Ok(true),
-            (Active, None) => needless_in_graph(other.is_done()?).map(|()| false),
+            (Active, None) => Self::needless_in_graph(other.is_done()?).map(|()| false),
             (Active, Active) if self.capture_id()? == other.capture_id()? => Ok(true),
             (Active, Active) => Err(CudaError::Capturing {
                 what: "no work of another graph can be waited for",
@@ -101,15 +101,15 @@ impl Stream {
             }),
         }
     }
-}
 
-/// Fails unless the work is done: a captured stream can't wait for work outside of its graph, and
-/// an attempt would invalidate the capture.
-pub(super) fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
-    match is_done {
-        true => Ok(()),
-        false => Err(CudaError::Capturing {
-            what: "no work outside of it can be waited for",
-        }),
+    /// Fails unless the work is done: a captured stream can't wait for work outside of its graph,
+    /// and an attempt would invalidate the capture.
+    pub(super) fn needless_in_graph(is_done: bool) -> Result<(), CudaError> {
+        match is_done {
+            true => Ok(()),
+            false => Err(CudaError::Capturing {
+                what: "no work outside of it can be waited for",
+            }),
+        }
     }
 }

@@ -15,8 +15,9 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/errors.md");
 const HEAD: &str = "\
 # Errors
 
-Each exception that dlbridge raises, in the package and in extensions that are built on it, has four
-attributes:
+Each exception that dlbridge raises of tensors, ops and files, in the package and in extensions that
+are built on it, has four attributes. (Arguments of a wrong Python type, such as `copy=1`, raise the
+`TypeError` or `OverflowError` that any Python function raises.)
 
 | attribute | what it is |
 |---|---|
