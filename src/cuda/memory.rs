@@ -78,6 +78,7 @@ impl Memory {
     pub(super) fn foreign(storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
         let (data, bytes) = (storage.data_mut(), storage.nbytes());
         let (device, access) = (storage.device(), storage.access());
+        let has_gaps = storage.has_gaps();
         let held = Held {
             uses: StreamUses::foreign(home.as_ref(), ready_on),
             what: What::Foreign {
@@ -85,7 +86,7 @@ impl Memory {
                 home,
             },
         };
-        Self::storage(data, bytes, device, access, held)
+        Self::storage(data, bytes, device, access, held).with_gaps(has_gaps)
     }
 
     /// Makes a stream wait for all earlier uses of the memory that conflict with this one, and

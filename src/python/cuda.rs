@@ -21,7 +21,7 @@ pub(super) use framework_streams::to_ask;
 pub(super) use interface::{Interface, by_interface, is_array};
 pub use stream_class::PyStream;
 pub(super) use stream_order::{
-    adopted, current_stream, given_by_table, given_to, lent, ordered, received,
+    adopted, current_stream, given_by_table, given_to, lent, ordered, received, wait_as_asked,
 };
 
 use super::error::{cuda_failed, not_exchangeable, out_of_memory, unsuitable};

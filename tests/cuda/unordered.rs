@@ -55,6 +55,22 @@ fn unordered_source_is_kept_until_the_copy_ends() {
     );
 }
 
+#[test]
+fn cpu_looks_at_imported_managed_memory_when_it_is_ready() {
+    let test = "unordered::cpu_looks_at_imported_managed_memory_when_it_is_ready";
+    on_double(test, || {
+        let home = stream(0);
+        let sevens = cuda::to_device(&Tensor::from([7.0_f32; 4]), &home).unwrap();
+        let mut memory = cuda::managed(&[4], DType::F32, home.gpu()).unwrap();
+        cuda::copy_into(&mut memory, &sevens, &home).unwrap();
+        let every_other = foreign(memory.step_by(0, 2).unwrap());
+        let imported = cuda::import(every_other, &home, &home).unwrap();
+        assert_eq!(imported.device(), memory.device());
+        assert!(imported.storage().has_gaps());
+        assert_eq!(imported.view::<f32>().unwrap().to_vec(), [7.0; 2]);
+    });
+}
+
 extern "C" fn no_work(_: *const Launched, _: *mut c_void) -> c_int {
     0
 }

@@ -9,7 +9,7 @@ use crate::storage::Storage;
 use crate::tensor::{Parts, Tensor};
 
 /// Imports a foreign tensor into stream order: it is used and released after all work that needs
-/// it.
+/// it. In managed memory, what looks at it waits for that work.
 ///
 /// `home` is the producer's stream, in whose order it reuses the memory. `ready_on` is the stream
 /// on which the tensor is ready, which may be the same.
@@ -37,10 +37,10 @@ pub fn import_unordered(tensor: Tensor, ready_on: &Stream) -> Result<Tensor, Cud
 
 fn check(tensor: &Tensor, stream: &Stream) -> Result<(), CudaError> {
     let device = tensor.device();
-    if device.kind() != DeviceKind::Cuda {
+    if !matches!(device.kind(), DeviceKind::Cuda | DeviceKind::CudaManaged) {
         return Err(CudaError::NotCuda { device });
     }
-    if stream.gpu().device() != device {
+    if stream.gpu().id() != device.id() {
         return Err(CudaError::WrongStream {
             found: stream.gpu().id(),
             wanted: device,

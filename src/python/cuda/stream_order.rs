@@ -3,7 +3,7 @@
 use super::super::error::not_exchangeable;
 use super::copies::settled;
 use super::framework_streams::{Worker, current_of, number_of, of_number, of_table, worker_of};
-use super::gpu::gpu_of;
+use super::gpu::{gpu_of, gpu_of_order};
 use super::ready::wait_for_gpu;
 use crate::cuda::{
     CudaError, Gpu, Stream, Use, import, import_unordered, is_ordered, use_on, writer_of,
@@ -25,11 +25,15 @@ pub(in crate::python) fn adopted(
     object: Borrowed<'_, '_, PyAny>,
     tensor: Tensor,
 ) -> PyResult<Tensor> {
-    let Some(gpu) = gpu_of(tensor.device())?.filter(|_| !is_ordered(&tensor)) else {
+    let Some(gpu) = gpu_of_order(tensor.device())?.filter(|_| !is_ordered(&tensor)) else {
         return Ok(tensor);
     };
     match worker_of(object, gpu)? {
         Worker::Own => Ok(tensor),
+        // What is released in the order of a stream the CPU could be given next.
+        Worker::On(home) if tensor.device().is_host_accessible() => {
+            Ok(import_unordered(tensor, &home)?)
+        }
         Worker::On(home) => Ok(import(tensor, &home, &home)?),
         Worker::Unknown => Ok(import_unordered(tensor, &Stream::current(gpu))?),
         Worker::Untracked => {
@@ -39,9 +43,25 @@ pub(in crate::python) fn adopted(
     }
 }
 
+/// Waits until the CPU may look at managed memory that a producer has ready on this stream.
+#[inline]
+pub(in crate::python) fn wait_as_asked(
+    device: Device,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let Some(number) = stream.filter(|_| device.kind() == DeviceKind::CudaManaged) else {
+        return Ok(());
+    };
+    match of_number(Gpu::from_device(device)?, number.cast::<PyInt>()?)? {
+        // Attached, as the memory may be borrowed.
+        Some(stream) if !stream.is_capturing()? => Ok(stream.synchronize()?),
+        _ => Ok(()),
+    }
+}
+
 /// Returns a tensor that came by our own table, which says that we work on our current stream.
 pub(in crate::python) fn received(tensor: Tensor) -> PyResult<Tensor> {
-    match gpu_of(tensor.device())? {
+    match gpu_of_order(tensor.device())? {
         Some(gpu) => Ok(import_unordered(tensor, &Stream::current(gpu))?),
         None => Ok(tensor),
     }

@@ -286,13 +286,13 @@ impl Entry {
         let capsule =
             by_dlpack(object, &wish).map_err(|error| refusal::by_producer(object, error))?;
         match Offer::from_capsule(capsule.as_any().as_borrowed())? {
-            Offer::Versioned(capsule) => self.borrow_managed::<Versioned>(capsule),
+            Offer::Versioned(capsule) => self.borrow_managed::<Versioned>(capsule)?,
             Offer::Legacy(capsule) => {
                 self.borrow_managed::<Legacy>(capsule)?;
                 self.read_only |= is_immutable_in_legacy(object);
-                Ok(())
             }
         }
+        Ok(cuda::wait_as_asked(self.device, wish.stream.as_ref())?)
     }
 
     /// Borrows by what is older than DLPack, where an object has that; otherwise returns the error.

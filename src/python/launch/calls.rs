@@ -5,7 +5,7 @@ use crate::cuda::{CudaError, Gpu, HeldDrops, Stream, release_after};
 use crate::device::{Device, DeviceKind};
 use crate::python::argument::BorrowedArg;
 use crate::python::cuda::framework_streams::{Worker, worker_of};
-use crate::python::cuda::gpu::gpu_of;
+use crate::python::cuda::gpu::gpu_of_order;
 use crate::python::cuda::ready::wait_for_gpu;
 use crate::python::cuda::stream_class::find_shared;
 use crate::python::object::Object;
@@ -73,7 +73,13 @@ where
         // Attached, as the arguments are borrowed for as long as no other thread runs Python.
         wait_for_gpu(gpu)?;
     }
-    let first = || theirs.streams.first().cloned();
+    let first = || {
+        theirs
+            .streams
+            .iter()
+            .find(|theirs| theirs.gpu() == gpu)
+            .cloned()
+    };
     let stream = Stream::explicit(gpu).or_else(first);
     let stream = stream.unwrap_or_else(|| Stream::current(gpu));
     if theirs.is_asked {
@@ -121,17 +127,20 @@ impl Theirs {
             let is_pinned_or_managed = entry.device.is_host_accessible();
             if is_pinned_or_managed && entry.device != Device::CPU {
                 self.kept.push(Object::new(object));
-                continue;
+                self.kept.extend(entry.kept_capsule(py));
             }
-            if gpu_of(entry.device)? != Some(gpu) {
+            // Managed memory may be another GPU's.
+            let is_managed = entry.device.kind() == DeviceKind::CudaManaged;
+            let Some(of) = gpu_of_order(entry.device)?.filter(|of| is_managed || *of == gpu) else {
                 continue;
-            }
-            match worker_of(object, gpu)? {
+            };
+            match worker_of(object, of)? {
                 Worker::On(stream) if !self.streams.contains(&stream) => self.streams.push(stream),
                 Worker::On(_) | Worker::Own => {}
                 worker @ (Worker::Unknown | Worker::Untracked) => {
                     self.is_untracked |= matches!(worker, Worker::Untracked);
-                    self.is_asked = true;
+                    // Managed memory was waited for when it was borrowed.
+                    self.is_asked |= of == gpu;
                     self.kept.push(Object::new(object));
                     self.kept.extend(entry.kept_capsule(py));
                 }
