@@ -105,8 +105,8 @@ class readonly:
 
     "warn" shares it with a `ReadOnlyWarning` for each pair of frameworks, "share" shares it
     without, and "refuse" raises BufferError. The policy holds for this thread, or this asyncio
-    task, and for all extensions that are written with dlbridge; blocks may be nested, and end in the
-    reverse order: those of generators that are used in turns don't. An argument
+    task, and for all extensions that are written with dlbridge. Blocks may be nested, and must end
+    in the reverse order, which those of generators that are used in turns don't. An argument
     `readonly=` of a call comes first; outside of all blocks the environment variable
     DLBRIDGE_READONLY holds, and without it "warn".
 

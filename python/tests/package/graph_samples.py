@@ -56,6 +56,48 @@ CALLS = {
 RARE = {"testing.rare_default", "testing.rare_input"}
 #: Those that a framework may refuse.
 REFUSED = {"testing.kinds", *RARE}
+#: Functions with gradients, and shapes of their arguments.
+GRADIENTS = {
+    "add": (lambda a, b: ops.add(a, b), (3, 4), (4,)),
+    "subtract": (lambda a, b: ops.subtract(a, b), (3, 1), (2, 1, 4)),
+    "multiply": (lambda a, b: ops.multiply(a, b), (3, 4), ()),
+    "divide": (lambda a, b: ops.divide(a, b), (3, 4), (3, 1)),
+    "axpy": (lambda alpha, x, y: ops.axpy(alpha, x, y * 1), (), (3,), (3,)),
+    "matmul": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4, 5)),
+    "matmul of vectors": (lambda a, b: ops.matmul(a, b), (4,), (4,)),
+    "matmul of a row": (lambda a, b: ops.matmul(a, b), (4,), (2, 4, 3)),
+    "matmul of a column": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4,)),
+    "softmax": (lambda x: ops.softmax(x, axis=0), (3, 4)),
+    "log_softmax": (lambda x: ops.log_softmax(x), (3, 4)),
+    "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
+    "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
+    "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
+    "sum of all": (lambda x: ops.sum(x), (2, 3)),
+    "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),
+    "cast": (lambda x: ops.multiply(ops.cast(x, dtype="float64"), 2.0), (3,)),
+    "exp": (lambda x: ops.log(ops.sqrt(ops.exp(ops.negative(x)))), (3,)),
+    "sigmoid": (lambda x: ops.tanh(ops.sigmoid(x)), (3,)),
+    "copy": (lambda x: ops.matrix_transpose(ops.copy(x)), (3, 4)),
+}
+#: Functions, the axes of their arguments that vmap takes, shapes, and the calls that it makes for
+#: three indices.
+VECTORISED = {
+    "add": (lambda a, b: ops.add(a, b), (0, None), (3, 4), (4,), 1),
+    "add of ranks": (lambda a, b: ops.add(a, b), (0, 0), (3, 4), (3, 2, 4), 1),
+    "add of another axis": (lambda a, b: ops.add(a, b), (1, None), (4, 3), (4,), 1),
+    "exp": (lambda a: ops.exp(a), (0,), (3, 4), 1),
+    "sum": (lambda a: ops.sum(a), (0,), (3, 4, 5), 1),
+    "mean": (lambda a: ops.mean(a, axis=0, keepdims=True), (0,), (3, 4, 5), 1),
+    "softmax": (lambda a: ops.softmax(a, axis=0), (0,), (3, 4, 5), 1),
+    "matmul": (lambda a, b: ops.matmul(a, b), (0, None), (3, 4, 5), (5, 2), 1),
+    "matmul of batches": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 7, 4, 5), (3, 5, 2), 1),
+    "rms_norm": (lambda a, w: ops.rms_norm(a, w), (0, None), (3, 4, 5), (5,), 1),
+    "topk": (lambda a: ops.topk(a, k=2)[0], (0,), (3, 4, 5), 1),
+    "concat": (lambda a, b: ops.concat(a, b, axis=0), (0, None), (3, 4, 5), (2, 5), 1),
+    "argmax": (lambda a: ops.argmax(a), (0,), (3, 4, 5), 3),
+    "matmul of rows": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 5), (3, 5, 2), 3),
+}
+
 #: Dtypes, and numbers as arguments: some that they can represent, and some that they can't.
 NUMBERS = [
     *(("bool", number) for number in (True, 1, 0.0)),

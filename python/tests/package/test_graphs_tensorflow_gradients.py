@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from dlbridge import ops
+from graph_samples import GRADIENTS
 from graph_tensorflow import doubles, needs_extension
 from support import framework
 
@@ -30,24 +31,6 @@ def test_gradients_of_casts_to_complex_numbers_are_real():
     found = gradients_of(lambda x: tf.math.real(ops.cast(x, dtype="complex64") * factor), x)
     expected = gradients_of(lambda x: tf.math.real(tf.cast(x, tf.complex64) * factor), x)
     assert np.array_equal(found, expected)
-
-
-GRADIENTS = {
-    "add": (lambda a, b: ops.add(a, b), (3, 4), (4,)),
-    "subtract": (lambda a, b: ops.subtract(a, b), (3, 1), (2, 1, 4)),
-    "multiply": (lambda a, b: ops.multiply(a, b), (3, 4), ()),
-    "divide": (lambda a, b: ops.divide(a, b), (3, 4), (3, 1)),
-    "axpy": (lambda alpha, x, y: ops.axpy(alpha, x, y), (), (3,), (3,)),
-    "matmul": (lambda a, b: ops.matmul(a, b), (2, 3, 4), (4, 5)),
-    "matmul of vectors": (lambda a, b: ops.matmul(a, b), (4,), (4,)),
-    "softmax": (lambda x: ops.softmax(x, axis=0), (3, 4)),
-    "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
-    "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
-    "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
-    "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),
-    "cast": (lambda x: ops.multiply(ops.cast(x, dtype="float64"), 2.0), (3,)),
-    "exp": (lambda x: ops.log(ops.sqrt(ops.exp(ops.negative(x)))), (3,)),
-}
 
 
 @pytest.mark.parametrize("name", GRADIENTS)

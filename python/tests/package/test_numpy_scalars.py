@@ -22,6 +22,12 @@ def test_scalars_are_tensors_of_rank_0(name):
     assert (dlbridge.from_dlpack(array) == scalar).tolist() == [True, False]
     assert dlbridge.asarray(scalar).dtype == array.dtype.name
     assert dlbridge.explain(scalar, "numpy").outcome == "shared"
+    is_lent = hasattr(np, name) or len(name) <= 2  # NumPy's own scalars lend their memory.
+    if is_lent:
+        assert dlbridge.from_dlpack(scalar, copy=False).item() == 1
+    else:
+        with refused(BufferError, "needs a copy, which copy=False forbids"):
+            dlbridge.from_dlpack(scalar, copy=False)
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "float16"])

@@ -2,9 +2,8 @@
 //!
 //! NVRTC reports neither what it included nor where from. Rather than following `#include`s across
 //! the disk, a source is cached only if each of them names a header that was given in memory, which
-//! NVRTC takes first, or one of CUDA's own in angle brackets, by a list of their names, which
-//! change with CUDA. Everything
-//! else is compiled in every process, so a changed header never gives old code.
+//! NVRTC takes first, or, in angle brackets, one of a list of CUDA's own, which change with CUDA.
+//! Everything else is compiled in every process, so a changed header never gives old code.
 
 /// Options that have NVRTC read further files or folders.
 const READ_FILES: [&str; 7] = [

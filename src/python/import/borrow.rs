@@ -129,7 +129,7 @@ impl Entry {
             }
             ImportPath::Scalar => {
                 let array = numpy::array_of(object)?;
-                // SAFETY: it is a `numpy.ndarray`, which the entry keeps.
+                // SAFETY: `array_of` gives a `numpy.ndarray`, which the entry keeps.
                 unsafe { numpy::borrow(array.as_borrowed(), self) }?;
                 self.read_only = true;
                 self.set_keep(Keep::Owner {

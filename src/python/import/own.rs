@@ -7,9 +7,10 @@ mod wanted;
 use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags, Managed, Versioned};
+use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::interchange::Usual;
 use crate::python::cuda;
-use crate::python::error::{Refused, not_importable};
+use crate::python::error::{Refused, not_exchangeable, not_importable};
 use crate::python::frameworks::{TableVendor, Time, numpy, torch};
 use crate::python::import::buffer::Buffer;
 use crate::python::import::capsule::{self, guard_capsule};
@@ -67,6 +68,7 @@ pub(in crate::python) fn from_object_for(
         // SAFETY: that is what was found.
         Found::Own => shared(unsafe { tensor_object::tensor_of(object) }.clone()),
         Found::BadBuffer { is_read_only, .. } => instead_of_buffer(object, is_read_only, wanted),
+        Found::Scalar => of_scalar(object, wanted).and_then(shared),
         Found::Protocol => by_protocol(object, wanted, purpose),
         Found::Nothing(error) => {
             if let Some(made) = capsule::by_method(object, true)? {
@@ -100,7 +102,7 @@ pub(in crate::python) fn quick(object: Borrowed<'_, '_, PyAny>) -> Option<PyResu
             drop(error);
             Some(tensor)
         }),
-        Found::Own | Found::Protocol | Found::Nothing(_) => None,
+        Found::Own | Found::Scalar | Found::Protocol | Found::Nothing(_) => None,
     }
 }
 
@@ -115,6 +117,8 @@ enum Found {
         /// Whether it is read-only, as far as is known.
         is_read_only: bool,
     },
+    /// It is one of NumPy's scalars that an array is made of.
+    Scalar,
     Protocol,
     /// None of what most have.
     Nothing(Refused),
@@ -156,12 +160,7 @@ fn find(object: Borrowed<'_, '_, PyAny>, purpose: Purpose) -> PyResult<Found> {
             // There may be another way, and else the error stays the same.
             Err((error, _)) => Ok(Found::Nothing(error.into())),
         },
-        ImportPath::Scalar => {
-            let array = numpy::array_of(object)?;
-            // SAFETY: it is a `numpy.ndarray`. No other code has it, and none writes it.
-            let tensor = unsafe { of_array(array.as_borrowed()) }?;
-            Ok(Found::Tensor(tensor.into_read_only()))
-        }
+        ImportPath::Scalar => Ok(Found::Scalar),
         ImportPath::Protocol => Ok(Found::Protocol),
     }
 }
@@ -262,6 +261,19 @@ unsafe fn of_usual(usual: &Usual, owner: Owner) -> PyResult<Tensor> {
             unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
         }
     }
+}
+
+/// Makes a tensor of a copy of a scalar's value, to be read only, as NumPy's other scalars are.
+fn of_scalar(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<Tensor> {
+    if wanted.copy == Some(false) {
+        let reason = "the value of this scalar needs a copy, which copy=False forbids";
+        let error = Incompatibility::new(IncompatibilityKind::Copy, "copy=False", "copy=None");
+        return Err(not_exchangeable(error.with_reason(reason)));
+    }
+    let array = numpy::array_of(object)?;
+    // SAFETY: `array_of` gives a `numpy.ndarray`.
+    let tensor = unsafe { of_array(array.as_borrowed()) }?;
+    Ok(tensor.into_read_only())
 }
 
 /// Makes a tensor of an array.

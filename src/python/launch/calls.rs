@@ -125,25 +125,27 @@ impl Theirs {
             // SAFETY: the entry has a reference to the object.
             let object = unsafe { Borrowed::from_ptr(py, entry.object) };
             let is_pinned_or_managed = entry.device.is_host_accessible();
-            if is_pinned_or_managed && entry.device != Device::CPU {
-                self.kept.push(Object::new(object));
-                self.kept.extend(entry.kept_capsule(py));
-            }
+            let mut is_kept = is_pinned_or_managed && entry.device != Device::CPU;
             // Managed memory may be another GPU's.
             let is_managed = entry.device.kind() == DeviceKind::CudaManaged;
-            let Some(of) = gpu_of_order(entry.device)?.filter(|of| is_managed || *of == gpu) else {
-                continue;
-            };
-            match worker_of(object, of)? {
-                Worker::On(stream) if !self.streams.contains(&stream) => self.streams.push(stream),
-                Worker::On(_) | Worker::Own => {}
-                worker @ (Worker::Unknown | Worker::Untracked) => {
-                    self.is_untracked |= matches!(worker, Worker::Untracked);
-                    // Managed memory was waited for when it was borrowed.
-                    self.is_asked |= of == gpu;
-                    self.kept.push(Object::new(object));
-                    self.kept.extend(entry.kept_capsule(py));
+            if let Some(of) = gpu_of_order(entry.device)?
+                && (is_managed || of == gpu)
+            {
+                match worker_of(object, of)? {
+                    Worker::On(stream) if self.streams.contains(&stream) => {}
+                    Worker::On(stream) => self.streams.push(stream),
+                    Worker::Own => {}
+                    worker @ (Worker::Unknown | Worker::Untracked) => {
+                        self.is_untracked |= matches!(worker, Worker::Untracked);
+                        // Managed memory of another GPU was waited for when it was borrowed.
+                        self.is_asked |= of == gpu;
+                        is_kept = true;
+                    }
                 }
+            }
+            if is_kept {
+                self.kept.push(Object::new(object));
+                self.kept.extend(entry.kept_capsule(py));
             }
         }
         Ok(())

@@ -143,7 +143,8 @@ pub(in crate::python) fn is_special_scalar<'py>(
     )
 }
 
-/// Returns a scalar as an array of rank 0, with a copy of its value.
+/// Returns a scalar as an array of rank 0, with a copy of its value. It is a `numpy.ndarray`,
+/// whatever Python code put in the place of NumPy's function.
 pub(in crate::python) fn array_of<'py>(
     scalar: Borrowed<'_, 'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
