@@ -89,6 +89,9 @@ impl Torch {
                 dtypes.push((number, dtype));
             }
         }
+        if !dtypes.iter().any(|(_, dtype)| *dtype == WITHOUT_FUNCTION.1) {
+            dtypes.push(WITHOUT_FUNCTION);
+        }
         Ok(Self {
             functions,
             exceptions: Exceptions::find()?,
@@ -140,6 +143,10 @@ impl Torch {
         }
     }
 }
+
+/// The dtype for which PyTorch 2.8 has no function in its shim, with its number: files that PyTorch
+/// writes hold those of dtypes, which never change.
+const WITHOUT_FUNCTION: (i32, DType) = (44, DType::F8_E8M0FNU);
 
 /// The names of the shim's functions for dtypes. Releases may lack some.
 const DTYPES: [(&str, DType); 21] = [
