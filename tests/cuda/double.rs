@@ -94,6 +94,7 @@ pub(crate) fn library_folder(
             .args(["build", "--quiet", "--lib", "--manifest-path"])
             .arg(root.join(source).join("Cargo.toml"))
             .env("CARGO_TARGET_DIR", &target)
+            .env_remove("RUSTC_WORKSPACE_WRAPPER") // Libraries that are in use stay as they are.
             .status();
         assert!(status.unwrap().success(), "{source} can't be built");
         let folder = tempfile::tempdir_in(&target).unwrap().keep();
