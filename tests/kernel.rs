@@ -13,6 +13,8 @@ mod attributes;
 mod calls;
 #[path = "support/cases.rs"]
 mod cases;
+#[path = "kernel/crossing_lines.rs"]
+mod crossing_lines;
 #[path = "kernel/devices.rs"]
 mod devices;
 // All calls that there can be take Miri too long.

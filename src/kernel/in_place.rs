@@ -1,9 +1,11 @@
 //! [`Source`] and [`Target`]: elements that may be written while others read them.
 
+mod lines;
+
 #[cfg(feature = "ops")]
 use crate::compute::Operand;
 use crate::compute::elementwise::{self, Elements, Function, GRAIN, Widen};
-use crate::compute::lines;
+use crate::compute::lines as compute_lines;
 use crate::dtype::Element;
 use crate::layout::LayoutRef;
 use std::cell::Cell;
@@ -34,6 +36,8 @@ impl<T> fmt::Debug for Target<'_, T> {
 struct Cells<'a, T> {
     first: NonNull<Cell<T>>,
     layout: LayoutRef<'a>,
+    /// Whether it is one line of what a call was given: others may cross it.
+    is_line: bool,
     elements: PhantomData<&'a Cell<T>>,
 }
 
@@ -64,16 +68,6 @@ impl<'a, T: Element> Cells<'a, T> {
             })
         })
     }
-
-    fn lines(self, axis: usize) -> impl Iterator<Item = Self> + use<'a, T> {
-        let (layout, begins) = self.layout.lines(axis);
-        begins.map(move |begin| Self {
-            // SAFETY: `new` requires valid elements at each offset of the layout, and this is one.
-            first: unsafe { self.first.offset(begin) },
-            layout,
-            elements: PhantomData,
-        })
-    }
 }
 
 macro_rules! common {
@@ -90,6 +84,7 @@ macro_rules! common {
                 Self(Cells {
                     first: first.cast(),
                     layout,
+                    is_line: false,
                     elements: PhantomData,
                 })
             }
@@ -190,8 +185,10 @@ impl<'a, T: Element> Target<'a, T> {
         function: impl Fn(A) -> T + Sync,
     ) {
         assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
-        // SAFETY: `new` requires valid elements that no other thread uses, and a source that is
-        // either exactly where the target is or doesn't overlap it; shapes were just compared.
+        let mut copy = Vec::new();
+        let a = self.beside(a, &mut copy);
+        // SAFETY: `new` requires valid elements that no other thread uses; the source is either
+        // exactly where the target is or doesn't overlap it, and shapes were just compared.
         unsafe { elementwise::map(self.0.elements(), a.0.elements(), grain, function) }
     }
 
@@ -228,10 +225,12 @@ impl<'a, T: Element> Target<'a, T> {
         axis: usize,
         function: impl Fn(&[A], &mut [T]) + Sync,
     ) {
+        let mut copy = Vec::new();
+        let a = self.beside(a, &mut copy);
         let (out, a) = (self.0.elements().operand(), a.0.elements().operand());
-        // SAFETY: `new` requires valid elements that no other thread uses, and a source that is
-        // either exactly where the target is or doesn't overlap it.
-        unsafe { lines::map_operands(a, out, axis, function) }
+        // SAFETY: `new` requires valid elements that no other thread uses; the source is either
+        // exactly where the target is or doesn't overlap it.
+        unsafe { compute_lines::map_operands(a, out, axis, function) }
     }
 
     /// Writes a function's result for each pair of elements of two other tensors of the same shape.
@@ -249,9 +248,12 @@ impl<'a, T: Element> Target<'a, T> {
     ) {
         assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
         assert_eq!(self.shape(), b.shape(), "an elementwise kernel's shapes");
+        let mut copies = (Vec::new(), Vec::new());
+        let a = self.beside(a, &mut copies.0);
+        let b = self.beside(b, &mut copies.1);
         let (out, a, b) = (self.0.elements(), a.0.elements(), b.0.elements());
-        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
-        // either exactly where the target is or don't overlap it; shapes were just compared.
+        // SAFETY: `new` requires valid elements that no other thread uses; the sources are either
+        // exactly where the target is or don't overlap it, and shapes were just compared.
         unsafe { elementwise::zip(out, a, b, GRAIN, function) }
     }
 
@@ -272,10 +274,14 @@ impl<'a, T: Element> Target<'a, T> {
         for shape in [a.shape(), b.shape(), c.shape()] {
             assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
         }
+        let mut copies = (Vec::new(), Vec::new(), Vec::new());
+        let a = self.beside(a, &mut copies.0);
+        let b = self.beside(b, &mut copies.1);
+        let c = self.beside(c, &mut copies.2);
         let (out, a) = (self.0.elements(), a.0.elements());
         let (b, c) = (b.0.elements(), c.0.elements());
-        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
-        // either exactly where the target is or don't overlap it; shapes were just compared.
+        // SAFETY: `new` requires valid elements that no other thread uses; the sources are either
+        // exactly where the target is or don't overlap it, and shapes were just compared.
         unsafe { elementwise::zip3(out, a, b, c, GRAIN, function) }
     }
 
@@ -295,8 +301,10 @@ impl<'a, T: Element> Target<'a, T> {
         T: Widen,
     {
         assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
-        // SAFETY: `new` requires valid elements that no other thread uses, and a source that is
-        // either exactly where the target is or doesn't overlap it; shapes were just compared.
+        let mut copy = Vec::new();
+        let a = self.beside(a, &mut copy);
+        // SAFETY: `new` requires valid elements that no other thread uses; the source is either
+        // exactly where the target is or doesn't overlap it, and shapes were just compared.
         unsafe { elementwise::map_wide(self.0.elements(), a.0.elements(), grain, function) }
     }
 
@@ -318,9 +326,12 @@ impl<'a, T: Element> Target<'a, T> {
         for shape in [a.shape(), b.shape()] {
             assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
         }
+        let mut copies = (Vec::new(), Vec::new());
+        let a = self.beside(a, &mut copies.0);
+        let b = self.beside(b, &mut copies.1);
         let (out, a, b) = (self.0.elements(), a.0.elements(), b.0.elements());
-        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
-        // either exactly where the target is or don't overlap it; shapes were just compared.
+        // SAFETY: `new` requires valid elements that no other thread uses; the sources are either
+        // exactly where the target is or don't overlap it, and shapes were just compared.
         unsafe { elementwise::zip_wide(out, a, b, GRAIN, function) }
     }
 
@@ -343,10 +354,14 @@ impl<'a, T: Element> Target<'a, T> {
         for shape in [a.shape(), b.shape(), c.shape()] {
             assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
         }
+        let mut copies = (Vec::new(), Vec::new(), Vec::new());
+        let a = self.beside(a, &mut copies.0);
+        let b = self.beside(b, &mut copies.1);
+        let c = self.beside(c, &mut copies.2);
         let (out, a) = (self.0.elements(), a.0.elements());
         let (b, c) = (b.0.elements(), c.0.elements());
-        // SAFETY: `new` requires valid elements that no other thread uses, and sources that are
-        // either exactly where the target is or don't overlap it; shapes were just compared.
+        // SAFETY: `new` requires valid elements that no other thread uses; the sources are either
+        // exactly where the target is or don't overlap it, and shapes were just compared.
         unsafe { elementwise::zip3_wide(out, a, b, c, GRAIN, function) }
     }
 }

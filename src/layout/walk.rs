@@ -53,6 +53,17 @@ impl Run {
 }
 
 impl<'a> LayoutRef<'a> {
+    /// Returns that of a line of adjacent elements, as many as the only size.
+    #[cfg(feature = "kernels")]
+    pub(crate) fn line(shape: &'a [usize]) -> Self {
+        Self {
+            shape,
+            strides: &[1],
+            len: shape[0],
+            contiguous: true,
+        }
+    }
+
     /// Returns the elements along a dimension, as a layout of their own, and where such a line
     /// begins for each index of the other dimensions, in logical order. Without elements there are
     /// no lines.
