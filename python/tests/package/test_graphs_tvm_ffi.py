@@ -221,12 +221,17 @@ def test_memory_stays_flat():
             except IndexError:
                 pass
 
+    def refusals(count):
+        for _ in range(count):
+            with pytest.raises(TypeError):
+                softmax(x, ["a" * 100_000])
+
     def others(count):
         for function, args, values in samples:
             for _ in range(count):
                 function(*args, *values)
 
-    for repeat, count in ((calls, 100_000), (others, 2000)):
+    for repeat, count in ((calls, 100_000), (refusals, 10_000), (others, 2000)):
         check_resident(repeat, count)
 
 

@@ -50,10 +50,8 @@ impl<'t> Arguments<'t> {
             let values: SmallVec<[Value; 4]> = if op.variadic() == Some(at) && value.is_list() {
                 rest = after;
                 // SAFETY: the value is valid, and an array or a list.
-                let items = unsafe { value.items(tvm) }.map_err(of_argument(name))?;
-                let objects = items.iter().filter_map(Value::object);
-                self._items
-                    .extend(objects.map(|handle| Object { tvm, handle }));
+                let (items, objects) = unsafe { value.items(tvm) }.map_err(of_argument(name))?;
+                self._items.extend(objects);
                 items.into()
             } else if op.variadic() == Some(at) {
                 let count = rest.iter().take_while(|value| value.is_tensor()).count();

@@ -3,19 +3,19 @@
 use super::{ARRAY, BOOL, DATA_TYPE, FLOAT, INT, LIST, NONE, SHAPE, Value};
 use crate::dlpack::DLDataType;
 use crate::dtype::DType;
-use crate::hosts::tvm_ffi::library::TvmFfi;
+use crate::hosts::tvm_ffi::library::{Object, TvmFfi};
 use crate::kernel::{Attribute, AttributeKind};
 
 impl Value {
-    /// Returns the items of an array or a list, whose references are the caller's to release.
+    /// Returns the items of an array or a list, and what keeps those that are objects.
     ///
     /// # Safety
     ///
     /// The value is a valid array or list.
-    pub(in crate::hosts::tvm_ffi) unsafe fn items(
+    pub(in crate::hosts::tvm_ffi) unsafe fn items<'t>(
         &self,
-        tvm: &TvmFfi,
-    ) -> Result<Vec<Value>, String> {
+        tvm: &'t TvmFfi,
+    ) -> Result<(Vec<Value>, Vec<Object<'t>>), String> {
         let (size, get) = match self.kind {
             LIST => ("ffi.ListSize", "ffi.ListGetItem"),
             _ => ("ffi.ArraySize", "ffi.ArrayGetItem"),
@@ -23,8 +23,13 @@ impl Value {
         // SAFETY: the arguments are the container and a number.
         unsafe {
             let count = tvm.call(size, &[*self])?.bits as usize;
-            let item = |at| tvm.call(get, &[*self, Self::from_int(at)]);
-            (0..count).map(item).collect()
+            let (mut items, mut objects) = (Vec::new(), Vec::new());
+            for at in 0..count {
+                let item = tvm.call(get, &[*self, Self::from_int(at)])?;
+                objects.extend(item.object().map(|handle| Object { tvm, handle }));
+                items.push(item);
+            }
+            Ok((items, objects))
         }
     }
 
@@ -68,7 +73,7 @@ impl Value {
                     Some(Attribute::Ints(sizes.to_vec()))
                 }
                 ARRAY | LIST => {
-                    let items = self.items(tvm)?;
+                    let (items, _objects) = self.items(tvm)?;
                     let ints = items.iter().map(|item| (item.kind, item.bits as i64));
                     let ints = ints.map(|(kind, int)| (kind == INT).then_some(int));
                     ints.collect::<Option<Vec<_>>>().map(Attribute::Ints)
