@@ -131,18 +131,7 @@ impl OpHandle {
         device: Device,
     ) -> Result<Found<'_>, Reason> {
         let op = &self.0.op;
-        if let Some(error) = self.0.refused.get() {
-            return Err(Reason::Refused(error.clone()));
-        }
-        let (kernel, count) = {
-            let kernels = self.lock();
-            let chosen = choose(op, &kernels, seen, attributes, label);
-            let kernel = chosen.map_err(|there_are| Reason::NoKernel {
-                wanted: wanted(op, seen, label),
-                there_are,
-            })?;
-            (kernel.clone(), kernels.len())
-        };
+        let (kernel, count) = self.choose(seen, attributes, label)?;
         let context = KernelContext {
             op,
             attributes,
@@ -165,6 +154,31 @@ impl OpHandle {
         drop(now);
         drop(dropped);
         Ok(found)
+    }
+
+    /// Returns the kernel for a call, and how many there are.
+    fn choose(
+        &self,
+        seen: &[Seen],
+        attributes: &[Attribute],
+        label: &str,
+    ) -> Result<(Arc<Registered>, usize), Reason> {
+        let op = &self.0.op;
+        if let Some(error) = self.0.refused.get() {
+            return Err(Reason::Refused(error.clone()));
+        }
+        let kernels = self.lock();
+        let chosen = choose(op, &kernels, seen, attributes, label);
+        let kernel = chosen.map_err(|there_are| Reason::NoKernel {
+            wanted: wanted(op, seen, label),
+            there_are,
+        })?;
+        Ok((kernel.clone(), kernels.len()))
+    }
+
+    /// Checks that there is a kernel for a call.
+    pub(super) fn check_seen(&self, seen: &[Seen], attributes: &[Attribute]) -> Result<(), Reason> {
+        self.choose(seen, attributes, "").map(drop)
     }
 
     fn lock(&self) -> RwLockReadGuard<'_, Kernels> {

@@ -27,7 +27,7 @@ use crate::dtype::DType;
 use crate::kernel::{OpHandle, Registry, nearest};
 use bind::Names;
 use pyo3::Borrowed;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
 use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
@@ -90,6 +90,25 @@ impl PyOp {
         describe::infer(&self.handle, &inputs, attributes)
     }
 
+    /// The dtypes of the results of a call, of a list of dtypes for each input.
+    fn _infer_dtypes(
+        &self,
+        inputs: Vec<Vec<DType>>,
+        attributes: &Bound<'_, PyDict>,
+    ) -> PyResult<Vec<PyDType>> {
+        describe::infer_dtypes(&self.handle, &inputs, attributes)
+    }
+
+    /// Checks that there is a kernel for a call on the CPU, of a list of ranks and dtypes for each
+    /// input and output.
+    fn _check_kernel(
+        &self,
+        arguments: Vec<Vec<(usize, DType)>>,
+        attributes: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        describe::check_kernel(&self.handle, &arguments, attributes)
+    }
+
     /// The values of all attributes, by name: those that are given, as a call reads them, and the
     /// others' defaults.
     fn _attributes<'py>(&self, given: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
@@ -98,6 +117,22 @@ impl PyOp {
 
     fn __repr__(&self) -> String {
         format!("<op {}>", self.signature())
+    }
+
+    /// Its function under its own name, by which Python pickles what is of an object.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match self.handle.name().rsplit('.').next() == Some(name) {
+            true => op_function(py, &self.handle),
+            false => Err(PyAttributeError::new_err(format!(
+                "'dlbridge.Op' object has no attribute '{name}'"
+            ))),
+        }
+    }
+
+    /// By its name, which the other process must know.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str,))> {
+        let catalog = py.import("dlbridge._catalog")?;
+        Ok((catalog.getattr("op_of")?, (self.handle.name(),)))
     }
 }
 

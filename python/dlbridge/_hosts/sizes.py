@@ -59,7 +59,7 @@ def _around(items: list[Any], shape: Sequence[Any]) -> list[list[Any]]:
 def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         error = IndexError(f"axis {axis} is out of bounds for a tensor of rank {rank}")
-        raise with_fields(error, "rank", found=axis, wanted=rank)
+        raise with_fields(error, "index", found=axis, wanted=rank)
     return axis % rank
 
 
@@ -137,7 +137,11 @@ def _sums(expression: Any) -> list[str]:
 def _reduced(sizes: list[Any], axes: Any, keeps: bool) -> list[Any]:
     rank = len(sizes)
     axes = range(rank) if axes is None else [axes] if isinstance(axes, int) else axes
-    reduced = {axis_of(axis, rank) for axis in axes}
+    reduced = [axis_of(axis, rank) for axis in axes]
+    for axis in reduced:
+        if reduced.count(axis) > 1:
+            error = ValueError(f"axis {axis} is given twice")
+            raise with_fields(error, "value", found=axis)
     return [
         1 if at in reduced else size for at, size in enumerate(sizes) if keeps or at not in reduced
     ]
@@ -154,7 +158,10 @@ def _size(
     if kind == "sum":
         return sums[expression[1]]
     if kind == "attribute":
-        return attributes[expression[1]]
+        size, name = attributes[expression[1]], expression[1]
+        if size < 0:
+            raise with_fields(ValueError(f"{name} can't be {size}"), "value", found=size)
+        return size
     left, right = (_size(part, sizes, sums, attributes) for part in expression[1:])
     if kind == "+":
         return left + right

@@ -111,3 +111,29 @@ def test_attributes_of_each_kind_arrive():
     assert typed.dtype == "int16"
     with refused(TypeError, "testing.kinds: attribute \"count\" is of kind int, not 'x'"):
         numbers(flag=True, count="x")
+
+
+REFUSED = [
+    ("add", lambda x: (x, jnp.ones(x.shape, "int32")), {}, TypeError, "dtype"),
+    ("add", lambda x: (x, jnp.ones((1, 4), "float32")), {}, ValueError, "shape"),
+    ("where", lambda x: (x, x, x), {}, TypeError, "dtype"),
+    ("exp", lambda x: (x.astype("int32"),), {}, LookupError, "kernel"),
+    ("sum", lambda x: (x,), {"axis": 7}, IndexError, "index"),
+    ("max", lambda x: (x,), {"axis": (0, 0)}, ValueError, "value"),
+    ("topk", lambda x: (x,), {"k": -1}, ValueError, "value"),
+]
+
+
+@pytest.mark.parametrize("name, args, keywords, error, kind", REFUSED)
+def test_calls_that_can_not_be_made_are_refused_while_jax_traces(name, args, keywords, error, kind):
+    def call(x):
+        return getattr(ops, name)(*args(x), **keywords)
+
+    # With and without elements, for which XLA would call nothing; and with a symbol as a size.
+    symbol = jax.ShapeDtypeStruct((*jax.export.symbolic_shape("n"), 5), "float32")
+    for of in (jnp.ones((2, 5), "float32"), jnp.ones((0, 5), "float32"), symbol):
+        with pytest.raises(error) as raised:
+            jax.eval_shape(call, of)
+        assert (str(raised.value).startswith(f"{name}: "), raised.value.kind) == (True, kind)
+    with pytest.raises(error):
+        call(np.ones((2, 5), "f4"))

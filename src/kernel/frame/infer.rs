@@ -1,11 +1,13 @@
 //! Shapes and dtypes of an op's results, without tensors.
 
 use super::checks::{NO_VARIABLES, bind_type_variables, output_type};
+use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::attribute::Attribute;
+use crate::kernel::choose::Seen;
 use crate::kernel::error::{CallError, Reason};
 use crate::kernel::handle::{Attributes, OpHandle, complete};
-use crate::kernel::op::Presence;
+use crate::kernel::op::{Op, Presence};
 use crate::kernel::operand::Operand;
 use crate::kernel::shapes::{self, Expected};
 use crate::layout::Layout;
@@ -77,38 +79,22 @@ impl OpHandle {
             op.attributes.len(),
             "{op} has as many attributes"
         );
-        for (parameter, tensors) in op.parameters.iter().zip(inputs) {
-            if tensors.is_empty() && parameter.presence != Presence::Optional {
-                let argument = parameter.name.clone();
-                return Err(reason(Reason::Missing { argument }));
-            }
-            if tensors.len() > 1 && parameter.presence != Presence::Variadic {
-                return Err(reason(Reason::TooMany {
-                    wanted: 1,
-                    given: tensors.len(),
-                }));
-            }
-        }
+        check_counts(op, inputs).map_err(reason)?;
         // Only the shapes count.
         let layout = |shape: &[usize]| Layout::strided(shape, &vec![0; shape.len()]);
         let tensors = inputs.iter().flatten();
         let layouts: Result<Vec<_>, _> = tensors.map(|(shape, _)| layout(shape)).collect();
         let layouts = layouts.map_err(|error| reason(Reason::Invalid(error.to_string())))?;
         let mut layouts = layouts.iter();
-        let (mut own, mut more) = (Vec::new(), Vec::new());
-        for tensors in inputs {
-            for (at, (_, dtype)) in tensors.iter().enumerate() {
-                let operand = Operand {
-                    layout: layouts.next().expect("each tensor has one").as_ref(),
-                    dtype: *dtype,
-                    ..Operand::ABSENT
-                };
-                if at == 0 { &mut own } else { &mut more }.push(operand);
-            }
-            if tensors.is_empty() {
-                own.push(Operand::ABSENT);
-            }
-        }
+        let (own, more) = split(
+            inputs,
+            || Operand::ABSENT,
+            |(_, dtype)| Operand {
+                layout: layouts.next().expect("each tensor has one").as_ref(),
+                dtype: *dtype,
+                ..Operand::ABSENT
+            },
+        );
         let expected = shapes::expected(op, &own, &more, attributes).map_err(reason)?;
         if let Expected::Broadcast(shape) = &expected {
             shapes::broadcast(op, &own, &more, shape).map_err(reason)?;
@@ -122,4 +108,115 @@ impl OpHandle {
         };
         Ok(outputs.map(result).collect())
     }
+
+    /// Returns the dtypes of the results of a call, without making it, of a list of dtypes for each
+    /// input: those of [`infer`](Self::infer), where no sizes are known.
+    ///
+    /// # Errors
+    ///
+    /// When the op refuses such inputs.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer lists than inputs, or fewer attributes than the op has.
+    pub fn infer_dtypes(
+        &self,
+        inputs: &[Vec<DType>],
+        attributes: &[Attribute],
+    ) -> Result<Vec<DType>, CallError> {
+        let reason = |reason: Reason| reason.of(self.name());
+        let op = self.definition();
+        assert_eq!(inputs.len(), op.given(), "{op} has as many inputs");
+        check_counts(op, inputs).map_err(reason)?;
+        let (own, more) = split(
+            inputs,
+            || Operand::ABSENT,
+            |dtype| Operand {
+                dtype: *dtype,
+                ..Operand::ABSENT
+            },
+        );
+        let mut variables = NO_VARIABLES;
+        bind_type_variables(op, &own, &more, &mut variables).map_err(reason)?;
+        let outputs = op.given()..op.parameters.len();
+        Ok(outputs
+            .map(|at| output_type(op, at, &variables, attributes))
+            .collect())
+    }
+
+    /// Checks that there is a kernel for a call on the CPU with row-major tensors. `arguments` has
+    /// a list of ranks and dtypes for each input, as of [`infer`](Self::infer), and each output.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "ops")] {
+    /// use dlbridge::DType;
+    /// use dlbridge::kernel::Registry;
+    ///
+    /// let exp = Registry::global().op("exp").unwrap();
+    /// let of = |dtype| [vec![(2, dtype)], vec![(2, dtype)]];
+    /// assert!(exp.check_kernel(&of(DType::F32), &[]).is_ok());
+    /// assert!(exp.check_kernel(&of(DType::I32), &[]).is_err());
+    /// # }
+    /// ```
+    pub fn check_kernel(
+        &self,
+        arguments: &[Vec<(usize, DType)>],
+        attributes: &[Attribute],
+    ) -> Result<(), CallError> {
+        let seen = |is_absent, rank, dtype| Seen {
+            is_absent,
+            dtype,
+            device: Device::CPU,
+            rank,
+            row_major: true,
+        };
+        let absent = || seen(true, 0, Operand::ABSENT.dtype);
+        let (mut own, more) = split(arguments, absent, |(rank, dtype)| {
+            seen(false, *rank, *dtype)
+        });
+        own.extend(more);
+        self.check_seen(&own, attributes)
+            .map_err(|reason| reason.of(self.name()))
+    }
+}
+
+/// Checks that each input is given as often as it may be.
+fn check_counts<T>(op: &Op, inputs: &[Vec<T>]) -> Result<(), Reason> {
+    for (parameter, tensors) in op.parameters.iter().zip(inputs) {
+        if tensors.is_empty() && parameter.presence != Presence::Optional {
+            let argument = parameter.name.clone();
+            return Err(Reason::Missing { argument });
+        }
+        if tensors.len() > 1 && parameter.presence != Presence::Variadic {
+            return Err(Reason::TooMany {
+                wanted: 1,
+                given: tensors.len(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the first of each list, and the others of all of them, as a call has them.
+fn split<T, O>(
+    lists: &[Vec<T>],
+    absent: impl Fn() -> O,
+    mut of: impl FnMut(&T) -> O,
+) -> (Vec<O>, Vec<O>) {
+    let (mut own, mut more) = (Vec::new(), Vec::new());
+    for list in lists {
+        if list.is_empty() {
+            own.push(absent());
+        }
+        for (at, one) in list.iter().enumerate() {
+            if at == 0 { &mut own } else { &mut more }.push(of(one));
+        }
+    }
+    (own, more)
 }

@@ -181,3 +181,24 @@ pub(super) fn infer(
         .map(|(shape, dtype)| (shape, PyDType(dtype)))
         .collect())
 }
+
+/// Returns the dtypes of the results of a call, of a list of dtypes for each input.
+pub(super) fn infer_dtypes(
+    handle: &OpHandle,
+    inputs: &[Vec<DType>],
+    given: &Bound<'_, PyDict>,
+) -> PyResult<Vec<PyDType>> {
+    let attributes = attributes(handle, given)?;
+    let results = handle.infer_dtypes(inputs, &attributes)?;
+    Ok(results.into_iter().map(PyDType).collect())
+}
+
+/// Checks that there is a kernel for a call on the CPU.
+pub(super) fn check_kernel(
+    handle: &OpHandle,
+    arguments: &[Vec<(usize, DType)>],
+    given: &Bound<'_, PyDict>,
+) -> PyResult<()> {
+    let attributes = attributes(handle, given)?;
+    Ok(handle.check_kernel(arguments, &attributes)?)
+}

@@ -105,38 +105,37 @@ class PublishedOp(Definition):
         self, inputs: list[list[jax.Array]], attributes: dict[str, Any]
     ) -> list[tuple[Any, str]]:
         """Returns the shapes and dtypes of outputs."""
-        rule = self.row["sizes"]
-        shapes = [[array.shape for array in of] for of in inputs]
-        if rule is None or all(isinstance(size, int) for of in shapes for s in of for size in s):
-            described = [[(array.shape, array.dtype.name) for array in of] for of in inputs]
-            known = {name: value for name, value in attributes.items() if value is not None}
-            return [(shape, str(dtype)) for shape, dtype in self.op._infer(described, known)]
+        known = {name: value for name, value in attributes.items() if value is not None}
+        described = [[(array.shape, array.dtype.name) for array in of] for of in inputs]
+        sizes_of = [size for of in described for shape, _ in of for size in shape]
+        if self.row["sizes"] is None or all(isinstance(size, int) for size in sizes_of):
+            results = self.op._infer(described, known)
+        else:
+            dtypes = self.op._infer_dtypes([[dtype for _, dtype in of] for of in described], known)
+            results = [*zip(self._symbolic(inputs, attributes), dtypes)]
+        arguments = [*described, *([result] for result in results)]
+        ranks = [[(len(shape), dtype) for shape, dtype in of] for of in arguments]
+        self.op._check_kernel(ranks, known)
+        return [(shape, str(dtype)) for shape, dtype in results]
 
-        # Some sizes are symbols of jax.export.
+    def _symbolic(self, inputs: list[list[jax.Array]], attributes: dict[str, Any]) -> Any:
+        """Returns the shapes of outputs where some sizes are symbols of jax.export."""
+        shapes = [[array.shape for array in of] for of in inputs]
+
         def check(holds: Any, why: str) -> None:
             if not holds:
                 error = ValueError(f"{self.name}: expected that {why}, got {shapes}")
                 raise with_fields(error, "shape", found=shapes, wanted=why)
 
-        found = sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
-        dtypes = [
-            self._dtype(output["dtype"], inputs, attributes) for output in self.row["outputs"]
-        ]
-        return [*zip(found, dtypes)]
-
-    def _dtype(self, kind: Any, inputs: Any, attributes: dict[str, Any]) -> str:
-        if kind[0] == "is":
-            return str(kind[1])
-        if kind[0].startswith("attribute") and attributes[kind[1]] is not None:
-            return str(attributes[kind[1]])
-        variable = ("variable", kind[-1])
-        for tensor, of in zip(self.row["inputs"], inputs):
-            if tensor["dtype"] == variable and of:
-                dtype = of[0].dtype
-                is_sum = kind[0] == "attribute_or_sum" and jnp.issubdtype(dtype, jnp.integer)
-                is_signed = jnp.issubdtype(dtype, jnp.signedinteger)
-                return str(dtype.name if not is_sum else "int64" if is_signed else "uint64")
-        raise AssertionError(f"{self.name}: nothing says a result's dtype")
+        rule = self.row["sizes"]
+        try:
+            return sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
+        except (IndexError, ValueError) as error:
+            if not str(error).startswith(f"{self.name}: "):
+                error.args = (f"{self.name}: {error}",)
+            if not hasattr(error, "kind"):  # JAX's own
+                with_fields(error, "shape", found=shapes)
+            raise
 
 
 def _array(value: Any) -> jax.Array:
