@@ -132,6 +132,11 @@ def names_after(prefix: str) -> list[str]:
     return sorted({end.split(".")[0] for end in ends})
 
 
+def op_of(name: str) -> Any:
+    """The op of a name, as pickles of ops have it."""
+    return find(name).__self__
+
+
 def find(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)

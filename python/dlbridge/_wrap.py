@@ -77,18 +77,32 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The value with each tensor in it changed."""
+    """The value with each tensor in it changed; itself where there is none."""
     if _is_tensor(value):
         return change(value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_each(one, change) for one in value))
+    if not isinstance(value, (tuple, list, dict)):
+        return value
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    changes = [(key, one, _each(one, change)) for key, one in parts]
+    changed = {key: new for key, old, new in changes if new is not old}
+    if not changed:
+        return value
     if isinstance(value, tuple):
-        return type(value)(_each(one, change) for one in value)
-    if isinstance(value, (list, dict)):
-        import copy  # Here, as in `wrap`.
+        return _remade(value, [new for _, _, new in changes])
+    import copy  # Here, as in `wrap`.
 
-        changed = copy.copy(value)  # Of its class, with what that has beside the items.
-        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-            changed[key] = _each(one, change)
-        return changed
-    return value
+    result = copy.copy(value)  # Of its class, with what that has beside the items.
+    for key, new in changed.items():
+        result[key] = new
+    return result
+
+
+def _remade(value: tuple[Any, ...], parts: list[Any]) -> Any:
+    """A tuple of the same class with other parts."""
+    kind = type(value)
+    if hasattr(kind, "n_sequence_fields"):  # Such as `torch.return_types.max`.
+        return kind(parts)
+    result = tuple.__new__(kind, parts)  # Its own `__new__` may take something else.
+    if hasattr(value, "__dict__"):
+        result.__dict__.update(value.__dict__)
+    return result

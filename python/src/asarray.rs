@@ -4,12 +4,12 @@ use crate::make::{cast, check_device, number, settled, type_of};
 use dlbridge::dlpack::python::intern;
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Incompatibility, IncompatibilityKind};
-use dlbridge::python::package::{is_no_tensor, raise, scalar, wrong_argument};
+use dlbridge::python::package::{is_no_tensor, raise, scalar, wrong_argument, wrong_value};
 use dlbridge::python::{PyTensor, Wanted, to_device};
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 /// A tensor of anything: a number, numbers in lists, a framework's tensor, a buffer, or an object
 /// with `__array_interface__`. Memory is shared where that is possible and `copy` isn't True.
@@ -74,8 +74,10 @@ fn by_interface<'py>(
     copy: Option<bool>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = x.py();
-    let has = |name| x.get_type().hasattr(name);
-    if !has(intern!(py, "__array_interface__"))? && !has(intern!(py, "__array__"))? {
+    // Where NumPy looks for them.
+    let has_interface = || x.hasattr(intern!(py, "__array_interface__"));
+    let has_method = || x.get_type().hasattr(intern!(py, "__array__"));
+    if x.is_instance_of::<PyType>() || !has_interface()? && !has_method()? {
         return Ok(None);
     }
     let numpy = py.import(intern!(py, "numpy"))?;
@@ -124,8 +126,16 @@ fn collect(
         return Ok(());
     }
     let len = x.len()?;
+    if depth == DEEPEST {
+        let reason = format!("the lists are in more than {DEEPEST} others");
+        return Err(wrong_value(
+            "lists",
+            format!("at most {DEEPEST} dimensions"),
+            reason,
+        ));
+    }
     // The first way down says what the shape is.
-    if depth == shape.len() && numbers.is_empty() && depth < DEEPEST {
+    if depth == shape.len() && numbers.is_empty() {
         shape.push(len);
     } else if shape.get(depth) != Some(&len) {
         return Err(ragged());

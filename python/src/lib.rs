@@ -113,7 +113,7 @@ fn outlook(
     to: &str,
     readonly: Option<ReadOnlyPolicy>,
 ) -> PyResult<ExplanationFields> {
-    let explanation = match Passed::to_look_at(x) {
+    let explanation = match Passed::to_ask_about(x) {
         Ok(tensor) => dlbridge::python::explain(py, tensor, to, readonly)?,
         Err(error) if error.is_instance_of::<PyBufferError>(py) || is_no_tensor(py, &error) => {
             // An unknown framework is an error all the same.

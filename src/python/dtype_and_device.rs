@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::python::error::unsuitable;
 use crate::python::frameworks::numpy;
 use pyo3::Borrowed;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
 
@@ -184,6 +185,23 @@ fn by_name(name: &str) -> PyResult<DType> {
     Ok(found.map_err(Error::from)?)
 }
 
+/// Returns DLPack's number of a kind of devices, and a device's own; `None` for what isn't two
+/// such numbers.
+fn type_and_id(object: Borrowed<'_, '_, PyAny>) -> PyResult<Option<(u32, i32)>> {
+    let py = object.py();
+    match object.extract() {
+        Ok(numbers) => Ok(Some(numbers)),
+        Err(error)
+            if error.is_instance_of::<PyTypeError>(py)
+                || error.is_instance_of::<PyValueError>(py)
+                || error.is_instance_of::<PyOverflowError>(py) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// By name, as an object of this class, or as a framework's device: their str is a name.
 impl FromPyObject<'_, '_> for Device {
     type Error = PyErr;
@@ -195,13 +213,17 @@ impl FromPyObject<'_, '_> for Device {
         if let Ok(device) = object.cast::<PyDevice>() {
             return Ok(device.get().0);
         }
-        if let Ok((kind, id)) = object.extract::<(u32, i32)>() {
+        if let Some((kind, id)) = type_and_id(object)? {
             let device = DLDevice {
                 device_type: DLDeviceType(kind),
                 device_id: id,
             };
             return Ok(Self::try_from(device).map_err(Error::from)?);
         }
-        Ok(object.str()?.to_string().parse().map_err(Error::from)?)
+        let name = match object.cast::<PyString>() {
+            Ok(name) => name.to_owned(), // A subclass may have another str.
+            Err(_) => object.str()?,
+        };
+        Ok(name.to_cow()?.parse().map_err(Error::from)?)
     }
 }

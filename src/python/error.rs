@@ -85,10 +85,12 @@ pub(super) fn cuda_failed(fields: impl Into<Fields>) -> PyErr {
     })
 }
 
-/// Returns whether an error says that an object isn't a tensor. A `TypeError` that Python code
-/// raised while it exported the tensor is a fault of its own.
+/// Returns whether an error is that of [`no_tensor`]. A `TypeError` that a producer raised while it
+/// exported the tensor is a fault of its own.
 pub fn is_no_tensor(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<PyTypeError>(py) && error.traceback(py).is_none()
+    error.is_instance_of::<PyTypeError>(py)
+        && error.traceback(py).is_none()
+        && fields_of(py, error).kind == Kind::Type
 }
 
 impl From<Refused> for PyErr {
@@ -250,6 +252,15 @@ pub(super) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
 #[cold]
 pub(super) fn unknown_name(fields: impl Into<Fields>) -> PyErr {
     fields.into().raise::<PyLookupError>()
+}
+
+/// Returns an integer's digits, for a message. Python has none of integers of thousands.
+#[cold]
+pub(super) fn digits(integer: &Bound<'_, PyAny>) -> String {
+    let text = integer
+        .str()
+        .and_then(|text| Ok(text.to_cow()?.into_owned()));
+    text.unwrap_or_else(|_| "an integer of thousands of digits".to_owned())
 }
 
 /// Makes the error of a Python number that a dtype can't represent.

@@ -3,7 +3,7 @@
 use super::capsule::into_capsule;
 use crate::abi::{DLDevice, DLDeviceType, Legacy, Versioned};
 use crate::managed::Managed;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
 
@@ -110,10 +110,13 @@ fn pair(value: &Bound<'_, PyAny>) -> PyResult<Option<(i64, i64)>> {
     match (numbers.0.extract(), numbers.1.extract()) {
         (Ok(first), Ok(second)) => Ok(Some((first, second))),
         (Err(error), _) | (_, Err(error)) => {
-            if error.is_instance_of::<PyTypeError>(value.py()) {
+            let py = value.py();
+            if error.is_instance_of::<PyTypeError>(py) {
                 Ok(None)
-            } else {
+            } else if error.is_instance_of::<PyOverflowError>(py) {
                 Err(PyValueError::new_err(format!("{value}: {error}")))
+            } else {
+                Err(error)
             }
         }
     }

@@ -2,6 +2,7 @@
 
 import importlib.util
 import pickle
+import sys
 
 import dlbridge
 import pytest
@@ -163,6 +164,20 @@ def test_explanations_compare_by_value():
     with refused(AttributeError):
         first.shares = True
     assert not hasattr(first, "__dict__")
+
+
+def test_explain_leaves_a_capsule_as_it_was():
+    for version in (None, (1, 0)):
+        x = np.arange(3.0)
+        capsule = x.__dlpack__(max_version=version)
+        assert dlbridge.explain(capsule, "torch").outcome == "shared"
+        assert dlbridge.explain(capsule, "numpy").outcome == "shared"
+        made = dlbridge.convert(capsule, "numpy")
+        assert made.ctypes.data == x.ctypes.data
+        assert dlbridge.explain(capsule, "numpy").outcome == "refused"
+        holders = sys.getrefcount(x)
+        del made, capsule
+        assert sys.getrefcount(x) == holders - 1
 
 
 def test_explain_keeps_no_reference():

@@ -62,3 +62,12 @@ def test_second_export_of_unsigned_tensor_is_copied(dtype):
     del first
     gc.collect()
     assert tensor.to("paddle").data_ptr() == tensor.data_ptr
+
+
+@pytest.mark.parametrize("name", ["uint32", "uint64", "float32", "bool"])
+def test_empty_tensors_come_any_number_of_times(name):
+    for make in (lambda: dlbridge.zeros((0, 3), name), lambda: np.zeros((0, 3), name)):
+        all_of = [dlbridge.convert(make(), "paddle", copy=copy) for copy in (False, True, None)]
+        assert dlbridge.explain(make(), "paddle").outcome == "shared"
+        assert {tuple(one.shape) for one in all_of} == {(0, 3)}
+        assert len({one.data_ptr() for one in all_of}) == 3

@@ -45,6 +45,12 @@ class Producer:
         lambda value: ops.argmax(np.ones(3), axis=value),
         lambda value: ops.rms_norm(np.ones(3, "f4"), np.ones(3, "f4"), eps=value),
         lambda value: dlbridge.zeros(value),
+        lambda value: dlbridge.ones(6).reshape([value, 1]),
+        lambda value: dlbridge.ones(6).broadcast_to([value, 6]),
+        lambda value: dlbridge.ones((6, 1)).transpose([value]),
+        lambda value: dlbridge.Device((value, 0)),
+        lambda value: dlbridge.ones(6).__dlpack__(max_version=(value, 0)),
+        lambda value: dlbridge.ones(6).__dlpack__(dl_device=(value, 0)),
     ],
 )
 def test_end_of_a_program_while_a_value_is_read_is_raised(call, error):

@@ -1,5 +1,7 @@
 """The classes DType and Device, and whatever else stands for an element type or a device."""
 
+import enum
+
 import dlbridge
 import pytest
 from support import framework, refused
@@ -211,6 +213,19 @@ def test_cpu_device_equals_its_name():
     assert dlbridge.zeros(1).__dlpack_device__() == (1, 0)
 
 
+def test_names_may_be_of_classes_with_another_str():
+    class Named(str, enum.Enum):
+        CPU = "cpu"
+        NUMPY = "numpy"
+
+    t = dlbridge.zeros(2)
+    assert dlbridge.Device(Named.CPU) == t.to_device(Named.CPU).device == t.to(Named.CPU).device
+    assert type(t.to(Named.NUMPY)) is np.ndarray
+    for call in (t.to, t.to_device, dlbridge.Device):
+        with pytest.raises(UnicodeEncodeError):
+            call("\ud800")
+
+
 def test_unknown_device_is_refused():
     for given in ("gpu", "", "cpu:", "cuda:-1", "cuda:x", 1, object(), dlbridge.zeros(1).dtype):
         with refused(LookupError, "no device is called"):
@@ -249,11 +264,13 @@ def test_dtypes_that_can_change_are_read_each_time():
         def __str__(self):
             return f"torch.{self.short}"
 
+    array = np.array("float32")
     named, of_torch = Named(), OfTorch()
     scalar = type("float32", (), {})
     for name in ("float32", "int8", "float32"):
         named.name = of_torch.short = scalar.__name__ = name
-        for given in (named, types.SimpleNamespace(name=name), of_torch, scalar):
+        array[()] = name
+        for given in (named, types.SimpleNamespace(name=name), of_torch, scalar, array):
             assert dlbridge.empty(2, given).dtype == name
 
 

@@ -225,13 +225,13 @@ def test_comparison_with_integers_of_any_size_is_exact():
     t = dlbridge.asarray(numbers)
     for number in (2**127, 2**200, -(2**127), -(2**500)):
         assert (t == number).tolist() == [x == number for x in numbers]
-        for other in (number + 1, number - 1, number**9):
+        for other in (number + 1, number - 1, number**9, 10**5000):
             assert not any((t == other).tolist()) and all((t != other).tolist())
 
 
 def test_comparison_with_non_numbers_is_false_or_refused():
     t = dlbridge.asarray([1, 2])
-    for other in ("x", None, [1, 2], object(), {}):
+    for other in ("x", np.str_("x"), None, [1, 2], object(), {}):
         assert (t == other) is False and (t != other) is True
 
     class Faulty:
@@ -245,9 +245,16 @@ def test_comparison_with_non_numbers_is_false_or_refused():
             return np.zeros(2)
 
     # An error of the producer's own says nothing of what it is.
-    for call in (lambda: t == Faulty(), lambda: t != Faulty(), lambda: dlbridge.asarray(Faulty())):
-        with refused(TypeError, "has no len()"):
-            call()
+    def check(faulty, text):
+        for call in (lambda: t == faulty, lambda: t != faulty, lambda: dlbridge.asarray(faulty)):
+            with pytest.raises(TypeError, match=text):
+                call()
+
+    check(Faulty(), r"has no len\(\)")
+    Faulty.__dlpack__ = lambda self, **options: None
+    check(Faulty(), "expected a capsule of a DLPack tensor, got NoneType")
+    Faulty.__dlpack__ = operator.itemgetter  # In C.
+    check(Faulty(), "itemgetter expected 1 argument, got 0")
     for shape in ((3,), (2, 3)):
         with refused(ValueError, "broadcast"):
             t == dlbridge.zeros(shape)

@@ -1,5 +1,6 @@
 """Tests of the ops' values and memory, against NumPy for each layout, shape and element type."""
 
+import enum
 import itertools
 import random
 
@@ -237,3 +238,14 @@ def test_overlap_check_agrees_with_brute_force():
         else:
             assert ops.add(x, 1, out=out) is out and np.array_equal(out, expected)
     assert min(outcomes.values()) > 500
+
+
+def test_numbers_of_an_enum_are_inputs():
+    class Count(enum.IntEnum):
+        TWO = 2
+
+    x = np.ones(2, "float32")
+    for found in (ops.add(x, Count.TWO), ops.add(Count.TWO, x)):
+        assert (found.dtype, found.tolist()) == (np.float32, [3, 3])
+    # A scalar of an array is a tensor, even if it is a float of Python's, too.
+    assert ops.add(np.ones(2), np.float64(2)).tolist() == [3, 3]

@@ -238,3 +238,16 @@ def test_dtypes_and_devices_are_copied_and_pickled(protocol):
     assert dlbridge.Device((2, 1)) == dlbridge.Device("cuda:1") == "cuda:1"
     with refused(LookupError, "float33"):
         dlbridge.DType("float33")
+
+
+def test_ops_are_pickled_by_name():
+    for protocol in PROTOCOLS:
+        add = pickle.loads(pickle.dumps(dlbridge.ops.add, protocol))
+        assert add.__name__ == "add" and add(np.ones(2), np.ones(2)).tolist() == [2, 2]
+        op = pickle.loads(pickle.dumps(dlbridge.ops.add.__self__, protocol))
+        assert op.signature == dlbridge.ops.add.__self__.signature
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        (found,) = pool.map(dlbridge.ops.relu, [np.array([-1.0, 2.0])])
+    assert found.tolist() == [0, 2]
+    with pytest.raises(AttributeError, match="no attribute 'sub'"):
+        dlbridge.ops.add.__self__.sub

@@ -206,3 +206,34 @@ def test_wrap_for_copying_framework_is_refused():
     framework("mlx.core")
     with refused(BufferError, "MLX copies all that it takes"):
         dlbridge.wrap(lambda x: x, "mlx")(np.ones(16, "f4"))
+
+
+class Two(tuple):
+    """Made of its items one by one."""
+
+    def __new__(cls, one, two):
+        return super().__new__(cls, (one, two))
+
+
+class Same(collections.namedtuple("Same", "one two")):
+    """Made of one item, that is there twice."""
+
+    def __new__(cls, one):
+        return super().__new__(cls, one, one)
+
+
+def test_tuples_of_classes_with_constructors_of_their_own_are_converted():
+    x = torch.ones(2)
+    for value in (Two(x, 1), Same(x), torch.return_types.max((x, x))):
+        (got,), _ = seen(lambda function, value=value: function(value))
+        assert type(got) is type(value) and isinstance(got[0], dlbridge.Tensor)
+        assert got[0].data_ptr == x.data_ptr()
+
+
+def test_collections_without_tensors_stay_the_same_objects():
+    for value in ([1, [2]], {"a": (1,)}, (1, 2), Two(1, 2), Same(1), torch.Size([1])):
+        (got,), _ = seen(lambda function, value=value: function(value))
+        assert got is value
+    filled = []
+    dlbridge.wrap(lambda values: values.append(1), "torch")(filled)
+    assert filled == [1]

@@ -2,13 +2,13 @@
 
 use crate::dtype::{DType, Scalar, TypeCode};
 use crate::python::cuda;
-use crate::python::error::{is_no_tensor, unsuitable, wrong_argument};
+use crate::python::error::{digits, is_no_tensor, unsuitable, wrong_argument};
 use crate::python::import::own::{Wanted, from_object};
 use crate::python::tensor_object::PyTensor;
 use crate::tensor::Tensor;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString};
 
 #[pymethods]
 impl PyTensor {
@@ -51,11 +51,14 @@ impl PyTensor {
             CompareOp::Ne => false,
             _ => return Ok(py.NotImplemented()),
         };
+        if other.is_instance_of::<PyString>() {
+            return Ok(py.NotImplemented()); // NumPy's have buffers.
+        }
         if other.is_instance_of::<PyInt>()
             || other.is_instance_of::<PyFloat>()
             || other.is_instance_of::<PyComplex>()
         {
-            let number = match scalar(other).ok().flatten() {
+            let number = match usual_number(other) {
                 Some(number) => number,
                 None => large_integer(other)?,
             };
@@ -166,24 +169,30 @@ fn nest<'py>(
 ///
 /// As of asking it.
 pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
-    Ok(Some(if let Ok(value) = object.cast::<PyBool>() {
-        Scalar::Bool(value.is_true())
-    } else if object.is_instance_of::<PyInt>() {
-        match object.extract() {
-            Ok(value) => Scalar::Int(value),
-            Err(_) => {
-                return Err(unsuitable(format!(
-                    "{object:.40} can't be stored in any element type"
-                )));
-            }
+    match usual_number(object) {
+        None if object.is_instance_of::<PyInt>() => {
+            let text = digits(object);
+            Err(unsuitable(format!(
+                "{text:.40} can't be stored in any element type"
+            )))
         }
+        number => Ok(number),
+    }
+}
+
+/// Returns a Python number that an element type may have.
+fn usual_number(object: &Bound<'_, PyAny>) -> Option<Scalar> {
+    if let Ok(value) = object.cast::<PyBool>() {
+        Some(Scalar::Bool(value.is_true()))
+    } else if object.is_instance_of::<PyInt>() {
+        object.extract().ok().map(Scalar::Int)
     } else if let Ok(value) = object.cast::<PyFloat>() {
-        Scalar::Float(value.value())
+        Some(Scalar::Float(value.value()))
     } else if let Ok(value) = object.cast::<PyComplex>() {
-        Scalar::Complex(value.real(), value.imag())
+        Some(Scalar::Complex(value.real(), value.imag()))
     } else {
-        return Ok(None);
-    }))
+        None
+    }
 }
 
 /// Returns an integer that no element type of integers has, as the float that equals it; NaN, which

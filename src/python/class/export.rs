@@ -43,10 +43,11 @@ impl PyTensor {
         copy: Copying,
         readonly: Option<ReadOnlyPolicy>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let framework = to.cast::<PyString>().map(|name| name.to_string());
-        let device = match &framework {
-            Ok(name) => name.parse().ok(),
-            Err(_) => Some(to.extract()?),
+        let name = to.cast::<PyString>().ok();
+        let name = name.map(|name| name.to_cow()).transpose()?;
+        let device = match &name {
+            Some(name) => name.parse().ok(),
+            None => Some(to.extract()?),
         };
         if let Some(device) = device {
             let moved = self.on_device(device, copy)?;
@@ -59,7 +60,7 @@ impl PyTensor {
         convert(
             py,
             self.tensor.clone(),
-            &framework.unwrap_or_default(),
+            &name.unwrap_or_default(),
             Conversion::from(copy)
                 .readonly(readonly)
                 .taken_from_ours(self),

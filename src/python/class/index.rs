@@ -2,7 +2,7 @@
 
 use crate::dlpack::python::intern;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
-use crate::python::error::{raise, wrong_index};
+use crate::python::error::{digits, raise, wrong_index};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
@@ -50,11 +50,11 @@ impl<'py> Item<'py> {
         match object.extract::<isize>() {
             Ok(index) => Ok(Self::At(index)),
             Err(error) if error.is_instance_of::<PyTypeError>(py) => no_index(),
-            Err(error) if error.is_instance_of::<PyOverflowError>(py) => Err(wrong_index(
-                object.to_string(),
-                "an index of 64 bits",
-                format!("index {object} is out of bounds for every tensor"),
-            )),
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+                let text = digits(object);
+                let reason = format!("index {text} is out of bounds for every tensor");
+                Err(wrong_index(text, "an index of 64 bits", reason))
+            }
             Err(error) => Err(error),
         }
     }

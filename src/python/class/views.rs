@@ -59,7 +59,12 @@ impl PyTensor {
     /// Elements repeated along dimensions of size 1 and new ones, sharing the memory.
     #[pyo3(signature = (*shape))]
     fn broadcast_to(&self, py: Python<'_>, shape: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        Ok(self.part(py, self.tensor.broadcast_to(&flat::<usize>(shape)?)?))
+        let shape = flat::<isize>(shape)?;
+        let sizes = shape.iter().map(|size| usize::try_from(*size));
+        let Ok(sizes) = sizes.collect::<Result<Vec<_>, _>>() else {
+            return Err(negative_size(&shape));
+        };
+        Ok(self.part(py, self.tensor.broadcast_to(&sizes)?))
     }
 
     /// Removes dimensions of size 1, or one of them, without a copy.
@@ -125,12 +130,26 @@ where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
 {
     match numbers.len() {
-        1 => match numbers.get_item(0)?.extract::<Vec<T>>() {
-            Ok(numbers) => Ok(numbers),
-            Err(_) => Ok(vec![numbers.get_item(0)?.extract()?]),
-        },
+        1 => {
+            let only = numbers.get_item(0)?;
+            match only.extract() {
+                Ok(number) => Ok(vec![number]),
+                // An error of one of its items is that item's.
+                Err(error) if error.is_instance_of::<PyTypeError>(only.py()) => match only.len() {
+                    Ok(_) => only.extract(),
+                    Err(other) if other.is_instance_of::<PyTypeError>(only.py()) => Err(error),
+                    Err(other) => Err(other),
+                },
+                Err(error) => Err(error),
+            }
+        }
         _ => numbers.iter().map(|number| number.extract()).collect(),
     }
+}
+
+#[cold]
+fn negative_size(shape: &[isize]) -> PyErr {
+    unsuitable(format!("{shape:?} has a negative size"))
 }
 
 /// Sizes of which one may be -1, for that many elements.
@@ -141,7 +160,7 @@ fn complete(shape: &[isize], len: usize) -> PyResult<Vec<usize>> {
         .map(|size| usize::try_from(*size))
         .collect::<Result<Vec<_>, _>>();
     let Ok(known) = known else {
-        return Err(unsuitable(format!("{shape:?} has a negative size")));
+        return Err(negative_size(shape));
     };
     let product = known.iter().try_fold(1_usize, |a, b| a.checked_mul(*b));
     let missing = match product {

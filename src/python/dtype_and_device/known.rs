@@ -81,12 +81,11 @@ fn is_immutable(object: Borrowed<'_, '_, PyAny>) -> bool {
     let kind = unsafe { ffi::Py_TYPE(object.as_ptr()) };
     // SAFETY: an object.
     let is_class = unsafe { ffi::PyType_Check(object.as_ptr()) } != 0;
+    let has_attributes = || object.getattr_opt(intern!(object.py(), "__dict__"));
     is_of_c(kind)
         && match is_class {
             true => is_of_c(object.as_ptr().cast()),
-            false => matches!(
-                object.getattr_opt(intern!(object.py(), "__dict__")),
-                Ok(None)
-            ),
+            // What has elements that change, as an array, has no hash.
+            false => matches!(has_attributes(), Ok(None)) && object.hash().is_ok(),
         }
 }

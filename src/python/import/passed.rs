@@ -15,8 +15,8 @@ use pyo3::prelude::*;
 pub struct Passed(pub(in crate::python) Tensor);
 
 impl Passed {
-    /// Borrows an object's tensor to copy it or to ask about it: unlike one that shares its memory
-    /// for longer, it doesn't have PyTorch refuse to resize the storage.
+    /// Borrows an object's tensor to copy it: unlike one that shares its memory for longer, it
+    /// doesn't have PyTorch refuse to resize the storage.
     ///
     /// # Errors
     ///
@@ -24,6 +24,16 @@ impl Passed {
     pub fn to_look_at(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wanted = Wanted::default();
         from_object_for(object.as_borrowed(), wanted, Purpose::Inspect).map(Self)
+    }
+
+    /// Borrows an object's tensor to ask about it. What is in a capsule can still be taken.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`to_look_at`](Self::to_look_at).
+    pub fn to_ask_about(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wanted = Wanted::default();
+        from_object_for(object.as_borrowed(), wanted, Purpose::Ask).map(Self)
     }
 }
 

@@ -214,12 +214,11 @@ fn give<'py>(
     }
 }
 
-/// Returns whether it is a Python number; array scalars are tensors.
+/// Returns whether it is a Python number, of an enum, too; array scalars, of which one is a float,
+/// are tensors.
 #[inline]
 fn is_number(object: Borrowed<'_, '_, PyAny>) -> bool {
-    object.is_exact_instance_of::<PyFloat>()
-        || object.is_exact_instance_of::<PyInt>()
-        || object.is_exact_instance_of::<PyBool>()
+    object.is_exact_instance_of::<PyFloat>() || object.is_instance_of::<PyInt>()
 }
 
 /// Returns the element type that a number is taken as: that of the tensors which have the same, or

@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::dlpack::python::foreign;
 use crate::dlpack::python::intern;
 use crate::dtype::DType;
-use crate::error::{Incompatibility, IncompatibilityKind};
+use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::python::attach::deferring_releases;
 use crate::python::error::{caused, not_exchangeable};
 use crate::python::frameworks::entrance::Entrance;
@@ -63,7 +63,7 @@ pub(super) fn has_already(_: Python<'_>, tensor: &Tensor) -> PyResult<Option<Inc
     let dtype = tensor.dtype();
     let is_given = || given().contains(&tensor.data_ptr().addr());
     let is_host = tensor.device() == Device::CPU;
-    if !is_host || !matches!(dtype, DType::U32 | DType::U64) || !is_given() {
+    if !is_host || !matches!(dtype, DType::U32 | DType::U64) || tensor.is_empty() || !is_given() {
         return Ok(None);
     }
     let reason = format!("Paddle has this memory of {dtype} already, and can't have it twice");
@@ -88,6 +88,10 @@ pub(super) fn make<'py>(
     tensor: Tensor,
 ) -> PyResult<Bound<'py, PyAny>> {
     releaser::drain(py);
+    let tensor = match tensor.is_empty() && tensor.device() == Device::CPU {
+        true => at_its_own_address(&tensor)?,
+        false => tensor,
+    };
     match Given::new(&tensor) {
         Some(given) => {
             // SAFETY: what was given has a handle to the tensor, whose memory so stays for as long
@@ -107,6 +111,13 @@ pub(super) fn make<'py>(
             )
         }),
     }
+}
+
+/// An empty tensor like another one: many of those have one address.
+#[cold]
+fn at_its_own_address(empty: &Tensor) -> Result<Tensor, Error> {
+    let one = Tensor::zeros(&[1], empty.dtype())?;
+    one.slice(0, 0..0)?.reshape(empty.shape())
 }
 
 /// As an array that Paddle keeps.

@@ -69,9 +69,9 @@ pub(super) fn by_protocol(
         Err(refusal) => return Err(refusal::by_producer(object, refusal)),
     };
     let tensor = match Offer::from_capsule(capsule.as_any().as_borrowed())? {
-        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep),
+        Offer::Versioned(capsule) => of_capsule::<Versioned>(capsule, wanted, keep, purpose),
         Offer::Legacy(capsule) => {
-            let tensor = of_capsule::<Legacy>(capsule, wanted, keep);
+            let tensor = of_capsule::<Legacy>(capsule, wanted, keep, purpose);
             match framework.is_some_and(|framework| framework.legacy_is_read_only) {
                 true => tensor.map(Tensor::into_read_only),
                 false => tensor,
@@ -122,6 +122,7 @@ fn of_capsule<A: Named>(
     capsule: Borrowed<'_, '_, PyCapsule>,
     wanted: Wanted,
     keep: Option<Beside>,
+    purpose: Purpose,
 ) -> PyResult<Tensor> {
     let check = |managed: &A| {
         let mut layout = Layout::SCALAR;
@@ -139,6 +140,17 @@ fn of_capsule<A: Named>(
             _ => Ok(()),
         }
     };
+    if purpose == Purpose::Ask {
+        let (managed, lent) = Offer::lend::<A>(capsule)?;
+        // SAFETY: a capsule with this name holds a managed tensor, as DLPack requires of producers,
+        // and keeps it while it is lent.
+        let managed = unsafe { managed.as_ref() };
+        check(managed)?;
+        let owner = Owner::lend((lent, keep), |_| ()).0;
+        // SAFETY: the managed tensor keeps the memory that it describes.
+        return unsafe { Tensor::adopt(managed.descriptor(), managed.flags(), owner) }
+            .map_err(not_importable);
+    }
     // SAFETY: a capsule with this name holds a managed tensor, as DLPack requires of producers.
     let managed: Managed<A> = unsafe { Offer::take(capsule, check) }?;
     let managed = match Tensor::returning(managed) {

@@ -25,6 +25,8 @@ pub(in crate::python) enum Purpose {
     /// It is copied or asked about, and dropped in the same call: PyTorch may resize its storage
     /// afterwards.
     Inspect,
+    /// Only asked about: a capsule keeps what is in it.
+    Ask,
 }
 
 /// Copies a tensor to another device.
