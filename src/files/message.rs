@@ -183,7 +183,7 @@ pub(super) fn write_with_elements<W: Write + Seek>(
     const LENGTH_DELIMITED: u32 = 2;
     encode_varint(u64::from(tag << 3 | LENGTH_DELIMITED), &mut bytes);
     encode_varint(nbytes as u64, &mut bytes);
-    if bytes.len() as u64 + nbytes as u64 > LARGEST {
+    if (bytes.len() as u64).saturating_add(nbytes as u64) > LARGEST {
         return Err(FileError::Unsupported {
             format,
             what: format!("a message of {nbytes} bytes, more than {LARGEST}"),

@@ -24,28 +24,36 @@ pub(super) fn replace<R>(
     if replaced.as_ref().is_some_and(|file| !file.is_file()) {
         return Err(failed(not_a_file(&target)));
     }
-    let (temporary, file) = create_beside(&target, replaced.is_some()).map_err(failed)?;
+    let (mut temporary, file) = create_beside(&target, replaced.is_some()).map_err(failed)?;
     let copy_permissions = || match &replaced {
         Some(replaced) => file.set_permissions(replaced.permissions()),
         None => Ok(()),
     };
-    let complete = || {
-        // Elsewhere a file that is read-only couldn't be removed after an error.
-        if cfg!(unix) {
-            copy_permissions().map_err(failed)?;
-        }
-        let result = write(&mut Writer::new(&file, path))?;
-        // Again, as the system clears the set-user-ID and set-group-ID bits on writing.
+    // Elsewhere a file that is read-only couldn't be removed after an error.
+    if cfg!(unix) {
         copy_permissions().map_err(failed)?;
-        fs::rename(&temporary, &target).map_err(failed)?;
-        Ok(result)
-    };
-    let written = complete();
-    if written.is_err() {
-        // The error is more important than a file that stays.
-        let _ = fs::remove_file(&temporary);
     }
-    written
+    let result = write(&mut Writer::new(&file, path))?;
+    // Again, as the system clears the set-user-ID and set-group-ID bits on writing.
+    copy_permissions().map_err(failed)?;
+    fs::rename(&temporary.path, &target).map_err(failed)?;
+    temporary.is_renamed = true;
+    Ok(result)
+}
+
+/// A file that is removed when it is dropped, also by a panic, unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+    is_renamed: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // The error or panic is more important than a file that stays.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// Returns the path behind symbolic links, also where the last one leads to a file that isn't there
@@ -69,7 +77,7 @@ pub(super) fn behind_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Returns the error of a path that leads to a folder or a device.
-fn not_a_file(path: &Path) -> io::Error {
+pub(super) fn not_a_file(path: &Path) -> io::Error {
     match path.is_dir() {
         // With the system's own number and words.
         true => OpenOptions::new()
@@ -83,7 +91,7 @@ fn not_a_file(path: &Path) -> io::Error {
 
 /// Creates a file in the same folder under a name that nothing has. A process of the same number
 /// may have left one, as in another container. `private`: whether only its owner may open it.
-fn create_beside(path: &Path, private: bool) -> io::Result<(PathBuf, File)> {
+fn create_beside(path: &Path, private: bool) -> io::Result<(Temporary, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -97,11 +105,29 @@ fn create_beside(path: &Path, private: bool) -> io::Result<(PathBuf, File)> {
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".dlbridge-{}-{count}.tmp", process::id());
-        let temporary = path.with_file_name(name);
-        match options.open(&temporary) {
-            Ok(file) => return Ok((temporary, file)),
+        let path = path.with_file_name(name);
+        match options.open(&path) {
+            Ok(file) => {
+                let is_renamed = false;
+                return Ok((Temporary { path, is_renamed }, file));
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn panic_of_the_writer_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |_: &mut Writer<&File>| -> Result<(), FileError> { panic!("expected") };
+        let replaced = AssertUnwindSafe(|| replace(&folder.path().join("x"), write));
+        assert!(catch_unwind(replaced).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

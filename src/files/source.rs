@@ -1,9 +1,11 @@
 //! [`Source`]: how the bytes of a file get into memory.
 
 use super::error::FileError;
+use super::replace::not_a_file;
 use crate::storage::Storage;
 use memmap2::MmapOptions;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 /// How the bytes of a file get into memory.
@@ -33,17 +35,20 @@ impl Source {
     /// Opens a file.
     pub(super) fn open(self, path: &Path) -> Result<Storage, FileError> {
         let failed = |error| FileError::io(path, error);
+        // Before it is opened, as that would wait for the other end of a pipe.
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(failed(not_a_file(path)));
+        }
         let Way::Map { copy_on_write } = self.0 else {
             return Ok(Storage::from_vec(fs::read(path).map_err(failed)?));
         };
-        let file = File::open(path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if about.is_dir() {
-            // Reading says so in the system's own words, which mapping doesn't.
-            fs::read(path).map_err(failed)?;
-        }
-        if about.len() == 0 {
-            return Ok(Storage::from_vec(Vec::<u8>::new()));
+        let mut file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() == 0 {
+            // Files of `/proc` claim to be empty, and can't be mapped.
+            return match file.read(&mut [0]).map_err(failed)? {
+                0 => Ok(Storage::from_vec(Vec::<u8>::new())),
+                _ => Err(failed(not_a_file(path))),
+            };
         }
         let mut options = MmapOptions::new();
         if copy_on_write {

@@ -106,9 +106,10 @@ pub(super) fn with_bytes<R>(
     call(view.as_slice().unwrap_or_default())
 }
 
-/// Returns how many bytes [`Writer::elements`] writes.
+/// Returns how many bytes [`Writer::elements`] writes; `usize::MAX` for more than memory has.
 pub(super) fn packed_nbytes(tensor: &Tensor) -> usize {
-    (tensor.len() * tensor.dtype().item_bits()).div_ceil(8)
+    let bits = tensor.len() as u128 * tensor.dtype().item_bits() as u128;
+    usize::try_from(bits.div_ceil(8)).unwrap_or(usize::MAX)
 }
 
 /// Returns a tensor whose sub-byte elements share bytes.

@@ -176,6 +176,13 @@ fn save_refuses_elements_outside_of_the_folder() {
                     another file";
         refused(save(&folder, location, 2), text);
     }
+    for location in ["m.bin/", "m.bin/.", "m.bin/./", "./"] {
+        let text = format!(
+            "onnx_proto: the external data of \"x\" would be the folder {location:?}; name a file"
+        );
+        refused(save(&folder, location, 2), &text);
+    }
+    assert!(!folder.join("m.bin").exists());
     fs::create_dir(folder.join("data")).unwrap();
     assert!(save(&folder, "data", 2).is_err() && save(&folder, "missing/x.bin", 2).is_err());
 }

@@ -107,6 +107,17 @@ fn big_endian_numbers_are_copied() {
     assert_eq!(read.get("tensor").unwrap().copy_reason(1), None);
 }
 
+#[test]
+fn native_order_is_little_endian() {
+    for descr in ["<f4", "=f4", "|f4", "f4"] {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}");
+        let bytes = file(1, &header, &1.5_f32.to_le_bytes());
+        let read = TensorFile::from_bytes(bytes, None).unwrap();
+        let tensor = read.tensor("tensor").unwrap();
+        assert_eq!(tensor.to_vec::<f32>().unwrap(), [1.5], "{descr}");
+    }
+}
+
 fn num_complex(re: f32, im: f32) -> num_complex::Complex<f32> {
     num_complex::Complex::new(re, im)
 }
@@ -128,8 +139,9 @@ fn elements_without_equivalent_are_refused_by_name() {
         ("'<M8[ns]'", "<M8[ns]"),
         ("'<f16'", "<f16"),
         ("'|V2'", "|V2"),
-        ("'=f4'", "=f4"),
-        ("'|f4'", "|f4"),
+        ("'=x4'", "=x4"),
+        ("'=<f4'", "=<f4"),
+        ("''", ""),
         ("'é'", "é"),
         ("[('x', '<f4')]", "a struct"),
     ] {

@@ -39,8 +39,7 @@ fn element_types_that_one_side_lacks_are_refused() {
     }
     refused(
         written(FORMAT, &numbered(&[3], DType::F4_E2M1FN)),
-        "tensor \"x\": safetensors has no float4_e2m1fn elements; the elements must fill whole \
-         bytes: pad them",
+        "safetensors: expected whole bytes of float4_e2m1fn in \"x\", got 12 bits; append elements",
     );
 }
 

@@ -215,3 +215,26 @@ fn map_of_a_folder_says_so() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("directory"), "{error}");
 }
+
+#[cfg(unix)]
+#[test]
+fn files_that_are_not_regular_are_refused_before_they_are_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.npy");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let mut paths = vec![pipe, "/dev/zero".into()];
+    if cfg!(target_os = "linux") {
+        // It says that it is a regular file of no bytes.
+        paths.push("/proc/version".into());
+    }
+    for path in paths {
+        let text = format!("{}: expected a regular file", path.display());
+        let options = OpenOptions::new().format(Format::Npy);
+        // SAFETY: nothing is mapped of them.
+        refused(unsafe { options.map(&path) }, &text);
+        if !path.starts_with("/proc") {
+            refused(options.read(&path), &text);
+        }
+    }
+}

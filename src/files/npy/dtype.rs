@@ -20,16 +20,12 @@ const TYPES: [(&str, &str, DType); 14] = [
     ("c16", "<c16", DType::C128),
 ];
 
-/// Returns the element type, and whether it is big-endian.
+/// Returns the element type, and whether it is big-endian. All orders but `>` are little-endian: as
+/// in NumPy, `=`, `|` and none are the machine's own.
 pub(super) fn from_descr(descr: &str) -> Option<(DType, bool)> {
-    let (order, kind) = descr.split_at_checked(1)?;
+    let kind = descr.strip_prefix(['<', '>', '=', '|']).unwrap_or(descr);
     let (_, _, dtype) = *TYPES.iter().find(|(known, ..)| *known == kind)?;
-    match order {
-        "<" => Some((dtype, false)),
-        ">" => Some((dtype, true)),
-        "|" if dtype.bits() == 8 => Some((dtype, false)),
-        _ => None,
-    }
+    Some((dtype, descr.starts_with('>')))
 }
 
 /// Returns the `descr` that NumPy writes.

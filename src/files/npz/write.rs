@@ -62,7 +62,7 @@ fn write_member<W: Write + Seek>(
     let mut member = Written {
         name: format!("{name}{SUFFIX}"),
         crc: 0,
-        size: (npy_header.len() + elements.nbytes()) as u64,
+        size: npy_header.len().saturating_add(elements.nbytes()) as u64,
         header: to.position(),
     };
     if u16::try_from(member.name.len()).is_err() {

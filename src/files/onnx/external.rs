@@ -83,6 +83,14 @@ fn find(name: &str, location: &str, folder: &Path) -> Result<PathBuf, FileError>
 /// symbolic links, and not its own.
 pub(super) fn place(name: &str, location: &str, message: &Path) -> Result<PathBuf, FileError> {
     let relative = below(name, location)?;
+    // A path loses such an end, and the message would keep it.
+    if location.ends_with('/') || location.ends_with("/.") {
+        return Err(FileError::Unsupported {
+            format: FORMAT,
+            what: format!("the external data of {name:?} would be the folder {location:?}"),
+            remedy: "name a file",
+        });
+    }
     let folder = message.parent().unwrap_or(Path::new(""));
     let path = folder.join(relative);
     let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {

@@ -4,14 +4,17 @@ use super::dtype::name_of;
 use super::header::{LARGEST_HEADER, METADATA, PREFIX};
 use super::json::write_string;
 use crate::dtype::DType;
+use crate::error::Error;
 use crate::files::error::FileError;
 use crate::files::format::Format;
-use crate::files::writer::Writer;
+use crate::files::writer::{Writer, packed_nbytes};
 use crate::tensor::Tensor;
 use std::fmt::Write as _;
 use std::io::{Seek, Write};
 
 const FORMAT: Format = Format::Safetensors;
+/// The error of more bytes than memory has addresses.
+const TOO_LARGE: Error = Error::OutOfMemory { bytes: usize::MAX };
 
 /// What positions are a multiple of, and the metadata.
 type Layout<'a> = (usize, Option<&'a [(String, String)]>);
@@ -75,25 +78,26 @@ fn plan<'a>(name: &'a str, tensor: &'a Tensor) -> Result<Planned<'a>, FileError>
     let lanes = usize::from(dtype.lanes());
     match shape.last_mut() {
         _ if lanes == 1 => {}
-        Some(last) => *last *= lanes,
+        Some(last) => *last = last.checked_mul(lanes).ok_or(TOO_LARGE)?,
         None => return Err(refused(dtype, "make it one of rank 1")),
     }
     let Some(found) = name_of(one) else {
         return Err(refused(dtype, "cast it, or view it as integers"));
     };
-    let bits = shape.iter().product::<usize>() * usize::from(one.bits());
+    let bits = tensor.len() as u128 * dtype.item_bits() as u128;
     if !bits.is_multiple_of(8) {
-        return Err(refused(
-            dtype,
-            "the elements must fill whole bytes: pad them",
-        ));
+        return Err(FileError::Unsupported {
+            format: FORMAT,
+            what: format!("expected whole bytes of {dtype} in {name:?}, got {bits} bits"),
+            remedy: "append elements",
+        });
     }
     Ok(Planned {
         name,
         tensor,
         dtype: found,
         shape,
-        nbytes: bits / 8,
+        nbytes: packed_nbytes(tensor),
     })
 }
 
@@ -112,14 +116,15 @@ fn header((align, metadata): Layout<'_>, tensors: &[Planned<'_>]) -> Result<Stri
         }
         header.push('}');
     }
-    let mut start = 0;
+    let mut start = 0_usize;
     for planned in tensors {
         if header.len() > 1 {
             header.push(',');
         }
         write_string(&mut header, planned.name);
         let sizes: Vec<String> = planned.shape.iter().map(usize::to_string).collect();
-        let (name, end) = (planned.dtype.1, start + planned.nbytes);
+        let name = planned.dtype.1;
+        let end = start.checked_add(planned.nbytes).ok_or(TOO_LARGE)?;
         write!(
             header,
             ":{{\"dtype\":\"{name}\",\"shape\":[{}],\"data_offsets\":[{start},{end}]}}",
