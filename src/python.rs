@@ -117,7 +117,7 @@ pub mod package {
     pub use super::error::{is_no_tensor, raise, wrong_argument, wrong_value};
     pub use super::fastcall::fastcall;
     #[cfg(feature = "files")]
-    pub use super::files::{dump_tensors, open_file, read_bytes, save_tensors};
+    pub use super::files::{Align, dump_tensors, open_file, read_bytes, save_tensors};
     #[cfg(feature = "cuda")]
     pub use super::launch::{PyKernel, PyKernels};
     pub use super::on_device::make;

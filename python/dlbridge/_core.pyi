@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, final, overload
 
@@ -125,13 +125,13 @@ class TensorFile:
         """Returns the dtype and the shape of a tensor, without reading it."""
     def load(
         self,
-        names: list[str] | None = None,
+        names: Iterable[str] | None = None,
         to: str = "dlbridge",
         device: DeviceLike | None = None,
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Returns tensors of a framework by name, and by name why some were copied."""
     def __len__(self) -> int: ...
-    def __contains__(self, name: str, /) -> bool: ...
+    def __contains__(self, name: object, /) -> bool: ...
 
 @final
 class Op:
@@ -511,7 +511,7 @@ def _outlook(
 ) -> tuple[_Outcome, str | None, str | None, str | None, str | None, str | None]: ...
 def _open_bytes(data: Buffer, format: str | None) -> TensorFile: ...
 def _open_file(
-    path: str | PathLike[str], format: str | None, to: str, writable: bool | None
+    path: str | PathLike[str], format: str | None, to: str | None, writable: bool | None
 ) -> TensorFile: ...
 def _save_bytes(
     tensors: Sequence[tuple[str, TensorLike]],

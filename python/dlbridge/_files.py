@@ -46,7 +46,7 @@ class Loaded(dict):  # type: ignore[type-arg]
 
 
 def open_file(
-    path: Path, *, format: str | None = None, to: str = "dlbridge", writable: bool | None = None
+    path: Path, *, format: str | None = None, to: str | None = None, writable: bool | None = None
 ) -> TensorFile:
     """Opens a file of tensors, and reads their descriptions only.
 
@@ -54,8 +54,11 @@ def open_file(
     file's memory, so that programs must not change or truncate the file while they are used; `save`
     never does.
 
-    `writable=True` gives tensors that may be written. The file stays as it is. By default that
-    depends on `to`: PyTorch and Paddle have no read-only tensors.
+    `writable=True` gives tensors that may be written. The file stays as it is; the other tensors of
+    this `TensorFile` change. By default those of frameworks without read-only tensors, as PyTorch
+    and Paddle, may be written, and others are read-only. `to` names the framework of all loads,
+    whose tensors then decide for all. Read-only tensors become those of such frameworks by the
+    policy of `dlbridge.readonly`, where "refuse" makes copies.
     """
     return _core._open_file(path, format, to, writable)
 
@@ -91,7 +94,11 @@ def loads(
     names: Iterable[str] | None = None,
     format: str | None = None,
 ) -> Loaded:
-    """Loads tensors of bytes as `load` does, of any object with a buffer, and shares them."""
+    """Loads tensors of bytes as `load` does, of any object with a buffer, and shares them.
+
+    They are read-only. Frameworks without read-only tensors get them by the policy of
+    `dlbridge.readonly`, where "refuse" makes copies.
+    """
     return _load(_core._open_bytes(data, format), to, device, names)
 
 
@@ -145,7 +152,7 @@ def dumps(
 def _load(
     file: TensorFile, to: str, device: DeviceLike | None, names: Iterable[str] | None
 ) -> Loaded:
-    tensors, copied = file.load(None if names is None else list(names), to, device)
+    tensors, copied = file.load(names, to, device)
     return Loaded(tensors, copied, file.metadata)
 
 
@@ -153,7 +160,13 @@ def _named(tensors: Tensors, path: Path) -> list[tuple[str, TensorLike]]:
     if hasattr(tensors, "items"):
         return list(tensors.items())
     stem, _ = os.path.splitext(os.path.basename(path))
-    return [(os.fsdecode(stem), tensors)]
+    name = os.fsdecode(stem)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        # The name of those that have none, as when the file is read.
+        name = "tensor"
+    return [(name, tensors)]
 
 
 def _items(metadata: Mapping[str, str] | None) -> list[tuple[str, str]] | None:

@@ -1,7 +1,7 @@
 //! Files and messages.
 
 use dlbridge::python::PyTensorFile;
-use dlbridge::python::package::{dump_tensors, read_bytes, save_tensors};
+use dlbridge::python::package::{Align, dump_tensors, read_bytes, save_tensors};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(super) fn open_file(
     py: Python<'_>,
     path: PathBuf,
     format: Option<&str>,
-    to: &str,
+    to: Option<&str>,
     writable: Option<bool>,
 ) -> PyResult<PyTensorFile> {
     dlbridge::python::package::open_file(py, path, format, to, writable)
@@ -37,7 +37,7 @@ pub(super) fn save_file(
     path: PathBuf,
     tensors: Named<'_>,
     format: Option<&str>,
-    align: i64,
+    align: Align,
     metadata: Metadata,
     external: Option<String>,
 ) -> PyResult<Vec<String>> {
@@ -51,7 +51,7 @@ pub(super) fn save_bytes<'py>(
     py: Python<'py>,
     tensors: Named<'py>,
     format: &str,
-    align: i64,
+    align: Align,
     metadata: Metadata,
 ) -> PyResult<Bound<'py, PyBytes>> {
     dump_tensors(py, tensors, format, (align, metadata))

@@ -77,6 +77,13 @@ impl SaveOptions {
         self
     }
 
+    /// Sets all of the metadata. Without texts it is empty, which differs from none.
+    #[cfg(feature = "python")]
+    pub(crate) fn all_metadata(mut self, metadata: Option<Vec<(String, String)>>) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
     /// Puts the elements of ONNX's message into another file, as external data: a relative path in
     /// or below the message's folder, where a file is replaced. Messages of more than 2 GB need it,
     /// and the elements are aligned.

@@ -1,27 +1,34 @@
 //! The class `TensorFile`, and tensors of any framework written to files.
 
-use super::error::{unknown_name, wrong_value};
-use super::export::{Conversion, Outcome, convert, explain};
+mod load;
+
+use super::error::{unknown_name, wrong_argument, wrong_value};
 use super::frameworks::Framework;
 use super::import::own::Wanted;
-use super::on_device::to_device;
-use super::readonly::ReadOnlyPolicy;
 use super::tensor_object::PyTensor;
 use crate::device::Device;
 use crate::files::{Format, OpenOptions, SaveOptions, Stored, TensorFile};
 use crate::tensor::Tensor;
+use load::load;
+use pyo3::Borrowed;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use std::path::PathBuf;
 
 /// A file of tensors, of which only the descriptions were read.
 #[pyclass(frozen, name = "TensorFile", module = "dlbridge")]
 #[derive(Debug)]
-pub struct PyTensorFile(TensorFile);
+pub struct PyTensorFile {
+    file: TensorFile,
+    /// Whether tensors that share the file's memory may be written; `None` for those of frameworks
+    /// without read-only tensors alone.
+    writable: Option<bool>,
+}
 
-/// Opens a file by mapping it into memory. Tensors for a framework without read-only tensors may be
+/// Opens a file by mapping it into memory. Tensors of a framework without read-only tensors may be
 /// written, which doesn't change the file; those of others are read-only, unless `writable` says
-/// otherwise.
+/// otherwise. `to`: the framework of all tensors, if that is known.
 ///
 /// # Errors
 ///
@@ -31,19 +38,19 @@ pub fn open_file(
     py: Python<'_>,
     path: PathBuf,
     format: Option<&str>,
-    to: &str,
+    to: Option<&str>,
     writable: Option<bool>,
 ) -> PyResult<PyTensorFile> {
-    let writable = writable.unwrap_or(Framework::named(to)?.needs.writes_all);
+    let framework = to.map(Framework::named).transpose()?;
+    let writable = writable.or(framework.map(|framework| framework.needs.writes_all));
     let options = OpenOptions::new()
         .format(format_named(format)?)
-        .copy_on_write(writable);
+        .copy_on_write(writable != Some(false));
     // SAFETY: a program in Python that changes or truncates a file of which it uses tensors breaks
     // the same promise as one that does so to a `mmap` or a `numpy.memmap`, which the documentation
     // of the function says.
-    py.detach(|| unsafe { options.map(path) })
-        .map(PyTensorFile)
-        .map_err(PyErr::from)
+    let file = py.detach(|| unsafe { options.map(path) })?;
+    Ok(PyTensorFile { file, writable })
 }
 
 /// Reads the descriptions of the tensors of bytes, which they share.
@@ -61,7 +68,10 @@ pub fn read_bytes(data: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<PyT
     let start = bytes.byte_offset();
     let storage = bytes.storage().slice(start..start + bytes.nbytes());
     let file = TensorFile::from_storage(storage, format_named(format)?)?;
-    Ok(PyTensorFile(file))
+    Ok(PyTensorFile {
+        file,
+        writable: Some(false),
+    })
 }
 
 fn format_named(name: Option<&str>) -> PyResult<Option<Format>> {
@@ -79,19 +89,19 @@ impl PyTensorFile {
     /// Returns the format's name.
     #[getter]
     fn format(&self) -> &'static str {
-        self.0.format().name()
+        self.file.format().name()
     }
 
     /// Returns the names of the tensors, in the order of the file.
     #[getter]
     fn names(&self) -> Vec<&str> {
-        self.0.iter().map(Stored::name).collect()
+        self.file.iter().map(Stored::name).collect()
     }
 
     /// Returns the metadata: names and texts; None where the file has none.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Some(metadata) = self.0.metadata() else {
+        let Some(metadata) = self.file.metadata() else {
             return Ok(None);
         };
         let dict = PyDict::new(py);
@@ -103,7 +113,7 @@ impl PyTensorFile {
 
     /// Returns the dtype and the shape of a tensor, without reading it.
     fn describe(&self, name: &str) -> PyResult<(String, Vec<usize>)> {
-        let stored = self.0.stored(name)?;
+        let stored = self.file.stored(name)?;
         Ok((stored.dtype().to_string(), stored.shape().to_vec()))
     }
 
@@ -112,17 +122,18 @@ impl PyTensorFile {
     fn load<'py>(
         &self,
         py: Python<'py>,
-        names: Option<Vec<String>>,
+        names: Option<Bound<'py, PyAny>>,
         to: &str,
         device: Option<Device>,
     ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         let (tensors, copied) = (PyDict::new(py), PyDict::new(py));
-        let names = names.unwrap_or_else(|| {
-            let names = self.names();
-            names.into_iter().map(str::to_owned).collect()
-        });
+        let names = match names {
+            Some(names) => several_names(&names)?,
+            None => self.names().into_iter().map(str::to_owned).collect(),
+        };
         for name in &names {
-            let (tensor, reason) = load_one(py, self.0.stored(name)?, to, device)?;
+            let stored = self.file.stored(name)?;
+            let (tensor, reason) = load(py, stored, to, device, self.writable)?;
             tensors.set_item(name, tensor)?;
             if let Some(reason) = reason {
                 copied.set_item(name, reason)?;
@@ -132,68 +143,34 @@ impl PyTensorFile {
     }
 
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.file.len()
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.0.get(name).is_some()
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        let name = name.extract::<&str>();
+        name.is_ok_and(|name| self.file.get(name).is_some())
     }
 
     fn __repr__(&self) -> String {
-        let (format, count) = (self.0.format(), self.0.len());
+        let (format, count) = (self.file.format(), self.file.len());
         format!("TensorFile({format:?}, {count} tensors)")
     }
 }
 
-/// Returns a tensor as an object of a framework, and why it was copied.
-fn load_one<'py>(
-    py: Python<'py>,
-    stored: &Stored,
-    to: &str,
-    device: Option<Device>,
-) -> PyResult<(Bound<'py, PyAny>, Option<String>)> {
-    let framework = Framework::named(to)?;
-    let elsewhere = device.filter(|device| *device != Device::CPU);
-    // On its way to another device it doesn't matter where the memory is here.
-    let align = match elsewhere {
-        Some(_) => 1,
-        None => framework.needs.alignment,
-    };
-    let reason = stored.copy_reason(align).map(|reason| reason.to_string());
-    let tensor = py.detach(|| stored.tensor(align))?;
-    let tensor = as_pairs(tensor, framework)?;
-    if let Some(device) = elsewhere {
-        let tensor = to_device(&tensor, device)?;
-        let object = convert(py, tensor, to, Conversion::default())?;
-        return Ok((object, Some(format!("copied to {device}"))));
+/// Returns the names of an iterable, which a single name is as well by its letters.
+fn several_names(names: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if names.is_instance_of::<PyString>() {
+        let reason = "expected several names, got a str; pass a list";
+        return Err(wrong_argument("str", "several names", reason));
     }
-    let policy = ReadOnlyPolicy::Share;
-    let explanation = explain(py, tensor.clone(), to, policy)?;
-    let by_framework = match explanation.outcome {
-        Outcome::Copied => explanation.incompatibility.map(|why| why.to_string()),
-        _ => None,
-    };
-    let conversion = match by_framework {
-        Some(_) => Conversion::from(None),
-        None => Conversion::default().readonly(policy),
-    };
-    let object = convert(py, tensor, to, conversion)?;
-    Ok((object, reason.or(by_framework)))
-}
-
-/// Returns 4-bit elements as pairs, for a framework that has only those.
-fn as_pairs(tensor: Tensor, framework: &Framework) -> PyResult<Tensor> {
-    let dtype = tensor.dtype();
-    let pairs = dtype.with_lanes(2).map_err(crate::error::Error::from)?;
-    let has = framework.needs.has;
-    if !dtype.is_sub_byte() || has(dtype) || !has(pairs) {
-        return Ok(tensor);
-    }
-    Ok(tensor.bit_cast(pairs)?)
+    names.try_iter()?.map(|name| name?.extract()).collect()
 }
 
 /// Tensors of any framework by name.
 type Named<'py> = Vec<(String, Bound<'py, PyAny>)>;
+
+/// What positions in a file are multiples of, and its metadata.
+type Layout = (Align, Option<Vec<(String, String)>>);
 
 /// Writes tensors of any framework to a file, which appears under its name when it is complete.
 /// Returns the names of those that couldn't be aligned. `external` puts the elements of ONNX's
@@ -208,7 +185,7 @@ pub fn save_tensors(
     path: PathBuf,
     tensors: Named<'_>,
     format: Option<&str>,
-    options: (i64, Option<Vec<(String, String)>>),
+    options: Layout,
     external: Option<String>,
 ) -> PyResult<Vec<String>> {
     let format = format_named(format)?.or_else(|| Format::of_path(&path));
@@ -228,7 +205,7 @@ pub fn dump_tensors<'py>(
     py: Python<'py>,
     tensors: Named<'py>,
     format: &str,
-    options: (i64, Option<Vec<(String, String)>>),
+    options: Layout,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let options = options_of(format_named(Some(format))?, options)?;
     let bytes = with_host_tensors(py, &tensors, |tensors| options.to_bytes(tensors))?;
@@ -238,24 +215,36 @@ pub fn dump_tensors<'py>(
     })
 }
 
-fn options_of(
-    format: Option<Format>,
-    (align, metadata): (i64, Option<Vec<(String, String)>>),
-) -> PyResult<SaveOptions> {
+/// What positions in a file are multiples of.
+#[derive(Debug, Clone, Copy)]
+pub struct Align(usize);
+
+impl FromPyObject<'_, '_> for Align {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let is_valid =
+            |align: usize| align.is_power_of_two() && align <= SaveOptions::LARGEST_ALIGN;
+        match object.extract::<usize>() {
+            Ok(align) if is_valid(align) => return Ok(Self(align)),
+            Err(error) if !error.is_instance_of::<PyOverflowError>(object.py()) => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        let found = object.str()?.to_string();
+        let wanted = format!("a power of two up to {}", SaveOptions::LARGEST_ALIGN);
+        let reason = format!("expected {wanted} as align, got {found}");
+        Err(wrong_value(found, wanted, reason))
+    }
+}
+
+fn options_of(format: Option<Format>, (align, metadata): Layout) -> PyResult<SaveOptions> {
     let format = format.ok_or_else(|| crate::files::FileError::UnknownFormat {
         what: "the file by its name".to_owned(),
     })?;
-    let is_valid = |align: &usize| align.is_power_of_two() && *align <= SaveOptions::LARGEST_ALIGN;
-    let Some(valid) = usize::try_from(align).ok().filter(is_valid) else {
-        let wanted = format!("a power of two up to {}", SaveOptions::LARGEST_ALIGN);
-        let reason = format!("expected {wanted} as align, got {align}");
-        return Err(wrong_value(align.to_string(), wanted, reason));
-    };
-    let options = SaveOptions::new(format).align(valid);
-    let metadata = metadata.into_iter().flatten();
-    Ok(metadata.fold(options, |options, (name, text)| {
-        options.metadata(name, text)
-    }))
+    let options = SaveOptions::new(format).align(align.0);
+    Ok(options.all_metadata(metadata))
 }
 
 /// Calls a function with tensors on the host, without the GIL.

@@ -1,6 +1,8 @@
 """Files of NumPy: bytes as it writes them, and arrays that share the mapped file."""
 
 import io
+import os
+import sys
 import zipfile
 
 import dlbridge
@@ -107,6 +109,7 @@ def test_describe_reads_no_elements():
     file = dlbridge._core._open_bytes(dlbridge.dumps({"a": np.zeros((2, 3), "f4")}, "npz"), None)
     assert (file.format, file.names, file.metadata, len(file)) == ("npz", ["a"], None, 1)
     assert file.describe("a") == ("float32", [2, 3]) and "a" in file and "b" not in file
+    assert 1 not in file and None not in file
     assert repr(file) == "TensorFile(Npz, 1 tensors)"
 
 
@@ -140,9 +143,10 @@ def test_file_errors_are_os_errors(tmp_path):
     with refused(TypeError, "npy has no bfloat16 elements") as error:
         dlbridge.dumps(array("bfloat16", (3,)), "npy")
     assert error.value.remedy == "write it to safetensors, or cast it"
-    with refused(ValueError, "npz: the format has no metadata") as error:
-        dlbridge.dumps({}, "npz", metadata={"a": "b"})
-    assert error.value.remedy == "write it to safetensors"
+    for metadata in ({"a": "b"}, {}):
+        with refused(ValueError, "npz: the format has no metadata") as error:
+            dlbridge.dumps({}, "npz", metadata=metadata)
+        assert error.value.remedy == "write it to safetensors"
 
 
 def test_dumps_of_non_tensor_is_refused():
@@ -153,7 +157,7 @@ def test_dumps_of_non_tensor_is_refused():
     assert files_cases.dtype_of("bfloat16").name == "bfloat16"
 
 
-@pytest.mark.parametrize("align", [0, -1, 3, 8192])
+@pytest.mark.parametrize("align", [0, -1, 3, 8192, 2**70, -(2**70)])
 def test_save_refuses_align_other_than_power_of_two(align, tmp_path):
     text = f"expected a power of two up to 4096 as align, got {align}"
     with refused(ValueError, text) as caught:
@@ -167,3 +171,39 @@ def test_save_refuses_align_other_than_power_of_two(align, tmp_path):
 def test_load_of_folder_is_oserror(tmp_path):
     with pytest.raises(IsADirectoryError):
         dlbridge.load(tmp_path, "numpy", format="npy")
+
+
+def test_names_are_several():
+    data = dlbridge.dumps({name: np.arange(3) for name in "abc"}, "npz")
+    file = dlbridge._core._open_bytes(data, None)
+    for load in (lambda: dlbridge.loads(data, names="abc"), lambda: file.load("abc")):
+        with refused(TypeError, "expected several names, got a str; pass a list") as caught:
+            load()
+        error = caught.value
+        assert (error.kind, error.found, error.wanted) == ("argument", "str", "several names")
+    assert list(file.load(name for name in "cb")[0]) == ["c", "b"]
+    with pytest.raises(TypeError):
+        file.load([1])
+
+
+@pytest.mark.parametrize("descr", ["f4", "=f4", "|f4"])
+def test_descr_of_native_order_is_read(descr):
+    x = np.arange(3, dtype="f4")
+    data = saved(x).replace(b"'<f4'", f"'{descr}'".ljust(5).encode())
+    assert same(np.load(io.BytesIO(data)), x) and same(dlbridge.loads(data, "numpy").only, x)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names or files")
+def test_single_tensor_is_saved_to_a_path_that_is_not_utf_8(tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff.npz"
+    dlbridge.save(os.fsdecode(path), np.arange(3))
+    assert list(dlbridge.load(os.fsdecode(path))) == ["tensor"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such files")
+def test_load_of_what_is_no_regular_file_is_refused(tmp_path):
+    pipe = str(tmp_path / "x.npy")
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero", "/proc/version"):
+        with refused(OSError, f"{path}: expected a regular file"):
+            dlbridge.load(path, format="npy")

@@ -14,7 +14,7 @@ NAMES = [name for name in NATIVE if name != "complex128"]
 def test_files_equal_safetensors_when_read_and_written(name, tmp_path):
     named = {f'{i}é"\n': array(name, shape) for i, shape in enumerate(SHAPES)}
     path = tmp_path / "x.safetensors"
-    for metadata in (None, {"made by": 'a "test"\n'}):
+    for metadata in (None, {}, {"made by": 'a "test"\n'}):
         expected = theirs.save(named, metadata)
         assert dlbridge.dumps(named, "safetensors", metadata=metadata) == expected
         dlbridge.save(path, named, metadata=metadata)
@@ -54,3 +54,26 @@ def test_unsupported_dtype_is_refused():
         dlbridge.dumps({"x": array("complex128", (2,))}, "safetensors")
     with refused(ValueError, "truncated safetensors: the header needs 18 bytes"):
         dlbridge.loads(b"\x0a\0\0\0\0\0\0\0{}")
+
+
+def test_no_tensors_with_empty_metadata_are_a_valid_file():
+    loaded = dlbridge.loads(dlbridge.dumps({}, "safetensors", metadata={}))
+    assert loaded == {} and loaded.metadata == {}
+
+
+@pytest.mark.parametrize("name", ["float4_e2m1fn", "float6_e2m3fn"])
+def test_sub_byte_elements_that_end_within_a_byte_are_refused(name):
+    x = dlbridge.zeros(3, dtype=name)
+    bits = 12 if name == "float4_e2m1fn" else 18
+    text = f'safetensors: expected whole bytes of {name} in "x", got {bits} bits'
+    with refused(ValueError, text) as caught:
+        dlbridge.dumps({"x": x}, "safetensors")
+    assert (caught.value.kind, caught.value.remedy) == ("value", "append elements")
+
+
+@pytest.mark.parametrize("format", ["safetensors", "npy", "npz", "onnx_proto", "tf_proto"])
+def test_save_of_more_bytes_than_memory_is_refused(format, tmp_path):
+    x = np.broadcast_to(np.uint8(1), (2**62,))
+    with pytest.raises((MemoryError, ValueError)):
+        dlbridge.save(tmp_path / "x", {"x": x}, format=format)
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,7 @@
 """safetensors with PyTorch's tensors, against its own package."""
 
+import warnings
+
 import dlbridge
 import pytest
 from support import framework
@@ -54,3 +56,60 @@ def test_loaded_tensors_share_the_mapped_file_and_are_writable(tmp_path, recwarn
 def test_dumps_of_tensor_that_requires_grad_is_refused():
     with pytest.raises(BufferError, match="detach"):
         dlbridge.dumps({"x": torch.ones(2, requires_grad=True)}, "safetensors")
+
+
+@pytest.fixture
+def shown():
+    """Counts a warning each time, also one that was shown before."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always", dlbridge.ReadOnlyWarning)
+        yield shown
+
+
+def check_policy(load, shared, shown):
+    """Expects tensors over read-only memory by the policy in force."""
+    x = load()
+    assert x.data_ptr() == shared and len(shown) == 1 and "PyTorch" in str(shown[0].message)
+    with dlbridge.readonly("share"):
+        assert load().data_ptr() == shared and len(shown) == 1
+
+
+def test_loads_of_immutable_bytes_follows_the_policy(shown):
+    data = dlbridge.dumps({"x": torch.arange(4)}, "safetensors")
+    before = bytes(data)
+    shared = dlbridge.loads(data)["x"].data_ptr
+    check_policy(lambda: dlbridge.loads(data, "torch")["x"], shared, shown)
+    with dlbridge.readonly("refuse"):
+        loaded = dlbridge.loads(data, "torch")
+    assert loaded["x"].data_ptr() != shared and len(shown) == 1
+    assert "read-only" in loaded.copied["x"]
+    loaded["x"][0] = 77
+    assert data == before
+
+
+def test_read_only_mapping_follows_the_policy(tmp_path, shown):
+    path = tmp_path / "x.safetensors"
+    dlbridge.save(path, {"x": torch.arange(4)})
+    for options in ({"writable": False}, {"to": "numpy"}, {"to": "torch", "writable": False}):
+        file = dlbridge.open_file(path, **options)
+        shared = file.load()[0]["x"].data_ptr
+        shown.clear()
+        check_policy(lambda: file.load(None, "torch")[0]["x"], shared, shown)  # noqa: B023
+        with dlbridge.readonly("refuse"):
+            tensors, copied = file.load(None, "torch")
+        assert tensors["x"].data_ptr() != shared and "read-only" in copied["x"]
+        tensors["x"][0] = 77
+    assert dlbridge.load(path, "torch")["x"].tolist() == [0, 1, 2, 3]
+
+
+def test_open_file_maps_memory_that_torch_may_write(tmp_path, shown):
+    path = tmp_path / "x.safetensors"
+    dlbridge.save(path, {"x": torch.arange(4)})
+    before = path.read_bytes()
+    file = dlbridge.open_file(path)
+    ours, theirs = (file.load(None, to)[0]["x"] for to in ("dlbridge", "numpy"))
+    assert ours.readonly and not theirs.flags.writeable
+    tensors, copied = file.load(None, "torch")
+    assert tensors["x"].data_ptr() == ours.data_ptr and copied == {} and not shown
+    tensors["x"][1] = 77
+    assert ours[1].item() == theirs[1] == 77 and path.read_bytes() == before
