@@ -256,8 +256,8 @@ def test_ops_have_signatures_and_help(name):
         op.name = "other"
     with refused(TypeError, "cannot create", "Op"):
         type(op)()
-    with refused(TypeError, "cannot pickle"):
-        pickle.dumps(op)
+    assert pickle.loads(pickle.dumps(op)).signature == op.signature
+    assert pickle.loads(pickle.dumps(function)).__name__ == name
 
 
 def test_kernels_returns_one_row_for_op_and_device():
