@@ -85,8 +85,8 @@ pub(super) fn cuda_failed(fields: impl Into<Fields>) -> PyErr {
     })
 }
 
-/// Returns whether an error is that of [`no_tensor`]. A `TypeError` that a producer raised while it
-/// exported the tensor is a fault of its own.
+/// Returns whether an error says that an object isn't a tensor. A `TypeError` that a producer
+/// raised while it exported the tensor is a fault of its own.
 pub fn is_no_tensor(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py)
         && error.traceback(py).is_none()
