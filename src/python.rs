@@ -73,6 +73,7 @@ mod frameworks;
 #[cfg(feature = "experimental-inspect")]
 mod hints;
 mod import;
+mod items;
 #[cfg(any(feature = "cuda", feature = "kernels"))]
 mod launch;
 mod object;
@@ -118,6 +119,7 @@ pub mod package {
     pub use super::fastcall::fastcall;
     #[cfg(feature = "files")]
     pub use super::files::{Align, dump_tensors, open_file, read_bytes, save_tensors};
+    pub use super::items::one_or_several;
     #[cfg(feature = "cuda")]
     pub use super::launch::{PyKernel, PyKernels};
     pub use super::on_device::make;

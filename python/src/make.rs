@@ -6,11 +6,11 @@
 use dlbridge::dlpack::python::intern;
 use dlbridge::dtype::Scalar;
 use dlbridge::error::{Incompatibility, IncompatibilityKind};
-use dlbridge::python::package::{make, raise, scalar, wrong_argument, wrong_value};
+use dlbridge::python::package::{make, one_or_several, raise, scalar, wrong_argument, wrong_value};
 use dlbridge::python::to_device;
 use dlbridge::{DType, Device, Error, Tensor};
 use pyo3::Borrowed;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The dtype of floats where none is given.
@@ -29,13 +29,7 @@ impl FromPyObject<'_, '_> for Shape {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let sizes = match object.extract::<isize>() {
-            Ok(size) => vec![size],
-            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
-                object.extract::<Vec<isize>>()?
-            }
-            Err(error) => return Err(error),
-        };
+        let sizes: Vec<isize> = one_or_several(&object)?;
         let sizes = sizes.iter().map(|size| usize::try_from(*size));
         match sizes.collect() {
             Ok(sizes) => Ok(Self(sizes)),

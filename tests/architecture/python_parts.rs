@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The parts, the lowest ones first. A part imports from the lines before its own, and from nothing
 /// beside it.
 const LEVELS: [&[&str]; 13] = [
-    &["error", "argument_markers", "builtin", "hints"],
+    &["error", "argument_markers", "builtin", "hints", "items"],
     &["attach", "type_attribute", "readonly"],
     &["object", "import/buffer"],
     &["borrows"],

@@ -435,3 +435,27 @@ def test_asarray_with_copy_false_refuses_a_copy():
         for make in (dlbridge.asarray, dlbridge.from_dlpack):
             with refused(TypeError, "bool"):
                 make(np.zeros(2), copy=copy)
+
+
+class Sized:
+    """A sequence with another length than it says."""
+
+    def __init__(self, length):
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, at):
+        return [2, 3][at]
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**40, 2**62, -1])
+def test_lengths_of_sequences_are_not_believed(length):
+    sizes, axes = Sized(length), Sized(length)
+    axes.__class__ = type("Axes", (Sized,), {"__getitem__": lambda self, at: [1, 0][at]})
+    t = dlbridge.asarray(np.arange(6.0))
+    assert t.reshape(sizes).shape == dlbridge.zeros(sizes).shape == (2, 3)
+    assert t.reshape(2, 3).permute_dims(axes).shape == (3, 2)
+    assert dlbridge.ones((1, 3)).broadcast_to(sizes).shape == (2, 3)
+    assert dlbridge.ops.sum(np.ones((2, 3)), axis=axes).shape == ()

@@ -5,6 +5,7 @@ use crate::dlpack::python::intern;
 use crate::dtype::DType;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::{raise, unsuitable};
+use crate::python::items::{Items, one_or_several};
 use crate::python::tensor_object::PyTensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,8 +35,8 @@ impl PyTensor {
 
     /// The dimensions in another order, sharing the memory: `transpose` under its array API name,
     /// with all axes given.
-    fn permute_dims(&self, py: Python<'_>, axes: Vec<isize>) -> PyResult<Self> {
-        let axes = axes.iter().map(|axis| index::axis(*axis, self.ndim()));
+    fn permute_dims(&self, py: Python<'_>, axes: Items<isize>) -> PyResult<Self> {
+        let axes = axes.0.iter().map(|axis| index::axis(*axis, self.ndim()));
         let axes = axes.collect::<PyResult<Vec<_>>>()?;
         Ok(self.part(py, self.tensor.permute(&axes)?))
     }
@@ -46,7 +47,7 @@ impl PyTensor {
         if axes.is_empty() {
             return Ok(self.reversed(py));
         }
-        self.permute_dims(py, flat(axes)?)
+        self.permute_dims(py, Items(flat(axes)?))
     }
 
     /// Reshapes without a copy; one size may be -1. Raises an error if it would take a copy.
@@ -130,19 +131,7 @@ where
     T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
 {
     match numbers.len() {
-        1 => {
-            let only = numbers.get_item(0)?;
-            match only.extract() {
-                Ok(number) => Ok(vec![number]),
-                // An error of one of its items is that item's.
-                Err(error) if error.is_instance_of::<PyTypeError>(only.py()) => match only.len() {
-                    Ok(_) => only.extract(),
-                    Err(other) if other.is_instance_of::<PyTypeError>(only.py()) => Err(error),
-                    Err(other) => Err(other),
-                },
-                Err(error) => Err(error),
-            }
-        }
+        1 => one_or_several(&numbers.get_item(0)?),
         _ => numbers.iter().map(|number| number.extract()).collect(),
     }
 }

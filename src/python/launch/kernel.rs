@@ -10,6 +10,7 @@ use crate::python::argument::BorrowedArg;
 use crate::python::borrows;
 use crate::python::cuda::PyStream;
 use crate::python::error::{not_exchangeable, with_fields_of, wrong_argument, wrong_value};
+use crate::python::items::{Items, one_or_several};
 use number::{is_number, number};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -39,13 +40,13 @@ impl PyKernels {
     /// written. Where there is no source, or it says it in another way, `writes` tells which
     /// arguments are written, by their places; without it all tensors count as written.
     #[pyo3(signature = (name, *, writes=None))]
-    fn kernel(&self, name: &str, writes: Option<Vec<usize>>) -> PyResult<PyKernel> {
+    fn kernel(&self, name: &str, writes: Option<Items<usize>>) -> PyResult<PyKernel> {
         let function = self.module.function(name)?;
         let source = self.source.as_deref();
         let signature = source.and_then(|source| Signature::parse(source, name));
         let mut kinds = signature.map(|signature| signature.parameters().to_vec());
         let has_writes = writes.is_some();
-        if let Some(places) = writes {
+        if let Some(Items(places)) = writes {
             let found = kinds.as_ref().map(Vec::len);
             let count = found.or_else(|| function.parameters().map(<[usize]>::len));
             let count = count.unwrap_or_else(|| places.iter().max().map_or(0, |last| last + 1));
@@ -286,10 +287,7 @@ impl FromPyObject<'_, '_> for Sizes {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        if let Ok(size) = object.extract::<u32>() {
-            return Ok(Self([size, 1, 1]));
-        }
-        let sizes: Vec<u32> = object.extract()?;
+        let sizes: Vec<u32> = one_or_several(&object)?;
         match sizes[..] {
             [x] => Ok(Self([x, 1, 1])),
             [x, y] => Ok(Self([x, y, 1])),

@@ -3,6 +3,7 @@
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
+use crate::python::items::Items;
 use crate::python::refusal::is_final;
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -72,7 +73,7 @@ pub(super) fn attribute(
         }
         AttributeKind::Ints => match int()? {
             Some(int) => Some(Attribute::Ints(vec![int])),
-            None => read(value)?.map(Attribute::Ints),
+            None => read(value)?.map(|Items(ints)| Attribute::Ints(ints)),
         },
         AttributeKind::OptionalInt if value.is_none() => Some(Attribute::OptionalInt(None)),
         AttributeKind::OptionalInt => int()?.map(|int| Attribute::OptionalInt(Some(int))),

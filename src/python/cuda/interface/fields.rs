@@ -2,6 +2,7 @@
 
 use super::super::super::error::not_exchangeable;
 use crate::dtype::DType;
+use crate::python::items::Items;
 use crate::python::refusal::is_final;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
@@ -81,7 +82,7 @@ impl<'a, 'py> Fields<'a, 'py> {
     }
 
     pub(super) fn shape(&self) -> PyResult<Vec<i64>> {
-        let shape: Vec<i64> = self.required("shape", "a tuple of ints")?;
+        let Items(shape): Items<i64> = self.required("shape", "a tuple of ints")?;
         if shape.len() > MAX_RANK {
             return Err(not_exchangeable(format!(
                 "__cuda_array_interface__ has {} dimensions, and {MAX_RANK} is the most",
@@ -98,7 +99,8 @@ impl<'a, 'py> Fields<'a, 'py> {
 
     /// Returns the strides in bytes, of each dimension.
     pub(super) fn strides(&self, rank: usize, itemsize: usize) -> PyResult<Option<Vec<i64>>> {
-        let Some(strides) = self.given::<Vec<i64>>("strides", "a tuple of ints, or None")? else {
+        let strides = self.given("strides", "a tuple of ints, or None")?;
+        let Some(Items::<i64>(strides)) = strides else {
             return Ok(None);
         };
         if strides.len() != rank {
