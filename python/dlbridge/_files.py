@@ -96,8 +96,8 @@ def loads(
 ) -> Loaded:
     """Loads tensors of bytes as `load` does, of any object with a buffer, and shares them.
 
-    They are read-only. Frameworks without read-only tensors get them by the policy of
-    `dlbridge.readonly`, where "refuse" makes copies.
+    They are read-only. Frameworks without read-only tensors write to what may be written, as a
+    bytearray, and get other bytes by the policy of `dlbridge.readonly`, where "refuse" makes copies.
     """
     return _load(_core._open_bytes(data, format), to, device, names)
 

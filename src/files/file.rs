@@ -164,12 +164,19 @@ impl TensorFile {
         storage: Storage,
         format: impl Into<Option<Format>>,
     ) -> Result<Self, FileError> {
+        Self::from_writable(storage.into_read_only(), format)
+    }
+
+    /// Reads the tensors of a storage on the host, which may be written if the storage may.
+    pub(crate) fn from_writable(
+        storage: Storage,
+        format: impl Into<Option<Format>>,
+    ) -> Result<Self, FileError> {
         let device = storage.device();
         if device != crate::device::Device::CPU {
             return Err(crate::error::Error::NotOnHost { device }.into());
         }
         storage.check_gapless()?;
-        let storage = storage.into_read_only();
         OpenOptions::new()
             .format(format)
             .parse(storage, None, Source::READ)

@@ -67,11 +67,9 @@ pub fn read_bytes(data: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<PyT
     let bytes = bytes.get().tensor(data.py())?.as_bytes()?;
     let start = bytes.byte_offset();
     let storage = bytes.storage().slice(start..start + bytes.nbytes());
-    let file = TensorFile::from_storage(storage, format_named(format)?)?;
-    Ok(PyTensorFile {
-        file,
-        writable: Some(false),
-    })
+    let writable = bytes.is_read_only().then_some(false);
+    let file = TensorFile::from_writable(storage, format_named(format)?)?;
+    Ok(PyTensorFile { file, writable })
 }
 
 fn format_named(name: Option<&str>) -> PyResult<Option<Format>> {

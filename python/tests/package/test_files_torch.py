@@ -87,6 +87,16 @@ def test_loads_of_immutable_bytes_follows_the_policy(shown):
     assert data == before
 
 
+def test_loads_of_bytes_that_may_be_written_shares_them(shown):
+    data = bytearray(dlbridge.dumps({"x": torch.arange(4)}, "safetensors"))
+    with dlbridge.readonly("refuse"):
+        loaded = dlbridge.loads(data, "torch")
+    assert not shown and not loaded.copied
+    loaded["x"][0] = 77
+    assert dlbridge.loads(data)["x"].tolist() == [77, 1, 2, 3]
+    assert dlbridge.loads(data)["x"].readonly
+
+
 def test_read_only_mapping_follows_the_policy(tmp_path, shown):
     path = tmp_path / "x.safetensors"
     dlbridge.save(path, {"x": torch.arange(4)})
