@@ -22,10 +22,10 @@ impl<'a, T: Element> Cells<'a, T> {
     /// Returns the addresses between which the elements of a line are.
     fn addresses(self) -> Range<usize> {
         let steps = self.layout.len().saturating_sub(1) as isize;
-        let last = steps * self.layout.strides()[0] * size_of::<T>() as isize;
-        let ends = [self.first, self.first].map(|first| first.addr().get());
-        let last = ends[1].wrapping_add_signed(last);
-        ends[0].min(last)..ends[0].max(last) + size_of::<T>()
+        let distance = steps * self.layout.strides()[0] * size_of::<T>() as isize;
+        let first = self.first.addr().get();
+        let last = first.wrapping_add_signed(distance);
+        first.min(last)..first.max(last) + size_of::<T>()
     }
 
     fn is_exactly_at<A: Element>(self, other: Cells<'_, A>) -> bool {
