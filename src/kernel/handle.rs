@@ -157,7 +157,7 @@ impl OpHandle {
     }
 
     /// Returns the kernel for a call, and how many there are.
-    fn choose(
+    pub(super) fn choose(
         &self,
         seen: &[Seen],
         attributes: &[Attribute],
@@ -174,11 +174,6 @@ impl OpHandle {
             there_are,
         })?;
         Ok((kernel.clone(), kernels.len()))
-    }
-
-    /// Checks that there is a kernel for a call.
-    pub(super) fn check_seen(&self, seen: &[Seen], attributes: &[Attribute]) -> Result<(), Reason> {
-        self.choose(seen, attributes, "").map(drop)
     }
 
     fn lock(&self) -> RwLockReadGuard<'_, Kernels> {

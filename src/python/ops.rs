@@ -24,7 +24,7 @@ use super::attach::release_what_was_dropped;
 use super::builtin::builtin;
 use super::error::unknown_name;
 use crate::dtype::DType;
-use crate::kernel::{OpHandle, Registry, nearest};
+use crate::kernel::{OpHandle, PartialShape, Registry, nearest};
 use bind::Names;
 use pyo3::Borrowed;
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError};
@@ -90,13 +90,13 @@ impl PyOp {
         describe::infer(&self.handle, &inputs, attributes)
     }
 
-    /// The dtypes of the results of a call, of a list of dtypes for each input.
-    fn _infer_dtypes(
+    /// As `_infer`, where None stands for a size, or a whole shape, that isn't known.
+    fn _infer_partial(
         &self,
-        inputs: Vec<Vec<DType>>,
+        inputs: Vec<Vec<(PartialShape, DType)>>,
         attributes: &Bound<'_, PyDict>,
-    ) -> PyResult<Vec<PyDType>> {
-        describe::infer_dtypes(&self.handle, &inputs, attributes)
+    ) -> PyResult<Vec<(PartialShape, PyDType)>> {
+        describe::infer_partial(&self.handle, &inputs, attributes)
     }
 
     /// Checks that there is a kernel for a call on the CPU, of a list of ranks and dtypes for each

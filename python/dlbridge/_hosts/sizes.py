@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 MANY = ("batch", "spread")
 
 
+def are_known(shapes: list[list[Sequence[Any]]]) -> bool:
+    """Returns whether all sizes are numbers."""
+    return all(isinstance(size, int) for of in shapes for shape in of for size in shape)
+
+
+def dtypes(op: Any, inputs: list[list[tuple[Any, str]]], attributes: dict[str, Any]) -> list[Any]:
+    """Returns the dtypes of results, of shapes and dtypes of inputs. What can be said without the
+    symbols' values is checked.
+    """
+
+    def known(shape: Any) -> list[int | None]:
+        return [size if isinstance(size, int) else None for size in shape]
+
+    partial = [[(known(shape), dtype) for shape, dtype in of] for of in inputs]
+    return [dtype for _, dtype in op._infer_partial(partial, attributes)]
+
+
 def alternative(rule: list[Any], ranks: list[list[int]]) -> int | None:
     """Returns which alternative of a rule has the ranks of a call's inputs."""
     for at, (inputs, _) in enumerate(rule):
@@ -59,7 +76,7 @@ def _around(items: list[Any], shape: Sequence[Any]) -> list[list[Any]]:
 def axis_of(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         error = IndexError(f"axis {axis} is out of bounds for a tensor of rank {rank}")
-        raise with_fields(error, "index", found=axis, wanted=rank)
+        raise with_fields(error, "rank", found=axis, wanted=rank)
     return axis % rank
 
 
@@ -137,11 +154,7 @@ def _sums(expression: Any) -> list[str]:
 def _reduced(sizes: list[Any], axes: Any, keeps: bool) -> list[Any]:
     rank = len(sizes)
     axes = range(rank) if axes is None else [axes] if isinstance(axes, int) else axes
-    reduced = [axis_of(axis, rank) for axis in axes]
-    for axis in reduced:
-        if reduced.count(axis) > 1:
-            error = ValueError(f"axis {axis} is given twice")
-            raise with_fields(error, "value", found=axis)
+    reduced = {axis_of(axis, rank) for axis in axes}
     return [
         1 if at in reduced else size for at, size in enumerate(sizes) if keeps or at not in reduced
     ]
@@ -158,10 +171,7 @@ def _size(
     if kind == "sum":
         return sums[expression[1]]
     if kind == "attribute":
-        size, name = attributes[expression[1]], expression[1]
-        if size < 0:
-            raise with_fields(ValueError(f"{name} can't be {size}"), "value", found=size)
-        return size
+        return attributes[expression[1]]
     left, right = (_size(part, sizes, sums, attributes) for part in expression[1:])
     if kind == "+":
         return left + right

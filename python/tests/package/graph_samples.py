@@ -163,3 +163,11 @@ def outcome(call):
         return type(error), text, *(getattr(error, name, None) for name in ("kind", "found"))
     array = np.asarray(result)
     return array.dtype.name, repr(array.astype("f8").tolist())
+
+
+# Calls of a tensor that are refused whatever its first size is: attributes, error and its kind.
+REFUSED_OF_ANY_SIZE = [
+    ("sum", {"axis": (7,)}, IndexError, "index"),
+    ("max", {"axis": (0, 0)}, ValueError, "value"),
+    ("topk", {"k": -1}, ValueError, "value"),
+]

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_jax import needs_extension, same, wide  # noqa: F401
-from graph_samples import BOUND, NOT_TENSORS, NUMBER_NAMES, NUMBERS, OF_TYPES, calls_with, outcome
+from graph_samples import (
+    BOUND,
+    NOT_TENSORS,
+    NUMBERS,
+    NUMBER_NAMES,
+    OF_TYPES,
+    REFUSED_OF_ANY_SIZE,
+    calls_with,
+    outcome,
+)
 from support import framework, refused
 
 jax = framework("jax")
@@ -118,9 +127,7 @@ REFUSED = [
     ("add", lambda x: (x, jnp.ones((1, 4), "float32")), {}, ValueError, "shape"),
     ("where", lambda x: (x, x, x), {}, TypeError, "dtype"),
     ("exp", lambda x: (x.astype("int32"),), {}, LookupError, "kernel"),
-    ("sum", lambda x: (x,), {"axis": 7}, IndexError, "index"),
-    ("max", lambda x: (x,), {"axis": (0, 0)}, ValueError, "value"),
-    ("topk", lambda x: (x,), {"k": -1}, ValueError, "value"),
+    *((name, lambda x: (x,), *others) for name, *others in REFUSED_OF_ANY_SIZE),
 ]
 
 

@@ -5,7 +5,16 @@ calls.
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import BOUND, NOT_TENSORS, NUMBER_NAMES, NUMBERS, OF_TYPES, calls_with, outcome
+from graph_samples import (
+    BOUND,
+    NOT_TENSORS,
+    NUMBERS,
+    NUMBER_NAMES,
+    OF_TYPES,
+    REFUSED_OF_ANY_SIZE,
+    calls_with,
+    outcome,
+)
 from graph_tensorflow import TRACED, same
 from support import framework, refused
 
@@ -97,3 +106,13 @@ def test_attributes_have_any_type_of_integers_and_dtypes():
 def test_results_of_dtypes_that_kernels_can_not_make_are_errors_of_arguments():
     with refused(tf.errors.InvalidArgumentError, "TensorFlow has no dtype int4"):
         tf.function(lambda x: ops.cast(x, dtype="int4"))(tf.ones(2))
+
+
+@pytest.mark.parametrize("name, keywords, error, kind", REFUSED_OF_ANY_SIZE)
+def test_calls_that_are_wrong_for_any_size_are_refused_while_traced(name, keywords, error, kind):
+    call = tf.autograph.experimental.do_not_convert(lambda x: getattr(ops, name)(x, **keywords))
+    for size in (2, None):
+        function = tf.function(call, input_signature=[tf.TensorSpec([size, 5])])
+        with pytest.raises(error, match=f"^{name}: ") as raised:
+            function.get_concrete_function()
+        assert raised.value.kind == kind

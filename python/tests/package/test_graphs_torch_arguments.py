@@ -4,11 +4,20 @@ import dlbridge
 import numpy as np
 import pytest
 from dlbridge import ops
-from graph_samples import NOT_TENSORS, NUMBER_NAMES, NUMBERS, OF_TYPES, calls_with, outcome
+from graph_samples import (
+    NOT_TENSORS,
+    NUMBERS,
+    NUMBER_NAMES,
+    OF_TYPES,
+    REFUSED_OF_ANY_SIZE,
+    calls_with,
+    outcome,
+)
 from graph_torch import TRACES_ALL, compiled, same
 from support import framework, refused
 
 torch = framework("torch")
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 
 # Where a call is refused, torch.compile calls the eager op, which raises its own exception.
@@ -201,3 +210,19 @@ def test_floats_of_a_byte_are_compiled(name):
     )
     found = compiled(x)
     assert found.dtype == dtype and found.float().equal(x)
+
+
+MIXED = [("add", {"b": torch.ones(3, 5, dtype=torch.int32)}, TypeError, "dtype")]
+
+
+@pytest.mark.parametrize("name, keywords, error, kind", [*REFUSED_OF_ANY_SIZE, *MIXED])
+def test_calls_that_are_wrong_for_any_size_are_refused_while_traced(name, keywords, error, kind):
+    dlbridge.publish("torch")
+    call = getattr(torch.ops.dlbridge, name)
+    for mode in ("fake", "symbolic"):
+        trace = make_fx(
+            lambda x: call(x, **keywords), tracing_mode=mode, _allow_non_fake_inputs=True
+        )
+        with pytest.raises(error, match=f"^{name}: ") as raised:
+            trace(torch.ones(3, 5))
+        assert raised.value.kind == kind

@@ -5,11 +5,12 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::attribute::Attribute;
 use crate::kernel::choose::Seen;
-use crate::kernel::error::{CallError, Reason};
+use crate::kernel::error::{CallError, Failure, Reason};
 use crate::kernel::handle::{Attributes, OpHandle, complete};
 use crate::kernel::op::{Op, Presence};
 use crate::kernel::operand::Operand;
 use crate::kernel::shapes::{self, Expected};
+use crate::kernel::sizes::PartialShape;
 use crate::layout::Layout;
 
 impl OpHandle {
@@ -99,49 +100,64 @@ impl OpHandle {
         if let Expected::Broadcast(shape) = &expected {
             shapes::broadcast(op, &own, &more, shape).map_err(reason)?;
         }
-        let mut variables = NO_VARIABLES;
-        bind_type_variables(op, &own, &more, &mut variables).map_err(reason)?;
-        let outputs = op.given()..op.parameters.len();
-        let result = |at| {
-            let shape = expected.shape_of(at - op.given(), &own).to_vec();
-            (shape, output_type(op, at, &variables, attributes))
-        };
-        Ok(outputs.map(result).collect())
+        let dtypes = result_types(op, &own, &more, attributes).map_err(reason)?;
+        let result = |(at, dtype)| (expected.shape_of(at, &own).to_vec(), dtype);
+        Ok(dtypes.into_iter().enumerate().map(result).collect())
     }
 
-    /// Returns the dtypes of the results of a call, without making it, of a list of dtypes for each
-    /// input: those of [`infer`](Self::infer), where no sizes are known.
+    /// Returns the shapes and dtypes of the results of a call, without making it, as far as sizes
+    /// are known and the op has a [rule](Op::sizes) of them: as [`infer`](Self::infer).
     ///
     /// # Errors
     ///
-    /// When the op refuses such inputs.
+    /// When the op refuses such inputs, whatever the other sizes are.
     ///
     /// # Panics
     ///
     /// When there are fewer lists than inputs, or fewer attributes than the op has.
-    pub fn infer_dtypes(
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[cfg(feature = "ops")] {
+    /// use dlbridge::DType;
+    /// use dlbridge::kernel::Registry;
+    ///
+    /// let add = Registry::global().op("add").unwrap();
+    /// let of = |size, dtype| vec![(Some(vec![size]), dtype)];
+    /// let inputs = [of(None, DType::F32), of(Some(3), DType::F32)];
+    /// let results = add.infer_partial(&inputs, &[]).unwrap();
+    /// assert_eq!(results, [(Some(vec![Some(3)]), DType::F32)]);
+    /// let inputs = [of(None, DType::F32), of(None, DType::I32)];
+    /// assert!(add.infer_partial(&inputs, &[]).is_err());
+    /// # }
+    /// ```
+    pub fn infer_partial(
         &self,
-        inputs: &[Vec<DType>],
+        inputs: &[Vec<(PartialShape, DType)>],
         attributes: &[Attribute],
-    ) -> Result<Vec<DType>, CallError> {
+    ) -> Result<Vec<(PartialShape, DType)>, CallError> {
         let reason = |reason: Reason| reason.of(self.name());
         let op = self.definition();
         assert_eq!(inputs.len(), op.given(), "{op} has as many inputs");
         check_counts(op, inputs).map_err(reason)?;
+        let shapes_of = |of: &Vec<(PartialShape, _)>| of.iter().map(|(s, _)| s.clone()).collect();
+        let shapes: Vec<Vec<_>> = inputs.iter().map(shapes_of).collect();
+        let invalid = |failure: Failure| Reason::Invalid(failure.to_string());
+        let refused = |failure| reason(Reason::refused(failure, invalid));
+        let shapes = op.partial_shapes(&shapes, attributes).transpose();
         let (own, more) = split(
             inputs,
             || Operand::ABSENT,
-            |dtype| Operand {
+            |(_, dtype)| Operand {
                 dtype: *dtype,
                 ..Operand::ABSENT
             },
         );
-        let mut variables = NO_VARIABLES;
-        bind_type_variables(op, &own, &more, &mut variables).map_err(reason)?;
-        let outputs = op.given()..op.parameters.len();
-        Ok(outputs
-            .map(|at| output_type(op, at, &variables, attributes))
-            .collect())
+        let shapes = shapes.map_err(refused)?;
+        let dtypes = result_types(op, &own, &more, attributes).map_err(reason)?;
+        let shapes = shapes.unwrap_or_else(|| vec![None; dtypes.len()]);
+        Ok(shapes.into_iter().zip(dtypes).collect())
     }
 
     /// Checks that there is a kernel for a call on the CPU with row-major tensors. `arguments` has
@@ -150,6 +166,10 @@ impl OpHandle {
     /// # Errors
     ///
     /// When there is none.
+    ///
+    /// # Panics
+    ///
+    /// When there are fewer lists than inputs and outputs, or fewer attributes than the op has.
     ///
     /// # Examples
     ///
@@ -169,6 +189,14 @@ impl OpHandle {
         arguments: &[Vec<(usize, DType)>],
         attributes: &[Attribute],
     ) -> Result<(), CallError> {
+        let reason = |reason: Reason| reason.of(self.name());
+        let op = self.definition();
+        assert_eq!(
+            (arguments.len(), attributes.len()),
+            (op.parameters.len(), op.attributes.len()),
+            "{op} has as many arguments and attributes"
+        );
+        check_counts(op, arguments).map_err(reason)?;
         let seen = |is_absent, rank, dtype| Seen {
             is_absent,
             dtype,
@@ -181,9 +209,23 @@ impl OpHandle {
             seen(false, *rank, *dtype)
         });
         own.extend(more);
-        self.check_seen(&own, attributes)
-            .map_err(|reason| reason.of(self.name()))
+        self.choose(&own, attributes, "").map(drop).map_err(reason)
     }
+}
+
+/// Returns the dtypes of the results of a call with such inputs.
+fn result_types(
+    op: &Op,
+    own: &[Operand<'_>],
+    more: &[Operand<'_>],
+    attributes: &[Attribute],
+) -> Result<Vec<DType>, Reason> {
+    let mut variables = NO_VARIABLES;
+    bind_type_variables(op, own, more, &mut variables)?;
+    let outputs = op.given()..op.parameters.len();
+    Ok(outputs
+        .map(|at| output_type(op, at, &variables, attributes))
+        .collect())
 }
 
 /// Checks that each input is given as often as it may be.

@@ -5,7 +5,7 @@ mod rules;
 
 use super::attribute;
 use crate::dtype::DType;
-use crate::kernel::{Attribute, ElementType, OpHandle};
+use crate::kernel::{Attribute, ElementType, OpHandle, PartialShape};
 use crate::python::PyDType;
 use crate::python::error::wrong_value;
 use pyo3::prelude::*;
@@ -182,15 +182,18 @@ pub(super) fn infer(
         .collect())
 }
 
-/// Returns the dtypes of the results of a call, of a list of dtypes for each input.
-pub(super) fn infer_dtypes(
+/// Returns the shapes, as far as they are known, and dtypes of the results of a call.
+pub(super) fn infer_partial(
     handle: &OpHandle,
-    inputs: &[Vec<DType>],
+    inputs: &[Vec<(PartialShape, DType)>],
     given: &Bound<'_, PyDict>,
-) -> PyResult<Vec<PyDType>> {
+) -> PyResult<Vec<(PartialShape, PyDType)>> {
     let attributes = attributes(handle, given)?;
-    let results = handle.infer_dtypes(inputs, &attributes)?;
-    Ok(results.into_iter().map(PyDType).collect())
+    let results = handle.infer_partial(inputs, &attributes)?;
+    let results = results.into_iter();
+    Ok(results
+        .map(|(shape, dtype)| (shape, PyDType(dtype)))
+        .collect())
 }
 
 /// Checks that there is a kernel for a call on the CPU.

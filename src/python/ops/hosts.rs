@@ -1,12 +1,10 @@
 //! Ops as ops of frameworks' compilers: the part that isn't Python.
 
-use super::{PyOp, describe};
+use super::PyOp;
 use crate::hosts::{HostError, tensorflow, torch, tvm_ffi, xla};
-use crate::kernel::PartialShape;
 use crate::python::error::raise;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use pyo3::{Bound, ffi};
 
 #[pymethods]
@@ -34,19 +32,6 @@ impl PyOp {
     /// Defines it in TensorFlow, and returns its name there.
     fn _tensorflow_publish(&self) -> PyResult<String> {
         tensorflow::publish(&self.handle).map_err(refused)
-    }
-
-    /// The results' shapes by the rule of sizes, with None for what is unknown; None without one.
-    fn _partial_shapes(
-        &self,
-        inputs: Vec<Vec<PartialShape>>,
-        attributes: &Bound<'_, PyDict>,
-    ) -> PyResult<Option<Vec<PartialShape>>> {
-        let attributes = describe::attributes(&self.handle, attributes)?;
-        let op = self.handle.definition();
-        let shapes = op.partial_shapes(&inputs, &attributes).transpose();
-        let wrong = |problem| PyValueError::new_err(format!("{}: {problem}", self.handle.name()));
-        shapes.map_err(wrong)
     }
 
     /// Its handler for XLA's FFI, and the name of the target.

@@ -106,21 +106,20 @@ class PublishedOp(Definition):
     ) -> list[tuple[Any, str]]:
         """Returns the shapes and dtypes of outputs."""
         known = {name: value for name, value in attributes.items() if value is not None}
+        shapes = [[array.shape for array in of] for of in inputs]
         described = [[(array.shape, array.dtype.name) for array in of] for of in inputs]
-        sizes_of = [size for of in described for shape, _ in of for size in shape]
-        if self.row["sizes"] is None or all(isinstance(size, int) for size in sizes_of):
+        if self.row["sizes"] is None or sizes.are_known(shapes):
             results = self.op._infer(described, known)
         else:
-            dtypes = self.op._infer_dtypes([[dtype for _, dtype in of] for of in described], known)
-            results = [*zip(self._symbolic(inputs, attributes), dtypes)]
+            dtypes = sizes.dtypes(self.op, described, known)
+            results = [*zip(self._symbolic(shapes, attributes), dtypes)]
         arguments = [*described, *([result] for result in results)]
         ranks = [[(len(shape), dtype) for shape, dtype in of] for of in arguments]
         self.op._check_kernel(ranks, known)
         return [(shape, str(dtype)) for shape, dtype in results]
 
-    def _symbolic(self, inputs: list[list[jax.Array]], attributes: dict[str, Any]) -> Any:
+    def _symbolic(self, shapes: list[list[Any]], attributes: dict[str, Any]) -> Any:
         """Returns the shapes of outputs where some sizes are symbols of jax.export."""
-        shapes = [[array.shape for array in of] for of in inputs]
 
         def check(holds: Any, why: str) -> None:
             if not holds:
@@ -128,14 +127,7 @@ class PublishedOp(Definition):
                 raise with_fields(error, "shape", found=shapes, wanted=why)
 
         rule = self.row["sizes"]
-        try:
-            return sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
-        except (IndexError, ValueError) as error:
-            if not str(error).startswith(f"{self.name}: "):
-                error.args = (f"{self.name}: {error}",)
-            if not hasattr(error, "kind"):  # JAX's own
-                with_fields(error, "shape", found=shapes)
-            raise
+        return sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
 
 
 def _array(value: Any) -> jax.Array:

@@ -108,17 +108,15 @@ class PublishedOp(Definition):
         """Adds what the rule of sizes says of the results' shapes."""
         shapes = [[_sizes_of(tensor) for tensor in of] for of in tensors]
         given = {name: _plain(value) for name, value in attributes.items() if value is not None}
-        found = self.op._partial_shapes(shapes, given)
-        if found is None:
-            sizes = [size for of in shapes for shape in of for size in (shape or [None])]
-            if None in sizes:
-                return
-            described = [
-                [(shape, tensor.dtype.name) for shape, tensor in zip(*both)]
-                for both in zip(shapes, tensors)
-            ]
-            found = [shape for shape, _ in self.op._infer(described, given)]
-        for result, shape in zip(results[len(self.written) :], found):
+        sizes = [
+            size for of in shapes for shape in of for size in ([None] if shape is None else shape)
+        ]
+        described = [
+            [(shape, tensor.dtype.name) for shape, tensor in zip(*both)]
+            for both in zip(shapes, tensors)
+        ]
+        infer = self.op._infer_partial if None in sizes else self.op._infer
+        for result, (shape, _) in zip(results[len(self.written) :], infer(described, given)):
             if shape is not None:
                 result.set_shape(shape)
 

@@ -137,47 +137,24 @@ class PublishedOp(Definition):
     def results(self, inputs: Any, attributes: Any) -> tuple[list[Any], list[torch.dtype]]:
         """Returns the shapes and dtypes of results."""
         rule = self.row["sizes"]
-        given_sizes = [size for all_of in inputs for tensor in all_of for size in tensor.shape]
-        if rule is None or all(isinstance(size, int) for size in given_sizes):
-            described = [
-                [([int(size) for size in tensor.shape], str(tensor.dtype)) for tensor in all_of]
-                for all_of in inputs
-            ]
-            given = {
-                name: str(value) if isinstance(value, torch.dtype) else value
-                for name, value in attributes.items()
-            }
-            known = {name: value for name, value in given.items() if value is not None}
+        shapes = [[tensor.shape for tensor in all_of] for all_of in inputs]
+        described = [
+            [([*tensor.shape], str(tensor.dtype)) for tensor in all_of] for all_of in inputs
+        ]
+        given = {
+            name: str(value) if isinstance(value, torch.dtype) else value
+            for name, value in attributes.items()
+        }
+        known = {name: value for name, value in given.items() if value is not None}
+        if rule is None or sizes.are_known(shapes):
             results = self.op._infer(described, known)
             return [shape for shape, _ in results], [to_dtype(dtype) for _, dtype in results]
-        shapes = [[tensor.shape for tensor in all_of] for all_of in inputs]
+        dtypes = [to_dtype(dtype) for dtype in sizes.dtypes(self.op, described, known)]
 
         def check(holds: Any, why: str) -> None:
             torch._check(holds, lambda: f"{self.row['name']}: expected that {why}, got {shapes}")
 
-        found = sizes.evaluate(rule, shapes, attributes, check, torch.broadcast_shapes)
-        return found, [
-            self.dtype(output["dtype"], inputs, attributes) for output in self.row["outputs"]
-        ]
-
-    def dtype(self, kind: Any, inputs: Any, attributes: Any) -> Any:
-        """Returns the dtype of a result."""
-        if kind[0] == "is":
-            return to_dtype(kind[1])
-        if kind[0].startswith("attribute"):
-            chosen = attributes[kind[1]]
-            if chosen is not None:
-                return chosen
-        variable = ("variable", kind[-1])
-        for tensor, all_of in zip(self.row["inputs"], inputs):
-            if tensor["dtype"] == variable and all_of:
-                dtype = all_of[0].dtype
-                if kind[0] != "attribute_or_sum" or dtype.is_floating_point or dtype.is_complex:
-                    return dtype
-                if dtype == torch.bool:
-                    return dtype
-                return torch.int64 if dtype.is_signed else torch.uint64
-        raise AssertionError(f"{self.row['name']}: nothing says a result's dtype")
+        return sizes.evaluate(rule, shapes, attributes, check, torch.broadcast_shapes), dtypes
 
     def transform(self, *tensors: Any, **attributes: Any) -> Any:
         """The call of a function that takes part in transforms of torch.func."""
