@@ -4,6 +4,7 @@ use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 /// The items of a sequence. A `Vec` would reserve memory for as many as `__len__` says there are.
 #[derive(Debug)]
@@ -48,7 +49,9 @@ where
     }
 }
 
+/// Returns whether it is a sequence, and no text, of which an empty one would be like no items.
 fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: an object.
-    unsafe { ffi::PySequence_Check(object.as_ptr()) != 0 }
+    let is_sequence = unsafe { ffi::PySequence_Check(object.as_ptr()) } != 0;
+    is_sequence && !object.is_instance_of::<PyString>()
 }

@@ -459,3 +459,11 @@ def test_lengths_of_sequences_are_not_believed(length):
     assert t.reshape(2, 3).permute_dims(axes).shape == (3, 2)
     assert dlbridge.ones((1, 3)).broadcast_to(sizes).shape == (2, 3)
     assert dlbridge.ops.sum(np.ones((2, 3)), axis=axes).shape == ()
+
+
+def test_texts_and_sets_are_no_sizes():
+    t = dlbridge.zeros(1)
+    for sizes in ("", "6", {1}, {1: 1}, None, 1.0):
+        for call in (t.reshape, t.broadcast_to, t.transpose, t.permute_dims, dlbridge.zeros):
+            with pytest.raises(TypeError):
+                call(sizes)
