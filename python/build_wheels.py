@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -15,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,18 +45,30 @@ def build(python: str, out: Path) -> Path:
     """Builds one wheel, and returns its path."""
     python = itself(python)
     abi3 = ["--features", "pyo3/abi3-py312"] if version(python) >= STABLE_ABI else []
-    with tempfile.TemporaryDirectory(dir=out) as folder:
+    target = ROOT / "target/wheels-build/{}.{}".format(*version(python))
+    with alone_in(target), tempfile.TemporaryDirectory(dir=out) as folder:
         subprocess.run(
             ["maturin", "build", "--release", "--locked", "--quiet", "--zig", "--strip"]
             + ["--compatibility", "manylinux2014", "--interpreter", python, *abi3]
             + ["--manifest-path", str(MANIFEST), "--out", folder],
-            env=environment(python),
+            env=environment(python, target),
             stdout=sys.stderr,  # Only the wheels' paths go to the standard output.
             check=True,
         )
         (made,) = Path(folder).glob("*.whl")
         finish(made, third_party_licences())
         return made.replace(out / made.name)
+
+
+@contextlib.contextmanager
+def alone_in(target: Path) -> Iterator[None]:
+    """Waits for other builds in this target folder: maturin moves the module that Cargo has made,
+    of which Cargo's own lock knows nothing.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    with (target / "wheel.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def itself(python: str) -> str:
@@ -72,7 +87,7 @@ def version(python: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def environment(python: str) -> dict[str, str]:
+def environment(python: str, target: Path) -> dict[str, str]:
     """The build's environment: the tools of this Python's environment, and paths that say
     nothing.
     """
@@ -89,7 +104,7 @@ def environment(python: str) -> dict[str, str]:
         "PYO3_PYTHON": python,
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         # Other flags than those of all other builds, and each Python's at the same time.
-        "CARGO_TARGET_DIR": str(ROOT / "target/wheels-build/{}.{}".format(*version(python))),
+        "CARGO_TARGET_DIR": str(target),
     }
 
 

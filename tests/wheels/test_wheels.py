@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import fcntl
 import hashlib
 import io
 import os
@@ -18,6 +19,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+import build_wheels  # noqa: E402
+
 #: The glibc of manylinux2014.
 OLDEST_GLIBC = (2, 17)
 #: Libraries that each such system has.
@@ -198,3 +202,12 @@ def test_sdist_has_sources_and_no_files_for_ci(sdist):
         r"(^|/)(\.ci|\.github|dev$|ruff\.toml|fuzz|\.venv|target)(/|$)|^((dlpack|python)/)?tests/"
     )
     assert not [name for name in names if unwanted.search(name)]
+
+
+def test_builds_for_one_python_wait_for_each_other(tmp_path):
+    target = tmp_path / "3.12"
+    with build_wheels.alone_in(target), (target / "wheel.lock").open() as another:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with (target / "wheel.lock").open() as another:
+        fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
