@@ -99,8 +99,8 @@ impl<V, const N: usize, L: Arrangement> Chunks<V, N, L> {
     /// Returns the parts before and from `index`, counted among those that are left.
     #[cfg(feature = "rayon")]
     pub(super) fn divide(mut self, index: usize) -> (Self, Self) {
+        assert!(index <= self.end - self.start, "no part {index}");
         let middle = self.start + index;
-        debug_assert!(middle <= self.end);
         let second = Self {
             start: middle,
             ..self

@@ -155,7 +155,7 @@ impl<I: LineItem, D: Dims> Lines<I, D> {
     /// Returns the lines before and from `index`, counted among those that are left.
     #[cfg(feature = "rayon")]
     pub(super) fn divide(mut self, index: usize) -> (Self, Self) {
-        debug_assert!(index <= self.len());
+        assert!(index <= self.end - self.start, "no line {index}");
         let middle = self.start + index;
         let second = Self {
             start: middle,

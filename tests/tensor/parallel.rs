@@ -95,3 +95,33 @@ fn small_work_stays_on_the_thread_that_calls() {
             .all(|row| row.is_empty() && thread::current().id() == this)
     );
 }
+
+#[test]
+fn work_is_not_divided_beyond_its_end() {
+    use rayon::iter::plumbing::Producer;
+
+    let mut tensor = Tensor::from([[1, 2], [3, 4], [5, 6]]);
+    let mut view = tensor.view_mut::<i32>().unwrap();
+    let lines = view.rows_mut().into_slices().unwrap();
+    let beyond = std::panic::AssertUnwindSafe(|| drop(lines.into_par().split_at(4)));
+    assert!(std::panic::catch_unwind(beyond).is_err());
+
+    let mut strided = Tensor::from(vec![7_u8; 16]).step_by(0, -1).unwrap();
+    let mut view = strided.view_mut::<u8>().unwrap();
+    let mut rows = view.rows_mut();
+    rows.next();
+    let none = rows.into_slices().unwrap();
+    let beyond = std::panic::AssertUnwindSafe(|| drop(none.into_par().split_at(1)));
+    assert!(std::panic::catch_unwind(beyond).is_err());
+
+    let view = tensor.view::<i32>().unwrap();
+    let view = view.with_rank::<2>().unwrap();
+    let chunks = view.par_chunks(0, 2);
+    let beyond = std::panic::AssertUnwindSafe(|| drop(chunks.split_at(3)));
+    assert!(std::panic::catch_unwind(beyond).is_err());
+    let (left, right) = view.par_chunks(0, 2).split_at(2);
+    assert_eq!(
+        (left.into_iter().count(), right.into_iter().count()),
+        (2, 0)
+    );
+}
