@@ -12,6 +12,9 @@ mod foreign;
 mod handle;
 #[path = "threads/kinds.rs"]
 mod kinds;
+#[cfg(all(feature = "kernels", not(miri)))]
+#[path = "threads/registering.rs"]
+mod registering;
 
 use at_once::{THREADS, on_all_threads};
 use dlbridge::dlpack::{Legacy, Managed, Versioned};

@@ -2,6 +2,8 @@
 
 use super::error::RegistrationError;
 use super::registry::Registry;
+use std::cell::Cell;
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 
 /// What [`register_op!`](crate::register_op) and [`register_kernel!`](crate::register_kernel) leave
@@ -41,7 +43,24 @@ impl Registry {
     /// op refuses to be called, and says why.
     pub fn global() -> &'static Self {
         static GLOBAL: OnceLock<Registry> = OnceLock::new();
-        GLOBAL.get_or_init(|| Self::collected(|_| true).0)
+        thread_local! {
+            static COLLECTS: Cell<bool> = const { Cell::new(false) };
+        }
+        if let Some(known) = GLOBAL.get() {
+            return known;
+        }
+        // The thread would wait for itself.
+        assert!(
+            !COLLECTS.get(),
+            "an expression in register_op! or register_kernel! uses the registry that it is \
+             collected for; a kernel's factory may use it"
+        );
+        GLOBAL.get_or_init(|| {
+            COLLECTS.set(true);
+            let collected = catch_unwind(|| Self::collected(|_| true).0);
+            COLLECTS.set(false);
+            collected.unwrap_or_else(|panic| resume_unwind(panic))
+        })
     }
 
     /// Returns the ops registered by macros whose name passes a filter, and the refused
@@ -71,6 +90,9 @@ impl Registry {
 
 /// Registers an [`Op`](crate::kernel::Op), from any crate that is linked into the program.
 ///
+/// The expression is evaluated when the program's first op is looked for, and can't use
+/// [`Registry::global`](crate::kernel::Registry::global) itself, as calls of ops do.
+///
 /// ```
 /// use dlbridge::kernel::Op;
 ///
@@ -90,6 +112,10 @@ macro_rules! register_op {
 
 /// Registers a [`Kernel`](crate::kernel::Kernel), from any crate that is linked into the program;
 /// one for each of several element types with `for`.
+///
+/// The expression is evaluated when the program's first op is looked for, and can't use
+/// [`Registry::global`](crate::kernel::Registry::global) itself, as calls of ops do: a
+/// [`factory`](crate::kernel::Kernel::factory) can.
 ///
 /// ```
 /// use dlbridge::Tensor;
