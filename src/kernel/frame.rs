@@ -242,10 +242,7 @@ impl Frame<'_> {
         if uncleared != 0 && !found.kernel.fills_results {
             clear(operands, uncleared);
         }
-        check_for_kernel(op, operands, &found.kernel, device)?;
-        if !coincide.is_empty() {
-            argument_overlap::check_for_kernel(op, operands, &found.kernel, &coincide)?;
-        }
+        check_for_kernel(op, operands, &found.kernel, device, &coincide)?;
         let releases = self.releases(operands, &found.kernel);
         let backend = match found.kernel.device {
             DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,

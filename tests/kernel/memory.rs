@@ -130,3 +130,26 @@ fn call_rejects_unaligned_or_invalid_elements() {
     let not = op.call().input(&good).make().unwrap();
     assert_eq!(not.to_vec::<bool>().unwrap(), [true, false]);
 }
+
+#[test]
+fn bytes_of_outputs_are_made_valid_once_the_call_is_right() {
+    let not = |x: View<'_, bool>, mut y: ViewMut<'_, bool>| {
+        assert!(y.iter().all(|y| !y));
+        y.iter_mut().zip(&x).for_each(|(y, x)| *y = !x);
+    };
+    let op = crate::support::op(copy(), [Kernel::new("copy").function(not)]);
+    let bytes = || Tensor::from_storage(Storage::from_vec(vec![7_u8, 9, 7, 7]), &[4], DType::BOOL);
+    let x = Tensor::from([true, false]);
+    // Twice, as calls like one before are checked in another way; and strided ones.
+    for step in [1, 1, 2] {
+        let whole = bytes().unwrap();
+        let mut out = whole.step_by(0, step).unwrap().slice(0, ..2).unwrap();
+        drop(whole);
+        op.call().input(&x).output(&mut out).run().unwrap();
+        assert_eq!(out.to_vec::<bool>().unwrap(), [false, true]);
+    }
+    let mut out = bytes().unwrap();
+    assert!(op.call().input(&x).output(&mut out).run().is_err());
+    let left = out.bit_cast(DType::U8).unwrap();
+    assert_eq!(left.to_vec::<u8>().unwrap(), [7, 9, 7, 7]);
+}

@@ -2,7 +2,6 @@
 
 use super::library::{Object, TvmFfi};
 use super::value::Value;
-use crate::dtype::DType;
 use crate::hosts::operands::{Described, Inputs};
 use crate::hosts::problem::{Class, Problem};
 use crate::kernel::{Attribute, AttributeKind, OpHandle};
@@ -99,31 +98,12 @@ impl<'t> Arguments<'t> {
             let described = unsafe { value.describe(&mut self.outputs) };
             described.map_err(of_argument("out"))?;
         }
-        self.outputs.iter().for_each(clear_invalid);
         let outputs = op.parameters().count() - given;
         if !self.outputs.is_empty() && self.outputs.len() != outputs {
             let problem = format!("expected {outputs} outputs, got {}", self.outputs.len());
             return Err(wrong(Class::Type, &problem));
         }
         Ok(())
-    }
-}
-
-/// Makes the bytes of an output valid: new memory may have bytes that no `bool` has. An input that
-/// is in the same place, as some ops allow, stays as it is.
-fn clear_invalid(output: &Described) {
-    if output.dtype != DType::BOOL || !output.layout.as_ref().is_contiguous() {
-        return;
-    }
-    for at in 0..output.layout.len() {
-        // SAFETY: the output has as many elements, one after the other, which are the call's to
-        // write.
-        unsafe {
-            let byte = output.first.add(at);
-            if *byte > 1 {
-                *byte = 0;
-            }
-        }
     }
 }
 

@@ -4,12 +4,13 @@ use super::mixed_types::{dtype_mismatch, wrong_type};
 use crate::device::Device;
 use crate::dtype::{DType, TypeCode};
 use crate::error::{Incompatibility, IncompatibilityKind};
+use crate::kernel::argument_overlap::{self, Coincide};
 use crate::kernel::attribute::Attribute;
 use crate::kernel::choose::Registered;
 use crate::kernel::error::Reason;
 use crate::kernel::op::{Kind, MOST_VARIABLES, Op, sum_dtype};
 use crate::kernel::operand::Operand;
-use crate::view::View;
+use crate::view::{View, ViewMut};
 
 #[cold]
 pub(super) fn missing(op: &Op, at: usize) -> Reason {
@@ -137,14 +138,19 @@ pub(super) fn main_device(operands: &[Operand<'_>]) -> Device {
     first.unwrap_or(Device::CPU)
 }
 
-/// Checks what the call key doesn't contain: alignment, bytes of bools, and device numbers.
+/// Checks what the call key doesn't contain: alignment, bytes of bools, device numbers, and, if
+/// operands coincide, whether the kernel allows it. Then bytes of outputs, which may be new memory,
+/// are made valid.
 #[inline]
 pub(super) fn check_for_kernel(
     op: &Op,
     operands: &[Operand<'_>],
     kernel: &Registered,
     device: Device,
+    coincide: &Coincide,
 ) -> Result<(), Reason> {
+    let outputs = op.given()..op.parameters.len();
+    let mut has_bytes = false;
     // Where the device is the host's, so are all.
     let is_elsewhere = !device.is_host_accessible();
     for (at, operand) in operands.iter().enumerate() {
@@ -154,7 +160,11 @@ pub(super) fn check_for_kernel(
             return Err(misaligned(op, at, operand.first.addr(), wants.alignment));
         }
         if !wants.any_bits && operand.device.is_host_accessible() && !operand.is_absent() {
-            check_bytes(op, at, operand)?;
+            if outputs.contains(&at) {
+                has_bytes = true;
+            } else {
+                check_bytes(op, at, operand)?;
+            }
         }
         if is_elsewhere
             && operand.device != device
@@ -164,6 +174,14 @@ pub(super) fn check_for_kernel(
             return Err(other_device(op, at, operand.device, device));
         }
     }
+    if !coincide.is_empty() {
+        argument_overlap::check_for_kernel(op, operands, kernel, coincide)?;
+    }
+    if has_bytes {
+        for at in outputs.filter(|at| !kernel.wants[*at].any_bits) {
+            clear_invalid(&operands[at]);
+        }
+    }
     Ok(())
 }
 
@@ -171,6 +189,23 @@ pub(super) fn check_for_kernel(
 #[inline]
 pub(super) fn is_any_bits(dtype: DType) -> bool {
     dtype.code() != TypeCode::Bool && dtype.item_bytes().is_some()
+}
+
+/// Makes bytes 0 that no bool has. One in the same place as an input has none, as that was checked.
+fn clear_invalid(output: &Operand<'_>) {
+    if !output.device.is_host_accessible() || output.is_absent() {
+        return;
+    }
+    let first = std::ptr::NonNull::new(output.first).unwrap_or(std::ptr::NonNull::dangling());
+    // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`, and an output's
+    // are the call's to write; no two are at one place, as was checked.
+    let mut bytes = unsafe { ViewMut::<u8>::from_raw(first, output.layout) };
+    if bytes.as_view().find_invalid(|byte| byte <= 1).is_some() {
+        bytes
+            .iter_mut()
+            .filter(|byte| **byte > 1)
+            .for_each(|byte| *byte = 0);
+    }
 }
 
 #[cold]

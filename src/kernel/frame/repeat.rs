@@ -63,7 +63,6 @@ impl Frame<'_> {
         }
         let op = self.handle.definition();
         let coincide = argument_overlap::check(op, operands)?;
-        check_for_kernel(op, operands, &chosen.kernel, Device::CPU)?;
-        argument_overlap::check_for_kernel(op, operands, &chosen.kernel, &coincide)
+        check_for_kernel(op, operands, &chosen.kernel, Device::CPU, &coincide)
     }
 }
