@@ -69,21 +69,34 @@ macro_rules! countable_floats {
         impl Countable for $ty {
             fn count(start: Self, stop: Self, step: Self) -> usize {
                 assert!(step != 0.0, "arange can't count in steps of 0");
-                let steps = (stop - start) / step;
-                let count = steps.ceil().max(0.0) as usize;
-                // Less than one step may be rounded to none.
-                let is_part = steps == 0.0 && stop != start && (stop < start) == (step < 0.0);
-                let count = count + usize::from(is_part);
-                // The quotient is rounded, so that the last number may be the first one too many.
-                let last = |count: &usize| Self::nth(start, step, count - 1);
                 let is_before = |x: Self| if step < 0.0 { x > stop } else { x < stop };
-                let reaches_stop = Some(count).filter(|count| *count > 0 && !is_before(last(count)));
-                count - usize::from(reaches_stop.is_some())
+                let (from, to, by) = (f64::from(start), f64::from(stop), f64::from(step));
+                let distance = to - from;
+                let steps = if by.is_infinite() {
+                    1.0
+                } else if distance.is_finite() {
+                    distance / by
+                } else {
+                    to / by - from / by
+                };
+                // One more than by a quotient, which is rounded. Numbers are, too, so that some of
+                // the last ones may be the end.
+                let most = (steps.ceil().max(0.0) as usize).saturating_add(1);
+                let (mut known, mut end) = (0, most);
+                while known < end {
+                    let middle = known + (end - known) / 2;
+                    match is_before(Self::nth(start, step, middle)) {
+                        true => known = middle + 1,
+                        false => end = middle,
+                    }
+                }
+                known
             }
 
             fn nth(start: Self, step: Self, i: usize) -> Self {
                 // Each is calculated afresh, so that errors don't add up. Steps may be infinite.
-                if i == 0 { start } else { start + i as $ty * step }
+                let sum = || (f64::from(start) + i as f64 * f64::from(step)) as Self;
+                if i == 0 { start } else { sum() }
             }
         }
     )*};

@@ -64,7 +64,8 @@ impl Tensor {
         let tensor = Self::zeroed(shape, dtype)?;
         let expected = tensor.len() * usize::from(dtype.lanes());
         let mut found = 0;
-        for scalar in scalars {
+        // One more than there is room for tells as much as all.
+        for scalar in scalars.into_iter().take(expected.saturating_add(1)) {
             if found < expected {
                 tensor.write_lane(found, dtype.pattern_of(scalar)?);
             }

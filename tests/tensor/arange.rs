@@ -111,3 +111,25 @@ fn numbers_of_every_countable_type() {
     assert_eq!(counted!(u16: 0, 2, 1), [0, 1]);
     assert_eq!(counted!(u32: 0, 2, 1), [0, 1]);
 }
+
+#[test]
+fn arange_of_many_floats_excludes_the_end() {
+    let many = Tensor::arange(0.0_f32, 0.01, 1e-9).unwrap();
+    let list = many.to_vec::<f32>().unwrap();
+    assert!(list.iter().all(|x| *x < 0.01));
+    assert!(
+        (9_999_000..=10_000_000).contains(&list.len()),
+        "{}",
+        list.len()
+    );
+    let spread = Tensor::arange(2e7_f32, 2e7 + 8.0, 1.0).unwrap();
+    let numbers = [0.0, 0.0, 2.0, 4.0, 4.0, 4.0, 6.0].map(|x: f32| 2e7 + x);
+    assert_eq!(spread.to_vec::<f32>().unwrap(), numbers);
+    let extremes = Tensor::arange(-f64::MAX, f64::MAX, f64::MAX).unwrap();
+    assert_eq!(extremes.to_vec::<f64>().unwrap(), [-f64::MAX, 0.0]);
+    let one = Tensor::arange(0.0, f64::INFINITY, f64::INFINITY).unwrap();
+    assert_eq!(one.to_vec::<f64>().unwrap(), [0.0]);
+    assert!(Tensor::arange(0.0, f64::NAN, 1.0).unwrap().is_empty());
+    assert!(Tensor::arange(0.0, 1.0, f64::NAN).unwrap().len() <= 1);
+    assert!(Tensor::arange(0.0, f64::INFINITY, 1.0).is_err());
+}
