@@ -32,6 +32,22 @@ pub(super) fn zeroed(bytes: usize) -> Result<Tensor, Error> {
     Tensor::from_storage(Storage::zeroed(bytes)?, &[bytes], DType::U8)
 }
 
+/// Allocates zeroed bytes at a multiple of `align`.
+pub(super) fn zeroed_at(align: usize, bytes: usize) -> Result<Tensor, Error> {
+    let whole = zeroed(bytes)?;
+    if whole.data_ptr().addr().is_multiple_of(align) {
+        return Ok(whole);
+    }
+    let room = bytes
+        .checked_add(align)
+        .filter(|room| *room <= isize::MAX as usize);
+    let whole = zeroed(room.ok_or(Error::OutOfMemory { bytes: usize::MAX })?)?;
+    let begin = whole.data_ptr().addr().next_multiple_of(align) - whole.data_ptr().addr();
+    let part = whole.storage().slice(begin..begin + bytes);
+    drop(whole); // So that the memory has one handle.
+    Tensor::from_storage(part, &[bytes], DType::U8)
+}
+
 /// Allocates a vector for a number of items, of which a file or a tensor says how many there are.
 pub(super) fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, Error> {
     let mut items = Vec::new();

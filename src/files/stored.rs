@@ -155,7 +155,7 @@ impl Stored {
         if let (Content::Bytes(bytes), None) = (&self.content, self.copy_reason(align)) {
             return self.share(bytes.clone());
         }
-        let mut copy = bulk::zeroed(self.nbytes())?;
+        let mut copy = bulk::zeroed_at(align.max(1), self.nbytes())?;
         self.fill(copy.view_mut::<u8>()?.as_mut_slice().unwrap_or_default())?;
         let tensor = self.share(copy.storage().clone())?;
         // SAFETY: neither the memory nor where it is changes.

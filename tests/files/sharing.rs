@@ -173,3 +173,21 @@ fn elements_off_their_alignment_are_copied_to_memory_of_their_own() {
     copy.view_mut::<u16>().unwrap()[[0]] = 9;
     assert!(file.tensor("x").unwrap().equals(&tensor).unwrap());
 }
+
+#[test]
+fn copies_are_aligned_as_they_are_asked_for() {
+    let tensor = numbered(&[3, 5], DType::I16);
+    let bytes = written(Format::Npz, &tensor).unwrap();
+    let file = TensorFile::from_storage(Storage::from_vec(bytes), Format::Npz).unwrap();
+    for align in [1, 48, 64, 128, 256, 4096, 1 << 16] {
+        let loaded = file.load(align).unwrap();
+        let copy = &loaded.tensors[0].1;
+        assert!(copy.is_copied() || align <= 2, "{align}");
+        assert!(copy.data_ptr().addr().is_multiple_of(align), "{align}");
+        assert_eq!(
+            copy.to_vec::<i16>().unwrap(),
+            tensor.to_vec::<i16>().unwrap()
+        );
+    }
+    assert!(file.load(usize::MAX).is_err());
+}
