@@ -125,9 +125,10 @@ pub fn for_each_range(len: usize, least: usize, function: impl Fn(Range<usize>) 
     // More parts than threads, for threads that begin later or are interrupted.
     let parts = units.min(4 * threads);
     for_each_part(parts, |part| {
-        let begin = units * part / parts * least;
-        let end = units * (part + 1) / parts * least;
-        function(begin..end.min(len));
+        // The product of both may be more than a `usize` holds.
+        let border = |part: usize| (units as u128 * part as u128 / parts as u128) as usize;
+        let end = border(part + 1).saturating_mul(least).min(len);
+        function(border(part) * least..end);
     });
 }
 
@@ -157,6 +158,28 @@ mod tests {
                 });
                 assert_eq!(seen.into_inner().unwrap(), vec![1; len], "{len} by {least}");
             }
+        }
+    }
+
+    #[test]
+    fn for_each_range_covers_huge_lengths() {
+        for (len, least) in [
+            (1 << 62, 1),
+            (usize::MAX, 1),
+            (usize::MAX, 3),
+            (usize::MAX, 1 << 60),
+        ] {
+            let seen = Mutex::new(Vec::new());
+            with_num_threads(2, || {
+                for_each_range(len, least, |range| seen.lock().unwrap().push(range));
+            });
+            let mut ranges = seen.into_inner().unwrap();
+            ranges.sort_by_key(|range| range.start);
+            let end = ranges.iter().fold(0, |end, range| {
+                assert_eq!(range.start, end);
+                range.end
+            });
+            assert_eq!(end, len);
         }
     }
 
