@@ -6,12 +6,26 @@
 use super::matrix::matrix;
 use crate::dtype::Element;
 use crate::error::Error;
-use crate::layout::Layout;
+use crate::layout::{Layout, LayoutRef};
 use crate::storage::Access;
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 use ::faer::{Mat, MatMut, MatRef};
 use std::ptr::NonNull;
+
+/// Returns sizes and strides: those of fewer than two rows or columns lead nowhere and may be any
+/// numbers, and `faer` calculates with them.
+fn usable(layout: LayoutRef<'_>) -> Result<([usize; 2], [isize; 2]), Error> {
+    let ([rows, columns], [down, right]) = matrix(layout)?;
+    let is_empty = layout.is_empty();
+    let down = if rows > 1 && !is_empty { down } else { 1 };
+    let right = if columns > 1 && !is_empty {
+        right
+    } else {
+        rows as isize
+    };
+    Ok(([rows, columns], [down, right]))
+}
 
 /// The tensor owns the matrix: its strides are those of its columns.
 impl<T: Element> TryFrom<Mat<T>> for Tensor {
@@ -39,7 +53,7 @@ impl<'a, T: Element> TryFrom<View<'a, T>> for MatRef<'a, T> {
     ///
     /// When the rank isn't 2.
     fn try_from(view: View<'a, T>) -> Result<Self, Error> {
-        let ([rows, columns], [down, right]) = matrix(view.layout())?;
+        let ([rows, columns], [down, right]) = usable(view.layout())?;
         // SAFETY: the elements at these sizes and strides are there, aligned and not written while
         // `'a` lasts.
         Ok(unsafe { Self::from_raw_parts(view.as_ptr(), rows, columns, down, right) })
@@ -54,7 +68,7 @@ impl<'a, T: Element> TryFrom<ViewMut<'a, T>> for MatMut<'a, T> {
     ///
     /// When the rank isn't 2.
     fn try_from(view: ViewMut<'a, T>) -> Result<Self, Error> {
-        let ([rows, columns], [down, right]) = matrix(view.layout())?;
+        let ([rows, columns], [down, right]) = usable(view.layout())?;
         let first = view.as_ptr().cast_mut();
         // SAFETY: the elements at these sizes and strides are there, aligned, no two at one place,
         // and used by no other code while `'a` lasts.

@@ -18,6 +18,9 @@ const MARKS: [&str; 15] = [
     "...", "->", "[", "]", "(", ")", ",", "@", "|", "+", "-", "*", "/", "=", ".",
 ];
 
+/// How many tokens a text may have: parsers call themselves for what is in parentheses.
+const MOST: usize = 1000;
+
 /// A text's tokens, and how many of them were read.
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
@@ -59,6 +62,9 @@ impl<'a> Tokens<'a> {
                 tokens.push(Token::Mark(mark));
                 mark.len()
             };
+            if tokens.len() > MOST {
+                return Err(format!("it has more than {MOST} words and signs"));
+            }
             rest = rest[taken..].trim_start();
         }
         Ok(Self { tokens, read: 0 })

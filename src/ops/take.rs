@@ -5,6 +5,7 @@ use super::copy::not_whole_bytes;
 use crate::compute::Operand;
 use crate::compute::rows::{Index, Rows, out_of_bounds};
 use crate::dtype::Element;
+use crate::error::Error;
 use crate::kernel::ArgumentError;
 use crate::kernel::CallError;
 use crate::kernel::Failure;
@@ -100,7 +101,7 @@ pub(super) fn checked<'a, I: Index + Element>(
 ) -> Result<Cow<'a, [I]>, Failure> {
     let list = match indices.as_slice() {
         Some(list) => Cow::Borrowed(list),
-        None => Cow::Owned(indices.to_vec()),
+        None => Cow::Owned(copied(&indices)?),
     };
     let Some(mut at) = out_of_bounds(&list, size) else {
         return Ok(list);
@@ -115,6 +116,16 @@ pub(super) fn checked<'a, I: Index + Element>(
         "index {index}, which is indices{place:?}, is out of bounds for axis {axis} with size {size}"
     );
     Err(error.with_reason(reason).into())
+}
+
+/// Returns the indices in a list of their own. Broadcast ones may need more memory than there is.
+fn copied<I: Index + Element>(indices: &View<'_, I>) -> Result<Vec<I>, Error> {
+    let mut list = Vec::new();
+    let bytes = indices.len().saturating_mul(size_of::<I>());
+    let reserved = list.try_reserve_exact(indices.len());
+    reserved.map_err(|_| Error::OutOfMemory { bytes })?;
+    list.extend(indices.iter());
+    Ok(list)
 }
 
 /// Returns the rows that indices name, along an axis. Negative indices count from the end.
