@@ -37,6 +37,7 @@ mod index_add;
 mod lanes;
 mod layer_norm;
 mod like;
+mod lines;
 mod matmul;
 mod mean;
 mod number;

@@ -140,9 +140,7 @@ macro_rules! between_types {
 
 between_types! {
     f16_to_f32: F16ToF32, u16 => f32;
-    f32_to_f16: F32ToF16, f32 => u16;
     bf16_to_f32: Bf16ToF32, u16 => f32;
-    f32_to_bf16: F32ToBf16, f32 => u16;
 }
 
 macro_rules! between_arrays {

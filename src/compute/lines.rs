@@ -1,22 +1,23 @@
 //! Functions of whole lines of a tensor, as in softmax and normalisation: vectorised, and on
 //! several threads where the tensors are large.
 
+#[cfg(feature = "ops")]
+mod compiled;
 mod group;
 mod plan;
-#[cfg(feature = "ops")]
-mod wide;
 
 #[cfg(feature = "ops")]
-pub(crate) use group::Float;
+pub(crate) use compiled::{Line, for_each_line_of};
 #[cfg(feature = "ops")]
-pub(crate) use wide::{Line, for_each_wide_line};
+pub(crate) use group::Float;
 
 use super::plan::Operand;
 use super::stream::fence;
 use super::threads::for_each_range;
 use crate::dtype::Element;
 use crate::view::{View, ViewMut};
-use group::{Body, Group, Scratch};
+pub(crate) use group::Scratch;
+use group::{Body, Group};
 use plan::Lines;
 
 /// The least number of elements that are worth a thread.
@@ -104,29 +105,22 @@ pub(crate) unsafe fn map_operands<T: Element, O: Element>(
         }
     };
     // SAFETY: what it requires of the operands is required here, and the shapes were compared.
-    unsafe { for_each_line(x, out, axis, size_of::<T>().max(size_of::<O>()), &body) }
+    unsafe { for_each_line(x, out, axis, &body) }
 }
 
 /// Calls the body with all lines of `x` along an axis, and those of `out`, as contiguous memory
-/// that isn't the same: some lines at a time, of which numbers that are calculated with have `wide`
-/// bytes.
+/// that isn't the same: some lines at a time.
 ///
 /// # Safety
 ///
 /// The shapes are the same. Every element that the layouts lead to is there; those of `out` can be
 /// written, no two of them are at one place, and no other code uses them. `x` is either exactly
 /// where `out` is or doesn't overlap it.
-unsafe fn for_each_line(
-    x: Operand<'_>,
-    out: Operand<'_>,
-    axis: usize,
-    wide: usize,
-    body: Body<'_>,
-) {
+unsafe fn for_each_line(x: Operand<'_>, out: Operand<'_>, axis: usize, body: Body<'_>) {
     if x.layout.is_empty() {
         return;
     }
-    let lines = Lines::new(&x, &out, axis, wide);
+    let lines = Lines::new(&x, &out, axis);
     let blocks = lines.blocks();
     let elements_per_block = lines.at_once * lines.line.size;
     for_each_range(blocks, GRAIN.div_ceil(elements_per_block), |range| {

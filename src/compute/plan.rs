@@ -13,6 +13,17 @@ pub(crate) struct Operand<'a> {
     pub(crate) item: usize,
 }
 
+impl Operand<'_> {
+    /// Returns the stride of an axis in bytes. That of fewer than two elements leads nowhere and
+    /// may be any number; so may all those of an empty tensor.
+    pub(super) fn stride(&self, axis: usize) -> isize {
+        match self.layout.shape()[axis] {
+            0 | 1 => 0,
+            _ => self.layout.strides()[axis].wrapping_mul(self.item as isize),
+        }
+    }
+}
+
 /// A dimension that tensors have in common. Strides are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dim<const N: usize> {
@@ -45,9 +56,7 @@ impl<const N: usize> Plan<N> {
             if size == 1 {
                 continue;
             }
-            let mut strides = operands
-                .each_ref()
-                .map(|operand| operand.layout.strides()[axis] * operand.item as isize);
+            let mut strides = operands.each_ref().map(|operand| operand.stride(axis));
             if strides[0] < 0 {
                 for (first, stride) in first.iter_mut().zip(&mut strides) {
                     *first = first.wrapping_offset(*stride * (size as isize - 1));

@@ -1,11 +1,12 @@
 //! `layer_norm`: normalisation along one axis to a mean of 0 and a variance of 1.
 
 use super::axis::dimension;
-use super::lanes::sum;
-use super::number::{Float, Wide};
+use super::lanes::{LANES, map, mapped, sum, sums};
+use super::lines::{OfLines, compute_lines};
+use super::number::{Float, Number, Wide};
 use super::rms_norm::widened;
 use crate::compute::Simd;
-use crate::compute::lines::{Line, for_each_wide_line};
+use crate::compute::lines::Scratch;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -84,66 +85,90 @@ fn kernel<T: Float>(
         return Ok(()); // Without copies of weight and bias, which may be of any size.
     }
     let [weight, bias] = scale.map(|view| view.map(|view| widened(&view)));
-    let line = LayerNorm {
+    let norm = LayerNorm {
         weight: weight.as_deref(),
         bias: bias.as_deref(),
         eps,
     };
-    // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
-    // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), axis, &line) };
+    compute_lines(x, out, axis, &norm);
     Ok(())
 }
 
 /// What a line is normalised with.
-struct LayerNorm<'a, W> {
-    weight: Option<&'a [W]>,
-    bias: Option<&'a [W]>,
+struct LayerNorm<'a, T: Float> {
+    weight: Option<&'a [T::Wide]>,
+    bias: Option<&'a [T::Wide]>,
     eps: f64,
 }
 
-impl<W: Wide> Line<W> for LayerNorm<'_, W> {
+// The two-pass algorithm, for a mean in two parts, of which the second is what the first lacks:
+// https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance#Two-pass_algorithm
+impl<T: Float> LayerNorm<'_, T> {
+    /// Returns what the distances to a line's mean are multiplied by, of the sum of their squares.
     #[inline(always)]
-    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], _: S) {
-        let Self { weight, bias, eps } = *self;
-        let share = 1.0 / x.len() as f64;
-        // The two-pass algorithm, for a mean in two parts:
-        // https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance#Two-pass_algorithm
-        let mean = W::from_f64(sum(x, |x| x) * share);
-        let rest = sum(x, |x| x.sub(mean)) * share;
-        // A loop of its own: the compiler has the lanes of one sum in registers, and not of two.
-        let squares = sum(x, |x| {
-            let distance = x.sub(mean);
-            distance.mul(distance)
-        });
+    fn factor(&self, squares: f64, rest: f64, share: f64) -> T::Wide {
         let variance = squares * share - rest * rest;
-        let factor = W::from_f64(1.0 / (variance + eps).sqrt());
-        let rest = W::from_f64(rest);
-        let normed = |x: &W| x.sub(mean).sub(rest).mul(factor);
-        let places = out.iter_mut().zip(x);
-        match (weight, bias) {
-            (Some(weight), Some(bias)) => {
-                for (((out, x), weight), bias) in places.zip(weight).zip(bias) {
-                    *out = normed(x).mul(*weight).add(*bias);
-                }
+        T::Wide::from_f64(1.0 / (variance + self.eps).sqrt())
+    }
+}
+
+impl<T: Float> OfLines<T> for LayerNorm<'_, T> {
+    #[inline(always)]
+    fn compute<S: Simd>(&self, x: &[T], out: &mut [T], _: &mut Scratch, simd: S) {
+        let share = 1.0 / x.len() as f64;
+        let mean = T::Wide::from_f64(sum(x, simd, |x| x) * share);
+        let rest = sum(x, simd, |x| x.sub(mean)) * share;
+        // A loop of its own: the compiler has the lanes of one sum in registers, and not of two.
+        let squares = sum(x, simd, |x| square(x.sub(mean)));
+        let factor = self.factor(squares, rest, share);
+        let rest = T::Wide::from_f64(rest);
+        let normed = |x: T::Wide| x.sub(mean).sub(rest).mul(factor);
+        match (self.weight, self.bias) {
+            (Some(weight), Some(bias)) => map(x, [weight, bias], out, simd, |x, [weight, bias]| {
+                normed(x).mul(weight).add(bias)
+            }),
+            (Some(weight), None) => map(x, [weight], out, simd, |x, [by]| normed(x).mul(by)),
+            (None, Some(bias)) => map(x, [bias], out, simd, |x, [bias]| normed(x).add(bias)),
+            (None, None) => map(x, [], out, simd, |x, []| normed(x)),
+        }
+    }
+
+    #[inline(always)]
+    fn compute_across(&self, rows: &mut [[T::Wide; LANES]]) {
+        let share = 1.0 / rows.len() as f64;
+        let means = mapped(sums(rows.iter().copied()), |sum| {
+            T::Wide::from_f64(sum.into() * share)
+        });
+        for row in &mut *rows {
+            for at in 0..LANES {
+                row[at] = row[at].sub(means[at]);
             }
-            (Some(weight), None) => {
-                for ((out, x), weight) in places.zip(weight) {
-                    *out = normed(x).mul(*weight);
-                }
+        }
+        let rests = sums(rows.iter().copied());
+        let squares = sums(rows.iter().map(|row| mapped(*row, square)));
+        let (mut rest, mut factor) = (rests, rests);
+        for at in 0..LANES {
+            let exact = rests[at].into() * share;
+            rest[at] = T::Wide::from_f64(exact);
+            factor[at] = self.factor(squares[at].into(), exact, share);
+        }
+        for (place, row) in rows.iter_mut().enumerate() {
+            for at in 0..LANES {
+                row[at] = row[at].sub(rest[at]).mul(factor[at]);
             }
-            (None, Some(bias)) => {
-                for ((out, x), bias) in places.zip(bias) {
-                    *out = normed(x).add(*bias);
-                }
+            if let Some(weight) = self.weight {
+                *row = mapped(*row, |x| x.mul(weight[place]));
             }
-            (None, None) => {
-                for (out, x) in places {
-                    *out = normed(x);
-                }
+            if let Some(bias) = self.bias {
+                *row = mapped(*row, |x| x.add(bias[place]));
             }
         }
     }
+}
+
+#[inline(always)]
+fn square<W: Wide>(x: W) -> W {
+    x.mul(x)
 }
 
 /// Returns floats less their mean along an axis, over their standard deviation along it, times a

@@ -80,7 +80,9 @@ pub(super) trait Float: Number + Widen<Wide: Wide> {
     dead_code,
     reason = "a build can leave out the ops that need some of it"
 )]
-pub(super) trait Wide: Number + Math + compute::lines::Float + Into<f64> {
+pub(super) trait Wide:
+    Number + Widen<Wide = Self> + Math + compute::lines::Float + Into<f64>
+{
     fn div(self, other: Self) -> Self;
     fn from_f64(number: f64) -> Self;
     /// Returns the product with another number, and a third one, rounded once.

@@ -1,9 +1,10 @@
 //! `rms_norm`: root mean square normalisation along the last axis.
 
-use super::lanes::sum;
-use super::number::{Float, Wide};
+use super::lanes::{LANES, map, mapped, sum, sums};
+use super::lines::{OfLines, compute_lines};
+use super::number::{Float, Number, Wide};
 use crate::compute::Simd;
-use crate::compute::lines::{Line, for_each_wide_line};
+use crate::compute::lines::Scratch;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -67,13 +68,11 @@ fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out
     }
     let last = x.shape().len() - 1;
     let weight = weight.map(|weight| widened(&weight));
-    let line = RmsNorm {
+    let norm = RmsNorm {
         weight: weight.as_deref(),
         eps,
     };
-    // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
-    // that they are exactly in the same place or don't overlap.
-    unsafe { for_each_wide_line::<T>(x.operand(), out.operand(), last, &line) };
+    compute_lines(x, out, last, &norm);
 }
 
 /// Returns the elements as the type that is calculated with.
@@ -94,27 +93,42 @@ pub(super) fn widened<'a, T: Float>(view: &View<'a, T>) -> Cow<'a, [T::Wide]> {
 }
 
 /// What a line is normalised with.
-struct RmsNorm<'a, W> {
-    weight: Option<&'a [W]>,
+struct RmsNorm<'a, T: Float> {
+    weight: Option<&'a [T::Wide]>,
     eps: f64,
 }
 
-impl<W: Wide> Line<W> for RmsNorm<'_, W> {
+impl<T: Float> RmsNorm<'_, T> {
+    /// Returns what a line's numbers are multiplied by.
     #[inline(always)]
-    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], _: S) {
-        let mean = sum(x, |x| x.mul(x)) / x.len() as f64;
-        let factor = W::from_f64(1.0 / (mean + self.eps).sqrt());
-        let places = out.iter_mut().zip(x);
+    fn factor(&self, squares: f64, len: usize) -> T::Wide {
+        T::Wide::from_f64(1.0 / (squares / len as f64 + self.eps).sqrt())
+    }
+}
+
+impl<T: Float> OfLines<T> for RmsNorm<'_, T> {
+    #[inline(always)]
+    fn compute<S: Simd>(&self, x: &[T], out: &mut [T], _: &mut Scratch, simd: S) {
+        let factor = self.factor(sum(x, simd, |x| x.mul(x)), x.len());
         match self.weight {
-            Some(weight) => {
-                for ((out, x), weight) in places.zip(weight) {
-                    *out = x.mul(factor).mul(*weight);
-                }
+            Some(weight) => map(x, [weight], out, simd, |x, [weight]| {
+                x.mul(factor).mul(weight)
+            }),
+            None => map(x, [], out, simd, |x, []| x.mul(factor)),
+        }
+    }
+
+    #[inline(always)]
+    fn compute_across(&self, rows: &mut [[T::Wide; LANES]]) {
+        let squares = sums(rows.iter().map(|row| mapped(*row, |x| x.mul(x))));
+        let len = rows.len();
+        let factors = mapped(squares, |squares| self.factor(squares.into(), len));
+        for (place, row) in rows.iter_mut().enumerate() {
+            for at in 0..LANES {
+                row[at] = row[at].mul(factors[at]);
             }
-            None => {
-                for (out, x) in places {
-                    *out = x.mul(factor);
-                }
+            if let Some(weight) = self.weight {
+                *row = mapped(*row, |x| x.mul(weight[place]));
             }
         }
     }

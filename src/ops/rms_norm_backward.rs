@@ -3,6 +3,7 @@
 use super::lanes::sum;
 use super::number::{Float, Number, Wide};
 use super::rms_norm::widened;
+use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
@@ -64,34 +65,60 @@ fn kernel<T: Float>(
     eps: f64,
     (grad, x): (&View<'_, T>, &View<'_, T>),
     weight: Option<View<'_, T>>,
-    mut out: ViewMut<'_, T>,
+    out: ViewMut<'_, T>,
 ) {
     let size = *x.shape().last().expect("the op's rule asks for an axis");
     if x.is_empty() {
         return;
     }
-    let (grad, x) = (widened(grad), widened(x));
     let weight = weight.map(|weight| widened(&weight));
-    let mut results = out.iter_mut();
-    let mut weighted = vec![T::Wide::from_f64(0.0); size];
-    let mut products = weighted.clone();
-    for (grad, x) in grad.chunks(size).zip(x.chunks(size)) {
-        for (at, weighted) in weighted.iter_mut().enumerate() {
-            *weighted = match &weight {
-                Some(weight) => grad[at].mul(weight[at]),
-                None => grad[at],
-            };
-        }
-        for ((product, g), x) in products.iter_mut().zip(&weighted).zip(x) {
-            *product = g.mul(*x);
-        }
-        let squares = sum(x, |x| x.mul(x));
-        let dot = sum(&products, |product| product);
-        let r = 1.0 / (squares / size as f64 + eps).sqrt();
-        let along_x = dot / size as f64 * r * r * r;
-        for ((g, x), out) in weighted.iter().zip(x).zip(&mut results) {
-            let (g, x): (f64, f64) = ((*g).into(), (*x).into());
-            *out = T::rounded(g * r - x * along_x);
+    dispatch(Backward {
+        eps,
+        size,
+        grad: &widened(grad),
+        x: &widened(x),
+        weight: weight.as_deref(),
+        out,
+    });
+}
+
+/// The loop over lines of a size.
+struct Backward<'a, T: Float> {
+    eps: f64,
+    size: usize,
+    grad: &'a [T::Wide],
+    x: &'a [T::Wide],
+    weight: Option<&'a [T::Wide]>,
+    out: ViewMut<'a, T>,
+}
+
+impl<T: Float> Routine for Backward<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        let size = self.size;
+        let mut results = self.out.iter_mut();
+        let mut weighted = vec![T::Wide::from_f64(0.0); size];
+        let mut products = weighted.clone();
+        for (grad, x) in self.grad.chunks(size).zip(self.x.chunks(size)) {
+            for (at, weighted) in weighted.iter_mut().enumerate() {
+                *weighted = match self.weight {
+                    Some(weight) => grad[at].mul(weight[at]),
+                    None => grad[at],
+                };
+            }
+            for ((product, g), x) in products.iter_mut().zip(&weighted).zip(x) {
+                *product = g.mul(*x);
+            }
+            let squares = sum(x, simd, |x| x.mul(x));
+            let dot = sum(&products, simd, |product| product);
+            let r = 1.0 / (squares / size as f64 + self.eps).sqrt();
+            let along_x = dot / size as f64 * r * r * r;
+            for ((g, x), out) in weighted.iter().zip(x).zip(&mut results) {
+                let (g, x): (f64, f64) = ((*g).into(), (*x).into());
+                *out = T::rounded(g * r - x * along_x);
+            }
         }
     }
 }

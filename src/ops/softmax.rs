@@ -1,10 +1,12 @@
 //! `softmax` along one axis, and `log_softmax`, its logarithm.
 
 use super::axis::dimension;
-use super::lanes::{ACROSS, for_each_across, is_across, largest, map_and_sum, sum, sums};
-use super::number::{Float, Wide};
+use super::lanes::{LANES, largest, largests, map, map_and_sum, mapped, scale, sum, sums};
+use super::lines::{OfLines, compute_lines};
+use super::number::{Float, Number, Wide};
 use crate::compute::Simd;
-use crate::compute::lines::{Line, for_each_wide_line};
+use crate::compute::lines::Scratch;
+use crate::compute::math::Math;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::Failure;
@@ -70,14 +72,9 @@ fn kernel<T: Float, const IS_LOG: bool>(
     out: Target<'_, T>,
 ) -> Result<(), Failure> {
     let axis = dimension(x.shape().len(), axis)?;
-    let (x, out) = (x.operand(), out.operand());
-    // SAFETY: sources and targets lead to valid elements of the same shape, and the frame checked
-    // that they are exactly in the same place or don't overlap.
-    unsafe {
-        match IS_LOG {
-            true => for_each_wide_line::<T>(x, out, axis, &LogSoftmax),
-            false => for_each_wide_line::<T>(x, out, axis, &Softmax),
-        }
+    match IS_LOG {
+        true => compute_lines(x, out, axis, &LogSoftmax),
+        false => compute_lines(x, out, axis, &Softmax),
     }
     Ok(())
 }
@@ -85,58 +82,39 @@ fn kernel<T: Float, const IS_LOG: bool>(
 /// A line's softmax.
 struct Softmax;
 
-impl<W: Wide> Line<W> for Softmax {
+impl<T: Float> OfLines<T> for Softmax {
     #[inline(always)]
-    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], _: S) {
-        let sum = W::from_f64(map_and_sum(x, out, power(largest(x))));
-        let factor = W::from_f64(1.0).div(sum);
-        for out in out {
-            *out = out.mul(factor);
+    fn compute<S: Simd>(&self, x: &[T], out: &mut [T], scratch: &mut Scratch, simd: S) {
+        let power = power(largest(x, simd));
+        let share = |sum| T::Wide::from_f64(1.0).div(T::Wide::from_f64(sum));
+        if let Some(out) = T::as_wide_mut(out) {
+            let share = share(map_and_sum(x, out, simd, power));
+            for out in out {
+                *out = out.mul(share);
+            }
+        } else {
+            let powers = scratch.floats(x.len());
+            let share = share(map_and_sum(x, powers, simd, power));
+            scale(powers, out, simd, share);
         }
     }
 
     #[inline(always)]
-    fn compute_all<'a, S: Simd>(
-        &self,
-        lines: impl ExactSizeIterator<Item = (&'a [W], &'a mut [W])>,
-        len: usize,
-        simd: S,
-    ) where
-        W: 'a,
-    {
-        if is_across(lines.len(), len) {
-            return for_each_across(lines, |rows| {
-                let largests = largests(rows);
-                for row in &mut *rows {
-                    for at in 0..ACROSS {
-                        row[at] = power(largests[at])(row[at]);
-                    }
-                }
-                let factors = sums(rows.iter().copied()).map(|sum| W::from_f64(1.0).div(sum));
-                for row in rows {
-                    for at in 0..ACROSS {
-                        row[at] = row[at].mul(factors[at]);
-                    }
-                }
-            });
+    fn compute_across(&self, rows: &mut [[T::Wide; LANES]]) {
+        let largests = largests(rows);
+        for row in &mut *rows {
+            for at in 0..LANES {
+                row[at] = power(largests[at])(row[at]);
+            }
         }
-        for (x, out) in lines {
-            self.compute(x, out, simd);
+        let sums = sums(rows.iter().copied());
+        let shares = mapped(sums, |sum| T::Wide::from_f64(1.0).div(sum));
+        for row in rows {
+            for at in 0..LANES {
+                row[at] = row[at].mul(shares[at]);
+            }
         }
     }
-}
-
-/// Returns the largest number of each column, without regard to NaN.
-#[inline(always)]
-fn largests<W: Wide>(rows: &[[W; ACROSS]]) -> [W; ACROSS] {
-    let mut largests = [W::LOWEST; ACROSS];
-    for row in rows {
-        for at in 0..ACROSS {
-            let (largest, x) = (largests[at], row[at]);
-            largests[at] = if x > largest { x } else { largest };
-        }
-    }
-    largests
 }
 
 /// The logarithm of a line's softmax.
@@ -145,50 +123,47 @@ struct LogSoftmax;
 /// How many lines have their logarithms calculated at once.
 const LOGS: usize = 32;
 
-impl<W: Wide> Line<W> for LogSoftmax {
+impl<T: Float> OfLines<T> for LogSoftmax {
     #[inline(always)]
-    fn compute<S: Simd>(&self, x: &[W], out: &mut [W], simd: S) {
-        self.compute_all(std::iter::once((x, out)), x.len(), simd);
+    fn compute<S: Simd>(&self, x: &[T], out: &mut [T], scratch: &mut Scratch, simd: S) {
+        self.compute_all(std::iter::once((x, out)), scratch, simd);
+    }
+
+    #[inline(always)]
+    fn compute_across(&self, rows: &mut [[T::Wide; LANES]]) {
+        let largests = largests(rows);
+        let sums = sums(rows.iter().map(|row| {
+            let mut powers = *row;
+            for at in 0..LANES {
+                powers[at] = power(largests[at])(row[at]);
+            }
+            powers
+        }));
+        let logs = mapped(sums, |sum| sum.log());
+        for row in rows {
+            for at in 0..LANES {
+                row[at] = row[at].sub(largests[at]).sub(logs[at]);
+            }
+        }
     }
 
     #[inline(always)]
     fn compute_all<'a, S: Simd>(
         &self,
-        mut lines: impl ExactSizeIterator<Item = (&'a [W], &'a mut [W])>,
-        len: usize,
-        _: S,
-    ) where
-        W: 'a,
-    {
-        if is_across(lines.len(), len) {
-            return for_each_across(lines, |rows| {
-                let largests = largests(rows);
-                let mut logs = sums(rows.iter().map(|row| {
-                    let mut powers = *row;
-                    for at in 0..ACROSS {
-                        powers[at] = power(largests[at])(row[at]);
-                    }
-                    powers
-                }));
-                for log in &mut logs {
-                    *log = log.log();
-                }
-                for row in rows {
-                    for at in 0..ACROSS {
-                        row[at] = row[at].sub(largests[at]).sub(logs[at]);
-                    }
-                }
-            });
-        }
+        mut lines: impl Iterator<Item = (&'a [T], &'a mut [T])>,
+        _: &mut Scratch,
+        simd: S,
+    ) {
+        let one = T::Wide::from_f64(1.0);
         loop {
-            let mut places: [(&[W], &mut [W]); LOGS] = std::array::from_fn(|_| Default::default());
-            let mut largests = [W::from_f64(0.0); LOGS];
-            let mut logs = [W::from_f64(1.0); LOGS];
+            let mut places: [(&[T], &mut [T]); LOGS] = std::array::from_fn(|_| Default::default());
+            let mut largests = [one; LOGS];
+            let mut logs = [one; LOGS];
             let mut count = 0;
             for place in lines.by_ref().take(LOGS) {
                 let x = place.0;
-                largests[count] = largest(x);
-                logs[count] = W::from_f64(sum(x, power(largests[count])));
+                largests[count] = largest(x, simd);
+                logs[count] = T::Wide::from_f64(sum(x, simd, power(largests[count])));
                 places[count] = place;
                 count += 1;
             }
@@ -205,9 +180,7 @@ impl<W: Wide> Line<W> for LogSoftmax {
             }
             let logs = largests.iter().zip(&logs);
             for ((x, out), (largest, log)) in places.iter_mut().zip(logs).take(count) {
-                for (out, x) in out.iter_mut().zip(*x) {
-                    *out = x.sub(*largest).sub(*log);
-                }
+                map(x, [], out, simd, |x, []| x.sub(*largest).sub(*log));
             }
         }
     }

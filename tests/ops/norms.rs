@@ -199,3 +199,48 @@ fn rms_norm_without_weights_has_weights_of_1() {
         );
     }
 }
+
+#[test]
+fn lines_of_any_length_are_near_the_oracle() {
+    for len in [1, 31, 32, 33, 63, 64, 65, 2047, 2048, 2049, 2080, 2085] {
+        check::<f32>(&[2, len], 1);
+        check::<f16>(&[1, len], 1);
+        check::<bf16>(&[3, len], 1);
+    }
+}
+
+#[test]
+fn short_lines_have_the_bits_that_they_have_alone() {
+    fn check<T: Float>() {
+        for len in [1, 2, 5, 16, 17, 31, 32, 33] {
+            let (_, x) = numbers::<T>(&[70, len], 1);
+            let (_, weight) = numbers::<T>(&[len], 4);
+            let of = |x: &Tensor| {
+                [
+                    ops::softmax(x, -1).unwrap(),
+                    ops::log_softmax(x, -1).unwrap(),
+                    ops::rms_norm(x, &weight, 0.5).unwrap(),
+                    ops::layer_norm(x, &weight, &weight, -1, 0.5).unwrap(),
+                    ops::layer_norm(x, NONE, &weight, -1, 0.5).unwrap(),
+                ]
+            };
+            let together = of(&x);
+            for line in 0..70 {
+                for (all, alone) in together.iter().zip(of(&x.slice(0, line..=line).unwrap())) {
+                    let line = all.slice(0, line..=line).unwrap();
+                    let [line, alone] = [&line, &alone].map(|line| line.to_vec::<T>().unwrap());
+                    assert_eq!(
+                        format!("{line:?}"),
+                        format!("{alone:?}"),
+                        "{len} of {}",
+                        T::DTYPE
+                    );
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+    check::<f16>();
+    check::<bf16>();
+}

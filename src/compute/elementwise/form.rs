@@ -1,6 +1,6 @@
 //! Element types, and those that are calculated with instead: `f32` for 16-bit floats.
 
-use crate::compute::convert::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use crate::compute::convert::{bf16_to_f32, f16_to_f32};
 use crate::compute::convert::{bf16s_from_f32, bf16s_to_f32, f16s_from_f32, f16s_to_f32};
 use crate::compute::simd::Simd;
 use crate::dtype::{self, Element};
@@ -31,6 +31,10 @@ pub trait Widen: Element + sealed::Sealed {
     /// Returns the nearest number, of two that are as near the even one.
     fn narrow(wide: Self::Wide) -> Self;
 
+    /// Returns elements that are calculated with as they are.
+    #[doc(hidden)]
+    fn as_wide_mut(elements: &mut [Self]) -> Option<&mut [Self::Wide]>;
+
     /// Converts `len` elements.
     ///
     /// # Safety
@@ -38,14 +42,6 @@ pub trait Widen: Element + sealed::Sealed {
     /// `from` is valid for reads of as many elements, and `to` for writes of as many; they don't
     /// overlap.
     unsafe fn widen_all(from: *const Self, to: *mut Self::Wide, len: usize);
-
-    /// Converts `len` elements back.
-    ///
-    /// # Safety
-    ///
-    /// `from` is valid for reads of as many elements, and `to` for writes of as many; they don't
-    /// overlap.
-    unsafe fn narrow_all(from: *const Self::Wide, to: *mut Self, len: usize);
 
     /// Converts elements, compiled for the level of the function that calls it.
     #[doc(hidden)]
@@ -76,11 +72,11 @@ macro_rules! same {
             fn narrow(wide: Self) -> Self {
                 wide
             }
-            unsafe fn widen_all(from: *const Self, to: *mut Self, len: usize) {
-                // SAFETY: the caller promises what it requires.
-                unsafe { to.copy_from_nonoverlapping(from, len) };
+            #[inline(always)]
+            fn as_wide_mut(elements: &mut [Self]) -> Option<&mut [Self]> {
+                Some(elements)
             }
-            unsafe fn narrow_all(from: *const Self, to: *mut Self, len: usize) {
+            unsafe fn widen_all(from: *const Self, to: *mut Self, len: usize) {
                 // SAFETY: the caller promises what it requires.
                 unsafe { to.copy_from_nonoverlapping(from, len) };
             }
@@ -116,13 +112,13 @@ macro_rules! short_floats {
             fn narrow(wide: f32) -> Self {
                 Self::from_bits(dtype::$narrow(wide))
             }
+            #[inline(always)]
+            fn as_wide_mut(_: &mut [Self]) -> Option<&mut [f32]> {
+                None
+            }
             unsafe fn widen_all(from: *const Self, to: *mut f32, len: usize) {
                 // SAFETY: the caller promises what it requires, of the float's bits.
                 unsafe { $widen(from.cast(), to, len) };
-            }
-            unsafe fn narrow_all(from: *const f32, to: *mut Self, len: usize) {
-                // SAFETY: the caller promises what it requires, of the float's bits.
-                unsafe { $narrow(from, to.cast(), len) };
             }
             #[inline(always)]
             fn widen_chunk<S: Simd, const N: usize>(from: &[Self; N]) -> [f32; N] {

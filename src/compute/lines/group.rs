@@ -46,17 +46,11 @@ impl Group {
             (slice::from_raw_parts(x.cast(), self.len), out)
         }
     }
-
-    /// Returns whether each line is where the one before ends, of elements of these sizes.
-    #[cfg(feature = "ops")]
-    pub(super) fn is_whole(self, x: usize, out: usize) -> bool {
-        self.count == 1 || self.steps == [out, x].map(|size| (self.len * size) as isize)
-    }
 }
 
 /// Memory for intermediate results, used again for each line.
 #[derive(Debug, Default)]
-pub(super) struct Scratch(SmallVec<[u64; 512]>);
+pub(crate) struct Scratch(SmallVec<[u64; 512]>);
 
 impl Scratch {
     /// Returns memory for this number of elements.
@@ -66,7 +60,7 @@ impl Scratch {
     }
 
     /// Returns memory for this number of floats, whose values are left from earlier uses.
-    pub(super) fn floats<T: Float>(&mut self, len: usize) -> &mut [T] {
+    pub(crate) fn floats<T: Float>(&mut self, len: usize) -> &mut [T] {
         let words = (len * size_of::<T>()).div_ceil(size_of::<u64>());
         if self.0.len() < words {
             self.0.resize(words, 0);

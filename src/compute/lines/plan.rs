@@ -34,15 +34,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(x: &Operand<'_>, out: &Operand<'_>, axis: usize, wide: usize) -> Self {
+    pub(super) fn new(x: &Operand<'_>, out: &Operand<'_>, axis: usize) -> Self {
         let item = [out.item, x.item];
         let mut outer = SmallVec::new();
         let mut line = Dim::NONE;
         for (at, &size) in x.layout.shape().iter().enumerate() {
-            let strides = [
-                out.layout.strides()[at] * out.item as isize,
-                x.layout.strides()[at] * x.item as isize,
-            ];
+            let strides = [out.stride(at), x.stride(at)];
             if at == axis {
                 line = Dim { size, strides };
             } else if size != 1 {
@@ -61,13 +58,12 @@ impl Lines {
             let bytes = item.map(|item| x.layout.len() * item);
             bypasses(bytes[0], bytes[0] + bytes[1]) && (is_whole || line.size * item[0] >= STREAMED)
         };
+        let bytes = line.size * item[0].max(item[1]);
         let at_once = if is_contiguous == [true; 2] {
-            (SHORT / (line.size * wide).max(1)).clamp(1, beside.size.max(1))
+            (SHORT / bytes.max(1)).clamp(1, beside.size.max(1))
         } else {
             // A few even of long lines, as memory comes in cache lines.
-            (ROOM / (line.size * item[0].max(item[1])))
-                .max(16)
-                .min(beside.size)
+            (ROOM / bytes).max(16).min(beside.size)
         };
         Self {
             first: [Address(out.first), Address(x.first)],
