@@ -34,6 +34,8 @@ mod norms;
 mod number;
 #[path = "ops/nv12.rs"]
 mod nv12;
+#[path = "ops/odd_strides.rs"]
+mod odd_strides;
 #[path = "ops/oracle.rs"]
 mod oracle;
 #[path = "ops/out.rs"]

@@ -60,7 +60,7 @@ impl Reduction {
         // How many positions an index of the next reduced axis is.
         let mut positions: usize = reduced_sizes.product();
         for (axis, &size) in x.layout.shape().iter().enumerate() {
-            let stride = x.layout.strides()[axis] * x.item as isize;
+            let stride = x.stride(axis);
             if is_reduced[axis] {
                 out_axis += usize::from(keeps);
                 positions = positions.checked_div(size).unwrap_or(0);
@@ -71,7 +71,7 @@ impl Reduction {
                     reduced.push(Dim { size, strides });
                 }
             } else {
-                let out_stride = out.layout.strides()[out_axis] * out.item as isize;
+                let out_stride = out.stride(out_axis);
                 out_axis += 1;
                 if size != 1 {
                     let strides = [out_stride, stride, 0];
@@ -354,6 +354,6 @@ const fn scratch_len() -> usize {
 
 fn advance(offsets: &mut [isize; 3], dim: &Dim<3>, steps: usize) {
     for (offset, stride) in offsets.iter_mut().zip(dim.strides) {
-        *offset += stride * steps as isize;
+        *offset = offset.wrapping_add(stride.wrapping_mul(steps as isize));
     }
 }

@@ -69,7 +69,7 @@ impl<'a, I: Index> Plan<'a, I> {
     pub(super) fn new(rows: &Rows<'a, I>, written: usize) -> Self {
         let (listed, indexed) = (rows.listed, rows.indexed);
         let mut first = [listed.first, indexed.first];
-        let stride = |of: Operand<'_>, at: usize| of.layout.strides()[at] * of.item as isize;
+        let stride = |of: Operand<'_>, at: usize| of.stride(at);
         let sizes = listed.layout.shape();
         let list = rows.axis..rows.axis + rows.rank;
         let mut outer = Vec::with_capacity(sizes.len() + 1);
