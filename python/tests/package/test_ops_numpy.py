@@ -232,3 +232,18 @@ def test_result_too_large_for_memory_is_refused():
     x = np.broadcast_to(np.ones(1, "f8"), (1 << 40, 1 << 10))
     with refused(MemoryError, "can't allocate 9007199254740992 bytes of memory"):
         ops.add(x, x)
+
+
+def test_bytes_of_bool_outputs_are_made_valid_once_the_call_is_right():
+    x = np.arange(3.0)
+    for step in (1, 1, 2):
+        out = np.full(6, 7, "u1").view(bool)[::step][:3]
+        assert ops.equal(x, x, out=out) is out
+        assert out.view("u1").tolist() == [1, 1, 1]
+    out = np.full(4, 7, "u1").view(bool)
+    with pytest.raises(ValueError, match="shape"):
+        ops.equal(x, x, out=out)
+    assert out.view("u1").tolist() == [7] * 4
+    condition = np.full(3, 7, "u1").view(bool)
+    with pytest.raises(ValueError, match="0x07"):
+        ops.where(condition, x, x)
