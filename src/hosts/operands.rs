@@ -12,6 +12,8 @@ pub(super) struct Described {
     pub(super) first: *mut u8,
     pub(super) layout: Layout,
     pub(super) dtype: DType,
+    /// Whether elements of less than a byte each take a byte of their own.
+    pub(super) is_padded: bool,
 }
 
 /// The tensors of a call's inputs.
@@ -23,8 +25,8 @@ pub(super) struct Inputs {
     pub(super) places: SmallVec<[usize; 4]>,
 }
 
-/// Appends a tensor of rank, sizes and strides, or NULL if it is row-major. It is built in the
-/// list, as moving a layout takes longer.
+/// Appends a tensor of rank, sizes and strides, or NULL if it is row-major, whose elements of less
+/// than a byte are packed. It is built in the list, as moving a layout takes longer.
 ///
 /// # Errors
 ///
@@ -47,6 +49,7 @@ pub(super) unsafe fn describe_in_place<A: Array<Item = Described>>(
         let place = list.as_mut_ptr().add(at);
         (&raw mut (*place).first).write(first);
         (&raw mut (*place).dtype).write(dtype);
+        (&raw mut (*place).is_padded).write(false);
         (&raw mut (*place).layout).write(Layout::scalar());
         list.set_len(at + 1);
     }
@@ -117,6 +120,6 @@ impl Described {
     pub(super) unsafe fn operand(&self, writes: bool) -> Operand<'_> {
         let (first, layout, dtype) = (self.first, self.layout.as_ref(), self.dtype);
         // SAFETY: elements and accesses are as this function requires.
-        unsafe { Operand::from_raw(first, layout, dtype, Device::CPU, false, writes) }
+        unsafe { Operand::from_raw(first, layout, dtype, Device::CPU, self.is_padded, writes) }
     }
 }

@@ -9,6 +9,7 @@ from graph_tensorflow import constants, eager, needs_extension, same
 from support import framework, in_new_process, refused
 
 tf = framework("tensorflow")
+from tensorflow.python.framework import dtypes  # noqa: E402
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -84,6 +85,28 @@ def test_kernels_have_the_addresses_of_tensors():
 
     before, after, new = forwarded(x)
     assert before == after and np.allclose(new, 2 * x + np.sin(x))
+
+
+SMALL = "int4 uint4 int2 uint2 float4_e2m1fn".split()
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if hasattr(dtypes, name)])
+def test_elements_of_less_than_a_byte_have_a_byte_each(name):
+    array = np.array([1, 0, 1, 1, 0, -1 if name[0] in "if" else 1])
+    array = array.astype(getattr(pytest.importorskip("ml_dtypes"), name)).reshape(3, 2)
+    x, expected = tf.constant(array), ops.cast(array, dtype="float32")
+    cast = lambda x: ops.cast(x, dtype="float32")  # noqa: E731
+    assert expected.tolist() == array.astype("f4").tolist()
+    for call in (
+        tf.function(cast),
+        tf.function(cast, input_signature=[tf.TensorSpec(None, x.dtype)]),
+    ):
+        for _ in range(3):
+            assert same(call(x), (expected,))
+    if name == "int4":
+        scale = np.float32(0.5)
+        found = tf.function(lambda x: ops.dequantize(x, tf.constant(scale)))(x)
+        assert same(found, (ops.dequantize(array, scale),))
 
 
 def test_what_others_hold_is_not_written():

@@ -165,7 +165,8 @@ fn types_of(handle: &OpHandle, variable: &str) -> Result<String, String> {
         }
         for (_, types) in kernel.types.iter().filter(|(name, _)| name == variable) {
             // Of dtypes without a name, calls find out whether there is a kernel.
-            let is_unnamed = |dtype: &DType| type_name(*dtype).is_none() && is_known(*dtype);
+            let is_unnamed =
+                |dtype: &DType| type_name(*dtype).is_none() && code_of(*dtype).is_some();
             if types.is_empty() || types.iter().any(is_unnamed) {
                 return Ok("type".to_owned());
             }
@@ -180,11 +181,6 @@ fn types_of(handle: &OpHandle, variable: &str) -> Result<String, String> {
         true => Err("the CPU has no kernel for its dtypes".to_owned()),
         false => Ok(format!("{{{}}}", names.join(", "))),
     }
-}
-
-/// Returns whether TensorFlow has a dtype.
-fn is_known(dtype: DType) -> bool {
-    code_of(dtype).is_some_and(|code| code <= LAST_CODE)
 }
 
 /// Returns an attribute's definition.

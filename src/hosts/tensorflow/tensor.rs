@@ -46,7 +46,8 @@ impl Tensor {
         call.add_tensor(first.cast(), code as u32, &self.sizes(), None);
     }
 
-    /// Appends memory, layout and dtype. TensorFlow's tensors are contiguous.
+    /// Appends memory, layout and dtype. TensorFlow's tensors are contiguous, and each of their
+    /// elements takes a byte or more of its own.
     pub(super) fn describe(&self, list: &mut SmallVec<[Described; 4]>) -> Result<(), String> {
         let functions = &self.tensorflow.functions;
         // SAFETY: the handle is a tensor's.
@@ -62,7 +63,11 @@ impl Tensor {
         let dims = (sizes.len() as i32, sizes.as_ptr(), ptr::null());
         // SAFETY: there are as many sizes; without strides it is row-major.
         let valid = unsafe { describe_in_place(list, first.cast(), dtype, dims) };
-        valid.map_err(|error| error.to_string())
+        valid.map_err(|error| error.to_string())?;
+        if let Some(described) = list.last_mut() {
+            described.is_padded = dtype.is_sub_byte();
+        }
+        Ok(())
     }
 
     /// Copies the elements of another tensor of this dtype and shape.
