@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::hosts::{Host, HostError};
 use crate::kernel::{Attribute, AttributeKind, ElementType, Op, OpHandle};
-use crate::tensorflow_types::{code_of, name_of};
+use crate::tensorflow_types::{TABLE, code_of, name_of};
 use std::collections::BTreeSet;
 
 /// What stands for `None` among integers.
@@ -84,9 +84,10 @@ impl Definition {
         let mut names = BTreeSet::new();
         let mut outputs = Vec::new();
         for (at, (name, reads, writes)) in op.parameters().enumerate() {
-            if !is_argument_name(name) || !names.insert(name.to_owned()) {
+            if !is_argument_name(name) {
                 return Err(refused(format!("no tensor is called {name:?}")));
             }
+            add(&mut names, name.to_owned()).map_err(refused)?;
             let kind = match op.element_type(at) {
                 ElementType::Is(dtype) => {
                     type_name(dtype).ok_or_else(|| refused(format!("no dtype {dtype}")))?
@@ -112,7 +113,7 @@ impl Definition {
                 continue;
             }
             if writes {
-                names.insert(new_name(name));
+                add(&mut names, new_name(name)).map_err(refused)?;
                 all.outputs.push(format!("{}: {kind}", new_name(name)));
             }
             let least = match (op.variadic() == Some(at), op.is_optional(at)) {
@@ -124,13 +125,13 @@ impl Definition {
             if is_any {
                 let list =
                     least.map_or("type".to_owned(), |least| format!("list(type) >= {least}"));
-                names.insert(any_name(name));
+                add(&mut names, any_name(name)).map_err(refused)?;
                 all.attributes.push(format!("{}: {list}", any_name(name)));
             }
             all.inputs.push(match least {
                 Some(least) if !is_any => {
                     let count = count_name(name);
-                    names.insert(count.clone());
+                    add(&mut names, count.clone()).map_err(refused)?;
                     all.attributes.push(format!("{count}: int >= {least}"));
                     format!("{name}: {count} * {kind}")
                 }
@@ -139,20 +140,33 @@ impl Definition {
         }
         all.outputs.append(&mut outputs);
         for (name, kind, default) in op.attributes() {
-            if !is_attribute_name(name) || !names.insert(name.to_owned()) {
+            if !is_attribute_name(name) {
                 return Err(refused(format!("no attribute is called {name:?}")));
             }
+            add(&mut names, name.to_owned()).map_err(refused)?;
             let text = attribute(op, name, kind, default).map_err(refused)?;
             all.attributes.push(text);
         }
         for variable in variables {
-            if !is_attribute_name(&variable) || !names.insert(variable.clone()) {
+            if !is_attribute_name(&variable) {
                 return Err(refused(format!("no type is called {variable:?}")));
             }
+            add(&mut names, variable.clone()).map_err(refused)?;
             let types = types_of(handle, &variable).map_err(refused)?;
             all.attributes.push(format!("{variable}: {types}"));
         }
         Ok(all)
+    }
+}
+
+/// Adds a name of an argument, an attribute or a type, which TensorFlow has together.
+fn add(names: &mut BTreeSet<String>, name: String) -> Result<(), String> {
+    match names.contains(&name) {
+        true => Err(format!("two things are called {name:?}")),
+        false => {
+            names.insert(name);
+            Ok(())
+        }
     }
 }
 
@@ -250,6 +264,20 @@ fn is_attribute_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && (name.chars()).all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         && !["name", "op_type_name"].contains(&name)
+        && !is_dtype_name(name)
+}
+
+/// Returns whether TensorFlow reads a name as a dtype.
+fn is_dtype_name(name: &str) -> bool {
+    let mut name = name;
+    while let Some(of) = name.strip_suffix("_ref") {
+        name = of;
+    }
+    ["float16", "float32", "float64"].contains(&name)
+        || TABLE.iter().any(|(_, known, _)| {
+            let known = known.strip_prefix("DT_");
+            known.is_some_and(|known| known.to_ascii_lowercase() == name)
+        })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tests of definitions: names, refusals, arguments.
 
-use super::{Definition, name};
+use super::{Definition, TABLE, is_attribute_name, name};
 use crate::dtype::DType;
 use crate::kernel::{AttributeKind, Op, Registry};
 
@@ -34,6 +34,73 @@ fn definitions_that_would_end_the_process_are_refused() {
         }
         let op = registry.op(&name).unwrap();
         assert!(Definition::of(&op).is_err(), "{at}");
+    }
+}
+
+#[test]
+fn outputs_with_new_values_have_names_of_their_own() {
+    let registry = Registry::new();
+    for (name, op) in [
+        (
+            "a",
+            Op::new("a")
+                .input("new_y", DType::F32)
+                .in_out("y", DType::F32),
+        ),
+        (
+            "b",
+            Op::new("b")
+                .in_out("y", DType::F32)
+                .input("new_y", DType::F32),
+        ),
+        (
+            "c",
+            Op::new("c")
+                .in_out("y", DType::F32)
+                .output("new_y", DType::F32),
+        ),
+        (
+            "d",
+            Op::new("d")
+                .in_out("y", DType::F32)
+                .attribute("new_y", AttributeKind::Int, None),
+        ),
+    ] {
+        registry.define(op).unwrap();
+        let error = Definition::of(&registry.op(name).unwrap()).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("two things are called \"new_y\""),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn attributes_with_names_of_dtypes_are_refused() {
+    let registry = Registry::new();
+    let own = "half string resource variant float float16 float32 float64 double int4 bool qint8";
+    let own = own.split(' ').map(str::to_owned);
+    let names = TABLE
+        .iter()
+        .map(|(_, name, _)| name[3..].to_ascii_lowercase());
+    for (at, name) in own.chain(names).enumerate() {
+        for name in [format!("{name}_ref"), format!("{name}_ref_ref"), name] {
+            let op = format!("a{at}_{name}");
+            let kind = AttributeKind::Int;
+            let definition = Op::new(&op)
+                .input("x", DType::F32)
+                .attribute(&name, kind, None);
+            registry.define(definition).unwrap();
+            let error = Definition::of(&registry.op(&op).unwrap()).unwrap_err();
+            let wanted = format!("no attribute is called {name:?}");
+            assert!(error.to_string().contains(&wanted), "{error}");
+            assert!(!is_attribute_name(&name));
+        }
+    }
+    for name in ["half2", "ref", "float_reference", "Half", "dtype", "T"] {
+        assert!(is_attribute_name(name), "{name}");
     }
 }
 
