@@ -1,6 +1,6 @@
 //! Tensors of a host on the CPU, as the operands of a call.
 
-use super::problem::Problem;
+use super::problem::{Class, Problem};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::kernel::{Attribute, CallHost, Frame, OpHandle, Operand, Operands};
@@ -80,8 +80,12 @@ pub(super) unsafe fn run(
         if operands[*at].is_absent() {
             operands[*at] = operand;
             present |= 1 << at;
-        } else {
+        } else if op.variadic() == Some(*at) {
             operands.push(operand);
+        } else {
+            let (name, argument) = (op.name(), op.argument_name(*at));
+            let text = format!("{name}: argument {argument:?} takes 1 tensor but 2 were given");
+            return Err(Problem::new(Class::Type, text));
         }
     }
     for (at, tensor) in (op.given()..).zip(outputs) {

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from dlbridge import ops
 from graph_samples import CALLS
-from graph_tensorflow import constants, eager, needs_extension, same
+from graph_tensorflow import InvalidArgument, constants, eager, needs_extension, same
 from support import framework, in_new_process, refused
 
 tf = framework("tensorflow")
@@ -107,6 +107,23 @@ def test_elements_of_less_than_a_byte_have_a_byte_each(name):
         scale = np.float32(0.5)
         found = tf.function(lambda x: ops.dequantize(x, tf.constant(scale)))(x)
         assert same(found, (ops.dequantize(array, scale),))
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_imported_nodes_with_several_tensors_for_an_input_of_one_are_errors(count):
+    function = tf.function(lambda x: ops.rms_norm(x, tf.ones(3)))
+    definition = function.get_concrete_function(tf.TensorSpec([2, 3])).graph.as_graph_def()
+    (node,) = (node for node in definition.node if node.op == "Dlbridge>RmsNorm")
+    node.attr["N_weight"].i = count
+    for _ in range(count - 1):
+        node.input.insert(1, node.input[1])
+    graph = tf.Graph()
+    with graph.as_default(), tf.compat.v1.Session() as session:
+        (result,) = tf.import_graph_def(definition, return_elements=["Identity:0"])
+        (x,) = (node.outputs[0] for node in graph.get_operations() if node.type == "Placeholder")
+        text = f'rms_norm: argument "weight" takes 1 tensor but {count} were given'
+        with pytest.raises(InvalidArgument, match=text):
+            session.run(result, {x: np.ones((2, 3), np.float32)})
 
 
 def test_what_others_hold_is_not_written():

@@ -51,7 +51,12 @@ impl Node {
                     _ => reader.int(&count_name(name)).map(|count| count as usize),
                 }
             };
-            counts.push(count.map_err(wrong)?);
+            let count = count.map_err(wrong)?;
+            if count > 1 && op.variadic() != Some(at) {
+                let text = format!("argument {name:?} takes 1 tensor but {count} were given");
+                return Err(wrong(text));
+            }
+            counts.push(count);
         }
         for (name, kind, _) in op.attributes() {
             // SAFETY: the construction is that of a node with these attributes.
