@@ -132,10 +132,13 @@ class Definition:
         numbers: dict[Any, list[Any]] = {}
         for at, (of, kind) in enumerate(zip(found, kinds)):
             for place, value in enumerate(of):
+                argument = self.argument(at, place)
                 if type(value) in NUMBERS:
+                    if at in self.written:
+                        raise not_a_tensor(row, argument, value)
                     numbers.setdefault(kind, []).append(value)
                     continue
-                of[place] = convert(tensor_like(row, self.argument(at, place), value))
+                of[place] = converted(row, argument, value, convert)
                 if kind not in dtypes:
                     dtypes[kind] = dtype_name(of[place].dtype)
         for kind, of in numbers.items():
@@ -186,6 +189,19 @@ def tensor_like(op: str, argument: str, value: Any) -> Any:
         return memoryview(value)
     except TypeError:
         raise not_a_tensor(op, argument, value) from None
+
+
+def converted(op: str, argument: str, value: Any, convert: Callable[[Any], Any]) -> Any:
+    """Returns a tensor of a framework of a tensor, array or buffer. Errors name the argument."""
+    value = tensor_like(op, argument, value)
+    try:
+        return convert(value)
+    except (BufferError, TypeError, ValueError, LookupError, MemoryError) as error:
+        if type(error) not in (BufferError, TypeError, ValueError, LookupError, MemoryError):
+            raise
+        named = type(error)(f'{op}: argument "{argument}": {error}')
+        vars(named).update(vars(error))
+        raise named from error
 
 
 def dtype_name(dtype: Any) -> str:

@@ -144,3 +144,24 @@ def test_calls_that_can_not_be_made_are_refused_while_jax_traces(name, args, key
         assert (str(raised.value).startswith(f"{name}: "), raised.value.kind) == (True, kind)
     with pytest.raises(error):
         call(np.ones((2, 5), "f4"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.ones(4, ">f4"),
+        np.ma.array(np.ones(4, "f4"), mask=[1, 0, 0, 0]),
+        np.zeros(4, "M8[s]"),
+        np.array([None] * 4),
+    ],
+    ids=["byte order", "mask", "date", "objects"],
+)
+def test_arrays_are_refused_as_of_eager_calls(value):
+    x = np.ones(4, "f4")
+    with pytest.raises(BufferError, match='^add: argument "b": ') as expected:
+        ops.add(x, value)
+    with refused(BufferError, str(expected.value)) as found:
+        jax.jit(lambda x: ops.add(x, value))(x)
+    assert (found.value.kind, found.value.found) == (expected.value.kind, expected.value.found)
+    with refused(TypeError, 'axpy: argument "y": expected a tensor, got float'):
+        jax.jit(lambda x: ops.axpy(2.0, x, 1.0))(x)

@@ -116,3 +116,61 @@ def test_calls_that_are_wrong_for_any_size_are_refused_while_traced(name, keywor
         with pytest.raises(error, match=f"^{name}: ") as raised:
             function.get_concrete_function()
         assert raised.value.kind == kind
+
+
+LEAST = -(2**63)
+
+
+REFUSED = [
+    lambda x: ops.softmax(x, axis=1.0),
+    lambda x: ops.softmax(x, axis="1"),
+    lambda x: ops.softmax(x, axis=True),
+    lambda x: ops.softmax(x, axis=4),
+    lambda x: ops.rms_norm(x, eps="0.1"),
+    lambda x: ops.cast(x, dtype="int3"),
+    lambda x: ops.add(x, np.ones(3, "i4")),
+    lambda x: ops.add(x, np.ones(4, "f4")),
+    lambda x: ops.exp(ops.cast(x, dtype="complex64")),
+    lambda x: ops.take(x, x),
+    lambda x: ops.axpy(2.0, x, 1.0),
+    lambda x: ops.gelu(x, approximate="none of these"),
+    lambda x: ops.argmax(x, axis=LEAST),
+    lambda x: ops.sum(x, axis=LEAST),
+    lambda x: ops.sum(x, axis=[LEAST]),
+    lambda x: ops.sum(x, axis=[0, LEAST]),
+    lambda x: ops.softmax(x, axis=LEAST),
+]
+
+
+@pytest.mark.parametrize("at", range(len(REFUSED)))
+@pytest.mark.parametrize("traced", TRACED)
+def test_calls_are_refused_with_the_errors_of_eager_calls(traced, at):
+    call, x = REFUSED[at], np.ones(3, np.float32)
+    with pytest.raises((TypeError, ValueError, LookupError)) as expected:
+        call(x)
+    with pytest.raises(type(expected.value)) as found:
+        TRACED[traced](call, tf.constant(x))
+    assert type(found.value) is type(expected.value)
+    # Those of a graph are made anew by TensorFlow, with lines before.
+    assert str(found.value).rstrip().endswith(str(expected.value))
+    if traced == "tape":
+        assert found.value.kind == expected.value.kind
+
+
+@pytest.mark.parametrize("axis", [LEAST, [LEAST]])
+def test_smallest_axis_is_refused_where_the_rank_is_unknown(axis):
+    function = tf.autograph.experimental.do_not_convert(lambda x: ops.sum(x, axis=axis))
+    function = tf.function(function, input_signature=[tf.TensorSpec(None)])
+    with refused(IndexError, 'sum: attribute "axis" is out of bounds: -9223372036854775808'):
+        function(tf.ones(3))
+
+
+@pytest.mark.parametrize("call", [REFUSED[6], REFUSED[8], REFUSED[9]])
+def test_kernels_are_listed_where_the_rank_is_unknown(call):
+    function = tf.autograph.experimental.do_not_convert(call)
+    function = tf.function(function, input_signature=[tf.TensorSpec(None)])
+    with pytest.raises((TypeError, LookupError)) as expected:
+        call(np.ones(3, np.float32))
+    with pytest.raises(type(expected.value)) as found:
+        function(tf.ones(3))
+    assert str(found.value) == str(expected.value)

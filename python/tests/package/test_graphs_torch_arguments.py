@@ -43,6 +43,16 @@ def test_numbers_are_refused_as_of_eager_calls(dtype, number):
     assert found == expected
 
 
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_numbers_are_refused_for_inputs_that_are_written(requires_grad):
+    x = torch.ones((), requires_grad=requires_grad)
+    for call in (lambda x: ops.axpy(2.0, x, 1.0), lambda x: ops.axpy(2.0, x, y=3)):
+        for function in (call, compiled(call)):
+            with refused(TypeError, 'axpy: argument "y": expected a tensor, got ') as raised:
+                function(x)
+            assert raised.value.kind == "type"
+
+
 def test_numbers_alone_have_the_dtype_of_eager_calls():
     x = torch.ones(3, dtype=torch.bool)
     for a, b in ((1, 2), (1, 2.5), (True, False), (True, 2)):

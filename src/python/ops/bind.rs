@@ -3,6 +3,8 @@
 mod refuse;
 mod variadic;
 
+pub(super) use refuse::of_kind;
+
 use super::attribute::{attribute, is_plain};
 use super::threads::number_of_threads;
 use crate::kernel::{Attribute, AttributeKind, OpHandle, Reason};
@@ -255,7 +257,10 @@ impl Names {
                 }
                 all.attributes_are_plain &= is_plain(value);
                 let known = attribute(value, *kind)?;
-                let known = known.ok_or_else(|| Self::of_kind(op, name, *kind, value))?;
+                let known = known.ok_or_else(|| {
+                    let name = name.bind(value.py()).to_string_lossy();
+                    of_kind(op, &name, *kind, value)
+                })?;
                 all.attributes.push((place, known));
             }
             Some(Place::Like) => all.like = not_none(value),

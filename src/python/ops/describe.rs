@@ -4,10 +4,10 @@
 mod rules;
 
 use super::attribute;
+use super::bind::of_kind;
 use crate::dtype::DType;
 use crate::kernel::{Attribute, ElementType, OpHandle, PartialShape};
 use crate::python::PyDType;
-use crate::python::error::wrong_value;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -134,9 +134,7 @@ pub(super) fn attributes(handle: &OpHandle, given: &Bound<'_, PyDict>) -> PyResu
             continue;
         };
         let Some(value) = attribute::attribute(found.as_borrowed(), kind)? else {
-            let reason = format!("{}: wrong value for {name}", handle.name());
-            let found = found.repr()?.to_string();
-            return Err(wrong_value(found, kind.to_string(), reason));
+            return Err(of_kind(handle.name(), &name, kind, found.as_borrowed()));
         };
         values.push((name, value));
     }

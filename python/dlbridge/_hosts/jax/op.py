@@ -136,6 +136,7 @@ def _array(value: Any) -> jax.Array:
         return value
     is_numpy = isinstance(value, np.ndarray | np.generic | memoryview)
     if is_numpy or not hasattr(value, "__dlpack__"):
+        _core.from_dlpack(value)  # Refuses what eager calls refuse.
         return jnp.asarray(np.asarray(value) if isinstance(value, memoryview) else value)
     return jax.dlpack.from_dlpack(value)
 

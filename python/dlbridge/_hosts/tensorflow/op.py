@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
 import tensorflow as tf
 
+from ... import _core
 from ..._errors import with_fields
 from ..definition import Definition, dtype_name, is_usual
 from .gradient import gradient
@@ -73,12 +73,26 @@ class PublishedOp(Definition):
             of if row["optional"] or row["variadic"] else of[0]
             for of, row in zip(tensors, self.row["inputs"])
         ]
-        encoded = {name: self._encoded(name, attributes[name], tensors) for name in self.kinds}
         if tf.executing_eagerly():
-            results = self._run(arguments, encoded)
+            encoded = self._all_encoded(attributes, tensors)
+            try:
+                results = self._run(arguments, encoded)
+            except (tf.errors.OpError, RuntimeError):
+                self._check(tensors, attributes)
+                raise
         else:
-            results = self._add_node(arguments, encoded)
-            self._set_shapes(results, tensors, attributes)
+            # Before there is a node.
+            shapes = self._check(tensors, attributes)
+            encoded = self._all_encoded(attributes, tensors)
+            try:
+                results = self._add_node(arguments, encoded)
+            except (TypeError, ValueError):
+                # Kernels are for dtypes, and few for ranks.
+                self._check(tensors, attributes, rank=1)
+                raise
+            for result, shape in zip(results[len(self.written) :], shapes):
+                if shape is not None:
+                    result.set_shape(shape)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _run(self, arguments: list[Any], attributes: dict[str, Any]) -> list[tf.Tensor]:
@@ -104,21 +118,39 @@ class PublishedOp(Definition):
             functions.record(self.name, node.inputs, tuple(values), results)
         return results
 
-    def _set_shapes(self, results: Any, tensors: Any, attributes: dict[str, Any]) -> None:
-        """Adds what the rule of sizes says of the results' shapes."""
+    def _check(self, tensors: Any, attributes: dict[str, Any], rank: int | None = None) -> Any:
+        """Returns what the rule of sizes says of the results' shapes, and raises what an eager call
+        raises. Whether there is a kernel is checked if ranks are known, or taken to be `rank`.
+        """
         shapes = [[_sizes_of(tensor) for tensor in of] for of in tensors]
         given = {name: _plain(value) for name, value in attributes.items() if value is not None}
         sizes = [
             size for of in shapes for shape in of for size in ([None] if shape is None else shape)
         ]
         described = [
-            [(shape, tensor.dtype.name) for shape, tensor in zip(*both)]
+            [(shape, tensor.dtype.base_dtype.name) for shape, tensor in zip(*both)]
             for both in zip(shapes, tensors)
         ]
         infer = self.op._infer_partial if None in sizes else self.op._infer
-        for result, (shape, _) in zip(results[len(self.written) :], infer(described, given)):
-            if shape is not None:
-                result.set_shape(shape)
+        results = infer(described, given)
+        ranks = [
+            [(rank if shape is None else len(shape), dtype) for shape, dtype in of]
+            for of in (*described, *([result] for result in results))
+        ]
+        if all(count is not None for of in ranks for count, _ in of):
+            self.op._check_kernel(ranks, given)
+        return [shape for shape, _ in results]
+
+    def _all_encoded(self, attributes: dict[str, Any], tensors: Any) -> dict[str, Any]:
+        """Returns the values of all attributes as TensorFlow has them."""
+        for name, kind in self.kinds.items():
+            is_optional = kind in ("int | None", "ints | None")
+            if is_optional and attributes[name] in (_NO_INT, [_NO_INT]):
+                self._check(tensors, attributes)
+                text = f'{self.row["name"]}: attribute "{name}" is out of bounds: {_NO_INT}'
+                error = IndexError(f"{text} stands for None in TensorFlow")
+                raise with_fields(error, "index", found=str(_NO_INT), wanted="a larger number")
+        return {name: self._encoded(name, attributes[name], tensors) for name in self.kinds}
 
     def _encoded(self, name: str, value: Any, tensors: Any) -> Any:
         """Returns an attribute's value as TensorFlow has it."""
@@ -169,6 +201,26 @@ def _plain(value: Any) -> Any:
     return value.name if isinstance(value, tf.DType) else value
 
 
+@functools.cache
+def _is_known(dtype: tf.DType) -> bool:
+    try:
+        _core.DType(dtype.name)
+    except (TypeError, ValueError, LookupError):
+        return False
+    return True
+
+
 def _tensor(value: Any) -> tf.Tensor:
     """Returns a tensor of TensorFlow of a tensor, array or buffer."""
-    return tf.convert_to_tensor(np.asarray(value) if isinstance(value, memoryview) else value)
+    if isinstance(value, private().tensor):
+        tensor = tf.convert_to_tensor(value)
+        if not _is_known(tensor.dtype.base_dtype):
+            name = tensor.dtype.base_dtype.name
+            error = BufferError(f"TensorFlow's {name} has no DLPack equivalent")
+            raise with_fields(error, "exchange")
+        return tensor
+    # Imported as of eager calls, and copied: what a tape or a graph keeps doesn't change.
+    is_eager = tf.executing_eagerly()
+    tensor = _core.from_dlpack(value)
+    tensor = _core.convert(tensor, "tensorflow", copy=True if is_eager else None)
+    return tensor if is_eager else tf.constant(tensor.numpy())

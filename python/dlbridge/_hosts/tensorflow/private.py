@@ -17,6 +17,7 @@ def private() -> SimpleNamespace:
         from tensorflow.python import pywrap_tfe
         from tensorflow.python.eager import context, core, execute
         from tensorflow.python.framework import op_def_library, ops
+        from tensorflow.python.types.core import Tensor
 
         return SimpleNamespace(
             context=context.context,
@@ -29,6 +30,7 @@ def private() -> SimpleNamespace:
             add_node=op_def_library._apply_op_helper,
             fail=ops.raise_from_not_ok_status,
             eager=ops.EagerTensor,
+            tensor=Tensor,
         )
     except (ImportError, AttributeError) as error:
         text = f"TensorFlow {tf.__version__} lacks a function that its ops are called by: {error}"

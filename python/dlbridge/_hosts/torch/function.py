@@ -165,6 +165,8 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
         for at in range(single):
             tensor = tensors[at]
             if is_number(tensor):
+                if at in written:
+                    raise not_a_tensor(row, inputs[at], tensor)
                 like = [
                     other
                     for other, variable in zip(tensors, variables)

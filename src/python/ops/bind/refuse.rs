@@ -5,7 +5,6 @@ use crate::kernel::{AttributeKind, Reason};
 use crate::python::error::{of_call, wrong_argument};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 impl Names {
     #[cold]
@@ -51,23 +50,6 @@ impl Names {
     }
 
     #[cold]
-    pub(super) fn of_kind(
-        op: &str,
-        name: &Py<PyString>,
-        kind: AttributeKind,
-        found: Borrowed<'_, '_, PyAny>,
-    ) -> PyErr {
-        let name = name.bind(found.py()).to_string_lossy();
-        match found.repr() {
-            Ok(found) => {
-                let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
-                wrong_argument(found.to_string(), kind.to_string(), reason)
-            }
-            Err(error) => error,
-        }
-    }
-
-    #[cold]
     pub(super) fn not_str(op: &str, label: Borrowed<'_, '_, PyAny>) -> PyErr {
         match label.get_type().qualname() {
             Ok(found) => {
@@ -76,5 +58,22 @@ impl Names {
             }
             Err(error) => error,
         }
+    }
+}
+
+/// Returns the error of an attribute's value of another kind.
+#[cold]
+pub(in crate::python::ops) fn of_kind(
+    op: &str,
+    name: &str,
+    kind: AttributeKind,
+    found: Borrowed<'_, '_, PyAny>,
+) -> PyErr {
+    match found.repr() {
+        Ok(found) => {
+            let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
+            wrong_argument(found.to_string(), kind.to_string(), reason)
+        }
+        Err(error) => error,
     }
 }
