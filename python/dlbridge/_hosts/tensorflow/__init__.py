@@ -6,8 +6,6 @@ generated wrappers of ops use, which are private.
 
 from __future__ import annotations
 
-import tensorflow as tf
-
 from ..definition import flat, function_of, refusal
 from .op import PublishedOp
 from .private import private
@@ -38,13 +36,12 @@ def publish(names: list[str]) -> dict[str, str]:
 
 
 def follows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether TensorFlow traces a tensor among arguments, or records it on a tape."""
-    known = (tf.Tensor, tf.Variable)
-    tensors = [item for item in flat(args, kwargs) if isinstance(item, known)]
+    """Whether TensorFlow traces a tensor among arguments, records it on a tape, or keeps it as a
+    variable, which only TensorFlow reads: a tape watches it from then on.
+    """
     functions = private()
-    if any(isinstance(item, tf.Variable) for item in tensors):
-        # A tape watches variables from when they are read.
-        return not tf.executing_eagerly() or functions.must_record()
+    # A class of all of them: tensors, symbols, variables, and variables of Keras.
+    tensors = [item for item in flat(args, kwargs) if isinstance(item, functions.tensor)]
     if any(not isinstance(item, functions.eager) for item in tensors):
         return True
     return bool(tensors) and functions.gradient_types(tensors) != 0
