@@ -99,17 +99,28 @@ def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_tensor: b
     """Calls the op of a framework with tensors that it follows or traces. `is_tensor` is False if
     an argument was refused as none.
     """
-    for framework, (_, module) in ADAPTERS.items():
-        if module in sys.modules and (is_tensor or framework in UNLIKE_TENSORS):
-            try:
-                adapter = _adapter(framework)
-                follows = adapter.follows(args, kwargs)
-            except (ImportError, AttributeError):
-                continue  # Not yet imported to its end, or something else of this name.
-            if follows:
-                publish(framework)
-                return adapter.call(name, args, kwargs)
-    return NotImplemented
+    likely = ADAPTERS if is_tensor else UNLIKE_TENSORS
+    found = next((of for of in likely if _follows(of, args, kwargs)), None)
+    if found is None:
+        return NotImplemented
+    for other in ADAPTERS:
+        if other != found and _follows(other, args, kwargs):
+            both = " and ".join(sorted((found, other)))
+            wanted = "tensors that one framework follows or traces"
+            error = TypeError(f"{name}: expected {wanted}, got those of {both}")
+            remedy = "detach one framework's, as by x.detach() or tf.stop_gradient(x)"
+            raise with_fields(error, "argument", found=both, wanted=wanted, remedy=remedy)
+    publish(found)
+    return _adapter(found).call(name, args, kwargs)
+
+
+def _follows(framework: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    if ADAPTERS[framework][1] not in sys.modules:
+        return False
+    try:
+        return bool(_adapter(framework).follows(args, kwargs))
+    except (ImportError, AttributeError):
+        return False  # Not yet imported to its end, or something else of this name.
 
 
 def publish_to_tracers() -> None:

@@ -105,3 +105,18 @@ def test_arrays_may_change_after_a_call():
     array[:] = 0
     assert tape.gradient(y, x).numpy().tolist() == [3, 4]
     assert function().numpy().tolist() == [3, 8]
+
+
+def test_tensors_that_two_frameworks_follow_are_refused():
+    in_new_process(f"""{IMPORTS}
+        weight = torch.ones(3, requires_grad=True)
+        for args in ((weight, tf.Variable([1.0])), (tf.Variable([1.0]), weight)):
+            with pytest.raises(TypeError, match="got those of tensorflow and torch; detach") as e:
+                ops.multiply(*args)
+            assert (e.value.kind, e.value.found) == ("argument", "tensorflow and torch")
+        for traced in TRACED.values():
+            with pytest.raises(TypeError, match="multiply: expected tensors that one framework"):
+                traced(lambda x: ops.multiply(x, weight), tf.ones(3))
+            found = traced(lambda x: ops.multiply(x, weight.detach()), tf.ones(3))
+            assert found.numpy().tolist() == [1, 1, 1]
+    """)
