@@ -129,6 +129,16 @@ def test_results_without_an_allocator_are_refused():
     in_threads(call, 1)  # Old releases keep the allocator of a thread's last call with PyTorch's.
 
 
+def test_failures_of_the_allocator_have_its_reason():
+    x, failed = torch.ones(4), "the result \"out\" can't be made: the caller's allocator failed: "
+    with refused(RuntimeError, f"cast: {failed}") as raised:
+        global_op("cast")(x, tvm_ffi.dtype("int4"))
+    assert "give the outputs" not in str(raised.value) and "\n" not in str(raised.value)
+    a, b = torch.ones(1, 1).expand(2**20, 1), torch.ones(1, 1).expand(1, 2**24)
+    with refused(RuntimeError, f"matmul: {failed}", "can't allocate memory"):
+        global_op("matmul")(a, b)
+
+
 def test_variadic_inputs_are_an_array_or_the_rest():
     x, y = torch.ones(2, 3), torch.zeros(2, 3)
     concat, expected = global_op("concat"), torch.cat([x, y])
@@ -138,6 +148,11 @@ def test_variadic_inputs_are_an_array_or_the_rest():
     assert concat(x, y, 0, out) is None and same(out, expected)
     assert concat([x, y], out.zero_()) is None and same(out, expected)
     assert concat(tvm_ffi.Array([x, y]), out.zero_()) is None and same(out, expected)
+    for value, kind in (({"a": x}, "a map"), (None, "None"), (3, "an int"), ("a", "a str")):
+        with refused(TypeError, f'concat: argument "xs": expected a tensor, got {kind}'):
+            concat(value, 0)
+    with refused(TypeError, 'concat: argument "xs" is missing'):
+        concat()
 
 
 def test_attributes_have_the_types_of_their_kinds():

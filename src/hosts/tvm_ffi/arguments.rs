@@ -54,7 +54,8 @@ impl<'t> Arguments<'t> {
                 items.into()
             } else if op.variadic() == Some(at) {
                 let count = rest.iter().take_while(|value| value.is_tensor()).count();
-                let (own, after) = rest.split_at(count);
+                // The value that stands where the first tensor is expected is refused as one.
+                let (own, after) = rest.split_at(count.max(1));
                 rest = after;
                 own.into()
             } else {

@@ -66,11 +66,7 @@ unsafe impl Allocator for Results {
         // SAFETY: the struct describes a tensor without memory, as the function expects.
         let status = unsafe { (self.tvm.functions.TVMFFIEnvTensorAlloc)(&mut wanted, &mut handle) };
         if status != 0 || handle.is_null() {
-            let problem = format!(
-                "the caller has no allocator for it; give the outputs as arguments ({})",
-                self.tvm.take_error()
-            );
-            return Err(problem.into());
+            return Err(problem(&self.tvm.take_error()).into());
         }
         let tensor = Object {
             tvm: self.tvm,
@@ -88,5 +84,35 @@ unsafe impl Allocator for Results {
         }
         self.made.push(tensor);
         Ok(described.first)
+    }
+}
+
+/// Returns what a text of tvm-ffi's means for a result that wasn't allocated.
+fn problem(text: &str) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    match text.contains("allocator is nullptr") {
+        true => {
+            format!("the caller has no allocator for it; give the outputs as arguments ({first})")
+        }
+        false => format!("the caller's allocator failed: {first}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::problem;
+
+    #[test]
+    fn failed_allocation_has_the_first_line_of_the_reason() {
+        let none = problem("TVMFFIEnvTensorAlloc: allocator is nullptr, likely\nmore");
+        assert!(
+            none.contains("has no allocator") && !none.contains("more"),
+            "{none}"
+        );
+        let other = problem("not enough memory: 8 bytes\nat file.cpp");
+        assert_eq!(
+            other,
+            "the caller's allocator failed: not enough memory: 8 bytes"
+        );
     }
 }

@@ -41,7 +41,9 @@ const TEXT: i32 = 65;
 const SHAPE: i32 = 69;
 const TENSOR: i32 = 70;
 const ARRAY: i32 = 71;
+const MAP: i32 = 72;
 const LIST: i32 = 75;
+const DICT: i32 = 76;
 
 impl Bytes {
     pub(super) fn new(text: &str) -> Self {
@@ -229,6 +231,7 @@ impl Value {
             SHAPE => "a shape",
             DL_TENSOR | TENSOR => "a tensor",
             ARRAY | LIST => "an array",
+            MAP | DICT => "a map",
             kind => return format!("a value of tvm-ffi's type {kind}"),
         };
         name.to_owned()
