@@ -119,9 +119,8 @@ class PublishedOp(Definition):
 
         def of_shapes(*args: Any, **kwargs: Any) -> Any:
             inputs, attributes = self.bind(args, kwargs)
-            tensors = [tensor for all_of in inputs for tensor in all_of]
+            device = self.device(inputs)
             shapes, dtypes = self.results(inputs, attributes)
-            device = tensors[0].device
             made = [
                 torch.empty(shape, dtype=dtype, device=device)
                 for shape, dtype in zip(shapes, dtypes)
@@ -133,6 +132,21 @@ class PublishedOp(Definition):
             return made[0] if len(made) == 1 else tuple(made)
 
         return of_shapes
+
+    def device(self, inputs: list[list[Any]]) -> torch.device:
+        """Returns the device of all inputs."""
+        device: torch.device | None = None
+        for at, all_of in enumerate(inputs):
+            for place, tensor in enumerate(all_of):
+                device = tensor.device if device is None else device
+                if tensor.device != device:
+                    found, wanted = str(tensor.device), str(device)
+                    name = self.argument(at, place)
+                    why = f'argument "{name}" is on {found}, and others are on {wanted}'
+                    error = ValueError(f"{self.row['name']}: {why}")
+                    raise with_fields(error, "device", found=found, wanted=wanted)
+        assert device is not None, "an op has an input"
+        return device
 
     def results(self, inputs: Any, attributes: Any) -> tuple[list[Any], list[torch.dtype]]:
         """Returns the shapes and dtypes of results."""
