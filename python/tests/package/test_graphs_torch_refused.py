@@ -1,4 +1,4 @@
-"""What ops of PyTorch's dispatcher refuse: other devices."""
+"""What ops of PyTorch's dispatcher refuse: other devices, tensors without memory."""
 
 import pytest
 from dlbridge import ops
@@ -37,3 +37,22 @@ def test_compiled_calls_of_several_devices_are_refused(backend):
     torch._dynamo.reset()
     with pytest.raises(Exception, match=r"(others are on|on the device meta)"):
         torch.compile(ops.add, backend=backend)(X, META)
+
+
+def test_tensors_without_memory_are_refused():
+    text = "the data pointer is NULL, though there are 3 elements"
+    z = torch.ones(3)
+    z.untyped_storage().resize_(0)
+    for call in (
+        lambda: torch.ops.dlbridge.add(z, z),
+        lambda: torch.ops.dlbridge.add(X, z),
+        lambda: torch.ops.dlbridge.concat([X, z]),
+        lambda: torch.ops.dlbridge.axpy(ONE, z, torch.zeros(3)),
+        lambda: torch.ops.dlbridge.axpy(ONE, X, z),
+    ):
+        # A call like it came before.
+        torch.ops.dlbridge.add(X, X)
+        with refused(RuntimeError, text):
+            call()
+    empty = torch.ones(0, 3)
+    assert torch.ops.dlbridge.add(empty, empty).shape == (0, 3)

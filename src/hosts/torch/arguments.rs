@@ -76,6 +76,13 @@ impl Tensor {
             _ => unsafe { std::slice::from_raw_parts(from, rank as usize) },
         };
         let (sizes, strides) = (list(sizes), list(strides));
+        if first.is_null() && !sizes.contains(&0) {
+            // Its storage was resized, such as to free the memory.
+            let count: i64 = sizes.iter().product();
+            return Err(format!(
+                "the data pointer is NULL, though there are {count} elements"
+            ));
+        }
         Ok(Answers {
             first,
             dtype,
