@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import torch
 
 from ..._errors import with_fields
@@ -18,6 +20,23 @@ if TYPE_CHECKING:
 
 # Kept for ever: an op goes with its library.
 _LIBRARY = torch.library.Library("dlbridge", "FRAGMENT")  # noqa: TOR901
+
+
+def keep(library: Any) -> None:
+    """Keeps PyTorch from deleting a library when the interpreter begins to exit: ops are called by
+    functions that run later, and by threads that are still there.
+    """
+    # PyTorch doesn't keep the finalizer that it makes.
+    try:
+        finalizers = list(weakref.finalize._registry.items())  # type: ignore[attr-defined]
+        for finalizer, info in finalizers:
+            if info.weakref() is library:
+                finalizer.atexit = False
+    except (AttributeError, TypeError):
+        pass  # Python has no such registry: the library goes at exit.
+
+
+keep(_LIBRARY)
 
 
 class PublishedOp(Definition):
