@@ -85,7 +85,7 @@ pub fn is_native(op: &OpHandle) -> bool {
 }
 
 /// Implements an op, and its functional form, which are defined in PyTorch's dispatcher by their
-/// [`schemas`] with these names.
+/// [`schemas`] with these names. Any further names are ones of the last form.
 ///
 /// # Errors
 ///
@@ -94,11 +94,15 @@ pub fn implement(op: &OpHandle, names: &[String]) -> Result<(), HostError> {
     static IMPLEMENTING: Mutex<()> = Mutex::new(());
     let _guard = IMPLEMENTING.lock();
     let torch = Torch::get()?;
-    for (name, functional) in names.iter().zip([false, true]) {
-        let name = text(name)?;
+    let mut functions = Vec::new();
+    for functional in [false, true].into_iter().take(1 + usize::from(writes(op))) {
         let published = Published::new(torch, op.clone(), functional);
         let function = function_of(published);
-        let function = function.ok_or_else(|| Host::Torch.too_many_ops())?;
+        functions.push(function.ok_or_else(|| Host::Torch.too_many_ops())?);
+    }
+    for (at, name) in names.iter().enumerate() {
+        let name = text(name)?;
+        let function = functions[at.min(functions.len() - 1)];
         let mut library: Handle = ptr::null_mut();
         // SAFETY: the texts end with a zero; the function takes the arguments of the schema, which
         // is made of the same definition. The library is kept for ever.

@@ -1,15 +1,17 @@
-"""What ops of PyTorch's dispatcher refuse: other devices, tensors without memory."""
+"""What ops of PyTorch's dispatcher refuse: other devices, tangents, and tensors without memory."""
 
 import pytest
 from dlbridge import ops
-import graph_torch  # noqa: F401, publishes ops
+from graph_torch import compiled, same
 from support import framework, refused
 
 torch = framework("torch")
+from torch.autograd import forward_ad  # noqa: E402
 
 ONE = torch.tensor(1.0)
 X = torch.ones(3)
 META = torch.ones(3, device="meta")
+TANGENT = "the tensor has a tangent (forward-mode automatic differentiation)"
 
 MIXED = {
     "followed": lambda: ops.add(torch.ones(3, requires_grad=True), META),
@@ -39,6 +41,79 @@ def test_compiled_calls_of_several_devices_are_refused(backend):
         torch.compile(ops.add, backend=backend)(X, META)
 
 
+def axpy(x):
+    y = torch.zeros(3)
+    torch.ops.dlbridge.axpy(ONE, x, y)
+    return y
+
+
+def axpy_into(x):
+    y = x * 1
+    torch.ops.dlbridge.axpy(ONE, X, y)
+    return y
+
+
+def exported(op):
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return op(x)
+
+    return torch.export.export(Module(), (X,)).module()
+
+
+DUAL = {
+    "exp": lambda: torch.ops.dlbridge.exp,
+    "relu": lambda: torch.ops.dlbridge.relu,
+    "concat": lambda: lambda x: torch.ops.dlbridge.concat([X, x]),
+    "axpy": lambda: axpy,
+    "axpy into": lambda: axpy_into,
+    "axpy_functional": lambda: lambda x: torch.ops.dlbridge.axpy_functional(ONE, x, X),
+    "exported exp": lambda: exported(ops.exp),
+    "exported relu": lambda: exported(ops.relu),
+}
+
+
+@pytest.mark.parametrize("function", DUAL.values(), ids=DUAL)
+def test_tangents_are_refused(function):
+    function = function()
+    for follows in (False, True):
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(torch.ones(3, requires_grad=follows), X)
+            with refused(BufferError, TANGENT) as error:
+                function(dual)
+            assert error.value.kind == "requires_grad"
+            # Without a tangent they are called.
+            function(forward_ad.unpack_dual(dual).primal)
+    with refused(BufferError, TANGENT):
+        torch.func.jvp(function, (X,), (X,))
+
+
+@pytest.mark.parametrize("op", [ops.exp, ops.relu])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_calls_refuse_tangents(op, backend):
+    torch._dynamo.reset()
+
+    @torch.compile(fullgraph=True, backend=backend)
+    def derivative(x):
+        return torch.func.jvp(op, (x,), (torch.ones(3),))[1]
+
+    with pytest.raises(Exception, match="has a tangent"):
+        derivative(X)
+
+
+def test_the_remedy_of_a_tangent_keeps_it():
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(3, requires_grad=True), X)
+        for call in (
+            lambda: ops.exp(dual),
+            lambda: ops.add(X, b=dual),
+            lambda: ops.concat(X, dual),
+        ):
+            with refused(BufferError, TANGENT) as error:
+                call()
+            assert "unpack_dual(tensor).primal" in error.value.remedy
+
+
 def test_tensors_without_memory_are_refused():
     text = "the data pointer is NULL, though there are 3 elements"
     z = torch.ones(3)
@@ -56,3 +131,27 @@ def test_tensors_without_memory_are_refused():
             call()
     empty = torch.ones(0, 3)
     assert torch.ops.dlbridge.add(empty, empty).shape == (0, 3)
+
+
+def test_decomposed_programs_are_trained():
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+
+        def forward(self, x):
+            return ops.softmax(ops.multiply(ops.relu(x), self.weight))
+
+    def gradient(module):
+        loss = (module(X) * torch.arange(3.0)).sum()
+        return torch.autograd.grad(loss, module.weight)[0]
+
+    expected = gradient(Module())
+    for strict in (False, True):
+        program = torch.export.export(Module(), (X,), strict=strict)
+        assert same(gradient(program.module()), expected)
+        for decomposed in (program.run_decompositions(), program.run_decompositions({})):
+            assert "dlbridge.softmax.default" in str(decomposed.graph)
+            module = decomposed.module()
+            assert same(gradient(module), expected)
+            assert same(compiled(module)(X), Module()(X))

@@ -11,6 +11,7 @@ import sys
 import torch
 
 from ..definition import flat, refusal
+from .tangents import refuse_tangents
 from .transforms import is_transformed
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -67,10 +68,6 @@ def trace() -> None:
 def follows(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether PyTorch follows or traces a tensor among arguments."""
     tensors = [item for item in flat(args, kwargs) if isinstance(item, torch.Tensor)]
-    # Ops have no forward-mode derivatives: their tangents stay refused.
-    unpack = torch.autograd.forward_ad.unpack_dual
-    if any(not is_transformed(item) and unpack(item).tangent is not None for item in tensors):
-        return False
     return any(map(_is_followed, tensors))
 
 
@@ -87,6 +84,9 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name not in _ops:
         return NotImplemented
     op = _ops[name]
+    if not any(map(is_transformed, flat(args, kwargs))):
+        # What is a remedy for a gradient would lose the tangent.
+        refuse_tangents(op, [*args, *map(kwargs.get, op.inputs[len(args) :])])
     function = op.transformed if any(map(is_transformed, flat(args, kwargs))) else op.function
     return function(*args, **kwargs)
 

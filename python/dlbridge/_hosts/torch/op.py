@@ -68,32 +68,28 @@ class PublishedOp(Definition):
         tags = [torch.Tag.pt2_compliant_tag]
         if self.row["elementwise"] and not self.written:
             tags.append(torch.Tag.pointwise)
-        kernels = list(self.forms)
-        # Gradients are for the form that returns what it writes.
-        if self.row["gradients"]:
-            kernels[-1] += "_kernel"
-        for schema, form, kernel in zip(self.schemas, self.forms, kernels):
-            _LIBRARY.define(schema.replace(form, kernel, 1), tags=tags)
-        is_native = self.op._torch_implement(kernels)
-        for at, kernel in enumerate(kernels):
-            is_functional = at > 0
+        # PyTorch's tracers see the kernel, which takes no Python.
+        kernels = [*self.forms[:-1], self.forms[-1] + "_kernel"]
+        names = [*kernels, self.forms[-1]]
+        for name, form in zip(names, (*self.forms, self.forms[-1])):
+            schema = self.schemas[self.forms.index(form)]
+            _LIBRARY.define(schema.replace(form, name, 1), tags=tags)
+        is_native = self.op._torch_implement(names)
+        for at, name in enumerate(names):
+            is_functional = at > 0 and bool(self.written)
             for key in ("CUDA",) if is_native else ("CPU", "CUDA"):
-                _LIBRARY.impl(kernel, self._implementation(is_functional), key)
-            qualified = f"dlbridge::{kernel}"
+                _LIBRARY.impl(name, self._implementation(is_functional), key)
+            qualified = f"dlbridge::{name}"
             torch.library.register_fake(qualified, self.fake(is_functional), lib=_LIBRARY)
             if not self.written or is_functional:
                 torch.library.register_vmap(qualified, self.vmap, lib=_LIBRARY)
         #: What returns the values that it writes, without gradients.
         self.kernel = getattr(torch.ops.dlbridge, kernels[-1]).default
-        self.differentiable = transforms.differentiable(self)
-        if self.row["gradients"]:
-            # PyTorch's tracers see the kernel, which takes no Python.
-            _LIBRARY.define(self.schemas[-1], tags=tags)
-            composed = transforms.composed(self)
-            _LIBRARY.impl(self.forms[-1], composed, "CompositeImplicitAutograd")
+        self.differentiable, self.single_level = transforms.differentiable(self)
         self.call, self.functional = (
             getattr(torch.ops.dlbridge, self.forms[at]).default for at in (0, -1)
         )
+        _LIBRARY.impl(self.forms[-1], transforms.followed(self), "Autograd", with_keyset=True)
         if self.written:
             written.register(_LIBRARY, self)
         self.function = function_of_op(self, self.call, self.functional)
@@ -195,4 +191,4 @@ class PublishedOp(Definition):
 
     def vmap(self, info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
         """A call for each index of an axis, as one call where the op can."""
-        return transforms.vmap(self, info, in_dims, args, kwargs)
+        return transforms.vmap(self, self.functional, info, in_dims, args, kwargs)

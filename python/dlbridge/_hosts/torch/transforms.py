@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import torch
+from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch.autograd.function import _SingleLevelFunction
 
 from ..._errors import with_fields
 from .. import batching, gradients
 from ..definition import flat
+from .tangents import has_level, refuse_tangents
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -25,16 +28,35 @@ def is_transformed(tensor: Any) -> bool:
     )
 
 
-def composed(op: PublishedOp) -> Callable[..., Any]:
-    """Returns an op with gradient, made of its kernel."""
-    kernel = op.kernel
+def _any_requires_grad(*tensors: Any) -> bool:
+    found = (tensor for tensor in flat(tensors, {}) if isinstance(tensor, torch.Tensor))
+    return any(tensor.requires_grad for tensor in found)
 
-    def function(*tensors: Any, **attributes: Any) -> Any:
-        if torch.is_grad_enabled() and any(
-            isinstance(tensor, torch.Tensor) and tensor.requires_grad
-            for tensor in flat(tensors, {})
-        ):
-            return _applied(op, tensors, attributes)
+
+#: Whether autograd follows a tensor among arguments, and lists of them. Not all releases have it.
+requires_grad = getattr(torch._C, "_any_requires_grad", _any_requires_grad)
+
+
+def followed(op: PublishedOp) -> Callable[..., Any]:
+    """Returns what PyTorch's dispatcher calls for autograd: an op made of its kernel."""
+    kernel, functional, declares = op.kernel, op.functional, bool(op.row["gradients"])
+    below = torch._C._after_autograd_keyset
+    # Looked up once, as each call asks them.
+    is_grad_enabled, is_exporting = torch.is_grad_enabled, torch.compiler.is_exporting
+
+    def function(keyset: Any, *tensors: Any, **attributes: Any) -> Any:
+        if has_level():
+            refuse_tangents(op, tensors)
+        if is_grad_enabled() and requires_grad(*tensors):
+            if torch._C._are_functorch_transforms_active():
+                # PyTorch has chosen one transform, to which the tensors belong.
+                with enable_single_level_autograd_function():
+                    return _applied(op, tensors, attributes, op.single_level)
+            if declares:
+                return _applied(op, tensors, attributes)
+        # An exported program may be trained later: the kernel alone has no gradient.
+        if is_exporting():
+            return functional.redispatch(keyset & below, *tensors, **attributes)
         return kernel(*tensors, **attributes)
 
     return function
@@ -52,20 +74,23 @@ def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
     return _applied(op, tensors, attributes)
 
 
-def _applied(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
+def _applied(
+    op: PublishedOp, tensors: Any, attributes: dict[str, Any], function: Any = None
+) -> Any:
+    function = function or op.differentiable
     values = {**op.defaults, **attributes}
     given = [values[name] for name in op.kinds]
     if op.variadic:
         *tensors, rest = tensors
-        return op.differentiable.apply(*tensors, *given, *rest)
+        return function.apply(*tensors, *given, *rest)
     # Inputs that were left out may be missing at the end.
     tensors = (*tensors, *[None] * (len(op.inputs) - len(tensors)))
-    return op.differentiable.apply(*tensors, *given)
+    return function.apply(*tensors, *given)
 
 
-def differentiable(op: PublishedOp) -> Any:
-    """Returns an op as a function of autograd: of inputs, attributes, and the tensors of a variadic
-    input.
+def differentiable(op: PublishedOp) -> tuple[Any, Any]:
+    """Returns an op as a function of autograd, and as one of a single transform of torch.func: of
+    inputs, attributes, and the tensors of a variadic input.
     """
     declared = op.row["gradients"]
     kept = gradients.needed(declared)
@@ -76,11 +101,7 @@ def differentiable(op: PublishedOp) -> Any:
         """Returns the inputs, of which a variadic one is a list."""
         return [*values[:count], *([list(values[before:])] if op.variadic else [])]
 
-    class Call(torch.autograd.Function):
-        @staticmethod
-        def forward(*values: Any) -> Any:
-            return op.kernel(*joined(values), **dict(zip(names, values[count:before])))
-
+    class Call:
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             results = output if isinstance(output, tuple | list) else (output,)
@@ -110,19 +131,36 @@ def differentiable(op: PublishedOp) -> Any:
                 found.append(_gradient(op, value, known, ctx.attributes))
             return tuple(found)
 
+    def called(function: Any, values: Any) -> Any:
+        return function(*joined(values), **dict(zip(names, values[count:before])))
+
+    class Function(Call, torch.autograd.Function):
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            return called(op.kernel, values)
+
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
             attributes = dict(zip(names, values[count:before]))
-            return vmap(op, info, joined(in_dims), joined(values), attributes)
+            # Another transform may follow the tensors, too.
+            follows = any(map(is_transformed, flat(values, {})))
+            call = op.transform if follows else op.functional
+            return vmap(op, call, info, joined(in_dims), joined(values), attributes)
 
-    return Call
+    class SingleLevel(Call, _SingleLevelFunction):
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            # Other transforms have the op next, for which this one turned gradients off.
+            with torch.enable_grad(), torch._C._AutoDispatchBelowAutograd():
+                return called(op.functional, values)
+
+    return Function, SingleLevel
 
 
-def vmap(op: PublishedOp, info: Any, in_dims: Any, args: Any, kwargs: Any) -> Any:
+def vmap(
+    op: PublishedOp, call: Callable[..., Any], info: Any, in_dims: Any, args: Any, kwargs: Any
+) -> Any:
     """Returns a call for each index of an axis, as one call where the op can."""
-    # Another transform may follow the tensors, too.
-    follows = any(map(is_transformed, flat(args, {})))
-    call = op.transform if follows else op.kernel
     moved = _batched(op, info, in_dims, args, kwargs)
     if moved is not None:
         args, kwargs = moved

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 
 from ..._errors import with_fields
+from .tangents import refuse_tangents
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -45,6 +46,7 @@ def register(library: Any, op: PublishedOp) -> None:
         return call.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
     def followed(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        refuse_tangents(op, args)
         if not torch.is_grad_enabled() or not any(map(_requires_grad, args)):
             return counted(keyset, *args, **kwargs)
         results = functional(*args, **kwargs)
@@ -54,6 +56,23 @@ def register(library: Any, op: PublishedOp) -> None:
         more = tuple(results[len(written) :])
         return more[0] if len(more) == 1 else more or None
 
+    def vectorised(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
+        for at in written:
+            if in_dims[at] is None:
+                why = "vmap has no axis of it, but of what is written there"
+                error = ValueError(f'{name}: argument "{names[at]}": {why}')
+                remedy = "pass a copy for each index"
+                raise with_fields(error, "shape", remedy=remedy)
+        results, dims = op.vmap(info, in_dims, *args, **kwargs)
+        results = results if isinstance(results, tuple | list) else (results,)
+        for at, new in zip(written, results):
+            args[at].movedim(in_dims[at], 0).copy_(new)
+        more = tuple(results[len(written) :])
+        return (
+            (more[0], 0) if len(more) == 1 else (more, dims[-len(more) :]) if more else (None, None)
+        )
+
+    torch.library.register_vmap(f"dlbridge::{op.forms[0]}", vectorised, lib=library)
     functions = {
         "Conjugate": resolved,
         "Negative": resolved,
