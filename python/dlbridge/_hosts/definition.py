@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: Types of numbers that may stand for a tensor. Subclasses don't: numpy.float64 is an array.
-NUMBERS = (bool, int, float)
 #: The least and the greatest number of each dtype of integers.
 INTEGERS = {
     **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
@@ -33,6 +31,12 @@ OVERFLOWS.update(
     complex128=OVERFLOWS["float64"],
 )
 INFINITY = float("inf")
+
+
+def is_plain_number(value: Any) -> bool:
+    """Whether a value is a number that may stand for a tensor."""
+    # Of subclasses of float, numpy.float64 is an array.
+    return isinstance(value, int) or type(value) is float
 
 
 def function_of(name: str) -> Any:
@@ -133,7 +137,7 @@ class Definition:
         for at, (of, kind) in enumerate(zip(found, kinds)):
             for place, value in enumerate(of):
                 argument = self.argument(at, place)
-                if type(value) in NUMBERS:
+                if is_plain_number(value):
                     if at in self.written:
                         raise not_a_tensor(row, argument, value)
                     numbers.setdefault(kind, []).append(value)
@@ -145,7 +149,7 @@ class Definition:
             dtypes.setdefault(kind, dtype_of_numbers(of))
         for at, (of, kind) in enumerate(zip(found, kinds)):
             for place, value in enumerate(of):
-                if type(value) in NUMBERS:
+                if is_plain_number(value):
                     check_number(row, self.argument(at, place), value, dtypes[kind])
                     is_huge = dtypes[kind] in OVERFLOWS and not -(2**63) <= value < 2**63
                     # Frameworks take only integers of 64 bits, whatever the dtype.
@@ -168,6 +172,12 @@ def missing(op: str, argument: str) -> TypeError:
     """Returns the error of an argument that isn't given."""
     error = TypeError(f'{op}: argument "{argument}" is missing')
     return with_fields(error, "argument", found="nothing", wanted=argument)
+
+
+def wrong_kind(op: str, name: str, kind: str, value: Any) -> TypeError:
+    """Returns the error of an attribute of another kind."""
+    error = TypeError(f'{op}: attribute "{name}" is of kind {kind}, not {value!r}')
+    return with_fields(error, "argument", found=repr(value), wanted=kind)
 
 
 def not_a_tensor(op: str, argument: str, value: Any) -> TypeError:

@@ -66,7 +66,7 @@ class PublishedOp(Definition):
         kinds = [tensor["dtype"] for tensor in (*self.row["inputs"], *self.row["outputs"])]
         for at, (of, arrays) in enumerate(zip(inputs, tensors)):
             for place, (value, array) in enumerate(zip(of, arrays)):
-                if isinstance(value, jax.Array) or type(value) in definition.NUMBERS:
+                if isinstance(value, jax.Array) or definition.is_plain_number(value):
                     continue
                 found, kept = _dtype_of(value), array.dtype.name
                 if found == kept or not jnp.issubdtype(found, np.number):

@@ -11,7 +11,9 @@ from ..definition import (
     check_number,
     dtype_name,
     dtype_of_numbers,
+    is_plain_number,
     is_usual,
+    wrong_kind,
     missing,
     not_a_tensor,
     tensor_like,
@@ -63,7 +65,16 @@ to_dtype._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number that may stand for a tensor, or a symbol of one."""
-    return type(value) in NUMBERS or isinstance(value, SYMBOLS)
+    return is_plain_number(value) or isinstance(value, SYMBOLS)
+
+
+def is_wrong(kind: str, value: Any) -> bool:
+    """Whether an attribute of some kind can't be a number that PyTorch would convert."""
+    if isinstance(value, bool):
+        return kind != "bool"
+    if isinstance(value, int):
+        return kind == "bool"
+    return isinstance(value, float) and kind != "float"
 
 
 def decided(comparison: Any) -> bool:
@@ -126,6 +137,7 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
     dtypes = [name for name, kind in op.kinds.items() if "dtype" in kind]
     lists = [name for name, kind in op.kinds.items() if kind.startswith("ints")]
     written, row, others, read = op.written, op.row["name"], OTHER_KEYWORDS, op.op._attributes
+    op_kinds = list(op.kinds.items())
     kinds = [tensor["dtype"] for tensor in op.row["inputs"]]
     variables = [kind[1] if kind[0] == "variable" else None for kind in kinds]
     fixed = [to_dtype(kind[1]) if kind[0] == "is" else None for kind in kinds]
@@ -197,6 +209,12 @@ def function_of_op(op: PublishedOp, call: Any, functional: Any) -> Callable[...,
                     numbers_of[at] = torch.full((), tensor, dtype=dtype)
         for at, tensor in numbers_of.items():
             tensors[at] = tensor
+        for name, kind in op_kinds:
+            value = kwargs.get(name)
+            if value is None and name in kwargs and "None" not in kind:
+                kwargs.pop(name)
+            elif is_wrong(kind, value):
+                raise wrong_kind(row, name, kind, value)
         has_symbols = any(isinstance(value, SYMBOLS) for value in kwargs.values())
         if not torch.compiler.is_compiling() and not has_symbols:
             kwargs = read(kwargs)
