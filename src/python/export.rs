@@ -16,7 +16,7 @@ use crate::error::{Error, IncompatibilityKind};
 use crate::layout::Layout;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
-use crate::python::frameworks::{Framework, NUMPY};
+use crate::python::frameworks::{Export, Framework, NUMPY, vendor_of_bases};
 use crate::python::import::check_borrowed;
 use crate::python::import::passed::Passed;
 use crate::python::import::type_cache::ImportPath;
@@ -101,18 +101,16 @@ impl<'py> IntoPyObject<'py> for Like<'py> {
             ImportPath::Own => own(py, tensor),
             ImportPath::Numpy | ImportPath::Scalar => export_to(NUMPY, py, tensor, conversion),
             ImportPath::Table(table, vendor) => by_table(py, table, vendor, tensor, conversion),
-            ImportPath::Buffer(_) | ImportPath::Protocol => {
-                match Framework::of_type(&object.get_type()) {
-                    Some(framework) => {
-                        let made = export_to(framework, py, tensor, conversion)?;
-                        match framework.alike {
-                            Some(alike) => alike(&object, made),
-                            None => Ok(made),
-                        }
+            ImportPath::Buffer(_) | ImportPath::Protocol => match framework_of(&object) {
+                Some(framework) => {
+                    let made = export_to(framework, py, tensor, conversion)?;
+                    match framework.alike {
+                        Some(alike) => alike(&object, made),
+                        None => Ok(made),
                     }
-                    None => by_namespace(&object, tensor),
                 }
-            }
+                None => by_namespace(&object, tensor),
+            },
         }
     }
 }
@@ -126,6 +124,18 @@ pub(super) fn path_for_result(object: Borrowed<'_, '_, PyAny>) -> Result<ImportP
         }
         path => path,
     }
+}
+
+/// Returns the framework of an object that isn't exchanged by a table: that of its type, or of a
+/// base class.
+#[cold]
+fn framework_of(object: &Bound<'_, PyAny>) -> Option<&'static Framework> {
+    let kind = object.get_type();
+    Framework::of_type(&kind).or_else(|| {
+        let bases = kind.mro();
+        let bases = bases.iter().filter_map(|base| base.cast_into().ok());
+        vendor_of_bases(bases).0.framework
+    })
 }
 
 /// Returns whether an object gives capsules by methods of its framework.
@@ -183,7 +193,7 @@ pub(super) fn supports(like: Option<&Bound<'_, PyAny>>, dtype: DType) -> PyResul
         ImportPath::Own => None,
         ImportPath::Numpy | ImportPath::Scalar => Some(NUMPY),
         ImportPath::Table(_, vendor) => vendor.framework,
-        ImportPath::Buffer(_) | ImportPath::Protocol => Framework::of_type(&object.get_type()),
+        ImportPath::Buffer(_) | ImportPath::Protocol => framework_of(object),
     };
     let Some(framework) = framework else {
         return Ok(true);
@@ -235,8 +245,19 @@ fn allocated(
     shape: &[usize],
     dtype: DType,
 ) -> PyResult<Option<Tensor>> {
-    if let Some(object) = like
-        && let ImportPath::Table(table, _) = path_for_result(object.as_borrowed())?
+    let Some(object) = like else {
+        return Ok(None);
+    };
+    let table = match path_for_result(object.as_borrowed())? {
+        ImportPath::Table(table, _) => Some(table),
+        // Such as one whose class has its own functions for what PyTorch does.
+        ImportPath::Protocol => match framework_of(object).map(|framework| &framework.export) {
+            Some(Export::Table { table, .. }) => table.find(object.py())?,
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(table) = table
         && table.can_allocate()
     {
         let tensor = allocate(object.py(), table, shape, dtype)?;

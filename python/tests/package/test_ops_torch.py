@@ -97,6 +97,25 @@ def test_caller_memory_is_from_torch_allocator():
     assert ops.copy(powers, memory="caller").float().tolist() == [0.5, 4]
 
 
+class Intercepting(torch.Tensor):
+    """Has its own functions for those of PyTorch."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            return function(*args, **(kwargs or {}))
+
+
+def test_results_of_derived_classes_are_of_pytorch():
+    plain = torch.ones(1024)
+    for kind in (Intercepting, type("Derived", (torch.Tensor,), {})):
+        x = plain.as_subclass(kind)
+        for result in (ops.add(x, x), ops.add(x, 1), ops.add(x, plain), ops.topk(x, k=2)[0]):
+            assert type(result) is torch.Tensor
+        if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+            assert allocated_by_torch(lambda x=x: ops.add(x, x, memory="caller")) >= 4096
+
+
 def test_mixed_frameworks_return_the_first():
     array, x, ours = np.ones(3, "f4"), torch.ones(3), dlbridge.ones(3, "float32")
     assert type(ops.add(array, x)) is np.ndarray and type(ops.add(x, array)) is torch.Tensor
