@@ -4,7 +4,7 @@ import dlbridge
 import numpy as np
 from dlbridge import ops
 from ops_calls import OpsCalls
-from support import framework, refused
+from support import framework, in_new_process, refused
 
 torch = framework("torch")
 
@@ -114,6 +114,36 @@ def test_results_of_derived_classes_are_of_pytorch():
             assert type(result) is torch.Tensor
         if hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
             assert allocated_by_torch(lambda x=x: ops.add(x, x, memory="caller")) >= 4096
+
+
+def test_searches_for_offsets_are_hidden_from_modes():
+    output = in_new_process("""
+        import torch
+        from dlbridge import ops
+        from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        called = []
+
+        class Dispatched(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                called.append(function)
+                return function(*args, **(kwargs or {}))
+
+        class Called(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                called.append(function)
+                return function(*args, **(kwargs or {}))
+
+        x = torch.ones(3)
+        with Dispatched(), Called():
+            ops.exp(x)
+            assert not any("zeros" in str(one) for one in called), called
+            assert torch._C._len_torch_dispatch_stack() == 1
+            torch.ones(2)
+        assert any("ones" in str(one) for one in called)
+    """)
+    assert not output
 
 
 def test_mixed_frameworks_return_the_first():

@@ -259,8 +259,8 @@ fn check_keys(object: Borrowed<'_, '_, PyAny>, torch: &Torch) -> PyResult<()> {
             error.with_remedy(format!("pass {remedy}")),
         ));
     }
-    // Whatever goes wrong here, under one of PyTorch's modes for example, may not next time.
-    if let Some(places) = PLACES.find(|| find_places(py, torch)) {
+    // Whatever goes wrong here may not next time.
+    if let Some(places) = PLACES.find(|| torch.without_modes(py, || find_places(py, torch))) {
         // SAFETY: the object is a tensor of PyTorch, for which the places were found.
         let (keys, _) = unsafe { places.read(object.as_ptr().cast()) };
         PLAIN_KEYS.fetch_or(keys, Ordering::Relaxed);

@@ -134,6 +134,28 @@ impl Torch {
         ))
     }
 
+    /// Runs a search whose calls none of PyTorch's modes sees.
+    pub(super) fn without_modes<T>(
+        &self,
+        py: Python<'_>,
+        search: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<T> {
+        let mut entered = Vec::new();
+        // Releases may lack one of them: there the modes see the calls.
+        for name in ["_DisableTorchDispatch", "DisableTorchFunction"] {
+            if let Some(guard) = self.c.bind(py).getattr_opt(name)? {
+                let guard = guard.call0()?;
+                guard.call_method0("__enter__")?;
+                entered.push(guard);
+            }
+        }
+        let found = search();
+        for guard in entered.into_iter().rev() {
+            guard.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
+        }
+        found
+    }
+
     /// Calls one of the tensor class's own methods, whatever Python code has put in its place.
     pub(super) fn call<'py>(
         &self,
