@@ -127,7 +127,8 @@ def test_tensors_without_memory_are_refused():
     ):
         # A call like it came before.
         torch.ops.dlbridge.add(X, X)
-        with refused(RuntimeError, text):
+        # Before PyTorch 2.10, lists are read in Python, whose error it is.
+        with pytest.raises((RuntimeError, BufferError), match=text):
             call()
     empty = torch.ones(0, 3)
     assert torch.ops.dlbridge.add(empty, empty).shape == (0, 3)
