@@ -3,6 +3,7 @@
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
+use crate::python::error::wrong_argument;
 use crate::python::items::Items;
 use crate::python::refusal::is_final;
 use pyo3::Borrowed;
@@ -113,4 +114,21 @@ pub(super) fn literal(py: Python<'_>, value: &Attribute) -> String {
 fn ascii(py: Python<'_>, text: &str) -> PyResult<String> {
     let ascii = py.import("builtins")?.getattr("ascii")?;
     ascii.call1((text,))?.extract()
+}
+
+/// Returns the error of an attribute's value of another kind.
+#[cold]
+pub(super) fn of_kind(
+    op: &str,
+    name: &str,
+    kind: AttributeKind,
+    found: Borrowed<'_, '_, PyAny>,
+) -> PyErr {
+    match found.repr() {
+        Ok(found) => {
+            let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
+            wrong_argument(found.to_string(), kind.to_string(), reason)
+        }
+        Err(error) => error,
+    }
 }

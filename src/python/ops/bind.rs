@@ -3,9 +3,7 @@
 mod refuse;
 mod variadic;
 
-pub(super) use refuse::of_kind;
-
-use super::attribute::{attribute, is_plain};
+use super::attribute::{attribute, is_plain, of_kind};
 use super::threads::number_of_threads;
 use crate::kernel::{Attribute, AttributeKind, OpHandle, Reason};
 use crate::python::error::{of_call, wrong_argument, wrong_value};

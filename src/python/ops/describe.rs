@@ -4,7 +4,6 @@
 mod rules;
 
 use super::attribute;
-use super::bind::of_kind;
 use crate::dtype::DType;
 use crate::kernel::{Attribute, ElementType, OpHandle, PartialShape};
 use crate::python::PyDType;
@@ -134,7 +133,12 @@ pub(super) fn attributes(handle: &OpHandle, given: &Bound<'_, PyDict>) -> PyResu
             continue;
         };
         let Some(value) = attribute::attribute(found.as_borrowed(), kind)? else {
-            return Err(of_kind(handle.name(), &name, kind, found.as_borrowed()));
+            return Err(attribute::of_kind(
+                handle.name(),
+                &name,
+                kind,
+                found.as_borrowed(),
+            ));
         };
         values.push((name, value));
     }

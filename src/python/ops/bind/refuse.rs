@@ -1,7 +1,7 @@
 //! Errors of arguments that can't be bound.
 
 use super::Names;
-use crate::kernel::{AttributeKind, Reason};
+use crate::kernel::Reason;
 use crate::python::error::{of_call, wrong_argument};
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -58,22 +58,5 @@ impl Names {
             }
             Err(error) => error,
         }
-    }
-}
-
-/// Returns the error of an attribute's value of another kind.
-#[cold]
-pub(in crate::python::ops) fn of_kind(
-    op: &str,
-    name: &str,
-    kind: AttributeKind,
-    found: Borrowed<'_, '_, PyAny>,
-) -> PyErr {
-    match found.repr() {
-        Ok(found) => {
-            let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
-            wrong_argument(found.to_string(), kind.to_string(), reason)
-        }
-        Err(error) => error,
     }
 }
