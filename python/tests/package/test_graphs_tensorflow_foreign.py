@@ -1,5 +1,6 @@
 """Tensors and arrays of others as arguments of calls that TensorFlow traces or records."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import dlbridge
@@ -11,6 +12,8 @@ from graph_tensorflow import TRACED, same
 from support import framework, in_new_process
 
 tf = framework("tensorflow")
+
+with_torch = pytest.mark.skipif(not find_spec("torch"), reason="PyTorch isn't installed")
 
 
 # Code that imports what a test of several frameworks needs.
@@ -66,6 +69,7 @@ def outcome_or_error(call):
         return type(error), str(error), *fields
 
 
+@with_torch
 def test_tensors_of_pytorch_are_read_and_refused_as_of_eager_calls():
     in_new_process(f"""{IMPORTS}
         pair = torch.tensor([1 + 2j] * 3).conj()
@@ -107,6 +111,7 @@ def test_arrays_may_change_after_a_call():
     assert function().numpy().tolist() == [3, 8]
 
 
+@with_torch
 def test_tensors_that_two_frameworks_follow_are_refused():
     in_new_process(f"""{IMPORTS}
         weight = torch.ones(3, requires_grad=True)

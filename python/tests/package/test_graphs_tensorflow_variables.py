@@ -22,7 +22,8 @@ CALLS = [
 
 def variables():
     keras = pytest.importorskip("keras")
-    return {"tensorflow": tf.Variable(VALUES), "keras": keras.Variable(VALUES)}
+    of_keras = getattr(keras, "Variable", tf.Variable)  # Before Keras 3 there is none.
+    return {"tensorflow": tf.Variable(VALUES), "keras": of_keras(VALUES)}
 
 
 def stopped(call):

@@ -219,8 +219,6 @@ def _tensor(value: Any) -> tf.Tensor:
             error = BufferError(f"TensorFlow's {name} has no DLPack equivalent")
             raise with_fields(error, "exchange")
         return tensor
-    # Imported as of eager calls, and copied: what a tape or a graph keeps doesn't change.
-    is_eager = tf.executing_eagerly()
-    tensor = _core.from_dlpack(value)
-    tensor = _core.convert(tensor, "tensorflow", copy=True if is_eager else None)
-    return tensor if is_eager else tf.constant(tensor.numpy())
+    # Imported as of eager calls, and copied: what a tape or a graph keeps doesn't change. By NumPy,
+    # as TensorFlow takes more dtypes that way than by DLPack, of which old releases lack bool.
+    return tf.constant(_core.convert(_core.from_dlpack(value), "numpy", copy=True))
