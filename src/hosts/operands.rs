@@ -84,7 +84,9 @@ pub(super) unsafe fn run(
             operands.push(operand);
         } else {
             let (name, argument) = (op.name(), op.argument_name(*at));
-            let text = format!("{name}: argument {argument:?} takes 1 tensor but 2 were given");
+            let given = inputs.places.iter().filter(|place| *place == at).count();
+            let text =
+                format!("{name}: argument {argument:?} takes 1 tensor but {given} were given");
             return Err(Problem::new(Class::Type, text));
         }
     }

@@ -33,7 +33,7 @@ use crate::layout::Layout;
 use crate::layout::LayoutRef;
 use crate::storage::Contents;
 use checks::{NO_VARIABLES, bind_type_variables, output_type};
-use checks::{check_for_kernel, check_output, is_any_bits, main_device, missing};
+use checks::{check_output, is_any_bits, main_device, missing, prepare_for_kernel};
 use smallvec::SmallVec;
 use write_key::write_call_key;
 
@@ -242,7 +242,7 @@ impl Frame<'_> {
         if uncleared != 0 && !found.kernel.fills_results {
             clear(operands, uncleared);
         }
-        check_for_kernel(op, operands, &found.kernel, device, &coincide)?;
+        prepare_for_kernel(op, operands, &found.kernel, device, &coincide)?;
         let releases = self.releases(operands, &found.kernel);
         let backend = match found.kernel.device {
             DeviceKind::Cpu if operands.iter().all(|operand| operand.device == Device::CPU) => None,

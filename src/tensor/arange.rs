@@ -82,7 +82,7 @@ macro_rules! countable_floats {
                 // One more than by a quotient, which is rounded. Numbers are, too, so that some of
                 // the last ones may be the end.
                 let most = (steps.ceil().max(0.0) as usize).saturating_add(1);
-                let (mut known, mut end) = (0, most);
+                let (mut known, mut end) = (0, if steps.is_nan() { 0 } else { most });
                 while known < end {
                     let middle = known + (end - known) / 2;
                     match is_before(Self::nth(start, step, middle)) {

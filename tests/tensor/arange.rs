@@ -127,6 +127,6 @@ fn arange_of_many_floats_excludes_the_end() {
     let one = Tensor::arange(0.0, f64::INFINITY, f64::INFINITY).unwrap();
     assert_eq!(one.to_vec::<f64>().unwrap(), [0.0]);
     assert!(Tensor::arange(0.0, f64::NAN, 1.0).unwrap().is_empty());
-    assert!(Tensor::arange(0.0, 1.0, f64::NAN).unwrap().len() <= 1);
+    assert!(Tensor::arange(0.0, 1.0, f64::NAN).unwrap().is_empty());
     assert!(Tensor::arange(0.0, f64::INFINITY, 1.0).is_err());
 }

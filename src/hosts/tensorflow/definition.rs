@@ -161,12 +161,9 @@ impl Definition {
 
 /// Adds a name of an argument, an attribute or a type, which TensorFlow has together.
 fn add(names: &mut BTreeSet<String>, name: String) -> Result<(), String> {
-    match names.contains(&name) {
-        true => Err(format!("two things are called {name:?}")),
-        false => {
-            names.insert(name);
-            Ok(())
-        }
+    match names.replace(name) {
+        Some(name) => Err(format!("two things are called {name:?}")),
+        None => Ok(()),
     }
 }
 

@@ -142,7 +142,7 @@ pub(super) fn main_device(operands: &[Operand<'_>]) -> Device {
 /// operands coincide, whether the kernel allows it. Then bytes of outputs, which may be new memory,
 /// are made valid.
 #[inline]
-pub(super) fn check_for_kernel(
+pub(super) fn prepare_for_kernel(
     op: &Op,
     operands: &[Operand<'_>],
     kernel: &Registered,

@@ -2,7 +2,7 @@
 
 use super::places::Places;
 use super::recent::Recent;
-use super::{CallHost, Frame, Made, argument_overlap, check_for_kernel, with_layouts};
+use super::{CallHost, Frame, Made, argument_overlap, prepare_for_kernel, with_layouts};
 use crate::device::Device;
 use crate::kernel::choose::Chosen;
 use crate::kernel::dispatch_cache::Found;
@@ -63,6 +63,6 @@ impl Frame<'_> {
         }
         let op = self.handle.definition();
         let coincide = argument_overlap::check(op, operands)?;
-        check_for_kernel(op, operands, &chosen.kernel, Device::CPU, &coincide)
+        prepare_for_kernel(op, operands, &chosen.kernel, Device::CPU, &coincide)
     }
 }

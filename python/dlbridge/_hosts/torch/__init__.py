@@ -84,11 +84,11 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name not in _ops:
         return NotImplemented
     op = _ops[name]
-    if not any(map(is_transformed, flat(args, kwargs))):
-        # What is a remedy for a gradient would lose the tangent.
-        refuse_tangents(op, [*args, *map(kwargs.get, op.inputs[len(args) :])])
-    function = op.transformed if any(map(is_transformed, flat(args, kwargs))) else op.function
-    return function(*args, **kwargs)
+    if any(map(is_transformed, flat(args, kwargs))):
+        return op.transformed(*args, **kwargs)
+    # What is a remedy for a gradient would lose the tangent.
+    refuse_tangents(op, [*args, *map(kwargs.get, op.inputs[len(args) :])])
+    return op.function(*args, **kwargs)
 
 
 assert sys.modules["torch"] is torch

@@ -13,10 +13,10 @@ from ..definition import (
     dtype_of_numbers,
     is_plain_number,
     is_usual,
-    wrong_kind,
     missing,
     not_a_tensor,
     tensor_like,
+    wrong_kind,
 )
 
 # As of the module `typing`, which takes longer to import than this package.

@@ -40,34 +40,18 @@ fn definitions_that_would_end_the_process_are_refused() {
 #[test]
 fn outputs_with_new_values_have_names_of_their_own() {
     let registry = Registry::new();
-    for (name, op) in [
-        (
-            "a",
-            Op::new("a")
-                .input("new_y", DType::F32)
-                .in_out("y", DType::F32),
-        ),
-        (
-            "b",
-            Op::new("b")
-                .in_out("y", DType::F32)
-                .input("new_y", DType::F32),
-        ),
-        (
-            "c",
-            Op::new("c")
-                .in_out("y", DType::F32)
-                .output("new_y", DType::F32),
-        ),
-        (
-            "d",
-            Op::new("d")
-                .in_out("y", DType::F32)
-                .attribute("new_y", AttributeKind::Int, None),
-        ),
+    let dtype = DType::F32;
+    for op in [
+        Op::new("a").input("new_y", dtype).in_out("y", dtype),
+        Op::new("b").in_out("y", dtype).input("new_y", dtype),
+        Op::new("c").in_out("y", dtype).output("new_y", dtype),
+        Op::new("d")
+            .in_out("y", dtype)
+            .attribute("new_y", AttributeKind::Int, None),
     ] {
+        let name = op.name().to_owned();
         registry.define(op).unwrap();
-        let error = Definition::of(&registry.op(name).unwrap()).unwrap_err();
+        let error = Definition::of(&registry.op(&name).unwrap()).unwrap_err();
         assert!(
             error
                 .to_string()

@@ -142,14 +142,16 @@ impl Torch {
     ) -> PyResult<T> {
         let mut entered = Vec::new();
         // Releases may lack one of them: there the modes see the calls.
-        for name in ["_DisableTorchDispatch", "DisableTorchFunction"] {
+        let mut enter = |name| -> PyResult<()> {
             if let Some(guard) = self.c.bind(py).getattr_opt(name)? {
                 let guard = guard.call0()?;
                 guard.call_method0("__enter__")?;
                 entered.push(guard);
             }
-        }
-        let found = search();
+            Ok(())
+        };
+        let all = enter("_DisableTorchDispatch").and_then(|()| enter("DisableTorchFunction"));
+        let found = all.and_then(|()| search());
         for guard in entered.into_iter().rev() {
             guard.call_method1("__exit__", (py.None(), py.None(), py.None()))?;
         }
