@@ -75,9 +75,14 @@ impl Memory {
     }
 
     /// Returns storage of foreign memory, kept in stream order.
-    pub(super) fn foreign(storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
+    pub(super) fn foreign(mut storage: Storage, home: Option<Stream>, ready_on: Stream) -> Storage {
         let (data, bytes) = (storage.data_mut(), storage.nbytes());
-        let (device, access) = (storage.device(), storage.access());
+        let device = storage.device();
+        // The new storage doesn't know of other handles of this one.
+        let access = match storage.access() {
+            Access::Exclusive if !storage.is_exclusive() => Access::Shared,
+            access => access,
+        };
         let has_gaps = storage.has_gaps();
         let held = Held {
             uses: StreamUses::foreign(home.as_ref(), ready_on),
@@ -150,7 +155,8 @@ impl Release for Held {
         match &mut self.what {
             What::Pooled(address) => {
                 let joined = joined.map(|stream| stream.brought_to(gpu)).transpose()?;
-                let stream = joined.as_ref().map_or(ptr::null_mut(), Stream::raw);
+                let stream = joined.as_ref().map(Stream::raw).transpose()?;
+                let stream = stream.unwrap_or(ptr::null_mut());
                 // SAFETY: it was allocated, all work that uses it comes before, and this is its
                 // end.
                 unsafe { call!(cuMemFreeAsync(*address, stream)) }?;
@@ -230,7 +236,7 @@ fn place(gpu: Gpu, bytes: usize, stream: &Stream) -> Result<What, CudaError> {
                 &mut address,
                 bytes,
                 pool,
-                stream.raw()
+                stream.raw()?
             ))?;
             return Ok(What::Pooled(address));
         }

@@ -29,8 +29,6 @@ pub struct Stream {
     gpu: Gpu,
     raw: Raw,
     life: Life,
-    /// Whose it is, of the default stream that each thread has.
-    thread: Option<ThreadId>,
 }
 
 /// The driver's handle of a stream.
@@ -49,6 +47,8 @@ pub(super) enum Life {
     Lasting,
     /// Lives as long as its keeper.
     Kept { _keeper: Arc<dyn Any + Send + Sync> },
+    /// Lives as long as its thread, of whose default stream no other thread can ask anything.
+    OfThread(ThreadId),
     /// Untracked: it may be destroyed before memory is released.
     Unknown,
 }
@@ -73,7 +73,6 @@ impl Stream {
             gpu,
             raw: Raw(raw),
             life: Life::Kept { _keeper: keeper },
-            thread: None,
         })
     }
 
@@ -83,12 +82,12 @@ impl Stream {
             gpu,
             raw: Raw(ptr::null_mut()),
             life: Life::Lasting,
-            thread: None,
         }
     }
 
     /// Wraps a stream of another library, by the driver's or the runtime's handle: 0 and 1 are the
-    /// default stream, 2 the thread's own default one.
+    /// default stream, 2 the thread's own default one, which that thread alone can use: on others
+    /// what is asked of it is an error.
     ///
     /// Fails if memory that was used on it is used on another stream, or released, all the GPU's
     /// work is waited for, as the stream may be gone then; [`kept`](Self::kept) and
@@ -99,19 +98,13 @@ impl Stream {
     /// It is a stream of this GPU, and there as long as anyone asks something of this one or a
     /// clone of it, or has it be current.
     pub unsafe fn from_raw(gpu: Gpu, handle: *mut c_void) -> Self {
-        let raw = Raw(match handle.addr() {
-            1 => ptr::null_mut(),
-            _ => handle.cast(),
-        });
-        Self {
-            gpu,
-            raw,
-            life: match raw.0.is_null() {
-                true => Life::Lasting,
-                false => Life::Unknown,
-            },
-            thread: (handle.addr() == PER_THREAD).then(|| thread::current().id()),
-        }
+        let (raw, life) = match handle.addr() {
+            0 | 1 => (ptr::null_mut(), Life::Lasting),
+            PER_THREAD => (handle, Life::OfThread(thread::current().id())),
+            _ => (handle, Life::Unknown),
+        };
+        let raw = Raw(raw.cast());
+        Self { gpu, raw, life }
     }
 
     /// Returns the same stream with a keeper, which lives as long as the stream is used.
@@ -121,7 +114,7 @@ impl Stream {
     /// The stream is there as long as `keeper` isn't dropped.
     #[must_use]
     pub unsafe fn kept(mut self, keeper: impl Any + Send + Sync) -> Self {
-        if matches!(self.life, Life::Unknown) && !self.is_of_thread() {
+        if matches!(self.life, Life::Unknown) {
             let _keeper = Arc::new(Foreign::new(keeper));
             self.life = Life::Kept { _keeper };
         }
@@ -135,7 +128,7 @@ impl Stream {
     /// That is true.
     #[must_use]
     pub unsafe fn lasting(mut self) -> Self {
-        if !self.is_of_thread() {
+        if !matches!(self.life, Life::OfThread(_)) {
             self.life = Life::Lasting;
         }
         self
@@ -153,9 +146,19 @@ impl Stream {
         self.raw.0.cast()
     }
 
+    /// Returns the handle to pass to the driver.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is another thread's default stream: the driver would take this thread's for it.
     #[inline]
-    pub(super) fn raw(&self) -> sys::CUstream {
-        self.raw.0
+    pub(super) fn raw(&self) -> Result<sys::CUstream, CudaError> {
+        match self.life {
+            Life::OfThread(thread) if thread != thread::current().id() => {
+                Err(CudaError::OtherThread)
+            }
+            _ => Ok(self.raw.0),
+        }
     }
 
     /// Makes later work on this stream wait for the work that the other stream has by now.
@@ -172,7 +175,7 @@ impl Stream {
         }
         let _context = self.gpu.enter()?;
         let mark = other.mark()?;
-        let outcome = mark.hold_up(self.raw());
+        let outcome = self.raw().and_then(|stream| mark.hold_up(stream));
         other.forget(mark);
         outcome
     }
@@ -191,7 +194,7 @@ impl Stream {
     /// Marks the end of the work that it has by now.
     pub(super) fn mark(&self) -> Result<Event, CudaError> {
         let _context = self.gpu.enter()?;
-        self.gpu.facts().events.mark(self.raw())
+        self.gpu.facts().events.mark(self.raw()?)
     }
 
     /// Makes later work on this stream wait for an event recorded in any stream.
@@ -202,7 +205,7 @@ impl Stream {
             let _relaxed = relax_capture_mode();
             return Self::needless_in_graph(mark.is_over()?);
         }
-        mark.hold_up(self.raw())
+        mark.hold_up(self.raw()?)
     }
 
     /// Returns an event of this stream to the pool. Streams that wait for it already still do.
@@ -219,7 +222,7 @@ impl Stream {
         let _context = self.gpu.enter()?;
         let relaxed = relax_capture_mode();
         // SAFETY: the context is current, and the stream there.
-        unsafe { call!(cuStreamSynchronize(self.raw())) }?;
+        unsafe { call!(cuStreamSynchronize(self.raw()?)) }?;
         drop(relaxed);
         drain_deferred();
         Ok(())
@@ -234,7 +237,7 @@ impl Stream {
         let _context = self.gpu.enter()?;
         let _relaxed = relax_capture_mode();
         // SAFETY: the context is current, and the stream there.
-        let answer = unsafe { ask!(cuStreamQuery(self.raw())) };
+        let answer = unsafe { ask!(cuStreamQuery(self.raw()?)) };
         if answer.is(sys::CUresult::CUDA_ERROR_NOT_READY) {
             return Ok(false);
         }
@@ -244,28 +247,38 @@ impl Stream {
     /// Returns whether memory that was used on it can be released in its order, whenever that is,
     /// and by whom.
     pub(super) fn outlives_its_uses(&self) -> bool {
-        !matches!(self.life, Life::Unknown)
+        matches!(self.life, Life::Lasting | Life::Kept { .. })
+    }
+
+    /// Returns whether what was asked of it comes before what is asked of another one: they are
+    /// equal, and not one of them known to be there and the other maybe gone.
+    #[inline]
+    pub(super) fn is_same_queue(&self, other: &Self) -> bool {
+        let may_be_gone = |stream: &Self| matches!(stream.life, Life::Unknown);
+        self == other && may_be_gone(self) == may_be_gone(other)
     }
 
     /// Returns whether another stream can wait for it, although it is used for something else by
     /// now. Another thread's own can't be named.
     pub(super) fn can_be_awaited(&self) -> bool {
-        self.outlives_its_uses()
-            || self
-                .thread
-                .is_some_and(|thread| thread == thread::current().id())
-    }
-
-    /// Returns whether each thread has its own stream of this handle.
-    fn is_of_thread(&self) -> bool {
-        self.thread.is_some()
+        match self.life {
+            Life::Lasting | Life::Kept { .. } => true,
+            Life::OfThread(thread) => thread == thread::current().id(),
+            Life::Unknown => false,
+        }
     }
 }
 
+/// Streams are equal if their handles are: where one may be gone, the driver may have given its
+/// handle to the other.
 impl PartialEq for Stream {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.raw == other.raw && self.gpu == other.gpu && self.thread == other.thread
+        let threads = match (&self.life, &other.life) {
+            (Life::OfThread(one), Life::OfThread(other)) => one == other,
+            _ => true,
+        };
+        self.raw == other.raw && self.gpu == other.gpu && threads
     }
 }
 

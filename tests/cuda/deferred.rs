@@ -1,11 +1,12 @@
 //! Deferred releases whose owners run other code when they are dropped.
 
 use crate::compiler::compiler_folder;
-use crate::double::{driver_folder, fail, finish_work, in_child, on_double};
+use crate::double::{driver_folder, fail, finish_work, in_child, mistakes, on_double};
 use dlbridge::cuda::{self, Gpu, Stream};
 use dlbridge::kernel::Registry;
 use dlbridge::storage::{Access, SyncOwner};
 use dlbridge::{DType, Storage, Tensor, ops};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -115,4 +116,36 @@ fn owner_that_panics_leaves_other_releases_pending() {
         gpu.synchronize().unwrap();
         assert_eq!(Arc::strong_count(&kept), 1);
     });
+}
+
+#[test]
+fn tensors_may_be_dropped_at_the_end_of_their_thread() {
+    let test = "deferred::tensors_may_be_dropped_at_the_end_of_their_thread";
+    for pools in ["0", "1"] {
+        let environment = [("LIBCUDA_DOUBLE_POOLS", pools)];
+        in_child(test, &driver_folder(), &environment, || {
+            thread_local!(static KEPT: RefCell<Vec<Tensor>> = const { RefCell::new(Vec::new()) });
+            let end = || {
+                let gpu = Gpu::new(0).unwrap();
+                let stream = Stream::new(gpu).unwrap();
+                let make = |_| cuda::pinned(&[4], DType::F32, gpu).unwrap();
+                KEPT.with_borrow_mut(|kept| {
+                    kept.push(cuda::zeros(&[4], DType::F32, &stream).unwrap());
+                    kept.extend((0..64).map(make));
+                });
+                // Drops are put off on this thread, later than the list is there.
+                cuda::release_after(&stream, ()).unwrap();
+                gpu.synchronize().unwrap();
+                KEPT.with_borrow(|kept| {
+                    for tensor in &kept[1..] {
+                        drop(cuda::to_device(tensor, &stream).unwrap());
+                    }
+                });
+                cuda::release_after(&stream, ()).unwrap();
+            };
+            std::thread::spawn(end).join().unwrap();
+            Gpu::new(0).unwrap().synchronize().unwrap();
+            assert_eq!(mistakes(), "");
+        });
+    }
 }

@@ -1,6 +1,6 @@
 //! Slices of the crate `cudarc` as tensors, and back.
 
-use crate::double::{calls, live, mistakes, on_double};
+use crate::double::{calls, fail, forget_failures, live, mistakes, on_double};
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
 use dlbridge::cuda::{self, Gpu, Slice, Stream};
 use dlbridge::error::IncompatibilityKind as Kind;
@@ -206,5 +206,34 @@ fn what_cudarc_cannot_have_is_given_back() {
         assert_eq!(kind(&refused.error), Kind::Device);
         let slice = other.clone_htod(&NUMBERS).unwrap();
         assert_eq!(kind(&Tensor::try_from(slice).unwrap_err()), Kind::Device);
+    });
+}
+
+#[test]
+fn refused_loan_leaves_the_tensor_its_memory() {
+    on_double("slices::refused_loan_leaves_the_tensor_its_memory", || {
+        let theirs = CudaContext::new(0).unwrap().new_stream().unwrap();
+        let ours = Stream::new(Gpu::new(0).unwrap()).unwrap();
+        let make = || cuda::to_device(&Tensor::from([1.0_f32; 6]), &ours).unwrap();
+        let before = calls("cuEventRecord");
+        drop(Slice::<f32>::new(make(), &theirs).unwrap());
+        let records = calls("cuEventRecord") - before;
+        assert!(records > 1, "{records}");
+        let mut refusals = 0;
+        for nth in 1..=records {
+            let (tensor, frees) = (make(), calls("cuMemFreeAsync"));
+            fail("cuEventRecord", nth, 2);
+            let lent = Slice::<f32>::new(tensor, &theirs);
+            forget_failures();
+            // What failed as events were dropped would be the next call's.
+            let _ = theirs.context().check_err();
+            if let Err(refused) = lent {
+                refusals += 1;
+                assert_eq!(calls("cuMemFreeAsync"), frees);
+                let numbers = cuda::to_host(&refused.tensor).unwrap();
+                assert_eq!(numbers.to_vec::<f32>().unwrap(), [1.0; 6]);
+            }
+        }
+        assert!(refusals > 1, "{refusals}");
     });
 }

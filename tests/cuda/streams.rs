@@ -2,7 +2,7 @@
 
 use crate::double::{calls, live, on_double};
 use cudarc::driver::sys;
-use dlbridge::cuda::{self, Gpu, Stream, release_after};
+use dlbridge::cuda::{self, CudaError, Gpu, Stream, release_after};
 use dlbridge::{DType, Tensor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -220,9 +220,59 @@ fn per_thread_default_streams_differ() {
         let tensor = cuda::zeros(&[3], DType::F32, &here).unwrap();
         let elsewhere = std::thread::spawn(move || {
             assert_ne!(here, own());
+            let refused = |answer: Result<(), CudaError>| {
+                assert_eq!(answer.unwrap_err(), CudaError::OtherThread);
+            };
+            refused(cuda::to_device(&tensor, &here).map(drop));
+            refused(cuda::zeros(&[3], DType::F32, &here).map(drop));
+            refused(here.synchronize());
+            refused(here.is_done().map(drop));
+            refused(here.wait_for(&own()));
+            refused(own().wait_for(&here));
+            let _current = here.make_current();
+            let mut sum = cuda::zeros(&[3], DType::F32, &own()).unwrap();
+            refused(cuda::copy_into(&mut sum, &tensor, &here));
             let copy = cuda::to_device(&tensor, &own()).unwrap();
             cuda::to_host(&copy).unwrap().to_vec::<f32>().unwrap()
         });
         assert_eq!(elsewhere.join().unwrap(), [0.0; 3]);
+    });
+}
+
+#[test]
+fn stream_that_may_be_gone_is_another_than_one_of_its_handle() {
+    on_double(
+        "streams::stream_that_may_be_gone_is_another_than_one_of_its_handle",
+        || {
+            // As if it had been destroyed, and the driver had given its handle to the other.
+            let ours = Stream::new(gpu()).unwrap();
+            // SAFETY: it is there.
+            let gone = unsafe { Stream::from_raw(gpu(), ours.handle()) };
+            for what in ["written", "read"] {
+                let mut tensor = cuda::zeros(&[3], DType::F32, &gone).unwrap();
+                if what == "read" {
+                    let other = Stream::new(gpu()).unwrap();
+                    tensor = cuda::zeros(&[3], DType::F32, &other).unwrap();
+                    drop(cuda::to_device(&tensor, &gone).unwrap());
+                }
+                let source = cuda::zeros(&[3], DType::F32, &ours).unwrap();
+                let waits = calls("cuCtxSynchronize");
+                cuda::copy_into(&mut tensor, &source, &ours).unwrap();
+                assert_eq!(calls("cuCtxSynchronize") - waits, 1, "{what}");
+            }
+        },
+    );
+}
+
+#[test]
+fn streams_cease_to_be_current_in_any_order() {
+    on_double("streams::streams_cease_to_be_current_in_any_order", || {
+        let (first, second) = (Stream::new(gpu()).unwrap(), Stream::new(gpu()).unwrap());
+        let one = first.make_current();
+        let other = second.make_current();
+        drop(one);
+        assert_eq!(Stream::current(gpu()), second);
+        drop(other);
+        assert_eq!(Stream::current(gpu()), Stream::default_of(gpu()));
     });
 }

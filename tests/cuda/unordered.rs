@@ -116,3 +116,25 @@ fn memory_used_on_an_untracked_stream_waits_for_that_gpu() {
         },
     );
 }
+
+#[test]
+fn imported_tensor_with_other_handles_is_not_written() {
+    on_double(
+        "unordered::imported_tensor_with_other_handles_is_not_written",
+        || {
+            let home = stream(0);
+            let made = || foreign_copy(cuda::managed(&[4], DType::F32, home.gpu()).unwrap());
+            let mut alone = cuda::import(made(), &home, &home).unwrap();
+            alone.view_mut::<f32>().unwrap().fill(1.0);
+            let first = made();
+            let second = first.clone();
+            let mut imported = cuda::import(first, &home, &home).unwrap();
+            let mut other = cuda::import_unordered(second.clone(), &home).unwrap();
+            for tensor in [&mut imported, &mut other] {
+                assert!(tensor.view_mut::<f32>().is_err());
+            }
+            drop(second);
+            assert!(other.view_mut::<f32>().is_err(), "there are others");
+        },
+    );
+}

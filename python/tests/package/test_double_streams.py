@@ -255,3 +255,32 @@ def test_current_stream_is_per_thread():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_streams_are_left_in_any_order():
+    first, second = dlbridge.cuda.Stream(), dlbridge.cuda.Stream()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert current() == second
+    first.__exit__(None, None, None)
+    assert current() == second, "it was left before"
+    second.__exit__(None, None, None)
+    assert current().handle == 0
+
+
+def test_stream_of_a_thread_is_refused_on_others():
+    own = dlbridge.cuda.Stream(driver.PER_THREAD)
+    errors = []
+
+    def use():
+        try:
+            own.synchronize()
+        except dlbridge.CudaError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    own.synchronize()
+    assert [error.found for error in errors] == ["the default stream of another thread"]

@@ -133,7 +133,7 @@ impl Plan {
                     &self.algorithm,
                     workspace,
                     self.workspace,
-                    stream.handle()
+                    stream.raw()?.cast()
                 )
             )
         }

@@ -102,6 +102,10 @@ pub(super) fn may_read_files<'a>(
 /// Returns whether a directive of a text names a file that is neither known nor CUDA's, or can't be
 /// read off the text.
 fn names_file(text: &str, is_known: &impl Fn(&str) -> bool) -> bool {
+    // Old standards of C++ have other spellings of `#` and `\`.
+    if text.contains("??=") || text.contains("??/") {
+        return true;
+    }
     // A directive may go on in the next line, even within a word.
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     text.lines().any(|line| {
@@ -178,6 +182,8 @@ mod tests {
             "%:include \"x.h\"",
             "#inc\\\nlude \"x.h\"",
             "#inc\\\r\nlude \"x.h\"",
+            "??=include \"x.h\"",
+            "#inc??/\nlude \"x.h\"",
             "#include \"own.h\"\n#include \"x.h\"",
             "#if __has_include(\"x.h\")",
             "bool b = __has_include(NAME);",

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// The header by which the folder is known.
 pub(super) const KNOWN_BY: &str = "cuda_fp16.h";
 
+/// Headers that change with the version of those in the same folder, of which each folder has one.
+pub(super) const STAMPS: [&str; 3] = [KNOWN_BY, "cuda/std/__cccl/version.h", "cuda/std/version"];
+
 /// Note for a failed include when CUDA's headers weren't found.
 pub(super) const MISSING: &str = "\nCUDA's headers were not found: they are looked for beside NVRTC, and in CUDA_PATH/include; \
     in Python, the package nvidia-cuda-runtime has them";

@@ -64,8 +64,9 @@ impl Source {
         hash.add(FORMAT.as_bytes());
         // Which NVRTC it is, without it being loaded.
         hash.add_file(&library.path)?;
-        if let Some(folder) = library.headers.first() {
-            hash.add_file(&folder.join(headers::KNOWN_BY))?;
+        for folder in &library.headers {
+            let mut files = headers::STAMPS.map(|name| folder.join(name)).into_iter();
+            files.find_map(|file| hash.add_file(&file))?;
         }
         hash.add(&version.0.to_le_bytes());
         hash.add(&version.1.to_le_bytes());

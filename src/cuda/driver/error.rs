@@ -65,6 +65,11 @@ pub enum CudaError {
         /// The GPU whose stream is needed.
         wanted: Device,
     },
+    /// The default stream of another thread, which no other one can name.
+    #[error(
+        "the default stream of another thread can't be used on this one; wrap handle 2 on each, or make a stream"
+    )]
+    OtherThread,
     /// Memory that CUDA knows nothing of.
     #[error("address {address:#x} is in no memory that CUDA knows")]
     UnknownAddress {

@@ -6,11 +6,15 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 thread_local! {
     /// How many guards this thread has.
     static HELD: Cell<usize> = const { Cell::new(0) };
-    static PUT_OFF: RefCell<Vec<Box<dyn Any + Send>>> = const { RefCell::new(Vec::new()) };
+    /// Not dropped with the thread, as other drops at its end may come here later; the last guard
+    /// leaves it empty.
+    static PUT_OFF: ManuallyDrop<RefCell<Vec<Box<dyn Any + Send>>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// Puts off this thread's drops of foreign owners, until the last guard is dropped.
@@ -35,7 +39,7 @@ impl Drop for HeldDrops {
         HELD.set(left);
         if left == 0 {
             // A drop may put off others, under a guard of its own.
-            let put_off = PUT_OFF.take();
+            let put_off = PUT_OFF.with(|put_off| put_off.take());
             drop(put_off);
         }
     }
@@ -46,7 +50,7 @@ pub(in crate::cuda) fn drop_foreign(value: impl Any + Send) {
     if HELD.get() == 0 {
         return drop(value);
     }
-    PUT_OFF.with_borrow_mut(|put_off| put_off.push(Box::new(value)));
+    PUT_OFF.with(|put_off| put_off.borrow_mut().push(Box::new(value)));
 }
 
 /// A foreign owner, whose drop can be put off.

@@ -161,7 +161,8 @@ impl Gpu {
         self.facts().pool.trim()
     }
 
-    /// Makes the GPU's primary context current on this thread, until the guard is dropped.
+    /// Makes the GPU's primary context current on this thread, until the guard is dropped. One that
+    /// is dropped before a later one of the thread may end that, too.
     ///
     /// # Errors
     ///
@@ -223,7 +224,8 @@ impl Drop for ContextGuard {
         if self.pushed {
             let mut popped = ptr::null_mut();
             // A failure can't be reported from here.
-            // SAFETY: it was pushed on this thread, and what was pushed later was popped before.
+            // SAFETY: it takes a context off the stack of this thread, to which this guard, which
+            // stays on its thread, has added one.
             let _ = unsafe { ask!(cuCtxPopCurrent_v2(&mut popped)) };
         }
     }

@@ -34,7 +34,7 @@ pub fn zeros(shape: &[usize], dtype: DType, stream: &Stream) -> Result<Tensor, C
         let _context = stream.gpu().enter()?;
         let address = tensor.data_ptr().addr() as u64;
         // SAFETY: memory that was just allocated in the order of this stream.
-        unsafe { call!(cuMemsetD8Async(address, 0, bytes, stream.raw())) }?;
+        unsafe { call!(cuMemsetD8Async(address, 0, bytes, stream.raw()?)) }?;
     }
     Ok(tensor)
 }

@@ -90,7 +90,7 @@ impl<T: Element> Slice<T> {
     pub fn new(tensor: Tensor, stream: &Arc<CudaStream>) -> Result<Self, TakeError> {
         match Self::ordered(&tensor, stream) {
             Ok((slice, stream)) => Ok(Self {
-                slice: ManuallyDrop::new(slice),
+                slice,
                 tensor,
                 stream,
             }),
@@ -98,7 +98,10 @@ impl<T: Element> Slice<T> {
         }
     }
 
-    fn ordered(tensor: &Tensor, theirs: &Arc<CudaStream>) -> Result<(CudaSlice<T>, Stream), Error> {
+    fn ordered(
+        tensor: &Tensor,
+        theirs: &Arc<CudaStream>,
+    ) -> Result<(ManuallyDrop<CudaSlice<T>>, Stream), Error> {
         let (found, wanted) = (tensor.dtype(), T::DTYPE);
         if found != wanted {
             return Err(Error::DTypeMismatch { found, wanted });
@@ -124,8 +127,9 @@ impl<T: Element> Slice<T> {
         theirs.context().bind_to_thread().map_err(failed)?;
         let first = tensor.data_ptr().expose_provenance() as u64;
         // SAFETY: the tensor has as many elements on this GPU, and is kept with the slice, which
-        // frees nothing: it is leaked.
-        let mut slice = unsafe { theirs.upgrade_device_ptr(first, tensor.len()) };
+        // frees nothing: it is never dropped, on failure neither.
+        let slice = unsafe { theirs.upgrade_device_ptr(first, tensor.len()) };
+        let mut slice = ManuallyDrop::new(slice);
         mark_ready(&mut slice)?;
         Ok((slice, stream))
     }

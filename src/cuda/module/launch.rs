@@ -209,7 +209,7 @@ impl Function {
                 block_y,
                 block_z,
                 launch.shared,
-                stream.raw(),
+                stream.raw()?,
                 addresses.as_mut_ptr(),
                 ptr::null_mut()
             ))

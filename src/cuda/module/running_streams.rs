@@ -38,7 +38,7 @@ impl RunningStreams {
     /// and removed it.
     #[inline]
     pub(super) fn note(&self, stream: &Stream) {
-        if self.last.load(Ordering::Acquire) != stream.raw().addr() {
+        if self.last.load(Ordering::Acquire) != stream.handle().addr() {
             self.note_another(stream);
         }
     }
@@ -54,7 +54,7 @@ impl RunningStreams {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         // First of all, so that who launches on the one that was the last, and is forgotten now,
         // notes it again.
-        self.last.store(stream.raw().addr(), Ordering::Release);
+        self.last.store(stream.handle().addr(), Ordering::Release);
         if !streams.contains(stream) {
             if streams.len() >= MANY {
                 let is_idle = |stream: &mut Stream| matches!(is_idle(stream), Ok(true));

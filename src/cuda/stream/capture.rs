@@ -36,7 +36,7 @@ impl Stream {
         let none = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE as c_int;
         let mut status = none;
         // SAFETY: the context is current, and the stream there; the driver writes one integer.
-        let answer = unsafe { ask!(cuStreamIsCapturing(self.raw(), &mut status)) };
+        let answer = unsafe { ask!(cuStreamIsCapturing(self.raw()?, &mut status)) };
         if answer.is(sys::CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
             return Ok(Capture::Beside);
         }
@@ -57,7 +57,7 @@ impl Stream {
         // nothing through NULL.
         let answer = unsafe {
             ask!(cuStreamGetCaptureInfo_v2(
-                self.raw(),
+                self.raw()?,
                 &mut status,
                 &mut id,
                 graph,

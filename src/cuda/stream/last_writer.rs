@@ -50,7 +50,7 @@ impl Uses {
     /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all
     /// work on the GPUs was waited for instead, as one of them can't be queried.
     fn wait_on(&mut self, stream: &Stream, what: Use) -> Result<bool, CudaError> {
-        let is_askable = |other: &Stream| other == stream || other.can_be_awaited();
+        let is_askable = |other: &Stream| other.is_same_queue(stream) || other.can_be_awaited();
         let is_writer_askable = self.writer.iter().all(is_askable);
         let marked = self.mark.as_ref().filter(|_| !is_writer_askable);
         let are_askable =
@@ -155,21 +155,24 @@ impl StreamUses {
     ///
     /// On failure nothing is remembered, and nothing may be done with the memory.
     pub(in crate::cuda) fn use_on(&self, stream: &Stream, what: Use) -> Result<(), CudaError> {
+        stream.raw()?;
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_read = what == Use::Read;
-        if uses.writer.as_ref() == Some(stream) && (is_read || uses.readers.is_empty()) {
+        let is_this = |other: &Stream| other.is_same_queue(stream);
+        if uses.writer.as_ref().is_some_and(is_this) && (is_read || uses.readers.is_empty()) {
             uses.forget_mark();
             return Ok(());
         }
         // What was read before is waited for again, as the writer may have gone on. But no wait for
         // a stream that isn't captured can be part of a graph: what one reads is made ready for its
         // stream before.
-        let is_known = is_read && uses.readers.contains(stream);
+        let is_known = is_read && uses.readers.iter().any(is_this);
         if is_known && stream.is_capturing()? {
             return Ok(());
         }
         let goes_on = uses.wait_on(stream, what)?;
-        uses.untracked |= !stream.outlives_its_uses() && uses.theirs.as_ref() != Some(stream);
+        let is_theirs = uses.theirs.as_ref().is_some_and(is_this);
+        uses.untracked |= !stream.outlives_its_uses() && !is_theirs;
         if is_read && goes_on {
             if !is_known {
                 uses.readers.push(stream.clone());
@@ -219,9 +222,12 @@ impl StreamUses {
         if uses.untracked {
             return Ok(Joined::Untracked);
         }
-        let mut ours = uses
-            .all()
-            .filter(|stream| uses.theirs.as_ref() != Some(stream));
+        let mut ours = uses.all().filter(|stream| {
+            !uses
+                .theirs
+                .iter()
+                .any(|theirs| theirs.is_same_queue(stream))
+        });
         let Some(last) = ours.next() else {
             return Ok(Joined::Nowhere);
         };

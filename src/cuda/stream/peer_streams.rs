@@ -51,8 +51,12 @@ unsafe extern "C" fn lend(device: i32, answer: *mut Lent) -> bool {
     let Some(stream) = Gpu::new(device).ok().and_then(current_stack::top) else {
         return false;
     };
+    // Another thread's own stream would be taken for this thread's.
+    let Ok(handle) = stream.raw() else {
+        return false;
+    };
     let lent = Lent {
-        handle: stream.handle(),
+        handle: handle.cast(),
         is_kept: stream.outlives_its_uses(),
         keeper: Box::into_raw(Box::new(stream)).cast(),
         release: give_back,

@@ -40,7 +40,7 @@ fn look_for_shared(py: Python<'_>) -> PyResult<()> {
 
 thread_local! {
     /// The streams that `with` made current.
-    static ENTERED: RefCell<Vec<Current>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<(Stream, Current)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A stream of a GPU: the order in which it does its work.
@@ -156,14 +156,19 @@ impl PyStream {
     }
 
     fn __enter__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        let current = slf.get().0.make_current();
-        ENTERED.with_borrow_mut(|entered| entered.push(current));
+        let stream = slf.get().0.clone();
+        let current = stream.make_current();
+        ENTERED.with_borrow_mut(|entered| entered.push((stream, current)));
         slf.clone()
     }
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        let left = ENTERED.with_borrow_mut(Vec::pop);
+        let left = ENTERED.with_borrow_mut(|entered| {
+            // Not the newest of all: coroutines enter and leave in any order.
+            let newest = entered.iter().rposition(|(stream, _)| *stream == self.0);
+            newest.map(|at| entered.remove(at))
+        });
         drop(left);
     }
 

@@ -65,6 +65,10 @@ fn of_device(error: &CudaError) -> Option<Incompatibility> {
             format!("a stream of cuda:{found}"),
             format!("a stream of {wanted}"),
         ),
+        CudaError::OtherThread => device(
+            "the default stream of another thread".to_owned(),
+            "a stream that this thread can name".to_owned(),
+        ),
         CudaError::UnknownAddress { address } => device(
             format!("address {address:#x}"),
             "an address in memory of CUDA".to_owned(),
@@ -122,6 +126,7 @@ fn remedy(error: &CudaError) -> Option<&'static str> {
     match error {
         CudaError::NoDriver => Some("install NVIDIA's driver"),
         CudaError::OldDriver { .. } => Some("update NVIDIA's driver"),
+        CudaError::OtherThread => Some("wrap handle 2 on each, or make a stream"),
         CudaError::BadDriver { .. } => Some("reinstall NVIDIA's driver, 12.0 or newer"),
         CudaError::NoCompiler { told: None } => Some("DLBRIDGE_NVRTC can say where it is"),
         CudaError::OldGpu { .. } => Some("use an older NVRTC"),

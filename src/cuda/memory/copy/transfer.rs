@@ -161,7 +161,7 @@ fn run(to: usize, from: usize, bytes: usize, stream: &Stream) -> Result<(), Cuda
     let _context = stream.gpu().enter()?;
     // SAFETY: both are memory of that many bytes, the stream waited for what is done with it
     // before, and its owner keeps it until the copy is done.
-    unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw())) }
+    unsafe { call!(cuMemcpyAsync(to as u64, from as u64, bytes, stream.raw()?)) }
 }
 
 /// Copies contiguous bytes from one GPU's memory to another's.
@@ -182,7 +182,7 @@ fn between(
             from as u64,
             from_gpu.context(),
             bytes,
-            stream.raw()
+            stream.raw()?
         ))
     }
 }
@@ -219,5 +219,5 @@ fn rectangle(
     };
     // SAFETY: both have `rows` rows of `width` bytes at their pitch, the stream waited for
     // earlier work on them, and their owners keep them until the copy is done.
-    unsafe { call!(cuMemcpy2DAsync_v2(&copy, stream.raw())) }
+    unsafe { call!(cuMemcpy2DAsync_v2(&copy, stream.raw()?)) }
 }

@@ -313,6 +313,7 @@ pub(super) fn gpus() -> Vec<(String, PyErr)> {
             found: 1,
             wanted: Device::cuda(0),
         },
+        GpuError::OtherThread,
         GpuError::UnknownAddress { address: 0x1000 },
         GpuError::Capturing {
             what: "memory can't be allocated",

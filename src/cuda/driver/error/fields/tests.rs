@@ -33,6 +33,7 @@ fn errors() -> Vec<CudaError> {
             found: 1,
             wanted: device,
         },
+        CudaError::OtherThread,
         CudaError::UnknownAddress { address: 16 },
         CudaError::OutOfAllocation {
             range: 0..8,
