@@ -91,7 +91,8 @@ impl Stream {
     ///
     /// Fails if memory that was used on it is used on another stream, or released, all the GPU's
     /// work is waited for, as the stream may be gone then; [`kept`](Self::kept) and
-    /// [`lasting`](Self::lasting) are better.
+    /// [`lasting`](Self::lasting) are better. Two streams of one handle, of which one is made after
+    /// the other's end, aren't told apart if both are wrapped without these.
     ///
     /// # Safety
     ///
