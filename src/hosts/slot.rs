@@ -41,6 +41,20 @@ impl<T> Slots<T> {
         functions::<F>().get(slot).copied()
     }
 
+    /// Returns the function of the slot with data that is the same, or of the next one, filled with
+    /// these; `None` when all are full.
+    pub(super) fn find_or_fill<F: Family>(
+        &self,
+        data: T,
+        is_same: impl Fn(&T, &T) -> bool,
+    ) -> Option<F::Function> {
+        let mut filled = self.data.iter().map_while(OnceLock::get);
+        match filled.position(|known| is_same(known, &data)) {
+            Some(slot) => functions::<F>().get(slot).copied(),
+            None => self.fill::<F>(data),
+        }
+    }
+
     /// Returns the data of a slot.
     #[inline]
     pub(super) fn get(&self, slot: usize) -> Option<&T> {

@@ -54,6 +54,11 @@ pub struct KernelInfo {
 }
 
 impl OpHandle {
+    /// Returns whether another handle is of the same op.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the name.
     pub fn name(&self) -> &str {
         &self.0.op.name

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
     from .op import PublishedOp
 
+try:
+    jax.ShapeDtypeStruct((), np.float32, vma=frozenset())
+    _TYPES_VARY = True
+except TypeError:  # before 0.6.2, where arrays have it already
+    _TYPES_VARY = False
+
 #: Dtypes that XLA may or may not pack.
 _SMALL = {"int1", "int2", "int4", "uint1", "uint2", "uint4", "float4_e2m1fn"}
 
@@ -45,6 +51,8 @@ def run(
         given["_given"] = np.int64(sum(1 << at for at, is_one in enumerate(is_given) if is_one))
     places = [at for at, count in enumerate(counts) for _ in range(count)]
     axes = _axes_of(arrays[0]) if arrays else {}
+    if not _TYPES_VARY:
+        axes.pop("vma", None)
     called = ffi.ffi_call(
         op.target,
         tuple(jax.ShapeDtypeStruct(tuple(shape), dtype, **axes) for shape, dtype in results),

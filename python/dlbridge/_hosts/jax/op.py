@@ -55,31 +55,51 @@ class PublishedOp(Definition):
         inputs, attributes = self.bind(args, kwargs)
         counts = tuple(map(len, inputs))
         function = transforms.traceable(self, counts, self.key(attributes))
-        tensors = self.tensors(inputs, _array, _number)
+        tensors = self._of_one_dtype(inputs, self.tensors(inputs, _array, _number))
         self._check_narrowed(inputs, tensors)
-        arrays = [array for of in tensors for array in of]
+        arrays = [jnp.asarray(array) for of in tensors for array in of]
         results = function(*custom_call.varying(arrays))
         return results[0] if len(results) == 1 else results
 
-    def _check_narrowed(self, inputs: list[list[Any]], tensors: list[list[jax.Array]]) -> None:
-        """Checks that JAX has narrowed no elements but indices, whose values still fit."""
+    def _of_one_dtype(self, inputs: list[list[Any]], tensors: list[list[Any]]) -> list[list[Any]]:
+        """Returns tensors of which numbers that JAX traces have the dtype of others of their kind,
+        as numbers that it doesn't trace have.
+        """
+        kinds = [tensor["dtype"] for tensor in self.row["inputs"]]
+        wanted = {kind: jnp.dtype(str(kind[1])) for kind in kinds if kind[0] == "is"}
+        for kind, of, values in zip(kinds, tensors, inputs):
+            for array, value in zip(of, values):
+                if not _is_traced_number(value) and not definition.is_plain_number(value):
+                    wanted.setdefault(kind, array.dtype)
+        for at, (kind, values) in enumerate(zip(kinds, inputs)):
+            for place, value in enumerate(values):
+                dtype = wanted.get(kind)
+                if dtype is not None and _is_traced_number(value) and _takes(dtype, value.dtype):
+                    tensors[at][place] = jax.lax.convert_element_type(value, dtype)
+        return tensors
+
+    def _check_narrowed(self, inputs: list[list[Any]], tensors: list[list[Any]]) -> None:
+        """Checks that JAX narrows no elements but indices, whose values still fit."""
         kinds = [tensor["dtype"] for tensor in (*self.row["inputs"], *self.row["outputs"])]
         for at, (of, arrays) in enumerate(zip(inputs, tensors)):
             for place, (value, array) in enumerate(zip(of, arrays)):
-                if isinstance(value, jax.Array) or definition.is_plain_number(value):
+                if isinstance(value, jax.Array):
                     continue
-                found, kept = _dtype_of(value), array.dtype.name
+                is_number = definition.is_plain_number(value)
+                found = array.dtype.name if is_number else _dtype_of(value)
+                kept = jax.dtypes.canonicalize_dtype(array.dtype).name
                 if found == kept or not jnp.issubdtype(found, np.number):
                     continue
                 is_index = kinds.count(kinds[at]) == 1 and jnp.issubdtype(found, jnp.integer)
                 if is_index:
-                    values = _numpy(value)
+                    values = array if is_number else _numpy(value)
                     if np.array_equal(values, values.astype(kept)):
                         continue
                 argument = self.argument(at, place)
                 text = f'{self.name}: argument "{argument}" has elements of {found}'
                 error = TypeError(f"{text}, which JAX would narrow to {kept}")
-                remedy = f"cast it to {kept}, or turn jax_enable_x64 on"
+                way = f"pass an array of {kept}" if is_number else f"cast it to {kept}"
+                remedy = f"{way}, or turn jax_enable_x64 on"
                 raise with_fields(error, "dtype", found=found, wanted=kept, remedy=remedy)
 
     def key(self, attributes: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -131,14 +151,27 @@ class PublishedOp(Definition):
 
 
 def _array(value: Any) -> jax.Array:
-    """Returns an array of JAX of a tensor, array or buffer."""
+    """Returns an array of JAX of a tensor, array or buffer, of which it has the elements as they are
+    now: JAX may read them later, and keeps them for derivatives.
+    """
     if isinstance(value, jax.Array):
+        if jnp.issubdtype(value.dtype, jax.dtypes.extended):
+            error = TypeError(f"expected elements that are numbers, got {value.dtype}")
+            raise with_fields(error, "dtype", found=str(value.dtype), wanted="numbers")
         return value
-    is_numpy = isinstance(value, np.ndarray | np.generic | memoryview)
-    if is_numpy or not hasattr(value, "__dlpack__"):
-        _core.from_dlpack(value)  # Refuses what eager calls refuse.
-        return jnp.asarray(np.asarray(value) if isinstance(value, memoryview) else value)
-    return jax.dlpack.from_dlpack(value)
+    return jnp.asarray(np.array(_numpy(value), order="C"))
+
+
+def _is_traced_number(value: Any) -> bool:
+    """Whether a value was a Python number before JAX traced it."""
+    return isinstance(value, jax.core.Tracer) and value.ndim == 0 and value.aval.weak_type
+
+
+def _takes(dtype: Any, number: Any) -> bool:
+    """Whether elements of a dtype may be made of numbers of another one without a loss of parts."""
+    of = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
+    places = [[jnp.issubdtype(one, kind) for kind in of].index(True) for one in (dtype, number)]
+    return places[0] >= places[1]
 
 
 def _dtype_of(value: Any) -> str:
@@ -148,8 +181,11 @@ def _dtype_of(value: Any) -> str:
 
 
 def _numpy(value: Any) -> np.ndarray[Any, Any]:
-    return value if isinstance(value, np.ndarray) else _core.convert(value, "numpy")
+    if isinstance(value, np.ndarray | np.generic):
+        _core.from_dlpack(value)  # Refuses what eager calls refuse.
+        return np.asarray(value)
+    return _core.convert(value, "numpy")
 
 
-def _number(value: Any, dtype: str) -> jax.Array:
-    return jnp.asarray(value, jax.dtypes.canonicalize_dtype(dtype))
+def _number(value: Any, dtype: str) -> np.ndarray[Any, Any]:
+    return np.asarray(value, jnp.dtype(dtype))

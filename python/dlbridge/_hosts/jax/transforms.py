@@ -144,6 +144,15 @@ def _is_inexact(array: Any) -> bool:
     return bool(jnp.issubdtype(array.dtype, jnp.inexact))
 
 
+def _gathered(array: Any) -> Any:
+    """Returns an array of which each device has all indices of the first axis."""
+    of = custom_call.sharding(array)
+    if of is None or not len(of.spec) or of.spec[0] is None:
+        return array
+    spec = jax.sharding.PartitionSpec(None, *of.spec[1:])
+    return jax.reshard(array, jax.sharding.NamedSharding(of.mesh, spec))
+
+
 def _vmap(
     op: PublishedOp,
     counts: tuple[int, ...],
@@ -165,7 +174,7 @@ def _vmap(
             rest = iter(with_axis)
             return function(*(next(rest) if h else array for array, h in zip(arrays, has_axis)))
 
-        return jax.lax.map(one, [array for array, h in zip(arrays, has_axis) if h])
+        return jax.lax.map(one, [_gathered(array) for array, h in zip(arrays, has_axis) if h])
     moved = []
     for at, (of, has_of) in enumerate(zip(inputs, has)):
         repeats = plan.expands or at in op.written
