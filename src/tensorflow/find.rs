@@ -7,12 +7,13 @@
 //!
 //! A folder is that of the Python package, one with such a package in it, or an unpacked release
 //! for C, which has the library in `lib`. It asks Python for the place of its package, and doesn't
-//! import it.
+//! import it. The current directory isn't one of Python's folders: a package in it isn't used, and
+//! no code in it is run.
 
 use super::error::TensorFlowError;
 use libloading::os::unix::Library;
 use std::env;
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,8 +28,11 @@ pub(super) const NAMES: [&str; 2] = ["libtensorflow_cc.so.2", "libtensorflow.so.
 #[cfg(target_os = "macos")]
 pub(super) const NAMES: [&str; 2] = ["libtensorflow_cc.2.dylib", "libtensorflow.2.dylib"];
 
-/// Prints the folder of the package, without importing it.
+/// Prints the folder of the package, without importing it. Modules of the current directory, which
+/// `-c` puts first, would be imported by `importlib.util` and by the search; `sys` is built in.
 const PROGRAM: &str = "\
+import sys
+sys.path[:] = [p for p in sys.path if p]
 import importlib.util as u
 s = u.find_spec('tensorflow')
 print(s.submodule_search_locations[0] if s and s.submodule_search_locations else '')";
@@ -100,7 +104,12 @@ pub(super) fn in_folder(folder: &Path) -> Result<PathBuf, String> {
 /// Returns the library of a Python's package; otherwise says why there is none.
 pub(super) fn by_python(python: &Path) -> Result<PathBuf, String> {
     let place = |problem: &str| format!("{} ({problem})", python.display());
-    let output = Command::new(python).args(["-c", PROGRAM]).output();
+    let mut command = Command::new(python);
+    command.args(["-c", PROGRAM]);
+    if let Some(folders) = env::var_os("PYTHONPATH") {
+        command.env("PYTHONPATH", without_empty(&folders));
+    }
+    let output = command.output();
     let output = output.map_err(|error| place(&error.to_string()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -112,6 +121,13 @@ pub(super) fn by_python(python: &Path) -> Result<PathBuf, String> {
         return Err(place("no package tensorflow"));
     }
     in_folder(Path::new(&folder)).map_err(|inside| place(&format!("its package {inside}")))
+}
+
+/// Returns a list of folders without its empty ones, as of `/folder:`, which mean the current
+/// directory.
+fn without_empty(folders: &OsStr) -> OsString {
+    let named = env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty());
+    env::join_paths(named).unwrap_or_default()
 }
 
 /// Returns the file that a function is from.

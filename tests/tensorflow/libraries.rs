@@ -13,6 +13,10 @@ pub(crate) type LibraryCheck = (&'static str, fn(&Compiler));
 pub(crate) const CHECKS: &[LibraryCheck] = &[
     ("absent_library_says_where_it_was_looked_for", absent),
     ("search_asks_pythons_in_turn", search),
+    (
+        "search_neither_uses_nor_runs_the_current_directory",
+        current_directory,
+    ),
     ("process_without_tensorflow_says_so", process),
     ("old_version_is_refused", old),
     ("missing_function_is_named", missing_function),
@@ -147,6 +151,47 @@ fn search(compiler: &Compiler) {
     let text = search(environment.path());
     let problem = format!("(its package {} (not in it))", package.display());
     assert!(text.contains(&problem), "{text}");
+}
+
+/// A package and a module of Python's library in the current directory, which `python -c` would
+/// prefer to its own.
+fn current_directory(compiler: &Compiler) {
+    let (folder, current) = (folder(), folder());
+    let interpreter = Some(crate::fixture::python()).filter(|python| python.is_file());
+    let interpreter = interpreter.unwrap_or_else(|| "/usr/bin/env python3".into());
+    let script = format!("exec {} \"$@\"", interpreter.display());
+    python(folder.path(), "python3", &script);
+    let package = current.path().join("tensorflow");
+    fs::create_dir(&package).unwrap();
+    compiler.library(
+        &package,
+        "const char* TF_Version(void) { return \"2.2.0\"; }",
+    );
+    for module in ["contextlib", "types", "warnings", "tensorflow/__init__"] {
+        let code = "raise SystemExit('imported from the current directory')";
+        fs::write(current.path().join(format!("{module}.py")), code).unwrap();
+    }
+    let search = |paths: &str| {
+        let mut child = child("load", Path::new(""));
+        let path = format!(
+            "{}:{}",
+            folder.path().display(),
+            std::env::var("PATH").unwrap()
+        );
+        child.env("PATH", path).env("PYTHONPATH", paths);
+        child.current_dir(current.path());
+        succeed(child)
+    };
+    for paths in ["", "/nowhere:", ":/nowhere", "/nowhere::/nowhere"] {
+        let text = search(paths);
+        assert!(!text.contains("2.2.0"), "{paths}: {text}");
+        assert!(!text.contains("current directory"), "{paths}: {text}");
+    }
+    // A folder that the user names is used.
+    let elsewhere = self::folder();
+    fs::rename(&package, elsewhere.path().join("tensorflow")).unwrap();
+    let text = search(&format!("{}:", elsewhere.path().display()));
+    assert!(text.contains("found 2.2.0"), "{text}");
 }
 
 fn process(_: &Compiler) {
