@@ -35,8 +35,10 @@
 //!
 //! TensorFlow frees our memory by a deallocator, which drops a handle to the tensor, exactly once
 //! and on any thread. Of the memory that it doesn't own TensorFlow writes nothing: it reuses a
-//! buffer for a result only if it allocated it. The few ops that write their inputs are refused.
+//! buffer for a result only if it allocated it. The few ops that write their inputs are refused,
+//! and so are ops that are internal to TensorFlow, in graphs and their functions, too.
 
+mod buffer;
 mod dtype;
 mod eager;
 mod error;
@@ -45,12 +47,12 @@ mod functions;
 mod graph;
 mod inspect;
 mod library;
+mod refused_ops;
 mod saved_model;
 mod session;
 mod status;
 mod tensor;
 mod wire;
-mod writers;
 
 pub use dtype::DataType;
 pub use eager::attribute::OpAttribute;

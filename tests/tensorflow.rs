@@ -42,6 +42,9 @@ mod protobuf;
 #[path = "tensorflow/refusals.rs"]
 mod refusals;
 #[cfg(unix)]
+#[path = "tensorflow/refused_ops.rs"]
+mod refused_ops;
+#[cfg(unix)]
 #[path = "tensorflow/sharing.rs"]
 mod sharing;
 #[cfg(unix)]
@@ -61,7 +64,7 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 11] = [
+    let groups: [(&str, &[fixture::Check]); 12] = [
         ("sharing", sharing::CHECKS),
         ("combinations", combinations::CHECKS),
         ("refusals", refusals::CHECKS),
@@ -70,6 +73,7 @@ fn main() -> std::process::ExitCode {
         ("variables", variables::CHECKS),
         ("graphs", graphs::CHECKS),
         ("models", models::CHECKS),
+        ("refused_ops", refused_ops::CHECKS),
         ("inspection", inspection::CHECKS),
         ("children", children::CHECKS),
         ("examples", examples::CHECKS),

@@ -106,6 +106,14 @@ pub enum TensorFlowError {
         /// The op.
         op: String,
     },
+    /// An op that may write to memory that isn't TensorFlow's.
+    #[error("the op {op} is refused: {problem}")]
+    RefusedOp {
+        /// The op.
+        op: String,
+        /// Why, and what to use instead.
+        problem: &'static str,
+    },
     /// A tensor of another context than the operation's.
     #[error(
         "expected a tensor of the context in which {op} is executed, got one of another; make it \

@@ -23,7 +23,7 @@ macro_rules! opaque {
 }
 
 opaque! {
-    TF_Graph TF_ImportGraphDefOptions TF_Operation TF_Session TF_SessionOptions TF_Status TF_Tensor
+    TF_Function TF_Graph TF_ImportGraphDefOptions TF_Operation TF_Session TF_SessionOptions TF_Status TF_Tensor
     TFE_Context TFE_ContextOptions TFE_Op TFE_TensorHandle
 }
 
@@ -136,6 +136,10 @@ symbols! {
     TF_OperationName(*mut TF_Operation) -> *const c_char;
     TF_OperationOpType(*mut TF_Operation) -> *const c_char;
     TF_OperationNumOutputs(*mut TF_Operation) -> c_int;
+    TF_GraphNumFunctions(*mut TF_Graph) -> c_int;
+    TF_GraphGetFunctions(*mut TF_Graph, *mut *mut TF_Function, c_int, *mut TF_Status) -> c_int;
+    TF_FunctionToFunctionDef(*mut TF_Function, *mut TF_Buffer, *mut TF_Status);
+    TF_DeleteFunction(*mut TF_Function);
 
     TF_NewSessionOptions() -> *mut TF_SessionOptions;
     TF_DeleteSessionOptions(*mut TF_SessionOptions);

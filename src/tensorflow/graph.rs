@@ -1,10 +1,13 @@
 //! [`Graph`]: operations with their edges, imported from a `GraphDef`.
 
+mod function_library;
+
 use super::error::TensorFlowError;
 use super::functions::{TF_Graph, TF_Output};
 use super::library::TensorFlow;
+use super::refused_ops;
 use super::status::{Status, c_name};
-use super::writers;
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::sync::Arc;
@@ -45,10 +48,9 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// When the bytes aren't a graph, or one with ops that TensorFlow doesn't have, or that write
-    /// the memory of their inputs.
+    /// When the bytes aren't a graph, or one with ops that TensorFlow doesn't have, that write the
+    /// memory of their inputs, or that are internal to it.
     pub fn from_graph_def(tensorflow: TensorFlow, bytes: &[u8]) -> Result<Self, TensorFlowError> {
-        writers::refuse_in(bytes)?;
         let graph = Self::new(tensorflow);
         let functions = tensorflow.functions();
         let mut status = Status::new(tensorflow);
@@ -63,6 +65,7 @@ impl Graph {
             (functions.TF_DeleteBuffer)(buffer);
         }
         status.check("TF_GraphImportGraphDef")?;
+        graph.check_ops()?;
         Ok(graph)
     }
 
@@ -93,6 +96,25 @@ impl Graph {
             };
             operations.push((name, op));
         }
+    }
+
+    /// Refuses ops that may write to memory that TensorFlow doesn't own, in the graph and in all of
+    /// its functions.
+    ///
+    /// Reads what TensorFlow has, rather than the message it had it from: one graph can be written
+    /// in many ways.
+    pub(super) fn check_ops(&self) -> Result<(), TensorFlowError> {
+        // SAFETY: the graph is of this TensorFlow, and lives as long as `self`.
+        let functions = unsafe { function_library::read(self.tensorflow(), self.as_ptr()) }?;
+        let names: HashSet<_> = functions.iter().map(|function| &function.name).collect();
+        let operations = self.operations();
+        let in_graph = operations.iter().map(|(_, op)| op);
+        let in_functions = functions.iter().flat_map(|function| &function.ops);
+        in_graph
+            .chain(in_functions)
+            // A node may call a function by its name, whose ops are checked.
+            .filter(|op| !names.contains(op))
+            .try_for_each(|op| refused_ops::check(op))
     }
 
     /// Returns the output of this name: `"y:0"`, or `"y"` for the first output of `y`.

@@ -2,18 +2,17 @@
 
 pub(super) mod signature;
 
+use super::buffer::Buffer;
 use super::error::TensorFlowError;
-use super::functions::TF_Buffer;
 use super::graph::Graph;
 use super::library::TensorFlow;
 use super::session::Session;
 use super::status::{Status, c_name};
-use super::writers;
 use crate::tensor::Tensor;
 use signature::{Signature, read_signatures};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::{fmt, ptr, slice};
+use std::{fmt, ptr};
 
 /// A model that `tf.saved_model.save` wrote, with the values of its variables.
 ///
@@ -49,7 +48,7 @@ impl SavedModel {
     /// # Errors
     ///
     /// When it isn't there, TensorFlow refuses it, or it has ops that write the memory of their
-    /// inputs.
+    /// inputs, or that are internal to TensorFlow.
     pub fn load_tagged(
         tensorflow: TensorFlow,
         folder: impl AsRef<Path>,
@@ -62,7 +61,7 @@ impl SavedModel {
             .collect::<Result<Vec<_>, _>>()?;
         let tags: Vec<_> = tags.iter().map(|tag| tag.as_ptr()).collect();
         let graph = Graph::new(tensorflow);
-        let description = Buffer::new(tensorflow);
+        let mut description = Buffer::new(tensorflow);
         let functions = tensorflow.functions();
         let mut status = Status::new(tensorflow);
         // SAFETY: names, graph, buffer and status live, and there are as many tags as the count
@@ -76,7 +75,7 @@ impl SavedModel {
                 tags.as_ptr(),
                 tags.len() as i32,
                 graph.as_ptr(),
-                description.buffer,
+                description.as_ptr(),
                 status.as_ptr(),
             );
             (functions.TF_DeleteSessionOptions)(options);
@@ -85,7 +84,7 @@ impl SavedModel {
         status.check("TF_LoadSessionFromSavedModel")?;
         // SAFETY: the session was just made, of this graph.
         let session = unsafe { Session::from_raw(session, graph) };
-        writers::refuse_in(description.bytes())?;
+        session.graph().check_ops()?;
         let signatures = read_signatures(description.bytes())?;
         Ok(Self {
             session,
@@ -147,40 +146,6 @@ impl SavedModel {
             .collect();
         let results = self.session.run(&feeds, &fetches)?;
         Ok(found.outputs.keys().cloned().zip(results).collect())
-    }
-}
-
-/// Bytes that TensorFlow writes.
-struct Buffer {
-    tensorflow: TensorFlow,
-    buffer: *mut TF_Buffer,
-}
-
-impl Buffer {
-    fn new(tensorflow: TensorFlow) -> Self {
-        // SAFETY: the function takes nothing, and never fails.
-        let buffer = unsafe { (tensorflow.functions().TF_NewBuffer)() };
-        Self { tensorflow, buffer }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer lives as long as `self`, and nothing writes it any more; it has as
-        // many bytes as it says.
-        unsafe {
-            let TF_Buffer { data, length, .. } = *self.buffer;
-            if data.is_null() {
-                &[]
-            } else {
-                slice::from_raw_parts(data.cast(), length)
-            }
-        }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: the buffer belongs to this, and is deleted once.
-        unsafe { (self.tensorflow.functions().TF_DeleteBuffer)(self.buffer) }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Reading of [protocol buffers](https://protobuf.dev/programming-guides/encoding/), as far as
-//! signatures need it.
+//! signatures, functions and definitions of ops need it.
 
 use super::error::TensorFlowError;
 
@@ -17,7 +17,7 @@ pub(super) enum Value<'a> {
     Number(u64),
     /// A string, bytes, a message, or packed numbers.
     Bytes(&'a [u8]),
-    /// A number of 4 or 8 bytes, which no signature has.
+    /// A number of 4 or 8 bytes, which none of them has.
     Fixed,
 }
 

@@ -14,10 +14,6 @@ pub(crate) const CHECKS: &[Check] = &[
     ("names_without_outputs_are_refused", names),
     ("feeds_that_cannot_be_shared_are_refused", feeds),
     ("malformed_graphs_are_refused", malformed),
-    (
-        "graph_with_an_op_that_writes_its_inputs_is_refused",
-        writers,
-    ),
     ("sessions_run_on_several_threads", threads),
 ];
 
@@ -175,17 +171,6 @@ fn malformed(fixture: &Fixture) {
     let unknown = node("a", "NoSuchOp", &[], &[]);
     let error = Graph::from_graph_def(fixture.tensorflow, &unknown).unwrap_err();
     assert!(error.to_string().contains("NoSuchOp"), "{error}");
-}
-
-fn writers(fixture: &Fixture) {
-    let bytes = node("a", "InplaceUpdate", &["x", "i", "v"], &[]);
-    let error = Graph::from_graph_def(fixture.tensorflow, &bytes).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("the op InplaceUpdate writes to its inputs'"),
-        "{error}"
-    );
 }
 
 fn threads(fixture: &Fixture) {

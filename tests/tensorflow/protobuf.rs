@@ -26,6 +26,34 @@ pub(crate) fn bytes(field: u64, value: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
+/// A field with a string or a message, whose length takes a byte more than it needs.
+pub(crate) fn bytes_with_long_length(field: u64, value: impl AsRef<[u8]>) -> Vec<u8> {
+    let value = value.as_ref();
+    let length = [u8::try_from(value.len()).unwrap() | 0x80, 0];
+    assert!(value.len() < 0x80);
+    let mut bytes = Vec::new();
+    number(&mut bytes, field << 3 | 2);
+    [bytes.as_slice(), &length, value].concat()
+}
+
+/// The library of a `GraphDef`, with a function of a tensor of floats: its name, nodes, and the
+/// output that it returns.
+pub(crate) fn library(name: &str, nodes: &[u8], output: &str) -> Vec<u8> {
+    let argument = |name: &str| [bytes(1, name), int(3, 1)].concat();
+    let signature = [
+        bytes(1, name),
+        bytes(2, argument("x")),
+        bytes(3, argument("y")),
+    ];
+    let returned = [bytes(1, "y"), bytes(2, output)].concat();
+    let function = [
+        bytes(1, signature.concat()),
+        nodes.to_vec(),
+        bytes(4, returned),
+    ];
+    bytes(2, bytes(1, function.concat()))
+}
+
 /// A node of a `GraphDef`: name, op, inputs, and attributes by their encoded values.
 pub(crate) fn node(
     name: &str,

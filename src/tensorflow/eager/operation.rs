@@ -2,8 +2,8 @@
 
 use super::super::error::TensorFlowError;
 use super::super::functions::{TFE_Op, TFE_TensorHandle};
+use super::super::refused_ops;
 use super::super::status::{Status, c_name};
-use super::super::writers;
 use super::attribute::{OpAttribute, kind_name};
 use super::context::Context;
 use super::tensor::EagerTensor;
@@ -63,13 +63,9 @@ impl<'a> Operation<'a> {
     /// # Errors
     ///
     /// When TensorFlow has no such op, or the op writes the memory of its inputs (`InplaceUpdate`
-    /// and the like).
+    /// and the like), or is internal to TensorFlow (`_ListToArray` and most others with a `_`).
     pub fn new(context: &'a Context, name: &'a str) -> Result<Self, TensorFlowError> {
-        if writers::NAMES.contains(&name) {
-            return Err(TensorFlowError::WritesInputs {
-                op: name.to_owned(),
-            });
-        }
+        refused_ops::check(name)?;
         let tensorflow = context.tensorflow();
         let mut status = Status::new(tensorflow);
         let c_name = c_name(name)?;
