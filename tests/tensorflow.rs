@@ -27,6 +27,9 @@ mod fixture;
 #[path = "tensorflow/graphs.rs"]
 mod graphs;
 #[cfg(unix)]
+#[path = "tensorflow/inputs.rs"]
+mod inputs;
+#[cfg(unix)]
 #[path = "tensorflow/inspection.rs"]
 mod inspection;
 #[cfg(unix)]
@@ -64,11 +67,12 @@ fn main() -> std::process::ExitCode {
     }
     let fixture = fixture::Fixture::find().map(Arc::new);
     let mut all = Vec::new();
-    let groups: [(&str, &[fixture::Check]); 12] = [
+    let groups: [(&str, &[fixture::Check]); 13] = [
         ("sharing", sharing::CHECKS),
         ("combinations", combinations::CHECKS),
         ("refusals", refusals::CHECKS),
         ("eager", eager::CHECKS),
+        ("inputs", inputs::CHECKS),
         ("dlpack", dlpack::CHECKS),
         ("variables", variables::CHECKS),
         ("graphs", graphs::CHECKS),

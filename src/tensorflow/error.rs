@@ -123,6 +123,29 @@ pub enum TensorFlowError {
         /// The op.
         op: String,
     },
+    /// A tensor for a list of tensors, a list for one, or none at all.
+    #[error("expected {wanted}, for input {name:?} of {op}, got {found}")]
+    Input {
+        /// The op.
+        op: String,
+        /// The input.
+        name: String,
+        /// What the op takes.
+        wanted: &'static str,
+        /// What was given.
+        found: &'static str,
+    },
+    /// An input beyond those that the op has.
+    #[error(
+        "{op} takes {count} {}, but more were given",
+        if *.count == 1 { "input" } else { "inputs" }
+    )]
+    TooManyInputs {
+        /// The op.
+        op: String,
+        /// How many inputs it has; a list is one.
+        count: usize,
+    },
     /// An attribute of another kind than the op declares.
     #[error("expected {wanted} for attribute {name:?} of {op}, got {found}")]
     Attribute {

@@ -113,13 +113,13 @@ symbols! {
     TFE_DeleteOp(*mut TFE_Op);
     TFE_OpSetDevice(*mut TFE_Op, *const c_char, *mut TF_Status);
     TFE_OpAddInput(*mut TFE_Op, *mut TFE_TensorHandle, *mut TF_Status);
-    TFE_OpAddInputList(*mut TFE_Op, *mut *mut TFE_TensorHandle, c_int, *mut TF_Status);
     TFE_OpGetAttrType(*mut TFE_Op, *const c_char, *mut c_uchar, *mut TF_Status) -> c_int;
     TFE_OpSetAttrString(*mut TFE_Op, *const c_char, *const c_void, usize);
     TFE_OpSetAttrInt(*mut TFE_Op, *const c_char, i64);
     TFE_OpSetAttrFloat(*mut TFE_Op, *const c_char, c_float);
     TFE_OpSetAttrBool(*mut TFE_Op, *const c_char, c_uchar);
     TFE_OpSetAttrType(*mut TFE_Op, *const c_char, c_int);
+    TFE_OpSetAttrTypeList(*mut TFE_Op, *const c_char, *const c_int, c_int);
     TFE_OpSetAttrShape(*mut TFE_Op, *const c_char, *const i64, c_int, *mut TF_Status);
     TFE_OpSetAttrIntList(*mut TFE_Op, *const c_char, *const i64, c_int);
     TFE_Execute(*mut TFE_Op, *mut *mut TFE_TensorHandle, *mut c_int, *mut TF_Status);
@@ -136,6 +136,7 @@ symbols! {
     TF_OperationName(*mut TF_Operation) -> *const c_char;
     TF_OperationOpType(*mut TF_Operation) -> *const c_char;
     TF_OperationNumOutputs(*mut TF_Operation) -> c_int;
+    TF_GraphGetOpDef(*mut TF_Graph, *const c_char, *mut TF_Buffer, *mut TF_Status);
     TF_GraphNumFunctions(*mut TF_Graph) -> c_int;
     TF_GraphGetFunctions(*mut TF_Graph, *mut *mut TF_Function, c_int, *mut TF_Status) -> c_int;
     TF_FunctionToFunctionDef(*mut TF_Function, *mut TF_Buffer, *mut TF_Status);

@@ -6,14 +6,18 @@ use super::super::refused_ops;
 use super::super::status::{Status, c_name};
 use super::attribute::{OpAttribute, kind_name};
 use super::context::Context;
+use super::definition::Definition;
 use super::tensor::EagerTensor;
 use std::ffi::CStr;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::Arc;
 
 /// How many results an op may have, unless [`Operation::max_results`] is called.
 const RESULTS: usize = 16;
+/// The most that [`Operation::max_results`] allows: 8 MiB of addresses.
+const MOST_RESULTS: usize = 1 << 20;
 
 /// An op to be executed, with its inputs and attributes.
 ///
@@ -41,10 +45,13 @@ const RESULTS: usize = 16;
 /// # Ok::<(), TensorFlowError>(())
 /// ```
 pub struct Operation<'a> {
-    op: *mut TFE_Op,
-    context: &'a Context,
-    name: &'a str,
-    status: Status,
+    pub(super) op: *mut TFE_Op,
+    pub(super) context: &'a Context,
+    pub(super) name: &'a str,
+    pub(super) definition: Arc<Definition>,
+    /// How many inputs of the definition were given.
+    pub(super) given: usize,
+    pub(super) status: Status,
     max_results: usize,
     inputs: PhantomData<&'a EagerTensor>,
 }
@@ -74,58 +81,18 @@ impl<'a> Operation<'a> {
             (tensorflow.functions().TFE_NewOp)(context.as_ptr(), c_name.as_ptr(), status.as_ptr())
         };
         status.check("TFE_NewOp")?;
-        let (max_results, inputs) = (RESULTS, PhantomData);
-        Ok(Self {
+        let mut operation = Self {
             op,
             context,
             name,
+            definition: Arc::default(),
+            given: 0,
             status,
-            max_results,
-            inputs,
-        })
-    }
-
-    /// Adds an input.
-    ///
-    /// # Errors
-    ///
-    /// When the op has no more inputs, or not of this type, or the tensor is of another context.
-    pub fn input(mut self, tensor: &'a EagerTensor) -> Result<Self, TensorFlowError> {
-        self.check_context(tensor)?;
-        let functions = self.context.tensorflow().functions();
-        // SAFETY: op, handle and status live.
-        unsafe { (functions.TFE_OpAddInput)(self.op, tensor.as_ptr(), self.status.as_ptr()) };
-        self.status.check("TFE_OpAddInput")?;
-        Ok(self)
-    }
-
-    /// Adds an input that is a list, as of `ConcatV2`.
-    ///
-    /// # Errors
-    ///
-    /// When the op has no more inputs, or not of this type, or a tensor is of another context.
-    pub fn input_list(mut self, tensors: &'a [EagerTensor]) -> Result<Self, TensorFlowError> {
-        tensors
-            .iter()
-            .try_for_each(|tensor| self.check_context(tensor))?;
-        let functions = self.context.tensorflow().functions();
-        let mut handles: Vec<_> = tensors.iter().map(EagerTensor::as_ptr).collect();
-        // SAFETY: op, handles and status live, and there are as many handles as the count says.
-        unsafe {
-            let (first, count) = (handles.as_mut_ptr(), handles.len() as i32);
-            (functions.TFE_OpAddInputList)(self.op, first, count, self.status.as_ptr());
-        }
-        self.status.check("TFE_OpAddInputList")?;
-        Ok(self)
-    }
-
-    /// Refuses tensors of other contexts, whose devices this one doesn't know.
-    fn check_context(&self, tensor: &EagerTensor) -> Result<(), TensorFlowError> {
-        if tensor.context().is_same(self.context) {
-            return Ok(());
-        }
-        let op = self.name.to_owned();
-        Err(TensorFlowError::OtherContext { op })
+            max_results: RESULTS,
+            inputs: PhantomData,
+        };
+        operation.definition = Definition::of_op(tensorflow, name, &c_name)?;
+        Ok(operation)
     }
 
     /// Sets the device, such as `"/device:CPU:0"`.
@@ -142,10 +109,11 @@ impl<'a> Operation<'a> {
         Ok(self)
     }
 
-    /// Sets how many results there may be; 16 if this isn't called.
+    /// Sets how many results an op with a list of results may have, such as `Split`: up to
+    /// 1,048,576, and 16 if this isn't called. Other ops have as many as TensorFlow defines.
     #[must_use]
     pub fn max_results(mut self, count: usize) -> Self {
-        self.max_results = count;
+        self.max_results = count.min(MOST_RESULTS);
         self
     }
 
@@ -220,13 +188,15 @@ impl<'a> Operation<'a> {
     ///
     /// # Errors
     ///
-    /// When the op fails, or has more results than [`max_results`](Self::max_results).
+    /// When inputs are missing, the op fails, or it has more results than
+    /// [`max_results`](Self::max_results).
     pub fn run(mut self) -> Result<Vec<EagerTensor>, TensorFlowError> {
-        if self.max_results <= RESULTS {
+        self.check_inputs()?;
+        let room = self.definition.output_count().unwrap_or(self.max_results);
+        if room <= RESULTS {
             self.execute(&mut [ptr::null_mut(); RESULTS])
         } else {
-            let mut handles = vec![ptr::null_mut(); self.max_results];
-            self.execute(&mut handles)
+            self.execute(&mut vec![ptr::null_mut(); room])
         }
     }
 
