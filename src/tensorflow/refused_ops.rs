@@ -10,18 +10,20 @@ const WRITERS: [&str; 4] = [
     "_ParallelConcatUpdate",
 ];
 
-/// Internal ops of which graphs consist that were written after an optimisation: bounds of
-/// functions, which pass tensors on, and fused ops, which write to outputs that they allocate.
+/// Internal ops of which graphs consist that were frozen or written after an optimisation: bounds
+/// of functions and `_SwitchN`, which is a branch of `tf.switch_case`, pass tensors on; fused ops
+/// write to outputs that they allocate.
 ///
 /// All other internal ops are made while a graph runs, by TensorFlow itself. Some of them write to
 /// inputs or to parts of other tensors' memory, as it has them only where that is right.
-const INTERNAL: [&str; 6] = [
+const INTERNAL: [&str; 7] = [
     "_Arg",
     "_FusedBatchNormEx",
     "_FusedConv2D",
     "_FusedDepthwiseConv2dNative",
     "_FusedMatMul",
     "_Retval",
+    "_SwitchN",
 ];
 
 /// Refuses an op that writes to its inputs, or of which that isn't known.
@@ -49,7 +51,14 @@ mod tests {
 
     #[test]
     fn internal_ops_are_refused_unless_they_are_known() {
-        for op in ["AddV2", "Inplace", "_FusedMatMul", "_Arg", "ParallelConcat"] {
+        for op in [
+            "AddV2",
+            "Inplace",
+            "_FusedMatMul",
+            "_Arg",
+            "_SwitchN",
+            "ParallelConcat",
+        ] {
             assert_eq!(check(op), Ok(()), "{op}");
         }
         for op in [

@@ -2,6 +2,7 @@
 
 use crate::fixture::{Check, Fixture, numbers};
 use crate::protobuf::{bytes, bytes_with_long_length, float_type, int, library, node};
+use dlbridge::Tensor;
 use dlbridge::tensorflow::{Graph, Operation, SavedModel, Session, TensorFlowError};
 use std::fs;
 
@@ -163,7 +164,7 @@ fn internal(fixture: &Fixture) {
     );
 }
 
-/// `_FusedMatMul` and a node whose op is the name of a function.
+/// `_FusedMatMul`, `_SwitchN`, and a node whose op is the name of a function.
 fn allowed(fixture: &Fixture) {
     let t = || ("T", float_type());
     let negate = in_function(&node("n", "Neg", &["x"], &[t()]));
@@ -177,13 +178,22 @@ fn allowed(fixture: &Fixture) {
             &["x", "x", "b"],
             &[t(), ("num_args", int(3, 1)), ("fused_ops", fused)],
         ),
-        node("y", "__inference_f_1", &["product"], &[]),
+        node("i", "Placeholder", &[], &[("dtype", int(6, 3))]),
+        node(
+            "case",
+            "_SwitchN",
+            &["product", "i"],
+            &[t(), ("num_outs", int(3, 2))],
+        ),
+        node("y", "__inference_f_1", &["case:1"], &[]),
         library("__inference_f_1", &negate, "n:y:0"),
     ];
     let graph = Graph::from_graph_def(fixture.tensorflow, &graph.concat()).unwrap();
     let session = Session::new(&graph).unwrap();
     let (x, b) = (numbers(&[2, 2]), numbers(&[2]));
-    let results = session.run(&[("x", &x), ("b", &b)], &["y"]).unwrap();
+    let i = Tensor::scalar(1_i32);
+    let feeds = [("x", &x), ("b", &b), ("i", &i)];
+    let results = session.run(&feeds, &["y"]).unwrap();
     assert_eq!(
         results[0].to_vec::<f32>().unwrap(),
         [-2.0, -4.0, -6.0, -12.0]
