@@ -36,7 +36,9 @@
 //! TensorFlow frees our memory by a deallocator, which drops a handle to the tensor, exactly once
 //! and on any thread. Of the memory that it doesn't own TensorFlow writes nothing: it reuses a
 //! buffer for a result only if it allocated it. The few ops that write their inputs are refused,
-//! and so are ops that are internal to TensorFlow, in graphs and their functions, too.
+//! and so are ops that are internal to TensorFlow, in graphs and their functions, too. One case
+//! isn't prevented: a part of a shared tensor (`Split`, `Slice`) that a variable keeps longer than
+//! all handles to the whole is written to as the variable is updated.
 
 mod buffer;
 mod dtype;
