@@ -19,7 +19,7 @@ pub type Handler = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 static SLOTS: Slots<OpHandle> = Slots::new();
 
-/// Returns the handler of an op, which is kept for ever, and the same each time; `None` if there are
+/// Returns the handler of an op, which is kept for ever and the same each time; `None` if there are
 /// too many.
 pub(super) fn handler_of(op: OpHandle) -> Option<Handler> {
     SLOTS.find_or_fill::<Handlers>(op, OpHandle::is_same)
