@@ -251,12 +251,13 @@ impl Stream {
         matches!(self.life, Life::Lasting | Life::Kept { .. })
     }
 
-    /// Returns whether what was asked of it comes before what is asked of another one: they are
-    /// equal, and not one of them known to be there and the other maybe gone.
+    /// Returns whether a stream of which something is asked now is this one, of which something was
+    /// asked before. If this one may be gone, and the other is known to be there, the driver may
+    /// have given it this one's handle.
     #[inline]
-    pub(super) fn is_same_queue(&self, other: &Self) -> bool {
+    pub(super) fn goes_on_as(&self, now: &Self) -> bool {
         let may_be_gone = |stream: &Self| matches!(stream.life, Life::Unknown);
-        self == other && may_be_gone(self) == may_be_gone(other)
+        self == now && (!may_be_gone(self) || may_be_gone(now))
     }
 
     /// Returns whether another stream can wait for it, although it is used for something else by

@@ -50,7 +50,7 @@ impl Uses {
     /// Has a stream wait for the writer, and, before it writes, for the readers. `false` where all
     /// work on the GPUs was waited for instead, as one of them can't be queried.
     fn wait_on(&mut self, stream: &Stream, what: Use) -> Result<bool, CudaError> {
-        let is_askable = |other: &Stream| other.is_same_queue(stream) || other.can_be_awaited();
+        let is_askable = |other: &Stream| other.goes_on_as(stream) || other.can_be_awaited();
         let is_writer_askable = self.writer.iter().all(is_askable);
         let marked = self.mark.as_ref().filter(|_| !is_writer_askable);
         let are_askable =
@@ -158,7 +158,7 @@ impl StreamUses {
         stream.raw()?;
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_read = what == Use::Read;
-        let is_this = |other: &Stream| other.is_same_queue(stream);
+        let is_this = |other: &Stream| other.goes_on_as(stream);
         if uses.writer.as_ref().is_some_and(is_this) && (is_read || uses.readers.is_empty()) {
             uses.forget_mark();
             return Ok(());
@@ -222,12 +222,9 @@ impl StreamUses {
         if uses.untracked {
             return Ok(Joined::Untracked);
         }
-        let mut ours = uses.all().filter(|stream| {
-            !uses
-                .theirs
-                .iter()
-                .any(|theirs| theirs.is_same_queue(stream))
-        });
+        let mut ours = uses
+            .all()
+            .filter(|stream| !uses.theirs.iter().any(|theirs| theirs.goes_on_as(stream)));
         let Some(last) = ours.next() else {
             return Ok(Joined::Nowhere);
         };
