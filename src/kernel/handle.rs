@@ -55,6 +55,7 @@ pub struct KernelInfo {
 
 impl OpHandle {
     /// Returns whether another handle is of the same op.
+    #[cfg(feature = "hosts")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -218,6 +218,8 @@ fn refused_loan_leaves_the_tensor_its_memory() {
         let before = calls("cuEventRecord");
         drop(Slice::<f32>::new(make(), &theirs).unwrap());
         let records = calls("cuEventRecord") - before;
+        ours.gpu().synchronize().unwrap();
+        let handles = Arc::strong_count(&theirs);
         assert!(records > 1, "{records}");
         let mut refusals = 0;
         for nth in 1..=records {
@@ -235,5 +237,7 @@ fn refused_loan_leaves_the_tensor_its_memory() {
             }
         }
         assert!(refusals > 1, "{refusals}");
+        ours.gpu().synchronize().unwrap();
+        assert_eq!(Arc::strong_count(&theirs), handles, "no slice is left");
     });
 }

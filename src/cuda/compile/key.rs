@@ -9,7 +9,7 @@ use super::headers;
 use super::source::Source;
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Changes with what is hashed, and with how images are kept.
@@ -43,6 +43,15 @@ impl Hash {
         self.add(&changed.as_nanos().to_le_bytes());
         Some(())
     }
+
+    /// Adds which version of CUDA's headers is in each folder. `None` where one doesn't tell.
+    fn add_headers(&mut self, folders: &[PathBuf]) -> Option<()> {
+        folders.iter().try_for_each(|folder| {
+            let files = headers::STAMPS.map(|name| folder.join(name));
+            let found = files.iter().filter_map(|file| self.add_file(file)).count();
+            (found > 0).then_some(())
+        })
+    }
 }
 
 impl Source {
@@ -64,10 +73,7 @@ impl Source {
         hash.add(FORMAT.as_bytes());
         // Which NVRTC it is, without it being loaded.
         hash.add_file(&library.path)?;
-        for folder in &library.headers {
-            let mut files = headers::STAMPS.map(|name| folder.join(name)).into_iter();
-            files.find_map(|file| hash.add_file(&file))?;
-        }
+        hash.add_headers(&library.headers)?;
         hash.add(&version.0.to_le_bytes());
         hash.add(&version.1.to_le_bytes());
         hash.add(self.name.as_bytes());
@@ -82,4 +88,36 @@ impl Source {
 
 fn digits(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_folder_of_headers_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let folders = ["cuda", "cccl"].map(|name| root.path().join(name));
+        let hash = || {
+            let mut hash = Hash(Sha256::new());
+            hash.add_headers(&folders)?;
+            Some(digits(&hash.0.finalize()))
+        };
+        let put = |file: &Path, text: &str| {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        put(&folders[0].join(headers::KNOWN_BY), "");
+        assert_eq!(hash(), None, "one doesn't tell its version");
+        let mut known = Vec::new();
+        for text in ["1", "22"] {
+            for file in ["cuda/std/version", "cuda/std/__cccl/version.h"] {
+                put(&folders[1].join(file), text);
+                known.push(hash().unwrap());
+            }
+        }
+        assert_eq!(hash().as_ref(), known.last());
+        known.dedup();
+        assert_eq!(known.len(), 4, "each change is another key");
+    }
 }

@@ -88,13 +88,18 @@ impl<T: Element> Slice<T> {
     /// When the tensor isn't on the stream's GPU, its elements aren't `T`s, or don't lie one after
     /// another, or the driver fails. The error has the tensor.
     pub fn new(tensor: Tensor, stream: &Arc<CudaStream>) -> Result<Self, TakeError> {
-        match Self::ordered(&tensor, stream) {
-            Ok((slice, stream)) => Ok(Self {
-                slice,
-                tensor,
-                stream,
-            }),
-            Err(error) => Err((tensor, error).into()),
+        let (slice, stream) = match Self::ordered(&tensor, stream) {
+            Ok(lent) => lent,
+            Err(error) => return Err((tensor, error).into()),
+        };
+        let mut lent = Self {
+            slice,
+            tensor,
+            stream,
+        };
+        match mark_ready(&mut lent.slice) {
+            Ok(()) => Ok(lent),
+            Err(error) => Err((lent.into_tensor(), error).into()),
         }
     }
 
@@ -127,11 +132,9 @@ impl<T: Element> Slice<T> {
         theirs.context().bind_to_thread().map_err(failed)?;
         let first = tensor.data_ptr().expose_provenance() as u64;
         // SAFETY: the tensor has as many elements on this GPU, and is kept with the slice, which
-        // frees nothing: it is never dropped, on failure neither.
+        // frees nothing: it is leaked.
         let slice = unsafe { theirs.upgrade_device_ptr(first, tensor.len()) };
-        let mut slice = ManuallyDrop::new(slice);
-        mark_ready(&mut slice)?;
-        Ok((slice, stream))
+        Ok((ManuallyDrop::new(slice), stream))
     }
 
     /// Ends the loan, and returns the tensor. What uses it later waits for cudarc's work, on
