@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 /// The header by which the folder is known.
 pub(super) const KNOWN_BY: &str = "cuda_fp16.h";
 
-/// Headers that change with the version of those in the same folder, which has at least one of them.
+/// Headers that change with the version of those in the same folder, which has at least one of
+/// them.
 pub(super) const STAMPS: [&str; 3] = [KNOWN_BY, "cuda/std/__cccl/version.h", "cuda/std/version"];
 
 /// Note for a failed include when CUDA's headers weren't found.
