@@ -39,6 +39,21 @@ def _find_needed(value: Any, found: set[tuple[str, int]]) -> None:
                 _find_needed(attribute[1], found)
 
 
+def used(value: Any, row_of: Callable[[str], dict[str, Any]]) -> set[tuple[str, int]]:
+    """Returns the inputs and outputs on whose elements a gradient depends, and not but on their
+    shapes and dtypes. `row_of` describes an op.
+    """
+    if value[0] in ("input", "output"):
+        return {value}
+    if value[0] != "call":
+        return set()
+    row, found = row_of(value[1]), set()
+    for described, tensor in zip(row["inputs"], value[2]):
+        if row["gradients"].get(described["name"]) != [("zero",)]:
+            found |= used(tensor, row_of)
+    return found
+
+
 def chosen(row: dict[str, Any], ranks: list[list[int]]) -> int:
     """Returns which of several gradients a call's inputs have, by their ranks."""
     if all(len(values) == 1 for values in row["gradients"].values()):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 #: The first release with the functions that this needs.
 _OLDEST = (0, 4, 38)
 if jax.__version_info__ >= _OLDEST:
+    from . import derivatives, vmap  # noqa: F401 (the rules of the primitive)
     from .op import PublishedOp
 
 _ops: dict[str, Op] = {}

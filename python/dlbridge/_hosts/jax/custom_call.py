@@ -107,9 +107,14 @@ def _axes_of(array: Any) -> dict[str, Any]:
     return {"vma": of.vma} if hasattr(of, "vma") else {}
 
 
-def sharding(array: Any) -> Any:
-    """Returns how an array is spread over a mesh, if that is part of its type."""
-    of = getattr(jax.typeof(array), "sharding", None) if hasattr(jax, "reshard") else None
+def type_of(array: Any) -> Any:
+    """Returns the type that JAX gives an array."""
+    return jax.typeof(array) if hasattr(jax, "typeof") else jax.core.get_aval(array)
+
+
+def spread(of: Any) -> Any:
+    """Returns how an array of some type is spread over a mesh, if the type says so."""
+    of = getattr(of, "sharding", None) if hasattr(jax, "reshard") else None
     explicit = of is not None and getattr(of.mesh, "explicit_axes", ())
     return of if explicit else None
 

@@ -10,7 +10,7 @@ from ... import _core
 from ..._errors import with_fields
 from .. import definition, sizes
 from ..definition import Definition, comparable, is_usual
-from . import custom_call, transforms
+from . import custom_call, primitive
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -46,6 +46,9 @@ class PublishedOp(Definition):
         except Exception as cause:
             raise with_fields(RuntimeError(f"{self.name}: {cause}"), "exchange") from cause
 
+    def __repr__(self) -> str:
+        return str(self.target)  # In the text of jaxprs.
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the op with the arguments of its function in `dlbridge.ops`."""
         for name in _OTHER_KEYWORDS:
@@ -54,7 +57,7 @@ class PublishedOp(Definition):
                 raise with_fields(error, "argument", found=name)
         inputs, attributes = self.bind(args, kwargs)
         counts = tuple(map(len, inputs))
-        function = transforms.traceable(self, counts, self.key(attributes))
+        function = primitive.traceable(self, counts, self.key(attributes))
         tensors = self._of_one_dtype(inputs, self.tensors(inputs, _array, _number))
         self._check_narrowed(inputs, tensors)
         arrays = [jnp.asarray(array) for of in tensors for array in of]

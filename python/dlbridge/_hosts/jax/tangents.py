@@ -6,12 +6,15 @@ it: as the transpose of the gradients, which are linear in what they are given.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 from jax.extend import core
 from jax.interpreters import ad, batching, mlir
+
+from . import custom_call
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -23,18 +26,20 @@ _TANGENT = core.Primitive("dlbridge_tangent")
 _TANGENT.multiple_results = True
 
 
-class Gradients(NamedTuple):
-    """The gradients of a call: a function of what it keeps, and of its results' gradients."""
+class Gradients(Protocol):
+    """The gradients of a call, by what it keeps and its results' gradients. Those that are equal
+    are compiled once.
+    """
 
-    function: Callable[[Any, Any], list[Any]]
     #: The types of the results' gradients.
     results: tuple[Any, ...]
+
+    def __call__(self, kept: list[Any], grads: list[Any]) -> list[Any]: ...
 
 
 def type_of(result: Any) -> Any:
     """Returns the type of a result's tangents."""
-    of = jax.typeof(result) if hasattr(jax, "typeof") else jax.core.get_aval(result)
-    return of.to_tangent_aval()
+    return custom_call.type_of(result).to_tangent_aval()
 
 
 def apply(gradients: Gradients, kept: list[Any], tangents: list[Any]) -> list[Any]:
@@ -47,17 +52,22 @@ def _evaluate(*operands: Any, gradients: Gradients, count: int) -> Any:
     kept, tangents = list(operands[:count]), operands[count:]
 
     def function(grads: Any) -> Any:
-        return gradients.function(kept, grads)
+        return gradients(kept, grads)
 
     # The gradient of a linear map is its transpose, wherever it is calculated.
     zeros = [ad.instantiate_zeros(ad.Zero(of)) for of in gradients.results]
     return jax.vjp(function, zeros)[1](list(tangents))[0]
 
 
+@functools.lru_cache(maxsize=4096)
+def _compiled(gradients: Gradients, count: int) -> Callable[..., Any]:
+    # XLA leaves out the gradients of zeros, as nothing uses them.
+    return jax.jit(functools.partial(_evaluate, gradients=gradients, count=count))
+
+
 @_TANGENT.def_impl
 def _run(*operands: Any, gradients: Gradients, count: int) -> Any:
-    # XLA leaves out the gradients of zeros, as nothing uses them.
-    return jax.jit(lambda *given: _evaluate(*given, gradients=gradients, count=count))(*operands)
+    return _compiled(gradients, count)(*operands)
 
 
 @_TANGENT.def_abstract_eval
@@ -84,7 +94,7 @@ def _transpose(grads: Any, *operands: Any, gradients: Gradients, count: int) -> 
         ad.instantiate_zeros(ad.Zero(of)) if _is_none(grad) else grad
         for grad, of in zip(grads, gradients.results)
     ]
-    return [None] * count + list(gradients.function(list(operands[:count]), grads))
+    return [None] * count + list(gradients(list(operands[:count]), grads))
 
 
 def _batched(operands: Any, axes: Any, *, gradients: Gradients, count: int) -> Any:
@@ -96,13 +106,24 @@ def _batched(operands: Any, axes: Any, *, gradients: Gradients, count: int) -> A
         for x, axis in zip(operands[count:], axes[count:])
     ]
 
-    def function(kept: Any, grads: Any) -> Any:
-        each = jax.vmap(gradients.function, (kept_axes, 0), 0, axis_size=size)
-        return each(list(kept), list(grads))
-
-    batched = Gradients(function, tuple(_with_axis(size, of) for of in gradients.results))
+    types = tuple(_with_axis(size, of) for of in gradients.results)
+    batched = _Batched(gradients, tuple(kept_axes), size, types)
     results = apply(batched, list(kept), tangents)
     return results, [0] * len(results)
+
+
+class _Batched(NamedTuple):
+    """Gradients for each index of an axis, which is the first of the results' gradients."""
+
+    gradients: Gradients
+    axes: tuple[int | None, ...]
+    size: int
+    results: tuple[Any, ...]
+
+    def __call__(self, kept: list[Any], grads: list[Any]) -> list[Any]:
+        each = jax.vmap(self.gradients, (list(self.axes), 0), 0, axis_size=self.size)
+        found: list[Any] = each(kept, grads)
+        return found
 
 
 def _with_axis(size: int, of: Any) -> Any:

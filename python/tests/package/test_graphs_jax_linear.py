@@ -1,0 +1,112 @@
+"""Calls that are linear in an array of JAX without a value: of tangents, which JAX transposes."""
+
+import numpy as np
+import pytest
+from dlbridge import ops
+from graph_jax import needs_extension, random, same, wide  # noqa: F401
+from support import framework
+
+jax = framework("jax")
+import jax.numpy as jnp  # noqa: E402
+
+LINEAR = {
+    "add": (lambda x: ops.add(x, x), (3,)),
+    "axpy": (lambda x: ops.axpy(2.0, x, jnp.zeros(3)), (3,)),
+    "broadcast": (lambda x: ops.multiply(x, jnp.arange(6.0).reshape(2, 3)), (3,)),
+    "cast": (lambda x: ops.cast(x, dtype="float32"), (3,)),
+    "copy": (ops.copy, (2, 3)),
+    "divide": (lambda x: ops.divide(x, jnp.arange(1.0, 4.0)), (3,)),
+    "expand_dims": (lambda x: ops.expand_dims(x, axis=1), (3, 2)),
+    "matmul": (lambda x: ops.matmul(x, jnp.arange(6.0).reshape(3, 2)), (4, 3)),
+    "matmul from the left": (lambda x: ops.matmul(jnp.arange(6.0).reshape(2, 3), x), (3, 4)),
+    "matrix_transpose": (ops.matrix_transpose, (2, 3)),
+    "mean": (lambda x: ops.mean(x, axis=1), (2, 3)),
+    "negative": (lambda x: ops.subtract(0.0, x), (3,)),
+    "sum": (lambda x: ops.sum(x, axis=0, keepdims=True), (2, 3)),
+    "two": (lambda x: ops.sum(ops.multiply(ops.copy(x), 3.0)), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_transpose_of_a_linear_call_is_its_gradient(name):
+    function, shape = LINEAR[name]
+    x = random(*shape)
+    y, gradient = jax.vjp(jax.jit(function), x)
+    grad = random(*y.shape).astype(y.dtype)
+    expected = gradient(grad)[0]
+    for of in (function, jax.jit(function)):
+        (found,) = jax.linear_transpose(of, x)(grad)
+        assert same(found, expected)
+        (found,) = jax.jit(jax.linear_transpose(of, x))(grad)
+        assert same(found, expected)
+    grads = jnp.stack([grad, 2 * grad])
+    (each,) = jax.vmap(jax.linear_transpose(function, x))(grads)
+    np.testing.assert_allclose(each, jnp.stack([expected, 2 * expected]), rtol=1e-6)
+
+
+def test_reverse_mode_transposes_ops_of_a_rule_of_derivatives():
+    @jax.custom_jvp
+    def power(x, w):
+        return jnp.exp(x) @ w
+
+    @power.defjvp
+    def derivative(primals, tangents):
+        (x, w), (dx, dw) = primals, tangents
+        of_x = ops.matmul(ops.multiply(ops.exp(x), dx), w)
+        return power(x, w), ops.add(of_x, ops.matmul(ops.exp(x), dw))
+
+    def plain(x, w):
+        return jnp.exp(x) @ w
+
+    x, w = random(3, 4), random(4, 2)
+    for of in (lambda f: f, jax.jit):
+
+        def loss(function, of=of):
+            return of(jax.grad(lambda x, w: (function(x, w) ** 2).sum(), (0, 1)))
+
+        for found, expected in zip(loss(power)(x, w), loss(plain)(x, w), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+        xs = jnp.stack([x, 2 * x, -x])
+        found, expected = (jax.vmap(loss(f), (0, None))(xs, w) for f in (power, plain))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+    forward = jax.jacfwd(power)(x, w)
+    np.testing.assert_allclose(forward, jax.jacrev(power)(x, w), rtol=1e-12)
+    hessian = jax.hessian(lambda x: power(x, w).sum())(x)
+    np.testing.assert_allclose(hessian, jax.hessian(lambda x: plain(x, w).sum())(x), atol=1e-12)
+
+
+@needs_extension
+def test_transpose_of_variadic_inputs():
+    x = jnp.ones(3, "float32")
+    (found,) = jax.linear_transpose(lambda x: ops.testing.total(x, x, x), x)(x)
+    assert found.tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (ops.exp, "dlbridge.exp isn't linear in 'x'"),
+        (ops.softmax, "dlbridge.softmax isn't linear in 'x'"),
+        (lambda x: ops.multiply(x, x), "dlbridge.multiply isn't linear in 'a'"),
+        (lambda x: ops.divide(1.0, x), "dlbridge.divide isn't linear in 'b'"),
+    ],
+    ids=["exp", "softmax", "square", "inverse"],
+)
+def test_transpose_of_another_call_is_refused(function, problem):
+    x = random(3)
+    with pytest.raises(RuntimeError) as caught:
+        jax.linear_transpose(function, x)(x)
+    assert str(caught.value) == f"{problem}; differentiate it where the array has a value"
+    assert caught.value.kind == "kernel" and caught.value.wanted in ("x", "a", "b")
+
+
+def test_transpose_of_an_op_without_gradient_names_it():
+    x = random(3)
+    with pytest.raises(RuntimeError, match=r"dlbridge\.relu declares no gradient of 'x'"):
+        jax.linear_transpose(ops.relu, x)(x)
+
+
+def test_jaxpr_shows_the_op():
+    text = str(jax.make_jaxpr(lambda x: ops.softmax(x, axis=0))(random(2)))
+    assert "dlbridge_call[" in text and "op=dlbridge.softmax" in text
