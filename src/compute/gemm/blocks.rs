@@ -10,10 +10,8 @@ use crate::compute::{Level, dispatch, vectorize};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Bytes of a packed panel for each row: two panels fit the first cache.
-const DEPTH_BYTES: usize = 1024;
-/// Rows of a packed block of `a`, which is to stay in the second cache.
-const ROWS: usize = 378;
+/// The most rows of a part whose sums aren't elements of the result: each part packs `b` anew.
+const SUMS: usize = 784;
 /// Columns of a packed block of `b`, which is to stay in the third cache.
 const COLUMNS: usize = 1024;
 
@@ -26,6 +24,19 @@ struct Blocks {
     units: usize,
 }
 
+impl Blocks {
+    /// Returns the most bytes of a packed panel for each lane, and the most rows of a packed block
+    /// of `a`, which is to stay in the second cache.
+    fn most(level: Level) -> (usize, usize) {
+        match level {
+            // Tiles have so many columns that panels of `b` come from the second cache.
+            Level::Avx512 => (2048, 196),
+            // Two panels fit the first cache.
+            _ => (1024, 378),
+        }
+    }
+}
+
 /// Memory for a packed block of `a` and of `b`, and for sums that aren't elements of the result.
 struct Memory<U: Kernels> {
     a: *mut U,
@@ -35,8 +46,7 @@ struct Memory<U: Kernels> {
 
 /// The most rows of a part of the result.
 pub(super) const fn most_rows(is_sum: bool) -> usize {
-    // Sums of all rows need room.
-    if is_sum { usize::MAX } else { ROWS }
+    if is_sum { usize::MAX } else { SUMS }
 }
 
 /// Calculates a part of the result.
@@ -49,11 +59,13 @@ pub(super) unsafe fn multiply<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>
     rows: Range<usize>,
     columns: Range<usize>,
 ) {
-    let tiles = U::tiles(Level::current());
+    let level = Level::current();
+    let tiles = U::tiles(level);
     let units = problem.depth.div_ceil(U::GROUP);
-    let most = DEPTH_BYTES / size_of::<U>();
+    let (depth_bytes, most_rows) = Blocks::most(level);
+    let most = depth_bytes / size_of::<U>();
     let blocks = Blocks {
-        rows: ROWS.min(rows.len()),
+        rows: most_rows.min(rows.len()),
         columns: (COLUMNS / tiles.columns * tiles.columns).min(columns.len()),
         units: units.div_ceil(units.div_ceil(most).max(1)),
     };
