@@ -110,7 +110,7 @@ print("done")
 def test_table_of_a_framework_on_another_type_is_refused(module):
     framework(module)
     # Paddle warns when it is imported.
-    assert "done" in in_new_process(BORROWED_TABLE.format(module=module)).splitlines()
+    assert "done" in in_fork(module, BORROWED_TABLE.format(module=module)).splitlines()
 
 
 def test_own_table_on_another_type_is_refused():

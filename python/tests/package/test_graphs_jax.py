@@ -124,6 +124,22 @@ def test_exported_programs_have_symbols_as_sizes():
         assert same(exported.call(x, y), jax.jit(function)(x, y))
 
 
+def test_errors_of_symbols_as_sizes_name_the_op():
+    n, m = export.symbolic_shape("n, m")
+    x, y = (jax.ShapeDtypeStruct((size, 3), "float32") for size in (n, m))
+    with pytest.raises(ValueError) as caught:
+        export.export(jax.jit(ops.add))(x, y)
+    assert str(caught.value) == "add: expected shapes that broadcast, got [(n, 3), (m, 3)]"
+    assert caught.value.kind == "shape"
+    with pytest.raises(ValueError) as caught:
+        export.export(jax.jit(lambda x: ops.expand_dims(x, axis=1)))(x)
+    assert str(caught.value) == (
+        "expand_dims: it has no rule of sizes, and some are symbols: [[(n, 3)]]; "
+        "pass arrays whose sizes are numbers"
+    )
+    assert caught.value.kind == "shape" and caught.value.wanted == "numbers"
+
+
 @needs_extension
 def test_shards_are_calls_of_their_own():
     in_new_process(

@@ -9,7 +9,7 @@ import pytest
 from dlbridge import _hosts, ops
 from graph_samples import outcome
 from graph_tensorflow import TRACED, same
-from support import framework, in_new_process
+from support import framework, in_fork
 
 tf = framework("tensorflow")
 
@@ -71,7 +71,9 @@ def outcome_or_error(call):
 
 @with_torch
 def test_tensors_of_pytorch_are_read_and_refused_as_of_eager_calls():
-    in_new_process(f"""{IMPORTS}
+    in_fork(
+        "tensorflow,torch",
+        f"""{IMPORTS}
         pair = torch.tensor([1 + 2j] * 3).conj()
         for value in (pair, pair.imag, torch.ones(3, device="meta")):
             call = lambda x: ops.multiply(x, value)
@@ -87,7 +89,8 @@ def test_tensors_of_pytorch_are_read_and_refused_as_of_eager_calls():
         for traced in TRACED.values():
             found = traced(lambda x: ops.multiply(x, half), x)
             assert found.dtype == tf.bfloat16 and found.numpy().tolist() == half.tolist()
-    """)
+    """,
+    )
 
 
 @pytest.mark.parametrize("traced", TRACED)
@@ -113,7 +116,9 @@ def test_arrays_may_change_after_a_call():
 
 @with_torch
 def test_tensors_that_two_frameworks_follow_are_refused():
-    in_new_process(f"""{IMPORTS}
+    in_fork(
+        "tensorflow,torch",
+        f"""{IMPORTS}
         weight = torch.ones(3, requires_grad=True)
         for args in ((weight, tf.Variable([1.0])), (tf.Variable([1.0]), weight)):
             with pytest.raises(TypeError, match="got those of tensorflow and torch; detach") as e:
@@ -124,4 +129,5 @@ def test_tensors_that_two_frameworks_follow_are_refused():
                 traced(lambda x: ops.multiply(x, weight), tf.ones(3))
             found = traced(lambda x: ops.multiply(x, weight.detach()), tf.ones(3))
             assert found.numpy().tolist() == [1, 1, 1]
-    """)
+    """,
+    )

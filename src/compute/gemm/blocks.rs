@@ -29,7 +29,7 @@ impl Blocks {
     /// of `a`, which is to stay in the second cache.
     fn most(level: Level) -> (usize, usize) {
         match level {
-            // Tiles have so many columns that panels of `b` come from the second cache.
+            // Panels of `b` come from the second cache: tiles have twice as many columns.
             Level::Avx512 => (2048, 196),
             // Two panels fit the first cache.
             _ => (1024, 378),

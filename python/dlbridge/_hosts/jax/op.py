@@ -131,8 +131,14 @@ class PublishedOp(Definition):
         known = {name: value for name, value in attributes.items() if value is not None}
         shapes = [[array.shape for array in of] for of in inputs]
         described = [[(array.shape, array.dtype.name) for array in of] for of in inputs]
-        if self.row["sizes"] is None or sizes.are_known(shapes):
+        if sizes.are_known(shapes):
             results = self.op._infer(described, known)
+        elif self.row["sizes"] is None:
+            error = ValueError(
+                f"{self.name}: it has no rule of sizes, and some are symbols: {shapes}"
+            )
+            remedy = "pass arrays whose sizes are numbers"
+            raise with_fields(error, "shape", found=shapes, wanted="numbers", remedy=remedy)
         else:
             dtypes = sizes.dtypes(self.op, described, known)
             results = [*zip(self._symbolic(shapes, attributes), dtypes)]
@@ -149,8 +155,15 @@ class PublishedOp(Definition):
                 error = ValueError(f"{self.name}: expected that {why}, got {shapes}")
                 raise with_fields(error, "shape", found=shapes, wanted=why)
 
-        rule = self.row["sizes"]
-        return sizes.evaluate(rule, shapes, attributes, check, jnp.broadcast_shapes)
+        def broadcast(*shapes: Any) -> Any:
+            try:
+                return jnp.broadcast_shapes(*shapes)
+            except ValueError as cause:
+                found = list(map(tuple, shapes))
+                error = ValueError(f"{self.name}: expected shapes that broadcast, got {found}")
+                raise with_fields(error, "shape", found=found) from cause
+
+        return sizes.evaluate(self.row["sizes"], shapes, attributes, check, broadcast)
 
 
 def _array(value: Any) -> jax.Array:
