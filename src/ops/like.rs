@@ -145,7 +145,8 @@ fn backward(name: &str, doc: &str) -> Op {
             }
             Ok(vec![like.to_vec()])
         })
-        .sizes("grad[g...], other[s...] -> out[s...]")
+        .sizes("grad[reduce(s, axis, keepdims)], other[s...] -> out[s...]")
+        .batches()
         .gradient("other", "0")
 }
 

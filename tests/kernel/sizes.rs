@@ -129,6 +129,28 @@ fn batches_spreads_axes_and_reductions() {
 }
 
 #[test]
+fn an_input_may_be_a_reduced_shape() {
+    let rule = "x[reduce(s, axes, keepdims)], y[s...] -> z[s...]";
+    let both = [
+        ("axes", Attribute::OptionalInts(Some(vec![-1]))),
+        ("keepdims", Attribute::Bool(true)),
+    ];
+    for (given, reduced, wrong) in [
+        (&both[..0], &[][..], &[1][..]),
+        (&both[..1], &[2], &[3]),
+        (&both, &[2, 1], &[2]),
+    ] {
+        assert_eq!(shape(rule, given, reduced, &[2, 3]), Ok(vec![2, 3]));
+        assert_eq!(
+            shape(rule, given, wrong, &[2, 3]),
+            Err(format!(
+                "two: expected shape {reduced:?} for x, got {wrong:?}"
+            ))
+        );
+    }
+}
+
+#[test]
 fn the_first_alternative_of_these_ranks_counts() {
     let rule = "x[k], y[k] -> z[] | x[..., i, k], y[k] -> z[..., i]";
     assert_eq!(shape(rule, &[], &[3], &[3]), Ok(vec![]));
@@ -176,8 +198,12 @@ fn rules_without_sense_are_refused() {
             "attribute \"keepdims\" is of kind bool, and not",
         ),
         (
+            "x[n, reduce(s, axes)], y[s...] -> z[]",
+            "reduce() is all of an input's shape, and part of \"x\"",
+        ),
+        (
             "x[reduce(s, axes)] -> z[]",
-            "reduce() is for outputs, and \"x\" is an input",
+            "no required input says what s... is",
         ),
         (
             "x[n] -> z[sum(n)]",

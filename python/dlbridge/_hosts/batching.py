@@ -53,7 +53,7 @@ def plan(
     most = max((rank - fixed for at, fixed in own.items() for rank in ranks[at]), default=0)
     behind = {at: most + fixed for at, fixed in own.items()}
     for at, of in enumerate(ranks):
-        if _starts(items_of.get(at), "spread"):
+        if _starts(items_of.get(at), "spread") or _starts(items_of.get(at), "reduce"):
             behind[at] = (of or [0])[0]
         elif at not in own and any(has_axis[at]):
             return None
@@ -68,12 +68,18 @@ def plan(
             if axes is None:
                 if op.kinds[name] != "ints | None":
                     return None
-                moved[name] = list(range(1, (ranks[0] or [0])[0] + 1))
+                moved[name] = list(range(1, _rank_of(item[1], items_of, ranks) + 1))
             elif isinstance(axes, int):
                 moved[name] = _behind(axes)
             else:
                 moved[name] = [_behind(axis) for axis in axes]
     return Plan(behind, True, moved)
+
+
+def _rank_of(spread: str, items_of: dict[int, Any], ranks: list[list[int]]) -> int:
+    """Returns how many axes a spread has, without the new one."""
+    has = [at for at, items in items_of.items() if ("spread", spread) in items]
+    return ranks[has[0]][0] - (len(items_of[has[0]]) - 1)
 
 
 def _starts(items: Any, kind: str) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-MANY = ("batch", "spread")
+MANY = ("batch", "spread", "reduce")
 
 
 def are_known(shapes: list[list[Sequence[Any]]]) -> bool:
@@ -98,7 +98,7 @@ def evaluate(
     sums: dict[str, Any] = {}
     spreads: dict[str, list[Any]] = {}
     batches: list[list[Any]] = []
-    calculated = []
+    calculated, reduced = [], []
     summed = {
         name for items in outputs for item in items for name in _sums(item[1:] if item else ())
     }
@@ -119,11 +119,18 @@ def evaluate(
                     if name in sizes and name not in summed:
                         check(sizes[name] == size, f"{name} is one size")
                     sizes.setdefault(name, size)
+                elif item[0] == "reduce":
+                    reduced.append((item, part))
                 else:
                     calculated.append((item[1], part[0]))
     env = sizes, sums, attributes
     for expression, size in calculated:
         check(_size(expression, *env) == size, "a size is as calculated")
+    for item, part in reduced:
+        wanted = _reduced(item, spreads, attributes)
+        check(len(wanted) == len(part), f"{item[1]}... is reduced to one rank")
+        for a, b in zip(wanted, part):
+            check(a == b, f"{item[1]}... is reduced to one shape")
     batch = broadcast(*batches) if batches else []
     results = []
     for items in outputs:
@@ -134,9 +141,7 @@ def evaluate(
             elif item[0] == "spread":
                 result += spreads[item[1]]
             elif item[0] == "reduce":
-                _, name, axis, keepdims = item
-                keeps = keepdims is not None and attributes[keepdims]
-                result += _reduced(spreads[name], attributes[axis], keeps)
+                result += _reduced(item, spreads, attributes)
             else:
                 result.append(_size(item[1], *env))
         results.append(result)
@@ -151,7 +156,10 @@ def _sums(expression: Any) -> list[str]:
     return [name for part in expression for name in _sums(part)]
 
 
-def _reduced(sizes: list[Any], axes: Any, keeps: bool) -> list[Any]:
+def _reduced(item: Any, spreads: dict[str, list[Any]], attributes: dict[str, Any]) -> list[Any]:
+    _, name, axis, keepdims = item
+    keeps = keepdims is not None and attributes[keepdims]
+    sizes, axes = spreads[name], attributes[axis]
     rank = len(sizes)
     axes = range(rank) if axes is None else [axes] if isinstance(axes, int) else axes
     reduced = {axis_of(axis, rank) for axis in axes}

@@ -96,6 +96,11 @@ VECTORISED = {
     "concat": (lambda a, b: ops.concat(a, b, axis=0), (0, None), (3, 4, 5), (2, 5), 1),
     "argmax": (lambda a: ops.argmax(a), (0,), (3, 4, 5), 3),
     "matmul of rows": (lambda a, b: ops.matmul(a, b), (0, 0), (3, 5), (3, 5, 2), 3),
+    "sum_backward": (lambda g, x: ops.sum_backward(g, x), (0, None), (3,), (4, 5), 1),
+    "mean_backward": (
+        lambda g, x: ops.mean_backward(g, x, axis=-1, keepdims=True),
+        *((None, 1), (4, 1), (4, 3, 5), 1),
+    ),
 }
 
 #: Dtypes, and numbers as arguments: some that they can represent, and some that they can't.

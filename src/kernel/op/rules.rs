@@ -20,7 +20,7 @@ impl Op {
     /// | `...` | any number of dimensions, which are broadcast against those of the other inputs |
     /// | `s...` | any number of dimensions, the same wherever `s` is |
     /// | `p..., n@axis, q...` | the dimension that the attribute `axis` names, and those around it |
-    /// | `reduce(s, axis, keepdims)` | for outputs: `s...` without the axes that an attribute names |
+    /// | `reduce(s, axis, keepdims)` | `s...` without the axes that an attribute names; alone in an input |
     /// | `sum(n)` | for outputs: the sum of `n` over the tensors of a variadic input |
     /// | <code>&#124;</code> | another rule, for inputs of other ranks |
     ///
@@ -61,9 +61,9 @@ impl Op {
         self
     }
 
-    /// Declares that the op works on batches: where the [rule of sizes](Self::sizes) has `...` or a
-    /// spread as an input's first item, a call with one more dimension there is a call for each
-    /// index of it.
+    /// Declares that the op works on batches: where the [rule of sizes](Self::sizes) has `...`, a
+    /// spread or `reduce` as an input's first item, a call with one more dimension there is a call
+    /// for each index of it.
     pub fn batches(mut self) -> Self {
         self.takes_batches = true;
         self

@@ -180,6 +180,13 @@ impl<'a> Bindings<'a> {
         input: &SizedInput,
     ) -> Result<(), Failure> {
         let is_calculated = |item: &SizeItem| matches!(item, SizeItem::Size(size) if !matches!(size, SizeExpression::Name(_)));
+        if let [SizeItem::Reduced { .. }] = items {
+            let wanted = self.shape(call, items)?;
+            if same_shape(&wanted, &input.shape).is_none() {
+                let wanted = format!("shape {}", text(wanted.as_deref().unwrap_or_default()));
+                return Err(wrong_shape(input, &wanted));
+            }
+        }
         let Some(shape) = &input.shape else {
             return Ok(());
         };
@@ -250,7 +257,10 @@ fn around<'s>(items: &[SizeItem], shape: &'s [Option<usize>]) -> Vec<Option<&'s 
 }
 
 fn is_many(item: &SizeItem) -> bool {
-    matches!(item, SizeItem::Batch | SizeItem::Spread(_))
+    matches!(
+        item,
+        SizeItem::Batch | SizeItem::Spread(_) | SizeItem::Reduced { .. }
+    )
 }
 
 /// Returns the shape that both can be broadcast to. A size that is unknown is taken for the other

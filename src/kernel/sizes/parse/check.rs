@@ -61,8 +61,10 @@ fn matchable(name: &str, items: &[SizeItem]) -> Result<(), String> {
         }
     }
     let is_reduced = |item: &SizeItem| matches!(item, SizeItem::Reduced { .. });
-    match items.iter().any(is_reduced) {
-        true => Err(format!("reduce() is for outputs, and {name:?} is an input")),
+    match items.len() > 1 && items.iter().any(is_reduced) {
+        true => Err(format!(
+            "reduce() is all of an input's shape, and part of {name:?}"
+        )),
         false => Ok(()),
     }
 }
