@@ -107,6 +107,25 @@ def test_transpose_of_an_op_without_gradient_names_it():
         jax.linear_transpose(ops.relu, x)(x)
 
 
+def test_transforms_need_no_jit():
+    x, w = random(3, 4), random(4)
+
+    def loss(x):
+        return ops.sum(ops.multiply(ops.softmax(x), w))
+
+    functions = {
+        "grad": jax.grad(loss),
+        "jvp": lambda x: jax.jvp(loss, (x,), (x,))[1],
+        "vmap": jax.vmap(loss),
+        "vmap of grad": jax.vmap(jax.grad(loss)),
+        "transpose": lambda x: jax.linear_transpose(ops.copy, x)(x)[0],
+    }
+    for function in functions.values():
+        expected = function(x)
+        with jax.disable_jit():
+            np.testing.assert_allclose(function(x), expected, rtol=1e-12)
+
+
 def test_jaxpr_shows_the_op():
     text = str(jax.make_jaxpr(lambda x: ops.softmax(x, axis=0))(random(2)))
     assert "dlbridge_call[" in text and "op=dlbridge.softmax" in text

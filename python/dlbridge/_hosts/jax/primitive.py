@@ -45,6 +45,8 @@ def _plain(*arrays: Any, op: PublishedOp, counts: Counts, key: Key) -> Any:
 
 @CALL.def_impl
 def _run(*arrays: Any, op: PublishedOp, counts: Counts, key: Key) -> Any:
+    if jax.config.jax_disable_jit:  # Then `traceable` would come here again.
+        return _plain(*arrays, op=op, counts=counts, key=key)
     return traceable(op, counts, key)(*arrays)
 
 
