@@ -60,7 +60,7 @@ def open_file(
     whose tensors then decide for all. Read-only tensors become those of such frameworks by the
     policy of `dlbridge.readonly`, where "refuse" makes copies.
     """
-    return _core._open_file(path, format, to, writable)
+    return _core._open_file(os.fsdecode(path), format, to, writable)
 
 
 def load(
@@ -124,7 +124,7 @@ def save(
     The file appears under its name when it is complete.
     """
     return _core._save_file(
-        path,
+        os.fsdecode(path),
         _named(tensors, path),
         format,
         1 if align is None else align,

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How many symbolic links a path may lead through, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// Writes a file beside the one that it replaces, which gives it its permissions, and renames it. A
-/// symbolic link stays one.
+/// Writes a file beside the one that it replaces, which gives it its owner and permissions, and
+/// renames it. A symbolic link stays one.
 pub(super) fn replace<R>(
     path: &Path,
     write: impl FnOnce(&mut Writer<&File>) -> Result<R, FileError>,
@@ -25,20 +25,38 @@ pub(super) fn replace<R>(
         return Err(failed(not_a_file(&target)));
     }
     let (mut temporary, file) = create_beside(&target, replaced.is_some()).map_err(failed)?;
-    let copy_permissions = || match &replaced {
-        Some(replaced) => file.set_permissions(replaced.permissions()),
-        None => Ok(()),
-    };
-    // Elsewhere a file that is read-only couldn't be removed after an error.
-    if cfg!(unix) {
-        copy_permissions().map_err(failed)?;
+    #[cfg(unix)]
+    if let Some(replaced) = &replaced {
+        copy_owner_and_permissions(&file, replaced).map_err(failed)?;
     }
     let result = write(&mut Writer::new(&file, path))?;
-    // Again, as the system clears the set-user-ID and set-group-ID bits on writing.
-    copy_permissions().map_err(failed)?;
+    // Before, a file that is read-only couldn't be removed after an error.
+    #[cfg(not(unix))]
+    if let Some(replaced) = &replaced {
+        let permissions = replaced.permissions();
+        file.set_permissions(permissions).map_err(failed)?;
+    }
     fs::rename(&temporary.path, &target).map_err(failed)?;
     temporary.is_renamed = true;
     Ok(result)
+}
+
+/// Gives a file the owner, the group and the permissions of another one, as far as this process
+/// may. What lets others run it as its owner or group isn't kept, nor are a group's permissions
+/// for another group.
+#[cfg(unix)]
+fn copy_owner_and_permissions(file: &File, replaced: &fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let own = file.metadata()?;
+    let (owner, group) = (Some(replaced.uid()), Some(replaced.gid()));
+    if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
+        // Who may not give files away may still change the group.
+        let _ = fchown(file, owner, group).or_else(|_| fchown(file, None, group));
+    }
+    let is_same_group = file.metadata()?.gid() == replaced.gid();
+    let kept = if is_same_group { 0o777 } else { 0o707 };
+    file.set_permissions(fs::Permissions::from_mode(replaced.mode() & kept))
 }
 
 /// A file that is removed when it is dropped, also by a panic, unless it was renamed.

@@ -206,6 +206,13 @@ impl SaveOptions {
             return Err(unsupported(what, "write them to safetensors, npy or npz"));
         }
         let mut names = HashSet::new();
+        for (name, _) in self.metadata.iter().flatten() {
+            if !names.insert(name.as_str()) {
+                let what = format!("the metadata has {name:?} twice");
+                return Err(unsupported(what, "give each name once"));
+            }
+        }
+        names.clear();
         for (name, _) in tensors {
             // Zip's readers, ours among them, refuse such a name, or cut it off.
             if format == Format::Npz && name.contains('\0') {

@@ -5,6 +5,7 @@
 //! loop, as in a reduction, each is a call.
 
 mod elements;
+mod flags;
 
 use super::operands::{Described, Inputs, describe_in_place, run};
 use super::problem::{Class, Problem, guarded};
@@ -13,6 +14,7 @@ use crate::dtype::DType;
 use crate::kernel::{Attribute, CallHost, Failure, OpHandle, Operand};
 use crate::storage::Contents;
 use elements::{Elements, ITEM_BYTES};
+use flags::Flags;
 use smallvec::SmallVec;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -185,6 +187,7 @@ pub(crate) unsafe extern "C" fn run_loop(
         let this = &*data.cast::<Loop>();
         let count = usize::try_from(*sizes).unwrap_or(0);
         let outcome = guarded(this.op.name(), || {
+            let _flags = Flags::keep();
             this.run(addresses.cast_const().cast(), count, strides)
         });
         if let Err(problem) = outcome {
@@ -194,7 +197,11 @@ pub(crate) unsafe extern "C" fn run_loop(
                 Class::Index => FailureKind::Index,
                 Class::Memory | Class::Kernel => FailureKind::Other,
             };
-            (this.fail)(kind, &problem.c_text());
+            // A panic of it has no other way to be told.
+            let _ = guarded(this.op.name(), || {
+                (this.fail)(kind, &problem.c_text());
+                Ok(())
+            });
         }
     }
 }

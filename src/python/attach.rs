@@ -15,6 +15,8 @@ use std::cell::Cell;
 ///
 /// An `ImportError` in any interpreter but the main one.
 pub fn check_interpreter(_: Python<'_>) -> PyResult<()> {
+    // PyO3 notes that there is an interpreter: at its end, the first look would find none.
+    Python::initialize();
     // SAFETY: the thread is attached, so there is a current interpreter.
     let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
     if id == 0 {
@@ -74,5 +76,5 @@ pub(super) fn deferring_releases(function: impl FnOnce()) {
 /// attachment, and keeps what was dropped in it for its next one.
 #[cold]
 pub(super) fn release_what_was_dropped() {
-    Python::attach(|_| ());
+    Python::try_attach(|_| ());
 }

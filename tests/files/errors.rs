@@ -190,8 +190,19 @@ fn duplicate_names_are_refused() {
     let twice = "{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}";
     refused(
         open(twice, 0),
-        "invalid safetensors: two tensors are called \"a\"; names must differ",
+        "invalid safetensors: expected metadata of which each name comes once, found \"a\" twice",
     );
+    let twice = SaveOptions::new(FORMAT).metadata("a", "").metadata("a", "");
+    refused(
+        twice.to_bytes(&[("x", &tensor)]),
+        "safetensors: the metadata has \"a\" twice; give each name once",
+    );
+}
+
+#[test]
+fn metadata_may_be_null() {
+    let file = open("{\"__metadata__\": null}", 0).unwrap();
+    assert_eq!((file.metadata(), file.len()), (None, 0));
 }
 
 #[test]

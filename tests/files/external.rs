@@ -81,6 +81,9 @@ fn external_data_outside_of_the_folder_is_refused() {
         );
         refused(open(&folder, &[("location", &location)]), &text);
     }
+    fs::create_dir(folder.join("below")).unwrap();
+    let error = open(&folder, &[("location", "below")]).unwrap_err();
+    assert!(error.to_string().contains("Is a directory"), "{error}");
     refused(
         only(external(&[("location", "x.bin")]).0, ONNX),
         "onnx_proto: the elements of \"tensor\" are in another file; open the message by its \

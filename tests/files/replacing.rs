@@ -51,6 +51,25 @@ fn save_keeps_permissions_and_links() {
     assert_eq!(names(folder.path()), ["link.npy", "x.npy"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn save_keeps_the_owner_where_it_may() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.npy");
+    save(&file, 1).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+    // Only the superuser gives files away; others replace a file of their own here.
+    let _ = chown(&file, Some(1234), Some(5678));
+    let before = fs::metadata(&file).unwrap();
+    save(&file, 2).unwrap();
+    let after = fs::metadata(&file).unwrap();
+    assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+    assert_eq!(after.mode() & 0o7777, 0o660);
+    assert_eq!(len(&file), 2);
+}
+
 /// The owner of a tensor's memory that looks at a folder when the memory is read.
 #[cfg(unix)]
 struct Observer {
@@ -111,7 +130,8 @@ fn save_has_the_permissions_before_it_writes() {
         );
         assert_eq!(
             fs::metadata(&file).unwrap().permissions().mode() & 0o7777,
-            mode
+            mode & 0o777,
+            "what runs a file as its owner isn't kept"
         );
     }
 }

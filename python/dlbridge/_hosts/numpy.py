@@ -61,7 +61,12 @@ def ufunc(name: str, **attributes: Any) -> Any:
 
 
 def _function_of(name: str) -> Any:
-    function = function_of(name) if isinstance(name, str) else None
+    try:
+        function = function_of(name) if isinstance(name, str) else None
+    except AttributeError as error:
+        if hasattr(error, "kind"):
+            raise
+        function = None  # Of a name with a dot behind an op's.
     if not hasattr(getattr(function, "__self__", None), "_describe"):
         error = LookupError(f"expected the name of an op, got {name!r}")
         raise with_fields(error, "name", found=name)

@@ -31,6 +31,14 @@ def test_npy_equals_numpy_when_read_and_written(name, tmp_path):
         assert same(np.load(tmp_path / "x.npy"), x)
 
 
+def test_paths_may_be_bytes(tmp_path):
+    path = tmp_path / "x.npy"
+    dlbridge.save(os.fsencode(path), np.ones(3))
+    assert dlbridge.load(os.fsencode(path)).only.tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="not int"):
+        dlbridge.load(3)
+
+
 @pytest.mark.parametrize("name", NATIVE)
 def test_npz_equals_numpy_when_read_and_written(name, tmp_path):
     path = tmp_path / "x.npz"

@@ -25,6 +25,15 @@ def test_messages_equal_tensorflow_when_read_and_written(name):
             assert np.array_equal(np.asarray(back), x)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_tensors_of_tensorflow_are_written(dtype):
+    x = tf.constant([1.5, -2.0], dtype)
+    for format in ("safetensors", FORMAT):
+        back = dlbridge.loads(dlbridge.dumps(x, format), format=format).only
+        assert (back.dtype, back.tolist()) == (dtype, [1.5, -2.0])
+    assert dlbridge.from_dlpack(x, device="cpu").tolist() == [1.5, -2.0]
+
+
 def test_lists_of_values_are_read():
     for field, dtype, values, expected in [
         ("float_val", "FLOAT", [1.5, -2.0], [1.5, -2.0, -2.0, -2.0]),

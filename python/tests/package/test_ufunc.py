@@ -281,7 +281,7 @@ def test_ops_that_cannot_be_one_are_refused():
         dlbridge.ufunc("axpy")
     with pytest.raises(AttributeError, match="there is no op 'nothing'"):
         dlbridge.ufunc("nothing")
-    for name in ("kernels", "__name__"):
+    for name in ("kernels", "__name__", "add.", "add.more"):
         with pytest.raises(LookupError, match=f"expected the name of an op, got '{name}'"):
             dlbridge.ufunc(name)
 
@@ -337,6 +337,43 @@ def test_threads_run_at_once():
 
     in_threads(run)
     assert failures == []
+
+
+def test_loops_leave_no_notes_of_the_cpu():
+    """NumPy would warn of what loops for several elements at once calculate besides."""
+    nan = np.full(40, np.nan, "f4")
+    tiny, large = np.full(40, 1e-30, "f4"), np.full(40, 100, "f4")
+    zeros = np.zeros(10**6, "f4")
+    with np.errstate(all="raise"):
+        for name in ("maximum", "minimum"):
+            dlbridge.ufunc(name)(nan, 1)
+        for name in ("relu", "silu", "gelu", "sigmoid", "tanh", "exp"):
+            for x in (nan, tiny, large, -large):
+                dlbridge.ufunc(name)(x)
+        assert dlbridge.ufunc("log")([0.0, -1.0])[0] == -np.inf
+        assert (dlbridge.ufunc("divide")(1, zeros) == np.inf).all()
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        np.divide(1, zeros)
+
+
+@pytest.mark.parametrize("call", ["ufunc('gelu', approximate='bogus')", "ops.gelu"])
+def test_first_error_may_come_as_python_ends(call):
+    keywords = ", approximate='bogus'" if call == "ops.gelu" else ""
+    said = in_new_process(
+        f"""
+        import dlbridge, numpy as np
+        # What an op would import for its message isn't there any more.
+        class Last:
+            errors = TypeError, ImportError
+            def __del__(self, function=dlbridge.{call}, x=np.ones(2)):
+                try:
+                    function(x{keywords})
+                except self.errors:
+                    print("caught", flush=True)
+        last = Last()
+        """
+    )
+    assert said.split() == ["caught"]
 
 
 def test_numpy_is_not_imported_before():

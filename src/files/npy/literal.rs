@@ -119,7 +119,8 @@ impl<'a> Reader<'a> {
         let sign = usize::from(rest.starts_with('-'));
         let digits = rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
         let number = rest[..sign + digits].parse();
-        let Ok(number) = number else {
+        let has_zeros_before = digits > 1 && rest[sign..].starts_with('0');
+        let Some(number) = number.ok().filter(|_| !has_zeros_before) else {
             return Err(self.unexpected("an integer of 64 bits"));
         };
         self.at += sign + digits;

@@ -3,7 +3,7 @@
 use super::message::Entry;
 use crate::files::error::FileError;
 use crate::files::format::Format;
-use crate::files::replace::behind_links;
+use crate::files::replace::{behind_links, not_a_file};
 use crate::files::source::Source;
 use crate::files::stored::part;
 use crate::storage::Storage;
@@ -73,8 +73,11 @@ pub(super) fn entries(location: &str, nbytes: usize) -> Vec<Entry> {
 fn find(name: &str, location: &str, folder: &Path) -> Result<PathBuf, FileError> {
     let relative = below(name, location)?;
     let (folder, path) = (resolve(folder)?, resolve(&folder.join(relative))?);
-    if !path.starts_with(&folder) || !path.is_file() {
+    if !path.starts_with(&folder) || path == folder {
         return Err(outside(name, location));
+    }
+    if !path.is_file() {
+        return Err(FileError::io(&path, not_a_file(&path)));
     }
     Ok(path)
 }

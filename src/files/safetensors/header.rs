@@ -42,7 +42,10 @@ pub(super) fn parse(text: &str) -> Result<Header, FileError> {
             return Err(duplicate(name));
         }
         if name == METADATA {
-            header.metadata = Some(metadata(json)?);
+            header.metadata = match json.null() {
+                true => None,
+                false => Some(metadata(json)?),
+            };
         } else {
             header.entries.push(entry(json, name)?);
         }
@@ -66,7 +69,12 @@ fn metadata(json: &mut Json<'_>) -> Result<Vec<(String, String)>, FileError> {
     let mut names = HashSet::new();
     json.object(|json, name| {
         if !names.insert(name.clone()) {
-            return Err(duplicate(name));
+            let expected = "metadata of which each name comes once";
+            return Err(FileError::malformed(
+                FORMAT,
+                expected,
+                format!("{name:?} twice"),
+            ));
         }
         metadata.push((name, json.string()?));
         Ok(())

@@ -20,6 +20,13 @@ impl<'a> Json<'a> {
         Self { text, at: 0 }
     }
 
+    /// Reads `null`, if it is next.
+    pub(super) fn null(&mut self) -> bool {
+        let is_next = self.peek() == Some(b'n') && self.text[self.at..].starts_with("null");
+        self.at += if is_next { 4 } else { 0 };
+        is_next
+    }
+
     /// Reads an object, and calls `member` at each value with its name.
     pub(super) fn object(
         &mut self,

@@ -48,15 +48,16 @@ pub(super) fn by_protocol(
         device: wanted.device.map(Into::into),
         stream: cuda::to_ask(&object)?,
     };
-    // Who can't copy is asked to share, and copied here.
+    // Who can't copy is asked to share, and copied here. Who knows no devices may have the right
+    // one.
     let (capsule, mut refusal) = match by_dlpack(object, &wish) {
         Ok(capsule) => (capsule, None),
         Err(refusal)
-            if (wanted.copy == Some(true) || may_be_moved(wanted, Device::CPU))
+            if (wanted.copy == Some(true) || wanted.device.is_some())
                 && !refusal::is_final(object.py(), &refusal) =>
         {
             let plain = Wish {
-                copy: None,
+                copy: wanted.copy.filter(|copy| !copy),
                 device: None,
                 ..wish
             };
