@@ -78,12 +78,9 @@ pub fn topk<'py>(x: In<'py, f32, 2>, k: usize) -> PyResult<(Like<'py>, Like<'py>
 pub fn clip_(py: Python<'_>, mut gradients: Dict<Out<'_, f32>>, most: f32) -> PyResult<f32> {
     detach(py, &mut gradients, |mut gradients| {
         let numbers = gradients.values().flat_map(|x| x.iter());
-        let squares = numbers.map(|x| f64::from(*x).powi(2));
-        let norm = squares.fold(0.0, |sum, square| sum + square).sqrt() as f32;
-        if norm > most {
-            for x in gradients.values_mut().flatten() {
-                *x *= most / norm;
-            }
+        let norm = numbers.map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt() as f32;
+        for x in gradients.values_mut().flatten() {
+            *x *= if norm > most { most / norm } else { 1.0 };
         }
         norm
     })

@@ -4,7 +4,7 @@ use dlbridge::compute::elementwise::Function;
 use dlbridge::compute::math::Math;
 use dlbridge::kernel::{Kernel, Op, Source, Target};
 use half::bf16;
-use std::ops::{Add, Div, Mul, Sub};
+use std::ops::{Add, Mul, Sub};
 
 dlbridge::register_op!(
     Op::new("cookbook.mish")
@@ -25,20 +25,11 @@ dlbridge::register_op!(
 );
 
 /// What floats are calculated with: `f32` for `bf16`.
-trait Real: Math + From<f32> + Arithmetic {}
-impl<F: Math + From<f32> + Arithmetic> Real for F {}
-
-trait Arithmetic:
-    Sized + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
-{
-}
-impl<F: Add<Output = F> + Sub<Output = F> + Mul<Output = F> + Div<Output = F>> Arithmetic for F {}
+trait Real: Math + From<f32> + Add<Output = Self> + Mul<Output = Self> + Sub<Output = Self> {}
+impl<F: Math + From<f32> + Add<Output = F> + Mul<Output = F> + Sub<Output = F>> Real for F {}
 
 fn tanh_softplus<F: Real>(x: F) -> F {
-    // Without the logarithm of 1 and little, of which nothing would be left.
-    let (one, s) = (F::from(1.0), x.sigmoid());
-    let rest = one - s;
-    s * (one + rest) / (one + rest * rest)
+    (F::from(1.0) + x.exp()).log().tanh()
 }
 
 macro_rules! kernel {

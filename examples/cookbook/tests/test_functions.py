@@ -141,6 +141,16 @@ def test_clip_scales_all_gradients(framework):
     np.testing.assert_allclose(np.array(gradients["b"]), BIAS / norm, rtol=1e-5)
 
 
+def test_clip_of_a_limit_without_effect_changes_nothing():
+    for numbers, most in (([0, 1, 2], np.inf), ([0, 0, 0], 0), ([0, 0, 0], 1)):
+        x = np.float32(numbers)
+        cookbook.clip_({"x": x}, most)
+        assert x.tolist() == numbers
+    x = np.float32([3e30, 4e30])  # Whose squares float32 doesn't have.
+    assert cookbook.clip_({"x": x}, 1) == pytest.approx(5e30, rel=1e-6)
+    np.testing.assert_allclose(x, [0.6, 0.8], rtol=1e-6)
+
+
 def test_clip_names_the_gradient_that_is_wrong(framework):
     with pytest.raises(TypeError) as caught:
         cookbook.clip_({"b": BIAS.copy(), "w": X.astype("float64")}, 1.0)
