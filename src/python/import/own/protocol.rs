@@ -2,7 +2,7 @@
 
 use super::wanted::{Purpose, Wanted, moved};
 use crate::device::Device;
-use crate::dlpack::python::{Named, Offer, Wish, foreign, keeping_exception};
+use crate::dlpack::python::{Named, Offer, Wish, foreign, intern, keeping_exception};
 use crate::dlpack::{Abi, Legacy, Managed, Versioned};
 use crate::error::{Incompatibility, IncompatibilityKind};
 use crate::interchange::Described;
@@ -48,13 +48,14 @@ pub(super) fn by_protocol(
         device: wanted.device.map(Into::into),
         stream: cuda::to_ask(&object)?,
     };
-    // Who can't copy is asked to share, and copied here. Who knows no devices may have the right
-    // one.
+    // Who can't copy is asked to share, and copied here. Who knows no devices may be asked without.
     let (capsule, mut refusal) = match by_dlpack(object, &wish) {
         Ok(capsule) => (capsule, None),
         Err(refusal)
-            if (wanted.copy == Some(true) || wanted.device.is_some())
-                && !refusal::is_final(object.py(), &refusal) =>
+            if !refusal::is_final(object.py(), &refusal)
+                && (wanted.copy == Some(true)
+                    || may_be_moved(wanted, Device::CPU)
+                    || is_where_wanted(object, wanted)) =>
         {
             let plain = Wish {
                 copy: wanted.copy.filter(|copy| !copy),
@@ -108,6 +109,14 @@ pub(super) fn by_protocol(
         )),
         _ => Ok(tensor),
     }
+}
+
+/// Returns whether a producer says that its tensor is on the requested device.
+fn is_where_wanted(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> bool {
+    let said = || object.call_method0(intern!(object.py(), "__dlpack_device__"));
+    let is_on =
+        |device| said().is_ok_and(|said| said.extract().is_ok_and(|said: Device| said == device));
+    wanted.device.is_some_and(is_on)
 }
 
 /// Returns whether a tensor that is on a device is copied to the one where it is wanted.
