@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._core import TensorFile
     from .typing import DeviceLike, TensorLike
 
-    Path: TypeAlias = str | os.PathLike[str]
+    Path: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     Tensors: TypeAlias = Mapping[str, TensorLike] | TensorLike
 
 

@@ -225,6 +225,35 @@ class TestWishes:
             ext.import_(x, device="cpu")
         assert x.asked == [] and isinstance(error.value.__cause__, TypeError)
 
+    def test_producer_that_refuses_its_own_device_is_asked_without(self):
+        class Refusing(Producer):
+            def __dlpack__(self, **keywords):
+                if "dl_device" in keywords:
+                    self.asked.append(keywords)
+                    raise BufferError("none is chosen")
+                return super().__dlpack__(**keywords)
+
+        def interrupt():
+            raise KeyboardInterrupt
+
+        made = Made()
+        x = Refusing(lambda **_: made.capsule())
+        assert ext.import_(x, device="cpu", copy=False).data_ptr == made.data
+        wish = {**VERSION, "copy": False}
+        assert x.asked == [{**wish, "dl_device": (1, 0)}, wish]
+        # Elsewhere, and where it doesn't say, it isn't asked again.
+        for said, expected in (
+            (lambda: (CUDA, 0), BufferError),
+            (lambda: "here", BufferError),
+            (lambda: 1 / 0, BufferError),
+            (interrupt, KeyboardInterrupt),
+        ):
+            x = Refusing(lambda **_: Made().capsule())
+            type(x).__dlpack_device__ = lambda self, said=said: said()
+            with pytest.raises(expected):
+                ext.import_(x, device="cpu")
+            assert [*map(sorted, x.asked)] == [["dl_device", "max_version"]]
+
     def test_device_and_copy_requests_of_a_capsule_are_honoured(self):
         made = Made()
         capsule = made.capsule()

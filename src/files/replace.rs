@@ -49,14 +49,15 @@ fn copy_owner_and_permissions(file: &File, replaced: &fs::Metadata) -> io::Resul
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
     let own = file.metadata()?;
-    let (owner, group) = (Some(replaced.uid()), Some(replaced.gid()));
-    if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
-        // Who may not give files away may still change the group.
-        let _ = fchown(file, owner, group).or_else(|_| fchown(file, None, group));
+    let (owner, group) = (replaced.uid(), replaced.gid());
+    let has_group = own.gid() == group || fchown(file, None, Some(group)).is_ok();
+    let kept = if has_group { 0o777 } else { 0o707 };
+    file.set_permissions(fs::Permissions::from_mode(replaced.mode() & kept))?;
+    if own.uid() != owner {
+        // Last, as the permissions are then another's to set. Only the superuser gives files away.
+        let _ = fchown(file, Some(owner), None);
     }
-    let is_same_group = file.metadata()?.gid() == replaced.gid();
-    let kept = if is_same_group { 0o777 } else { 0o707 };
-    file.set_permissions(fs::Permissions::from_mode(replaced.mode() & kept))
+    Ok(())
 }
 
 /// A file that is removed when it is dropped, also by a panic, unless it was renamed.

@@ -197,7 +197,7 @@ pub(crate) unsafe extern "C" fn run_loop(
                 Class::Index => FailureKind::Index,
                 Class::Memory | Class::Kernel => FailureKind::Other,
             };
-            // A panic of it has no other way to be told.
+            // A panic must not get into C.
             let _ = guarded(this.op.name(), || {
                 (this.fail)(kind, &problem.c_text());
                 Ok(())

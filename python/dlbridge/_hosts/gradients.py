@@ -40,16 +40,18 @@ def _find_needed(value: Any, found: set[tuple[str, int]]) -> None:
 
 
 def used(value: Any, row_of: Callable[[str], dict[str, Any]]) -> set[tuple[str, int]]:
-    """Returns the inputs and outputs on whose elements a gradient depends, and not but on their
-    shapes and dtypes. `row_of` describes an op.
+    """Returns the inputs and outputs on whose elements a gradient depends, and not on their shapes
+    and dtypes alone. `row_of` describes an op.
     """
     if value[0] in ("input", "output"):
         return {value}
     if value[0] != "call":
         return set()
     row, found = row_of(value[1]), set()
-    for described, tensor in zip(row["inputs"], value[2]):
-        if row["gradients"].get(described["name"]) != [("zero",)]:
+    names = [tensor["name"] for tensor in row["inputs"]]
+    for at, tensor in enumerate(value[2]):
+        # A variadic input, the last one, has several.
+        if row["gradients"].get(names[min(at, len(names) - 1)]) != [("zero",)]:
             found |= used(tensor, row_of)
     return found
 

@@ -10,7 +10,7 @@ import files_cases
 import numpy as np
 import pytest
 from files_cases import NATIVE, array, arrays, same
-from support import refused
+from support import in_new_process, refused
 
 
 def saved(x):
@@ -37,6 +37,38 @@ def test_paths_may_be_bytes(tmp_path):
     assert dlbridge.load(os.fsencode(path)).only.tolist() == [1, 1, 1]
     with pytest.raises(TypeError, match="not int"):
         dlbridge.load(3)
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser becomes others"
+)
+def test_permissions_of_a_group_stay_with_that_group():
+    in_new_process(
+        """
+        import os, tempfile
+        import dlbridge, numpy as np
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            path = os.path.join(folder, "x.npy")
+            for groups, kept in (([2000], (1000, 2000, 0o660)), ([], (1000, 1000, 0o600))):
+                dlbridge.save(path, np.ones(1))
+                os.chown(path, 1000, 2000)
+                os.chmod(path, 0o6660)
+                if child := os.fork():
+                    assert os.waitpid(child, 0)[1] == 0
+                else:
+                    os.setgroups(groups), os.setgid(1000), os.setuid(1000)
+                    dlbridge.save(path, np.ones(2))
+                    os._exit(0)
+                about = os.stat(path)
+                assert (about.st_uid, about.st_gid, about.st_mode & 0o7777) == kept, about
+            # The superuser gives it back to its owner.
+            os.chown(path, 1000, 2000), os.chmod(path, 0o640)
+            dlbridge.save(path, np.ones(3))
+            about = os.stat(path)
+            assert (about.st_uid, about.st_gid, about.st_mode & 0o7777) == (1000, 2000, 0o640)
+        """
+    )
 
 
 @pytest.mark.parametrize("name", NATIVE)

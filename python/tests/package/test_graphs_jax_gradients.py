@@ -137,14 +137,13 @@ def test_forward_mode_has_the_derivatives_of_reverse_mode():
             np.testing.assert_allclose(forward, reverse, rtol=1e-10, atol=1e-12)
     # Over each other, in each order.
     theirs = jax.hessian(lambda x: (jax.nn.softmax(jnp.exp(x) @ (y / 2), axis=0) ** 2).sum())(x)
-    # Each takes a second to compile.
-    both = [(jax.jacfwd, jax.jacrev), (jax.jacrev, jax.jacfwd)]
-    for outer, inner in [*both, *((one, one) for one in both[0])][: None if IS_LONG else 2]:
-        hessians = [jax.jit(outer(inner(loss)))]
-        if IS_LONG:  # They aren't compiled as a whole, and take seconds each.
-            hessians.append(outer(inner(loss)))
-        for of in hessians:
-            np.testing.assert_allclose(of(x), theirs, rtol=1e-8, atol=1e-12)
+    for outer in (jax.jacfwd, jax.jacrev):
+        for inner in (jax.jacfwd, jax.jacrev):
+            hessians = [jax.jit(outer(inner(loss)))]
+            if IS_LONG:  # They aren't compiled as a whole, and take seconds each.
+                hessians.append(outer(inner(loss)))
+            for of in hessians:
+                np.testing.assert_allclose(of(x), theirs, rtol=1e-8, atol=1e-12)
     # Of calls for each index, before and after.
     tangents = random(5, 3, 4)
     each = jax.vmap(lambda t: jax.jvp(loss, (x,), (t,))[1])(tangents)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from dlbridge import ops
+from dlbridge._hosts import gradients
 from graph_jax import needs_extension, random, same, wide  # noqa: F401
 from support import framework
 
@@ -99,6 +100,16 @@ def test_transpose_of_another_call_is_refused(function, problem):
         jax.linear_transpose(function, x)(x)
     assert str(caught.value) == f"{problem}; differentiate it where the array has a value"
     assert caught.value.kind == "kernel" and caught.value.wanted in ("x", "a", "b")
+
+
+def test_gradient_depends_on_what_ops_take_but_for_its_shape():
+    rows = {name: getattr(ops, name).__self__._describe() for name in ("concat", "sum_backward")}
+    elements = ("call", "concat", [("gradient", 0), ("input", 1), ("output", 0)], [])
+    shape = ("call", "sum_backward", [("gradient", 0), ("input", 0)], [])
+    nested = ("call", "concat", [shape, ("input", 2)], [("dtype", ("dtype", ("input", 3)))])
+    assert gradients.used(elements, rows.__getitem__) == {("input", 1), ("output", 0)}
+    assert gradients.used(shape, rows.__getitem__) == set()
+    assert gradients.used(nested, rows.__getitem__) == {("input", 2)}
 
 
 def test_transpose_of_an_op_without_gradient_names_it():

@@ -1,6 +1,7 @@
 //! Universal functions of NumPy, made of elementwise ops by its C functions.
 
 use super::{PyOp, describe};
+use crate::dlpack::python::interpreter;
 use crate::dtype::DType;
 use crate::hosts::numpy::{FailureKind, Function, Loop, run_loop};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
@@ -87,7 +88,7 @@ impl PyOp {
 
 /// Raises an exception in a loop. NumPy looks for one when its loops are done, and the first stays.
 fn raise(kind: FailureKind, text: &CStr) {
-    Python::attach(|py| {
+    let raise = |py: Python<'_>| {
         if PyErr::occurred(py) {
             return;
         }
@@ -99,5 +100,10 @@ fn raise(kind: FailureKind, text: &CStr) {
             FailureKind::Other => PyRuntimeError::new_err(text),
         };
         error.restore(py);
-    });
+    };
+    match interpreter::is_attached() {
+        // SAFETY: Python says that this thread is attached. PyO3 attaches none while Python ends.
+        Some(true) => raise(unsafe { Python::assume_attached() }),
+        _ => Python::attach(raise),
+    }
 }

@@ -116,7 +116,7 @@ class _Call(NamedTuple):
         return [self._of_array(at, known) for at in moved]
 
     def check_linear(self, moved: list[int]) -> None:
-        """Checks that the gradients of some arrays need none of these, and no results."""
+        """Checks that the gradients of some arrays need no elements of these, or of results."""
         absent = {("input", self._place(at)) for at in moved}
         for at in moved:
             used = gradients.used(self._declared(at), self._rows)

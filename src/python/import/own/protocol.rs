@@ -51,11 +51,13 @@ pub(super) fn by_protocol(
     // Who can't copy is asked to share, and copied here. Who knows no devices may be asked without.
     let (capsule, mut refusal) = match by_dlpack(object, &wish) {
         Ok(capsule) => (capsule, None),
+        Err(refusal) if refusal::is_final(object.py(), &refusal) => {
+            return Err(refusal::by_producer(object, refusal));
+        }
         Err(refusal)
-            if !refusal::is_final(object.py(), &refusal)
-                && (wanted.copy == Some(true)
-                    || may_be_moved(wanted, Device::CPU)
-                    || is_where_wanted(object, wanted)) =>
+            if wanted.copy == Some(true)
+                || may_be_moved(wanted, Device::CPU)
+                || is_where_wanted(object, wanted)? =>
         {
             let plain = Wish {
                 copy: wanted.copy.filter(|copy| !copy),
@@ -112,11 +114,17 @@ pub(super) fn by_protocol(
 }
 
 /// Returns whether a producer says that its tensor is on the requested device.
-fn is_where_wanted(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> bool {
-    let said = || object.call_method0(intern!(object.py(), "__dlpack_device__"));
-    let is_on =
-        |device| said().is_ok_and(|said| said.extract().is_ok_and(|said: Device| said == device));
-    wanted.device.is_some_and(is_on)
+fn is_where_wanted(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<bool> {
+    let py = object.py();
+    let Some(device) = wanted.device else {
+        return Ok(false);
+    };
+    let said = object.call_method0(intern!(py, "__dlpack_device__"));
+    match said.and_then(|said| said.extract::<Device>()) {
+        Ok(said) => Ok(said == device),
+        Err(error) if refusal::is_final(py, &error) => Err(error),
+        Err(_) => Ok(false),
+    }
 }
 
 /// Returns whether a tensor that is on a device is copied to the one where it is wanted.
