@@ -8,14 +8,15 @@
 //! |---|---|---|
 //! | f32, f64 | themselves | themselves |
 //! | f16 | f32 | f32 |
-//! | bf16 | pairs, where the CPU has AVX-512 BF16; otherwise f32 | f32 |
-//! | i8 | groups of four, where the CPU has AVX-512 VNNI; otherwise pairs of 16 bits | 32 bits, which wrap around |
-//! | u8, i16, u16 | pairs of 16 bits | 32 bits, which wrap around |
-//! | other integers | themselves | themselves, which wrap around |
+//! | bf16 | tiles with AMX, pairs with AVX-512 BF16, otherwise f32 | f32 |
+//! | i8 | tiles with AMX, fours with AVX-512 VNNI, otherwise pairs of 16 bits | 32 bits, wrapping |
+//! | u8, i16, u16 | pairs of 16 bits | 32 bits, wrapping |
+//! | other integers | themselves | themselves, wrapping |
 //!
 //! The order in which products are added up depends on the sizes, the layouts and the SIMD level
-//! alone, so that results are equal for any number of threads. The instruction for pairs of bf16
-//! (`vdpbf16ps`) takes numbers below the normal ones for zeros, in factors and in sums.
+//! alone, so that results are equal for any number of threads. The instructions for pairs and tiles
+//! of bf16 (`vdpbf16ps`, `tdpbf16ps`) take numbers below the normal ones for zeros, in factors and
+//! in sums.
 
 mod batch;
 mod blocks;
@@ -83,7 +84,7 @@ mod sealed {
 }
 
 macro_rules! factors {
-    ($($T:ty => $O:ty, $Unit:ty $(, $Avx512:ty)?;)*) => {$(
+    ($($T:ty => $O:ty, $Unit:ty $(, $Avx512:ty, $Amx:ident from $least:expr)?;)*) => {$(
         impl Factor<$O> for $T {}
         impl sealed::Sealed<$O> for $T {
             unsafe fn multiply(
@@ -95,6 +96,10 @@ macro_rules! factors {
                 // SAFETY: the same contract.
                 unsafe {
                     $(
+                        #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+                        if Level::current() >= Level::Amx && is_for_tiles(&sizes, $least) {
+                            return batch::multiply::<lanes::amx::$Amx, $T, $O>(sizes, a, b, out);
+                        }
                         #[cfg(all(target_arch = "x86_64", not(miri)))]
                         if Level::current() >= Level::Avx512 {
                             return batch::multiply::<$Avx512, $T, $O>(sizes, a, b, out);
@@ -107,15 +112,28 @@ macro_rules! factors {
     )*};
 }
 
+/// Returns whether products of these sizes are worth tiles of AMX, which the process may use. A
+/// thread prepares for these, so small products take less time without.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+fn is_for_tiles(sizes: &Sizes<'_>, least: usize) -> bool {
+    const FEWEST: [usize; 3] = if cfg!(test) { [2, 2, 3] } else { [8, 16, 32] };
+    let least = if cfg!(test) { 12 } else { least };
+    let all = [sizes.rows, sizes.columns, sizes.depth];
+    let work = all.into_iter().try_fold(1, usize::checked_mul);
+    work.is_none_or(|work| work >= least)
+        && all.iter().zip(FEWEST).all(|(size, fewest)| *size >= fewest)
+        && lanes::amx::is_permitted()
+}
+
 factors! {
     f32 => f32, f32;
     f64 => f64, f64;
     f16 => f16, f32;
     f16 => f32, f32;
-    bf16 => bf16, f32, lanes::avx512::BfPair;
-    bf16 => f32, f32, lanes::avx512::BfPair;
-    i8 => i8, lanes::portable::Pair, lanes::avx512::Quad;
-    i8 => i32, lanes::portable::Pair, lanes::avx512::Quad;
+    bf16 => bf16, f32, lanes::avx512::BfPair, BfRow from 1 << 17;
+    bf16 => f32, f32, lanes::avx512::BfPair, BfRow from 1 << 17;
+    i8 => i8, lanes::portable::Pair, lanes::avx512::Quad, ByteRow from 1 << 22;
+    i8 => i32, lanes::portable::Pair, lanes::avx512::Quad, ByteRow from 1 << 22;
     u8 => i32, lanes::portable::Pair;
     i16 => i16, lanes::portable::Pair;
     i32 => i32, i32;

@@ -17,13 +17,16 @@ pub enum Level {
     Baseline,
     /// AVX2, FMA and F16C: vectors of 32 bytes.
     Avx2,
-    /// AVX-512 F, BW, DQ, VL and BF16: vectors of 64 bytes.
+    /// AVX-512 F, BW, DQ, VL, VNNI and BF16: vectors of 64 bytes.
     Avx512,
+    /// The same, and AMX for products of matrices of bfloat16 and of 8-bit integers: tiles of 16
+    /// rows of 64 bytes.
+    Amx,
 }
 
 impl Level {
     /// All levels, from the least one.
-    pub const ALL: [Self; 3] = [Self::Baseline, Self::Avx2, Self::Avx512];
+    pub const ALL: [Self; 4] = [Self::Baseline, Self::Avx2, Self::Avx512, Self::Amx];
 
     /// Returns the name, as in `DLBRIDGE_SIMD`.
     pub const fn name(self) -> &'static str {
@@ -31,6 +34,7 @@ impl Level {
             Self::Baseline => "baseline",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Amx => "amx",
         }
     }
 
@@ -56,8 +60,10 @@ impl Level {
                     && is_x86_feature_detected!("avx512vnni")
                     && is_x86_feature_detected!("avx512bf16")
             }
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Amx => Self::Avx512.is_available() && has_amx(),
             #[cfg(any(not(target_arch = "x86_64"), miri))]
-            Self::Avx2 | Self::Avx512 => false,
+            Self::Avx2 | Self::Avx512 | Self::Amx => false,
         }
     }
 
@@ -113,7 +119,7 @@ fn process_level() -> Level {
     let most = std::env::var("DLBRIDGE_SIMD").ok();
     let most = most
         .and_then(|name| name.parse().ok())
-        .unwrap_or(Level::Avx512);
+        .unwrap_or(Level::Amx);
     let usable = |at: &usize| Level::ALL[*at] <= most && Level::ALL[*at].is_available();
     let at = (0..Level::ALL.len()).rev().find(usable).unwrap_or(0);
     KNOWN.store(at + 1, Ordering::Relaxed);
@@ -152,6 +158,30 @@ pub(super) fn with_forced<R>(level: Option<Level>, function: impl FnOnce() -> R)
 pub trait Simd: sealed::Sealed + Copy {
     /// The level.
     const LEVEL: Level;
+}
+
+/// Returns whether the CPU has AMX's tiles of bfloat16 and of 8-bit integers, and the system keeps
+/// them. Only Linux is known to.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn has_amx() -> bool {
+    use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+    /// BF16, TILE, INT8.
+    const INSTRUCTIONS: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+    /// Shapes of tiles, and their elements.
+    const STATE: u64 = 1 << 17 | 1 << 18;
+
+    #[target_feature(enable = "xsave")]
+    fn kept() -> u64 {
+        // SAFETY: the function has the instruction set; register 0 is there with it.
+        unsafe { _xgetbv(0) }
+    }
+
+    cfg!(target_os = "linux")
+        && is_x86_feature_detected!("xsave")
+        && __cpuid(0).eax >= 7
+        && __cpuid_count(7, 0).edx & INSTRUCTIONS == INSTRUCTIONS
+        // SAFETY: the CPU has the instruction set, as was just found.
+        && unsafe { kept() } & STATE == STATE
 }
 
 /// Code to be compiled for each level.
@@ -204,7 +234,7 @@ pub fn dispatch<R: Routine>(routine: R) -> R::Output {
     match Level::current() {
         // SAFETY: a level is current only if `Level::is_available` found its features in this CPU.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        Level::Avx512 => unsafe { run_avx512(routine) },
+        Level::Avx512 | Level::Amx => unsafe { run_avx512(routine) },
         // SAFETY: as `with_level` and `process_level` check it, the CPU has the level's features.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         Level::Avx2 => unsafe { run_avx2(routine) },
@@ -249,7 +279,10 @@ mod tests {
     #[test]
     fn with_level_runs_the_code_of_that_level() {
         for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-            assert_eq!(with_level(level, || dispatch(Name)), level);
+            assert_eq!(
+                with_level(level, || dispatch(Name)),
+                level.min(Level::Avx512)
+            );
             assert_eq!(with_level(level, Level::current), level);
         }
         assert_eq!(forced(), None);
@@ -279,7 +312,7 @@ mod tests {
         let error = "sse9".parse::<Level>().unwrap_err();
         assert_eq!(
             error,
-            "expected one of baseline, avx2, avx512, got \"sse9\""
+            "expected one of baseline, avx2, avx512, amx, got \"sse9\""
         );
     }
 }

@@ -8,9 +8,6 @@ use super::small;
 use super::vector;
 use crate::compute::{Level, threads};
 
-/// Products that are worth a thread of their own.
-const LEAST: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
-
 /// Operands that several threads use.
 struct Shared<'a, T, O> {
     sizes: Sizes<'a>,
@@ -53,12 +50,12 @@ pub(super) unsafe fn multiply<U, T, O>(
     let work = work.fold(1_usize, |work, size| work.saturating_mul(size.max(1)));
     let tiles = U::tiles(Level::current());
     // Batches are divided before matrices are.
-    let threads = if count.saturating_mul(work) < 2 * LEAST {
+    let threads = if count.saturating_mul(work) < 2 * tiles.grain {
         1
     } else {
         threads::num_threads()
     };
-    let most = work.div_ceil(LEAST).min(threads.div_ceil(count));
+    let most = work.div_ceil(tiles.grain).min(threads.div_ceil(count));
     let first = shared.problem(0);
     let grid = Grid::choose(
         (
@@ -73,7 +70,7 @@ pub(super) unsafe fn multiply<U, T, O>(
     let least = if threads == 1 {
         usize::MAX
     } else {
-        LEAST / (work / per_matrix).max(1)
+        tiles.grain / (work / per_matrix).max(1)
     };
     let parts = |range: std::ops::Range<usize>| {
         let shared = &shared;

@@ -12,8 +12,6 @@ use std::ops::Range;
 
 /// The most rows of a part whose sums aren't elements of the result: each part packs `b` anew.
 const SUMS: usize = 784;
-/// Columns of a packed block of `b`, which is to stay in the third cache.
-const COLUMNS: usize = 1024;
 
 /// Extents of blocks.
 #[derive(Debug, Clone, Copy)]
@@ -22,19 +20,6 @@ struct Blocks {
     columns: usize,
     /// Units in the dimension that is summed over.
     units: usize,
-}
-
-impl Blocks {
-    /// Returns the most bytes of a packed panel for each lane, and the most rows of a packed block
-    /// of `a`, which is to stay in the second cache.
-    fn most(level: Level) -> (usize, usize) {
-        match level {
-            // Panels of `b` come from the second cache: tiles have twice as many columns.
-            Level::Avx512 => (2048, 196),
-            // Two panels fit the first cache.
-            _ => (1024, 378),
-        }
-    }
 }
 
 /// Memory for a packed block of `a` and of `b`, and for sums that aren't elements of the result.
@@ -62,11 +47,10 @@ pub(super) unsafe fn multiply<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>
     let level = Level::current();
     let tiles = U::tiles(level);
     let units = problem.depth.div_ceil(U::GROUP);
-    let (depth_bytes, most_rows) = Blocks::most(level);
-    let most = depth_bytes / size_of::<U>();
+    let most = tiles.blocks.depth_bytes / size_of::<U>();
     let blocks = Blocks {
-        rows: most_rows.min(rows.len()),
-        columns: (COLUMNS / tiles.columns * tiles.columns).min(columns.len()),
+        rows: tiles.blocks.rows.min(rows.len()),
+        columns: (tiles.blocks.columns / tiles.columns * tiles.columns).min(columns.len()),
         units: units.div_ceil(units.div_ceil(most).max(1)),
     };
     let is_direct = O::IS_SUM && problem.out_column == 1;
@@ -154,6 +138,8 @@ unsafe fn run<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>(
     let elements = problem.depth.saturating_mul(problem.columns);
     let is_small = elements.saturating_mul(size_of::<T>()) <= 1 << 15;
     let few_rows = rows.len() <= tiles.run.len() * if is_small { 8 } else { 2 };
+    // SAFETY: the kernels are those of the current level.
+    let _entered = unsafe { Entered::new(tiles.around) };
     for column in columns.clone().step_by(blocks.columns.max(1)) {
         let width = blocks.columns.min(columns.end - column);
         // SAFETY: the caller's contract: the part is inside of the result.
@@ -189,7 +175,7 @@ unsafe fn run<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>(
                 to: memory.b,
             };
             // SAFETY: the caller's contract: the part can be read, and there is room.
-            unsafe { dispatch(Packing::<U, T, false>::new(packed)) };
+            unsafe { U::pack_columns(packed) };
             for row in rows.clone().step_by(blocks.rows.max(1)) {
                 let height = blocks.rows.min(rows.end - row);
                 let row_panels = Panels::even(height, tiles.run.len());
@@ -228,6 +214,7 @@ unsafe fn run<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>(
                                 b_step,
                                 out: sums.offset(below * sums_row).add(first),
                                 out_row: sums_row,
+                                rows: lanes,
                                 columns: tiles.columns.min(width - first),
                                 adds: depth > 0,
                             });
@@ -251,6 +238,30 @@ unsafe fn run<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>(
                 }
             }
         }
+    }
+}
+
+/// What is done around calls of kernels.
+struct Entered(unsafe fn());
+
+impl Entered {
+    /// Does what comes before the first call; what comes after the last is done when this is
+    /// dropped.
+    ///
+    /// # Safety
+    ///
+    /// The functions are those of a level that the CPU has.
+    unsafe fn new([enter, leave]: [unsafe fn(); 2]) -> Self {
+        // SAFETY: the CPU has the level, as is required here.
+        unsafe { enter() };
+        Self(leave)
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // SAFETY: the CPU has the level, as `new` requires.
+        unsafe { (self.0)() };
     }
 }
 

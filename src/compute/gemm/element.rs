@@ -1,9 +1,13 @@
 //! Conversions of elements to units that micro-kernels multiply, and of sums to elements.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+use super::lanes::amx::{BfRow, ByteRow};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::lanes::avx512::{BfPair, Quad};
 use super::lanes::portable::{Multiply, Pair};
+use super::pack::{Pack, Packing};
 use super::tile::Kernels;
+use crate::compute::dispatch;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
@@ -31,6 +35,19 @@ pub(super) trait Unit<T>:
 
     /// Returns an element as a number of the type of sums.
     fn widen(element: T) -> Self::Sum;
+
+    /// Packs columns of the second factor, as the micro-kernels read them.
+    ///
+    /// # Safety
+    ///
+    /// The part of the matrix can be read, and there is room for the units of all panels.
+    unsafe fn pack_columns(pack: Pack<Self, T>)
+    where
+        T: Copy + Default,
+    {
+        // SAFETY: the same contract.
+        unsafe { dispatch(Packing::<Self, T, false>::new(pack)) }
+    }
 }
 
 macro_rules! units {
@@ -113,6 +130,38 @@ impl Unit<i8> for Quad {
     fn widen(element: i8) -> i32 {
         element.into()
     }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+macro_rules! rows {
+    ($($T:ty => $Row:ty, $Small:ty;)*) => {$(
+        impl Unit<$T> for $Row {
+            const GROUP: usize = 16 * <$Small as Unit<$T>>::GROUP;
+
+            #[inline(always)]
+            fn from_group(element: impl Fn(usize) -> $T) -> Self {
+                let small = |at: usize| {
+                    let first = at * <$Small as Unit<$T>>::GROUP;
+                    <$Small>::from_group(|next| element(first + next))
+                };
+                Self(std::array::from_fn(small))
+            }
+            #[inline(always)]
+            fn widen(element: $T) -> Self::Sum {
+                <$Small>::widen(element)
+            }
+            unsafe fn pack_columns(pack: Pack<Self, $T>) {
+                // SAFETY: the same contract.
+                unsafe { pack.run_as_smaller::<$Small>() }
+            }
+        }
+    )*};
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+rows! {
+    bf16 => BfRow, BfPair;
+    i8 => ByteRow, Quad;
 }
 
 /// Converts without branches, so that loops are vectorized.

@@ -1,5 +1,7 @@
 //! [`Lanes`]: vector registers of a SIMD level, and the products that they add up.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+pub(super) mod amx;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -4,6 +4,8 @@ use super::element::Unit;
 use super::operands::Strided;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::compute::Level;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+use crate::compute::dispatch;
 use crate::compute::{Routine, Simd};
 
 /// Steps whose units are transposed together.
@@ -22,6 +24,45 @@ pub(super) struct Pack<U, T> {
     /// Units of each step in a panel.
     pub(super) width: usize,
     pub(super) to: *mut U,
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+impl<U, T: Copy + Default> Pack<U, T> {
+    /// Packs lanes as smaller units that are as many bytes in all, and zeros after the last.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Packing::new`].
+    pub(super) unsafe fn run_as_smaller<V: Unit<T>>(self)
+    where
+        U: Unit<T>,
+    {
+        let (units, room) = (
+            self.depth.div_ceil(V::GROUP),
+            self.depth.div_ceil(U::GROUP) * (U::GROUP / V::GROUP),
+        );
+        for panel in 0..self.panels.count {
+            let (begin, lanes) = self.panels.get(panel);
+            // SAFETY: the elements of all lanes are there, and room for all panels, each of as many
+            // bytes in these units as in those of `U`.
+            unsafe {
+                let to = self.to.cast::<V>().add(panel * room * self.width);
+                let packed = Pack {
+                    from: Strided {
+                        first: self.from.first.offset(begin as isize * self.from.outer),
+                        ..self.from
+                    },
+                    panels: Panels::full(lanes, self.width),
+                    depth: self.depth,
+                    width: self.width,
+                    to,
+                };
+                dispatch(Packing::<V, T, false>::new(packed));
+                let rest = to.add(units * self.width);
+                rest.write_bytes(0, (room - units) * self.width);
+            }
+        }
+    }
 }
 
 /// A division of lanes into panels.
@@ -99,7 +140,9 @@ impl<U: Unit<T>, T: Copy + Default, const ROWS: bool> Routine for Packing<U, T, 
                     ..from
                 };
                 let to = to.add(panel * units * width);
-                if from.outer == 1 {
+                if from.inner == 1 && U::GROUP >= STEPS {
+                    by_lane::<U, T, ROWS>(from, lanes, depth, width, to);
+                } else if from.outer == 1 {
                     by_step::<U, T, ROWS>(from, lanes, depth, width, to);
                 } else if size_of::<U>() == 4 && width.is_multiple_of(16) {
                     transposed::<S, U, T, 16, ROWS>(from, lanes, depth, width, to);
@@ -164,6 +207,44 @@ unsafe fn by_step<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
             for lane in lanes..width {
                 to.add(lane).write(U::default());
             }
+        }
+    }
+}
+
+/// Packs lanes whose elements lie one after another, of units that are large enough for that.
+#[inline(always)]
+unsafe fn by_lane<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
+    from: Strided<T>,
+    lanes: usize,
+    depth: usize,
+    width: usize,
+    to: *mut U,
+) {
+    let whole = depth / U::GROUP;
+    for lane in 0..lanes {
+        // SAFETY: the contract of `Packing::new`: elements below `lanes` and `depth` are there, and
+        // room for `width` units at each step.
+        unsafe {
+            let from = from.first.offset(lane as isize * from.outer);
+            for at in 0..whole {
+                let from = from.add(at * U::GROUP);
+                let unit = unit::<U, T, ROWS>(|next| *from.add(next));
+                to.add(at * width + lane).write(unit);
+            }
+            if whole * U::GROUP < depth {
+                let element = |at: usize| match whole * U::GROUP + at {
+                    at if at < depth => *from.add(at),
+                    _ => T::default(),
+                };
+                let unit = unit::<U, T, ROWS>(element);
+                to.add(whole * width + lane).write(unit);
+            }
+        }
+    }
+    for at in 0..depth.div_ceil(U::GROUP) {
+        for lane in lanes..width {
+            // SAFETY: there is room for `width` units at each step.
+            unsafe { to.add(at * width + lane).write(U::default()) };
         }
     }
 }

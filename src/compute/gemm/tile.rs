@@ -2,6 +2,8 @@
 
 use super::dots;
 use super::lanes::Lanes;
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+use super::lanes::amx;
 use super::lanes::portable::{Multiply, Pair, Portable};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::lanes::{avx2 as of_avx2, avx512 as of_avx512};
@@ -23,6 +25,8 @@ pub(super) struct Tile<U, S> {
     pub(super) out: *mut S,
     /// The distance of the rows of the result.
     pub(super) out_row: isize,
+    /// How many rows of the result are stored, as many as the kernel is for.
+    pub(super) rows: usize,
     /// How many columns of the result are stored.
     pub(super) columns: usize,
     /// Whether the products are added to what is in the result.
@@ -46,11 +50,60 @@ pub(super) struct Tiles<U: 'static, S: 'static> {
     pub(super) row_units: usize,
     /// The columns of a tile.
     pub(super) columns: usize,
-    /// Dot products of rows with a vector.
-    pub(super) dots: dots::Run<U, S>,
-    /// The lanes of a register.
-    pub(super) lanes: usize,
+    /// Dot products of rows with a vector, and the lanes of their registers; `None` where products
+    /// with vectors aren't taken.
+    pub(super) dots: Option<(dots::Run<U, S>, usize)>,
+    /// The extents of blocks.
+    pub(super) blocks: Blocks,
+    /// Products that are worth a thread of their own.
+    pub(super) grain: usize,
+    /// What a thread does before its first call of a kernel, and after the last.
+    pub(super) around: [unsafe fn(); 2],
 }
+
+/// The most that is packed at a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blocks {
+    /// Bytes of a panel for each lane.
+    pub(super) depth_bytes: usize,
+    /// Rows of a block of `a`, which is to stay in the second cache.
+    pub(super) rows: usize,
+    /// Columns of a block of `b`, which is to stay in the third cache.
+    pub(super) columns: usize,
+}
+
+impl Blocks {
+    /// Two panels fit the first cache.
+    const FIRST_CACHE: Self = Self {
+        depth_bytes: 1024,
+        rows: 378,
+        columns: 1024,
+    };
+    /// Panels of `b` come from the second cache: tiles have twice as many columns.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    const SECOND_CACHE: Self = Self {
+        depth_bytes: 2048,
+        rows: 196,
+        columns: 1024,
+    };
+    /// As those, of kernels that take as long for fewer bytes.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    const TILES: Self = Self {
+        depth_bytes: 2048,
+        rows: 128,
+        columns: 1024,
+    };
+}
+
+/// The grain of micro-kernels of vectors.
+const GRAIN: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
+
+/// The grain of micro-kernels of tiles.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+const GRAIN_OF_TILES: usize = if cfg!(test) { 1 << 10 } else { 1 << 21 };
+
+/// Nothing is to be done.
+unsafe fn nothing() {}
 
 /// Adds the products up, of `ROWS` rows and `REGISTERS` registers of columns.
 ///
@@ -62,6 +115,7 @@ pub(super) unsafe fn add_up<L: Lanes, const ROWS: usize, const REGISTERS: usize>
     tile: &Tile<L::Unit, L::Sum>,
     row_units: usize,
 ) {
+    debug_assert_eq!(tile.rows, ROWS);
     // SAFETY: the contract of `Run`: panels are there for all steps, and room in the result for all
     // rows and this many columns; the CPU has the level.
     unsafe {
@@ -174,13 +228,15 @@ compiled! {
 }
 
 macro_rules! tiles {
-    ($level:ident, $dots:ident, $L:ty, $registers:literal, $row_units:literal, [$($rows:literal)*]) => {
+    ($level:ident, $dots:ident, $L:ty, $registers:literal, $row_units:literal, [$($rows:literal)*], $blocks:ident) => {
         &Tiles {
             run: &[$($level::<$L, $rows, $registers, $row_units>),*],
             row_units: $row_units,
             columns: $registers * <$L as Lanes>::LANES,
-            dots: $dots::<$L>,
-            lanes: <$L as Lanes>::LANES,
+            dots: Some(($dots::<$L>, <$L as Lanes>::LANES)),
+            blocks: Blocks::$blocks,
+            grain: GRAIN,
+            around: [nothing, nothing],
         }
     };
 }
@@ -202,16 +258,16 @@ macro_rules! kernels {
             fn tiles(level: Level) -> &'static Tiles<Self, $Sum> {
                 match level {
                     #[cfg(all(target_arch = "x86_64", not(miri)))]
-                    Level::Avx512 => {
-                        tiles!(avx512, avx512_dots, $avx512, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14])
+                    Level::Avx512 | Level::Amx => {
+                        tiles!(avx512, avx512_dots, $avx512, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], SECOND_CACHE)
                     }
                     $(
                         #[cfg(all(target_arch = "x86_64", not(miri)))]
-                        Level::Avx2 => tiles!(avx2, avx2_dots, $avx2, $registers, 8, [1 2 3 4 5 6]),
+                        Level::Avx2 => tiles!(avx2, avx2_dots, $avx2, $registers, 8, [1 2 3 4 5 6], FIRST_CACHE),
                     )?
                     _ => {
                         // Registers of 16 bytes, of which SSE2 has 16 and NEON 32.
-                        tiles!(baseline, baseline_dots, Portable<$Unit, $lanes>, 2, 8, [1 2 3 4])
+                        tiles!(baseline, baseline_dots, Portable<$Unit, $lanes>, 2, 8, [1 2 3 4], FIRST_CACHE)
                     }
                 }
             }
@@ -236,7 +292,7 @@ impl Kernels for of_avx512::BfPair {
             level >= Level::Avx512,
             "other levels multiply bfloat16 as f32"
         );
-        tiles!(avx512, avx512_dots, of_avx512::BfPairs, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14])
+        tiles!(avx512, avx512_dots, of_avx512::BfPairs, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], SECOND_CACHE)
     }
 }
 
@@ -247,6 +303,34 @@ impl Kernels for of_avx512::Quad {
     fn tiles(level: Level) -> &'static Tiles<Self, i32> {
         assert!(level >= Level::Avx512, "other levels multiply pairs");
         // Sums of the offset need registers, too.
-        tiles!(avx512, avx512_dots, of_avx512::Quads, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13])
+        tiles!(avx512, avx512_dots, of_avx512::Quads, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13], SECOND_CACHE)
     }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+macro_rules! amx_kernels {
+    ($($Unit:ty => $Sum:ty, $function:ident;)*) => {$(
+        impl Kernels for $Unit {
+            type Sum = $Sum;
+
+            fn tiles(level: Level) -> &'static Tiles<Self, $Sum> {
+                assert!(level >= Level::Amx, "other levels multiply smaller units");
+                &Tiles {
+                    run: &[amx::$function as Run<Self, $Sum>; amx::SIDE],
+                    row_units: amx::SIDE,
+                    columns: amx::SIDE,
+                    dots: None,
+                    blocks: Blocks::TILES,
+                    grain: GRAIN_OF_TILES,
+                    around: [amx::enter, amx::leave],
+                }
+            }
+        }
+    )*};
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+amx_kernels! {
+    amx::BfRow => f32, multiply_bf_rows;
+    amx::ByteRow => i32, multiply_byte_rows;
 }

@@ -43,6 +43,9 @@ pub(super) unsafe fn multiply<U: Unit<T>, T: Copy, O: FromSum<U::Sum>>(
     } else {
         return false;
     };
+    if U::tiles(Level::current()).dots.is_none() {
+        return false;
+    }
     let product = Product::<U, T, O> {
         matrix,
         vector: (vector.first, vector.inner),
@@ -93,7 +96,9 @@ impl<U: Unit<T>, T: Copy, O: FromSum<U::Sum>> Routine for Dots<U, T, O> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
         let Self(product) = self;
-        let tiles = U::tiles(S::LEVEL);
+        let Some((run, lanes)) = U::tiles(Level::current()).dots else {
+            return; // `multiply` takes no such units.
+        };
         let mut vector = [MaybeUninit::<U>::uninit(); UNITS];
         let mut converted = [[MaybeUninit::<U>::uninit(); CONVERTED]; dots::ROWS];
         let most = U::GROUP * if U::IS_GROUP { UNITS } else { CONVERTED };
@@ -104,7 +109,7 @@ impl<U: Unit<T>, T: Copy, O: FromSum<U::Sum>> Routine for Dots<U, T, O> {
             for depth in (0..product.depth).step_by(most) {
                 let len = most.min(product.depth - depth);
                 // Units that fill registers; what is left of the elements is added one by one.
-                let units = len / U::GROUP / tiles.lanes * tiles.lanes;
+                let units = len / U::GROUP / lanes * lanes;
                 // SAFETY: the contract of `multiply`: the vector has `depth` elements, and the
                 // matrix a row of as many contiguous ones for each result; units whose elements lie
                 // like that may be read where they are.
@@ -131,7 +136,7 @@ impl<U: Unit<T>, T: Copy, O: FromSum<U::Sum>> Routine for Dots<U, T, O> {
                             }
                             rows[at] = converted[at].as_ptr().cast();
                         }
-                        let sums = (tiles.dots)(units, vector.as_ptr().cast(), &rows[..count]);
+                        let sums = run(units, vector.as_ptr().cast(), &rows[..count]);
                         for at in 0..count {
                             let row = row(begin + at);
                             let mut sum = sums[at];
