@@ -25,11 +25,13 @@ mod buffer;
 mod dots;
 mod element;
 mod grid;
+mod kernels;
 #[allow(clippy::needless_range_loop, reason = "indices are those of registers")]
 mod lanes;
 mod operands;
 mod pack;
 mod small;
+mod squares;
 #[allow(clippy::needless_range_loop, reason = "indices are those of registers")]
 mod tile;
 mod vector;

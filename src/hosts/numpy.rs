@@ -11,19 +11,28 @@ use super::operands::{Described, Inputs, describe_in_place, run};
 use super::problem::{Class, Problem, guarded};
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::kernel::{Attribute, CallHost, Failure, OpHandle, Operand};
+use crate::kernel::{Attribute, CallError, CallHost, Failure, OpHandle, Operand};
 use crate::storage::Contents;
 use elements::{Elements, ITEM_BYTES};
 use flags::Flags;
 use smallvec::SmallVec;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 
 /// The function of a loop, by NumPy's convention: addresses of the first elements, how many there
 /// are, strides in bytes, and the [`Loop`].
 pub(crate) type Function =
     unsafe extern "C" fn(*mut *mut c_char, *const isize, *const isize, *mut c_void);
 
-/// What a failed loop is, for Python's exceptions.
+/// Why a loop failed, for Python's exceptions.
+#[derive(Debug)]
+pub(crate) struct LoopError {
+    pub(crate) kind: FailureKind,
+    pub(crate) text: String,
+    /// The error of the call, if there was one.
+    pub(crate) error: Option<CallError>,
+}
+
+/// What a failed loop is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// An argument's dtype.
@@ -44,7 +53,7 @@ pub(crate) struct Loop {
     dtypes: SmallVec<[DType; 4]>,
     attributes: Vec<Attribute>,
     /// Raises an exception. It may be called on any thread, with or without the GIL.
-    fail: fn(FailureKind, &CStr),
+    fail: fn(LoopError),
 }
 
 impl Loop {
@@ -53,7 +62,7 @@ impl Loop {
         op: OpHandle,
         dtypes: SmallVec<[DType; 4]>,
         attributes: Vec<Attribute>,
-        fail: fn(FailureKind, &CStr),
+        fail: fn(LoopError),
     ) -> Result<Self, String> {
         let definition = op.definition();
         let count = definition.parameters().count();
@@ -197,9 +206,10 @@ pub(crate) unsafe extern "C" fn run_loop(
                 Class::Index => FailureKind::Index,
                 Class::Memory | Class::Kernel => FailureKind::Other,
             };
+            let Problem { text, error, .. } = problem;
             // A panic must not get into C.
             let _ = guarded(this.op.name(), || {
-                (this.fail)(kind, &problem.c_text());
+                (this.fail)(LoopError { kind, text, error });
                 Ok(())
             });
         }

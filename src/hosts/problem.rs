@@ -11,6 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(super) struct Problem {
     pub(super) class: Class,
     pub(super) text: String,
+    /// The error of the call, if there was one.
+    pub(super) error: Option<CallError>,
 }
 
 /// What a problem is about, for frameworks whose errors have classes.
@@ -31,7 +33,11 @@ pub(super) enum Class {
 impl Problem {
     pub(super) fn new(class: Class, text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { class, text }
+        Self {
+            class,
+            text,
+            error: None,
+        }
     }
 
     /// Returns the text for functions in C.
@@ -42,6 +48,7 @@ impl Problem {
 
 impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
+        let text = error.to_string();
         let class = match &*error.reason {
             Reason::NoSuchOp { .. } | Reason::NoKernel { .. } => Class::Type,
             Reason::Allocation { error, .. } => match error.is::<Incompatibility>() {
@@ -55,7 +62,10 @@ impl From<CallError> for Problem {
                 _ => Class::Value,
             },
         };
-        Self::new(class, error.to_string())
+        Self {
+            error: Some(error),
+            ..Self::new(class, text)
+        }
     }
 }
 

@@ -92,6 +92,7 @@ def _loops(op: Any, row: dict[str, Any], attributes: dict[str, Any]) -> list[Any
     types = [_known(row["types"].get(variable)) for variable in variables]
     loops: list[Any] = []
     refusal: Exception | None = None
+    foreign: str | None = None
     for chosen in itertools.product(*types):
         of = dict(zip(variables, chosen))
         inputs = [of[kind[1]] if kind[0] == "variable" else str(kind[1]) for kind in kinds]
@@ -105,9 +106,17 @@ def _loops(op: Any, row: dict[str, Any], attributes: dict[str, Any]) -> list[Any
         dtypes = [*inputs, *(str(dtype) for _, dtype in results)]
         if all(dtype in numbers for dtype in dtypes):
             loops.append([(dtype, numbers[dtype]) for dtype in dtypes])
-    if refusal is not None and not loops:
+        else:
+            foreign = next(dtype for dtype in dtypes if dtype not in numbers)
+    if loops:
+        return loops
+    if refusal is not None and foreign is None:
         raise refusal
-    return loops
+    problem = f"{row['name']}: it has no kernel of NumPy's own dtypes"
+    if foreign is not None:
+        problem = f"{row['name']}: its result is {foreign}, which isn't one of NumPy's own dtypes"
+    remedy = "call the op itself"
+    raise with_fields(RuntimeError(problem), "dtype", found=foreign, remedy=remedy)
 
 
 def _known(dtypes: Any) -> list[str]:

@@ -3,10 +3,11 @@
 
 use super::buffer::Buffer;
 use super::element::{FromSum, Unit};
+use super::kernels::{Kernels, Tiles};
 use super::operands::{Problem, Strided};
-use super::pack::{Pack, Packing, Panels};
-use super::tile::{Kernels, Tile, Tiles};
-use crate::compute::{Level, dispatch, vectorize};
+use super::pack::{Pack, Panels};
+use super::tile::Tile;
+use crate::compute::{Level, vectorize};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -175,7 +176,7 @@ unsafe fn run<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>(
                 to: memory.b,
             };
             // SAFETY: the caller's contract: the part can be read, and there is room.
-            unsafe { U::pack_columns(packed) };
+            unsafe { packed.columns() };
             for row in rows.clone().step_by(blocks.rows.max(1)) {
                 let height = blocks.rows.min(rows.end - row);
                 let row_panels = Panels::even(height, tiles.run.len());
@@ -188,7 +189,7 @@ unsafe fn run<U: Unit<T>, T: Copy + Default, O: FromSum<U::Sum>>(
                     to: memory.a,
                 };
                 // SAFETY: the caller's contract: the part can be read, and there is room.
-                unsafe { dispatch(Packing::<U, T, true>::new(packed)) };
+                unsafe { packed.rows() };
                 for panel in 0..width.div_ceil(tiles.columns) {
                     let first = panel * tiles.columns;
                     let (b, b_step) = if panel < in_place {

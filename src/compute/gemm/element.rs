@@ -1,13 +1,11 @@
 //! Conversions of elements to units that micro-kernels multiply, and of sums to elements.
 
+use super::kernels::Kernels;
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 use super::lanes::amx::{BfRow, ByteRow};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::lanes::avx512::{BfPair, Quad};
 use super::lanes::portable::{Multiply, Pair};
-use super::pack::{Pack, Packing};
-use super::tile::Kernels;
-use crate::compute::dispatch;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
@@ -15,6 +13,10 @@ use half::{bf16, f16};
 pub(super) trait Unit<T>:
     Kernels<Sum: Multiply<Sum = Self::Sum> + Default> + Default
 {
+    /// What columns of the second factor are packed as: smaller units, as many bytes in all, or the
+    /// same.
+    type Column: Unit<T>;
+
     /// The number of elements that are one unit, one after another in the dimension that is summed
     /// over.
     const GROUP: usize = 1;
@@ -35,24 +37,13 @@ pub(super) trait Unit<T>:
 
     /// Returns an element as a number of the type of sums.
     fn widen(element: T) -> Self::Sum;
-
-    /// Packs columns of the second factor, as the micro-kernels read them.
-    ///
-    /// # Safety
-    ///
-    /// The part of the matrix can be read, and there is room for the units of all panels.
-    unsafe fn pack_columns(pack: Pack<Self, T>)
-    where
-        T: Copy + Default,
-    {
-        // SAFETY: the same contract.
-        unsafe { dispatch(Packing::<Self, T, false>::new(pack)) }
-    }
 }
 
 macro_rules! units {
     ($($T:ty => $Unit:ty, $convert:expr;)*) => {$(
         impl Unit<$T> for $Unit {
+            type Column = Self;
+
             const IS_ELEMENT: bool = size_of::<$T>() == size_of::<$Unit>();
 
             #[inline(always)]
@@ -80,6 +71,8 @@ units! {
 macro_rules! pairs {
     ($($T:ty),*) => {$(
         impl Unit<$T> for Pair {
+            type Column = Self;
+
             const GROUP: usize = 2;
             const IS_GROUP: bool = size_of::<$T>() == 2;
 
@@ -99,6 +92,8 @@ pairs!(i8, u8, i16);
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Unit<bf16> for BfPair {
+    type Column = Self;
+
     const GROUP: usize = 2;
     const IS_GROUP: bool = true;
 
@@ -114,6 +109,8 @@ impl Unit<bf16> for BfPair {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Unit<i8> for Quad {
+    type Column = Self;
+
     const GROUP: usize = 4;
     const IS_GROUP: bool = true;
 
@@ -136,6 +133,8 @@ impl Unit<i8> for Quad {
 macro_rules! rows {
     ($($T:ty => $Row:ty, $Small:ty;)*) => {$(
         impl Unit<$T> for $Row {
+            type Column = $Small;
+
             const GROUP: usize = 16 * <$Small as Unit<$T>>::GROUP;
 
             #[inline(always)]
@@ -149,10 +148,6 @@ macro_rules! rows {
             #[inline(always)]
             fn widen(element: $T) -> Self::Sum {
                 <$Small>::widen(element)
-            }
-            unsafe fn pack_columns(pack: Pack<Self, $T>) {
-                // SAFETY: the same contract.
-                unsafe { pack.run_as_smaller::<$Small>() }
             }
         }
     )*};
@@ -194,6 +189,16 @@ fn round_to_bf16(x: f32) -> bf16 {
     let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
     let nan = (bits >> 16) | 0x40;
     bf16::from_bits(if x.is_nan() { nan } else { rounded } as u16)
+}
+
+/// Returns the unit of a group of elements, of a row of the first factor or of a column.
+#[inline(always)]
+pub(super) fn unit<U: Unit<T>, T, const ROWS: bool>(element: impl Fn(usize) -> T) -> U {
+    if ROWS {
+        U::from_row_group(element)
+    } else {
+        U::from_group(element)
+    }
 }
 
 /// An element of a result that sums `S` are turned into.

@@ -1,15 +1,9 @@
 //! Packing: panels of a matrix in the order in which micro-kernels read them.
 
-use super::element::Unit;
+use super::element::{Unit, unit};
 use super::operands::Strided;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::compute::Level;
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-use crate::compute::dispatch;
-use crate::compute::{Routine, Simd};
-
-/// Steps whose units are transposed together.
-const STEPS: usize = 16;
+use super::squares::{STEPS, transposed};
+use crate::compute::{Routine, Simd, dispatch};
 
 /// Part of a matrix, to be packed as panels: for each panel and each step a unit for each lane.
 ///
@@ -26,28 +20,34 @@ pub(super) struct Pack<U, T> {
     pub(super) to: *mut U,
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
-impl<U, T: Copy + Default> Pack<U, T> {
-    /// Packs lanes as smaller units that are as many bytes in all, and zeros after the last.
+impl<U: Unit<T>, T: Copy + Default> Pack<U, T> {
+    /// Packs rows of the first factor.
     ///
     /// # Safety
     ///
-    /// As for [`Packing::new`].
-    pub(super) unsafe fn run_as_smaller<V: Unit<T>>(self)
-    where
-        U: Unit<T>,
-    {
-        let (units, room) = (
-            self.depth.div_ceil(V::GROUP),
-            self.depth.div_ceil(U::GROUP) * (U::GROUP / V::GROUP),
-        );
+    /// The part of the matrix can be read, and there is room for the units of all panels.
+    pub(super) unsafe fn rows(self) {
+        dispatch(Packing::<U, T, true>(self));
+    }
+
+    /// Packs columns of the second factor: as smaller units, if they are, and zeros after the last.
+    ///
+    /// # Safety
+    ///
+    /// As for [`rows`](Self::rows).
+    pub(super) unsafe fn columns(self) {
+        if const { size_of::<U>() == size_of::<U::Column>() } {
+            return dispatch(Packing::<U, T, false>(self));
+        }
+        let units = self.depth.div_ceil(U::Column::GROUP);
+        let room = self.depth.div_ceil(U::GROUP) * (U::GROUP / U::Column::GROUP);
         for panel in 0..self.panels.count {
             let (begin, lanes) = self.panels.get(panel);
             // SAFETY: the elements of all lanes are there, and room for all panels, each of as many
             // bytes in these units as in those of `U`.
             unsafe {
-                let to = self.to.cast::<V>().add(panel * room * self.width);
-                let packed = Pack {
+                let to = self.to.cast::<U::Column>().add(panel * room * self.width);
+                dispatch(Packing::<U::Column, T, false>(Pack {
                     from: Strided {
                         first: self.from.first.offset(begin as isize * self.from.outer),
                         ..self.from
@@ -56,8 +56,7 @@ impl<U, T: Copy + Default> Pack<U, T> {
                     depth: self.depth,
                     width: self.width,
                     to,
-                };
-                dispatch(Packing::<V, T, false>::new(packed));
+                }));
                 let rest = to.add(units * self.width);
                 rest.write_bytes(0, (room - units) * self.width);
             }
@@ -107,16 +106,7 @@ impl Panels {
 }
 
 /// Packing of rows of the first factor, or of columns of the second one, as a routine.
-pub(super) struct Packing<U, T, const ROWS: bool>(Pack<U, T>);
-
-impl<U: Unit<T>, T: Copy + Default, const ROWS: bool> Packing<U, T, ROWS> {
-    /// # Safety
-    ///
-    /// The part of the matrix can be read, and there is room for the units of all panels.
-    pub(super) unsafe fn new(pack: Pack<U, T>) -> Self {
-        Self(pack)
-    }
-}
+struct Packing<U, T, const ROWS: bool>(Pack<U, T>);
 
 impl<U: Unit<T>, T: Copy + Default, const ROWS: bool> Routine for Packing<U, T, ROWS> {
     type Output = ();
@@ -133,7 +123,8 @@ impl<U: Unit<T>, T: Copy + Default, const ROWS: bool> Routine for Packing<U, T, 
         let units = depth.div_ceil(U::GROUP);
         for panel in 0..panels.count {
             let (begin, lanes) = panels.get(panel);
-            // SAFETY: `new`'s caller has the elements of all lanes, and room for all panels.
+            // SAFETY: the contract of `Pack::rows`: the elements of all lanes are there, and room
+            // for all panels.
             unsafe {
                 let from = Strided {
                     first: from.first.offset(begin as isize * from.outer),
@@ -156,16 +147,6 @@ impl<U: Unit<T>, T: Copy + Default, const ROWS: bool> Routine for Packing<U, T, 
     }
 }
 
-/// Returns the unit of a group of elements.
-#[inline(always)]
-fn unit<U: Unit<T>, T, const ROWS: bool>(element: impl Fn(usize) -> T) -> U {
-    if ROWS {
-        U::from_row_group(element)
-    } else {
-        U::from_group(element)
-    }
-}
-
 /// Packs lanes that lie one after another.
 #[inline(always)]
 unsafe fn by_step<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
@@ -177,7 +158,7 @@ unsafe fn by_step<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
 ) {
     for at in 0..depth.div_ceil(U::GROUP) {
         let first = at * U::GROUP;
-        // SAFETY: the contract of `Packing::new`: elements below `lanes` and `depth` are there, and
+        // SAFETY: the contract of `Pack::rows`: elements below `lanes` and `depth` are there, and
         // room for `width` units at each step.
         unsafe {
             let step = from.first.offset(first as isize * from.inner);
@@ -222,7 +203,7 @@ unsafe fn by_lane<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
 ) {
     let whole = depth / U::GROUP;
     for lane in 0..lanes {
-        // SAFETY: the contract of `Packing::new`: elements below `lanes` and `depth` are there, and
+        // SAFETY: the contract of `Pack::rows`: elements below `lanes` and `depth` are there, and
         // room for `width` units at each step.
         unsafe {
             let from = from.first.offset(lane as isize * from.outer);
@@ -245,141 +226,6 @@ unsafe fn by_lane<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
         for lane in lanes..width {
             // SAFETY: there is room for `width` units at each step.
             unsafe { to.add(at * width + lane).write(U::default()) };
-        }
-    }
-}
-
-/// Packs lanes that lie apart, in squares that are transposed.
-#[inline(always)]
-unsafe fn transposed<
-    S: Simd,
-    U: Unit<T>,
-    T: Copy + Default,
-    const LANES: usize,
-    const ROWS: bool,
->(
-    from: Strided<T>,
-    lanes: usize,
-    depth: usize,
-    width: usize,
-    to: *mut U,
-) {
-    let units = depth.div_ceil(U::GROUP);
-    for begin in (0..width).step_by(LANES) {
-        let mut square = [[U::default(); STEPS]; LANES];
-        for step in (0..units).step_by(STEPS) {
-            let first = step * U::GROUP;
-            let is_whole = first + STEPS * U::GROUP <= depth;
-            for (lane, row) in square
-                .iter_mut()
-                .enumerate()
-                .take(lanes.saturating_sub(begin))
-            {
-                // SAFETY: the contract of `Packing::new`: elements below `lanes` and `depth` are
-                // there.
-                unsafe {
-                    let lane = from.first.offset((begin + lane) as isize * from.outer);
-                    let lane = lane.offset(first as isize * from.inner);
-                    if is_whole && from.inner == 1 {
-                        for (at, to) in row.iter_mut().enumerate() {
-                            *to = unit::<U, T, ROWS>(|next| *lane.add(at * U::GROUP + next));
-                        }
-                    } else {
-                        for (at, to) in row.iter_mut().enumerate() {
-                            let element = |next: usize| {
-                                let at = at * U::GROUP + next;
-                                match first + at < depth {
-                                    true => *lane.offset(at as isize * from.inner),
-                                    false => T::default(),
-                                }
-                            };
-                            *to = unit::<U, T, ROWS>(element);
-                        }
-                    }
-                }
-            }
-            let steps = STEPS.min(units - step);
-            // SAFETY: there is room for `width` units at each step, by the contract of
-            // `Packing::new`.
-            unsafe {
-                store_transposed::<S, U, LANES>(&square, to.add(step * width + begin), steps, width)
-            };
-        }
-    }
-}
-
-/// Stores the columns of a square, as many as there are steps.
-#[inline(always)]
-unsafe fn store_transposed<S: Simd, U: Copy, const LANES: usize>(
-    square: &[[U; STEPS]; LANES],
-    to: *mut U,
-    steps: usize,
-    width: usize,
-) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if S::LEVEL == Level::Avx512 && LANES == 16 && size_of::<U>() == 4 && steps == STEPS {
-        // SAFETY: the square is 16 by 16 elements of 4 bytes, as just checked; this is compiled for
-        // the level, on which the CPU was found to run it.
-        return unsafe { transpose_avx512(square.as_ptr().cast(), to.cast(), width) };
-    }
-    for step in 0..steps {
-        for (lane, row) in square.iter().enumerate() {
-            // SAFETY: the same as the caller's.
-            unsafe { to.add(step * width + lane).write(row[step]) };
-        }
-    }
-}
-
-/// Stores the columns of 16 rows of 16 elements of 4 bytes.
-///
-/// # Safety
-///
-/// The CPU has the level, the square can be read, and its columns be stored, each `width` elements
-/// behind the one before.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-unsafe fn transpose_avx512(square: *const i32, to: *mut i32, width: usize) {
-    use std::arch::x86_64::*;
-    // SAFETY: the function's contract.
-    unsafe {
-        let mut rows = [_mm512_setzero_si512(); 16];
-        for (at, row) in rows.iter_mut().enumerate() {
-            *row = _mm512_loadu_si512(square.add(16 * at).cast());
-        }
-        let mut pairs = rows;
-        for at in 0..8 {
-            pairs[2 * at] = _mm512_unpacklo_epi32(rows[2 * at], rows[2 * at + 1]);
-            pairs[2 * at + 1] = _mm512_unpackhi_epi32(rows[2 * at], rows[2 * at + 1]);
-        }
-        // Four rows each: column `4 * block + at` of these is in the 16 bytes `block` of `fours`.
-        let mut fours = pairs;
-        for at in 0..4 {
-            for half in 0..2 {
-                let (low, high) = (pairs[4 * at + half], pairs[4 * at + 2 + half]);
-                fours[4 * at + 2 * half] = _mm512_unpacklo_epi64(low, high);
-                fours[4 * at + 2 * half + 1] = _mm512_unpackhi_epi64(low, high);
-            }
-        }
-        for column in 0..4 {
-            let [a, b, c, d] = [0, 4, 8, 12].map(|first| fours[first + column]);
-            let (ab_even, ab_odd) = (
-                _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
-                _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b),
-            );
-            let (cd_even, cd_odd) = (
-                _mm512_shuffle_i32x4::<0b10_00_10_00>(c, d),
-                _mm512_shuffle_i32x4::<0b11_01_11_01>(c, d),
-            );
-            let columns = [
-                _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_even, cd_even),
-                _mm512_shuffle_i32x4::<0b10_00_10_00>(ab_odd, cd_odd),
-                _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_even, cd_even),
-                _mm512_shuffle_i32x4::<0b11_01_11_01>(ab_odd, cd_odd),
-            ];
-            for (block, values) in columns.into_iter().enumerate() {
-                let to = to.add((4 * block + column) * width);
-                _mm512_storeu_si512(to.cast(), values);
-            }
         }
     }
 }

@@ -3,12 +3,13 @@
 use super::{PyOp, describe};
 use crate::dlpack::python::interpreter;
 use crate::dtype::DType;
-use crate::hosts::numpy::{FailureKind, Function, Loop, run_loop};
+use crate::hosts::numpy::{FailureKind, Function, Loop, LoopError, run_loop};
+use crate::python::error;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{Bound, ffi};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 
 /// `PyUFunc_FromFuncAndData`: functions, their data, types, how many loops, inputs and outputs,
 /// the identity, name, text, and a number that isn't used.
@@ -52,8 +53,7 @@ impl PyOp {
             types.extend(dtypes.iter().map(|(_, number)| *number));
         }
         if loops.is_empty() {
-            let problem = format!("{}: it has no kernel of NumPy's dtypes", self.handle.name());
-            return Err(PyRuntimeError::new_err(problem));
+            return Err(PyRuntimeError::new_err("expected a loop"));
         }
         let table = api.pointer_checked(None)?.as_ptr().cast::<*const c_void>();
         let (inputs, all) = (definition.given(), definition.parameters().count());
@@ -87,12 +87,23 @@ impl PyOp {
 }
 
 /// Raises an exception in a loop. NumPy looks for one when its loops are done, and the first stays.
-fn raise(kind: FailureKind, text: &CStr) {
+fn raise(failed: LoopError) {
+    let LoopError { kind, text, error } = failed;
+    let with_fields = |error| {
+        Python::try_attach(|py| {
+            if !PyErr::occurred(py) {
+                error::of_call(error).restore(py);
+            }
+        })
+    };
+    if error.and_then(with_fields).is_some() {
+        return;
+    }
+    // While Python ends, exceptions have no fields: none is attached then.
     let raise = |py: Python<'_>| {
         if PyErr::occurred(py) {
             return;
         }
-        let text = text.to_string_lossy().into_owned();
         let error = match kind {
             FailureKind::Type => PyTypeError::new_err(text),
             FailureKind::Value => PyValueError::new_err(text),

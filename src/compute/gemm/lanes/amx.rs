@@ -99,8 +99,8 @@ macro_rules! kernels {
         ///
         /// # Safety
         ///
-        /// As for [`Run`](crate::compute::gemm::tile::Run), of panels with a unit for [`SIDE`] rows
-        /// and columns in each step; the thread has [entered](enter).
+        /// As for [`Run`](crate::compute::gemm::kernels::Run), of panels with a unit for [`SIDE`]
+        /// rows and columns in each step; the thread has [entered](enter).
         pub(in crate::compute::gemm) unsafe fn $function(tile: &Tile<$Unit, $Sum>) {
             let mut room = Room([MaybeUninit::<$Sum>::uninit(); SIDE * SIDE]);
             let is_whole = tile.rows == SIDE && tile.columns == SIDE;
