@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 
@@ -18,9 +19,16 @@ def main() -> int:
 
     command.add_arguments(doctor)
     try:
-        return command.run(parser.parse_args(), doctor)
+        status = command.run(parser.parse_args(), doctor)
+        if sys.stdout:
+            sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Who read it has gone, as `head` does: Python would say so once more as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 if __name__ == "__main__":

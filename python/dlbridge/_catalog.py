@@ -59,8 +59,12 @@ def kernels(op: str | None = None) -> Kernels:
     Kernels with another label, priority or origin have a row of their own. `descriptions` has a
     text for each kernel of the row.
     """
-    if op in _core._op_aliases():
-        op = _core._op(op).__name__
+    if op is not None:
+        if not isinstance(op, str):
+            error = TypeError(f"op: expected a string, got {type(op).__name__}")
+            raise with_fields(error, "argument", found=type(op).__name__, wanted="str")
+        if op in _core._op_aliases():
+            op = _core._op(op).__name__
     rows = _core._kernels() + adopted_kernels
     return Kernels(row for row in rows if op is None or row["op"] == op)
 

@@ -7,6 +7,7 @@ use crate::dlpack::python::intern;
 use crate::dlpack::{DLDevice, DLDeviceType};
 use crate::dtype::DType;
 use crate::error::Error;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::error::unsuitable;
 use crate::python::frameworks::numpy;
 use pyo3::Borrowed;
@@ -156,9 +157,12 @@ fn of_another_package(object: Borrowed<'_, '_, PyAny>) -> PyResult<DType> {
     if let Some(is_native) = object.getattr_opt(intern!(py, "isnative"))?
         && !is_native.is_truthy()?
     {
-        return Err(unsuitable(format!(
-            "{} is of the other byte order, and no element type that DLPack has",
-            object.str()?
+        return Err(unsuitable((
+            Kind::DType,
+            format!(
+                "{} is of the other byte order, and no element type that DLPack has",
+                object.str()?
+            ),
         )));
     }
     // A scalar's class, as `ml_dtypes.bfloat16`; an object with a name, as `numpy.dtype`; one

@@ -8,6 +8,7 @@
 //! | `ValueError` | tensors of another shape or layout, values that a dtype doesn't have, memory that is in use |
 //! | `IndexError` | indices and axes that the tensor doesn't have |
 //! | `LookupError` | names that nothing has, ops and kernels that don't exist |
+//! | `ModuleNotFoundError`, an `ImportError` | frameworks that aren't installed |
 //! | `MemoryError` | memory that can't be allocated |
 //! | `CudaError`, a `RuntimeError` | failures of a GPU, its driver, NVRTC or cuBLASLt, and what can't be done now |
 //!
@@ -33,7 +34,8 @@ use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, LayoutEr
 use crate::kernel::{CallError, Failure, Reason};
 use fields::{Fields, lazily};
 use pyo3::exceptions::{
-    PyBufferError, PyIndexError, PyLookupError, PyMemoryError, PyTypeError, PyValueError,
+    PyBufferError, PyIndexError, PyLookupError, PyMemoryError, PyModuleNotFoundError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -246,6 +248,12 @@ pub(super) fn out_of_memory(fields: impl Into<Fields>) -> PyErr {
 pub(super) fn caused(py: Python<'_>, error: PyErr, cause: PyErr) -> PyErr {
     error.set_cause(py, Some(cause));
     error
+}
+
+/// Makes the `ImportError` of a framework that isn't installed.
+#[cold]
+pub(super) fn not_installed(fields: impl Into<Fields>) -> PyErr {
+    fields.into().raise::<PyModuleNotFoundError>()
 }
 
 /// Makes the `LookupError` of an unknown name.

@@ -7,6 +7,7 @@ use super::frameworks::Framework;
 use super::import::own::Wanted;
 use super::tensor_object::PyTensor;
 use crate::device::Device;
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::files::{Format, OpenOptions, SaveOptions, Stored, TensorFile};
 use crate::tensor::Tensor;
 use load::load;
@@ -79,7 +80,12 @@ fn format_named(name: Option<&str>) -> PyResult<Option<Format>> {
     let known: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
     let known = known.join(", ");
     let found = name.parse().map(Some);
-    found.map_err(|_| unknown_name(format!("no format is called {name:?}; there are {known}")))
+    found.map_err(|_| {
+        let error = Incompatibility::new(Kind::Name, name.to_owned(), "a format's name")
+            .with_reason(format!("no format is called {name:?}"))
+            .with_remedy(format!("there are {known}"));
+        unknown_name(error)
+    })
 }
 
 #[pymethods]

@@ -3,6 +3,7 @@
 //! A framework is added by its file and its line in [`FRAMEWORKS`]; the code elsewhere asks the
 //! rows.
 
+mod absent;
 mod class_table;
 mod common;
 pub(super) mod constraints;
@@ -28,6 +29,7 @@ mod tried;
 mod tvm;
 mod tvm_ffi;
 
+use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::unknown_name;
 pub(super) use common::root_module;
 pub(super) use entrance::{Entrance, legacy_capsule};
@@ -73,10 +75,10 @@ impl Framework {
         let found = FRAMEWORKS.iter().find(|framework| framework.name == name);
         found.copied().ok_or_else(|| {
             let names: Vec<_> = FRAMEWORKS.iter().map(|framework| framework.name).collect();
-            unknown_name(format!(
-                "no framework is called {name:?}; there are {}",
-                names.join(", ")
-            ))
+            let error = Incompatibility::new(Kind::Name, name.to_owned(), "a framework's name")
+                .with_reason(format!("no framework is called {name:?}"))
+                .with_remedy(format!("there are {}", names.join(", ")));
+            unknown_name(error)
         })
     }
 

@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::dlpack::python::Table;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
+use crate::error::IncompatibilityKind as Kind;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -67,9 +68,12 @@ pub(super) fn given_to(_: Python<'_>, _: &Tensor, _: &Streams) -> PyResult<()> {
 pub(super) fn ordered(tensor: &Tensor, stream: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
     match stream {
         None => Ok(()),
-        Some(stream) => Err(not_exchangeable(format!(
-            "memory on {} is used on no stream, so it can't be made ready on stream {stream}",
-            tensor.device()
+        Some(stream) => Err(not_exchangeable((
+            Kind::Device,
+            format!(
+                "memory on {} is used on no stream, so it can't be made ready on stream {stream}",
+                tensor.device()
+            ),
         ))),
     }
 }
@@ -82,7 +86,10 @@ pub(super) fn current_stream(device: Device) -> PyResult<*mut c_void> {
     if device.is_host_accessible() {
         return Ok(ptr::null_mut());
     }
-    Err(not_exchangeable(format!("no stream of {device} is in use")))
+    Err(not_exchangeable((
+        Kind::Device,
+        format!("no stream of {device} is in use"),
+    )))
 }
 
 pub(super) fn can_move(_: Device, _: Device) -> bool {
@@ -93,17 +100,21 @@ pub(super) fn to_device(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
     if tensor.device() == device {
         return Ok(tensor.clone());
     }
-    Err(not_exchangeable(format!(
-        "the tensor is on {}, and dlbridge can't copy it to {device}",
-        tensor.device()
+    Err(not_exchangeable((
+        Kind::Device,
+        format!(
+            "the tensor is on {}, and dlbridge can't copy it to {device}",
+            tensor.device()
+        ),
     )))
 }
 
 pub(super) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Tensor> {
     if device != Device::CPU {
         let from = tensor.device();
-        return Err(not_exchangeable(format!(
-            "a tensor on {from} can't be copied to {device}"
+        return Err(not_exchangeable((
+            Kind::Device,
+            format!("a tensor on {from} can't be copied to {device}"),
         )));
     }
     Ok(tensor.copy()?)

@@ -54,8 +54,8 @@ impl FromStr for ReadOnlyPolicy {
             "share" => Ok(Self::Share),
             "refuse" => Ok(Self::Refuse),
             _ => Err(Incompatibility::new(
-                IncompatibilityKind::Value,
-                format!("{name:?}"),
+                IncompatibilityKind::Argument,
+                name.to_owned(),
                 "\"warn\", \"share\" or \"refuse\"",
             )),
         }

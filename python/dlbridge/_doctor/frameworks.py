@@ -35,6 +35,9 @@ def adapter_class(path: str) -> type[Adapter]:
         raise ValueError(
             f"{path} can't be an adapter: expected package.module:Class, a subclass of Adapter"
         )
+    for attribute in ("name", "module"):
+        if not isinstance(getattr(found, attribute, None), str):
+            raise ValueError(f"{path} can't be an adapter: expected a string as its {attribute}")
     return found
 
 

@@ -85,7 +85,9 @@ def _data(survey: Survey) -> dict[str, Any]:
         for result in pair.results:
             verdict = result.verdict
             reason = verdict.reason
-            if verdict.warned:
+            if reason is not None:
+                pass
+            elif verdict.warned:
                 reason = (
                     "it is read-only, and a warning says that the consumer must not write to it"
                 )

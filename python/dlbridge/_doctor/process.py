@@ -164,6 +164,7 @@ def last_words(text: str) -> str:
 
 
 def without_paths(text: str) -> str:
-    """A text that reads the same wherever things are installed."""
+    """A text that reads the same wherever things are installed, and that can be printed."""
+    text = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     text = re.sub(r"(?<![\w.])(?:/[\w.+-]+)+/(?=[\w.+-])", "", text)
     return re.sub(r"0x[0-9a-f]{5,}", "0x…", text)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from . import elements, frameworks
 from .layouts import LAYOUTS
 from .nursery import Nursery
-from .process import Process, Running, without_paths
+from .process import Process, Running, status_name, without_paths
 from .results import BAD, PairResult, Result, Survey, Verdict
 
 #: A route, an element type and a layout.
@@ -128,7 +128,7 @@ class Runner:
         except TimeoutError as error:
             answer = answer or str(error)
         ending = self._end(process)
-        return answer or f"its import ends the process: {ending}"
+        return answer or f"its import ends the process: {ending or status_name(0)}"
 
     def _pair(self, producer: str, consumer: str, cases: list[Case]) -> list[PairResult]:
         """What became of a pair, on each route. Where its imports are shared, whatever is wrong is
@@ -230,7 +230,7 @@ class Runner:
             for route in {route for route, _, _ in cases[done:]}:
                 pairs[route].untried = untried
             return []
-        record(problem or ended(ending))
+        record(problem or ended(ending or status_name(0)))
         return cases[done + 1 :]
 
     def _start(self, producer: str, consumer: str, cases: list[Case], may_share: bool) -> Running:

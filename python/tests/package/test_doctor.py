@@ -1,6 +1,7 @@
 """`python -m dlbridge doctor`: what it says of real frameworks, and how it says it."""
 
 import json
+import os
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -51,6 +52,81 @@ def test_quick_run_of_numpy_and_torch_writes_all_reports(tmp_path):
     assert 'data-pair="numpy torch"' in text
     assert "http" not in text.replace("http-equiv", "")  # Nothing is fetched.
     assert "| numpy | 3/0/0 | 3/0/0 |" in files["markdown"].read_text()
+
+
+def test_arguments_that_cannot_be_are_refused_before_the_survey(tmp_path):
+    (tmp_path / "file").touch()
+    for option, value, problem in (
+        ("--json", tmp_path, "is a folder"),
+        ("--html", tmp_path / "none" / "page.html", "there is no folder"),
+        ("--markdown", tmp_path / "file" / "page.md", "there is no folder"),
+        ("--step-limit", "0", "expected a number of seconds above 0, got '0'"),
+        ("--step-limit", "nan", "expected a number of seconds above 0"),
+        ("--start-limit", "inf", "expected a number of seconds above 0"),
+        ("--start-limit", "soon", "expected a number of seconds above 0, got 'soon'"),
+        ("--dtypes", ",", "expected names of dtypes"),
+        ("--frameworks", "", "expected names of frameworks"),
+        ("--layouts", "odd", "no odd among the layouts"),
+    ):
+        assert problem in doctor(option, value, status=2).stderr
+
+
+@pytest.mark.parametrize("stream, status", [("stdout", 1), ("stderr", 0)])
+def test_reader_that_goes_is_no_traceback(tmp_path, stream, status):
+    command = [sys.executable, "-m", "dlbridge", "doctor", "--quick", "--frameworks", "numpy"]
+    command += ["--json", str(tmp_path / "all.json")]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        getattr(process, stream).close()
+        said = (process.stderr if stream == "stdout" else process.stdout).read()
+        assert process.wait(300) == status
+    assert "Traceback" not in said and "BrokenPipe" not in said
+    assert json.loads((tmp_path / "all.json").read_text())["pairs"]
+
+
+ADAPTERS = """
+import os
+from dlbridge._doctor.adapters.numpy import NumPy
+
+class Odd(NumPy):
+    name = "odd"
+    def __init__(self):
+        raise ImportError("can't load " + os.fsdecode(b"caf\\xe9") + "\\x1b[31m")
+
+class Ends(NumPy):
+    name = "ends"
+    def __init__(self):
+        os._exit(0)
+
+class Nameless(NumPy):
+    name = None
+"""
+
+
+def test_what_adapters_of_users_say_and_do_is_reported(tmp_path):
+    (tmp_path / "mine.py").write_text(ADAPTERS)
+    (tmp_path / "broken.py").write_text("x y z")
+    with_path = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "dlbridge", "doctor", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, env=with_path)
+
+    options = ("--dtypes", "float32", "--layouts", "contiguous")
+    for name, words in (
+        ("odd", r"can't load caf\udce9\x1b[31m"),
+        ("ends", "its import ends the process: exit status 0"),
+    ):
+        done = run("--also", f"mine:{name.title()}", "--pair", "numpy", name, *options)
+        assert done.returncode == 1 and f"{name} can't be used" in done.stdout, done.stderr
+        assert words in done.stdout
+    for path, words in (
+        ("mine:Nameless", "expected a string as its name"),
+        ("broken:X", "SyntaxError"),
+        ("mine:None", "expected package.module:Class"),
+    ):
+        done = run("--also", path)
+        assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
 
 
 def test_pair_report_shows_unsupported_layouts_of_torch():

@@ -390,3 +390,60 @@ def test_publish_before_the_import_has_remedy():
         else:
             raise AssertionError("it was published")
     """)
+
+
+def test_frameworks_that_are_not_installed_are_refused_and_explained():
+    code = """
+    import sys, dlbridge
+    class None_:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] == "mxnet":
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    sys.meta_path.insert(0, None_())
+    x = dlbridge.ones(2)
+    try:
+        dlbridge.convert(x, "mxnet")
+    except ImportError as error:
+        print(type(error).__name__, error.kind, error.found, error.name, error)
+        print(type(error.__cause__).__name__)
+    """
+    said = in_new_process(code).splitlines()
+    assert said == [
+        "ModuleNotFoundError name mxnet mxnet MXNet isn't installed; install the package mxnet",
+        "ModuleNotFoundError",
+    ]
+
+
+def test_frameworks_that_cannot_be_found_are_explained():
+    code = """
+    import importlib.machinery, sys, dlbridge
+    find = importlib.machinery.PathFinder.find_spec
+    importlib.machinery.PathFinder.find_spec = classmethod(
+        lambda cls, name, *more: None if name == "mxnet" else find(name, *more)
+    )
+    outlook = dlbridge.explain(dlbridge.ones(2), "mxnet")
+    print(outlook.outcome, outlook.kind, outlook)
+    print(dlbridge.explain(dlbridge.ones(2), "dlbridge").outcome)
+    """
+    said = in_new_process(code).splitlines()
+    assert said[0].startswith("refused name mxnet can't have the tensor: MXNet isn't installed; ")
+    assert said[1:] == ["shared"]
+
+
+@pytest.mark.parametrize(
+    "exception, kind, call",
+    [
+        (ValueError, "shape", lambda x: float(x)),
+        (ValueError, "shape", lambda x: x.broadcast_to(-1)),
+        (ValueError, "shape", lambda x: x.reshape(-2, 3)),
+        (ValueError, "shape", lambda x: x.reshape(-1, 4)),
+        (BufferError, "dtype", lambda x: memoryview(dlbridge.ones(2, "bfloat16"))),
+        (BufferError, "device", lambda x: x.__dlpack__(stream=5)),
+        (BufferError, "device", lambda x: x.to_device("cpu:1")),
+        (LookupError, "name", lambda x: dlbridge.convert(x, "nothing")),
+        (LookupError, "name", lambda x: dlbridge.ops.cast(x, dtype="nothing")),
+        (TypeError, "argument", lambda x: dlbridge.kernels(1)),
+    ],
+)
+def test_kinds_of_errors_say_what_they_are_about(exception, kind, call):
+    assert fields(exception, call, dlbridge.ones(3))[0] == kind

@@ -1,5 +1,7 @@
 """Recording calls of ops."""
 
+import sys
+import threading
 import time
 
 import dlbridge
@@ -12,6 +14,27 @@ from test_threads import in_threads
 np = framework("numpy")
 if not hasattr(ops, "testing"):
     dlbridge_testing.publish_ops()
+
+
+def test_time_of_a_call_is_without_the_wait_for_the_gil():
+    x = np.ones((300, 300), "f4")
+    before, is_done = sys.getswitchinterval(), threading.Event()
+
+    def work():
+        while not is_done.is_set():
+            pass
+
+    thread = threading.Thread(target=work)
+    sys.setswitchinterval(3)
+    try:
+        thread.start()
+        with dlbridge.record() as calls:
+            ops.matmul(x, x)
+    finally:
+        is_done.set()
+        sys.setswitchinterval(before)
+        thread.join()
+    assert calls[0].seconds < 2
 
 
 def test_record_has_op_device_and_shapes():

@@ -66,15 +66,23 @@ impl Frame<'_> {
         };
         let outcome = if observe::is_observed() {
             let start = Instant::now();
+            let mut took = None;
+            // Without what the host does around it, such as waiting for Python's lock.
+            let mut timed = || {
+                let start = Instant::now();
+                let outcome = body();
+                took = Some(start.elapsed());
+                outcome
+            };
             // Observers are notified of a panic, too.
-            let run = AssertUnwindSafe(|| around.run(releases, &mut body));
+            let run = AssertUnwindSafe(|| around.run(releases, &mut timed));
             let outcome = catch_unwind(run);
             let ordered = op.in_order(operands);
             observe::tell(&Record {
                 op: &op.name,
                 kernel: &kernel.description,
                 operands: ordered.as_deref().unwrap_or(operands),
-                time: start.elapsed(),
+                time: took.unwrap_or_else(|| start.elapsed()),
                 failed: !matches!(outcome, Ok(Ok(()))),
             });
             outcome.unwrap_or_else(|panic| resume_unwind(panic))

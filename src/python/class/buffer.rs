@@ -30,17 +30,24 @@ pub(super) unsafe fn lend(
     flags: c_int,
 ) -> PyResult<()> {
     let format = format(tensor.dtype()).ok_or_else(|| {
-        not_exchangeable(format!("buffers have no elements of {}", tensor.dtype()))
+        not_exchangeable((
+            Kind::DType,
+            format!("buffers have no elements of {}", tensor.dtype()),
+        ))
     })?;
     if !tensor.device().is_host_accessible() {
         let device = tensor.device();
-        return Err(not_exchangeable(format!(
-            "memory on {device} can't be a buffer"
+        return Err(not_exchangeable((
+            Kind::Device,
+            format!("memory on {device} can't be a buffer"),
         )));
     }
     cuda::settled(tensor)?;
     if tensor.rank() > MAX_RANK {
-        return Err(not_exchangeable("a buffer has at most 64 dimensions"));
+        return Err(not_exchangeable((
+            Kind::Rank,
+            "a buffer has at most 64 dimensions",
+        )));
     }
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
         let error = Incompatibility::new(Kind::ReadOnly, "read-only", "writable");
@@ -120,10 +127,13 @@ fn length(tensor: &Tensor) -> PyResult<isize> {
     let is_repeated = bytes > tensor.storage().nbytes();
     match isize::try_from(bytes) {
         Ok(len) if !is_repeated || tensor.len() as u64 <= MOST_REPEATED => Ok(len),
-        _ => Err(not_exchangeable(format!(
-            "expected a buffer of at most {MOST_REPEATED} elements where elements share memory, got a broadcast tensor of \
+        _ => Err(not_exchangeable((
+            Kind::Shape,
+            format!(
+                "expected a buffer of at most {MOST_REPEATED} elements where elements share memory, got a broadcast tensor of \
              {}; pass a part of it, or hand it over by DLPack (numpy.from_dlpack)",
-            tensor.len()
+                tensor.len()
+            ),
         ))),
     }
 }

@@ -1,6 +1,7 @@
 //! Elements as Python's numbers, and their comparison.
 
 use crate::dtype::{DType, Scalar, TypeCode};
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::cuda;
 use crate::python::error::{digits, is_no_tensor, unsuitable, wrong_argument};
 use crate::python::import::own::{Wanted, from_object};
@@ -124,10 +125,13 @@ fn number(py: Python<'_>, scalar: Scalar) -> PyResult<Bound<'_, PyAny>> {
 /// Returns the only element.
 fn item<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     if tensor.len() != 1 || tensor.dtype().lanes() != 1 {
-        return Err(unsuitable(format!(
-            "only a tensor of one number is a number, and this has shape {:?} of {}",
-            tensor.shape(),
-            tensor.dtype()
+        return Err(unsuitable((
+            Kind::Shape,
+            format!(
+                "only a tensor of one number is a number, and this has shape {:?} of {}",
+                tensor.shape(),
+                tensor.dtype()
+            ),
         )));
     }
     let tensor = cuda::on_host(tensor)?;
@@ -172,8 +176,9 @@ pub fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Scalar>> {
     match usual_number(object) {
         None if object.is_instance_of::<PyInt>() => {
             let text = digits(object);
-            Err(unsuitable(format!(
-                "{text:.40} can't be stored in any element type"
+            Err(unsuitable((
+                Kind::Value,
+                format!("{text:.40} can't be stored in any element type"),
             )))
         }
         number => Ok(number),

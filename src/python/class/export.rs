@@ -217,9 +217,12 @@ impl PyTensor {
         let is_there = self.tensor.device() == device;
         match copy {
             Copying::Said(Some(true)) if is_there => cuda::copy(&self.tensor),
-            Copying::Said(Some(false)) if !is_there => Err(not_exchangeable(format!(
-                "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
-                self.tensor.device()
+            Copying::Said(Some(false)) if !is_there => Err(not_exchangeable((
+                Kind::Copy,
+                format!(
+                    "the tensor is on {}, and getting it to {device} needs a copy, which copy=False forbids",
+                    self.tensor.device()
+                ),
             ))),
             _ => cuda::to_device(&self.tensor, device),
         }

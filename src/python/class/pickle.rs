@@ -2,6 +2,7 @@
 
 use crate::dlpack::python::intern;
 use crate::dtype::DType;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::argument::keep;
 use crate::python::cuda;
 use crate::python::error::{not_exchangeable, wrong_argument};
@@ -17,9 +18,9 @@ pub(super) fn reduce<'py>(
     protocol: i32,
 ) -> PyResult<Bound<'py, PyTuple>> {
     if tensor.is_padded() {
-        return Err(not_exchangeable(format!(
-            "padded {} elements can't be pickled",
-            tensor.dtype()
+        return Err(not_exchangeable((
+            Kind::Padding,
+            format!("padded {} elements can't be pickled", tensor.dtype()),
         )));
     }
     // It is loaded on the host, as the process that reads it may have no GPU.
@@ -69,7 +70,8 @@ pub fn restore(elements: &Bound<'_, PyAny>, shape: &[usize], dtype: DType) -> Py
             return Ok(keep(elements.py(), Some(elements.as_borrowed()), tensor)?);
         }
     }
-    Err(not_exchangeable(format!(
-        "{found} bytes don't fit a tensor of shape {shape:?} of {dtype}"
+    Err(not_exchangeable((
+        Kind::Shape,
+        format!("{found} bytes don't fit a tensor of shape {shape:?} of {dtype}"),
     )))
 }

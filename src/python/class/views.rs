@@ -138,7 +138,7 @@ where
 
 #[cold]
 fn negative_size(shape: &[isize]) -> PyErr {
-    unsuitable(format!("{shape:?} has a negative size"))
+    unsuitable((Kind::Shape, format!("{shape:?} has a negative size")))
 }
 
 /// Sizes of which one may be -1, for that many elements.
@@ -158,8 +158,9 @@ fn complete(shape: &[isize], len: usize) -> PyResult<Vec<usize>> {
         }
         _ if unknown == 0 => 0,
         _ => {
-            return Err(unsuitable(format!(
-                "{len} elements don't make up {shape:?}"
+            return Err(unsuitable((
+                Kind::Shape,
+                format!("{len} elements don't make up {shape:?}"),
             )));
         }
     };

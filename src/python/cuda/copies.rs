@@ -6,6 +6,7 @@ use crate::cuda::{self, CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::AllocationError;
 use crate::dtype::DType;
+use crate::error::IncompatibilityKind as Kind;
 use crate::error::{Error, Incompatibility, IncompatibilityKind};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
@@ -44,9 +45,12 @@ pub(in crate::python) fn copy_on(tensor: &Tensor, device: Device) -> PyResult<Te
         return host_copy(tensor);
     }
     if !is_of_cuda(device) {
-        return Err(not_exchangeable(format!(
-            "the tensor is on {}, and dlbridge can't copy it to {device}",
-            tensor.device()
+        return Err(not_exchangeable((
+            Kind::Device,
+            format!(
+                "the tensor is on {}, and dlbridge can't copy it to {device}",
+                tensor.device()
+            ),
         )));
     }
     let gpu = Gpu::from_device(device)?;

@@ -9,6 +9,7 @@ use crate::cuda::{CudaError, Gpu, Stream, is_present};
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
 use crate::dlpack::python::intern;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::frameworks::{CurrentStream, Framework, Streams, TableVendor};
 use crate::python::import::type_cache::ImportPath;
 use pyo3::Borrowed;
@@ -154,8 +155,9 @@ pub(in crate::python) fn of_number(
         )),
         number => {
             let handle = usize::try_from(number);
-            let handle =
-                handle.map_err(|_| unsuitable(format!("expected a CUDA stream, got {number}")))?;
+            let handle = handle.map_err(|_| {
+                unsuitable((Kind::Value, format!("expected a CUDA stream, got {number}")))
+            })?;
             // SAFETY: the consumer's promise, which is that of the protocol.
             Ok(Some(unsafe {
                 Stream::from_raw(gpu, ptr::without_provenance_mut(handle))

@@ -6,6 +6,7 @@ use crate::cuda::peer_streams::{self, Shared};
 use crate::cuda::{Current, Gpu, Stream};
 use crate::device::Device;
 use crate::dlpack::python::intern;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::dtype_and_device::PyDevice;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyInt, PyTuple};
@@ -65,19 +66,21 @@ impl PyStream {
     ) -> PyResult<Self> {
         if let Ok(ours) = stream.cast::<Self>() {
             return match device {
-                Some(device) if ours.get().0.gpu().device() != device => {
-                    Err(not_exchangeable(format!(
+                Some(device) if ours.get().0.gpu().device() != device => Err(not_exchangeable((
+                    Kind::Device,
+                    format!(
                         "the stream is one of {}, not {device}",
                         ours.get().0.gpu().device()
-                    )))
-                }
+                    ),
+                ))),
                 _ => Ok(Self(ours.get().0.clone())),
             };
         }
         let gpu = match (device, device_of(stream)?) {
             (Some(wanted), Some(found)) if wanted.id() != found => {
-                return Err(not_exchangeable(format!(
-                    "the stream is one of cuda:{found}, not {wanted}"
+                return Err(not_exchangeable((
+                    Kind::Device,
+                    format!("the stream is one of cuda:{found}, not {wanted}"),
                 )));
             }
             (None, Some(found)) => Gpu::new(found)?,

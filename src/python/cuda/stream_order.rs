@@ -10,6 +10,7 @@ use crate::cuda::{
 };
 use crate::device::{Device, DeviceKind};
 use crate::dlpack::python::Table;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::frameworks::{Streams, TableVendor};
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -132,8 +133,11 @@ pub(in crate::python) fn ordered(
                     None => Ok(()),
                 }
             }
-            Some(stream) => Err(not_exchangeable(format!(
-                "memory on {device} is used on no stream, so it can't be made ready on stream {stream}"
+            Some(stream) => Err(not_exchangeable((
+                Kind::Device,
+                format!(
+                    "memory on {device} is used on no stream, so it can't be made ready on stream {stream}"
+                ),
             ))),
         };
     };
@@ -163,7 +167,10 @@ pub(in crate::python) fn current_stream(device: Device) -> PyResult<*mut c_void>
     }
     match gpu_of(device)? {
         Some(gpu) => Ok(Stream::current(gpu).handle()),
-        None => Err(not_exchangeable(format!("no stream of {device} is in use"))),
+        None => Err(not_exchangeable((
+            Kind::Device,
+            format!("no stream of {device} is in use"),
+        ))),
     }
 }
 

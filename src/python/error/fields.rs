@@ -6,6 +6,7 @@ use crate::kernel::CallError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 use pyo3::{PyErrArguments, PyTypeInfo};
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 /// The attributes of exceptions.
@@ -22,6 +23,12 @@ impl From<Incompatibility> for Fields {
     fn from(error: Incompatibility) -> Self {
         let place = String::new();
         Self { place, error }
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> From<(IncompatibilityKind, T)> for Fields {
+    fn from((kind, reason): (IncompatibilityKind, T)) -> Self {
+        Incompatibility::from_reason(kind, reason).into()
     }
 }
 

@@ -53,13 +53,15 @@ which each error has.
 | `ValueError` | another shape or layout, a value that the dtype doesn't have, memory that is in use |
 | `IndexError` | an index or an axis that the tensor doesn't have |
 | `LookupError` | no op, kernel, framework, device or dtype of this name |
+| `ModuleNotFoundError` | the framework isn't installed |
 | `AttributeError` | `dlbridge.ops` has no op of this name |
 | `MemoryError` | the memory can't be allocated |
 | `OSError` | a file can't be read or written; it has Python's own attributes |
 | `dlbridge.CudaError`, a `RuntimeError` | a GPU, its driver or a library of NVIDIA's failed, or can't do that now |
 | `RuntimeError` | a kernel failed, or a framework can't have an op |
 
-What a framework raises instead of exchanging a tensor is the `__cause__` of a `BufferError`.
+What a framework raises instead of taking a tensor is the `__cause__` of a `BufferError`. What an
+object's own methods raise, as its `__dlpack__`, comes as it is, without these attributes.
 
 ## The table
 

@@ -45,17 +45,18 @@ pub fn convert<'a, 'py>(
 where
     'py: 'a,
 {
-    convert_by(py, tensor.into().0, name, &conversion.into())
+    let framework = Framework::named(name)?;
+    let made = convert_by(py, tensor.into().0, framework, &conversion.into());
+    made.map_err(|error| framework.with_absence(py, error))
 }
 
 fn convert_by<'py>(
     py: Python<'py>,
     tensor: Tensor,
-    name: &str,
+    framework: &'static Framework,
     conversion: &Conversion<'_, '_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let copy = conversion.copy;
-    let framework = Framework::named(name)?;
     let tensor = if copy == Some(true) || framework.copies {
         tensor
     } else {
@@ -158,6 +159,9 @@ pub fn explain(
 ) -> PyResult<Explanation> {
     let tensor = &tensor.into().0;
     let framework = Framework::named(name)?;
+    if let Some(absence) = framework.absent(py)? {
+        return Ok(Explanation::refused(absence));
+    }
     let misfit = match misfit(framework, py, tensor)? {
         None if framework.copies => {
             return Ok(Explanation::new(Outcome::Copied, copies_all(framework)));

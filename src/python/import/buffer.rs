@@ -5,6 +5,7 @@ use crate::dlpack::python::foreign::hang_on_unwind;
 use crate::dlpack::python::keeping_exception;
 use crate::dlpack::{DLTensor, Flags};
 use crate::dtype::DType;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::attach;
 use crate::python::error::not_exchangeable;
 use pyo3::prelude::*;
@@ -73,15 +74,19 @@ impl Buffer {
         let size = buffer.itemsize;
         let dtype = element_type(format.to_bytes(), size);
         let Some(dtype) = dtype else {
-            return Err(not_exchangeable(format!(
-                "buffer format {format:?} with itemsize {size} has no DLPack equivalent"
+            return Err(not_exchangeable((
+                Kind::DType,
+                format!("buffer format {format:?} with itemsize {size} has no DLPack equivalent"),
             )));
         };
         let rank = usize::try_from(buffer.ndim).unwrap_or(usize::MAX);
         if rank > MAX_RANK {
-            return Err(not_exchangeable(format!(
-                "expected a buffer of at most {MAX_RANK} dimensions, got one of {}",
-                buffer.ndim
+            return Err(not_exchangeable((
+                Kind::Rank,
+                format!(
+                    "expected a buffer of at most {MAX_RANK} dimensions, got one of {}",
+                    buffer.ndim
+                ),
             )));
         }
         let is_flat = rank > 0 && buffer.shape.is_null();
@@ -111,8 +116,11 @@ impl Buffer {
                 // SAFETY: a buffer has `ndim` strides if it has any.
                 let stride = unsafe { *buffer.strides.add(axis) };
                 if stride % size != 0 {
-                    return Err(not_exchangeable(format!(
-                        "a stride of {stride} bytes isn't a multiple of the itemsize {size}"
+                    return Err(not_exchangeable((
+                        Kind::Layout,
+                        format!(
+                            "a stride of {stride} bytes isn't a multiple of the itemsize {size}"
+                        ),
                     )));
                 }
                 strides.push((stride / size) as i64);

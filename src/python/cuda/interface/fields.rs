@@ -2,6 +2,7 @@
 
 use super::super::super::error::not_exchangeable;
 use crate::dtype::DType;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::items::Items;
 use crate::python::refusal::is_final;
 use pyo3::conversion::FromPyObjectOwned;
@@ -61,8 +62,9 @@ impl<'a, 'py> Fields<'a, 'py> {
     /// Returns the element type, of which `descr` may say no more than `typestr` does.
     pub(super) fn dtype(&self) -> PyResult<DType> {
         let typestr: String = self.required("typestr", "a str")?;
-        let dtype = dtype_of(&typestr)
-            .ok_or_else(|| not_exchangeable(format!("{typestr:?} has no DLPack equivalent")))?;
+        let dtype = dtype_of(&typestr).ok_or_else(|| {
+            not_exchangeable((Kind::DType, format!("{typestr:?} has no DLPack equivalent")))
+        })?;
         let Some(descr) = self.given::<Bound<'py, PyAny>>("descr", "a list")? else {
             return Ok(dtype);
         };

@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::Incompatibility;
+use crate::error::IncompatibilityKind as Kind;
 use crate::python::error::not_exchangeable;
 use crate::tensor::Tensor;
 use pyo3::Borrowed;
@@ -18,7 +19,10 @@ pub(super) fn lacks(_: Python<'_>, _: &Tensor) -> PyResult<Option<Incompatibilit
 
 pub(super) fn make<'py>(_: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     let dtype = tensor.dtype();
-    Err(not_exchangeable(format!("TensorFlow has no {dtype}")))
+    Err(not_exchangeable((
+        Kind::DType,
+        format!("TensorFlow has no {dtype}"),
+    )))
 }
 
 pub(super) fn export<'py>(_: Borrowed<'_, 'py, PyAny>) -> PyResult<Option<Bound<'py, PyCapsule>>> {
