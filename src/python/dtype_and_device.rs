@@ -158,7 +158,7 @@ fn of_another_package(object: Borrowed<'_, '_, PyAny>) -> PyResult<DType> {
         && !is_native.is_truthy()?
     {
         return Err(unsuitable((
-            Kind::DType,
+            Kind::Value,
             format!(
                 "{} is of the other byte order, and no element type that DLPack has",
                 object.str()?

@@ -54,8 +54,8 @@ impl FromStr for ReadOnlyPolicy {
             "share" => Ok(Self::Share),
             "refuse" => Ok(Self::Refuse),
             _ => Err(Incompatibility::new(
-                IncompatibilityKind::Argument,
-                name.to_owned(),
+                IncompatibilityKind::Value,
+                format!("{name:?}"),
                 "\"warn\", \"share\" or \"refuse\"",
             )),
         }

@@ -441,7 +441,6 @@ def test_frameworks_that_cannot_be_found_are_explained():
         (BufferError, "device", lambda x: x.__dlpack__(stream=5)),
         (BufferError, "device", lambda x: x.to_device("cpu:1")),
         (LookupError, "name", lambda x: dlbridge.convert(x, "nothing")),
-        (LookupError, "name", lambda x: dlbridge.ops.cast(x, dtype="nothing")),
         (TypeError, "argument", lambda x: dlbridge.kernels(1)),
     ],
 )

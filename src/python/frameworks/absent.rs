@@ -4,6 +4,7 @@ use super::row_type::{Export, Framework};
 use crate::dlpack::python::intern;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
 use crate::python::error::not_installed;
+use crate::python::refusal::is_final;
 use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
 
@@ -27,10 +28,14 @@ impl Framework {
         let find = py.import(intern!(py, "importlib.util"))?;
         let find = find.getattr(intern!(py, "find_spec"))?;
         for package in self.packages {
-            // Of what is odd, importing it may succeed.
-            if modules.contains(*package)?
-                || find.call1((*package,)).map_or(true, |spec| !spec.is_none())
-            {
+            let is_there = modules.contains(*package)?
+                || match find.call1((*package,)) {
+                    Ok(spec) => !spec.is_none(),
+                    Err(error) if is_final(py, &error) => return Err(error),
+                    // Of what is odd, importing it may succeed.
+                    Err(_) => true,
+                };
+            if is_there {
                 return Ok(None);
             }
         }

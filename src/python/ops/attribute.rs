@@ -1,11 +1,9 @@
 //! Python objects as attributes' values.
 
-use crate::dtype::DType;
-use crate::error::Error;
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
-use crate::python::error::{unknown_name, wrong_argument};
+use crate::python::error::wrong_argument;
 use crate::python::items::Items;
 use crate::python::refusal::is_final;
 use pyo3::Borrowed;
@@ -126,14 +124,6 @@ pub(super) fn of_kind(
     kind: AttributeKind,
     found: Borrowed<'_, '_, PyAny>,
 ) -> PyErr {
-    if kind == AttributeKind::DType
-        && let Ok(text) = found.extract::<String>()
-        && let Err(error) = text.parse::<DType>()
-    {
-        let error = Error::from(error).incompatibility();
-        let reason = format!("{op}: attribute {name:?}: {}", error.reason());
-        return unknown_name(error.with_reason(reason));
-    }
     match found.repr() {
         Ok(found) => {
             let reason = format!("{op}: attribute {name:?} is of kind {kind}, not {found}");
