@@ -34,8 +34,8 @@ use crate::error::{Error, Incompatibility, IncompatibilityKind as Kind, LayoutEr
 use crate::kernel::{CallError, Failure, Reason};
 use fields::{Fields, lazily};
 use pyo3::exceptions::{
-    PyBufferError, PyIndexError, PyLookupError, PyMemoryError, PyModuleNotFoundError, PyTypeError,
-    PyValueError,
+    PyBufferError, PyException, PyIndexError, PyLookupError, PyMemoryError, PyModuleNotFoundError,
+    PyRecursionError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -93,6 +93,15 @@ pub fn is_no_tensor(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py)
         && error.traceback(py).is_none()
         && fields_of(py, error).kind == Kind::Type
+}
+
+/// Returns whether an exception ends what is being done, whatever else could be tried: an
+/// interrupt, the end of the program, too little memory, too deep a recursion.
+#[cold]
+pub(super) fn is_final(py: Python<'_>, error: &PyErr) -> bool {
+    !error.is_instance_of::<PyException>(py)
+        || error.is_instance_of::<PyMemoryError>(py)
+        || error.is_instance_of::<PyRecursionError>(py)
 }
 
 impl From<Refused> for PyErr {

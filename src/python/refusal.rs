@@ -5,23 +5,13 @@
 //! its cause. What isn't about the exchange passes through: `MemoryError`, `RecursionError`,
 //! `KeyboardInterrupt`, errors of classes that aren't a framework's.
 
-use super::error::{caused, not_exchangeable};
+use super::error::{caused, is_final, not_exchangeable};
 use super::frameworks::{Framework, root_module};
 use pyo3::exceptions::{
-    PyBufferError, PyException, PyMemoryError, PyNotImplementedError, PyRecursionError,
-    PyRuntimeError, PyTypeError, PyValueError,
+    PyBufferError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::{Borrowed, PyTypeInfo};
-
-/// Returns whether an exception ends what is being done, whatever else could be tried: an
-/// interrupt, the end of the program, too little memory, too deep a recursion.
-#[cold]
-pub(super) fn is_final(py: Python<'_>, error: &PyErr) -> bool {
-    !error.is_instance_of::<PyException>(py)
-        || error.is_instance_of::<PyMemoryError>(py)
-        || error.is_instance_of::<PyRecursionError>(py)
-}
 
 /// Returns the exception of an object's export.
 #[cold]

@@ -3,8 +3,7 @@
 use super::row_type::{Export, Framework};
 use crate::dlpack::python::intern;
 use crate::error::{Incompatibility, IncompatibilityKind as Kind};
-use crate::python::error::not_installed;
-use crate::python::refusal::is_final;
+use crate::python::error::{is_final, not_installed};
 use pyo3::exceptions::PyModuleNotFoundError;
 use pyo3::prelude::*;
 

@@ -3,8 +3,8 @@
 use super::super::super::error::not_exchangeable;
 use crate::dtype::DType;
 use crate::error::IncompatibilityKind as Kind;
+use crate::python::error::is_final;
 use crate::python::items::Items;
-use crate::python::refusal::is_final;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};

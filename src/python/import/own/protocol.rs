@@ -9,7 +9,7 @@ use crate::interchange::Described;
 use crate::layout::Layout;
 use crate::python::attach;
 use crate::python::cuda;
-use crate::python::error::{not_exchangeable, not_importable};
+use crate::python::error::{is_final, not_exchangeable, not_importable};
 use crate::python::frameworks::{Framework, Time, vendor_of_layout};
 use crate::python::import::capsule::by_dlpack;
 use crate::python::import::guard::guard_protocol;
@@ -51,7 +51,7 @@ pub(super) fn by_protocol(
     // Who can't copy is asked to share, and copied here. Who knows no devices may be asked without.
     let (capsule, mut refusal) = match by_dlpack(object, &wish) {
         Ok(capsule) => (capsule, None),
-        Err(refusal) if refusal::is_final(object.py(), &refusal) => {
+        Err(refusal) if is_final(object.py(), &refusal) => {
             return Err(refusal::by_producer(object, refusal));
         }
         Err(refusal)
@@ -66,7 +66,7 @@ pub(super) fn by_protocol(
             };
             match by_dlpack(object, &plain) {
                 Ok(capsule) => (capsule, Some(refusal)),
-                Err(other) if refusal::is_final(object.py(), &other) => return Err(other),
+                Err(other) if is_final(object.py(), &other) => return Err(other),
                 Err(_) => return Err(refusal::by_producer(object, refusal)),
             }
         }
@@ -122,7 +122,7 @@ fn is_where_wanted(object: Borrowed<'_, '_, PyAny>, wanted: Wanted) -> PyResult<
     let said = object.call_method0(intern!(py, "__dlpack_device__"));
     match said.and_then(|said| said.extract::<Device>()) {
         Ok(said) => Ok(said == device),
-        Err(error) if refusal::is_final(py, &error) => Err(error),
+        Err(error) if is_final(py, &error) => Err(error),
         Err(_) => Ok(false),
     }
 }
