@@ -95,7 +95,7 @@ def checked(policy: Any) -> Policy:
     if policy not in ("warn", "share", "refuse"):
         wanted = '"warn", "share" or "refuse"'
         error = ValueError(f'readonly: expected {wanted}, got "{policy}"')
-        raise with_fields(error, "argument", found=policy, wanted=wanted)
+        raise with_fields(error, "value", found=f'"{policy}"', wanted=wanted)
     return policy  # type: ignore[return-value]
 
 

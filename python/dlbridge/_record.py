@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
+
 from ._catalog import recorders as _recorders, table as _table
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -16,10 +18,21 @@ if TYPE_CHECKING:
 class Call:
     """A call of a kernel."""
 
-    __slots__ = ("addresses", "bytes", "dtypes", "failed", "kernel", "op", "seconds", "shapes")
+    __slots__ = (
+        "_end",
+        "addresses",
+        "bytes",
+        "dtypes",
+        "failed",
+        "kernel",
+        "op",
+        "seconds",
+        "shapes",
+    )
 
     def __init__(
         self,
+        end: int,
         op: str,
         kernel: str,
         shapes: list[list[int]],
@@ -29,6 +42,8 @@ class Call:
         seconds: float,
         failed: bool,
     ) -> None:
+        #: When it was over, by a clock that the extensions share.
+        self._end = end
         self.op = op
         #: As it is listed.
         self.kernel = kernel
@@ -53,10 +68,19 @@ class Calls:
 
     def __init__(self, recorders: list[_Recorder]) -> None:
         self._recorders = recorders
+        #: What was read of them, and how many of each recorder are among that.
+        self._known: tuple[list[Call], list[int]] = [], [0] * len(recorders)
 
     def _calls(self) -> list[Call]:
-        rows = [row for recorder in self._recorders for row in recorder.rows()]
-        return [Call(*row[1:]) for row in sorted(rows, key=lambda row: row[0])]
+        """All calls, of which those that are known aren't read again. It isn't changed later."""
+        known, numbers = self._known
+        news = [recorder.rows(number) for recorder, number in zip(self._recorders, numbers)]
+        if any(news):
+            known = [*known, *(Call(*row) for rows in news for row in rows)]
+            known.sort(key=lambda call: call._end)
+            # At once, as other threads read too.
+            self._known = known, [number + len(rows) for number, rows in zip(numbers, news)]
+        return known
 
     if TYPE_CHECKING:
 
@@ -86,6 +110,10 @@ class Calls:
         return f"<{len(self)} calls>"
 
 
+#: The blocks that the running thread or task has entered: another one ends its own.
+_entered: ContextVar[tuple[list[_Recorder], ...]] = ContextVar("entered", default=())
+
+
 class record:
     """Records all calls of ops that are known when it begins, of any thread, while the block runs.
 
@@ -101,10 +129,18 @@ class record:
     def __enter__(self) -> Calls:
         recorders = [recorder() for recorder in _recorders]
         self._blocks.append(recorders)
+        _entered.set((*_entered.get(), recorders))
         for recorder in recorders:
             recorder.start()
         return Calls(recorders)
 
     def __exit__(self, *_: object) -> None:
-        for recorder in self._blocks.pop():
+        if not self._blocks:
+            raise RuntimeError("the block of this record isn't running; enter it before")
+        here = [block for block in _entered.get() if any(block is own for own in self._blocks)]
+        # Where a generator is ended elsewhere, its block is the last one.
+        block = (here or self._blocks)[-1]
+        self._blocks.remove(block)
+        _entered.set(tuple(other for other in _entered.get() if other is not block))
+        for recorder in block:
             recorder.stop()

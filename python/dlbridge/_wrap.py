@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _core
+from ._errors import with_fields
 from ._readonly import checked
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -25,17 +26,24 @@ def wrap(
 
     Its arguments, and those in tuples, lists and dicts, are handed over where they are tensors, and
     its results back, without copies: what the function writes to is what it was called with. What
-    isn't a tensor stays as it is. `over` is whose tensors the function takes and gives, if not
+    isn't a tensor stays as it is. A list or dict with tensors is another one for the function, so
+    that what it adds to it stays there. A coroutine function becomes one. `over` is whose tensors the function takes and gives, if not
     dlbridge's. `readonly` is as of `convert`, and holds both ways; without it, the policy at the
     time of each call does.
 
     add = dlbridge.wrap(lambda a, b, out: dlbridge.ops.add(a, b, out=out), "torch")
     """
 
-    import functools  # Here, as the package is imported more often than functions are wrapped.
+    # Here, as the package is imported more often than functions are wrapped.
+    import functools
+    import inspect
 
     if readonly is not None:
         checked(readonly)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        found = f"the generator function {function.__qualname__}"
+        error = TypeError(f"expected a function that returns its results, got {found}")
+        raise with_fields(error, "argument", found=found, wanted="a function")
 
     def there(value: Any) -> Any:
         return _each(value, lambda tensor: _hand_over(tensor, over, readonly))
@@ -47,7 +55,11 @@ def wrap(
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return back(function(*there(args), **there(kwargs)))
 
-    return wrapped
+    @functools.wraps(function, updated=())
+    async def wrapped_coroutine(*args: Any, **kwargs: Any) -> Any:
+        return back(await function(*there(args), **there(kwargs)))
+
+    return wrapped_coroutine if inspect.iscoroutinefunction(function) else wrapped
 
 
 def to_pytorch_func(

@@ -14,6 +14,7 @@ use dlbridge::python::{
 use dlbridge::{DType, Device, Tensor};
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 #[pymodule]
 mod _core {
@@ -82,7 +83,7 @@ fn from_dlpack<'py>(
 fn convert<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
-    to: &str,
+    to: &Bound<'_, PyString>,
     copy: Option<bool>,
     readonly: Option<ReadOnlyPolicy>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -91,7 +92,7 @@ fn convert<'py>(
         _ => x.extract()?,
     };
     let conversion = Conversion::from(copy).readonly(readonly);
-    dlbridge::python::convert(py, tensor, to, conversion.taken_from(x))
+    dlbridge::python::convert(py, tensor, &to.to_string_lossy(), conversion.taken_from(x))
 }
 
 /// An explanation's fields: outcome, kind, found, wanted, reason, remedy.
@@ -110,9 +111,10 @@ type ExplanationFields = (
 fn outlook(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
-    to: &str,
+    to: &Bound<'_, PyString>,
     readonly: Option<ReadOnlyPolicy>,
 ) -> PyResult<ExplanationFields> {
+    let to = &to.to_string_lossy();
     let explanation = match Passed::to_ask_about(x) {
         Ok(tensor) => dlbridge::python::explain(py, tensor, to, readonly)?,
         Err(error) if error.is_instance_of::<PyBufferError>(py) || is_no_tensor(py, &error) => {

@@ -117,7 +117,7 @@ impl FromPyObject<'_, '_> for DType {
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         if let Ok(name) = object.cast::<PyString>() {
-            return by_name(&name.to_cow()?);
+            return by_name(&name.to_string_lossy());
         }
         if let Ok(dtype) = object.cast::<PyDType>() {
             return Ok(dtype.get().0);
@@ -176,7 +176,7 @@ fn of_another_package(object: Borrowed<'_, '_, PyAny>) -> PyResult<DType> {
         Some(name) if name.is_instance_of::<PyString>() => name.str()?,
         _ => object.str()?,
     };
-    by_name(&name.to_cow()?)
+    by_name(&name.to_string_lossy())
 }
 
 /// Returns the dtype of a name, as "float32", "torch.float32" or "FLOAT32".
@@ -228,6 +228,6 @@ impl FromPyObject<'_, '_> for Device {
             Ok(name) => name.to_owned(), // A subclass may have another str.
             Err(_) => object.str()?,
         };
-        Ok(name.to_cow()?.parse().map_err(Error::from)?)
+        Ok(name.to_string_lossy().parse().map_err(Error::from)?)
     }
 }

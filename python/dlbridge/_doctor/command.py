@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -111,6 +112,7 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         name for name in wanted if name not in here and (arguments.pair or arguments.frameworks)
     ]:
         parser.error(f"{missing[0]} is not installed")
+    _raise_when_terminated()
     limits = Limits(arguments.start_limit, arguments.step_limit)
     survey = Runner(here, limits, shares_imports=arguments.quick).survey(
         [arguments.route] if arguments.route else ROUTES,
@@ -124,6 +126,18 @@ def run(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         print(f"{unusable[0]} can't be used: {survey.unusable[unusable[0]]}")
         return 1
     return 0 if survey.is_well() else 1
+
+
+def _raise_when_terminated() -> None:
+    """Has the signals that end a program raise instead, so that it leaves no process behind."""
+
+    def terminated(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, terminated)
 
 
 def progress(line: str) -> None:

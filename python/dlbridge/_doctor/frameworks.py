@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Iterable
 
 from .adapters.base import Adapter
@@ -38,6 +39,11 @@ def adapter_class(path: str) -> type[Adapter]:
     for attribute in ("name", "module"):
         if not isinstance(getattr(found, attribute, None), str):
             raise ValueError(f"{path} can't be an adapter: expected a string as its {attribute}")
+    if not re.fullmatch(r"[\w.-]+", found.name):  # It stands in options, tables and keys.
+        raise ValueError(
+            f"{path} can't be an adapter: expected letters, digits and any of ._- as its name, "
+            f"got {found.name!r}"
+        )
     return found
 
 

@@ -43,7 +43,7 @@ def _row(cells: list[str]) -> str:
 
 def _versions(survey: Survey) -> str:
     rows = [_row(["framework", "version"]), "|---|---|"]
-    rows += [_row([name, version]) for name, version in survey.versions.items()]
+    rows += [_row([name, escaped(version)]) for name, version in survey.versions.items()]
     missing = [
         f"{name} can't be used here: {escaped(why)}.\n" for name, why in survey.unusable.items()
     ]
@@ -98,4 +98,4 @@ def _changes(survey: Survey) -> str:
 
 def escaped(text: str) -> str:
     """A text in which nothing is markup."""
-    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", text)
+    return re.sub(r"([\\`*_~&<>|\[\]])", r"\\\1", " ".join(text.splitlines()))

@@ -18,7 +18,7 @@ import threading
 from typing import Any
 
 from .frameworks import adapter_class
-from .process import ENVIRONMENT, Running
+from .process import ENVIRONMENT, Running, kill_group
 
 _LONGEST = 1 << 20
 
@@ -63,6 +63,9 @@ class Nursery:
                 return self
         except OSError:
             pass
+        except BaseException:  # An interrupt, as imports take long.
+            self.close()
+            raise
         self.close()
         return None
 
@@ -77,14 +80,11 @@ class Nursery:
         return fork
 
     def close(self) -> None:
-        """Ends the nursery; tasks that are running go on."""
+        """Ends the nursery, and those that were grown from it, which may hang in an import."""
         self._socket.close()
         if self._process is not None:
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            kill_group(self._process)
+            self._process.wait()
 
 
 class _Fork(Running):

@@ -97,21 +97,19 @@ class Process(Running):
             start_new_session=True,
         )
         assert self._process.stdout
-        threading.Thread(target=self._listen, args=[self._process.stdout], daemon=True).start()
         try:
+            threading.Thread(target=self._listen, args=[self._process.stdout], daemon=True).start()
             assert self._process.stdin
             with self._process.stdin as stdin:
                 stdin.write(json.dumps(task))
         except BrokenPipeError:
             pass  # It has ended, as is found out soon.
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except AttributeError:  # Windows has no groups.
-            self._process.kill()
-        except ProcessLookupError:
-            pass
+        kill_group(self._process)
 
     def status(self) -> int | None:
         try:
@@ -120,6 +118,16 @@ class Process(Running):
             self.stop()
             self._process.wait()
             return None
+
+
+def kill_group(leader: subprocess.Popen[Any]) -> None:
+    """Ends a process that leads a group, and all that it started."""
+    try:
+        os.killpg(leader.pid, signal.SIGKILL)
+    except AttributeError:  # Windows has no groups.
+        leader.kill()
+    except ProcessLookupError:
+        pass
 
 
 #: Whose signals come from outside, and say nothing of the frameworks.

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +15,16 @@ from support import framework
 framework("numpy")
 framework("torch")
 
-from dlbridge._doctor import elements, findings, frameworks, markdown, memory, page, process  # noqa: E402
+from dlbridge._doctor import (  # noqa: E402
+    elements,
+    findings,
+    frameworks,
+    markdown,
+    memory,
+    nursery,
+    page,
+    process,
+)
 from dlbridge._doctor.layouts import LAYOUTS  # noqa: E402
 from dlbridge._doctor.results import PairResult, Result, Survey, Verdict  # noqa: E402
 
@@ -100,6 +111,9 @@ class Ends(NumPy):
 
 class Nameless(NumPy):
     name = None
+
+class Spaced(NumPy):
+    name = "two words"
 """
 
 
@@ -122,11 +136,74 @@ def test_what_adapters_of_users_say_and_do_is_reported(tmp_path):
         assert words in done.stdout
     for path, words in (
         ("mine:Nameless", "expected a string as its name"),
+        ("mine:Spaced", "expected letters, digits and any of ._- as its name, got 'two words'"),
         ("broken:X", "SyntaxError"),
         ("mine:None", "expected package.module:Class"),
     ):
         done = run("--also", path)
         assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+
+
+HANGS = """
+import os, time
+from dlbridge._doctor.adapters.numpy import NumPy
+
+class Hangs(NumPy):
+    name = "hangs"
+    def __init__(self):
+        super().__init__()
+        with open(os.environ["PIDS"], "a") as file:
+            file.write(f"{os.getpid()}\\n")
+        time.sleep(600)
+"""
+
+
+def is_running(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # One that has ended, and that nothing waits for.
+
+
+def wait_until(is_so):
+    end = time.monotonic() + 120
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for as on Linux")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("options", [[], ["--quick"]], ids=["processes", "forks"])
+def test_doctor_that_is_ended_leaves_no_process(tmp_path, name, options):
+    (tmp_path / "mine.py").write_text(HANGS)
+    pids = tmp_path / "pids"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PIDS": str(pids)}
+    command = [sys.executable, "-m", "dlbridge", "doctor", "--also", "mine:Hangs", *options]
+    command += ["--pair", "numpy", "hangs"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"))
+        process.send_signal(getattr(signal, name))
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 128 + getattr(signal, name) and "Traceback" not in said
+    for other in map(int, pids.read_text().split()):
+        wait_until(lambda other=other: not is_running(other))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has forks with frameworks")
+def test_import_that_hangs_in_a_grown_nursery_ends_with_it(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(HANGS)
+    pids = tmp_path / "pids"
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PIDS", str(pids))
+    known = nursery.Nursery.start([frameworks.ADAPTERS["numpy"]], 120)
+    assert known is not None and known.grow("mine:Hangs", 5) is None
+    wait_until(pids.exists)
+    known.close()
+    wait_until(lambda: not is_running(int(pids.read_text())))
 
 
 def test_pair_report_shows_unsupported_layouts_of_torch():
@@ -219,8 +296,8 @@ def test_reasons_are_escaped_in_html_and_markdown():
     text = page.page(survey)
     assert_well_formed(text)
     assert "</script><b>" not in text and "1 &lt;2&gt;" in text and "no &amp; GPU" in text
-    survey = survey_of(Verdict("crashed", "<b> | *x*"))
-    assert "\\<b\\> \\| \\*x\\*" in markdown.page(survey)
+    survey = survey_of(Verdict("crashed", "<b> | *x*\n~y~ &lt;"))
+    assert "\\<b\\> \\| \\*x\\* \\~y\\~ \\&lt;" in markdown.page(survey)
 
 
 def test_equal_findings_are_grouped():

@@ -221,8 +221,18 @@ def test_names_may_be_of_classes_with_another_str():
     t = dlbridge.zeros(2)
     assert dlbridge.Device(Named.CPU) == t.to_device(Named.CPU).device == t.to(Named.CPU).device
     assert type(t.to(Named.NUMPY)) is np.ndarray
-    for call in (t.to, t.to_device, dlbridge.Device):
-        with pytest.raises(UnicodeEncodeError):
+
+
+def test_name_that_is_no_unicode_is_unknown():
+    t = dlbridge.zeros(2)
+    for call, what in (
+        (t.to_device, "device"),
+        (dlbridge.Device, "device"),
+        (dlbridge.DType, "element type"),
+        (t.to, "framework"),
+        (lambda name: dlbridge.convert(t, name), "framework"),
+    ):
+        with refused(LookupError, f"no {what} is called"):
             call("\ud800")
 
 

@@ -1,5 +1,7 @@
 """Recording calls of ops."""
 
+import asyncio
+import contextvars
 import sys
 import threading
 import time
@@ -185,6 +187,86 @@ def test_record_prints_as_a_table():
     assert str(none).splitlines()[0].split() == ["op", "kernel", "shapes", "bytes", "time"]
 
 
+def test_blocks_of_one_record_in_two_threads_are_their_own():
+    record, first_is_in, second_is_in = dlbridge.record(), threading.Event(), threading.Event()
+    x, numbers = np.ones(3, "f4"), {}
+
+    def first():
+        with record as calls:
+            first_is_in.set()
+            assert second_is_in.wait(120)
+        ops.add(x, x)
+        numbers["first"] = len(calls)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert first_is_in.wait(120)
+    with record as calls:
+        second_is_in.set()
+        thread.join()
+        ops.add(x, x)
+    ops.add(x, x)
+    assert numbers == {"first": 0} and len(calls) == 2
+
+
+def test_blocks_of_one_record_in_two_tasks_are_their_own():
+    record, x = dlbridge.record(), np.ones(3, "f4")
+
+    async def first(is_in, may_end):
+        with record as calls:
+            is_in.set()
+            await may_end.wait()
+        ops.add(x, x)
+        return len(calls)
+
+    async def both():
+        is_in, may_end = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(first(is_in, may_end))
+        await is_in.wait()
+        with record as calls:
+            may_end.set()
+            assert await task == 0
+            ops.add(x, x)
+        ops.add(x, x)
+        return len(calls)
+
+    assert asyncio.run(both()) == 2
+
+
+def test_block_that_another_context_ends_is_ended():
+    record, x = dlbridge.record(), np.ones(3, "f4")
+
+    def generator():
+        with record as calls:
+            yield calls
+
+    running = generator()
+    calls = contextvars.Context().run(next, running)
+    running.close()
+    ops.add(x, x)
+    assert len(calls) == 0
+
+
+def test_record_that_was_not_entered_cannot_be_left():
+    record = dlbridge.record()
+    with pytest.raises(RuntimeError, match="isn't running; enter it before"):
+        record.__exit__(None, None, None)
+    with record:
+        pass
+    with pytest.raises(RuntimeError, match="isn't running"):
+        record.__exit__(None, None, None)
+
+
+def test_known_calls_are_not_read_again():
+    with dlbridge.record() as calls:
+        for _ in range(3):
+            ops.add(1.0, np.ones(3))
+        first = calls[0]
+        seen = iter(calls)
+        ops.add(1.0, np.ones(4))
+        assert calls[0] is first and len(list(seen)) == 3 and calls[-1].shapes[-1] == [4]
+
+
 def test_recorder_started_twice_records_each_call_once():
     recorder = dlbridge._core._Recorder()
     recorder.start()
@@ -193,4 +275,4 @@ def test_recorder_started_twice_records_each_call_once():
     recorder.stop()
     recorder.stop()
     ops.sum(np.ones(3))
-    assert len(recorder) == len(recorder.rows()) == 1
+    assert len(recorder) == len(recorder.rows(0)) == 1

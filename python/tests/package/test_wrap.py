@@ -1,6 +1,8 @@
 """Functions over dlbridge's tensors as functions over a framework's."""
 
+import asyncio
 import collections
+import inspect
 import warnings
 from typing import NamedTuple
 
@@ -152,6 +154,40 @@ def test_writes_reach_the_callers_tensor():
     last = torch.zeros(3, 3)
     dlbridge.wrap(clear, "torch")(tensors, last=last.T)
     assert [x.tolist() for x in tensors] == [[1, 1]] * 2 and last.sum() == 9
+
+
+def test_coroutine_function_stays_one():
+    async def double(x, out):
+        await asyncio.sleep(0)
+        assert type(x) is type(out) is dlbridge.Tensor
+        return dlbridge.ops.add(x, x, out=out)
+
+    wrapped, out = dlbridge.wrap(double, "torch"), torch.zeros(2)
+    assert inspect.iscoroutinefunction(wrapped) and wrapped.__name__ == "double"
+    result = asyncio.run(wrapped(torch.ones(2), out=out))
+    assert isinstance(result, torch.Tensor) and result.data_ptr() == out.data_ptr()
+    assert out.tolist() == [2, 2]
+
+
+def test_generator_function_is_refused():
+    def each(x):
+        yield x
+
+    async def each_later(x):
+        yield x
+
+    for function in (each, each_later):
+        name = f"test_generator_function_is_refused.<locals>.{function.__name__}"
+        message = f"expected a function that returns its results, got the generator function {name}"
+        with refused(TypeError, message) as raised:
+            dlbridge.wrap(function, "torch")
+        assert (raised.value.kind, raised.value.wanted) == ("argument", "a function")
+
+
+def test_list_that_the_function_adds_to_stays_the_callers():
+    given = [torch.ones(2)]
+    dlbridge.wrap(lambda tensors: tensors.append(1), "torch")(given)
+    assert len(given) == 1
 
 
 def test_unsupported_argument_is_refused():

@@ -44,7 +44,7 @@ impl PyTensor {
         readonly: Option<ReadOnlyPolicy>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let name = to.cast::<PyString>().ok();
-        let name = name.map(|name| name.to_cow()).transpose()?;
+        let name = name.map(|name| name.to_string_lossy());
         let device = match &name {
             Some(name) => name.parse().ok(),
             None => Some(to.extract()?),

@@ -60,10 +60,10 @@ impl PyRecorder {
         rows.len()
     }
 
-    /// Returns what was seen.
-    fn rows(&self) -> Vec<Row> {
+    /// Returns what was seen, from the row of this index on.
+    fn rows(&self, start: usize) -> Vec<Row> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        rows.clone()
+        rows.get(start..).unwrap_or_default().to_vec()
     }
 }
 
