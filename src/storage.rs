@@ -27,6 +27,7 @@ pub(crate) use host::Contents;
 pub(crate) use host::HostBuffer;
 pub(crate) use owner::{Owner, SmallOwner};
 pub(crate) use refcounted::{Counted, UninitCounted};
+pub(crate) use vec::Stays;
 
 pub use owner::SyncOwner;
 

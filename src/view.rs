@@ -294,6 +294,9 @@ impl<'a, T: Element, D: Dims> View<'a, T, D> {
     }
 
     /// Copies the elements to a `Vec`, the last index changing fastest.
+    ///
+    /// Where there isn't enough memory it panics or ends the process, as vectors do;
+    /// [`Tensor::to_vec`](crate::Tensor::to_vec) is an error.
     pub fn to_vec(&self) -> Vec<T> {
         match self.as_slice() {
             Some(slice) => slice.to_vec(),

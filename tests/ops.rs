@@ -60,3 +60,5 @@ mod sums;
 mod topk;
 #[path = "ops/unary.rs"]
 mod unary;
+#[path = "ops/variances.rs"]
+mod variances;

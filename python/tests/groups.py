@@ -1,7 +1,8 @@
 """Groups of test files that share a process: those of one folder that need the same framework.
 
 A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS`
-counts, so that TensorFlow and Paddle, which crash in one process, never meet. A file runs alone if
+counts, so that TensorFlow and Paddle, which crash in one process, never meet. PyTorch's, which take
+the longest, are two groups: those of its compiler, and the others. A file runs alone if
 its `pytestmark` has `pytest.mark.own_process`, or if it belongs to another folder of tests. So does
 a file called test_double_*, with a double of NVIDIA's driver: the loader looks for libraries only
 when a process starts, and the double's clocks have an entry for each stream that the process ever
@@ -15,7 +16,7 @@ from typing import NamedTuple
 # TVM comes before PyTorch, as it puts a class of its own in the place of that of tvm_ffi's tensors.
 FRAMEWORKS = ["tensorflow", "paddle", "jax", "tvm", "torch", "cupy", "mxnet"]
 #: How much longer tests of the same size take with a framework, as it compiles.
-COSTS = {"tensorflow": 5, "paddle": 7, "jax": 7, "torch": 3}
+COSTS = {"tensorflow": 5, "paddle": 7, "jax": 7, "torch": 3, "torch, graphs": 5}
 # Those that get along with each other.
 RUNTIMES = {"mlx.core", "onnxruntime", "pyarrow", "tvm_ffi"}
 TESTS = Path(__file__).resolve().parent
@@ -74,5 +75,6 @@ def name(file):
     needed = set(NEEDED.findall(text))
     for framework in FRAMEWORKS:
         if framework in needed:
-            return framework
+            is_halved = framework == "torch" and file.name.startswith("test_graphs_")
+            return f"{framework}, graphs" if is_halved else framework
     return "runtimes" if needed & RUNTIMES else "numpy"

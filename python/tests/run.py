@@ -38,7 +38,7 @@ def main():
     )
     arguments.add_argument("files", nargs="*", type=existing)
     arguments.add_argument(
-        "--time-limit", type=float, default=1200, help="seconds for each process"
+        "--time-limit", type=float, default=3600, help="seconds for each process"
     )
     arguments.add_argument("--list", action="store_true", help="print the groups, and run nothing")
     arguments.add_argument(

@@ -57,11 +57,12 @@ pub(super) fn expected(
             Shapes::Ruled(rule) => rule,
         };
         let shapes = rule(&context).map_err(refused)?;
-        assert_eq!(
-            shapes.len(),
-            op.parameters.len() - op.given(),
-            "the rule of {op} gives as many shapes as it has outputs"
-        );
+        let (found, wanted) = (shapes.len(), op.parameters.len() - op.given());
+        if found != wanted {
+            return Err(Reason::Invalid(format!(
+                "the rule of shapes gives {found}, which is not {wanted}, one for each output"
+            )));
+        }
         return Ok(Expected::Ruled(shapes));
     }
     if op.sizes.is_some() {

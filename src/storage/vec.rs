@@ -24,6 +24,17 @@ unsafe impl<T: Element> SmallOwner for Vec<T> {
     }
 }
 
+/// Why a vector stays in its storage.
+#[derive(Debug)]
+pub(crate) enum Stays {
+    /// The memory's owner is another one, or used elsewhere.
+    Owner,
+    /// The memory begins or ends within an element.
+    Part,
+    /// A byte is no element.
+    Value(u8),
+}
+
 impl Storage {
     /// Takes the vector out that owns the memory, if it is one of `T`s, this is the only handle,
     /// and the memory begins at a whole element of it. Returns, too, how many elements lie before
@@ -31,11 +42,11 @@ impl Storage {
     ///
     /// The vector holds the elements up to the end of the memory; if not every pattern of bits is a
     /// `T`, all of them were checked.
-    pub(crate) fn take_vec<T: Element>(&mut self) -> Option<(Vec<T>, usize)> {
+    pub(crate) fn take_vec<T: Element>(&mut self) -> Result<(Vec<T>, usize), Stays> {
         if !self.is_exclusive() {
-            return None;
+            return Err(Stays::Owner);
         }
-        let mut vec = self.owner.take::<Vec<T>>()?;
+        let mut vec = self.owner.take::<Vec<T>>().ok_or(Stays::Owner)?;
         let size = size_of::<T>();
         let before = self.memory.data.addr() - vec.as_ptr().addr();
         let elements = (before + self.memory.bytes) / size;
@@ -44,13 +55,22 @@ impl Storage {
         // those before it are initialised too, as the vector had them. As bytes, each of them may
         // be anything, which is looked at below.
         let bytes = unsafe { std::slice::from_raw_parts(vec.as_ptr().cast(), elements * size) };
-        if !whole || !(T::ANY_BITS || bytes.iter().all(|byte| T::is_valid(*byte))) {
+        let invalid = match T::ANY_BITS {
+            true => None,
+            false => bytes.iter().find(|byte| !T::is_valid(**byte)),
+        };
+        let stays = match invalid {
+            _ if !whole => Some(Stays::Part),
+            Some(value) => Some(Stays::Value(*value)),
+            None => None,
+        };
+        if let Some(stays) = stays {
             self.owner = super::Owner::small(vec);
-            return None;
+            return Err(stays);
         }
         // SAFETY: `elements` elements are initialised, and values of `T`.
         unsafe { vec.set_len(elements) };
         *self = Self::empty(self.device());
-        Some((vec, before / size))
+        Ok((vec, before / size))
     }
 }

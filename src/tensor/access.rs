@@ -145,9 +145,18 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// The same as for [`view`](Self::view).
+    /// The same as for [`view`](Self::view); and when there isn't enough memory: a tensor that was
+    /// broadcast may need much more of it than it has.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
-        Ok(self.view::<T>()?.to_vec())
+        let view = self.view::<T>()?;
+        let (mut vec, bytes) = (Vec::new(), self.len().saturating_mul(size_of::<T>()));
+        let reserved = vec.try_reserve_exact(self.len());
+        reserved.map_err(|_| Error::OutOfMemory { bytes })?;
+        match view.as_slice() {
+            Some(slice) => vec.extend_from_slice(slice),
+            None => vec.extend(view.iter().copied()),
+        }
+        Ok(vec)
     }
 
     /// Returns the only element.

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Incompatibility, IncompatibilityKind, LayoutError};
 use crate::layout::{Layout, LayoutRef};
-use crate::storage::{Access, Owner, Storage};
+use crate::storage::{Access, Owner, Stays, Storage};
 
 /// A vector that was a tensor's memory.
 pub(crate) struct TakenVec<T> {
@@ -246,10 +246,10 @@ impl Tensor {
         let offset = inner.parts.offset;
         let taken = match offset.is_multiple_of(size_of::<T>()) {
             true => inner.parts.storage.take_vec::<T>(),
-            false => None,
+            false => Err(Stays::Part),
         };
         match taken {
-            Some((vec, before)) => {
+            Ok((vec, before)) => {
                 // The tensor goes without an element.
                 let empty = Layout::contiguous(&[0]).expect("a valid shape");
                 let layout = std::mem::replace(&mut inner.layout, empty);
@@ -259,8 +259,15 @@ impl Tensor {
                     layout,
                 })
             }
-            None => {
-                let found = self.storage().owner_name();
+            Err(Stays::Value(value)) => {
+                let dtype = T::DTYPE;
+                Err((self, Error::InvalidValue { value, dtype }))
+            }
+            Err(stays) => {
+                let found = match stays {
+                    Stays::Part => "memory that begins or ends within one of its elements",
+                    _ => self.storage().owner_name(),
+                };
                 let wanted = format!("a Vec of {} as the owner of the memory", T::DTYPE);
                 let error = Incompatibility::new(IncompatibilityKind::Memory, found, wanted)
                     .with_remedy(COPY);

@@ -198,6 +198,16 @@ fn errors_of_rules_and_kernels_are_passed_on() {
     let op = op(ruled, [Kernel::new("copy").function(copies)]);
     assert_refused!(op.call().input(&x).make(), Reason::Invalid(_), text);
 
+    for (found, ruled) in [
+        (0, copy().shapes(|_| Ok(vec![]))),
+        (2, copy().shapes(|_| Ok(vec![vec![1]; 2]))),
+    ] {
+        let op = crate::support::op(ruled, [Kernel::new("copy").function(copies)]);
+        let text = "which is not 1, one for each output";
+        let text = format!("copy: the rule of shapes gives {found}, {text}");
+        assert_refused!(op.call().input(&x).make(), Reason::Invalid(_), text);
+    }
+
     let fails = |_: View<'_, f32>, _: ViewMut<'_, f32>| Err::<(), _>("too tired");
     let op = crate::support::op(copy(), [Kernel::new("copy").name("lazy").function(fails)]);
     let text = "copy: copy lazy (cpu, T=float32) failed: too tired";

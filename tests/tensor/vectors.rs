@@ -57,6 +57,36 @@ fn refused_vector_leaves_the_tensor_as_it_was() {
     assert_eq!(refused.tensor.try_into_vec::<f32>().unwrap().len(), 4);
 }
 
+#[test]
+fn vector_with_a_byte_that_is_no_element_is_refused_for_it() {
+    let tensor = Tensor::from_vec(vec![true; 3], &[3]).unwrap();
+    let mut bytes = tensor.bit_cast(DType::U8).unwrap();
+    drop(tensor);
+    bytes.view_mut::<u8>().unwrap().fill(7);
+    let tensor = bytes.bit_cast(DType::BOOL).unwrap();
+    drop(bytes);
+    let refused = tensor.try_into_vec::<bool>().unwrap_err();
+    let invalid = Error::InvalidValue {
+        value: 7,
+        dtype: DType::BOOL,
+    };
+    assert_eq!(refused.error, invalid);
+    assert_eq!(refused.tensor.len(), 3);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri would stop instead of saying no")]
+fn more_elements_than_there_is_memory_are_an_error() {
+    for count in [usize::MAX / 2, usize::MAX / 8] {
+        let tensor = Tensor::scalar(1_u8).broadcast_to(&[count]).unwrap();
+        let refused = tensor.to_vec::<u8>().unwrap_err();
+        assert_eq!(refused, Error::OutOfMemory { bytes: count });
+    }
+    let tensor = Tensor::scalar(1.0_f32).broadcast_to(&[1 << 40, 1 << 20]);
+    let refused = tensor.unwrap().to_vec::<f32>().unwrap_err();
+    assert_eq!(refused, Error::OutOfMemory { bytes: 1 << 62 });
+}
+
 /// The elements of a storage of the numbers 0, 1, ..., by a naive walk.
 fn walked(shape: &[usize], strides: &[isize]) -> Vec<i32> {
     let lowest: isize = shape

@@ -182,13 +182,21 @@ def test_doctor_that_is_ended_leaves_no_process(tmp_path, name, options):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PIDS": str(pids)}
     command = [sys.executable, "-m", "dlbridge", "doctor", "--also", "mine:Hangs", *options]
     command += ["--pair", "numpy", "hangs"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"))
-        process.send_signal(getattr(signal, name))
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 128 + getattr(signal, name) and "Traceback" not in said
+    number, pipes = getattr(signal, name), {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # Jobs in the background ignore some, and what they start does.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        process = subprocess.Popen(command, text=True, env=environment, **pipes)
+    finally:
+        signal.signal(number, before)
+    with process:
+        try:
+            wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"))
+            process.send_signal(number)
+            _, said = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + number and "Traceback" not in said
     for other in map(int, pids.read_text().split()):
         wait_until(lambda other=other: not is_running(other))
 

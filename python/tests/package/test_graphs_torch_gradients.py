@@ -11,6 +11,7 @@ from graph_torch import same
 from support import framework, refused
 
 torch = framework("torch")
+import torch._dynamo.compiled_autograd as compiled_autograd  # noqa: E402
 
 
 def floats(*shape):
@@ -205,6 +206,22 @@ def test_transforms_follow_ops():
     y = torch.ones(2, 3)
     assert torch.vmap(lambda x, y: ops.axpy(1.0, x, y))(torch.ones(2, 3), y).sum() == 12
     assert y.sum() == 12
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_autograd_follows_gradients(backend):
+    x, weight = torch.rand(3, 4), torch.rand(4, 4, requires_grad=True)
+
+    def loss():
+        return ops.softmax(ops.matmul(x, weight)).pow(2).sum()
+
+    (wanted,) = torch.autograd.grad(loss(), weight)
+    torch._dynamo.reset()
+    # Releases name it with and without the underscore.
+    enable = getattr(compiled_autograd, "_enable", None) or compiled_autograd.enable
+    with enable(torch.compile(fullgraph=True, backend=backend)):
+        loss().backward()
+    assert torch.equal(weight.grad, wanted)
 
 
 def test_derivatives_that_are_not_there_are_errors():

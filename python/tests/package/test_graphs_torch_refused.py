@@ -156,3 +156,32 @@ def test_decomposed_programs_are_trained():
             module = decomposed.module()
             assert same(gradient(module), expected)
             assert same(compiled(module)(X), Module()(X))
+
+
+def summed(op):
+    return lambda x: op(x).sum()
+
+
+FORWARD_OVER_REVERSE = {
+    "hessian": lambda f: torch.func.hessian(f)(X),
+    "jvp of grad": lambda f: torch.func.jvp(torch.func.grad(f), (X,), (X,)),
+    "linearize": lambda f: torch.func.linearize(torch.func.grad(f), X)[1](X),
+    "jacfwd of jacrev": lambda f: torch.func.jacfwd(torch.func.jacrev(f))(X),
+}
+
+
+@pytest.mark.parametrize("transform", FORWARD_OVER_REVERSE.values(), ids=FORWARD_OVER_REVERSE)
+@pytest.mark.parametrize("name", ["exp", "tanh", "softmax", "exported exp"])
+def test_tangents_of_gradients_are_refused(name, transform):
+    named = DUAL["exported exp"]() if name == "exported exp" else getattr(torch.ops.dlbridge, name)
+    for op in (named, getattr(ops, name.split()[-1])):
+        with pytest.raises((BufferError, NotImplementedError), match=r"has a tangent|jvp function"):
+            transform(summed(op))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_tangents_of_gradients_are_refused(backend):
+    torch._dynamo.reset()
+    compiled_one = torch.compile(FORWARD_OVER_REVERSE["hessian"], backend=backend)
+    with pytest.raises((BufferError, NotImplementedError), match=r"has a tangent|jvp function"):
+        compiled_one(summed(ops.exp))

@@ -72,6 +72,32 @@ impl Moments {
     }
 }
 
+/// Returns whether squares of `f32`, of which this is the sum, were too large for it, or so small
+/// that they have few digits or none. Those of equal elements are 0.
+#[inline(always)]
+fn are_beyond<T: Sums>(squares: f64, count: f64) -> bool {
+    let least = count * f64::from(f32::MIN_POSITIVE);
+    size_of::<T::Wide>() == size_of::<f32>() && !(least..f64::INFINITY).contains(&squares)
+}
+
+/// Returns the moments of elements whose squares are [beyond](are_beyond) `f32`.
+#[cold]
+#[inline(never)]
+fn in_doubles<T: Sums>(x: impl Iterator<Item = T> + Clone, count: f64) -> Moments {
+    let wide = x.map(|x| -> f64 { x.widen().into() });
+    let first = wide.clone().next().unwrap_or_default();
+    if wide.clone().all(|x| x == first) && first.is_finite() {
+        return Moments::around(first, count, 0.0, 0.0);
+    }
+    let center = wide.clone().sum::<f64>() / count;
+    let (mut distances, mut squares) = (0.0, 0.0);
+    for x in wide {
+        distances += x - center;
+        squares += (x - center) * (x - center);
+    }
+    Moments::around(center, count, distances, squares)
+}
+
 /// A float type, and the type of its sums within a block.
 pub(crate) trait Sums: Element {
     /// `f32` or `f64`.
@@ -188,7 +214,10 @@ impl<T: Sums> Routine for Along<'_, T> {
                 let (sum, _) = sums(block, T::Wide::default());
                 let center = T::round(sum / count);
                 let (distances, squares) = sums(block, center);
-                let of_block = Moments::around(center.into(), count, distances, squares);
+                let of_block = match are_beyond::<T>(squares, count) {
+                    true => in_doubles(block.iter().copied(), count),
+                    false => Moments::around(center.into(), count, distances, squares),
+                };
                 *moments = moments.merge(of_block);
             }
         }
@@ -273,7 +302,11 @@ impl<T: Sums> Routine for Across<'_, T> {
                 }
                 for (at, moments) in moments.iter_mut().enumerate() {
                     let (center, sum) = (centers[at].into(), sums[at].into());
-                    let of_block = Moments::around(center, count, sum, squares[at].into());
+                    let squares: f64 = squares[at].into();
+                    let of_block = match are_beyond::<T>(squares, count) {
+                        true => in_doubles((0..some).map(|of| row(of)[at]), count),
+                        false => Moments::around(center, count, sum, squares),
+                    };
                     *moments = moments.merge(of_block);
                 }
                 x = x.wrapping_add(columns);

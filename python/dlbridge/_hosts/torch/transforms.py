@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from ..._errors import with_fields
@@ -14,7 +17,7 @@ from .tangents import has_level, refuse_tangents
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from .op import PublishedOp
@@ -26,6 +29,12 @@ def is_transformed(tensor: Any) -> bool:
     return isinstance(tensor, torch.Tensor) and (
         functorch.is_gradtrackingtensor(tensor) or functorch.is_batchedtensor(tensor)
     )
+
+
+@contextmanager
+def _all_derivatives() -> Iterator[None]:
+    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+        yield
 
 
 def _any_requires_grad(*tensors: Any) -> bool:
@@ -150,8 +159,9 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any]:
     class SingleLevel(Call, _SingleLevelFunction):
         @staticmethod
         def forward(*values: Any) -> Any:
-            # Other transforms have the op next, for which this one turned gradients off.
-            with torch.enable_grad(), torch._C._AutoDispatchBelowAutograd():
+            # Other transforms have the op next, for which this one turned gradients and tangents
+            # off.
+            with _all_derivatives(), torch._C._AutoDispatchBelowAutograd():
                 return called(op.functional, values)
 
     return Function, SingleLevel
@@ -253,7 +263,8 @@ def _gradient(
 
     def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
         other = published(name)
-        follows = any(map(is_transformed, tensors))
+        # Dynamo, which traces this for compiled autograd, can't ask.
+        follows = not torch.compiler.is_compiling() and any(map(is_transformed, tensors))
         function = other.transform if follows else other.functional
         return function(*tensors, **keywords)
 
