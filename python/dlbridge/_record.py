@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from ._catalog import recorders as _recorders, table as _table
+from ._errors import with_fields
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -136,7 +137,8 @@ class record:
 
     def __exit__(self, *_: object) -> None:
         if not self._blocks:
-            raise RuntimeError("the block of this record isn't running; enter it before")
+            error = RuntimeError("the block of this record isn't running")
+            raise with_fields(error, "argument", remedy="enter it before")
         here = [block for block in _entered.get() if any(block is own for own in self._blocks)]
         # Where a generator is ended elsewhere, its block is the last one.
         block = (here or self._blocks)[-1]

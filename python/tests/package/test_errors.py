@@ -358,7 +358,7 @@ ALL_HOSTS = "torch, jax, tensorflow, tvm"
         (
             ValueError,
             lambda: dlbridge.readonly("no"),
-            ("argument", "no", '"warn", "share" or "refuse"', None),
+            ("value", '"no"', '"warn", "share" or "refuse"', None),
         ),
         (
             AttributeError,
