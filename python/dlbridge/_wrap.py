@@ -27,7 +27,8 @@ def wrap(
     Its arguments, and those in tuples, lists and dicts, are handed over where they are tensors, and
     its results back, without copies: what the function writes to is what it was called with. What
     isn't a tensor stays as it is. A list or dict with tensors is another one for the function, so
-    that what it adds to it stays there. A coroutine function becomes one. `over` is whose tensors the function takes and gives, if not
+    that what it adds to it stays there. A coroutine function becomes one. No gradient follows what the
+    function does, also where TensorFlow records on a tape. `over` is whose tensors the function takes and gives, if not
     dlbridge's. `readonly` is as of `convert`, and holds both ways; without it, the policy at the
     time of each call does.
 

@@ -137,6 +137,24 @@ def test_transforms_need_no_jit():
             np.testing.assert_allclose(function(x), expected, rtol=1e-12)
 
 
+def test_nans_are_found_in_transforms():
+    x = jnp.array([-1.0, 1.0])
+    functions = {
+        "grad": jax.grad(lambda x: ops.sum(ops.log(x))),
+        "vmap": jax.vmap(ops.log),
+        "hessian": jax.hessian(lambda x: ops.sum(ops.log(x))),
+        "gradient alone": jax.grad(lambda x: ops.sum(ops.multiply(ops.sqrt(x + 1), 0.0))),
+    }
+    jax.config.update("jax_debug_nans", True)
+    try:
+        for function in functions.values():
+            with pytest.raises(FloatingPointError):
+                function(x)
+            assert np.isfinite(function(x * x)).all()
+    finally:
+        jax.config.update("jax_debug_nans", False)
+
+
 def test_jaxpr_shows_the_op():
     text = str(jax.make_jaxpr(lambda x: ops.softmax(x, axis=0))(random(2)))
     assert "dlbridge_call[" in text and "op=dlbridge.softmax" in text

@@ -43,11 +43,15 @@ def _plain(*arrays: Any, op: PublishedOp, counts: Counts, key: Key) -> Any:
     return custom_call.run(op, counts, op.attributes(key), arrays)
 
 
+@functools.lru_cache(maxsize=4096)
+def _compiled(op: PublishedOp, counts: Counts, key: Key) -> Callable[..., Any]:
+    return jax.jit(functools.partial(_plain, op=op, counts=counts, key=key))
+
+
 @CALL.def_impl
 def _run(*arrays: Any, op: PublishedOp, counts: Counts, key: Key) -> Any:
-    if jax.config.jax_disable_jit:  # Then `traceable` would come here again.
-        return _plain(*arrays, op=op, counts=counts, key=key)
-    return traceable(op, counts, key)(*arrays)
+    # Not `traceable`, which comes here where JAX runs it without a compiler.
+    return _compiled(op, counts, key)(*arrays)
 
 
 @CALL.def_abstract_eval
