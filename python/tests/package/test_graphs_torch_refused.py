@@ -183,5 +183,6 @@ def test_tangents_of_gradients_are_refused(name, transform):
 def test_compiled_tangents_of_gradients_are_refused(backend):
     torch._dynamo.reset()
     compiled_one = torch.compile(FORWARD_OVER_REVERSE["hessian"], backend=backend)
-    with pytest.raises((BufferError, NotImplementedError), match=r"has a tangent|jvp function"):
+    # PyTorch 2.8's compiler makes an error of its own of it.
+    with pytest.raises(Exception, match=r"has a tangent|jvp function"):
         compiled_one(summed(ops.exp))
