@@ -298,9 +298,16 @@ impl<'a, T: Element, D: Dims> View<'a, T, D> {
     /// Where there isn't enough memory it panics or ends the process, as vectors do;
     /// [`Tensor::to_vec`](crate::Tensor::to_vec) is an error.
     pub fn to_vec(&self) -> Vec<T> {
+        let mut vec = Vec::with_capacity(self.layout.as_layout().len());
+        self.append_to(&mut vec);
+        vec
+    }
+
+    /// Adds the elements to a `Vec`, the last index changing fastest.
+    pub(crate) fn append_to(&self, vec: &mut Vec<T>) {
         match self.as_slice() {
-            Some(slice) => slice.to_vec(),
-            None => self.iter().copied().collect(),
+            Some(slice) => vec.extend_from_slice(slice),
+            None => vec.extend(self.iter().copied()),
         }
     }
 }

@@ -111,8 +111,9 @@ class Calls:
         return f"<{len(self)} calls>"
 
 
-#: The blocks that the running thread or task has entered: another one ends its own.
-_entered: ContextVar[tuple[list[_Recorder], ...]] = ContextVar("entered", default=())
+#: The blocks that the running thread or task has entered: another one ends its own. What was
+#: recorded isn't among them, as contexts live long.
+_entered: ContextVar[tuple[object, ...]] = ContextVar("entered", default=())
 
 
 class record:
@@ -125,12 +126,12 @@ class record:
 
     def __init__(self) -> None:
         # Of each block that runs, so that one object can be used again, and in itself.
-        self._blocks: list[list[_Recorder]] = []
+        self._blocks: dict[object, list[_Recorder]] = {}
 
     def __enter__(self) -> Calls:
-        recorders = [recorder() for recorder in _recorders]
-        self._blocks.append(recorders)
-        _entered.set((*_entered.get(), recorders))
+        block, recorders = object(), [recorder() for recorder in _recorders]
+        self._blocks[block] = recorders
+        _entered.set((*_entered.get(), block))
         for recorder in recorders:
             recorder.start()
         return Calls(recorders)
@@ -139,10 +140,9 @@ class record:
         if not self._blocks:
             error = RuntimeError("the block of this record isn't running")
             raise with_fields(error, "argument", remedy="enter it before")
-        here = [block for block in _entered.get() if any(block is own for own in self._blocks)]
+        here = [block for block in _entered.get() if block in self._blocks]
         # Where a generator is ended elsewhere, its block is the last one.
-        block = (here or self._blocks)[-1]
-        self._blocks.remove(block)
+        block = (here or [*self._blocks])[-1]
         _entered.set(tuple(other for other in _entered.get() if other is not block))
-        for recorder in block:
+        for recorder in self._blocks.pop(block):
             recorder.stop()

@@ -41,8 +41,12 @@ def wrap(
 
     if readonly is not None:
         checked(readonly)
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        found = f"the generator function {function.__qualname__}"
+    # Of an object that is called, its method tells.
+    both = function, getattr(function, "__call__", None)
+    kinds = inspect.isgeneratorfunction, inspect.isasyncgenfunction
+    if any(is_kind(one) for is_kind in kinds for one in both):
+        name = getattr(function, "__qualname__", None) or repr(function)
+        found = f"the generator function {name}"
         error = TypeError(f"expected a function that returns its results, got {found}")
         raise with_fields(error, "argument", found=found, wanted="a function")
 
@@ -60,7 +64,8 @@ def wrap(
     async def wrapped_coroutine(*args: Any, **kwargs: Any) -> Any:
         return back(await function(*there(args), **there(kwargs)))
 
-    return wrapped_coroutine if inspect.iscoroutinefunction(function) else wrapped
+    is_coroutine = any(map(inspect.iscoroutinefunction, both))
+    return wrapped_coroutine if is_coroutine else wrapped
 
 
 def to_pytorch_func(

@@ -2,9 +2,9 @@
 
 A file tells by `framework("torch")` what it needs. Of several frameworks the first of `FRAMEWORKS`
 counts, so that TensorFlow and Paddle, which crash in one process, never meet. PyTorch's, which take
-the longest, are two groups: those of its compiler, and the others. A file runs alone if
-its `pytestmark` has `pytest.mark.own_process`, or if it belongs to another folder of tests. So does
-a file called test_double_*, with a double of NVIDIA's driver: the loader looks for libraries only
+the longest, are two groups: those of its compiler, and the others. A file runs alone if its
+`pytestmark` has `pytest.mark.own_process`, or if it belongs to another folder of tests. So does a
+file called test_double_*, with a double of NVIDIA's driver: the loader looks for libraries only
 when a process starts, and the double's clocks have an entry for each stream that the process ever
 made, so that every call takes longer as files share one.
 """

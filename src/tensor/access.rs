@@ -152,10 +152,7 @@ impl Tensor {
         let (mut vec, bytes) = (Vec::new(), self.len().saturating_mul(size_of::<T>()));
         let reserved = vec.try_reserve_exact(self.len());
         reserved.map_err(|_| Error::OutOfMemory { bytes })?;
-        match view.as_slice() {
-            Some(slice) => vec.extend_from_slice(slice),
-            None => vec.extend(view.iter().copied()),
-        }
+        view.append_to(&mut vec);
         Ok(vec)
     }
 

@@ -197,6 +197,21 @@ fn argmax_refuses_what_has_no_elements() {
     );
 }
 
+/// Checks the same numbers, of a range of `1 / scale`, as each float type within a tolerance of its
+/// own.
+macro_rules! check_every_float {
+    ($check:ident, $shape:expr, $scale:literal, $tolerances:expr) => {{
+        let (shape, [of_f32, of_f64, of_f16, of_bf16]) = ($shape, $tolerances);
+        let len = shape.iter().product();
+        let (f32s, f64s) = (|x| f32::from(x) / $scale, |x| f64::from(x) / $scale);
+        $check(&numbers(len, f32s), shape, of_f32);
+        $check(&numbers(len, f64s), shape, of_f64);
+        $check(&numbers(len, f16::from), shape, of_f16);
+        $check(&numbers(len, bf16::from), shape, of_bf16);
+    }};
+}
+pub(crate) use check_every_float;
+
 /// The nearest numbers of a type.
 pub(crate) fn rounded<T: Element>(shape: &[usize], numbers: impl Iterator<Item = f64>) -> Tensor {
     Tensor::from_scalars(shape, T::DTYPE, numbers.map(Scalar::Float)).unwrap()
@@ -223,27 +238,13 @@ fn log_softmax_is_near_the_oracle() {
         }
     }
     for shape in [&[3, 4, 5][..], &[2, 70], &[0, 3], &[131, 317]] {
-        let len = shape.iter().product();
-        check(
-            &numbers(len, f32::from),
-            shape,
+        let tolerances = [
             Tolerance::close(2e-6, 1e-6),
-        );
-        check(
-            &numbers(len, f64::from),
-            shape,
             Tolerance::close(1e-14, 1e-14),
-        );
-        check(
-            &numbers(len, f16::from),
-            shape,
             Tolerance::close(1e-3, 2e-3),
-        );
-        check(
-            &numbers(len, bf16::from),
-            shape,
             Tolerance::close(1e-3, 1e-2),
-        );
+        ];
+        check_every_float!(check, shape, 1.0, tolerances);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `var` and `std`: in all arrangements of tensors, numbers of threads and SIMD levels, against a
 //! naive oracle.
 
-use crate::reductions::{groups, numbers, rounded};
+use crate::reductions::{check_every_float, groups, numbers, rounded};
 use dlbridge::testing::{OpTest, Tolerance};
 use dlbridge::{Element, Tensor, ops};
 use half::{bf16, f16};
@@ -53,27 +53,13 @@ fn var_and_std_of_every_float_are_near_the_oracle() {
         &[],
         &[2, 0],
     ] {
-        let len = shape.iter().product();
-        check_var(
-            &numbers(len, |x| f32::from(x) / 7.0),
-            shape,
+        let tolerances = [
             Tolerance::close(1e-7, 1e-6),
-        );
-        check_var(
-            &numbers(len, |x| f64::from(x) / 7.0),
-            shape,
             Tolerance::close(1e-15, 1e-14),
-        );
-        check_var(
-            &numbers(len, f16::from),
-            shape,
             Tolerance::close(1e-3, 2e-3),
-        );
-        check_var(
-            &numbers(len, bf16::from),
-            shape,
             Tolerance::close(1e-3, 1e-2),
-        );
+        ];
+        check_every_float!(check_var, shape, 7.0, tolerances);
     }
 }
 

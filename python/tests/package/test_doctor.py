@@ -166,6 +166,12 @@ def is_running(process):
     return state != "Z"  # One that has ended, and that nothing waits for.
 
 
+def processes_in(file):
+    """Those that have written their whole lines."""
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    return [int(line) for line in lines if line.endswith("\n")]
+
+
 def wait_until(is_so):
     end = time.monotonic() + 120
     while not is_so():
@@ -191,13 +197,13 @@ def test_doctor_that_is_ended_leaves_no_process(tmp_path, name, options):
         signal.signal(number, before)
     with process:
         try:
-            wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"))
+            wait_until(lambda: processes_in(pids))
             process.send_signal(number)
             _, said = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 128 + number and "Traceback" not in said
-    for other in map(int, pids.read_text().split()):
+    for other in processes_in(pids):
         wait_until(lambda other=other: not is_running(other))
 
 
@@ -209,9 +215,10 @@ def test_import_that_hangs_in_a_grown_nursery_ends_with_it(tmp_path, monkeypatch
     monkeypatch.setenv("PIDS", str(pids))
     known = nursery.Nursery.start([frameworks.ADAPTERS["numpy"]], 120)
     assert known is not None and known.grow("mine:Hangs", 5) is None
-    wait_until(pids.exists)
+    wait_until(lambda: processes_in(pids))
     known.close()
-    wait_until(lambda: not is_running(int(pids.read_text())))
+    (process,) = processes_in(pids)
+    wait_until(lambda: not is_running(process))
 
 
 def test_pair_report_shows_unsupported_layouts_of_torch():

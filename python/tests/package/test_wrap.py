@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import functools
 import inspect
 import warnings
 from typing import NamedTuple
@@ -162,11 +163,17 @@ def test_coroutine_function_stays_one():
         assert type(x) is type(out) is dlbridge.Tensor
         return dlbridge.ops.add(x, x, out=out)
 
-    wrapped, out = dlbridge.wrap(double, "torch"), torch.zeros(2)
-    assert inspect.iscoroutinefunction(wrapped) and wrapped.__name__ == "double"
-    result = asyncio.run(wrapped(torch.ones(2), out=out))
-    assert isinstance(result, torch.Tensor) and result.data_ptr() == out.data_ptr()
-    assert out.tolist() == [2, 2]
+    class Double:
+        async def __call__(self, x, out):
+            return await double(x, out)
+
+    assert dlbridge.wrap(double, "torch").__name__ == "double"
+    for function in (double, functools.partial(double), Double()):
+        wrapped, out = dlbridge.wrap(function, "torch"), torch.zeros(2)
+        assert inspect.iscoroutinefunction(wrapped)
+        result = asyncio.run(wrapped(torch.ones(2), out=out))
+        assert isinstance(result, torch.Tensor) and result.data_ptr() == out.data_ptr()
+        assert out.tolist() == [2, 2]
 
 
 def test_generator_function_is_refused():
@@ -182,6 +189,14 @@ def test_generator_function_is_refused():
         with refused(TypeError, message) as raised:
             dlbridge.wrap(function, "torch")
         assert (raised.value.kind, raised.value.wanted) == ("argument", "a function")
+
+    class Each:
+        def __call__(self, x):
+            yield x
+
+    for function in (functools.partial(each), Each()):
+        with refused(TypeError, "got the generator function ", repr(function)):
+            dlbridge.wrap(function, "torch")
 
 
 def test_list_that_the_function_adds_to_stays_the_callers():

@@ -3,8 +3,7 @@
 use crate::kernel::{Attribute, AttributeKind};
 use crate::python::PyDType;
 use crate::python::dtype_and_device::is_at_hand;
-use crate::python::error::is_final;
-use crate::python::error::wrong_argument;
+use crate::python::error::{is_final, wrong_argument};
 use crate::python::items::Items;
 use pyo3::Borrowed;
 use pyo3::prelude::*;

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import forward_ad
@@ -17,7 +15,7 @@ from .tangents import has_level, refuse_tangents
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from .op import PublishedOp
@@ -29,12 +27,6 @@ def is_transformed(tensor: Any) -> bool:
     return isinstance(tensor, torch.Tensor) and (
         functorch.is_gradtrackingtensor(tensor) or functorch.is_batchedtensor(tensor)
     )
-
-
-@contextmanager
-def _all_derivatives() -> Iterator[None]:
-    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
-        yield
 
 
 def _any_requires_grad(*tensors: Any) -> bool:
@@ -161,7 +153,8 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any]:
         def forward(*values: Any) -> Any:
             # Other transforms have the op next, for which this one turned gradients and tangents
             # off.
-            with _all_derivatives(), torch._C._AutoDispatchBelowAutograd():
+            tangents = forward_ad._set_fwd_grad_enabled(True)
+            with torch.enable_grad(), tangents, torch._C._AutoDispatchBelowAutograd():
                 return called(op.functional, values)
 
     return Function, SingleLevel

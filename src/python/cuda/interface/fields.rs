@@ -1,9 +1,8 @@
 //! The fields of `__cuda_array_interface__`: their types, and the bytes that the elements take.
 
-use super::super::super::error::not_exchangeable;
 use crate::dtype::DType;
 use crate::error::IncompatibilityKind as Kind;
-use crate::python::error::is_final;
+use crate::python::error::{is_final, not_exchangeable};
 use crate::python::items::Items;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
