@@ -10,6 +10,7 @@ with such values and attributes.
 
 from __future__ import annotations
 
+from .._errors import with_fields
 from . import sizes
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -17,6 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from .definition import Definition
 
 
 def needed(gradients: dict[str, list[Any]]) -> list[tuple[str, int]]:
@@ -82,17 +85,9 @@ def evaluate(
         return None
     if value[0] != "call":
         return known[value]
-    _, name, inputs, given = value
+    _, name, inputs, _ = value
     tensors = [evaluate(tensor, known, attributes, kinds_of, call, real) for tensor in inputs]
-    kinds, keywords = kinds_of(name), {}
-    for keyword, (kind, argument) in given:
-        if kind == "same":
-            argument = attributes[argument]
-        elif kind == "dtype":
-            argument = known[argument].dtype
-        if kinds[keyword].startswith("ints") and isinstance(argument, int):
-            argument = [argument]
-        keywords[keyword] = argument
+    keywords = _keywords(value, known, attributes, kinds_of(name))
     if name == "cast" and is_complex(tensors[0].dtype) and not is_complex(keywords["dtype"]):
         tensors[0] = real(tensors[0])  # What is real has a real gradient.
     # Calls that give back what they are given.
@@ -101,6 +96,82 @@ def evaluate(
     if name == "sum_to_like" and _have_same_numbers(*tensors):
         return tensors[0]
     return call(name, tensors, keywords)
+
+
+def _keywords(
+    value: Any, known: dict[Any, Any], attributes: dict[str, Any], kinds: dict[str, str]
+) -> dict[str, Any]:
+    """Returns the attributes of a call in a gradient."""
+    keywords = {}
+    for keyword, (kind, argument) in value[3]:
+        if kind == "same":
+            argument = attributes[argument]
+        elif kind == "dtype":
+            argument = known[argument].dtype
+        if kinds[keyword].startswith("ints") and isinstance(argument, int):
+            argument = [argument]
+        keywords[keyword] = argument
+    return keywords
+
+
+def transpose(
+    value: Any,
+    tangent: Any,
+    known: dict[Any, Any],
+    attributes: dict[str, Any],
+    definition_of: Callable[[str], Definition],
+    call: Callable[[str, list[Any], dict[str, Any]], Any],
+    real: Callable[[Any], Any],
+) -> list[tuple[int, Any]]:
+    """Returns outputs' tangents, of which each output's are to be added up, by an input's tangent.
+
+    An input's gradient is linear in those of the outputs, and its transpose is the derivative. That
+    of each call is its own gradient. `known` has zeros as the outputs' gradients.
+    """
+    if value[0] == "gradient":
+        return [(value[1], tangent)]
+    if not _is_of_gradients(value):
+        return []
+
+    def kinds_of(name: str) -> dict[str, str]:
+        return definition_of(name).kinds
+
+    def evaluated(value: Any, known: dict[Any, Any], attributes: dict[str, Any]) -> Any:
+        return evaluate(value, known, attributes, kinds_of, call, real)
+
+    op = definition_of(value[1])
+    keywords = {**op.defaults, **_keywords(value, known, attributes, op.kinds)}
+    tensors = [evaluated(tensor, known, attributes) for tensor in value[2]]
+    names = [op.inputs[min(at, len(op.inputs) - 1)] for at in range(len(tensors))]
+    given = [(name, tensor) for name, tensor in zip(names, tensors) if tensor is not None]
+    ranks = [[len(tensor.shape) for name, tensor in given if name == of] for of in op.inputs]
+    inside = {("input", names.index(name)): tensors[names.index(name)] for name in names}
+    inside[("gradient", 0)] = tangent
+    found = []
+    for tensor, name in zip(value[2], names):
+        if not _is_of_gradients(tensor):
+            continue
+        gradient = declared(op.row, name, ranks, op.row["name"])
+        if ("output", 0) in needed({name: [gradient]}):
+            inside[("output", 0)] = evaluated(value, known, attributes)
+        moved = evaluated(gradient, inside, keywords)
+        if moved is not None:
+            found += transpose(tensor, moved, known, attributes, definition_of, call, real)
+    return found
+
+
+def declared(row: dict[str, Any], name: str, ranks: list[list[int]], op: str) -> Any:
+    """Returns an input's gradient in a call with inputs of some ranks. Messages call it `op`."""
+    values = row["gradients"].get(name)
+    if values is None:
+        error = RuntimeError(f"{op} declares no gradient of {name!r}")
+        raise with_fields(error, "kernel", wanted=name)
+    return values[chosen(row, ranks) if len(values) > 1 else 0]
+
+
+def _is_of_gradients(value: Any) -> bool:
+    """Whether a value depends on the outputs' gradients."""
+    return value[0] == "gradient" or value[0] == "call" and any(map(_is_of_gradients, value[2]))
 
 
 def is_complex(dtype: Any) -> bool:

@@ -228,10 +228,9 @@ def test_derivatives_that_are_not_there_are_errors():
     x = torch.rand(3)
     with refused(RuntimeError, "dlbridge::relu declares no gradient of 'x'"):
         torch.func.grad(lambda x: ops.relu(x).sum())(x)
-    for op in (ops.relu, ops.exp):
-        with pytest.raises(NotImplementedError):
-            torch.func.jvp(op, (x,), (x,))
-        with torch.autograd.forward_ad.dual_level():
-            dual = torch.autograd.forward_ad.make_dual(x, x)
-            with refused(BufferError, "the tensor has a tangent"):
-                op(dual)
+    with refused(RuntimeError, "dlbridge::relu declares no gradient of 'x'"):
+        torch.func.jvp(ops.relu, (x,), (x,))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x)
+        with refused(BufferError, "relu", "has a tangent", "declares no gradient"):
+            ops.relu(dual)

@@ -132,12 +132,8 @@ class _Call(NamedTuple):
 
     def _declared(self, at: int) -> Any:
         name = self.op.inputs[self._place(at)]
-        values = self.op.row["gradients"].get(name)
-        if values is None:
-            error = RuntimeError(f"{self.op.target} declares no gradient of {name!r}")
-            raise with_fields(error, "kernel", wanted=name)
         ranks = self.op.split(self.counts, [len(shape) for shape, *_ in self.types])
-        return values[gradients.chosen(self.op.row, ranks) if len(values) > 1 else 0]
+        return gradients.declared(self.op.row, name, ranks, self.op.target)
 
     def _of_array(self, at: int, known: dict[Any, Any]) -> Any:
         shape, dtype, sharding = self.types[at]

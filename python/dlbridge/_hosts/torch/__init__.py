@@ -11,7 +11,7 @@ import sys
 import torch
 
 from ..definition import flat, refusal
-from .tangents import refuse_tangents
+from .tangents import has_level, has_tangent, refused_tangent
 from .transforms import is_transformed
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -75,6 +75,7 @@ def _is_followed(tensor: torch.Tensor) -> bool:
     return (
         tensor.requires_grad
         or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        or (has_level() and has_tangent(tensor))
         or type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
     )
 
@@ -86,8 +87,12 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     op = _ops[name]
     if any(map(is_transformed, flat(args, kwargs))):
         return op.transformed(*args, **kwargs)
-    # What is a remedy for a gradient would lose the tangent.
-    refuse_tangents(op, [*args, *map(kwargs.get, op.inputs[len(args) :])])
+    if has_level():
+        tensors = [*args, *map(kwargs.get, op.inputs[len(args) :])]
+        if has_tangent(tensors):
+            if not op.row["gradients"]:
+                raise refused_tangent(op, tensors)
+            return op.transformed(*args, **kwargs)
     return op.function(*args, **kwargs)
 
 

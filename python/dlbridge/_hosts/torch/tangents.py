@@ -1,6 +1,8 @@
-"""Tensors with a tangent, as of forward-mode automatic differentiation: ops have none."""
+"""Tensors with a tangent, as of forward-mode automatic differentiation."""
 
 from __future__ import annotations
+
+import sys
 
 import torch
 from torch.autograd import forward_ad
@@ -15,29 +17,39 @@ if TYPE_CHECKING:
     from .op import PublishedOp
 
 
+#: The only level that PyTorch has, whatever transforms are nested.
+_LEVEL = 0
+
+
 def has_level() -> bool:
-    """Whether forward-mode differentiation is on: without, no tensor has a tangent."""
-    # Another release may have another name for it.
-    return getattr(forward_ad, "_current_level", 0) >= 0
+    """Whether forward-mode differentiation may be on: otherwise no tensor has a tangent."""
+    # Another release may have another name for it. Compiled programs enter it without this name,
+    # and asking each tensor takes longer.
+    return getattr(forward_ad, "_current_level", 0) >= 0 or "torch._dynamo" in sys.modules
 
 
-def _has_tangent(value: Any) -> bool:
+def has_tangent(value: Any) -> bool:
+    """Whether a tensor, or one in a list, has a tangent."""
     if isinstance(value, list | tuple):
-        return any(map(_has_tangent, value))
-    return isinstance(value, torch.Tensor) and forward_ad.unpack_dual(value).tangent is not None
+        return any(map(has_tangent, value))
+    if not isinstance(value, torch.Tensor):
+        return False
+    return forward_ad.unpack_dual(value, level=_LEVEL).tangent is not None
 
 
-def refuse_tangents(op: PublishedOp, args: Any) -> None:
-    """Raises the error of an eager call if a tensor among an op's inputs, or in a list there, has
-    a tangent.
-    """
-    if not has_level():
-        return
-    for at, value in enumerate(args):
-        if _has_tangent(value):
-            name = op.inputs[min(at, len(op.inputs) - 1)]
-            what = "the tensor has a tangent (forward-mode automatic differentiation)"
-            why = f'argument "{name}": {what}, which its memory doesn\'t hold'
-            error = BufferError(f"{op.row['name']}: {why}")
-            remedy = "pass torch.autograd.forward_ad.unpack_dual(tensor).primal"
-            raise with_fields(error, "requires_grad", remedy=remedy)
+def primal(value: Any) -> Any:
+    """Returns a tensor without its tangent."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return forward_ad.unpack_dual(value, level=_LEVEL).primal
+
+
+def refused_tangent(op: PublishedOp, args: Any) -> BufferError:
+    """Returns the error of a call with a tangent of an op that declares no gradient."""
+    at = next(at for at, value in enumerate(args) if has_tangent(value))
+    name = op.inputs[min(at, len(op.inputs) - 1)]
+    what = "the tensor has a tangent (forward-mode automatic differentiation)"
+    why = f'argument "{name}": {what}, and the op declares no gradient'
+    error = BufferError(f"{op.row['name']}: {why}")
+    remedy = "pass torch.autograd.forward_ad.unpack_dual(tensor).primal"
+    return with_fields(error, "requires_grad", remedy=remedy)

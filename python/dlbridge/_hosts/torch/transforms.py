@@ -10,7 +10,8 @@ from torch.autograd.function import _SingleLevelFunction
 from ..._errors import with_fields
 from .. import batching, gradients
 from ..definition import flat
-from .tangents import has_level, refuse_tangents
+from . import tangents
+from .tangents import has_level, has_tangent, refused_tangent
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -44,17 +45,23 @@ def followed(op: PublishedOp) -> Callable[..., Any]:
     below = torch._C._after_autograd_keyset
     # Looked up once, as each call asks them.
     is_grad_enabled, is_exporting = torch.is_grad_enabled, torch.compiler.is_exporting
+    are_transforms_active = torch._C._are_functorch_transforms_active
 
     def function(keyset: Any, *tensors: Any, **attributes: Any) -> Any:
-        if has_level():
-            refuse_tangents(op, tensors)
-        if is_grad_enabled() and requires_grad(*tensors):
-            if torch._C._are_functorch_transforms_active():
-                # PyTorch has chosen one transform, to which the tensors belong.
+        is_dual = has_level() and has_tangent(tensors)
+        if is_dual and not declares:
+            raise refused_tangent(op, tensors)
+        is_followed = is_dual or is_grad_enabled() and requires_grad(*tensors)
+        if are_transforms_active():
+            # PyTorch has chosen one transform, to which the tensors belong.
+            if is_followed:
                 with enable_single_level_autograd_function():
                     return _applied(op, tensors, attributes, op.single_level)
-            if declares:
-                return _applied(op, tensors, attributes)
+            # Others have the op next.
+            with torch._C._AutoDispatchBelowAutograd():
+                return functional(*tensors, **attributes)
+        if is_followed and declares:
+            return _applied(op, tensors, attributes)
         # An exported program may be trained later: the kernel alone has no gradient.
         if is_exporting():
             return functional.redispatch(keyset & below, *tensors, **attributes)
@@ -102,35 +109,50 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any]:
         """Returns the inputs, of which a variadic one is a list."""
         return [*values[:count], *([list(values[before:])] if op.variadic else [])]
 
+    def names_of(values: Any) -> list[str]:
+        """Returns the names of a call's values."""
+        return [*op.inputs[:count], *names, *op.inputs[count:] * (len(values) - before)]
+
+    def gradient(ctx: Any, name: str) -> Any:
+        return gradients.declared(op.row, name, ctx.ranks, f"dlbridge::{op.name}")
+
     class Call:
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             results = output if isinstance(output, tuple | list) else (output,)
             many = [of if isinstance(of, list) else [of] for of in joined(inputs)]
             tensors = {"input": [of[0] if of else None for of in many], "output": results}
-            ctx.save_for_backward(*(tensors[kind][at] for kind, at in kept))
+            saved = [tensors[kind][at] for kind, at in kept]
+            ctx.save_for_backward(*saved)
+            if has_level():
+                ctx.save_for_forward(*saved, *results)
             ctx.attributes = dict(zip(names, inputs[count:before]))
-            ranks = [[tensor.dim() for tensor in of if tensor is not None] for of in many]
-            ctx.chosen = gradients.chosen(op.row, ranks) if declared else 0
+            ctx.ranks = [[tensor.dim() for tensor in of if tensor is not None] for of in many]
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
             known.update({("gradient", at): _conjugate(grad) for at, grad in enumerate(grads)})
-            needed = ctx.needs_input_grad
-            of_names = [*op.inputs[:count], *names, *op.inputs[count:] * (len(needed) - before)]
             found: list[Any] = []
-            for name, needs in zip(of_names, needed):
-                if not needs:
-                    found.append(None)
-                    continue
-                values = declared.get(name)
-                if values is None:
-                    error = RuntimeError(f"dlbridge::{op.name} declares no gradient of {name!r}")
-                    raise with_fields(error, "kernel", wanted=name)
-                value = values[ctx.chosen if len(values) > 1 else 0]
-                found.append(_gradient(op, value, known, ctx.attributes))
+            for name, needs in zip(names_of(ctx.needs_input_grad), ctx.needs_input_grad):
+                value = gradient(ctx, name) if needs else None
+                found.append(value and _gradient(op, value, known, ctx.attributes))
             return tuple(found)
+
+        @staticmethod
+        def jvp(ctx: Any, *given: Any) -> Any:
+            saved = [tangents.primal(tensor) for tensor in ctx.saved_tensors]
+            known, results = dict(zip(kept, saved)), saved[len(kept) :]
+            for at, result in enumerate(results):
+                known["gradient", at] = torch.zeros_like(result)
+            found: list[Any] = [None] * len(results)
+            # It is off, and other transforms may follow what is called here.
+            with forward_ad._set_fwd_grad_enabled(True):
+                for name, tangent in zip(names_of(given), given):
+                    value = None if tangent is None else gradient(ctx, name)
+                    for at, part in _tangents(op, value, tangent, known, ctx.attributes):
+                        found[at] = part if found[at] is None else found[at] + part
+            return found[0] if len(found) == 1 else tuple(found)
 
     def called(function: Any, values: Any) -> Any:
         return function(*joined(values), **dict(zip(names, values[count:before])))
@@ -153,8 +175,8 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any]:
         def forward(*values: Any) -> Any:
             # Other transforms have the op next, for which this one turned gradients and tangents
             # off.
-            tangents = forward_ad._set_fwd_grad_enabled(True)
-            with torch.enable_grad(), tangents, torch._C._AutoDispatchBelowAutograd():
+            forward = forward_ad._set_fwd_grad_enabled(True)
+            with torch.enable_grad(), forward, torch._C._AutoDispatchBelowAutograd():
                 return called(op.functional, values)
 
     return Function, SingleLevel
@@ -243,16 +265,21 @@ def _selected(value: Any, dim: Any, at: int) -> Any:
     return value if dim is None else value.select(dim, at)
 
 
-def _gradient(
-    op: PublishedOp, value: Any, known: dict[Any, Any], attributes: dict[str, Any]
-) -> Any:
-    """Returns a gradient, as calls of ops."""
+def _published(op: PublishedOp) -> Callable[[str], PublishedOp]:
+    """Returns what finds an op that a gradient calls."""
 
     def published(name: str) -> PublishedOp:
         if name not in op.published:
             error = RuntimeError(f"a gradient calls the op {name}, which isn't published")
             raise with_fields(error, "name", wanted=name)
         return op.published[name]
+
+    return published
+
+
+def _calls(op: PublishedOp) -> Callable[..., Any]:
+    """Returns what calls the ops of a gradient."""
+    published = _published(op)
 
     def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
         other = published(name)
@@ -261,10 +288,34 @@ def _gradient(
         function = other.transform if follows else other.functional
         return function(*tensors, **keywords)
 
+    return call
+
+
+def _gradient(
+    op: PublishedOp, value: Any, known: dict[Any, Any], attributes: dict[str, Any]
+) -> Any:
+    """Returns a gradient, as calls of ops."""
+    published = _published(op)
+
     def kinds_of(name: str) -> dict[str, str]:
         return published(name).kinds
 
-    return _conjugate(gradients.evaluate(value, known, attributes, kinds_of, call, torch.real))
+    grad = gradients.evaluate(value, known, attributes, kinds_of, _calls(op), torch.real)
+    return _conjugate(grad)
+
+
+def _tangents(
+    op: PublishedOp, value: Any, tangent: Any, known: dict[Any, Any], attributes: dict[str, Any]
+) -> list[tuple[int, Any]]:
+    """Returns the tangents of outputs by that of the input with a gradient, as calls of ops."""
+    if value is None:
+        return []
+    published = _published(op)
+
+    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
+        return published(name).functional(*tensors, **keywords)
+
+    return gradients.transpose(value, tangent, known, attributes, published, call, torch.real)
 
 
 def _conjugate(grad: torch.Tensor | None) -> torch.Tensor | None:
