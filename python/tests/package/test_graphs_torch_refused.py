@@ -1,5 +1,8 @@
 """What ops of PyTorch's dispatcher refuse: other devices, tangents, and tensors without memory."""
 
+import contextlib
+import importlib
+
 import pytest
 from dlbridge import ops
 from graph_torch import compiled, same
@@ -122,6 +125,22 @@ def test_tensors_without_memory_are_refused():
             call()
     empty = torch.ones(0, 3)
     assert torch.ops.dlbridge.add(empty, empty).shape == (0, 3)
+
+
+ODD = {
+    "sparse": lambda: X.to_sparse(),
+    "oneDNN": lambda: X.to_mkldnn(),
+    "nested": lambda: torch.nested.nested_tensor([X, X[1:]]),
+}
+
+
+@pytest.mark.parametrize("maker", ODD.values(), ids=ODD)
+def test_tensors_without_memory_of_their_own_are_refused_as_before_the_compiler_came(maker):
+    importlib.import_module("torch._dynamo")
+    odd = maker()
+    for level in (contextlib.nullcontext, forward_ad.dual_level):
+        with level(), refused(BufferError, "the tensor isn't a plain one"):
+            ops.add(odd, 1.0)
 
 
 def test_decomposed_programs_are_trained():

@@ -11,7 +11,7 @@ import sys
 import torch
 
 from ..definition import flat, refusal
-from .tangents import has_level, has_tangent, refused_tangent
+from .tangents import is_entered, has_tangent, refused_tangent
 from .transforms import is_transformed
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -75,7 +75,7 @@ def _is_followed(tensor: torch.Tensor) -> bool:
     return (
         tensor.requires_grad
         or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-        or (has_level() and has_tangent(tensor))
+        or (is_entered() and has_tangent(tensor))
         or type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
     )
 
@@ -87,7 +87,7 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     op = _ops[name]
     if any(map(is_transformed, flat(args, kwargs))):
         return op.transformed(*args, **kwargs)
-    if has_level():
+    if is_entered():
         tensors = [*args, *map(kwargs.get, op.inputs[len(args) :])]
         if has_tangent(tensors):
             if not op.row["gradients"]:

@@ -9,7 +9,7 @@ import torch
 from ..._errors import with_fields
 from .. import sizes
 from ..definition import Definition
-from . import transforms, written
+from . import derivatives, transforms, written
 from .function import function_of_op, to_dtype
 
 # As of the module `typing`, which takes longer to import than this package.
@@ -85,7 +85,7 @@ class PublishedOp(Definition):
                 torch.library.register_vmap(qualified, self.vmap, lib=_LIBRARY)
         #: What returns the values that it writes, without gradients.
         self.kernel = getattr(torch.ops.dlbridge, kernels[-1]).default
-        self.differentiable, self.single_level = transforms.differentiable(self)
+        self.differentiable, self.in_transform, self.plain = derivatives.differentiable(self)
         self.call, self.functional = (
             getattr(torch.ops.dlbridge, self.forms[at]).default for at in (0, -1)
         )

@@ -19,13 +19,18 @@ if TYPE_CHECKING:
 
 #: The only level that PyTorch has, whatever transforms are nested.
 _LEVEL = 0
+_unpack = torch._VF._unpack_dual
 
 
-def has_level() -> bool:
-    """Whether forward-mode differentiation may be on: otherwise no tensor has a tangent."""
-    # Another release may have another name for it. Compiled programs enter it without this name,
-    # and asking each tensor takes longer.
-    return getattr(forward_ad, "_current_level", 0) >= 0 or "torch._dynamo" in sys.modules
+def is_entered() -> bool:
+    """Whether a program has turned forward-mode differentiation on, other than a compiled one."""
+    # Another release may have another name for it.
+    return getattr(forward_ad, "_current_level", 0) >= 0
+
+
+def may_be_entered() -> bool:
+    """Whether tensors may have tangents. Compiled programs don't tell, but by their tensors."""
+    return is_entered() or "torch._dynamo" in sys.modules
 
 
 def has_tangent(value: Any) -> bool:
@@ -34,14 +39,15 @@ def has_tangent(value: Any) -> bool:
         return any(map(has_tangent, value))
     if not isinstance(value, torch.Tensor):
         return False
-    return forward_ad.unpack_dual(value, level=_LEVEL).tangent is not None
+    # PyTorch can't tell of others, such as sparse ones, which ops refuse.
+    if value.layout is not torch.strided or value.is_nested:
+        return False
+    return _unpack(value, level=_LEVEL)[1] is not None
 
 
 def primal(value: Any) -> Any:
     """Returns a tensor without its tangent."""
-    if not isinstance(value, torch.Tensor):
-        return value
-    return forward_ad.unpack_dual(value, level=_LEVEL).primal
+    return _unpack(value, level=_LEVEL)[0] if isinstance(value, torch.Tensor) else value
 
 
 def refused_tangent(op: PublishedOp, args: Any) -> BufferError:

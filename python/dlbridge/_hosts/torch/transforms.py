@@ -1,17 +1,14 @@
-"""Gradients, and calls in transforms of torch.func."""
+"""Calls that autograd follows, or that take part in transforms of torch.func."""
 
 from __future__ import annotations
 
 import torch
 from torch._functorch.autograd_function import enable_single_level_autograd_function
-from torch.autograd import forward_ad
-from torch.autograd.function import _SingleLevelFunction
 
 from ..._errors import with_fields
-from .. import batching, gradients
+from .. import batching
 from ..definition import flat
-from . import tangents
-from .tangents import has_level, has_tangent, refused_tangent
+from .tangents import has_tangent, may_be_entered, refused_tangent
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -48,7 +45,7 @@ def followed(op: PublishedOp) -> Callable[..., Any]:
     are_transforms_active = torch._C._are_functorch_transforms_active
 
     def function(keyset: Any, *tensors: Any, **attributes: Any) -> Any:
-        is_dual = has_level() and has_tangent(tensors)
+        is_dual = may_be_entered() and has_tangent(tensors)
         if is_dual and not declares:
             raise refused_tangent(op, tensors)
         is_followed = is_dual or is_grad_enabled() and requires_grad(*tensors)
@@ -56,12 +53,12 @@ def followed(op: PublishedOp) -> Callable[..., Any]:
             # PyTorch has chosen one transform, to which the tensors belong.
             if is_followed:
                 with enable_single_level_autograd_function():
-                    return _applied(op, tensors, attributes, op.single_level)
+                    return _applied(op, tensors, attributes, op.in_transform)
             # Others have the op next.
             with torch._C._AutoDispatchBelowAutograd():
                 return functional(*tensors, **attributes)
         if is_followed and declares:
-            return _applied(op, tensors, attributes)
+            return _applied(op, tensors, attributes, op.differentiable if is_dual else op.plain)
         # An exported program may be trained later: the kernel alone has no gradient.
         if is_exporting():
             return functional.redispatch(keyset & below, *tensors, **attributes)
@@ -79,13 +76,10 @@ def transform(op: PublishedOp, tensors: Any, attributes: dict[str, Any]) -> Any:
             error = RuntimeError(f"{op.row['name']} declares no gradient")
             raise with_fields(error, "kernel")
         return op.kernel(*tensors, **attributes)
-    return _applied(op, tensors, attributes)
+    return _applied(op, tensors, attributes, op.differentiable)
 
 
-def _applied(
-    op: PublishedOp, tensors: Any, attributes: dict[str, Any], function: Any = None
-) -> Any:
-    function = function or op.differentiable
+def _applied(op: PublishedOp, tensors: Any, attributes: dict[str, Any], function: Any) -> Any:
     values = {**op.defaults, **attributes}
     given = [values[name] for name in op.kinds]
     if op.variadic:
@@ -94,92 +88,6 @@ def _applied(
     # Inputs that were left out may be missing at the end.
     tensors = (*tensors, *[None] * (len(op.inputs) - len(tensors)))
     return function.apply(*tensors, *given)
-
-
-def differentiable(op: PublishedOp) -> tuple[Any, Any]:
-    """Returns an op as a function of autograd, and as one of a single transform of torch.func: of
-    inputs, attributes, and the tensors of a variadic input.
-    """
-    declared = op.row["gradients"]
-    kept = gradients.needed(declared)
-    count, names = len(op.inputs) - op.variadic, list(op.kinds)
-    before = count + len(names)
-
-    def joined(values: Any) -> list[Any]:
-        """Returns the inputs, of which a variadic one is a list."""
-        return [*values[:count], *([list(values[before:])] if op.variadic else [])]
-
-    def names_of(values: Any) -> list[str]:
-        """Returns the names of a call's values."""
-        return [*op.inputs[:count], *names, *op.inputs[count:] * (len(values) - before)]
-
-    def gradient(ctx: Any, name: str) -> Any:
-        return gradients.declared(op.row, name, ctx.ranks, f"dlbridge::{op.name}")
-
-    class Call:
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            results = output if isinstance(output, tuple | list) else (output,)
-            many = [of if isinstance(of, list) else [of] for of in joined(inputs)]
-            tensors = {"input": [of[0] if of else None for of in many], "output": results}
-            saved = [tensors[kind][at] for kind, at in kept]
-            ctx.save_for_backward(*saved)
-            if has_level():
-                ctx.save_for_forward(*saved, *results)
-            ctx.attributes = dict(zip(names, inputs[count:before]))
-            ctx.ranks = [[tensor.dim() for tensor in of if tensor is not None] for of in many]
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
-            known.update({("gradient", at): _conjugate(grad) for at, grad in enumerate(grads)})
-            found: list[Any] = []
-            for name, needs in zip(names_of(ctx.needs_input_grad), ctx.needs_input_grad):
-                value = gradient(ctx, name) if needs else None
-                found.append(value and _gradient(op, value, known, ctx.attributes))
-            return tuple(found)
-
-        @staticmethod
-        def jvp(ctx: Any, *given: Any) -> Any:
-            saved = [tangents.primal(tensor) for tensor in ctx.saved_tensors]
-            known, results = dict(zip(kept, saved)), saved[len(kept) :]
-            for at, result in enumerate(results):
-                known["gradient", at] = torch.zeros_like(result)
-            found: list[Any] = [None] * len(results)
-            # It is off, and other transforms may follow what is called here.
-            with forward_ad._set_fwd_grad_enabled(True):
-                for name, tangent in zip(names_of(given), given):
-                    value = None if tangent is None else gradient(ctx, name)
-                    for at, part in _tangents(op, value, tangent, known, ctx.attributes):
-                        found[at] = part if found[at] is None else found[at] + part
-            return found[0] if len(found) == 1 else tuple(found)
-
-    def called(function: Any, values: Any) -> Any:
-        return function(*joined(values), **dict(zip(names, values[count:before])))
-
-    class Function(Call, torch.autograd.Function):
-        @staticmethod
-        def forward(*values: Any) -> Any:
-            return called(op.kernel, values)
-
-        @staticmethod
-        def vmap(info: Any, in_dims: Any, *values: Any) -> Any:
-            attributes = dict(zip(names, values[count:before]))
-            # Another transform may follow the tensors, too.
-            follows = any(map(is_transformed, flat(values, {})))
-            call = op.transform if follows else op.functional
-            return vmap(op, call, info, joined(in_dims), joined(values), attributes)
-
-    class SingleLevel(Call, _SingleLevelFunction):
-        @staticmethod
-        def forward(*values: Any) -> Any:
-            # Other transforms have the op next, for which this one turned gradients and tangents
-            # off.
-            forward = forward_ad._set_fwd_grad_enabled(True)
-            with torch.enable_grad(), forward, torch._C._AutoDispatchBelowAutograd():
-                return called(op.functional, values)
-
-    return Function, SingleLevel
 
 
 def vmap(
@@ -263,60 +171,3 @@ def _selected(value: Any, dim: Any, at: int) -> Any:
         dims = dim if isinstance(dim, list | tuple) else [dim] * len(value)
         return [_selected(item, dim, at) for item, dim in zip(value, dims)]
     return value if dim is None else value.select(dim, at)
-
-
-def _published(op: PublishedOp) -> Callable[[str], PublishedOp]:
-    """Returns what finds an op that a gradient calls."""
-
-    def published(name: str) -> PublishedOp:
-        if name not in op.published:
-            error = RuntimeError(f"a gradient calls the op {name}, which isn't published")
-            raise with_fields(error, "name", wanted=name)
-        return op.published[name]
-
-    return published
-
-
-def _calls(op: PublishedOp) -> Callable[..., Any]:
-    """Returns what calls the ops of a gradient."""
-    published = _published(op)
-
-    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
-        other = published(name)
-        # Dynamo, which traces this for compiled autograd, can't ask.
-        follows = not torch.compiler.is_compiling() and any(map(is_transformed, tensors))
-        function = other.transform if follows else other.functional
-        return function(*tensors, **keywords)
-
-    return call
-
-
-def _gradient(
-    op: PublishedOp, value: Any, known: dict[Any, Any], attributes: dict[str, Any]
-) -> Any:
-    """Returns a gradient, as calls of ops."""
-    published = _published(op)
-
-    def kinds_of(name: str) -> dict[str, str]:
-        return published(name).kinds
-
-    grad = gradients.evaluate(value, known, attributes, kinds_of, _calls(op), torch.real)
-    return _conjugate(grad)
-
-
-def _tangents(
-    op: PublishedOp, value: Any, tangent: Any, known: dict[Any, Any], attributes: dict[str, Any]
-) -> list[tuple[int, Any]]:
-    """Returns the tangents of outputs by that of the input with a gradient, as calls of ops."""
-    if value is None:
-        return []
-    published = _published(op)
-
-    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
-        return published(name).functional(*tensors, **keywords)
-
-    return gradients.transpose(value, tangent, known, attributes, published, call, torch.real)
-
-
-def _conjugate(grad: torch.Tensor | None) -> torch.Tensor | None:
-    return grad if grad is None or not grad.is_complex() else torch.conj_physical(grad)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from ..._errors import with_fields
-from .tangents import has_level, has_tangent, refused_tangent
+from .tangents import may_be_entered, has_tangent, refused_tangent
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def register(library: Any, op: PublishedOp) -> None:
         return call.redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
     def followed(keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        is_dual = has_level() and has_tangent(args)
+        is_dual = may_be_entered() and has_tangent(args)
         if is_dual and not op.row["gradients"]:
             raise refused_tangent(op, args)
         is_followed = torch.is_grad_enabled() and any(map(_requires_grad, args))

@@ -82,10 +82,11 @@ fn check(
     if level.extract::<i64>().is_ok_and(|level| level < 0) {
         return Ok(());
     }
-    let functions = Torch::of(object)?
-        .c
-        .bind(py)
-        .getattr("_VariableFunctions")?;
+    let torch = Torch::of(object)?;
+    if !has_strides(object, torch)? {
+        return Ok(());
+    }
+    let functions = torch.c.bind(py).getattr("_VariableFunctions")?;
     let keywords = PyDict::new(py);
     keywords.set_item("level", level)?;
     let unpacked = functions.call_method("_unpack_dual", (object,), Some(&keywords))?;
@@ -100,4 +101,16 @@ fn check(
         .with_remedy("pass torch.autograd.forward_ad.unpack_dual(tensor).primal"),
     )
     .into())
+}
+
+/// Whether a tensor's elements are one piece of memory. Of others, such as sparse ones, PyTorch
+/// can't tell the tangent, and they are refused for what they are.
+fn has_strides(object: Borrowed<'_, '_, PyAny>, torch: &Torch) -> PyResult<bool> {
+    let py = object.py();
+    let of_base = |name: &str| {
+        let attribute = torch.base.bind(py).getattr(name)?;
+        attribute.call_method1("__get__", (object,))
+    };
+    let strided = torch.module.bind(py).getattr("strided")?;
+    Ok(of_base("layout")?.is(&strided) && !of_base("is_nested")?.is_truthy()?)
 }
