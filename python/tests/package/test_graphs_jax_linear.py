@@ -102,6 +102,23 @@ def test_transpose_of_another_call_is_refused(function, problem):
     assert caught.value.kind == "kernel" and caught.value.wanted in ("x", "a", "b")
 
 
+def derivative(function):
+    """Returns the derivative of a function of two arrays by the second one, as one of the first."""
+    y, tangent = random(3), jnp.arange(3.0)
+    return lambda x: jax.jvp(lambda y: function(x, y), (y,), (tangent,))[1]
+
+
+def test_transpose_of_what_a_derivative_is_made_of():
+    x = random(3)
+    found = jax.linear_transpose(derivative(ops.multiply), x)(x)
+    assert same(found, jax.linear_transpose(derivative(jnp.multiply), x)(x))
+    rows = jax.linear_transpose(jax.vmap(derivative(ops.multiply)), jnp.stack([x, x]))
+    assert rows(jnp.stack([x, x]))[0].tolist() == [found[0].tolist()] * 2
+    with pytest.raises(RuntimeError, match=r"dlbridge\.divide isn't linear in 'b'") as caught:
+        jax.linear_transpose(derivative(lambda x, y: ops.divide(y, x)), x)(x)
+    assert caught.value.kind == "kernel"
+
+
 def test_gradient_depends_on_what_ops_take_but_for_its_shape():
     rows = {name: getattr(ops, name).__self__._describe() for name in ("concat", "sum_backward")}
     elements = ("call", "concat", [("gradient", 0), ("input", 1), ("output", 0)], [])

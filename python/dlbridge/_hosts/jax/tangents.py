@@ -94,7 +94,30 @@ def _transpose(grads: Any, *operands: Any, gradients: Gradients, count: int) -> 
         ad.instantiate_zeros(ad.Zero(of)) if _is_none(grad) else grad
         for grad, of in zip(grads, gradients.results)
     ]
+    if any(map(ad.is_undefined_primal, operands[:count])):
+        return _transpose_of_calls(grads, operands, gradients, count)
     return [None] * count + list(gradients(list(operands[:count]), grads))
+
+
+def _transpose_of_calls(
+    grads: list[Any], operands: Any, gradients: Gradients, count: int
+) -> list[Any]:
+    """Returns the gradients of operands without values, of which some are what the map is made of:
+    it isn't linear in these, unless the calls that evaluate it are.
+    """
+    unknown = [at for at, operand in enumerate(operands) if ad.is_undefined_primal(operand)]
+
+    def function(*given: Any) -> Any:
+        whole = list(operands)
+        for at, operand in zip(unknown, given):
+            whole[at] = operand
+        return _evaluate(*whole, gradients=gradients, count=count)
+
+    types = [operands[at].aval for at in unknown]
+    found: list[Any] = [None] * len(operands)
+    for at, one in zip(unknown, jax.linear_transpose(function, *types)(grads)):
+        found[at] = one
+    return found
 
 
 def _batched(operands: Any, axes: Any, *, gradients: Gradients, count: int) -> Any:
