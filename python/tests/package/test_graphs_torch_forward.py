@@ -1,5 +1,7 @@
 """Derivatives of PyTorch's forward mode: of dual tensors and of transforms, nested and compiled."""
 
+import importlib
+
 import pytest
 from dlbridge import ops
 from graph_samples import GRADIENTS
@@ -129,6 +131,23 @@ def test_a_tangent_is_written_with_its_tensor():
         ops.add(X, X, out=x)
         tangent = forward_ad.unpack_dual(x).tangent
         assert tangent is None or not tangent.any()
+
+
+def test_modes_see_a_call_and_no_question_for_tangents():
+    importlib.import_module("torch._dynamo")
+    seen = []
+
+    class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    x = X.clone().requires_grad_()
+    for follows in (x, X):
+        with Mode():
+            D.exp(follows)
+    assert seen.count("dlbridge.exp_kernel.default") == 2
+    assert set(seen) <= {"dlbridge.exp_kernel.default", "aten.detach.default"}
 
 
 def test_ops_without_their_derivative_say_so():

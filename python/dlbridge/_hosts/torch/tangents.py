@@ -42,7 +42,9 @@ def has_tangent(value: Any) -> bool:
     # PyTorch can't tell of others, such as sparse ones, which ops refuse.
     if value.layout is not torch.strided or value.is_nested:
         return False
-    return _unpack(value, level=_LEVEL)[1] is not None
+    # Neither modes nor subclasses see the question.
+    with torch._C._DisableTorchDispatch():
+        return _unpack(value, level=_LEVEL)[1] is not None
 
 
 def primal(value: Any) -> Any:
