@@ -72,22 +72,23 @@ def evaluate(
     value: Any,
     known: dict[Any, Any],
     attributes: dict[str, Any],
-    kinds_of: Callable[[str], dict[str, str]],
+    definition_of: Callable[[str], Definition],
     call: Callable[[str, list[Any], dict[str, Any]], Any],
     real: Callable[[Any], Any],
 ) -> Any:
     """Returns a gradient by calls of ops; None for zero.
 
-    `known` has the values that the gradient is made of, `kinds_of` returns the kinds of an op's
-    attributes, `call` calls an op, and `real` returns the real parts of complex numbers.
+    `known` has the values that the gradient is made of, `definition_of` returns an op's definition,
+    `call` calls an op, and `real` returns the real parts of complex numbers.
     """
     if value[0] == "zero":
         return None
     if value[0] != "call":
         return known[value]
     _, name, inputs, _ = value
-    tensors = [evaluate(tensor, known, attributes, kinds_of, call, real) for tensor in inputs]
-    keywords = _keywords(value, known, attributes, kinds_of(name))
+    host = definition_of, call, real
+    tensors = [evaluate(tensor, known, attributes, *host) for tensor in inputs]
+    keywords = _keywords(value, known, attributes, definition_of(name).kinds)
     if name == "cast" and is_complex(tensors[0].dtype) and not is_complex(keywords["dtype"]):
         tensors[0] = real(tensors[0])  # What is real has a real gradient.
     # Calls that give back what they are given.
@@ -133,15 +134,10 @@ def transpose(
     if not _is_of_gradients(value):
         return []
 
-    def kinds_of(name: str) -> dict[str, str]:
-        return definition_of(name).kinds
-
-    def evaluated(value: Any, known: dict[Any, Any], attributes: dict[str, Any]) -> Any:
-        return evaluate(value, known, attributes, kinds_of, call, real)
-
+    host = definition_of, call, real
     op = definition_of(value[1])
     keywords = {**op.defaults, **_keywords(value, known, attributes, op.kinds)}
-    tensors = [evaluated(tensor, known, attributes) for tensor in value[2]]
+    tensors = [evaluate(tensor, known, attributes, *host) for tensor in value[2]]
     names = [op.inputs[min(at, len(op.inputs) - 1)] for at in range(len(tensors))]
     given = [(name, tensor) for name, tensor in zip(names, tensors) if tensor is not None]
     ranks = [[len(tensor.shape) for name, tensor in given if name == of] for of in op.inputs]
@@ -153,10 +149,10 @@ def transpose(
             continue
         gradient = declared(op.row, name, ranks, op.row["name"])
         if ("output", 0) in needed({name: [gradient]}):
-            inside[("output", 0)] = evaluated(value, known, attributes)
-        moved = evaluated(gradient, inside, keywords)
+            inside[("output", 0)] = evaluate(value, known, attributes, *host)
+        moved = evaluate(gradient, inside, keywords, *host)
         if moved is not None:
-            found += transpose(tensor, moved, known, attributes, definition_of, call, real)
+            found += transpose(tensor, moved, known, attributes, *host)
     return found
 
 

@@ -81,6 +81,18 @@ def test_gradients_and_vmap_of_variadic_inputs():
     assert jax.vmap(sum_of)(jnp.stack([x, x])).tolist() == [9, 9]
 
 
+@needs_extension
+def test_derivatives_of_one_of_several_results():
+    x = jnp.ones(3, "float32")
+    for at, sign in ((0, 1.0), (1, -1.0)):
+
+        def one(b, at=at):
+            return ops.testing.both(x, b)[at]
+
+        assert jax.grad(lambda b, one=one: one(b).sum())(x).tolist() == [sign] * 3
+        assert jax.jvp(one, (x,), (x,))[1].tolist() == [sign] * 3
+
+
 def test_gradients_are_exported_with_symbols():
     names = ("multiply", "mean", "mean_backward", "sum_to_like")
     checks = [export.DisabledSafetyCheck.custom_call(f"dlbridge.{name}") for name in names]

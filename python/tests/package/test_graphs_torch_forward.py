@@ -133,6 +133,50 @@ def test_a_tangent_is_written_with_its_tensor():
         assert tangent is None or not tangent.any()
 
 
+def test_what_has_no_tangent_adds_nothing():
+    infinite, factor = torch.tensor([torch.inf, 1.0]), torch.tensor([2.0, 3.0])
+    for op in (ops.multiply, D.multiply):
+        found = jvp(lambda x: op(x, factor), (infinite,), (torch.ones(2),))[1]
+        assert found.tolist() == [2.0, 3.0]
+        with forward_ad.dual_level():
+            x = forward_ad.make_dual(infinite, torch.ones(2))
+            assert forward_ad.unpack_dual(op(x, factor)).tangent.tolist() == [2.0, 3.0]
+            # Nor is a gradient asked for that doesn't come.
+            followed = factor.clone().requires_grad_()
+            assert torch.autograd.grad(op(x, followed).sum(), followed)[0].equal(infinite)
+    # Nor has a result one of what it takes the shape of alone.
+    tangent = jvp(lambda x: ops.broadcast_like(TWO, x), (X,), (X,))[1]
+    assert same(tangent, torch.zeros_like(X))
+
+
+class Denying(torch.Tensor):
+    """A tensor that says that it is sparse."""
+
+    layout = property(lambda self: torch.sparse_coo)
+    is_nested = property(lambda self: True)
+
+
+def test_a_subclass_hides_no_tangent():
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(X.as_subclass(Denying), X)
+        for op in (ops.exp, D.exp):
+            tangent = forward_ad.unpack_dual(op(x)).tangent
+            assert close(tangent.as_subclass(torch.Tensor), X.exp() * X)
+        with refused(BufferError, "relu", "has a tangent"):
+            D.relu(x)
+
+
+def test_exported_programs_have_tangents():
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            return ops.softmax(ops.exp(x))
+
+    program = torch.export.export(Module(), (X,)).module()
+    for transform in ("dual", "hessian"):
+        found, expected = map(TRANSFORMS[transform], (program, lambda x: x.exp().softmax(-1)))
+        assert close(found(X), expected(X))
+
+
 def test_modes_see_a_call_and_no_question_for_tangents():
     importlib.import_module("torch._dynamo")
     seen = []

@@ -67,6 +67,9 @@ def test_gradients_of_complex_numbers_are_conjugates(testing):
         found = gradients_of(function, [1 + 2j, 1j], [3 - 1j, 2 + 0j])
         expected = gradients_of(torch.mul, [1 + 2j, 1j], [3 - 1j, 2 + 0j])
         assert all(map(torch.allclose, found, expected))
+    x, y = torch.tensor([1 + 2j, 1j]), torch.tensor([3 - 1j, 2 + 0j])
+    tangents = [torch.func.jvp(op, (x, y), (y, x))[1] for op in (testing.product, torch.mul)]
+    assert torch.allclose(*tangents)
 
 
 def test_gradients_of_casts_to_complex_numbers_are_real():
@@ -91,6 +94,24 @@ def test_gradients_of_variadic_inputs(testing):
     assert torch.func.grad(sum_of)(torch.ones(3)).tolist() == [2, 2, 2]
     assert torch.vmap(torch.func.grad(sum_of))(torch.ones(2, 3)).tolist() == [[2] * 3] * 2
     assert torch.vmap(sum_of)(torch.ones(2, 3)).tolist() == [9, 9]
+    assert torch.func.jvp(sum_of, (torch.ones(3),), (torch.ones(3),))[1] == 6
+
+
+def test_derivatives_of_one_of_several_results(testing):
+    a, b = torch.ones(3), torch.ones(3)
+    for at, sign in ((0, 1.0), (1, -1.0)):
+
+        def one(a, b, at=at):
+            return testing.both(a, b)[at]
+
+        follows = [x.clone().requires_grad_() for x in (a, b)]
+        eager = torch.autograd.grad(one(*follows).sum(), follows)
+        transformed = torch.func.grad(lambda a, b: one(a, b).sum(), (0, 1))(a, b)
+        second = torch.func.jvp(lambda b: one(a, b), (b,), (b,))[1]
+        assert [x.tolist() for x in (*eager, *transformed)] == [[1.0] * 3, [sign] * 3] * 2
+        assert second.tolist() == [sign] * 3
+        both = torch.func.jvp(testing.both, (a, b), (a, b * 2))[1]
+        assert both[at].tolist() == [1 + 2 * sign] * 3
 
 
 def test_ops_without_gradient_say_so():

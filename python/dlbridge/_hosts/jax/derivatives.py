@@ -138,14 +138,11 @@ class _Call(NamedTuple):
     def _of_array(self, at: int, known: dict[Any, Any]) -> Any:
         shape, dtype, sharding = self.types[at]
 
-        def kinds_of(name: str) -> dict[str, str]:
-            return self._published(name).kinds
-
         def call(name: str, tensors: list[Any], attributes: dict[str, Any]) -> Any:
             return self._published(name)(*tensors, **attributes)
 
         value, attributes = self._declared(at), self.op.attributes(self.key)
-        grad = gradients.evaluate(value, known, attributes, kinds_of, call, jnp.real)
+        grad = gradients.evaluate(value, known, attributes, self._published, call, jnp.real)
         if grad is None:
             return jnp.zeros(shape, dtype)
         is_other = custom_call.spread(custom_call.type_of(grad)) != sharding

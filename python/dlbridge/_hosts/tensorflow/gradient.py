@@ -49,9 +49,6 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
             raise with_fields(error, "name", wanted=name)
         return op.published[name]
 
-    def kinds_of(name: str) -> dict[str, str]:
-        return published(name).kinds
-
     def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
         return published(name)(*tensors, **keywords)
 
@@ -67,7 +64,7 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
                 raise with_fields(LookupError(text), "kernel", wanted=op.inputs[at])
             else:
                 value = values[chosen if len(values) > 1 else 0]
-                of_all = known, attributes, kinds_of, call, tf.math.real
+                of_all = known, attributes, published, call, tf.math.real
                 found.append(_conjugate(gradients.evaluate(value, *of_all)))
     return found
 

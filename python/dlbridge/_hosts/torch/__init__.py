@@ -11,7 +11,7 @@ import sys
 import torch
 
 from ..definition import flat, refusal
-from .tangents import is_entered, has_tangent, refused_tangent
+from .tangents import has_tangent, is_entered, refused_tangent
 from .transforms import is_transformed
 
 # As of the module `typing`, which takes longer to import than this package.

@@ -15,7 +15,6 @@ from .transforms import is_transformed, vmap
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from .op import PublishedOp
@@ -25,8 +24,7 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any, Any]:
     """Returns an op as a function of autograd, as one of a single transform of torch.func, and as
     one without transforms and tangents: of inputs, attributes, and the tensors of a variadic input.
     """
-    declared = op.row["gradients"]
-    kept = gradients.needed(declared)
+    kept = gradients.needed(op.row["gradients"])
     count, names = len(op.inputs) - op.variadic, list(op.kinds)
     before = count + len(names)
 
@@ -38,7 +36,19 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any, Any]:
         """Returns the names of a call's values."""
         return [*op.inputs[:count], *names, *op.inputs[count:] * (len(values) - before)]
 
-    def gradient(ctx: Any, name: str) -> Any:
+    def published(name: str) -> PublishedOp:
+        if name not in op.published:
+            error = RuntimeError(f"a gradient calls the op {name}, which isn't published")
+            raise with_fields(error, "name", wanted=name)
+        return op.published[name]
+
+    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
+        return published(name).functional(*tensors, **keywords)
+
+    # What gradients are evaluated with.
+    host = published, call, torch.real
+
+    def declared(ctx: Any, name: str) -> Any:
         return gradients.declared(op.row, name, ctx.ranks, f"dlbridge::{op.name}")
 
     def keep(ctx: Any, inputs: Any, output: Any) -> list[Any]:
@@ -50,32 +60,44 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any, Any]:
         ctx.save_for_backward(*saved)
         ctx.attributes = dict(zip(names, inputs[count:before]))
         ctx.ranks = [[tensor.dim() for tensor in of if tensor is not None] for of in many]
+        ctx.results = [{"size": of.shape, "dtype": of.dtype, "device": of.device} for of in results]
         return [*saved, *results]
 
     class Derivatives:
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            known = {key: tensor for key, tensor in zip(kept, ctx.saved_tensors)}
-            known.update({("gradient", at): _conjugate(grad) for at, grad in enumerate(grads)})
-            found: list[Any] = []
-            for name, needs in zip(names_of(ctx.needs_input_grad), ctx.needs_input_grad):
-                value = gradient(ctx, name) if needs else None
-                found.append(value and _gradient(op, value, known, ctx.attributes))
-            return tuple(found)
+            found: list[Any] = [None] * len(ctx.needs_input_grad)
+            if not [grad for grad in grads if grad is not None]:
+                return tuple(found)
+            known = dict(zip(kept, ctx.saved_tensors))
+            for at, (grad, of) in enumerate(zip(grads, ctx.results)):
+                known["gradient", at] = torch.zeros(**of) if grad is None else _conjugate(grad)
+            for at, name in enumerate(names_of(found)):
+                if ctx.needs_input_grad[at]:
+                    value = declared(ctx, name)
+                    found[at] = gradients.evaluate(value, known, ctx.attributes, *host)
+            return tuple(map(_conjugate, found))
 
         @staticmethod
         def jvp(ctx: Any, *given: Any) -> Any:
             saved = [primal(tensor) for tensor in ctx.saved_tensors]
             known, results = dict(zip(kept, saved)), saved[len(kept) :]
-            for at, result in enumerate(results):
-                known["gradient", at] = torch.zeros_like(result)
+            zeros = list(map(torch.zeros_like, results))
+            known.update({("gradient", at): zero for at, zero in enumerate(zeros)})
             found: list[Any] = [None] * len(results)
             # It is off, and other transforms may follow what is called here.
             with forward_ad._set_fwd_grad_enabled(True):
                 for name, tangent in zip(names_of(given), given):
-                    value = None if tangent is None else gradient(ctx, name)
-                    for at, part in _tangents(op, value, tangent, known, ctx.attributes):
+                    if tangent is None:
+                        continue
+                    value = declared(ctx, name)
+                    parts = gradients.transpose(value, tangent, known, ctx.attributes, *host)
+                    for at, part in parts:
                         found[at] = part if found[at] is None else found[at] + part
+            for at, zero in enumerate(zeros):
+                # PyTorch takes none for whole numbers alone.
+                if found[at] is None and (zero.is_floating_point() or zero.is_complex()):
+                    found[at] = zero
             return found[0] if len(found) == 1 else tuple(found)
 
     def called(function: Any, values: Any) -> Any:
@@ -87,6 +109,8 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any, Any]:
             saved = keep(ctx, inputs, output)
             if may_be_entered():
                 ctx.save_for_forward(*saved)
+                # Zeros would be tangents of what has none, and infinity times zero isn't zero.
+                ctx.set_materialize_grads(False)
 
     class Function(Call, torch.autograd.Function):
         @staticmethod
@@ -120,59 +144,6 @@ def differentiable(op: PublishedOp) -> tuple[Any, Any, Any]:
             return result
 
     return Function, InTransform, Plain
-
-
-def _published(op: PublishedOp) -> Callable[[str], PublishedOp]:
-    """Returns what finds an op that a gradient calls."""
-
-    def published(name: str) -> PublishedOp:
-        if name not in op.published:
-            error = RuntimeError(f"a gradient calls the op {name}, which isn't published")
-            raise with_fields(error, "name", wanted=name)
-        return op.published[name]
-
-    return published
-
-
-def _calls(op: PublishedOp) -> Callable[..., Any]:
-    """Returns what calls the ops of a gradient."""
-    published = _published(op)
-
-    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
-        other = published(name)
-        # Dynamo, which traces this for compiled autograd, can't ask.
-        follows = not torch.compiler.is_compiling() and any(map(is_transformed, tensors))
-        function = other.transform if follows else other.functional
-        return function(*tensors, **keywords)
-
-    return call
-
-
-def _gradient(
-    op: PublishedOp, value: Any, known: dict[Any, Any], attributes: dict[str, Any]
-) -> Any:
-    """Returns a gradient, as calls of ops."""
-    published = _published(op)
-
-    def kinds_of(name: str) -> dict[str, str]:
-        return published(name).kinds
-
-    grad = gradients.evaluate(value, known, attributes, kinds_of, _calls(op), torch.real)
-    return _conjugate(grad)
-
-
-def _tangents(
-    op: PublishedOp, value: Any, tangent: Any, known: dict[Any, Any], attributes: dict[str, Any]
-) -> list[tuple[int, Any]]:
-    """Returns the tangents of outputs by that of the input with a gradient, as calls of ops."""
-    if value is None:
-        return []
-    published = _published(op)
-
-    def call(name: str, tensors: list[Any], keywords: dict[str, Any]) -> Any:
-        return published(name).functional(*tensors, **keywords)
-
-    return gradients.transpose(value, tangent, known, attributes, published, call, torch.real)
 
 
 def _conjugate(grad: torch.Tensor | None) -> torch.Tensor | None:

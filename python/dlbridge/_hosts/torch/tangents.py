@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: The only level that PyTorch has, whatever transforms are nested.
 _LEVEL = 0
 _unpack = torch._VF._unpack_dual
+# A subclass may have others of these names.
+_layout_of, _is_nested = torch.Tensor.layout.__get__, torch.Tensor.is_nested.__get__
 
 
 def is_entered() -> bool:
@@ -39,11 +41,11 @@ def has_tangent(value: Any) -> bool:
         return any(map(has_tangent, value))
     if not isinstance(value, torch.Tensor):
         return False
-    # PyTorch can't tell of others, such as sparse ones, which ops refuse.
-    if value.layout is not torch.strided or value.is_nested:
-        return False
-    # Neither modes nor subclasses see the question.
-    with torch._C._DisableTorchDispatch():
+    # Neither modes nor subclasses see the questions.
+    with torch._C.DisableTorchFunctionSubclass(), torch._C._DisableTorchDispatch():
+        # PyTorch can't tell of others, such as sparse ones, which ops refuse.
+        if _layout_of(value) is not torch.strided or _is_nested(value):
+            return False
         return _unpack(value, level=_LEVEL)[1] is not None
 
 

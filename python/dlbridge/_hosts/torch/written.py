@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from ..._errors import with_fields
-from .tangents import may_be_entered, has_tangent, refused_tangent
+from .tangents import has_tangent, may_be_entered, refused_tangent
 
 # As of the module `typing`, which takes longer to import than this package.
 TYPE_CHECKING = False

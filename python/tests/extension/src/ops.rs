@@ -149,6 +149,35 @@ fn total(xs: Vec<View<'_, f32>>, mut y: ViewMut<'_, f32>) {
     }
 }
 
+register_op!(
+    Op::new("testing.both")
+        .doc("Adds and subtracts.")
+        .input("a", "T")
+        .input("b", "T")
+        .output("sum", "T")
+        .output("difference", "T")
+        .elementwise()
+        .sizes("a[s...], b[s...] -> sum[s...], difference[s...]")
+        .gradient("a", "add(dsum, ddifference)")
+        .gradient("b", "subtract(dsum, ddifference)")
+);
+register_kernel!(Kernel::new("testing.both").function(both));
+
+fn both(
+    a: View<'_, f32>,
+    b: View<'_, f32>,
+    mut sum: ViewMut<'_, f32>,
+    mut difference: ViewMut<'_, f32>,
+) {
+    for ((sum, difference), (a, b)) in sum
+        .iter_mut()
+        .zip(difference.iter_mut())
+        .zip(a.iter().zip(&b))
+    {
+        (*sum, *difference) = (a + b, a - b);
+    }
+}
+
 // Dtypes that frameworks lack.
 register_op!(
     Op::new("testing.rare_default")
